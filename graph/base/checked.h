@@ -1,0 +1,30 @@
+// Checked 64-bit arithmetic: a count is never wrong silently.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace plimsoll {
+
+inline std::optional<int64_t> checked_add(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result)) return std::nullopt;
+  return result;
+}
+
+inline std::optional<int64_t> checked_multiply(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) return std::nullopt;
+  return result;
+}
+
+// Rounds towards minus infinity and plus infinity. `b` must not be 0; INT64_MIN / -1 is excluded by
+// the callers, which divide counts.
+constexpr int64_t floor_divide(int64_t a, int64_t b) {
+  return a / b - ((a % b != 0 && (a % b < 0) != (b < 0)) ? 1 : 0);
+}
+constexpr int64_t ceil_divide(int64_t a, int64_t b) {
+  return a / b + ((a % b != 0 && (a % b < 0) == (b < 0)) ? 1 : 0);
+}
+
+}  // namespace plimsoll

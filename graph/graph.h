@@ -1,0 +1,90 @@
+// Graph: the forward model. Tensors and nodes with dense ids, nodes in topological order. Importers
+// build it, passes rewrite it, and infer() fills in shapes; then it is not changed any more.
+//
+// Subgraphs do not appear here: an importer inlines functions, the chosen branch of an If and the
+// iterations of a Loop or Scan, so that whoever reads a Graph sees one list of nodes.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/attributes.h"
+#include "graph/shape.h"
+
+namespace plimsoll {
+
+using TensorId = uint32_t;
+using NodeId = uint32_t;
+inline constexpr TensorId kNoTensor = std::numeric_limits<TensorId>::max();
+inline constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
+
+enum class TensorKind : uint8_t {
+  kValue,      // produced by a node
+  kInput,      // fed at every step
+  kParameter,  // an initializer: trained, or a statistic that a norm updates, or a constant table
+};
+
+// Contents that shapes or rules depend on. Never weights: at most a few thousand small numbers.
+struct Contents {
+  std::vector<int64_t> integers;  // of integer and bool tensors
+  std::vector<double> reals;      // of float tensors
+};
+
+struct Tensor {
+  std::string name;
+  TensorKind kind = TensorKind::kValue;
+  DType dtype = DType::kUndefined;
+  std::optional<Shape> shape;                // known from the file or by infer()
+  std::shared_ptr<const Contents> contents;  // of constants, where small
+  std::vector<Dim> dims;                     // contents as Dims, where infer() can follow them
+  bool has_dims = false;
+  NodeId producer = kNoNode;
+};
+
+struct Node {
+  std::string op;      // "Conv"
+  std::string domain;  // "" for ONNX's own; "plimsoll" for the composites that recover() makes
+  std::string name;    // may be empty or repeated: ids are keys, names are for people
+  std::string module;  // "layer1.0.conv1", where the exporter says
+  Attributes attributes;
+  std::vector<TensorId> inputs;  // kNoTensor for an omitted optional input
+  std::vector<TensorId> outputs;
+};
+
+struct Graph {
+  std::string name;
+  std::string producer;  // "pytorch 2.4.0"
+  int64_t opset = 0;
+  std::vector<Tensor> tensors;
+  std::vector<Node> nodes;
+  std::vector<TensorId> inputs;
+  std::vector<TensorId> outputs;
+  // The batch found as a constant in the graph's inputs and made a symbol again; 0 where the file
+  // has it dynamic already. Reshape targets that carry it are stretched by infer().
+  int64_t baked_batch = 0;
+  std::string batch_symbol = "batch";
+  // Values to use for symbols nobody binds, from the file or config (a config's hyper-parameters).
+  Binding defaults;
+
+  TensorId add_tensor(Tensor tensor);
+  NodeId add_node(Node node);  // sets the producer of its outputs
+};
+
+// "node 57 '/layer3/conv2/Conv' (Conv)", escaped for display.
+std::string describe(const Graph& graph, NodeId node);
+
+// For each tensor, the nodes that read it, in order; one entry per use.
+std::vector<std::vector<NodeId>> consumers(const Graph& graph);
+
+// E221 a name nobody produces, E222 produced twice, E223 a cycle (names it). Sorts the nodes if
+// they are not in topological order (W202).
+Result<void> verify(Graph& graph, Diagnostics& warnings);
+
+// Symbols that the shapes of inputs, and of parameters, depend on.
+std::set<std::string> free_symbols(const Graph& graph);
+
+}  // namespace plimsoll

@@ -1,0 +1,21 @@
+// infer(): gives every tensor of a graph its type and shape, in topological order, following
+// integer tensors that carry shapes as Dims, so that Shape -> Gather -> Concat -> Reshape stays
+// symbolic.
+#pragma once
+
+#include "graph/graph.h"
+
+namespace plimsoll {
+
+struct InferOptions {
+  // Operators priced by assumption: name -> "ELEMENTWISE" or "FREE" (--assume).
+  std::map<std::string, std::string, std::less<>> assume;
+};
+
+// Fills shapes, dtypes and known contents. `decider` holds the values at which undecidable
+// comparisons are decided, and collects the guards. E210 for an operator nobody knows (W210 where
+// it is assumed), E2xx of the shape rules, naming the node. Cost: linear in the nodes.
+Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
+                   const InferOptions& options = {});
+
+}  // namespace plimsoll

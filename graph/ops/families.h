@@ -1,0 +1,25 @@
+// The operator families, one table per file of the same name.
+#pragma once
+
+#include <span>
+
+#include "graph/ops/op.h"
+
+namespace plimsoll::ops {
+
+std::span<const OpRow> pointwise_rows();
+std::span<const OpRow> matmul_rows();
+std::span<const OpRow> conv_rows();
+std::span<const OpRow> pool_rows();
+std::span<const OpRow> norm_rows();
+std::span<const OpRow> reduce_rows();
+std::span<const OpRow> softmax_rows();
+std::span<const OpRow> movement_rows();
+std::span<const OpRow> index_rows();
+std::span<const OpRow> recurrent_rows();
+std::span<const OpRow> attention_rows();
+std::span<const OpRow> create_rows();
+std::span<const OpRow> loss_rows();
+std::span<const OpRow> quantize_rows();
+
+}  // namespace plimsoll::ops

@@ -1,0 +1,46 @@
+// The explicit list of families. A family file defines its table and is named here.
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "graph/ops/families.h"
+#include "graph/ops/op.h"
+
+namespace plimsoll {
+namespace {
+
+bool before(const OpRow& a, const OpRow& b) {
+  return std::tie(a.domain, a.name) < std::tie(b.domain, b.name);
+}
+
+std::vector<const OpRow*> gather_rows() {
+  std::vector<const OpRow*> rows;
+  for (const auto family :
+       {ops::pointwise_rows(), ops::matmul_rows(), ops::conv_rows(), ops::pool_rows(),
+        ops::norm_rows(), ops::reduce_rows(), ops::softmax_rows(), ops::movement_rows(),
+        ops::index_rows(), ops::recurrent_rows(), ops::attention_rows(), ops::create_rows(),
+        ops::loss_rows(), ops::quantize_rows()}) {
+    for (const OpRow& row : family) rows.push_back(&row);
+  }
+  std::sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return before(*a, *b); });
+  return rows;
+}
+
+const std::vector<const OpRow*>& rows() {
+  static const std::vector<const OpRow*> kRows = gather_rows();
+  return kRows;
+}
+
+}  // namespace
+
+std::span<const OpRow* const> all_ops() { return rows(); }
+
+const OpRow* find_op(std::string_view domain, std::string_view name) {
+  if (domain == "ai.onnx") domain = "";
+  const OpRow key{.name = name, .domain = domain};
+  const auto at = std::lower_bound(rows().begin(), rows().end(), &key,
+                                   [](const auto* a, const auto* b) { return before(*a, *b); });
+  return at != rows().end() && (*at)->name == name && (*at)->domain == domain ? *at : nullptr;
+}
+
+}  // namespace plimsoll
