@@ -1,0 +1,292 @@
+#include "graph/config/json_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kShownKey = 60;
+
+// Follows the parser through the text. The parser's events carry no position, so the builder walks
+// along: between two events there are only spaces, commas and colons.
+class Cursor {
+ public:
+  Cursor(std::string_view text, size_t at) : text_(text), at_(at), line_start_(at) {}
+
+  // Moves to the next token and returns its first byte's offset.
+  size_t next_token() {
+    while (at_ < text_.size() && std::string_view(" \t\r\n,:").find(text_[at_]) != text_.npos) {
+      step();
+    }
+    return at_;
+  }
+  void skip(size_t count) {
+    for (; count > 0 && at_ < text_.size(); --count) step();
+  }
+  std::string_view number() const {
+    return text_.substr(at_, text_.find_first_not_of("+-.0123456789eE", at_) - at_);
+  }
+  void skip_string() {
+    step();
+    while (at_ < text_.size() && text_[at_] != '"') skip(text_[at_] == '\\' ? 2 : 1);
+    step();
+  }
+  void seek(size_t offset) {
+    while (at_ < std::min(offset, text_.size())) step();
+  }
+  int line() const { return line_; }
+  int column() const { return static_cast<int>(at_ - line_start_) + 1; }
+
+ private:
+  void step() {
+    if (at_ >= text_.size()) return;
+    if (text_[at_] == '\n') {
+      ++line_;
+      line_start_ = at_ + 1;
+    }
+    ++at_;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  size_t line_start_ = 0;
+  int line_ = 1;
+};
+
+// A clearer word than the parser's own for what people really write.
+std::string help_for(std::string_view text, size_t at) {
+  if (at >= text.size()) return "the text ends too early: is the file complete?";
+  const size_t before = text.find_last_not_of(" \t\r\n", at == 0 ? 0 : at - 1);
+  if ((text[at] == ']' || text[at] == '}') && before != text.npos && text[before] == ',') {
+    return "remove the comma before it";
+  }
+  switch (text[at]) {
+    case '/':
+    case '#':
+      return "JSON has no comments";
+    case '\'':
+      return "JSON takes double quotes";
+    case 'N':
+    case 'I':
+      return "NaN and Infinity are not JSON numbers";
+    default:
+      return {};
+  }
+}
+
+// The parser's words without its prefix "[json.exception...] parse error at line 1, column 2: ".
+std::string plain_words(std::string_view what) {
+  if (const size_t at = what.find(" column "); at != what.npos) {
+    if (const size_t colon = what.find(": ", at); colon != what.npos) what.remove_prefix(colon + 2);
+  } else if (const size_t bracket = what.find("] "); bracket != what.npos) {
+    what.remove_prefix(bracket + 2);
+  }
+  constexpr size_t kShown = 200;
+  return escape_for_terminal(what, kShown);
+}
+
+class Builder : public nlohmann::json_sax<json> {
+ public:
+  Builder(std::string_view text, size_t start, std::string_view file, const JsonLimits& limits)
+      : text_(text), start_(start), file_(file), limits_(limits), cursor_(text, start) {}
+
+  bool null() override { return add_literal({}, 4); }
+  bool boolean(bool value) override { return add_literal(value, value ? 4 : 5); }
+  bool number_integer(number_integer_t value) override {
+    return add_number(static_cast<double>(value));
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return add_number(static_cast<double>(value));
+  }
+  bool number_float(number_float_t value, const string_t& /*raw*/) override {
+    return add_number(value);
+  }
+  bool string(string_t& value) override {
+    cursor_.next_token();
+    if (value.size() > limits_.string_bytes) return too_large("string", "json_string_bytes");
+    if (!add(std::move(value))) return false;
+    cursor_.skip_string();
+    return true;
+  }
+  bool binary(binary_t& /*value*/) override { return false; }  // not in JSON texts
+  bool start_object(size_t /*elements*/) override { return open(JsonValue::Members{}); }
+  bool start_array(size_t /*elements*/) override { return open(JsonValue::List{}); }
+
+  bool key(string_t& value) override {
+    cursor_.next_token();
+    auto& members = std::get<JsonValue::Members>(open_.back().data);
+    if (value.size() > limits_.string_bytes) return too_large("key", "json_string_bytes");
+    if (members.size() >= limits_.object_keys) {
+      return too_large("object with so many keys", "json_object_keys");
+    }
+    members.push_back({std::move(value), cursor_.line(), cursor_.column(), {}});
+    cursor_.skip_string();
+    return true;
+  }
+  bool end_object() override { return keys_differ() && close(); }
+  bool end_array() override { return close(); }
+
+  bool parse_error(size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& fault) override {
+    const std::string_view what = fault.what();
+    const auto says = [&](std::string_view words) { return what.find(words) != what.npos; };
+    if (done_) {
+      cursor_.next_token();
+      return fail("E305", fmt::format("a second value starts at byte {}; one file holds one value",
+                                      cursor_.next_token()));
+    }
+    if (says("number overflow")) {
+      cursor_.next_token();
+      return fail("E312", "this number is beyond 1.8e308");
+    }
+    // The parser counts bytes read, from 1, and one more for the end.
+    const size_t at = start_ + std::max<size_t>(position, 1) - 1;
+    cursor_.seek(at);
+    if (says("UTF-8") || says("surrogate") || says("control character")) {
+      return fail("E302", plain_words(what), "save the file as UTF-8");
+    }
+    return fail("E301", plain_words(what), help_for(text_, at));
+  }
+
+  Result<JsonValue> take() {
+    if (fault_) return tl::make_unexpected(Diagnostics{std::move(*fault_)});
+    return std::move(root_);
+  }
+
+ private:
+  bool fail(std::string code, std::string message, std::string help = {}) {
+    if (!fault_) {
+      const Place place{std::string(file_), cursor_.line(), cursor_.column(), {}};
+      fault_ = Diagnostic{std::move(code), Severity::kError, std::move(message), place, help};
+    }
+    return false;
+  }
+  bool too_large(std::string_view what, std::string_view limit) {
+    return fail("E807", fmt::format("{} is larger than the limit", what),
+                fmt::format("raise it with --limit {}=N", limit));
+  }
+
+  bool add_literal(decltype(JsonValue::data) data, size_t length) {
+    cursor_.next_token();
+    if (!add(std::move(data))) return false;
+    cursor_.skip(length);
+    return true;
+  }
+  bool add_number(double real) {
+    cursor_.next_token();
+    const std::string_view raw = cursor_.number();
+    const bool whole = raw.find_first_of(".eE") == raw.npos;
+    if (raw == "-0") real = -0.0;  // the parser's integer has no sign then
+    if (!add(JsonNumber{std::string(raw), real, whole})) return false;
+    cursor_.skip(raw.size());
+    return true;
+  }
+  bool open(decltype(JsonValue::data) data) {
+    cursor_.next_token();
+    if (open_.size() >= limits_.depth) {
+      return fail("E806", fmt::format("nested deeper than {}", limits_.depth),
+                  "raise it with --limit json_depth=N");
+    }
+    if (!count()) return false;
+    open_.push_back({cursor_.line(), cursor_.column(), std::move(data)});
+    cursor_.skip(1);
+    return true;
+  }
+  bool close() {
+    cursor_.next_token();
+    cursor_.skip(1);
+    JsonValue value = std::move(open_.back());
+    open_.pop_back();
+    place(std::move(value));
+    return true;
+  }
+  bool count() {
+    return ++values_ <= limits_.values || too_large("the number of values", "json_values");
+  }
+  bool add(decltype(JsonValue::data) data) {
+    if (!count()) return false;
+    place({cursor_.line(), cursor_.column(), std::move(data)});
+    return true;
+  }
+  void place(JsonValue value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      done_ = true;
+    } else if (auto* list = std::get_if<JsonValue::List>(&open_.back().data)) {
+      list->push_back(std::move(value));
+    } else {
+      std::get<JsonValue::Members>(open_.back().data).back().value = std::move(value);
+    }
+  }
+
+  bool keys_differ() {
+    const auto& members = std::get<JsonValue::Members>(open_.back().data);
+    std::vector<size_t> order(members.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return members[a].key < members[b].key; });
+    size_t second = members.size();
+    size_t first = 0;
+    for (size_t i = 1; i < order.size(); ++i) {
+      if (members[order[i]].key == members[order[i - 1]].key && order[i] < second) {
+        second = order[i];
+        first = order[i - 1];
+      }
+    }
+    if (second == members.size()) return true;
+    fault_ = Diagnostic{
+        "E303",
+        Severity::kError,
+        fmt::format("key \"{}\" given twice, first at line {}",
+                    escape_for_terminal(members[second].key, kShownKey), members[first].line),
+        Place{std::string(file_), members[second].line, members[second].column, {}},
+        {}};
+    return false;
+  }
+
+  std::string_view text_;
+  size_t start_;
+  std::string_view file_;
+  const JsonLimits& limits_;
+  Cursor cursor_;
+  std::vector<JsonValue> open_;  // the objects and lists being read, outermost first
+  JsonValue root_;
+  size_t values_ = 0;
+  bool done_ = false;
+  std::optional<Diagnostic> fault_;
+};
+
+bool looks_like_utf16(std::string_view text) {
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) return true;
+  return text.size() >= 2 && ((text[0] == '\0') != (text[1] == '\0'));
+}
+
+}  // namespace
+
+Result<JsonValue> read_json(std::string_view text, std::string_view file_name,
+                            const JsonLimits& limits) {
+  const Place start{std::string(file_name), 1, 1, {}};
+  if (text.size() > limits.bytes) {
+    return error("E807", fmt::format("has {} bytes, more than {}", text.size(), limits.bytes),
+                 start, "raise it with --limit json_bytes=N");
+  }
+  if (looks_like_utf16(text)) return error("E302", "is UTF-16; save it as UTF-8", start);
+  const size_t skipped = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+  if (text.find_first_not_of(" \t\r\n", skipped) == text.npos) {
+    return error("E331", "is empty", start);
+  }
+  Builder builder(text, skipped, file_name, limits);
+  // Without exceptions: every fault arrives in Builder::parse_error.
+  json::sax_parse(text.begin() + static_cast<std::ptrdiff_t>(skipped), text.end(), &builder);
+  return builder.take();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,51 @@
+#include "graph/config/json_value.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+
+std::optional<bool> JsonValue::boolean() const {
+  const bool* value = std::get_if<bool>(&data);
+  return value ? std::optional<bool>(*value) : std::nullopt;
+}
+
+std::optional<int64_t> JsonValue::integer() const {
+  const JsonNumber* value = number();
+  if (!value || !value->whole) return std::nullopt;
+  int64_t result = 0;
+  const char* end = value->text.data() + value->text.size();
+  const auto [stop, fault] = std::from_chars(value->text.data(), end, result);
+  if (fault != std::errc() || stop != end) return std::nullopt;
+  return result;
+}
+
+std::optional<double> JsonValue::real() const {
+  const JsonNumber* value = number();
+  return value ? std::optional<double>(value->real) : std::nullopt;
+}
+
+const JsonValue* JsonValue::find(std::string_view key) const {
+  if (const Members* all = members()) {
+    for (const JsonMember& member : *all) {
+      if (member.key == key) return &member.value;
+    }
+  }
+  return nullptr;
+}
+
+std::string JsonValue::description() const {
+  constexpr size_t kShown = 60;
+  if (is_null()) return "null";
+  if (const auto value = boolean()) return *value ? "true" : "false";
+  if (const JsonNumber* value = number()) return escape_for_terminal(value->text, kShown);
+  if (const std::string* value = string()) {
+    return fmt::format("string \"{}\"", escape_for_terminal(*value, kShown));
+  }
+  return list() ? "a list" : "an object";
+}
+
+}  // namespace plimsoll

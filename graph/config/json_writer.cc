@@ -1,0 +1,123 @@
+#include "graph/config/json_writer.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+
+std::string json_string(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  const std::string valid = to_valid_utf8(text);
+  std::string out = "\"";
+  out.reserve(valid.size() + 2);
+  const auto escape = [&](unsigned byte) {
+    out += "\\u00";
+    out += kHex[byte >> 4];
+    out += kHex[byte & 0xF];
+  };
+  for (size_t i = 0; i < valid.size(); ++i) {
+    const char c = valid[i];
+    const std::string_view rest = std::string_view(valid).substr(i);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (c == '\r') {
+      out += "\\r";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F || c == '<') {
+      escape(static_cast<unsigned char>(c));
+    } else if (rest.starts_with("\xE2\x80\xA8") || rest.starts_with("\xE2\x80\xA9")) {
+      out += rest[2] == '\xA8' ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+  return out;
+}
+
+void JsonWriter::new_line() {
+  if (layout_ != Layout::kIndented) return;
+  out_ += '\n';
+  out_.append(2 * has_values_.size(), ' ');
+}
+
+void JsonWriter::before_value() {
+  if (std::exchange(after_key_, false) || has_values_.empty()) return;
+  if (has_values_.back()) out_ += ',';
+  has_values_.back() = true;
+  new_line();
+}
+
+JsonWriter& JsonWriter::open(char bracket) {
+  before_value();
+  out_ += bracket;
+  has_values_.push_back(false);
+  return *this;
+}
+
+JsonWriter& JsonWriter::close(char bracket) {
+  const bool had_values = !has_values_.empty() && has_values_.back();
+  if (!has_values_.empty()) has_values_.pop_back();
+  if (had_values) new_line();
+  out_ += bracket;
+  return *this;
+}
+
+JsonWriter& JsonWriter::begin_object() { return open('{'); }
+JsonWriter& JsonWriter::end_object() { return close('}'); }
+JsonWriter& JsonWriter::begin_array() { return open('['); }
+JsonWriter& JsonWriter::end_array() { return close(']'); }
+
+JsonWriter& JsonWriter::key(std::string_view name) {
+  before_value();
+  out_ += json_string(name);
+  out_ += layout_ == Layout::kIndented ? ": " : ":";
+  after_key_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::string(std::string_view text) {
+  before_value();
+  out_ += json_string(text);
+  return *this;
+}
+
+JsonWriter& JsonWriter::integer(int64_t value) {
+  before_value();
+  out_ += std::to_string(value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::real(double value) {
+  if (!std::isfinite(value)) return null();
+  before_value();
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  out_.append(digits.data(), end);
+  return *this;
+}
+
+JsonWriter& JsonWriter::boolean(bool value) {
+  before_value();
+  out_ += value ? "true" : "false";
+  return *this;
+}
+
+JsonWriter& JsonWriter::null() {
+  before_value();
+  out_ += "null";
+  return *this;
+}
+
+std::string JsonWriter::take() { return std::exchange(out_, {}); }
+
+}  // namespace plimsoll

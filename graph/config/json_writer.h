@@ -1,0 +1,59 @@
+// A streaming JSON writer: the caller fixes the order of keys, so the same input gives the same
+// bytes. What comes out is always valid JSON in UTF-8: invalid text becomes U+FFFD, and a number
+// that JSON cannot hold (NaN, infinity) becomes null.
+//
+//   JsonWriter out(JsonWriter::Layout::kIndented);
+//   out.begin_object();
+//   out.key("step_ns").integer(1250);
+//   out.key("layers").begin_array();
+//   out.string("conv1").end_array();
+//   out.end_object();
+//   std::string text = out.take();
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+
+class JsonWriter {
+ public:
+  enum class Layout : uint8_t { kCompact, kIndented };
+  explicit JsonWriter(Layout layout = Layout::kCompact) : layout_(layout) {}
+
+  JsonWriter& begin_object();
+  JsonWriter& end_object();
+  JsonWriter& begin_array();
+  JsonWriter& end_array();
+  // Before each value of an object.
+  JsonWriter& key(std::string_view name);
+
+  JsonWriter& string(std::string_view text);
+  JsonWriter& integer(int64_t value);
+  // The shortest text that reads back as the same double.
+  JsonWriter& real(double value);
+  JsonWriter& boolean(bool value);
+  JsonWriter& null();
+
+  // What has been written so far, for long outputs written in pieces; the writer goes on.
+  std::string take();
+
+ private:
+  void before_value();
+  JsonWriter& open(char bracket);
+  JsonWriter& close(char bracket);
+  void new_line();
+
+  Layout layout_;
+  std::string out_;
+  std::vector<bool> has_values_;  // of each open object and array
+  bool after_key_ = false;
+};
+
+// The text as a JSON string with its quotes. `<` and the line separators U+2028/9 are escaped too,
+// so that the JSON may stand inside an HTML script.
+std::string json_string(std::string_view text);
+
+}  // namespace plimsoll
