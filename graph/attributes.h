@@ -1,4 +1,8 @@
 // The attributes of a node, typed. Small: a node has a handful, so a sorted vector serves.
+//
+// A tensor as attribute (ConstantOfShape's `value`) is flattened: NAME holds its contents, as
+// int64_t or double where it has one element and as a vector where it has more, if it is small
+// enough to be kept, and NAME_dtype its element type in ONNX's numbering (dtype_from_onnx).
 #pragma once
 
 #include <algorithm>

@@ -43,6 +43,8 @@ struct Tensor {
   std::vector<Dim> dims;                     // contents as Dims, where infer() can follow them
   bool has_dims = false;
   NodeId producer = kNoNode;
+  // A parameter that stood in the file as a Constant node: hardly ever something to train.
+  bool from_constant_node = false;
 };
 
 struct Node {
