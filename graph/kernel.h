@@ -105,7 +105,7 @@ struct KernelOf {
   std::string op;                 // "batch_norm", "max_pool", "relu": selects a traffic multiplier
   Count flop{0};
   Count read{0}, written{0};  // bytes
-  ProblemOf<Count> problem;
+  ProblemOf<Count> problem{};
   bool operator==(const KernelOf&) const = default;
 };
 

@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include "graph/eager/ops.h"
+
+namespace plimsoll::eager {
+namespace {
+
+// Channels innermost: the framework keeps such a layout through convolution, norm and pooling.
+bool channels_last(const Value& x, Decider& decider) {
+  if (x.contiguous() || x.rank() < 4) return false;
+  return x.strides()[1] == Dim(1) && is_dense(x.layout(), decider);
+}
+
+LayoutRef image_layout(Machine& m, DType dtype, const Shape& sizes, bool last) {
+  if (!last) return contiguous_layout(dtype, sizes);
+  Shape strides(sizes.size());
+  Dim stride = 1;
+  strides[1] = stride;
+  stride *= sizes[1];
+  for (size_t i = sizes.size(); i-- > 2;) {
+    strides[i] = stride;
+    stride *= sizes[i];
+  }
+  strides[0] = stride;
+  return strided_layout(dtype, sizes, strides, m.decider());
+}
+
+// The convolution as a problem. A transposed one is the convolution whose data gradient it is.
+ConvProblem<Dim> problem_of(const Value& x, const Value& weight, const Convolution& c,
+                            const Shape& out, bool last) {
+  const size_t spatial = x.rank() - 2;
+  const size_t first = 3 - std::min<size_t>(spatial, 3);
+  const Shape& input = c.transposed ? out : x.sizes();
+  const Shape& output = c.transposed ? x.sizes() : out;
+  ConvProblem<Dim> p;
+  p.n = x.sizes()[0];
+  p.c = input[1];
+  p.k = output[1];
+  p.groups = c.groups;
+  for (size_t i = 0; i < spatial && i < 3; ++i) {
+    p.in[first + i] = input[2 + i];
+    p.out[first + i] = output[2 + i];
+    p.filter[first + i] = weight.sizes()[2 + i];
+    if (i < c.pad.size()) p.pad[first + i] = c.pad[i];
+    if (i < c.stride.size()) p.stride[first + i] = c.stride[i];
+    if (i < c.dilation.size()) p.dilation[first + i] = c.dilation[i];
+  }
+  p.channels_last = last;
+  return p;
+}
+
+Dim flop_of(const ConvProblem<Dim>& p) {
+  Dim positions = p.n;
+  Dim taps = 1;
+  for (size_t i = 0; i < 3; ++i) {
+    positions *= p.out[i];
+    taps *= p.filter[i];
+  }
+  return Dim(2) * positions * p.k * floor_div(p.c, p.groups) * taps;
+}
+
+void launch_pass(Machine& m, Pass pass, const ConvProblem<Dim>& p, const Dim& read,
+                 const Dim& written, DType dtype) {
+  m.launch({.kernel_class = KernelClass::kConv,
+            .pass = pass,
+            .dtype = dtype,
+            .tensor_core = m.recipe().precision != Precision::kFp32,
+            .op = "conv",
+            .flop = flop_of(p),
+            .read = read,
+            .written = written,
+            .problem = p});
+}
+
+Value bias_gradient(Machine& m, const Value& g, const Dim& channels) {
+  Value db = m.allocate(g.dtype(), {channels});
+  m.launch_rows(KernelClass::kReduce, "bias_gradient", g.count(), {&g}, {&db}, channels);
+  return db;
+}
+
+}  // namespace
+
+Value convolution(Machine& m, const Value& x, const Value& weight, const Value& bias,
+                  const Convolution& c, const Shape& out_sizes) {
+  const bool last = channels_last(x, m.decider());
+  Value y = m.allocate(image_layout(m, x.dtype(), out_sizes, last));
+  const ConvProblem<Dim> p = problem_of(x, weight, c, out_sizes, last);
+  const Pass forward = c.transposed ? Pass::kBackwardData : Pass::kForward;
+  const Pass data = c.transposed ? Pass::kForward : Pass::kBackwardData;
+  launch_pass(m, forward, p, x.bytes() + weight.bytes(), y.bytes(), x.dtype());
+  if (bias.defined()) m.launch_rows(KernelClass::kPointwise, "add", y.count(), {&y, &bias}, {&y});
+  const Value inputs[] = {x, weight, bias};
+  const bool always_data = m.policy().first_layer_data_gradient;
+  m.record(y, inputs,
+           {{x, "convolution keeps its input"}, {weight, "convolution keeps its weight"}},
+           [p, data, last, always_data](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(3);
+             const Value& input = n.saved(0);
+             const Value& w = n.saved(1);
+             if (n.needs(0) || always_data) {
+               out[0] = mm.allocate(image_layout(mm, input.dtype(), input.sizes(), last));
+               launch_pass(mm, data, p, g[0].bytes() + w.bytes(), input.bytes(), input.dtype());
+             }
+             if (n.needs(1)) {
+               out[1] = mm.allocate(w.dtype(), w.sizes());
+               launch_pass(mm, Pass::kBackwardWeights, p, g[0].bytes() + input.bytes(), w.bytes(),
+                           input.dtype());
+             }
+             if (n.needs(2)) out[2] = bias_gradient(mm, g[0], n.edges[2].input->sizes[0]);
+             return out;
+           });
+  return y;
+}
+
+}  // namespace plimsoll::eager

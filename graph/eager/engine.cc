@@ -1,0 +1,143 @@
+// The autograd engine: which node runs when, and what is alive while it does.
+//
+// Ready nodes run by highest sequence number, gradient accumulation before all else. A node's
+// outputs exist while its incoming gradients and saved tensors do; then those are released; then
+// outputs are handed on, and where a gradient waits already the two are summed.
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+
+#include "graph/eager/machine.h"
+#include "graph/eager/ops.h"
+
+namespace plimsoll::eager {
+
+struct Engine {
+  struct Pending {
+    int waiting = 0;
+    Gradients gradients;
+  };
+  struct Later {
+    bool operator()(const GradNodeRef& a, const GradNodeRef& b) const {
+      return a->sequence < b->sequence;
+    }
+  };
+
+  Machine& m;
+  std::unordered_map<GradNode*, Pending> pending{};
+  std::priority_queue<GradNodeRef, std::vector<GradNodeRef>, Later> ready{};
+
+  void count_uses(const std::vector<GradNodeRef>& roots) {
+    std::vector<GradNode*> stack;
+    for (const auto& root : roots) {
+      if (pending.try_emplace(root.get()).second) stack.push_back(root.get());
+    }
+    while (!stack.empty()) {
+      GradNode* node = stack.back();
+      stack.pop_back();
+      for (const Edge& edge : node->edges) {
+        if (!edge.node) continue;
+        const auto [at, is_new] = pending.try_emplace(edge.node.get());
+        ++at->second.waiting;
+        if (is_new) stack.push_back(edge.node.get());
+      }
+    }
+  }
+
+  void deliver(const GradNodeRef& node, uint32_t output, Value gradient) {
+    Gradients& slots = pending[node.get()].gradients;
+    if (slots.size() < node->outputs) slots.resize(node->outputs);
+    Value& slot = slots[output];
+    slot = slot.defined() ? m.sum(std::move(slot), std::move(gradient)) : std::move(gradient);
+  }
+
+  void run(const GradNodeRef& node) {
+    Gradients incoming = std::move(pending[node.get()].gradients);
+    incoming.resize(node->outputs);
+    if (node->is_leaf) {
+      m.accumulate(*node, std::move(incoming[0]));
+      return;
+    }
+    m.node_ = node->node;
+    const bool any =
+        std::any_of(incoming.begin(), incoming.end(), [](const Value& v) { return v.defined(); });
+    Gradients outgoing;
+    if (any && node->backward) outgoing = node->backward(m, incoming, *node);
+    outgoing.resize(node->edges.size());
+    for (size_t i = 0; i < outgoing.size(); ++i) {
+      if (outgoing[i].defined() && node->edges[i].node) {
+        outgoing[i] = sum_to(m, outgoing[i], node->edges[i].input->sizes);
+      }
+    }
+    incoming.clear();
+    node->kept.clear();
+    for (size_t i = 0; i < outgoing.size(); ++i) {
+      const Edge& edge = node->edges[i];
+      if (!edge.node) continue;
+      if (outgoing[i].defined()) deliver(edge.node, edge.output, std::move(outgoing[i]));
+      if (--pending[edge.node.get()].waiting == 0) ready.push(edge.node);
+    }
+  }
+};
+
+void Machine::backward(std::span<const Value> roots, std::span<const Value> gradients) {
+  const bool had_grad = grad_enabled_;
+  grad_enabled_ = false;
+  Engine engine{*this};
+  std::vector<GradNodeRef> nodes;
+  for (const Value& root : roots) {
+    if (root.requires_grad()) nodes.push_back(root.grad());
+  }
+  engine.count_uses(nodes);
+  for (size_t i = 0; i < roots.size(); ++i) {
+    if (!roots[i].requires_grad()) continue;
+    engine.deliver(roots[i].grad(), roots[i].grad_output(), gradients[i]);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  for (const auto& node : nodes) {
+    if (engine.pending[node.get()].waiting == 0) engine.ready.push(node);
+  }
+  nodes.clear();
+  while (!engine.ready.empty()) {
+    const GradNodeRef node = engine.ready.top();
+    engine.ready.pop();
+    engine.run(node);
+  }
+  grad_enabled_ = had_grad;
+}
+
+// In place where the older gradient is dense and nobody else holds it, else into a new tensor while
+// both live.
+Value Machine::sum(Value older, Value newer) {
+  const bool sole = older.storage() && older.storage().use_count() == 1;
+  if (policy_.sums_in_place && sole && is_dense(older.layout(), decider_)) {
+    launch_rows(KernelClass::kPointwise, "add", older.count(), {&older, &newer}, {&older});
+    return older;
+  }
+  const Value parts[] = {older.detached(), newer.detached()};
+  return elementwise(*this, "add", parts, older.dtype());
+}
+
+void Machine::become_gradient(const Value& value) {
+  const BufferId id = value.storage()->id();
+  if (step_.buffers[id].resident) return;
+  step_.events.push_back({Event::Kind::kBecomeGradient, phase_, id, node_});
+}
+
+// The first gradient is taken over where its layout is the parameter's (else cloned), later ones
+// are added into it.
+void Machine::accumulate(GradNode& leaf, Value gradient) {
+  if (!gradient.defined() || !gradient.on_device()) return;
+  if (leaf.gradient.defined()) {
+    launch_rows(KernelClass::kPointwise, "add", gradient.count(), {&leaf.gradient, &gradient},
+                {&leaf.gradient});
+    return;
+  }
+  const bool same_layout = gradient.contiguous() == leaf.leaf.contiguous();
+  if (!same_layout) gradient = contiguous(*this, gradient);
+  become_gradient(gradient);
+  leaf.gradient = gradient.detached();
+}
+
+}  // namespace plimsoll::eager

@@ -1,0 +1,59 @@
+#include "graph/eager/ops.h"
+
+namespace plimsoll::eager {
+
+Value embedding(Machine& m, const Value& table, const Value& indices, const Shape& out_sizes) {
+  Value y = m.allocate(table.dtype(), out_sizes);
+  m.launch_rows(KernelClass::kGather, "embedding", 0, {&indices, &y}, {&y}, indices.count());
+  const Value inputs[] = {table};
+  m.record(y, inputs, {{indices, "embedding keeps its indices"}},
+           [](Machine& mm, const Gradients& g, const GradNode& n) {
+             const Layout& before = *n.edges[0].input;
+             Value dense = fill(mm, before.dtype, before.sizes);  // a dense gradient of the table
+             mm.launch_rows(KernelClass::kScatter, "embedding", g[0].count(), {&g[0], &n.saved(0)},
+                            {&g[0]});
+             return Gradients{dense};
+           });
+  return y;
+}
+
+Value gather(Machine& m, std::string op, const Value& x, const Value& indices,
+             const Shape& out_sizes, bool keeps_source) {
+  if (!x.on_device()) return m.host(x.dtype(), out_sizes);
+  Value y = m.allocate(x.dtype(), out_sizes);
+  m.launch_rows(KernelClass::kGather, std::move(op), 0, {&indices, &y}, {&y});
+  std::vector<Kept> kept{{indices, "gather keeps its indices"}};
+  if (keeps_source) kept.push_back({x, "gather keeps its source"});
+  const Value inputs[] = {x};
+  m.record(y, inputs, std::move(kept), [](Machine& mm, const Gradients& g, const GradNode& n) {
+    const Layout& before = *n.edges[0].input;
+    Value dx = fill(mm, before.dtype, before.sizes);
+    mm.launch_rows(KernelClass::kScatter, "scatter", g[0].count(), {&g[0], &n.saved(0)}, {&g[0]});
+    return Gradients{dx};
+  });
+  return y;
+}
+
+Value scatter(Machine& m, std::string op, const Value& x, const Value& indices,
+              const Value& updates) {
+  if (!x.on_device() && !updates.on_device()) return m.host(x.dtype(), x.sizes());
+  Value y = m.allocate(x.dtype(), x.sizes());
+  m.launch_rows(KernelClass::kScatter, std::move(op), 0, {&x, &indices, &updates}, {&y});
+  const Value inputs[] = {x, updates};
+  m.record(y, inputs, {{indices, "scatter keeps its indices"}},
+           [](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(2);
+             if (n.needs(0)) {
+               out[0] = mm.allocate(g[0].dtype(), g[0].sizes());
+               mm.launch_rows(KernelClass::kScatter, "scatter", 0, {&g[0], &n.saved(0)}, {&out[0]});
+             }
+             if (n.needs(1)) {
+               out[1] = mm.allocate(g[0].dtype(), n.edges[1].input->sizes);
+               mm.launch_rows(KernelClass::kGather, "gather", 0, {&out[1], &n.saved(0)}, {&out[1]});
+             }
+             return out;
+           });
+  return y;
+}
+
+}  // namespace plimsoll::eager

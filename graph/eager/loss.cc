@@ -1,0 +1,70 @@
+#include <numeric>
+
+#include "graph/eager/ops.h"
+
+namespace plimsoll::eager {
+namespace {
+
+Value target_like(Machine& m, const Shape& sizes, DType dtype) {
+  return m.resident(dtype, sizes, Role::kInput);
+}
+
+// Mean of an element-wise distance: keeps prediction and target.
+Value mean_distance(Machine& m, const std::string& op, const Value& x, const Value& target) {
+  Value loss = m.allocate(x.dtype(), {});
+  m.launch_rows(KernelClass::kReduce, op, x.count() * Dim(3), {&x, &target}, {&loss});
+  const Value inputs[] = {x};
+  m.record(loss, inputs, {{x, "the loss keeps its input"}, {target, "the loss keeps its target"}},
+           [op](Machine& mm, const Gradients&, const GradNode& n) {
+             const Value parts[] = {n.saved(0), n.saved(1)};
+             return Gradients{elementwise(mm, op, parts, n.saved(0).dtype(), 2)};
+           });
+  return loss;
+}
+
+}  // namespace
+
+// log-softmax, then the negative log-likelihood of the targets. Sequences are flattened to rows.
+Value cross_entropy(Machine& m, const Value& logits, size_t axis) {
+  Value scores = logits;
+  if (axis + 1 == logits.rank() && logits.rank() > 2) {
+    const Dim classes = logits.sizes()[axis];
+    scores = reshape(m, logits, {floor_div(logits.count(), classes), classes});
+    axis = 1;
+  }
+  Shape target_sizes = scores.sizes();
+  target_sizes.erase(target_sizes.begin() + static_cast<std::ptrdiff_t>(axis));
+  const Value targets = target_like(m, target_sizes, DType::kInt64);
+  const Value log_probabilities = softmax(m, scores, axis, true);
+  Value loss = m.allocate(scores.dtype(), {});
+  Value total_weight = m.allocate(scores.dtype(), {});
+  m.launch_rows(KernelClass::kReduce, "nll_loss", targets.count(), {&targets}, {&loss});
+  const Value inputs[] = {log_probabilities};
+  m.record(loss, inputs,
+           {{log_probabilities, "the loss keeps the log-probabilities"},
+            {targets, "the loss keeps its targets"},
+            {total_weight, "the loss keeps its total weight"}},
+           [](Machine& mm, const Gradients&, const GradNode& n) {
+             Value dx = fill(mm, n.saved(0).dtype(), n.saved(0).sizes());
+             return Gradients{dx};
+           });
+  return loss;
+}
+
+Value mse(Machine& m, const Value& x, const Value& target) {
+  return mean_distance(m, "mse_loss", x,
+                       target.defined() ? target : target_like(m, x.sizes(), x.dtype()));
+}
+
+Value bce(Machine& m, const Value& x, const Value& target) {
+  return mean_distance(m, "bce_loss", x,
+                       target.defined() ? target : target_like(m, x.sizes(), x.dtype()));
+}
+
+Value sum_all(Machine& m, const Value& x) {
+  std::vector<size_t> axes(x.rank());
+  std::iota(axes.begin(), axes.end(), size_t{0});
+  return reduce(m, "sum", x, axes, false, Reduction::kSum);
+}
+
+}  // namespace plimsoll::eager

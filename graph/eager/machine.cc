@@ -1,0 +1,260 @@
+#include "graph/eager/machine.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace plimsoll::eager {
+
+Storage::~Storage() { machine_->free_storage(id_); }
+
+LayoutRef contiguous_layout(DType dtype, Shape sizes) {
+  auto layout = std::make_shared<Layout>();
+  layout->dtype = dtype;
+  layout->strides.resize(sizes.size());
+  Dim stride = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    layout->strides[i] = stride;
+    stride *= sizes[i];
+  }
+  layout->count = std::move(stride);
+  layout->sizes = std::move(sizes);
+  layout->contiguous = true;
+  return layout;
+}
+
+LayoutRef strided_layout(DType dtype, Shape sizes, Shape strides, Decider& decider) {
+  auto layout = std::make_shared<Layout>();
+  layout->dtype = dtype;
+  layout->count = elements(sizes);
+  Dim expected = 1;
+  layout->contiguous = true;
+  for (size_t i = sizes.size(); i-- > 0 && layout->contiguous;) {
+    if (strides[i] != expected && !decider.is_one(sizes[i])) layout->contiguous = false;
+    expected *= sizes[i];
+  }
+  layout->sizes = std::move(sizes);
+  layout->strides = std::move(strides);
+  return layout;
+}
+
+bool is_dense(const Layout& layout, Decider& decider) {
+  if (layout.contiguous) return true;
+  std::vector<size_t> order(layout.sizes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::erase_if(order, [&](size_t i) { return decider.is_one(layout.sizes[i]); });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return decider.less(layout.strides[a], layout.strides[b]);
+  });
+  Dim expected = 1;
+  for (const size_t i : order) {
+    if (!decider.equal(layout.strides[i], expected)) return false;
+    expected *= layout.sizes[i];
+  }
+  return true;
+}
+
+Machine::~Machine() {
+  finished_ = true;  // no events for what is torn down with the machine
+  // Chains of nodes can be deep: take the graph apart without recursion.
+  std::vector<GradNodeRef> pending;
+  for (const auto& weak : grad_nodes_) {
+    if (auto node = weak.lock()) pending.push_back(std::move(node));
+  }
+  for (const auto& node : pending) {
+    node->edges.clear();
+    node->kept.clear();
+  }
+}
+
+BufferId Machine::new_buffer(const Dim& bytes, Role role, bool resident) {
+  const auto id = static_cast<BufferId>(step_.buffers.size());
+  step_.buffers.push_back({bytes, role, node_, resident});
+  if (!resident) step_.events.push_back({Event::Kind::kAllocate, phase_, id, node_});
+  return id;
+}
+
+void Machine::free_storage(BufferId id) {
+  if (finished_ || step_.buffers[id].resident) return;
+  step_.events.push_back({Event::Kind::kFree, phase_, id, node_});
+}
+
+Value Machine::resident(DType dtype, const Shape& sizes, Role role) {
+  auto layout = contiguous_layout(dtype, sizes);
+  const Dim size = bytes(dtype, layout->count);
+  auto storage = std::make_shared<Storage>(this, new_buffer(size, role, true));
+  Value value(std::move(layout), std::move(storage));
+  resident_values_.push_back(value);
+  return value;
+}
+
+Value Machine::parameter(DType dtype, const Shape& sizes) {
+  Value value = resident(dtype, sizes, Role::kParameter);
+  if (grad_enabled_) {
+    auto leaf = std::make_shared<GradNode>();
+    leaf->is_leaf = true;
+    leaf->sequence = ~uint64_t{0};  // accumulation runs before all else that is ready
+    leaf->leaf = value;
+    leaves_.push_back(leaf);
+    value.set_grad(std::move(leaf), 0);
+  }
+  return value;
+}
+
+Value Machine::allocate(LayoutRef layout) {
+  const Dim size = bytes(layout->dtype, layout->count);
+  const Role role = phase_ == Phase::kBackward ? Role::kTemporary : Role::kFeatureMap;
+  auto storage = std::make_shared<Storage>(this, new_buffer(size, role, false));
+  return {std::move(layout), std::move(storage)};
+}
+
+Value Machine::allocate(DType dtype, const Shape& sizes) {
+  return allocate(contiguous_layout(dtype, sizes));
+}
+
+Value Machine::host(DType dtype, const Shape& sizes) {
+  return {contiguous_layout(dtype, sizes), nullptr};
+}
+
+namespace {
+
+size_t hash_of(const Kernel& kernel) {
+  size_t hash = std::hash<std::string>{}(kernel.op);
+  const auto mix = [&](int64_t x) { hash = hash * 1099511628211U + static_cast<size_t>(x); };
+  for (const Dim* d : {&kernel.flop, &kernel.read, &kernel.written}) {
+    mix(d->constant_term());
+    for (const auto& term : d->terms()) mix(term.coefficient);
+  }
+  mix(static_cast<int64_t>(kernel.pass));
+  mix(static_cast<int64_t>(kernel.kernel_class));
+  return hash;
+}
+
+}  // namespace
+
+void Machine::launch(Kernel kernel) {
+  const size_t hash = hash_of(kernel);
+  const auto [first, last] = kernel_index_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    if (step_.kernels[it->second] == kernel) {
+      step_.events.push_back({Event::Kind::kLaunch, phase_, it->second, node_});
+      return;
+    }
+  }
+  const auto id = static_cast<KernelId>(step_.kernels.size());
+  step_.kernels.push_back(std::move(kernel));
+  kernel_index_.emplace(hash, id);
+  step_.events.push_back({Event::Kind::kLaunch, phase_, id, node_});
+}
+
+void Machine::launch_rows(KernelClass kernel_class, std::string op, const Dim& flop,
+                          std::initializer_list<const Value*> read,
+                          std::initializer_list<const Value*> written, Dim rows) {
+  Kernel kernel{.kernel_class = kernel_class,
+                .pass = phase_ == Phase::kBackward ? Pass::kBackward : Pass::kForward,
+                .op = std::move(op),
+                .flop = flop};
+  Dim columns = 0;
+  for (const Value* v : read) {
+    if (v->on_device()) kernel.read += v->bytes();
+  }
+  for (const Value* v : written) {
+    if (columns == Dim(0)) {
+      kernel.dtype = v->dtype();
+      columns = v->count();
+    }
+    kernel.written += v->bytes();
+  }
+  const Dim per_row = rows == Dim(1) ? columns : floor_div(columns, rows);
+  kernel.problem = RowsProblem<Dim>{std::move(rows), per_row};
+  launch(std::move(kernel));
+}
+
+void Machine::launch_over(KernelClass kernel_class, std::string op, const Dim& flop,
+                          std::span<const Value> read, const Value& written, Dim rows) {
+  Kernel kernel{.kernel_class = kernel_class,
+                .pass = phase_ == Phase::kBackward ? Pass::kBackward : Pass::kForward,
+                .dtype = written.dtype(),
+                .op = std::move(op),
+                .flop = flop};
+  for (const Value& v : read) {
+    if (v.defined() && v.on_device()) kernel.read += v.bytes();
+  }
+  kernel.written = written.bytes();
+  const Dim per_row = rows == Dim(1) ? written.count() : floor_div(written.count(), rows);
+  kernel.problem = RowsProblem<Dim>{std::move(rows), per_row};
+  launch(std::move(kernel));
+}
+
+bool Machine::tracks(std::span<const Value> inputs) const {
+  return grad_enabled_ && std::any_of(inputs.begin(), inputs.end(), [](const Value& v) {
+           return v.defined() && v.requires_grad();
+         });
+}
+
+void Machine::record(Value& output, std::span<const Value> inputs, std::vector<Kept> kept,
+                     Backward backward) {
+  std::vector<Value> outputs{std::move(output)};
+  record(outputs, inputs, std::move(kept), std::move(backward));
+  output = std::move(outputs[0]);
+}
+
+void Machine::record(std::vector<Value>& outputs, std::span<const Value> inputs,
+                     std::vector<Kept> kept, Backward backward) {
+  if (!tracks(inputs)) {
+    for (Value& out : outputs) {
+      if (out.requires_grad()) out = out.detached();
+    }
+    return;
+  }
+  auto node = std::make_shared<GradNode>();
+  node->sequence = sequence_++;
+  node->node = node_;
+  node->outputs = static_cast<uint32_t>(outputs.size());
+  node->edges.reserve(inputs.size());
+  for (const Value& in : inputs) {
+    if (in.defined() && in.requires_grad()) {
+      node->edges.push_back({in.grad(), in.grad_output(), in.layout_ref()});
+    } else {
+      node->edges.emplace_back();
+    }
+  }
+  for (Kept& k : kept) k.value = k.value.detached();
+  node->kept = std::move(kept);
+  node->backward = std::move(backward);
+  grad_nodes_.push_back(node);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].defined()) outputs[i].set_grad(node, static_cast<uint32_t>(i));
+  }
+}
+
+void Machine::mark_end_of_forward() {
+  step_.end_of_forward = step_.events.size();
+  std::vector<char> seen(step_.buffers.size(), 0);
+  for (const auto& weak : grad_nodes_) {
+    const auto node = weak.lock();
+    if (!node) continue;
+    for (const Kept& k : node->kept) {
+      if (!k.value.on_device()) continue;
+      const BufferId id = k.value.storage()->id();
+      if (seen[id] || step_.buffers[id].resident) continue;
+      seen[id] = 1;
+      step_.saved.push_back({id, node->node, k.rule});
+    }
+  }
+}
+
+Step Machine::finish() {
+  finished_ = true;
+  // Feature maps are what was kept; the rest of forward was temporary.
+  std::vector<char> kept(step_.buffers.size(), 0);
+  for (const Saved& s : step_.saved) kept[s.buffer] = 1;
+  for (size_t i = 0; i < step_.buffers.size(); ++i) {
+    Buffer& b = step_.buffers[i];
+    if (b.role == Role::kFeatureMap && !kept[i]) b.role = Role::kTemporary;
+  }
+  step_.guards = decider_.guards();
+  step_.parameter_arrays = static_cast<int64_t>(leaves_.size());
+  return std::move(step_);
+}
+
+}  // namespace plimsoll::eager

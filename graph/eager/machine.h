@@ -1,0 +1,119 @@
+// Machine: runs operators on Values and writes down what a framework would have allocated, launched
+// and kept: the Step. The autograd engine is here too.
+//
+//   Machine m(policy, decider);
+//   Value x = m.resident(DType::kFloat32, shape, Role::kInput);
+//   Value y = relu(m, x);                  // functions of eager/ops.h
+//   m.backward(loss);
+//   Step step = m.finish();
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "graph/eager/value.h"
+#include "graph/recipe.h"
+
+namespace plimsoll::eager {
+
+class Machine {
+ public:
+  Machine(const Recipe& recipe, const Policy& policy, Decider& decider)
+      : recipe_(recipe), policy_(policy), decider_(decider) {}
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  const Recipe& recipe() const { return recipe_; }
+  const Policy& policy() const { return policy_; }
+  Decider& decider() { return decider_; }
+
+  // Where events are credited from now on.
+  void enter(Phase phase, NodeId node) {
+    phase_ = phase;
+    node_ = node;
+  }
+  Phase phase() const { return phase_; }
+  NodeId node() const { return node_; }
+
+  bool grad_enabled() const { return grad_enabled_; }
+  void set_grad_enabled(bool enabled) { grad_enabled_ = enabled; }
+
+  // --- storage ---
+  // A tensor that lives before and after the step.
+  Value resident(DType dtype, const Shape& sizes, Role role);
+  // The same, a trained parameter: gradients accumulate at it.
+  Value parameter(DType dtype, const Shape& sizes);
+  // New storage, contiguous; or with given strides, dense in some order.
+  Value allocate(DType dtype, const Shape& sizes);
+  Value allocate(LayoutRef layout);
+  // Another window on the same storage. Keeps no autograd edge: view operators record it.
+  Value view_of(const Value& base, LayoutRef layout) { return {std::move(layout), base.storage()}; }
+  // A number or small constant of the host, with a shape but without storage.
+  Value host(DType dtype, const Shape& sizes);
+
+  // --- kernels ---
+  void launch(Kernel kernel);
+  // A launch whose problem is plain rows, with the bytes of whole tensors.
+  void launch_rows(KernelClass kernel_class, std::string op, const Dim& flop,
+                   std::initializer_list<const Value*> read,
+                   std::initializer_list<const Value*> written, Dim rows = 1);
+  // The same over whatever list of tensors.
+  void launch_over(KernelClass kernel_class, std::string op, const Dim& flop,
+                   std::span<const Value> read, const Value& written, Dim rows = 1);
+
+  // --- autograd ---
+  // Makes `output` the result of a differentiable operator, unless no input needs a gradient or
+  // gradients are off. `kept` is what its backward needs.
+  void record(Value& output, std::span<const Value> inputs, std::vector<Kept> kept,
+              Backward backward);
+  void record(std::vector<Value>& outputs, std::span<const Value> inputs, std::vector<Kept> kept,
+              Backward backward);
+  // Would record() keep anything for these inputs?
+  bool tracks(std::span<const Value> inputs) const;
+
+  // Runs the engine from `roots`, whose own gradients are given.
+  void backward(std::span<const Value> roots, std::span<const Value> gradients);
+  // Writes down what is saved now, as Step::saved and end_of_forward.
+  void mark_end_of_forward();
+
+  const std::vector<GradNodeRef>& leaves() const { return leaves_; }
+
+  // The finished step. All values other than residents must have been dropped; what still lives is
+  // freed at the end by the Machine.
+  Step finish();
+
+  void free_storage(BufferId id);  // of Storage's destructor
+
+ private:
+  BufferId new_buffer(const Dim& bytes, Role role, bool resident);
+  void become_gradient(const Value& value);
+  void accumulate(GradNode& leaf, Value gradient);
+  Value sum(Value older, Value newer);
+  friend struct Engine;
+
+  const Recipe& recipe_;
+  const Policy& policy_;
+  Decider& decider_;
+  Step step_;
+  Phase phase_ = Phase::kForward;
+  NodeId node_ = kNoNode;
+  bool grad_enabled_ = true;
+  bool finished_ = false;
+  uint64_t sequence_ = 0;
+  std::vector<std::weak_ptr<GradNode>> grad_nodes_;
+  std::vector<GradNodeRef> leaves_;
+  std::vector<Value> resident_values_;
+  std::unordered_multimap<size_t, KernelId> kernel_index_;
+};
+
+// Layout helpers.
+LayoutRef contiguous_layout(DType dtype, Shape sizes);
+LayoutRef strided_layout(DType dtype, Shape sizes, Shape strides, Decider& decider);
+// Dense, without overlap, in some order of dimensions.
+bool is_dense(const Layout& layout, Decider& decider);
+
+}  // namespace plimsoll::eager

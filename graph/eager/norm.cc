@@ -1,0 +1,118 @@
+#include "graph/eager/ops.h"
+
+namespace plimsoll::eager {
+namespace {
+
+// Statistics are kept in 32 bits whatever the input's type.
+constexpr DType kStatistics = DType::kFloat32;
+
+// A norm with a mean and a reciprocal deviation per row, kept with the input; backward makes the
+// input's gradient and, where wanted, those of scale and bias.
+Value normalize(Machine& m, const std::string& op, const Value& x, const Value& scale,
+                const Value& bias, const Shape& statistics, const Dim& groups,
+                std::string_view rule) {
+  auto layout = std::make_shared<Layout>(x.layout());
+  if (op != "batch_norm")
+    layout = std::make_shared<Layout>(*contiguous_layout(x.dtype(), x.sizes()));
+  Value y = m.allocate(std::move(layout));
+  Value mean = m.allocate(kStatistics, statistics);
+  Value deviation = m.allocate(kStatistics, statistics);
+  m.launch_rows(KernelClass::kNorm, op, y.count() * Dim(8), {&x}, {&y}, groups);
+  const Value inputs[] = {x, scale, bias};
+  m.record(y, inputs,
+           {{x, rule},
+            {scale, rule},
+            {mean, "a norm keeps its mean"},
+            {deviation, "a norm keeps its reciprocal deviation"}},
+           [op, groups](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(3);
+             const Value& input = n.saved(0);
+             auto dx_layout = std::make_shared<Layout>(input.layout());
+             if (op != "batch_norm") {
+               dx_layout =
+                   std::make_shared<Layout>(*contiguous_layout(input.dtype(), input.sizes()));
+             }
+             out[0] = mm.allocate(std::move(dx_layout));
+             for (size_t i = 1; i < 3; ++i) {
+               if (n.needs(i))
+                 out[i] = mm.allocate(n.edges[i].input->dtype, n.edges[i].input->sizes);
+             }
+             mm.launch_rows(KernelClass::kNorm, op, input.count() * Dim(12), {&g[0], &input},
+                            {&out[0]}, groups);
+             return out;
+           });
+  return y;
+}
+
+}  // namespace
+
+Value batch_norm(Machine& m, const Value& x, const Value& scale, const Value& bias, bool training) {
+  const Dim channels = x.rank() > 1 ? x.sizes()[1] : Dim(1);
+  if (training) {
+    return normalize(m, "batch_norm", x, scale, bias, {channels}, channels,
+                     "batch norm keeps its input and scale");
+  }
+  // With fixed statistics it is an affine map; its backward still reads the input for the scale.
+  Value y = m.allocate(std::make_shared<Layout>(x.layout()));
+  m.launch_rows(KernelClass::kPointwise, "affine", y.count() * Dim(2), {&x}, {&y});
+  return y;
+}
+
+Value layer_norm(Machine& m, const Value& x, const Value& scale, const Value& bias, size_t axis) {
+  Shape rows = x.sizes();
+  for (size_t i = axis; i < rows.size(); ++i) rows[i] = 1;
+  return normalize(m, "layer_norm", x, scale, bias, rows, elements(rows),
+                   "layer norm keeps its input and scale");
+}
+
+Value group_norm(Machine& m, const Value& x, const Value& scale, const Value& bias,
+                 const Dim& groups) {
+  const Shape rows{x.sizes()[0], groups};
+  return normalize(m, "group_norm", contiguous(m, x), scale, bias, rows, elements(rows),
+                   "group norm keeps its input and scale");
+}
+
+// Batch norm over [1, N*C, ...], with scale and bias repeated N times.
+Value instance_norm(Machine& m, const Value& x, const Value& scale, const Value& bias) {
+  const Dim planes = x.sizes()[0] * x.sizes()[1];
+  const auto repeated = [&](const Value& v) {
+    return v.defined() ? rearrange(m, "copy", v, {planes}) : v;
+  };
+  Shape folded = x.sizes();
+  folded[0] = 1;
+  folded[1] = planes;
+  const Value s = repeated(scale);
+  const Value b = repeated(bias);
+  Value y = normalize(m, "batch_norm", view(m, contiguous(m, x), folded), s, b, {planes}, planes,
+                      "instance norm keeps its input and repeated scale");
+  return view(m, y, x.sizes());
+}
+
+// x * rsqrt(mean(x^2) + eps) * scale, in the pieces eager code runs.
+Value rms_norm(Machine& m, const Value& x, const Value& scale, size_t axis) {
+  std::vector<size_t> axes;
+  for (size_t i = axis; i < x.rank(); ++i) axes.push_back(i);
+  const Value squared = power(m, x, m.host(x.dtype(), {}));
+  const Value mean = reduce(m, "mean", squared, axes, true, Reduction::kMean);
+  const Value shifted = add(m, mean, m.host(x.dtype(), {}));
+  const Value scaled =
+      mul(m, x, unary(m, "rsqrt", shifted, Keeps::kResult, "rsqrt keeps its result"));
+  return scale.defined() ? mul(m, scale, scaled) : scaled;
+}
+
+// Priced as one fused kernel, which keeps its input, its result and the scale it computed.
+Value local_response_norm(Machine& m, const Value& x) {
+  Value y = m.allocate(x.dtype(), x.sizes());
+  m.launch_rows(KernelClass::kNorm, "lrn", y.count() * Dim(10), {&x}, {&y});
+  const Value inputs[] = {x};
+  m.record(y, inputs, {{x, "LRN keeps its input"}, {y, "LRN keeps its result"}},
+           [](Machine& mm, const Gradients& g, const GradNode& n) {
+             Value dx = mm.allocate(g[0].dtype(), g[0].sizes());
+             mm.launch_rows(KernelClass::kNorm, "lrn", dx.count() * Dim(15),
+                            {&g[0], &n.saved(0), &n.saved(1)}, {&dx});
+             return Gradients{dx};
+           });
+  return y;
+}
+
+}  // namespace plimsoll::eager

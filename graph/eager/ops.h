@@ -1,0 +1,143 @@
+// The eager operators: each allocates its result, launches its kernels and records what its
+// backward keeps, as an eager framework's own kernels and derivative formulas do. What is kept
+// follows the derivative formulas of PyTorch (tools/autograd/derivatives.yaml); where frameworks
+// differ, Policy says which habit holds.
+//
+// All shapes have been checked by the shape rules; these functions cannot fail.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/eager/machine.h"
+
+namespace plimsoll::eager {
+
+// --- movement.cc: views and copies ---
+Value view(Machine& m, const Value& x, const Shape& sizes);  // strides must allow it
+Value reshape(Machine& m, const Value& x,
+              const Shape& sizes);  // view where strides allow, else copy
+Value permute(Machine& m, const Value& x, std::vector<size_t> order);
+Value transpose(Machine& m, const Value& x, size_t a, size_t b);
+Value expand(Machine& m, const Value& x, const Shape& sizes);
+Value unsqueeze(Machine& m, const Value& x, size_t axis);
+Value squeeze(Machine& m, const Value& x, std::vector<size_t> axes);
+Value slice(Machine& m, const Value& x, size_t axis, const Dim& start, const Dim& length,
+            int64_t step);
+Value select(Machine& m, const Value& x, size_t axis, const Dim& index);
+std::vector<Value> split(Machine& m, const Value& x, size_t axis, const std::vector<Dim>& lengths);
+Value contiguous(Machine& m, const Value& x);
+Value clone(Machine& m, const Value& x);
+Value cast(Machine& m, const Value& x, DType dtype);
+Value concat(Machine& m, std::span<const Value> parts, size_t axis);
+// A new tensor with the given sizes made from x alone, of which backward needs nothing but sizes:
+// pad, tile, flip, roll, depth-to-space, interpolation.
+Value rearrange(Machine& m, std::string op, const Value& x, const Shape& sizes);
+Value fill(Machine& m, DType dtype, const Shape& sizes);
+// Gradient bookkeeping: x summed to `sizes` (its broadcast inverted); x itself where they agree.
+Value sum_to(Machine& m, const Value& x, const Shape& sizes);
+
+// --- pointwise.cc ---
+// One kernel over broadcast operands; the result takes their common dense order of dimensions.
+Value elementwise(Machine& m, std::string op, std::span<const Value> operands, DType dtype,
+                  int64_t flop_per_element = 1);
+enum class Keeps : uint8_t { kNothing, kInput, kResult, kBoth };
+Value unary(Machine& m, std::string_view op, const Value& x, Keeps keeps, std::string_view rule,
+            int64_t flop_per_element = 1);
+Value add(Machine& m, const Value& a, const Value& b, std::string_view op = "add");
+Value mul(Machine& m, const Value& a, const Value& b);
+Value div(Machine& m, const Value& a, const Value& b);
+Value power(Machine& m, const Value& a, const Value& b);
+// Two operands, both kept: maximum, minimum, prelu.
+Value binary_keeping_both(Machine& m, std::string op, const Value& a, const Value& b);
+Value where(Machine& m, const Value& condition, const Value& a, const Value& b);
+// Comparisons and other maps without a gradient.
+Value map(Machine& m, std::string op, std::span<const Value> operands, DType dtype);
+Value dropout(Machine& m, const Value& x);
+
+// --- matmul.cc ---
+Value linear(Machine& m, const Value& x, const Value& weight, const Value& bias);
+Value matmul(Machine& m, const Value& a, const Value& b);
+Value addmm(Machine& m, const Value& bias, const Value& a, const Value& b);
+Value mm(Machine& m, const Value& a, const Value& b);
+Value bmm(Machine& m, const Value& a, const Value& b);
+
+// --- conv.cc ---
+struct Convolution {
+  std::vector<int64_t> stride, dilation;
+  std::vector<Dim> pad;  // begin side
+  Dim groups{1};
+  bool transposed = false;
+};
+Value convolution(Machine& m, const Value& x, const Value& weight, const Value& bias,
+                  const Convolution& c, const Shape& out_sizes);
+
+// --- norm.cc ---
+// Statistics over all but the channels; `running` are the buffers it updates (host effect only).
+Value batch_norm(Machine& m, const Value& x, const Value& scale, const Value& bias, bool training);
+Value layer_norm(Machine& m, const Value& x, const Value& scale, const Value& bias, size_t axis);
+Value group_norm(Machine& m, const Value& x, const Value& scale, const Value& bias,
+                 const Dim& groups);
+Value instance_norm(Machine& m, const Value& x, const Value& scale, const Value& bias);
+Value rms_norm(Machine& m, const Value& x, const Value& scale, size_t axis);
+Value local_response_norm(Machine& m, const Value& x);
+
+// --- pool.cc ---
+Value max_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& window,
+               Value* indices);
+Value average_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& window);
+Value adaptive_average_pool(Machine& m, const Value& x, const Shape& out_sizes);
+
+// --- reduce.cc ---
+enum class Reduction : uint8_t {
+  kSum,
+  kMean,
+  kKeepsInput,
+  kKeepsInputAndResult,
+  kKeepsResult,
+  kIndices
+};
+Value reduce(Machine& m, std::string op, const Value& x, const std::vector<size_t>& axes,
+             bool keep_dims, Reduction kind);
+Value softmax(Machine& m, const Value& x, size_t axis, bool log = false);
+
+// --- index.cc ---
+Value embedding(Machine& m, const Value& table, const Value& indices, const Shape& out_sizes);
+// Picks from x; backward scatters into zeros of x's size. keeps_source as torch.gather does.
+Value gather(Machine& m, std::string op, const Value& x, const Value& indices,
+             const Shape& out_sizes, bool keeps_source);
+Value scatter(Machine& m, std::string op, const Value& x, const Value& indices,
+              const Value& updates);
+
+// --- attention.cc ---
+struct AttentionOptions {
+  bool causal = false;
+  bool scaled = true;  // a scale is applied: the separate form multiplies q and k
+  double dropout = 0;
+};
+// q [..., heads, S, D], k and v [..., kv_heads, T, D], mask broadcastable to [..., heads, S, T] or
+// undefined.
+Value attention(Machine& m, const Value& q, const Value& k, const Value& v, const Value& mask,
+                const AttentionOptions& options);
+
+// --- recurrent.cc ---
+struct RecurrentOptions {
+  Cell cell = Cell::kLstm;
+  int64_t layers = 1, directions = 1;
+  bool batch_first = false, skip_input = false;
+  Dim hidden{1};
+};
+// Outputs y, h, c (c undefined but for LSTM). Undefined initial states are zeros it makes itself.
+std::vector<Value> recurrent(Machine& m, const Value& x, Value h0, Value c0,
+                             std::span<const Value> weights, const RecurrentOptions& options);
+
+// --- loss.cc ---
+// Mean cross entropy of class scores along `axis`.
+Value cross_entropy(Machine& m, const Value& logits, size_t axis);
+Value mse(Machine& m, const Value& x, const Value& target);
+Value bce(Machine& m, const Value& x, const Value& target);
+Value sum_all(Machine& m, const Value& x);
+
+}  // namespace plimsoll::eager

@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <numeric>
+
+#include "graph/eager/ops.h"
+
+namespace plimsoll::eager {
+namespace {
+
+Shape broadcast_sizes(std::span<const Value> operands, Decider& decider) {
+  Shape sizes;
+  for (const Value& v : operands) {
+    if (auto joined = broadcast(sizes, v.sizes(), decider)) sizes = std::move(*joined);
+  }
+  return sizes;
+}
+
+// TensorIterator's rule: dimensions lie in the result as in the first operand that tells two of
+// them apart; broadcast dimensions (stride 0) tell nothing.
+LayoutRef result_layout(std::span<const Value> operands, DType dtype, Shape sizes,
+                        Decider& decider) {
+  const bool plain = std::all_of(operands.begin(), operands.end(),
+                                 [&](const Value& v) { return !v.on_device() || v.contiguous(); });
+  if (plain) return contiguous_layout(dtype, std::move(sizes));
+  const size_t rank = sizes.size();
+  const auto stride_of = [&](const Value& v, size_t dim) -> Dim {
+    const size_t added = rank - v.rank();
+    if (dim < added || decider.is_one(v.sizes()[dim - added])) return 0;
+    return v.strides()[dim - added];
+  };
+  // 1 where a must lie inside (smaller stride than) b, -1 outside, 0 untold.
+  const auto inside = [&](size_t a, size_t b) {
+    for (const Value& v : operands) {
+      if (!v.on_device()) continue;
+      const Dim sa = stride_of(v, a);
+      const Dim sb = stride_of(v, b);
+      if (sa == Dim(0) || sb == Dim(0) || sa == sb) continue;
+      return decider.less(sa, sb) ? 1 : -1;
+    }
+    return 0;
+  };
+  std::vector<size_t> order(rank);  // innermost first
+  for (size_t i = 0; i < rank; ++i) order[i] = rank - 1 - i;
+  for (size_t i = 1; i < rank; ++i) {
+    size_t at = i;
+    for (size_t j = i; j-- > 0;) {
+      const int told = inside(order[at], order[j]);
+      if (told > 0) {
+        std::swap(order[at], order[j]);
+        at = j;
+      } else if (told < 0) {
+        break;
+      }
+    }
+  }
+  Shape strides(rank);
+  Dim stride = 1;
+  for (const size_t dim : order) {
+    strides[dim] = stride;
+    stride *= sizes[dim];
+  }
+  return strided_layout(dtype, std::move(sizes), std::move(strides), decider);
+}
+
+bool on_device(std::span<const Value> operands) {
+  return std::any_of(operands.begin(), operands.end(),
+                     [](const Value& v) { return v.on_device(); });
+}
+
+}  // namespace
+
+Value elementwise(Machine& m, std::string op, std::span<const Value> operands, DType dtype,
+                  int64_t flop_per_element) {
+  Shape sizes = broadcast_sizes(operands, m.decider());
+  if (!on_device(operands)) return m.host(dtype, sizes);
+  Value y = m.allocate(result_layout(operands, dtype, std::move(sizes), m.decider()));
+  m.launch_over(KernelClass::kPointwise, std::move(op), y.count() * Dim(flop_per_element), operands,
+                y);
+  return y;
+}
+
+Value map(Machine& m, std::string op, std::span<const Value> operands, DType dtype) {
+  return elementwise(m, std::move(op), operands, dtype);
+}
+
+Value unary(Machine& m, std::string_view op, const Value& x, Keeps keeps, std::string_view rule,
+            int64_t flop_per_element) {
+  const Value inputs[] = {x};
+  Value y = elementwise(m, std::string(op), inputs, x.dtype(), flop_per_element);
+  std::vector<Kept> kept;
+  if (keeps == Keeps::kInput || keeps == Keeps::kBoth) kept.push_back({x, rule});
+  if (keeps == Keeps::kResult || keeps == Keeps::kBoth) kept.push_back({y, rule});
+  m.record(
+      y, inputs, std::move(kept),
+      [op = std::string(op), flop_per_element](Machine& mm, const Gradients& g, const GradNode& n) {
+        std::vector<Value> operands = g;
+        for (const Kept& k : n.kept) operands.push_back(k.value);
+        return Gradients{elementwise(mm, op, operands, g[0].dtype(), 2 * flop_per_element)};
+      });
+  return y;
+}
+
+Value add(Machine& m, const Value& a, const Value& b, std::string_view op) {
+  const Value inputs[] = {a, b};
+  Value y = elementwise(m, std::string(op), inputs, a.dtype());
+  const bool negated = op == "sub";
+  m.record(y, inputs, {}, [negated](Machine& mm, const Gradients& g, const GradNode& n) {
+    Gradients out(2);
+    if (n.needs(0)) out[0] = g[0];
+    if (n.needs(1)) out[1] = negated ? elementwise(mm, "neg", g, g[0].dtype()) : g[0];
+    return out;
+  });
+  return y;
+}
+
+namespace {
+
+Value product(Machine& m, const Value& a, const Value& b) {
+  const Value parts[] = {a, b};
+  return elementwise(m, "mul", parts, a.dtype());
+}
+
+}  // namespace
+
+Value mul(Machine& m, const Value& a, const Value& b) {
+  const Value inputs[] = {a, b};
+  Value y = elementwise(m, "mul", inputs, a.dtype());
+  std::vector<Kept> kept(2);
+  // Each factor is kept only if the other needs a gradient; host numbers have no storage to keep.
+  if (b.requires_grad()) kept[0] = {a, "mul keeps the other factor"};
+  if (a.requires_grad()) kept[1] = {b, "mul keeps the other factor"};
+  m.record(y, inputs, std::move(kept), [](Machine& mm, const Gradients& g, const GradNode& n) {
+    Gradients out(2);
+    if (n.needs(0)) out[0] = product(mm, g[0], n.saved(1));
+    if (n.needs(1)) out[1] = product(mm, g[0], n.saved(0));
+    return out;
+  });
+  return y;
+}
+
+Value div(Machine& m, const Value& a, const Value& b) {
+  const Value inputs[] = {a, b};
+  Value y = elementwise(m, "div", inputs, a.dtype());
+  std::vector<Kept> kept(2);
+  if (b.requires_grad()) kept[0] = {a, "div keeps the dividend where the divisor needs a gradient"};
+  kept[1] = {b, "div keeps the divisor"};
+  m.record(y, inputs, std::move(kept), [](Machine& mm, const Gradients& g, const GradNode& n) {
+    Gradients out(2);
+    if (n.needs(0)) {
+      const Value parts[] = {g[0], n.saved(1)};
+      out[0] = elementwise(mm, "div", parts, g[0].dtype());
+    }
+    if (n.needs(1)) {
+      // -grad * ((self / other) / other): three full-size results, one after the other
+      const Value quotient_parts[] = {n.saved(0), n.saved(1)};
+      Value q = elementwise(mm, "div", quotient_parts, g[0].dtype());
+      const Value again[] = {q, n.saved(1)};
+      q = elementwise(mm, "div", again, g[0].dtype());
+      const Value negated = elementwise(mm, "neg", g, g[0].dtype());
+      out[1] = product(mm, negated, q);
+    }
+    return out;
+  });
+  return y;
+}
+
+Value power(Machine& m, const Value& a, const Value& b) {
+  const Value inputs[] = {a, b};
+  Value y = elementwise(m, "pow", inputs, a.dtype(), 8);
+  std::vector<Kept> kept{{a, "pow keeps its base"}};
+  if (b.on_device()) {
+    kept.push_back({b, "pow keeps its exponent"});
+    kept.push_back({y, "pow keeps its result"});
+  }
+  m.record(y, inputs, std::move(kept), [](Machine& mm, const Gradients& g, const GradNode& n) {
+    Gradients out(2);
+    if (n.needs(0)) {
+      // grad * (exponent * self.pow(exponent - 1)): two temporaries
+      const Value base[] = {n.saved(0)};
+      const Value raised = elementwise(mm, "pow", base, g[0].dtype(), 8);
+      const Value scaled_of[] = {raised};
+      const Value scaled = elementwise(mm, "mul", scaled_of, g[0].dtype());
+      out[0] = product(mm, g[0], scaled);
+    }
+    if (n.needs(1)) out[1] = product(mm, g[0], n.saved(n.kept.size() - 1));
+    return out;
+  });
+  return y;
+}
+
+Value binary_keeping_both(Machine& m, std::string op, const Value& a, const Value& b) {
+  const Value inputs[] = {a, b};
+  Value y = elementwise(m, op, inputs, a.dtype());
+  m.record(y, inputs, {{a, "both operands are kept"}, {b, "both operands are kept"}},
+           [op](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(2);
+             const Value parts[] = {g[0], n.saved(0), n.saved(1)};
+             for (size_t i = 0; i < 2; ++i) {
+               if (n.needs(i)) out[i] = elementwise(mm, op, parts, g[0].dtype());
+             }
+             return out;
+           });
+  return y;
+}
+
+Value where(Machine& m, const Value& condition, const Value& a, const Value& b) {
+  const Value operands[] = {condition, a, b};
+  Value y = elementwise(m, "where", operands, a.dtype());
+  const Value inputs[] = {a, b};
+  m.record(y, inputs, {{condition, "where keeps its condition"}},
+           [](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(2);
+             const Value parts[] = {n.saved(0), g[0]};
+             for (size_t i = 0; i < 2; ++i) {
+               if (n.needs(i)) out[i] = elementwise(mm, "where", parts, g[0].dtype());
+             }
+             return out;
+           });
+  return y;
+}
+
+Value dropout(Machine& m, const Value& x) {
+  if (!x.on_device()) return x;
+  Value y = m.allocate(std::make_shared<Layout>(x.layout()));
+  const bool bytes_per_element = m.policy().dropout_mask_bytes == 1;
+  auto mask_layout = std::make_shared<Layout>(y.layout());
+  mask_layout->dtype = bytes_per_element ? DType::kBool : x.dtype();
+  Value mask = m.allocate(std::move(mask_layout));
+  m.launch_rows(KernelClass::kPointwise, "dropout", y.count() * Dim(2), {&x}, {&y, &mask});
+  const Value inputs[] = {x};
+  m.record(y, inputs, {{mask, "dropout keeps its mask"}},
+           [](Machine& mm, const Gradients& g, const GradNode& n) {
+             const Value parts[] = {g[0], n.saved(0)};
+             return Gradients{elementwise(mm, "dropout", parts, g[0].dtype())};
+           });
+  return y;
+}
+
+}  // namespace plimsoll::eager

@@ -1,0 +1,92 @@
+#include "graph/eager/ops.h"
+
+namespace plimsoll::eager {
+namespace {
+
+int64_t gates(Cell cell) { return cell == Cell::kLstm ? 4 : cell == Cell::kGru ? 3 : 1; }
+
+}  // namespace
+
+// One library call for the whole stack. The reserve is opaque (cudnnGetRNNTrainingReserveSize);
+// taken as gates + 1 values per step, sample, layer, direction and hidden unit.
+std::vector<Value> recurrent(Machine& m, const Value& x, Value h0, Value c0,
+                             std::span<const Value> weights, const RecurrentOptions& o) {
+  const Dim& batch = x.sizes()[o.batch_first ? 0 : 1];
+  const Dim& steps = x.sizes()[o.batch_first ? 1 : 0];
+  const Shape state{Dim(o.layers * o.directions), batch, o.hidden};
+  const bool has_cell = o.cell == Cell::kLstm;
+  if (!h0.defined()) h0 = fill(m, x.dtype(), state);
+  if (has_cell && !c0.defined()) c0 = fill(m, x.dtype(), state);
+  Value y = m.allocate(x.dtype(), {x.sizes()[0], x.sizes()[1], Dim(o.directions) * o.hidden});
+  Value h = m.allocate(x.dtype(), state);
+  Value c = has_cell ? m.allocate(x.dtype(), state) : Value();
+  const Dim width = Dim(bits(x.dtype()) / 8);
+  const Dim reserve_bytes =
+      batch * steps * Dim(o.layers * o.directions * (gates(o.cell) + 1)) * o.hidden * width;
+  std::vector<Value> inputs{x, h0, c0};
+  inputs.insert(inputs.end(), weights.begin(), weights.end());
+  Dim weight_bytes = 0;
+  Dim weight_count = 0;
+  Dim matrix_count = 0;  // biases multiply nothing
+  for (const Value& w : weights) {
+    weight_bytes += w.bytes();
+    weight_count += w.count();
+    if (w.rank() > 1) matrix_count += w.count();
+  }
+  const RecurrentProblem<Dim> problem{.cell = o.cell,
+                                      .input = x.sizes()[2],
+                                      .hidden = o.hidden,
+                                      .batch = batch,
+                                      .timesteps = steps,
+                                      .layers = o.layers,
+                                      .directions = o.directions,
+                                      .skip_input = o.skip_input};
+  const Dim flop = Dim(2) * batch * steps * matrix_count;
+  const auto launch = [problem, flop, dtype = x.dtype()](Machine& mm, Pass pass, const Dim& read,
+                                                         const Dim& written) {
+    mm.launch({.kernel_class = KernelClass::kRecurrent,
+               .pass = pass,
+               .dtype = dtype,
+               .tensor_core = mm.recipe().precision != Precision::kFp32,
+               .op = "recurrent",
+               .flop = flop,
+               .read = read,
+               .written = written,
+               .problem = problem});
+  };
+  launch(m, Pass::kForward, x.bytes() + weight_bytes, y.bytes());
+  std::vector<Kept> kept;
+  if (m.tracks(inputs)) {
+    const Value reserve = m.allocate(DType::kUint8, {reserve_bytes});
+    kept = {{x, "recurrent layers keep their input"},
+            {h0, "recurrent layers keep their first state"},
+            {y, "recurrent layers keep their result"},
+            {reserve, "recurrent layers keep the library's reserve"}};
+    if (has_cell) kept.push_back({c0, "recurrent layers keep their first cell"});
+  }
+  std::vector<Value> outputs{y, h};
+  if (has_cell) outputs.push_back(c);
+  m.record(outputs, inputs, std::move(kept),
+           [launch, weight_count, weight_bytes](Machine& mm, const Gradients&, const GradNode& n) {
+             Gradients out(n.edges.size());
+             const Value& input = n.saved(0);
+             const Value flat = fill(mm, input.dtype(), {weight_count});
+             out[0] = mm.allocate(input.dtype(), input.sizes());
+             const Value dh = mm.allocate(n.saved(1).dtype(), n.saved(1).sizes());
+             const Value dc = n.kept.size() > 4 ? mm.allocate(dh.dtype(), dh.sizes()) : Value();
+             launch(mm, Pass::kBackwardData, n.saved(2).bytes() + weight_bytes, input.bytes());
+             launch(mm, Pass::kBackwardWeights, n.saved(2).bytes() + input.bytes(), weight_bytes);
+             // Every weight's gradient is a window on one flat buffer.
+             for (size_t i = 3; i < n.edges.size(); ++i) {
+               if (n.needs(i))
+                 out[i] =
+                     mm.view_of(flat, contiguous_layout(flat.dtype(), n.edges[i].input->sizes));
+             }
+             if (n.needs(1)) out[1] = dh;
+             if (n.needs(2)) out[2] = dc;
+             return out;
+           });
+  return outputs;
+}
+
+}  // namespace plimsoll::eager

@@ -1,0 +1,83 @@
+#include <algorithm>
+
+#include "graph/eager/ops.h"
+
+namespace plimsoll::eager {
+namespace {
+
+// The gradient with the reduced axes put back as ones, seen at full size.
+Value spread(Machine& m, const Value& g, const Layout& before, const std::vector<size_t>& axes,
+             bool keep_dims) {
+  Value wide = g.detached();
+  if (!keep_dims) {
+    Shape sizes = before.sizes;
+    for (const size_t a : axes) sizes[a] = 1;
+    wide = view(m, wide, sizes);
+  }
+  return expand(m, wide, before.sizes);
+}
+
+}  // namespace
+
+Value reduce(Machine& m, std::string op, const Value& x, const std::vector<size_t>& axes,
+             bool keep_dims, Reduction kind) {
+  Shape sizes;
+  for (size_t i = 0; i < x.rank(); ++i) {
+    const bool reduced = std::find(axes.begin(), axes.end(), i) != axes.end();
+    if (!reduced) sizes.push_back(x.sizes()[i]);
+    if (reduced && keep_dims) sizes.push_back(1);
+  }
+  if (!x.on_device()) return m.host(x.dtype(), sizes);
+  Value y = m.allocate(x.dtype(), sizes);
+  m.launch_rows(KernelClass::kReduce, op, x.count(), {&x}, {&y}, y.count());
+  std::vector<Kept> kept;
+  if (kind == Reduction::kKeepsInput || kind == Reduction::kKeepsInputAndResult) {
+    kept.push_back({x, "the reduction keeps its input"});
+  }
+  if (kind == Reduction::kKeepsResult || kind == Reduction::kKeepsInputAndResult) {
+    kept.push_back({y, "the reduction keeps its result"});
+  }
+  if (kind == Reduction::kIndices) {
+    kept.push_back({m.allocate(DType::kInt64, sizes), "max and min keep their positions (int64)"});
+  }
+  const Value inputs[] = {x};
+  m.record(y, inputs, std::move(kept),
+           [kind, axes, keep_dims, op](Machine& mm, const Gradients& g, const GradNode& n) {
+             const Layout& before = *n.edges[0].input;
+             Value wide = spread(mm, g[0], before, axes, keep_dims);
+             if (kind == Reduction::kSum) return Gradients{wide};
+             if (kind == Reduction::kIndices) {
+               Value dx = fill(mm, before.dtype, before.sizes);
+               mm.launch_rows(KernelClass::kScatter, "scatter", g[0].count(), {&g[0], &n.saved(0)},
+                              {&g[0]});
+               return Gradients{dx};
+             }
+             std::vector<Value> operands{wide};
+             for (const Kept& k : n.kept) {
+               Value v = k.value;
+               if (v.rank() != before.sizes.size()) v = spread(mm, v, before, axes, keep_dims);
+               operands.push_back(v);
+             }
+             return Gradients{
+                 elementwise(mm, kind == Reduction::kMean ? "div" : op, operands, before.dtype)};
+           });
+  return y;
+}
+
+Value softmax(Machine& m, const Value& x, size_t axis, bool log) {
+  const std::string op = log ? "log_softmax" : "softmax";
+  const Dim rows = floor_div(x.count(), x.sizes()[axis]);
+  Value y = m.allocate(x.dtype(), x.sizes());
+  m.launch_rows(KernelClass::kSoftmax, op, y.count() * Dim(5), {&x}, {&y}, rows);
+  const Value inputs[] = {x};
+  m.record(y, inputs, {{y, "softmax keeps its result"}},
+           [op, rows](Machine& mm, const Gradients& g, const GradNode& n) {
+             Value dx = mm.allocate(g[0].dtype(), g[0].sizes());
+             mm.launch_rows(KernelClass::kSoftmax, op, dx.count() * Dim(4), {&g[0], &n.saved(0)},
+                            {&dx}, rows);
+             return Gradients{dx};
+           });
+  return y;
+}
+
+}  // namespace plimsoll::eager

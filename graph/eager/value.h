@@ -1,0 +1,112 @@
+// Value: a tensor as eager code holds it: a layout (type, sizes, strides), a counted reference to a
+// storage, and the autograd node that made it. There is no data. When the last reference to a
+// storage goes, the storage is freed: C++'s own reference counts re-enact the framework's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "graph/step.h"
+
+namespace plimsoll::eager {
+
+class Machine;
+
+class Storage {
+ public:
+  Storage(Machine* machine, BufferId id) : machine_(machine), id_(id) {}
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  BufferId id() const { return id_; }
+
+ private:
+  Machine* machine_;
+  BufferId id_;
+};
+using StorageRef = std::shared_ptr<Storage>;
+
+struct Layout {
+  DType dtype = DType::kUndefined;
+  Shape sizes;
+  Shape strides;  // in elements
+  Dim count;      // product of sizes
+  bool contiguous = false;
+};
+using LayoutRef = std::shared_ptr<const Layout>;
+
+struct GradNode;
+using GradNodeRef = std::shared_ptr<GradNode>;
+
+class Value {
+ public:
+  Value() = default;
+  Value(LayoutRef layout, StorageRef storage)
+      : layout_(std::move(layout)), storage_(std::move(storage)) {}
+
+  bool defined() const { return layout_ != nullptr; }
+  // A number computed from shapes, or a constant scalar: it owns no device storage.
+  bool on_device() const { return storage_ != nullptr; }
+  const Layout& layout() const { return *layout_; }
+  const LayoutRef& layout_ref() const { return layout_; }
+  const StorageRef& storage() const { return storage_; }
+  DType dtype() const { return layout_->dtype; }
+  const Shape& sizes() const { return layout_->sizes; }
+  const Shape& strides() const { return layout_->strides; }
+  size_t rank() const { return layout_->sizes.size(); }
+  const Dim& count() const { return layout_->count; }
+  bool contiguous() const { return layout_->contiguous; }
+  Dim bytes() const { return plimsoll::bytes(layout_->dtype, layout_->count); }
+
+  bool requires_grad() const { return grad_ != nullptr; }
+  const GradNodeRef& grad() const { return grad_; }
+  uint32_t grad_output() const { return grad_output_; }
+  void set_grad(GradNodeRef grad, uint32_t output) {
+    grad_ = std::move(grad);
+    grad_output_ = output;
+  }
+  // The same tensor outside autograd's graph.
+  Value detached() const { return {layout_, storage_}; }
+
+ private:
+  LayoutRef layout_;
+  StorageRef storage_;
+  GradNodeRef grad_;
+  uint32_t grad_output_ = 0;
+};
+
+// Gradients in, one per output of the forward op (undefined where none arrived); gradients out, one
+// per edge (undefined where none is needed).
+using Gradients = std::vector<Value>;
+using Backward = std::function<Gradients(Machine&, const Gradients&, const GradNode&)>;
+
+struct Kept {
+  Value value;
+  std::string_view rule;
+};
+
+struct Edge {
+  GradNodeRef node;  // null where the input needs no gradient
+  uint32_t output = 0;
+  LayoutRef input;  // what the gradient must look like: it is summed to these sizes
+};
+
+struct GradNode {
+  uint64_t sequence = 0;
+  NodeId node = kNoNode;  // the graph's node that is being executed
+  uint32_t outputs = 1;
+  std::vector<Edge> edges;
+  std::vector<Kept> kept;
+  Backward backward;
+  // Of a leaf: accumulates into `gradient`.
+  bool is_leaf = false;
+  Value leaf;
+  Value gradient;
+
+  bool needs(size_t input) const { return input < edges.size() && edges[input].node != nullptr; }
+  const Value& saved(size_t index) const { return kept[index].value; }
+};
+
+}  // namespace plimsoll::eager

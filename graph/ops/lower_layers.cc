@@ -1,0 +1,190 @@
+// Matrix products, convolutions, pooling and norms.
+#include <algorithm>
+#include <array>
+
+#include "graph/ops/lower.h"
+
+namespace plimsoll::lower {
+
+Values matmul(Lowering& l) {
+  if (!l.in(0).on_device() && !l.in(1).on_device())
+    return {l.m.host(l.out_dtype(0), l.out_shape(0))};
+  return {eager::matmul(l.m, l.in(0), l.in(1))};
+}
+
+Values gemm(Lowering& l) {
+  Value a = l.in(0);
+  Value b = l.in(1);
+  if (l.attributes().integer("transA", 0)) a = eager::transpose(l.m, a, 0, 1);
+  if (l.attributes().integer("transB", 0)) b = eager::transpose(l.m, b, 0, 1);
+  if (!l.has(2)) return {eager::mm(l.m, a, b)};
+  return {eager::addmm(l.m, l.in(2), a, b)};
+}
+
+// plimsoll:Linear: x, weight [out, in], optional bias.
+Values linear(Lowering& l) { return {eager::linear(l.m, l.in(0), l.in(1), l.in(2))}; }
+
+namespace {
+
+// The letters of one term of an einsum equation, "..." spelled with capitals that stand for the
+// leading dimensions it covers.
+std::string spell(std::string term, size_t rank) {
+  const size_t at = term.find("...");
+  if (at == std::string::npos) return term;
+  const size_t covered = rank + 3 - term.size();
+  std::string letters;
+  for (size_t i = 0; i < covered; ++i) letters += static_cast<char>('A' + (25 - covered + i));
+  return term.replace(at, 3, letters);
+}
+
+}  // namespace
+
+// Two operands as ATen does it: permuted to [batch, left, sum] and [batch, sum, right], one batched
+// product, permuted to the result. Other counts fold from the left.
+Values einsum(Lowering& l) {
+  std::string equation = l.attributes().string("equation", "");
+  std::erase(equation, ' ');
+  const size_t arrow = equation.find("->");
+  const size_t comma = equation.find(',');
+  const bool two =
+      l.inputs().size() == 2 && comma != std::string::npos && arrow != std::string::npos;
+  if (!two) return {eager::rearrange(l.m, "einsum", l.in(0), l.out_shape(0))};
+  const std::string a = spell(equation.substr(0, comma), l.in(0).rank());
+  const std::string b = spell(equation.substr(comma + 1, arrow - comma - 1), l.in(1).rank());
+  const std::string out = spell(equation.substr(arrow + 2), l.out_shape(0).size());
+  std::string batch, left, right, summed;
+  for (const char c : a) {
+    const bool in_b = b.find(c) != std::string::npos;
+    const bool in_out = out.find(c) != std::string::npos;
+    (in_b ? (in_out ? batch : summed) : left) += c;
+  }
+  for (const char c : b) {
+    if (a.find(c) == std::string::npos) right += c;
+  }
+  const auto arrange = [&](const Value& v, const std::string& letters, const std::string& first,
+                           const std::string& second) {
+    std::vector<size_t> order;
+    for (const char c : batch + first + second) order.push_back(letters.find(c));
+    const Value p = eager::permute(l.m, v, order);
+    const Shape& s = p.sizes();
+    return eager::reshape(
+        l.m, p,
+        {elements(s, 0, batch.size()), elements(s, batch.size(), batch.size() + first.size()),
+         elements(s, batch.size() + first.size(), s.size())});
+  };
+  const Value c =
+      eager::bmm(l.m, arrange(l.in(0), a, left, summed), arrange(l.in(1), b, summed, right));
+  const std::string order = batch + left + right;
+  Shape unfolded;
+  for (const char x : order) {
+    const size_t in_a = a.find(x);
+    unfolded.push_back(in_a != std::string::npos ? l.in(0).sizes()[in_a]
+                                                 : l.in(1).sizes()[b.find(x)]);
+  }
+  std::vector<size_t> to_out;
+  for (const char x : out) to_out.push_back(order.find(x));
+  return {eager::permute(l.m, eager::view(l.m, c, unfolded), to_out)};
+}
+
+namespace {
+
+eager::Convolution convolution_of(Lowering& l, bool transposed) {
+  const Attributes& at = l.attributes();
+  const size_t spatial = l.in(0).rank() - 2;
+  eager::Convolution c{.stride = at.integers("strides"),
+                       .dilation = at.integers("dilations"),
+                       .pad = {},
+                       .groups = Dim(at.integer("group", 1)),
+                       .transposed = transposed};
+  c.stride.resize(spatial, 1);
+  c.dilation.resize(spatial, 1);
+  const auto pads = at.integers("pads");
+  const std::string automatic = at.string("auto_pad", "NOTSET");
+  for (size_t i = 0; i < spatial; ++i) {
+    Dim pad = i < pads.size() ? Dim(pads[i]) : Dim(0);
+    if (automatic.starts_with("SAME") && !transposed) {
+      const Dim reach = (l.in(1).sizes()[2 + i] - 1) * Dim(c.dilation[i]) + 1;
+      const Dim total =
+          (l.out_shape(0)[2 + i] - 1) * Dim(c.stride[i]) + reach - l.in(0).sizes()[2 + i];
+      pad = floor_div(max(total, Dim(0)), Dim(2));
+    }
+    c.pad.push_back(std::move(pad));
+  }
+  return c;
+}
+
+}  // namespace
+
+Values conv(Lowering& l) {
+  return {
+      eager::convolution(l.m, l.in(0), l.in(1), l.in(2), convolution_of(l, false), l.out_shape(0))};
+}
+
+Values conv_transpose(Lowering& l) {
+  return {
+      eager::convolution(l.m, l.in(0), l.in(1), l.in(2), convolution_of(l, true), l.out_shape(0))};
+}
+
+namespace {
+
+Dim window_of(Lowering& l) {
+  Dim window = 1;
+  for (const int64_t k : l.attributes().integers("kernel_shape")) window *= Dim(k);
+  return window;
+}
+
+}  // namespace
+
+Values max_pool(Lowering& l) {
+  Value indices;
+  const bool wanted = l.wants(1);
+  Value y =
+      eager::max_pool(l.m, l.in(0), l.out_shape(0), window_of(l), wanted ? &indices : nullptr);
+  if (!wanted) return {y};
+  return {y, indices};
+}
+
+Values average_pool(Lowering& l) {
+  return {eager::average_pool(l.m, l.in(0), l.out_shape(0), window_of(l))};
+}
+
+Values global_average_pool(Lowering& l) {
+  return {eager::adaptive_average_pool(l.m, l.in(0), l.out_shape(0))};
+}
+
+Values global_max_pool(Lowering& l) {
+  return {eager::max_pool(l.m, l.in(0), l.out_shape(0),
+                          elements(l.in(0).sizes(), 2, l.in(0).rank()), nullptr)};
+}
+
+Values lp_pool(Lowering& l) { return average_pool(l); }
+
+Values batch_norm(Lowering& l) {
+  const bool training = l.m.recipe().mode != Mode::kInference;
+  Values outputs{eager::batch_norm(l.m, l.in(0), l.in(1), l.in(2), training)};
+  outputs.resize(l.node().outputs.size());  // running statistics are updated where they are
+  return outputs;
+}
+
+Values layer_norm(Lowering& l) {
+  const auto axis = normalize_axis(l.attributes().integer("axis", -1), l.in(0).rank());
+  Values outputs{eager::layer_norm(l.m, l.in(0), l.in(1), l.in(2), axis.value_or(0))};
+  outputs.resize(l.node().outputs.size());
+  return outputs;
+}
+
+Values group_norm(Lowering& l) {
+  return {eager::group_norm(l.m, l.in(0), l.in(1), l.in(2),
+                            Dim(l.attributes().integer("num_groups", 1)))};
+}
+
+Values instance_norm(Lowering& l) { return {eager::instance_norm(l.m, l.in(0), l.in(1), l.in(2))}; }
+
+Values rms_norm(Lowering& l) {
+  const auto axis = normalize_axis(l.attributes().integer("axis", -1), l.in(0).rank());
+  return {eager::rms_norm(l.m, l.in(0), l.in(1), axis.value_or(0))};
+}
+
+Values lrn(Lowering& l) { return {eager::local_response_norm(l.m, l.in(0))}; }
+
+}  // namespace plimsoll::lower

@@ -1,0 +1,150 @@
+// Views, copies, indexing and reductions.
+#include <algorithm>
+#include <numeric>
+
+#include "graph/ops/lower.h"
+
+namespace plimsoll::lower {
+
+Values reshape(Lowering& l) { return {eager::reshape(l.m, l.in(0), l.out_shape(0))}; }
+
+Values transpose(Lowering& l) {
+  std::vector<size_t> order;
+  for (const int64_t axis : l.attributes().integers("perm"))
+    order.push_back(static_cast<size_t>(axis));
+  if (order.empty()) {
+    for (size_t i = l.in(0).rank(); i-- > 0;) order.push_back(i);
+  }
+  return {eager::permute(l.m, l.in(0), std::move(order))};
+}
+
+Values expand(Lowering& l) { return {eager::expand(l.m, l.in(0), l.out_shape(0))}; }
+
+Values squeeze(Lowering& l) {
+  auto axes = l.axes(1, l.in(0).rank(), false);
+  if (axes.empty()) {
+    for (size_t i = 0; i < l.in(0).rank(); ++i) {
+      if (l.m.decider().is_one(l.in(0).sizes()[i])) axes.push_back(i);
+    }
+  }
+  return {eager::squeeze(l.m, l.in(0), axes)};
+}
+
+Values unsqueeze(Lowering& l) {
+  auto axes = l.axes(1, l.out_shape(0).size(), false);
+  std::sort(axes.begin(), axes.end());
+  Value y = l.in(0);
+  for (const size_t axis : axes) y = eager::unsqueeze(l.m, y, axis);
+  return {y};
+}
+
+Values slice(Lowering& l) {
+  // A step other than one, or backwards, still is a window; only its sizes matter here.
+  Value y = l.in(0);
+  const Shape& out = l.out_shape(0);
+  for (size_t axis = 0; axis < out.size(); ++axis) {
+    if (y.sizes()[axis] != out[axis]) y = eager::slice(l.m, y, axis, 0, out[axis], 1);
+  }
+  return {y};
+}
+
+Values split(Lowering& l) {
+  const auto axis = normalize_axis(l.attributes().integer("axis", 0), l.in(0).rank()).value_or(0);
+  std::vector<Dim> lengths;
+  for (size_t i = 0; i < l.node().outputs.size(); ++i) lengths.push_back(l.out_shape(i)[axis]);
+  return eager::split(l.m, l.in(0), axis, lengths);
+}
+
+Values concat(Lowering& l) {
+  const auto axis = normalize_axis(l.attributes().integer("axis", 0), l.in(0).rank()).value_or(0);
+  if (l.inputs().size() == 1) return {l.in(0)};
+  return {eager::concat(l.m, l.inputs(), axis)};
+}
+
+Values rearrange(Lowering& l) {
+  std::string op = l.node().op;
+  for (char& c : op) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return {eager::rearrange(l.m, op, l.in(0), l.out_shape(0))};
+}
+
+// A constant scalar index is a window (select); a table of rows is an embedding; else a copy.
+Values gather(Lowering& l) {
+  const Value& x = l.in(0);
+  const auto axis = normalize_axis(l.attributes().integer("axis", 0), x.rank()).value_or(0);
+  const Value& indices = l.in(1);
+  if (indices.rank() == 0) return {eager::select(l.m, x, axis, 0)};
+  if (axis == 0 && x.rank() == 2 && indices.on_device()) {
+    return {eager::embedding(l.m, x, indices, l.out_shape(0))};
+  }
+  return {eager::gather(l.m, "gather", x, indices, l.out_shape(0), false)};
+}
+
+Values gather_elements(Lowering& l) {
+  return {eager::gather(l.m, "gather", l.in(0), l.in(1), l.out_shape(0), true)};
+}
+
+Values gather_nd(Lowering& l) {
+  return {eager::gather(l.m, "gather", l.in(0), l.in(1), l.out_shape(0), false)};
+}
+
+Values scatter(Lowering& l) { return {eager::scatter(l.m, "scatter", l.in(0), l.in(1), l.in(2))}; }
+
+Values top_k(Lowering& l) {
+  const Value indices = l.m.allocate(DType::kInt64, l.out_shape(1));
+  return {eager::gather(l.m, "top_k", l.in(0), indices, l.out_shape(0), false), indices};
+}
+
+Values grid_sample(Lowering& l) {
+  const Value& x = l.in(0);
+  const Value& grid = l.in(1);
+  Value y = l.m.allocate(x.dtype(), l.out_shape(0));
+  l.m.launch_over(KernelClass::kGather, "grid_sample", y.count() * Dim(8), l.inputs(), y);
+  const Value inputs[] = {x, grid};
+  l.m.record(y, inputs,
+             {{x, "grid sampling keeps its input"}, {grid, "grid sampling keeps its grid"}},
+             [](eager::Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
+               eager::Gradients out(2);
+               for (size_t i = 0; i < 2; ++i) {
+                 out[i] = eager::fill(m, n.saved(i).dtype(), n.saved(i).sizes());
+               }
+               m.launch_rows(KernelClass::kScatter, "grid_sample", g[0].count() * Dim(8),
+                             {&g[0], &n.saved(0), &n.saved(1)}, {&out[0], &out[1]});
+               return out;
+             });
+  return {y};
+}
+
+namespace {
+
+Values reduced(Lowering& l, eager::Reduction kind) {
+  const Value& x = l.in(0);
+  const bool keep = l.attributes().integer("keepdims", 1) != 0;
+  const auto axes = l.axes(1, x.rank(), true);
+  if (axes.empty()) return {x};
+  return {eager::reduce(l.m, "reduce", x, axes, keep, kind)};
+}
+
+}  // namespace
+
+Values reduce_sum(Lowering& l) { return reduced(l, eager::Reduction::kSum); }
+Values reduce_mean(Lowering& l) { return reduced(l, eager::Reduction::kMean); }
+Values reduce_keeping_input(Lowering& l) { return reduced(l, eager::Reduction::kKeepsInput); }
+Values reduce_keeping_both(Lowering& l) {
+  return reduced(l, eager::Reduction::kKeepsInputAndResult);
+}
+Values reduce_extremum(Lowering& l) { return reduced(l, eager::Reduction::kIndices); }
+
+namespace {
+
+// Before opset 13 softmax flattens from its axis on, and the axis is 1 where none is given.
+size_t softmax_axis(Lowering& l) {
+  const int64_t given = l.attributes().integer("axis", l.opset() < 13 ? 1 : -1);
+  return normalize_axis(given, l.in(0).rank()).value_or(0);
+}
+
+}  // namespace
+
+Values softmax(Lowering& l) { return {eager::softmax(l.m, l.in(0), softmax_axis(l))}; }
+Values log_softmax(Lowering& l) { return {eager::softmax(l.m, l.in(0), softmax_axis(l), true)}; }
+
+}  // namespace plimsoll::lower

@@ -1,0 +1,142 @@
+#include "graph/ops/lower.h"
+
+namespace plimsoll {
+
+namespace eager {
+
+const Value& Lowering::in(size_t i) const {
+  static const Value kAbsent;
+  return i < inputs_.size() ? inputs_[i] : kAbsent;
+}
+
+const std::vector<Dim>* Lowering::dims(size_t i) const {
+  if (i >= node().inputs.size() || node().inputs[i] == kNoTensor) return nullptr;
+  const Tensor& t = graph_.tensors[node().inputs[i]];
+  return t.has_dims ? &t.dims : nullptr;
+}
+
+const std::vector<double>* Lowering::reals(size_t i) const {
+  if (i >= node().inputs.size() || node().inputs[i] == kNoTensor) return nullptr;
+  const Tensor& t = graph_.tensors[node().inputs[i]];
+  return t.contents ? &t.contents->reals : nullptr;
+}
+
+std::vector<size_t> Lowering::axes(size_t input, size_t rank, bool all) const {
+  std::vector<size_t> axes;
+  const auto push = [&](int64_t axis) {
+    if (const auto normal = normalize_axis(axis, rank)) axes.push_back(*normal);
+  };
+  if (const auto* list = attributes().get<std::vector<int64_t>>("axes")) {
+    for (const int64_t axis : *list) push(axis);
+  } else if (const auto* known = dims(input)) {
+    for (const Dim& d : *known) push(d.constant_term());
+  }
+  if (axes.empty() && all && !attributes().integer("noop_with_empty_axes", 0)) {
+    for (size_t i = 0; i < rank; ++i) axes.push_back(i);
+  }
+  return axes;
+}
+
+}  // namespace eager
+
+namespace lower {
+namespace {
+
+using eager::Keeps;
+
+std::string lowered(std::string_view op) {
+  std::string out;
+  for (size_t i = 0; i < op.size(); ++i) {
+    const char c = op[i];
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper && i > 0 && !(op[i - 1] >= 'A' && op[i - 1] <= 'Z')) out += '_';
+    out += upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return out;
+}
+
+// Transcendental functions cost several operations; the count is the roofline's, not exact science.
+int64_t flop_of(std::string_view op) {
+  for (const std::string_view costly :
+       {"Sigmoid", "Tanh", "Exp", "Log", "Erf", "Gelu", "Silu", "Swish", "Mish", "Softplus", "Elu",
+        "Selu", "Celu", "Sin", "Cos", "Pow"}) {
+    if (op == costly) return 8;
+  }
+  return 1;
+}
+
+Values unary(Lowering& l, Keeps keeps, std::string_view rule) {
+  if (!l.in(0).on_device()) return {l.m.host(l.out_dtype(0), l.out_shape(0))};
+  const std::string op = lowered(l.node().op);
+  return {eager::unary(l.m, op, l.in(0), keeps, rule, flop_of(l.node().op))};
+}
+
+}  // namespace
+
+Values keep_result(Lowering& l) { return unary(l, Keeps::kResult, "keeps its result"); }
+Values keep_input(Lowering& l) { return unary(l, Keeps::kInput, "keeps its input"); }
+Values keep_nothing(Lowering& l) { return unary(l, Keeps::kNothing, ""); }
+Values clip(Lowering& l) { return unary(l, Keeps::kInput, "clamp keeps its input"); }
+
+Values no_gradient(Lowering& l) {
+  Values outputs;
+  for (size_t i = 0; i < l.node().outputs.size(); ++i) {
+    if (!l.wants(i)) {
+      outputs.emplace_back();
+      continue;
+    }
+    Value y = l.m.allocate(l.out_dtype(i), l.out_shape(i));
+    l.m.launch_over(KernelClass::kPointwise, lowered(l.node().op), y.count(), l.inputs(), y);
+    outputs.push_back(std::move(y));
+  }
+  return outputs;
+}
+
+Values create(Lowering& l) {
+  Values outputs;
+  for (size_t i = 0; i < l.node().outputs.size(); ++i) {
+    outputs.push_back(l.wants(i) ? eager::fill(l.m, l.out_dtype(i), l.out_shape(i)) : Value());
+  }
+  return outputs;
+}
+
+Values add(Lowering& l) { return {eager::add(l.m, l.in(0), l.in(1))}; }
+Values sub(Lowering& l) { return {eager::add(l.m, l.in(0), l.in(1), "sub")}; }
+Values mul(Lowering& l) { return {eager::mul(l.m, l.in(0), l.in(1))}; }
+Values div(Lowering& l) { return {eager::div(l.m, l.in(0), l.in(1))}; }
+Values pow(Lowering& l) { return {eager::power(l.m, l.in(0), l.in(1))}; }
+
+Values keep_both(Lowering& l) {
+  Value y = l.in(0);
+  for (size_t i = 1; i < l.inputs().size(); ++i) {
+    y = eager::binary_keeping_both(l.m, lowered(l.node().op), y, l.in(i));
+  }
+  return {y};
+}
+
+Values sum(Lowering& l) {
+  Value y = l.in(0);
+  for (size_t i = 1; i < l.inputs().size(); ++i) y = eager::add(l.m, y, l.in(i));
+  return {y};
+}
+
+Values mean(Lowering& l) {
+  const Value total = sum(l)[0];
+  return {eager::div(l.m, total, l.m.host(total.dtype(), {}))};
+}
+
+Values where(Lowering& l) { return {eager::where(l.m, l.in(0), l.in(1), l.in(2))}; }
+Values cast(Lowering& l) { return {eager::cast(l.m, l.in(0), l.out_dtype(0))}; }
+Values identity(Lowering& l) { return {l.in(0)}; }
+
+Values dropout(Lowering& l) {
+  const Recipe& recipe = l.m.recipe();
+  double ratio = l.attributes().real("ratio", 0.5);
+  if (const auto* given = l.reals(1); given && !given->empty()) ratio = (*given)[0];
+  if (recipe.assumed_dropout) ratio = *recipe.assumed_dropout;
+  if (recipe.mode == Mode::kInference || recipe.ignore_dropout || ratio <= 0) return {l.in(0)};
+  return {eager::dropout(l.m, l.in(0))};
+}
+
+}  // namespace lower
+}  // namespace plimsoll

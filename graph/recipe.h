@@ -1,0 +1,59 @@
+// Recipe: the user's choices about a training step. Policy: a framework's habits, as plain values
+// that hwdb's framework profiles fill in. The graph room knows the meaning of each value, not which
+// framework has it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "graph/base/dtype.h"
+#include "graph/kernel.h"
+
+namespace plimsoll {
+
+enum class Mode : uint8_t { kTrain, kTrainNoUpdate, kInference };
+enum class Optimizer : uint8_t { kSgd, kMomentum, kAdam, kAdamW, kRmsProp, kAdagrad };
+enum class Precision : uint8_t { kFp32, kTf32, kAmpFp16, kAmpBf16, kFp16, kBf16 };
+enum class Loss : uint8_t { kCrossEntropy, kMse, kBce, kSum, kNone };
+// When gradients are set to nothing (or to zero: kKeep) relative to the step.
+enum class ZeroGrad : uint8_t { kNone, kBefore, kAfter, kKeep };
+
+struct Recipe {
+  Mode mode = Mode::kTrain;
+  Optimizer optimizer = Optimizer::kMomentum;
+  Precision precision = Precision::kFp32;
+  Loss loss = Loss::kCrossEntropy;
+  int64_t accumulate = 1;  // forward-backward passes per update
+  // Which modules recompute their forward: "none", "blocks", or a module-path prefix.
+  std::string checkpoint = "none";
+  bool weight_decay = false;
+  ZeroGrad zero_grad = ZeroGrad::kNone;
+  // Dropout ratio to assume where the file has none; nothing: only what the file says.
+  std::optional<double> assumed_dropout;
+  bool ignore_dropout = false;  // --dropout none
+};
+
+// Number of parameter-sized states an optimizer keeps.
+int state_count(Optimizer optimizer);
+
+struct Policy {
+  // The engine adds a tensor's gradients into the older one when nobody else holds it.
+  bool sums_in_place = true;
+  // The data gradient of a layer whose input needs none is computed all the same.
+  bool first_layer_data_gradient = false;
+  // Max pooling keeps int64 positions (and its input); otherwise its input and its output.
+  bool pool_keeps_indices = true;
+  // Element-wise optimizers work on whole lists and hold one parameter-sized temporary.
+  bool foreach_optimizer = true;
+  // Fused attention kernel, or nothing for separate matmul, softmax, dropout, matmul.
+  std::optional<AttentionForm> attention = AttentionForm::kMemoryEfficient;
+  // Rows of the attention kernel's log-sum-exp are padded to this multiple.
+  int64_t attention_row_padding = 32;
+  // Element-wise activations overwrite their input where autograd allows (static frameworks).
+  bool in_place_activations = false;
+  // Dropout keeps a byte per element, or a value of the input's type.
+  int64_t dropout_mask_bytes = 1;
+};
+
+}  // namespace plimsoll
