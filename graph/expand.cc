@@ -1,0 +1,361 @@
+#include "graph/expand.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "graph/eager/ops.h"
+#include "graph/ops/lower.h"
+
+namespace plimsoll {
+
+int state_count(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::kSgd:
+      return 0;
+    case Optimizer::kMomentum:
+    case Optimizer::kRmsProp:
+    case Optimizer::kAdagrad:
+      return 1;
+    case Optimizer::kAdam:
+    case Optimizer::kAdamW:
+      return 2;
+  }
+  return 0;
+}
+
+std::string_view name(Phase phase) {
+  static constexpr std::array<std::string_view, kPhaseCount> kNames = {"forward", "loss",
+                                                                       "backward", "update"};
+  return kNames[static_cast<size_t>(phase)];
+}
+
+std::string_view name(Role role) {
+  static constexpr std::array<std::string_view, kRoleCount> kNames = {
+      "parameter",   "buffer",    "gradient",  "optimizer_state", "input",
+      "feature_map", "temporary", "workspace", "context"};
+  return kNames[static_cast<size_t>(role)];
+}
+
+namespace {
+
+bool is_weight_input(const Node& node, size_t input) {
+  static constexpr std::array<std::string_view, 14> kLayers = {"Conv",
+                                                               "ConvTranspose",
+                                                               "MatMul",
+                                                               "Gemm",
+                                                               "Linear",
+                                                               "LSTM",
+                                                               "GRU",
+                                                               "RNN",
+                                                               "Recurrent",
+                                                               "BatchNormalization",
+                                                               "LayerNormalization",
+                                                               "GroupNormalization",
+                                                               "InstanceNormalization",
+                                                               "RMSNormalization"};
+  if (node.op == "Gather") return input == 0;
+  return input > 0 && std::find(kLayers.begin(), kLayers.end(), node.op) != kLayers.end();
+}
+
+// "val_7", "unsqueeze_14", "onnx::Mul_12": what exporters call results that they folded.
+bool is_folded_name(std::string_view name) {
+  if (name.find("::") != std::string_view::npos) return true;
+  if (name.find('.') != std::string_view::npos) return false;
+  const size_t digits = name.find_last_not_of("0123456789");
+  return digits != std::string_view::npos && digits + 1 < name.size() && name[digits] == '_';
+}
+
+}  // namespace
+
+std::vector<ParameterKind> classify_parameters(const Graph& graph) {
+  std::vector<ParameterKind> kinds(graph.tensors.size(), ParameterKind::kConstant);
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    if (t.kind == TensorKind::kParameter && is_float(t.dtype) && !is_folded_name(t.name)) {
+      kinds[id] = ParameterKind::kTrained;
+    }
+  }
+  for (const Node& node : graph.nodes) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const TensorId in = node.inputs[i];
+      if (in == kNoTensor || graph.tensors[in].kind != TensorKind::kParameter) continue;
+      if (node.op == "BatchNormalization" && i >= 3) kinds[in] = ParameterKind::kBuffer;
+      if (is_float(graph.tensors[in].dtype) && kinds[in] == ParameterKind::kConstant &&
+          is_weight_input(node, i) && !graph.tensors[in].contents) {
+        kinds[in] = ParameterKind::kTrained;
+      }
+    }
+  }
+  // A small constant whose contents the file gives is a number, not a weight.
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    const bool scalar = t.shape && elements(*t.shape) == Dim(1);
+    if (kinds[id] == ParameterKind::kTrained && t.contents && scalar && t.shape->empty()) {
+      kinds[id] = ParameterKind::kConstant;
+    }
+  }
+  return kinds;
+}
+
+namespace {
+
+using eager::Machine;
+using eager::Value;
+
+class Expander {
+ public:
+  Expander(const Graph& graph, const Recipe& recipe, const Policy& policy, Decider& decider)
+      : graph_(graph), recipe_(recipe), machine_(recipe, policy, decider) {}
+
+  Result<Expansion> run() {
+    kinds_ = classify_parameters(graph_);
+    machine_.set_grad_enabled(recipe_.mode != Mode::kInference);
+    make_residents();
+    const int64_t passes = recipe_.mode == Mode::kInference ? 1 : recipe_.accumulate;
+    for (int64_t pass = 0; pass < passes; ++pass) {
+      if (auto done = pass_once(pass + 1 == passes); !done)
+        return tl::make_unexpected(done.error());
+    }
+    if (recipe_.mode == Mode::kTrain) update();
+    for (const auto& leaf : machine_.leaves()) leaf->gradient = {};
+    held_.clear();
+    values_.clear();
+    Step step = machine_.finish();
+    return Expansion{std::move(step), std::move(kinds_)};
+  }
+
+ private:
+  void make_residents() {
+    values_.resize(graph_.tensors.size());
+    const auto make = [&](ParameterKind kind, auto&& creator) {
+      for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
+        const Tensor& t = graph_.tensors[id];
+        if (t.kind != TensorKind::kParameter || kinds_[id] != kind || !t.shape) continue;
+        values_[id] = creator(t);
+      }
+    };
+    make(ParameterKind::kTrained,
+         [&](const Tensor& t) { return machine_.parameter(t.dtype, *t.shape); });
+    make(ParameterKind::kBuffer,
+         [&](const Tensor& t) { return machine_.resident(t.dtype, *t.shape, Role::kBuffer); });
+    make(ParameterKind::kConstant, [&](const Tensor& t) { return constant(t); });
+    for (const Node& node : graph_.nodes) {
+      // The count of batches that a norm has seen: eight bytes that no file carries.
+      if (node.op == "BatchNormalization") machine_.resident(DType::kInt64, {}, Role::kBuffer);
+    }
+    for (const TensorId id : graph_.inputs) {
+      const Tensor& t = graph_.tensors[id];
+      if (t.shape) values_[id] = machine_.resident(t.dtype, *t.shape, Role::kInput);
+    }
+    if (recipe_.mode != Mode::kTrain) return;
+    const auto leaves = machine_.leaves();
+    for (int i = 0; i < state_count(recipe_.optimizer); ++i) {
+      for (const auto& leaf : leaves) {
+        machine_.resident(leaf->leaf.dtype(), leaf->leaf.sizes(), Role::kOptimizerState);
+      }
+    }
+    if (recipe_.zero_grad == ZeroGrad::kKeep) {
+      for (const auto& leaf : leaves) {
+        leaf->gradient = machine_.resident(leaf->leaf.dtype(), leaf->leaf.sizes(), Role::kGradient);
+      }
+    }
+  }
+
+  // Constants with known contents are the host's numbers; large tables live on the device.
+  Value constant(const Tensor& t) {
+    const bool known = t.contents != nullptr || t.has_dims;
+    if (known) return machine_.host(t.dtype, *t.shape);
+    return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
+  }
+
+  Result<void> pass_once(bool last) {
+    uses_.assign(graph_.tensors.size(), 0);
+    for (const Node& node : graph_.nodes) {
+      for (const TensorId in : node.inputs) {
+        if (in != kNoTensor) ++uses_[in];
+      }
+    }
+    for (const TensorId out : graph_.outputs) ++uses_[out];
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) execute(id);
+    if (recipe_.mode == Mode::kInference) {
+      machine_.mark_end_of_forward();
+      return {};
+    }
+    Value loss;
+    machine_.enter(Phase::kLoss, kNoNode);
+    if (auto made = compute_loss(loss); !made) return made;
+    machine_.mark_end_of_forward();
+    machine_.enter(Phase::kBackward, kNoNode);
+    if (loss.defined()) {
+      const Value root = eager::fill(machine_, loss.dtype(), {});
+      const Value roots[] = {loss};
+      const Value gradients[] = {root};
+      machine_.backward(roots, gradients);
+    }
+    if (!last) {
+      machine_.enter(Phase::kForward, kNoNode);
+      release_values();
+    } else {
+      held_.push_back(loss);
+    }
+    return {};
+  }
+
+  void release_values() {
+    for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
+      if (graph_.tensors[id].kind == TensorKind::kValue) values_[id] = {};
+    }
+  }
+
+  void execute(NodeId id) {
+    machine_.enter(Phase::kForward, id);
+    const Node& node = graph_.nodes[id];
+    std::vector<Value> inputs;
+    inputs.reserve(node.inputs.size());
+    bool on_device = node.inputs.empty();
+    for (const TensorId in : node.inputs) {
+      inputs.push_back(in == kNoTensor ? Value() : values_[in]);
+      on_device = on_device || inputs.back().on_device();
+    }
+    std::vector<Value> outputs;
+    if (on_device && !is_host_arithmetic(node)) {
+      const OpRow* row = find_op(node.domain, node.op);
+      eager::Lowering lowering(machine_, graph_, id, std::move(inputs));
+      outputs = row && row->lower ? row->lower(lowering) : assumed(lowering);
+    }
+    inputs.clear();
+    outputs.resize(node.outputs.size());
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const TensorId out = node.outputs[i];
+      if (out == kNoTensor) continue;
+      const Tensor& t = graph_.tensors[out];
+      if (!outputs[i].defined() && t.shape) outputs[i] = machine_.host(t.dtype, *t.shape);
+      if (uses_[out] > 0) values_[out] = std::move(outputs[i]);
+    }
+    outputs.clear();
+    for (const TensorId in : node.inputs) {
+      if (in != kNoTensor && --uses_[in] == 0 && graph_.tensors[in].kind == TensorKind::kValue) {
+        values_[in] = {};
+      }
+    }
+  }
+
+  // Integers that shapes are made of are computed by the host.
+  bool is_host_arithmetic(const Node& node) const {
+    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](TensorId out) {
+      return out == kNoTensor ||
+             (graph_.tensors[out].has_dims && !is_float(graph_.tensors[out].dtype));
+    });
+  }
+
+  // An operator without a lowering that the user chose to assume: element-wise, keeping its input.
+  static std::vector<Value> assumed(eager::Lowering& l) {
+    std::vector<Value> outputs;
+    for (size_t i = 0; i < l.node().outputs.size(); ++i) {
+      Value y = l.m.allocate(l.out_dtype(i), l.out_shape(i));
+      l.m.launch_over(KernelClass::kPointwise, "assumed", y.count(), l.inputs(), y);
+      if (i == 0 && l.has(0)) {
+        const Value inputs[] = {l.in(0)};
+        l.m.record(y, inputs, {{l.in(0), "an assumed operator keeps its input"}},
+                   [](Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
+                     const eager::Layout& before = *n.edges[0].input;
+                     Value dx = m.allocate(before.dtype, before.sizes);
+                     m.launch_rows(KernelClass::kPointwise, "assumed", dx.count(), {&g[0]}, {&dx});
+                     return eager::Gradients{dx};
+                   });
+      }
+      outputs.push_back(std::move(y));
+    }
+    return outputs;
+  }
+
+  // Classes are the last dimension, or the second of images.
+  static size_t class_axis(const Value& v) { return v.rank() >= 4 ? 1 : v.rank() - 1; }
+
+  Value loss_of(const Value& out) {
+    switch (recipe_.loss) {
+      case Loss::kCrossEntropy:
+        return out.rank() == 0 ? eager::sum_all(machine_, out)
+                               : eager::cross_entropy(machine_, out, class_axis(out));
+      case Loss::kMse:
+        return eager::mse(machine_, out, {});
+      case Loss::kBce:
+        return eager::bce(machine_, out, {});
+      case Loss::kSum:
+        return eager::sum_all(machine_, out);
+      case Loss::kNone:
+        return out;
+    }
+    return {};
+  }
+
+  Result<void> compute_loss(Value& loss) {
+    for (const TensorId id : graph_.outputs) {
+      const Value& out = values_[id];
+      if (!out.defined() || !out.on_device() || !is_float(out.dtype())) continue;
+      const Value term = loss_of(out);
+      loss = loss.defined() ? eager::add(machine_, loss, term) : term;
+      if (recipe_.loss == Loss::kNone) break;
+    }
+    if (loss.defined()) return {};
+    return error("E260", "the graph has no float output to take a loss of", {},
+                 "use --mode inference, or name a model with outputs");
+  }
+
+  void update() {
+    machine_.enter(Phase::kUpdate, kNoNode);
+    const auto& leaves = machine_.leaves();
+    const bool adam =
+        recipe_.optimizer == Optimizer::kAdam || recipe_.optimizer == Optimizer::kAdamW;
+    std::vector<Value> temporaries;
+    const auto add_set = [&] {
+      for (const auto& leaf : leaves) {
+        if (leaf->gradient.defined()) {
+          temporaries.push_back(machine_.allocate(leaf->leaf.dtype(), leaf->leaf.sizes()));
+        }
+      }
+    };
+    if (machine_.policy().foreach_optimizer && recipe_.weight_decay) add_set();
+    if (machine_.policy().foreach_optimizer && (adam || recipe_.optimizer == Optimizer::kRmsProp))
+      add_set();
+    launch_update();
+  }
+
+  void launch_update() {
+    static constexpr std::array<std::string_view, 6> kNames = {"sgd",   "momentum", "adam",
+                                                               "adamw", "rmsprop",  "adagrad"};
+    Dim parameter_bytes = 0;
+    Dim count = 0;
+    for (const auto& leaf : machine_.leaves()) {
+      parameter_bytes += leaf->leaf.bytes();
+      count += leaf->leaf.count();
+    }
+    const Dim states = state_count(recipe_.optimizer);
+    machine_.launch({.kernel_class = KernelClass::kUpdate,
+                     .pass = Pass::kForward,
+                     .op = std::string(kNames[static_cast<size_t>(recipe_.optimizer)]),
+                     .flop = count * (Dim(2) + Dim(5) * states),
+                     .read = parameter_bytes * (Dim(2) + states),
+                     .written = parameter_bytes * (Dim(1) + states),
+                     .problem = RowsProblem<Dim>{.rows = 1, .columns = count}});
+  }
+
+  const Graph& graph_;
+  const Recipe& recipe_;
+  Machine machine_;
+  std::vector<ParameterKind> kinds_;
+  std::vector<Value> values_;
+  std::vector<int> uses_;
+  std::vector<Value> held_;
+};
+
+}  // namespace
+
+Result<Expansion> expand(const Graph& graph, const Recipe& recipe, const Policy& policy,
+                         Decider& decider) {
+  Expander expander(graph, recipe, policy, decider);
+  return expander.run();
+}
+
+}  // namespace plimsoll

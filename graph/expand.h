@@ -1,0 +1,29 @@
+// expand(): Graph + Recipe + Policy -> Step. Runs the forward model on eager Values, then the loss,
+// the backward pass and the optimizer, and writes down every allocation and launch.
+#pragma once
+
+#include "graph/graph.h"
+#include "graph/recipe.h"
+#include "graph/step.h"
+
+namespace plimsoll {
+
+// What an initializer is to training.
+enum class ParameterKind : uint8_t { kTrained, kBuffer, kConstant };
+// For each tensor; meaningful for kind kParameter only. Statistics of norms are buffers; float
+// initializers are trained, unless an exporter's folding made them (its names say so) and no layer
+// takes them as a weight; the rest are constants.
+std::vector<ParameterKind> classify_parameters(const Graph& graph);
+
+struct Expansion {
+  Step step;
+  std::vector<ParameterKind> parameter_kinds;
+};
+
+// `graph` must have been inferred. `decider` answers what depends on symbols, at its hints; its
+// guards go into the step. E260 where the graph has no float output to take a loss of.
+// Cost: linear in nodes, about a microsecond per event.
+Result<Expansion> expand(const Graph& graph, const Recipe& recipe, const Policy& policy,
+                         Decider& decider);
+
+}  // namespace plimsoll
