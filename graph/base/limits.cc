@@ -26,6 +26,7 @@ constexpr std::array kRows = {
     LimitRow{"json-depth", "E806", "levels of JSON", &Limits::json_depth},
     LimitRow{"json-string", "E807", "bytes of a JSON string", &Limits::json_string},
     LimitRow{"json-keys", "E807", "keys of a JSON object", &Limits::json_keys},
+    LimitRow{"json-values", "E807", "JSON values", &Limits::json_values},
     LimitRow{"rows", "E816", "rows of measured runs", &Limits::rows},
     LimitRow{"line", "E817", "bytes of a line", &Limits::line},
     LimitRow{"sweep", "E818", "configurations of a sweep", &Limits::sweep},

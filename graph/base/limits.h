@@ -32,6 +32,7 @@ struct Limits {
   int64_t json_depth = 64;
   int64_t json_string = int64_t{1} << 20;  // bytes
   int64_t json_keys = 65'536;              // of an object
+  int64_t json_values = 4'000'000;         // each costs 64 bytes and its text
   // Measured runs and sweeps.
   int64_t rows = 10'000'000;
   int64_t line = int64_t{1} << 20;  // bytes of a CSV line

@@ -95,7 +95,7 @@ std::string plain_words(std::string_view what) {
 
 class Builder : public nlohmann::json_sax<json> {
  public:
-  Builder(std::string_view text, size_t start, std::string_view file, const JsonLimits& limits)
+  Builder(std::string_view text, size_t start, std::string_view file, const Limits& limits)
       : text_(text), start_(start), file_(file), limits_(limits), cursor_(text, start) {}
 
   bool null() override { return add_literal({}, 4); }
@@ -111,7 +111,7 @@ class Builder : public nlohmann::json_sax<json> {
   }
   bool string(string_t& value) override {
     cursor_.next_token();
-    if (value.size() > limits_.string_bytes) return too_large("string", "json_string_bytes");
+    if (above(value.size(), limits_.json_string)) return too_large("json-string");
     if (!add(std::move(value))) return false;
     cursor_.skip_string();
     return true;
@@ -123,10 +123,8 @@ class Builder : public nlohmann::json_sax<json> {
   bool key(string_t& value) override {
     cursor_.next_token();
     auto& members = std::get<JsonValue::Members>(open_.back().data);
-    if (value.size() > limits_.string_bytes) return too_large("key", "json_string_bytes");
-    if (members.size() >= limits_.object_keys) {
-      return too_large("object with so many keys", "json_object_keys");
-    }
+    if (above(value.size(), limits_.json_string)) return too_large("json-string");
+    if (above(members.size() + 1, limits_.json_keys)) return too_large("json-keys");
     members.push_back({std::move(value), cursor_.line(), cursor_.column(), {}});
     cursor_.skip_string();
     return true;
@@ -169,9 +167,11 @@ class Builder : public nlohmann::json_sax<json> {
     }
     return false;
   }
-  bool too_large(std::string_view what, std::string_view limit) {
-    return fail("E807", fmt::format("{} is larger than the limit", what),
-                fmt::format("raise it with --limit {}=N", limit));
+  static bool above(size_t count, int64_t limit) { return count > static_cast<size_t>(limit); }
+  bool too_large(std::string_view limit) {
+    const Place place{std::string(file_), cursor_.line(), cursor_.column(), {}};
+    if (!fault_) fault_ = over_limit(limits_, limit, place).value().front();
+    return false;
   }
 
   bool add_literal(decltype(JsonValue::data) data, size_t length) {
@@ -191,10 +191,7 @@ class Builder : public nlohmann::json_sax<json> {
   }
   bool open(decltype(JsonValue::data) data) {
     cursor_.next_token();
-    if (open_.size() >= limits_.depth) {
-      return fail("E806", fmt::format("nested deeper than {}", limits_.depth),
-                  "raise it with --limit json_depth=N");
-    }
+    if (above(open_.size() + 1, limits_.json_depth)) return too_large("json-depth");
     if (!count()) return false;
     open_.push_back({cursor_.line(), cursor_.column(), std::move(data)});
     cursor_.skip(1);
@@ -208,9 +205,7 @@ class Builder : public nlohmann::json_sax<json> {
     place(std::move(value));
     return true;
   }
-  bool count() {
-    return ++values_ <= limits_.values || too_large("the number of values", "json_values");
-  }
+  bool count() { return !above(++values_, limits_.json_values) || too_large("json-values"); }
   bool add(decltype(JsonValue::data) data) {
     if (!count()) return false;
     place({cursor_.line(), cursor_.column(), std::move(data)});
@@ -255,7 +250,7 @@ class Builder : public nlohmann::json_sax<json> {
   std::string_view text_;
   size_t start_;
   std::string_view file_;
-  const JsonLimits& limits_;
+  const Limits& limits_;
   Cursor cursor_;
   std::vector<JsonValue> open_;  // the objects and lists being read, outermost first
   JsonValue root_;
@@ -272,12 +267,9 @@ bool looks_like_utf16(std::string_view text) {
 }  // namespace
 
 Result<JsonValue> read_json(std::string_view text, std::string_view file_name,
-                            const JsonLimits& limits) {
+                            const Limits& limits) {
   const Place start{std::string(file_name), 1, 1, {}};
-  if (text.size() > limits.bytes) {
-    return error("E807", fmt::format("has {} bytes, more than {}", text.size(), limits.bytes),
-                 start, "raise it with --limit json_bytes=N");
-  }
+  if (text.size() > static_cast<size_t>(limits.json)) return over_limit(limits, "json", start);
   if (looks_like_utf16(text)) return error("E302", "is UTF-16; save it as UTF-8", start);
   const size_t skipped = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   if (text.find_first_not_of(" \t\r\n", skipped) == text.npos) {

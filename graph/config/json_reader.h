@@ -2,32 +2,24 @@
 // pass in silence (a key given twice, a number that does not fit, a second value) is an error here.
 #pragma once
 
-#include <cstddef>
 #include <string_view>
 
 #include "graph/base/diagnostic.h"
+#include "graph/base/limits.h"
 #include "graph/config/json_value.h"
 
 namespace plimsoll {
 
-// What a text may cost at most. `--limit` raises them by these names: json_bytes, json_depth, ...
-struct JsonLimits {
-  size_t bytes = size_t{64} << 20;
-  size_t depth = 64;
-  size_t string_bytes = size_t{1} << 20;
-  size_t object_keys = 65536;
-  size_t values = 4'000'000;  // each costs 64 bytes and its text
-};
-
 // The value a UTF-8 text (a byte-order mark is skipped) holds. `file_name` only names the place in
 // messages.
 // E301 not JSON (comments, trailing commas, NaN, truncation), E302 not UTF-8, E303 key given twice,
-// E305 several values, E312 number beyond a double, E331 empty, E806 too deep, E807 too large.
+// E305 several values, E312 number beyond a double, E331 empty, E806 too deep, E807 and E815
+// too large.
 // Cost: linear; nesting is bounded by the limit, so recursion over the result is safe.
 //
 //   const auto config = read_json(text, "run.json");
 //   if (!config) return tl::unexpected(config.error());
 Result<JsonValue> read_json(std::string_view text, std::string_view file_name,
-                            const JsonLimits& limits = {});
+                            const Limits& limits = {});
 
 }  // namespace plimsoll
