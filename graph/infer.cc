@@ -93,6 +93,8 @@ Result<void> assume_shape(InferContext& context, const std::string& assumed) {
   return {};
 }
 
+}  // namespace
+
 Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& warnings,
                         const InferOptions& options) {
   InferContext context(graph, id, decider, warnings);
@@ -132,8 +134,6 @@ Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& 
   }
   return {};
 }
-
-}  // namespace
 
 Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
                    const InferOptions& options) {

@@ -18,4 +18,8 @@ struct InferOptions {
 Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
                    const InferOptions& options = {});
 
+// The same for one node whose inputs are inferred: for whoever builds a graph node by node.
+Result<void> infer_node(Graph& graph, NodeId node, Decider& decider, Diagnostics& warnings,
+                        const InferOptions& options = {});
+
 }  // namespace plimsoll
