@@ -11,8 +11,8 @@ using Kind = AllocatorEvent::Kind;
 // Larger than any GPU by far; sums of as many such sizes as there are events stay in 64 bits only
 // because a live total is checked against it too.
 constexpr int64_t kLargestSize = int64_t{1} << 50;
-constexpr int32_t kNotHeld = -1;    // the id has no allocation
-constexpr int32_t kNoMemory = -2;   // the id's allocation has no bytes
+constexpr int32_t kNotHeld = -1;   // the id has no allocation
+constexpr int32_t kNoMemory = -2;  // the id's allocation has no bytes
 
 // NoAllocator as a program.
 class DriverAllocator {
@@ -79,6 +79,20 @@ Result<void> check(std::span<const AllocatorEvent> events) {
     bytes = event.bytes;
     live += bytes;
     if (live > 64 * kLargestSize) return impossible(i, "the live bytes are out of range");
+  }
+  return {};
+}
+
+// Options that the framework itself would refuse.
+Result<void> check_options(const AllocatorRules& rules) {
+  const auto* caching = std::get_if<CachingRules>(&rules);
+  if (!caching) return {};
+  if (caching->max_split_size && *caching->max_split_size <= caching->large_segment) {
+    return error("E161", "max_split_size must be above 20 MiB", {}, "max_split_size_mb:21 or more");
+  }
+  const int64_t divisions = caching->roundup_power2_divisions;
+  if (divisions < 0 || (divisions & (divisions - 1)) != 0) {
+    return error("E161", "roundup_power2_divisions must be a power of two");
   }
   return {};
 }
@@ -196,15 +210,15 @@ struct Run {
   std::span<const AllocatorEvent> events;
   int64_t capacity;
 
-  Replay operator()(const NoAllocator& rules) const { return with(DriverAllocator(rules, capacity)); }
+  Replay operator()(const NoAllocator& rules) const {
+    return with(DriverAllocator(rules, capacity));
+  }
   Replay operator()(const CachingRules& rules) const {
     return with(CachingAllocator(rules, capacity));
   }
   Replay operator()(const BfcRules& rules) const { return with(BfcAllocator(rules, capacity)); }
   Replay operator()(const PoolRules& rules) const { return with(PoolAllocator(rules, capacity)); }
-  Replay operator()(const StaticRules& rules) const {
-    return replay_plan(events, rules, capacity);
-  }
+  Replay operator()(const StaticRules& rules) const { return replay_plan(events, rules, capacity); }
 
  private:
   template <class Allocator>
@@ -225,6 +239,7 @@ AllocatorEvent mark() { return {.kind = Kind::kMark}; }
 Result<Replay> replay(std::span<const AllocatorEvent> events, const AllocatorRules& rules,
                       std::optional<int64_t> capacity) {
   if (auto checked = check(events); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_options(rules); !checked) return tl::unexpected(checked.error());
   const int64_t limit = std::clamp<int64_t>(capacity.value_or(kUnlimited), 0, kUnlimited);
   return std::visit(Run{events, limit}, rules);
 }

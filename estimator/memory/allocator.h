@@ -3,7 +3,8 @@
 //
 //   const Events events = {allocate(0, 100 << 20), allocate(1, 4096), release(0)};
 //   Replay uncapped = *replay(events, CachingRules{});          // reserved_peak 106954752
-//   int64_t least = *minimum_capacity(events, CachingRules{});  // smallest device that still runs it
+//   int64_t least = *minimum_capacity(events, CachingRules{});  // smallest device that still runs
+//   it
 //
 // A replay depends on its arguments only. The rules of each allocator, with their sources, stand in
 // its own header.
@@ -53,8 +54,7 @@ struct NoAllocator {
   int64_t granule = 512;  // cudaMalloc's alignment
 };
 
-using AllocatorRules =
-    std::variant<NoAllocator, CachingRules, BfcRules, PoolRules, StaticRules>;
+using AllocatorRules = std::variant<NoAllocator, CachingRules, BfcRules, PoolRules, StaticRules>;
 
 struct AllocatorState {
   int64_t reserved = 0;   // taken from the device
@@ -75,8 +75,9 @@ struct Replay {
   int64_t retries = 0;            // requests that needed cached memory to be given back first
   int64_t fallbacks = 0;          // allocations that were served with `least`
   size_t peak_event = 0;          // index of the event at which reserved_peak is reached
-  std::optional<size_t> out_of_memory;  // index of the event that failed; nothing after it counts
-  std::vector<AllocatorState> marks;    // one per kMark
+  std::optional<size_t> out_of_memory =
+      std::nullopt;                   // index of the event that failed; nothing after it counts
+  std::vector<AllocatorState> marks;  // one per kMark
 
   // Share of the reserved peak that no block in use ever filled.
   double fragmentation() const {
@@ -88,7 +89,8 @@ struct Replay {
 
 // What `rules` do with `events` on a device with `capacity` bytes for them (none: unlimited).
 // E902 for events that no program can produce: a free without its allocation, a negative size, an
-// id beyond the number of events. Cost: about 0.1 us per event.
+// id beyond the number of events. E161 for options that the framework refuses. Cost: about 0.1 us
+// per event.
 Result<Replay> replay(std::span<const AllocatorEvent> events, const AllocatorRules& rules,
                       std::optional<int64_t> capacity = std::nullopt);
 

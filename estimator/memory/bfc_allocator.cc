@@ -39,8 +39,8 @@ bool BfcAllocator::extend(int64_t size) {
   while (size > next_region_) next_region_ *= 2;
   const int64_t region = std::min(next_region_, available);
   if (!doubled_for_request) next_region_ = std::min(next_region_, kUnlimited) * 2;
-  const int32_t chunk = chunks_.make(
-      {.address = next_address_, .size = region, .state = Block::State::kFree});
+  const int32_t chunk =
+      chunks_.make({.address = next_address_, .size = region, .state = Block::State::kFree});
   free_.put(chunks_[chunk], chunk);
   next_address_ += region;
   reserved_ += region;

@@ -1,6 +1,6 @@
 // bfc_allocator: TensorFlow's best-fit-with-coalescing allocator
-// (tensorflow/core/common_runtime/bfc_allocator.cc). Its power-of-two bins, searched upwards by size
-// and address, amount to one best-fit list.
+// (tensorflow/core/common_runtime/bfc_allocator.cc). Its power-of-two bins, searched upwards by
+// size and address, amount to one best-fit list.
 //
 // By default it takes all the card can give at once, so that what it has *taken* says nothing about
 // what it *needs*. With allow_growth it takes regions that double.
@@ -17,10 +17,10 @@ namespace plimsoll {
 // The defaults are TensorFlow's, but for allow_growth, which is the only informative mode.
 struct BfcRules {
   bool allow_growth = true;
-  bool garbage_collection = true;         // TF_ENABLE_GPU_GARBAGE_COLLECTION, since 2.3
-  int64_t granule = 256;                  // kMinAllocationSize
-  int64_t first_region = 2 << 20;         // 1 MiB before TensorFlow 2.3
-  int64_t largest_slack = 128 << 20;      // kMaxInternalFragmentation
+  bool garbage_collection = true;     // TF_ENABLE_GPU_GARBAGE_COLLECTION, since 2.3
+  int64_t granule = 256;              // kMinAllocationSize
+  int64_t first_region = 2 << 20;     // 1 MiB before TensorFlow 2.3
+  int64_t largest_slack = 128 << 20;  // kMaxInternalFragmentation
 };
 
 class BfcAllocator {

@@ -81,8 +81,8 @@ class FreeList {
     entries_.insert(std::upper_bound(entries_.begin(), entries_.end(), entry), entry);
   }
   void take(const Block& block) {
-    entries_.erase(std::lower_bound(entries_.begin(), entries_.end(),
-                                    Entry{block.size, block.address, -1}));
+    entries_.erase(
+        std::lower_bound(entries_.begin(), entries_.end(), Entry{block.size, block.address, -1}));
   }
   // Position of the smallest block of at least `size` bytes, lowest address first; end() if none.
   size_t best_fit(int64_t size) const {

@@ -9,7 +9,8 @@ int64_t CachingRules::rounded(int64_t bytes) const {
   const int64_t divisions = roundup_power2_divisions;
   if (divisions <= 1 || bytes <= minimum_block * divisions) return round_up(bytes, minimum_block);
   const auto floor = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));
-  const int64_t step = floor / static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(divisions)));
+  const int64_t step =
+      floor / static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(divisions)));
   return round_up(bytes, step);
 }
 
@@ -47,10 +48,10 @@ std::optional<int32_t> CachingAllocator::allocate(int64_t bytes, int stream) {
   if (!found) return std::nullopt;
 
   const int64_t rest = blocks_[*found].size - size;
-  const bool splits = small(pool) || rules_.expandable_segments
-                          ? rest >= rules_.minimum_block
-                          : size < rules_.max_split_size.value_or(kUnlimited) &&
-                                rest > rules_.small_size;
+  const bool splits =
+      small(pool) || rules_.expandable_segments
+          ? rest >= rules_.minimum_block
+          : size < rules_.max_split_size.value_or(kUnlimited) && rest > rules_.small_size;
   if (splits) {
     const int32_t remainder = blocks_.split(*found, size);
     blocks_[remainder].state = Block::State::kFree;
@@ -83,9 +84,8 @@ std::optional<int32_t> CachingAllocator::new_segment(int64_t size, int pool) {
   if (rules_.expandable_segments) return grow(size, pool);
   const int64_t segment = rules_.segment_for(size);
   if (segment > capacity_ - reserved_) return std::nullopt;
-  const int32_t block = blocks_.make({.address = next_address_,
-                                      .size = segment,
-                                      .pool = static_cast<uint16_t>(pool)});
+  const int32_t block = blocks_.make(
+      {.address = next_address_, .size = segment, .pool = static_cast<uint16_t>(pool)});
   next_address_ += segment;
   reserved_ += segment;
   ++segments_;

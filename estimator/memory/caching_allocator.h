@@ -16,15 +16,16 @@ namespace plimsoll {
 
 // The defaults are PyTorch's.
 struct CachingRules {
-  int64_t minimum_block = 512;                // kMinBlockSize: sizes are rounded up to it
-  int64_t small_size = 1 << 20;               // kSmallSize: largest request of the small pool
-  int64_t small_segment = 2 << 20;            // kSmallBuffer
-  int64_t large_segment = 20 << 20;           // kLargeBuffer: segment of middling requests
-  int64_t minimum_large_request = 10 << 20;   // kMinLargeAlloc: from here on, an own segment
-  int64_t large_granule = 2 << 20;            // kRoundLarge: to which own segments are rounded
+  int64_t minimum_block = 512;               // kMinBlockSize: sizes are rounded up to it
+  int64_t small_size = 1 << 20;              // kSmallSize: largest request of the small pool
+  int64_t small_segment = 2 << 20;           // kSmallBuffer
+  int64_t large_segment = 20 << 20;          // kLargeBuffer: segment of middling requests
+  int64_t minimum_large_request = 10 << 20;  // kMinLargeAlloc: from here on, an own segment
+  int64_t large_granule = 2 << 20;           // kRoundLarge: to which own segments are rounded
   // PYTORCH_CUDA_ALLOC_CONF
-  std::optional<int64_t> max_split_size;      // bytes: larger blocks are neither split nor lent
-  int64_t roundup_power2_divisions = 0;       // 0: off; else a power of two
+  std::optional<int64_t> max_split_size =
+      std::nullopt;                      // bytes: larger blocks are neither split nor lent
+  int64_t roundup_power2_divisions = 0;  // 0: off; else a power of two
   bool expandable_segments = false;
 
   // As PyTorch's round_size.
@@ -70,8 +71,8 @@ class CachingAllocator {
   CachingRules rules_;
   int64_t capacity_;
   BlockList blocks_;
-  std::vector<FreeList> pools_;        // small, large of stream 0; small, large of stream 1; ...
-  std::vector<int32_t> range_start_;   // of each pool: first block of its expandable range, or -1
+  std::vector<FreeList> pools_;       // small, large of stream 0; small, large of stream 1; ...
+  std::vector<int32_t> range_start_;  // of each pool: first block of its expandable range, or -1
   int64_t next_address_ = 0;
   int64_t reserved_ = 0, segments_ = 0, returned_ = 0, retries_ = 0;
 };

@@ -14,11 +14,11 @@ struct PoolRules {
     kNaive,  // to pages; above `large_granule`, to multiples of it
     kRound,  // to powers of two; above 2^linear_cutoff, to multiples of that
   };
-  Rounding rounding = Rounding::kNaive;   // MXNET_GPU_MEM_POOL_TYPE
-  int64_t page = 4096;                    // MXNET_GPU_MEM_POOL_PAGE_SIZE
-  int64_t large_granule = 2 << 20;        // MXNET_GPU_MEM_LARGE_ALLOC_ROUND_SIZE
-  int linear_cutoff = 24;                 // MXNET_GPU_MEM_POOL_ROUND_LINEAR_CUTOFF
-  int64_t reserve_percent = 5;            // MXNET_GPU_MEM_POOL_RESERVE: of the card, kept free
+  Rounding rounding = Rounding::kNaive;  // MXNET_GPU_MEM_POOL_TYPE
+  int64_t page = 4096;                   // MXNET_GPU_MEM_POOL_PAGE_SIZE
+  int64_t large_granule = 2 << 20;       // MXNET_GPU_MEM_LARGE_ALLOC_ROUND_SIZE
+  int linear_cutoff = 24;                // MXNET_GPU_MEM_POOL_ROUND_LINEAR_CUTOFF
+  int64_t reserve_percent = 5;           // MXNET_GPU_MEM_POOL_RESERVE: of the card, kept free
 
   int64_t rounded(int64_t bytes) const;
 };
@@ -46,8 +46,8 @@ class PoolAllocator {
 
   PoolRules rules_;
   int64_t capacity_;
-  std::vector<int64_t> sizes_;   // of every buffer
-  std::vector<Cached> cached_;   // sorted by size; among equals the last freed stands last
+  std::vector<int64_t> sizes_;  // of every buffer
+  std::vector<Cached> cached_;  // sorted by size; among equals the last freed stands last
   int64_t reserved_ = 0, segments_ = 0, returned_ = 0, retries_ = 0;
 };
 
