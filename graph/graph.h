@@ -40,7 +40,10 @@ struct Tensor {
   DType dtype = DType::kUndefined;
   std::optional<Shape> shape;                // known from the file or by infer()
   std::shared_ptr<const Contents> contents;  // of constants, where small
-  std::vector<Dim> dims;                     // contents as Dims, where infer() can follow them
+  // Contents as Dims, where infer() can follow them. A float tensor's element i is dims[i] /
+  // divisors[i] (scales computed from shapes); integers have no divisors.
+  std::vector<Dim> dims;
+  std::vector<Dim> divisors;
   bool has_dims = false;
   NodeId producer = kNoNode;
   // A parameter that stood in the file as a Constant node: hardly ever something to train.

@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include "graph/ops/op.h"
+#include "graph/ops/rules.h"
 
 namespace plimsoll {
 
 const std::vector<Dim>* InferContext::dims(size_t input) const {
   if (!has(input)) return nullptr;
   const Tensor& t = tensor(input);
-  return t.has_dims ? &t.dims : nullptr;
+  const bool whole = t.has_dims && t.divisors.empty() && !is_float(t.dtype);
+  return whole && t.shape && elements(*t.shape) == Dim(static_cast<int64_t>(t.dims.size()))
+             ? &t.dims
+             : nullptr;
 }
 
 std::optional<std::vector<int64_t>> InferContext::integers(size_t input) const {
@@ -37,10 +41,12 @@ void InferContext::set(size_t output, DType dtype, Shape shape) {
   t.shape = std::move(shape);
 }
 
-void InferContext::set_dims(size_t output, std::vector<Dim> dims) {
+void InferContext::set_dims(size_t output, std::vector<Dim> dims, std::vector<Dim> divisors) {
   if (output >= outputs() || node().outputs[output] == kNoTensor) return;
   Tensor& t = graph_.tensors[node().outputs[output]];
+  if (!t.shape || !(elements(*t.shape) == Dim(static_cast<int64_t>(dims.size())))) return;
   t.dims = std::move(dims);
+  t.divisors = std::move(divisors);
   t.has_dims = true;
 }
 
@@ -74,9 +80,11 @@ Result<size_t> InferContext::axis(int64_t axis, size_t rank) {
 
 namespace {
 
-// Constants of integer type are Dims from the start.
-void follow_constants(Graph& graph) {
-  for (Tensor& t : graph.tensors) {
+// Contents of integer type are Dims from the start.
+void follow_constants(Graph& graph, const Node& node) {
+  for (const TensorId in : node.inputs) {
+    if (in == kNoTensor) continue;
+    Tensor& t = graph.tensors[in];
     if (!t.contents || t.has_dims || is_float(t.dtype)) continue;
     t.dims.assign(t.contents->integers.begin(), t.contents->integers.end());
     t.has_dims = true;
@@ -93,12 +101,31 @@ Result<void> assume_shape(InferContext& context, const std::string& assumed) {
   return {};
 }
 
+Result<void> infer_unknown(InferContext& context, const InferOptions& options) {
+  const Node& node = context.node();
+  const auto assumed = options.assume.find(node.op);
+  if (assumed != options.assume.end()) return assume_shape(context, assumed->second);
+  if (ops::works_on_sequences(node.op)) {
+    return context.fail("E210", fmt::format("operator '{}' works on sequences, optionals, maps or "
+                                            "strings, which are not supported",
+                                            node.op));
+  }
+  return context.fail(
+      "E210",
+      fmt::format("operator '{}{}{}' is not known", node.domain, node.domain.empty() ? "" : ":",
+                  node.op),
+      fmt::format("price it as an element-wise operator with --assume {}=ELEMENTWISE, or as "
+                  "nothing with --assume {}=FREE",
+                  node.op, node.op));
+}
+
 }  // namespace
 
 Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& warnings,
                         const InferOptions& options) {
   InferContext context(graph, id, decider, warnings);
   const Node& node = graph.nodes[id];
+  follow_constants(graph, node);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (context.has(i) && !context.tensor(i).shape) {
       return context.fail("E252", fmt::format("the shape of input {} ('{}') is not known", i,
@@ -106,17 +133,11 @@ Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& 
     }
   }
   const OpRow* row = find_op(node.domain, node.op);
-  if (!row || !row->shape) {
-    const auto assumed = options.assume.find(node.op);
-    if (assumed != options.assume.end()) return assume_shape(context, assumed->second);
-    return context.fail(
-        "E210",
-        fmt::format("operator '{}{}{}' is not known", node.domain, node.domain.empty() ? "" : ":",
-                    node.op),
-        fmt::format("price it as an element-wise operator with --assume {}=ELEMENTWISE, or as "
-                    "nothing with --assume {}=FREE",
-                    node.op, node.op));
+  if (!row || !row->shape) return infer_unknown(context, options);
+  for (size_t i = 0; i < row->inputs; ++i) {
+    if (!context.has(i)) return context.fail("E253", fmt::format("input {} is missing", i));
   }
+  if (auto checked = ops::check_attribute_types(context); !checked) return checked;
   if (auto shaped = row->shape(context); !shaped) return shaped;
   for (const TensorId out : node.outputs) {
     if (out == kNoTensor || !graph.tensors[out].shape) continue;
@@ -137,7 +158,6 @@ Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& 
 
 Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
                    const InferOptions& options) {
-  follow_constants(graph);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (auto done = infer_node(graph, id, decider, warnings, options); !done) return done;
   }

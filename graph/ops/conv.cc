@@ -1,7 +1,142 @@
+// Convolutions and what turns images into columns.
+#include <fmt/format.h>
+
 #include "graph/ops/families.h"
+#include "graph/ops/rules.h"
+#include "graph/ops/windows.h"
 
 namespace plimsoll::ops {
+namespace {
 
-std::span<const OpRow> conv_rows() { return {}; }
+// x [n, c, spatial...], filter [k, c/group, kernel...] at input `filter`.
+Result<void> convolve(InferContext& c, size_t filter, DType out) {
+  if (auto checked = require_rank(c, 0, 2); !checked) return checked;
+  const Shape& x = c.shape(0);
+  if (auto checked = require_rank(c, filter, x.size(), x.size()); !checked) return checked;
+  const Shape& w = c.shape(filter);
+  const int64_t group = c.attributes().integer("group", 1);
+  if (auto checked = check_group(c, group, x[1]); !checked) return checked;
+  if (auto checked = check_group(c, group, w[0]); !checked) return checked;
+  if (auto same = require_equal(c, x[1], w[1] * Dim(group), "channels of input and filter");
+      !same) {
+    return same;
+  }
+  auto windows = read_windows(c, x.size() - 2, {w.begin() + 2, w.end()});
+  if (!windows) return tl::unexpected(windows.error());
+  auto spatial = slide(c, *windows, {x.begin() + 2, x.end()}, false);
+  if (!spatial) return tl::unexpected(spatial.error());
+  Shape shape{x[0], w[0]};
+  shape.insert(shape.end(), spatial->begin(), spatial->end());
+  c.set(0, out, std::move(shape));
+  return {};
+}
+
+Result<void> conv(InferContext& c) { return convolve(c, 1, c.dtype(0)); }
+Result<void> conv_integer(InferContext& c) { return convolve(c, 1, DType::kInt32); }
+
+// x, offset [n, 2*offset_group*kernel, out...], ... : the extents are those of a Conv.
+Result<void> deform_conv(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 3); !checked) return checked;
+  if (auto shaped = convolve(c, 1, c.dtype(0)); !shaped) return shaped;
+  return check_group(c, c.attributes().integer("offset_group", 1), c.shape(0)[1]);
+}
+
+// Extents of a transposed convolution from strides, pads and output_padding.
+Result<Shape> unslide(InferContext& c, const Windows& windows, const Shape& in) {
+  const auto padding = c.attributes().integers("output_padding");
+  const auto fixed = c.attributes().integers("output_shape");
+  if ((!padding.empty() && padding.size() != in.size()) ||
+      (!fixed.empty() && fixed.size() != in.size() && fixed.size() != in.size() + 2)) {
+    return c.fail("E246", "output_padding or output_shape does not have one entry per dimension");
+  }
+  Shape out;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (!fixed.empty()) {
+      out.emplace_back(fixed[fixed.size() - in.size() + i]);
+      continue;
+    }
+    const Dim extra = padding.empty() ? 0 : padding[i];
+    const Dim stride = windows.strides[i];
+    const Dim cut = Dim(windows.pads[i]) + windows.pads[in.size() + i];
+    out.push_back(windows.same ? in[i] * stride
+                               : (in[i] - 1) * stride + extra + reach(windows, i) - cut);
+    if (!c.decider().at_most(0, out.back())) {
+      return c.fail("E244", fmt::format("padding leaves {} elements", out.back().text()));
+    }
+  }
+  return out;
+}
+
+// x [n, c, spatial...], filter [c, k/group, kernel...].
+Result<void> conv_transpose(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2); !checked) return checked;
+  const Shape& x = c.shape(0);
+  if (auto checked = require_rank(c, 1, x.size(), x.size()); !checked) return checked;
+  const Shape& w = c.shape(1);
+  const int64_t group = c.attributes().integer("group", 1);
+  if (auto checked = check_group(c, group, x[1]); !checked) return checked;
+  if (auto same = require_equal(c, x[1], w[0], "channels of input and filter"); !same) return same;
+  auto windows = read_windows(c, x.size() - 2, {w.begin() + 2, w.end()});
+  if (!windows) return tl::unexpected(windows.error());
+  auto spatial = unslide(c, *windows, {x.begin() + 2, x.end()});
+  if (!spatial) return tl::unexpected(spatial.error());
+  Shape shape{x[0], w[1] * Dim(group)};
+  shape.insert(shape.end(), spatial->begin(), spatial->end());
+  c.set(0, c.dtype(0), std::move(shape));
+  return {};
+}
+
+// x [n, c*block, columns], image_shape, block_shape -> [n, c, image_shape...]
+Result<void> col2im(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 3, 3); !checked) return checked;
+  const auto* image = c.dims(1);
+  const auto* block = c.dims(2);
+  if (!image || image->size() > kAnyRank) return unknown_contents(c, 1, "the image's extents");
+  if (!block || block->size() != image->size())
+    return unknown_contents(c, 2, "the block's extents");
+  const Dim per_channel = elements(*block);
+  if (!c.decider().at_most(1, per_channel)) {
+    return c.fail("E246", fmt::format("a block has {} elements", per_channel.text()));
+  }
+  Shape shape{c.shape(0)[0], floor_div(c.shape(0)[1], per_channel)};
+  shape.insert(shape.end(), image->begin(), image->end());
+  c.set(0, c.dtype(0), std::move(shape));
+  return {};
+}
+
+constexpr OpRow kRows[] = {
+    {.name = "Col2Im",
+     .since = 18,
+     .inputs = 3,
+     .shape = col2im,
+     .example = "f32[B,12,16] i64[2]=[5,5] i64[2]=[2,2] -> f32[B,3,5,5]"},
+    {.name = "Conv",
+     .inputs = 2,
+     .shape = conv,
+     .example = "f32[B,8,16,16] f32[4,8,3,3] {pads=[1,1,1,1], strides=[2,2]} -> f32[B,4,8,8]"},
+    {.name = "ConvInteger",
+     .since = 10,
+     .inputs = 2,
+     .shape = conv_integer,
+     .example = "u8[B,8,16,16] u8[4,8,3,3] -> i32[B,4,14,14]"},
+    {.name = "ConvTranspose",
+     .inputs = 2,
+     .shape = conv_transpose,
+     .example = "f32[B,8,7,7] f32[8,4,2,2] {strides=[2,2]} -> f32[B,4,14,14]"},
+    {.name = "DeformConv",
+     .since = 19,
+     .inputs = 3,
+     .shape = deform_conv,
+     .example = "f32[B,8,16,16] f32[4,8,3,3] f32[B,18,14,14] -> f32[B,4,14,14]"},
+    {.name = "FusedConv",
+     .domain = "com.microsoft",
+     .inputs = 2,
+     .shape = conv,
+     .example = "f32[B,8,16,16] f32[4,8,3,3] {activation=\"Relu\"} -> f32[B,4,14,14]"},
+};
+
+}  // namespace
+
+std::span<const OpRow> conv_rows() { return kRows; }
 
 }  // namespace plimsoll::ops

@@ -1,5 +1,16 @@
 // OpRow: everything an operator means, in one row of its family's table.
 //
+// Before a shape rule runs, infer() has checked that the required inputs are there with known
+// shapes (E253) and that attributes with a name ONNX knows have ONNX's type (E247), so that a rule
+// may read `attributes().integer("axis", -1)` without looking back. A tensor-valued attribute
+// `value` (of ConstantOfShape) is given as a list of whole numbers or of reals, with its ONNX data
+// type in the whole-number attribute `value_dtype`.
+//
+// Codes of shape rules: E241 window larger than its input, E242 stride, E243 dilation, E244
+// padding, E245 group, E246 extents that do not fit together, E247 an attribute's type, presence or
+// value, E248 axis, E250 Reshape, E251 broadcast, E253 inputs or rank, E254 a shape that depends on
+// contents not known; W211 an upper bound in place of an extent that depends on data.
+//
 // To add an operator: write a shape rule and a lowering (or name shared ones) and add one row to
 // one family file. Nothing else switches over operators.
 #pragma once
@@ -41,7 +52,7 @@ class InferContext {
   const Shape& shape(size_t input) const { return *tensor(input).shape; }
   size_t rank(size_t input) const { return shape(input).size(); }
 
-  // Contents of an integer input as Dims, where known; null otherwise or where absent.
+  // Contents of an integer input as Dims, one per element, where known; else null.
   const std::vector<Dim>* dims(size_t input) const;
   // The same where all are constants.
   std::optional<std::vector<int64_t>> integers(size_t input) const;
@@ -49,8 +60,9 @@ class InferContext {
   const std::vector<double>* reals(size_t input) const;
 
   void set(size_t output, DType dtype, Shape shape);
-  // Contents of an integer output, for outputs that carry shapes.
-  void set_dims(size_t output, std::vector<Dim> dims);
+  // Contents of an output that carries shapes, after its shape is set. Ignored where their number
+  // is not the output's. `divisors`: see Tensor.
+  void set_dims(size_t output, std::vector<Dim> dims, std::vector<Dim> divisors = {});
   // Contents of a small known float output.
   void set_reals(size_t output, std::vector<double> reals);
 
@@ -79,6 +91,7 @@ struct OpRow {
   std::string_view name;
   std::string_view domain = "";  // "" is ONNX's own; "plimsoll" the composites of recover()
   int since = 1;                 // first opset that has it
+  size_t inputs = 1;             // how many inputs must be present
   ShapeRule shape = nullptr;
   Lower lower = nullptr;
   // "f32[B,4] f32[4,16] -> f32[B,16] | flop 128*B | keeps in0 in1", computed by hand; attributes in

@@ -1,7 +1,322 @@
+// Element-wise operators: activations, arithmetic, logic, comparison, casts.
+#include <algorithm>
+
 #include "graph/ops/families.h"
+#include "graph/ops/follow.h"
+#include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
+namespace {
 
-std::span<const OpRow> pointwise_rows() { return {}; }
+template <Fold fold>
+Result<void> arithmetic(InferContext& c) {
+  if (auto done = broadcast_rule(c); !done) return done;
+  follow_elementwise(c, fold);
+  return {};
+}
+
+template <Fold fold>
+Result<void> comparison(InferContext& c) {
+  if (auto done = compare_rule(c); !done) return done;
+  if (c.inputs() == 2) follow_elementwise(c, fold);
+  return {};
+}
+
+std::optional<Fraction> fold_greater(InferContext& c, const Fraction& a, const Fraction& b,
+                                     bool whole) {
+  return fold_less(c, b, a, whole);
+}
+std::optional<Fraction> fold_greater_or_equal(InferContext& c, const Fraction& a, const Fraction& b,
+                                              bool whole) {
+  return fold_less_or_equal(c, b, a, whole);
+}
+
+Result<void> unary_bool(InferContext& c) {
+  c.set(0, DType::kBool, c.shape(0));
+  return {};
+}
+
+std::optional<Fraction> negated(InferContext&, const Fraction& a) {
+  return Fraction{Dim(0) - a.over, a.under};
+}
+std::optional<Fraction> magnitude(InferContext& c, const Fraction& a) {
+  return c.decider().at_most(0, a.over) ? a : negated(c, a);
+}
+std::optional<Fraction> logical_not(InferContext& c, const Fraction& a) {
+  return Fraction{c.decider().equal(a.over, 0) ? 1 : 0, 1};
+}
+
+template <std::optional<Fraction> (*fold)(InferContext&, const Fraction&)>
+Result<void> unary(InferContext& c) {
+  c.set(0, c.dtype(0), c.shape(0));
+  follow_unary(c, fold);
+  return {};
+}
+
+// The slope of PRelu must not widen the input.
+Result<void> prelu(InferContext& c) {
+  auto shape = broadcast_two(c, c.shape(0), c.shape(1));
+  if (!shape) return tl::unexpected(shape.error());
+  if (shape->size() != c.rank(0)) return c.fail("E251", "the slope has more dimensions than input");
+  c.set(0, c.dtype(0), c.shape(0));
+  return {};
+}
+
+Result<void> clip(InferContext& c) {
+  c.set(0, c.dtype(0), c.shape(0));
+  auto values = known(c, 0);
+  const auto low = known(c, 1);
+  const auto high = known(c, 2);
+  if (!values || (c.has(1) && (!low || low->size() != 1)) ||
+      (c.has(2) && (!high || high->size() != 1)) || c.opset() < 11) {
+    return {};
+  }
+  for (Fraction& value : *values) {
+    if (low && !(low->front().under == value.under)) return {};
+    if (high && !(high->front().under == value.under)) return {};
+    if (low) value.over = max(value.over, low->front().over);
+    if (high) value.over = min(value.over, high->front().over);
+  }
+  set_known(c, 0, std::move(*values));
+  return {};
+}
+
+// Contents through a change of type: reals are truncated towards zero, anything becomes a truth.
+void follow_cast(InferContext& c, DType to) {
+  auto values = known(c, 0);
+  if (!values) return;
+  for (Fraction& value : *values) {
+    if (to == DType::kBool) {
+      value = {c.decider().equal(value.over, 0) ? 0 : 1, 1};
+    } else if (!is_float(to) && !(value.under == Dim(1))) {
+      value = c.decider().at_most(0, value.over) ? Fraction{floor_div(value.over, value.under), 1}
+                                                 : Fraction{ceil_div(value.over, value.under), 1};
+    }
+  }
+  set_known(c, 0, std::move(*values));
+}
+
+Result<void> cast(InferContext& c) {
+  if (!c.attributes().has("to")) return c.fail("E247", "attribute 'to' is missing");
+  const auto to = dtype_attribute(c, "to", DType::kUndefined);
+  if (!to) return tl::unexpected(to.error());
+  c.set(0, *to, c.shape(0));
+  follow_cast(c, *to);
+  return {};
+}
+
+Result<void> cast_like(InferContext& c) {
+  c.set(0, c.dtype(1), c.shape(0));
+  follow_cast(c, c.dtype(1));
+  return {};
+}
+
+// Contents where the condition is known and all three have one shape or one element.
+void follow_where(InferContext& c) {
+  const auto condition = known(c, 0);
+  const auto yes = known(c, 1);
+  const auto no = known(c, 2);
+  if (!condition || !yes || !no) return;
+  const size_t size = std::max({condition->size(), yes->size(), no->size()});
+  const auto at = [&](const Fractions& values, size_t i) -> const Fraction* {
+    return values.size() == size ? &values[i] : values.size() == 1 ? &values[0] : nullptr;
+  };
+  Fractions chosen;
+  for (size_t i = 0; i < size; ++i) {
+    const Fraction* test = at(*condition, i);
+    if (!test || !at(*yes, i) || !at(*no, i)) return;
+    chosen.push_back(c.decider().equal(test->over, 0) ? *at(*no, i) : *at(*yes, i));
+  }
+  set_known(c, 0, std::move(chosen));
+}
+
+Result<void> where(InferContext& c) {
+  auto shape = broadcast_inputs(c);
+  if (!shape) return tl::unexpected(shape.error());
+  c.set(0, c.dtype(1), std::move(*shape));
+  follow_where(c);
+  return {};
+}
+
+// Operators of com.microsoft that add a bias of one dimension first.
+Result<void> biased(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 1); !checked) return checked;
+  if (c.has(1)) {
+    auto shape = broadcast_two(c, c.shape(0), c.shape(1));
+    if (!shape) return tl::unexpected(shape.error());
+  }
+  c.set(0, c.dtype(0), c.shape(0));
+  return {};
+}
+
+constexpr OpRow kRows[] = {
+    {.name = "Abs", .shape = unary<magnitude>, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Acos", .since = 7, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Acosh", .since = 9, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Add",
+     .inputs = 2,
+     .shape = arithmetic<fold_add>,
+     .example = "f32[B,1,4] f32[3,1] -> f32[B,3,4]"},
+    {.name = "Affine", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "And",
+     .inputs = 2,
+     .shape = comparison<fold_min>,
+     .example = "bool[B,4] bool[4] -> bool[B,4]"},
+    {.name = "Asin", .since = 7, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Asinh", .since = 9, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Atan", .since = 7, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Atanh", .since = 9, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "BiasGelu",
+     .domain = "com.microsoft",
+     .inputs = 2,
+     .shape = biased,
+     .example = "f32[B,8,16] f32[16] -> f32[B,8,16]"},
+    {.name = "BitShift",
+     .since = 11,
+     .inputs = 2,
+     .shape = broadcast_rule,
+     .example = "u8[B,4] u8[4] {direction=\"LEFT\"} -> u8[B,4]"},
+    {.name = "BitwiseAnd",
+     .since = 18,
+     .inputs = 2,
+     .shape = broadcast_rule,
+     .example = "i32[B,4] i32[4] -> i32[B,4]"},
+    {.name = "BitwiseNot", .since = 18, .shape = like_first, .example = "i32[B,4] -> i32[B,4]"},
+    {.name = "BitwiseOr",
+     .since = 18,
+     .inputs = 2,
+     .shape = broadcast_rule,
+     .example = "i32[B,4] i32[1] -> i32[B,4]"},
+    {.name = "BitwiseXor",
+     .since = 18,
+     .inputs = 2,
+     .shape = broadcast_rule,
+     .example = "i32[B,1] i32[4] -> i32[B,4]"},
+    {.name = "Cast", .shape = cast, .example = "f32[B,4] {to=10} -> f16[B,4]"},
+    {.name = "CastLike",
+     .since = 15,
+     .inputs = 2,
+     .shape = cast_like,
+     .example = "f32[B,4] f16[2] -> f16[B,4]"},
+    {.name = "Ceil", .shape = unary<fold_ceil>, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Celu", .since = 12, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Clip", .shape = clip, .example = "f32[B,4] f32[] f32[] -> f32[B,4]"},
+    {.name = "Cos", .since = 7, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Cosh", .since = 9, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Div",
+     .inputs = 2,
+     .shape = arithmetic<fold_div>,
+     .example = "f32[B,4] f32[] -> f32[B,4]"},
+    {.name = "Elu", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Equal",
+     .inputs = 2,
+     .shape = comparison<fold_equal>,
+     .example = "i64[B,4] i64[] -> bool[B,4]"},
+    {.name = "Erf", .since = 9, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Exp", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "FastGelu",
+     .domain = "com.microsoft",
+     .shape = biased,
+     .example = "f32[B,8,16] f32[16] -> f32[B,8,16]"},
+    {.name = "Floor", .shape = unary<fold_floor>, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Gelu", .since = 20, .shape = like_first, .example = "f32[B,8,16] -> f32[B,8,16]"},
+    {.name = "Gelu",
+     .domain = "com.microsoft",
+     .shape = like_first,
+     .example = "f32[B,8,16] -> f32[B,8,16]"},
+    {.name = "Greater",
+     .inputs = 2,
+     .shape = comparison<fold_greater>,
+     .example = "f32[B,4] f32[B,1] -> bool[B,4]"},
+    {.name = "GreaterOrEqual",
+     .since = 12,
+     .inputs = 2,
+     .shape = comparison<fold_greater_or_equal>,
+     .example = "f32[B,4] f32[B,1] -> bool[B,4]"},
+    {.name = "HardSigmoid", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "HardSwish", .since = 14, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "IsInf", .since = 10, .shape = unary_bool, .example = "f32[B,4] -> bool[B,4]"},
+    {.name = "IsNaN", .since = 9, .shape = unary_bool, .example = "f32[B,4] -> bool[B,4]"},
+    {.name = "LeakyRelu", .shape = like_first, .example = "f32[B,4] {alpha=0.1} -> f32[B,4]"},
+    {.name = "Less",
+     .inputs = 2,
+     .shape = comparison<fold_less>,
+     .example = "i64[S] i64[S,1] -> bool[S,S]"},
+    {.name = "LessOrEqual",
+     .since = 12,
+     .inputs = 2,
+     .shape = comparison<fold_less_or_equal>,
+     .example = "i64[S] i64[S,1] -> bool[S,S]"},
+    {.name = "Log", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Max", .shape = arithmetic<fold_max>, .example = "f32[B,4] f32[4] f32[1] -> f32[B,4]"},
+    {.name = "Mean", .shape = broadcast_rule, .example = "f32[B,1] f32[4] -> f32[B,4]"},
+    {.name = "Min", .shape = arithmetic<fold_min>, .example = "f32[B,4] f32[1] -> f32[B,4]"},
+    {.name = "Mish", .since = 18, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Mod",
+     .since = 10,
+     .inputs = 2,
+     .shape = arithmetic<fold_mod>,
+     .example = "i64[B,4] i64[] -> i64[B,4]"},
+    {.name = "Mul",
+     .inputs = 2,
+     .shape = arithmetic<fold_mul>,
+     .example = "f32[B,8,7,7] f32[B,8,1,1] -> f32[B,8,7,7]"},
+    {.name = "Neg", .shape = unary<negated>, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Not", .shape = unary<logical_not>, .example = "bool[B,4] -> bool[B,4]"},
+    {.name = "Or",
+     .inputs = 2,
+     .shape = comparison<fold_max>,
+     .example = "bool[B,4] bool[4] -> bool[B,4]"},
+    {.name = "PRelu",
+     .inputs = 2,
+     .shape = prelu,
+     .example = "f32[B,8,7,7] f32[8,1,1] -> f32[B,8,7,7]"},
+    {.name = "ParametricSoftplus", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Pow", .inputs = 2, .shape = broadcast_rule, .example = "f32[B,4] f32[] -> f32[B,4]"},
+    {.name = "QuickGelu",
+     .domain = "com.microsoft",
+     .shape = like_first,
+     .example = "f32[B,8,16] -> f32[B,8,16]"},
+    {.name = "Reciprocal", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Relu", .shape = like_first, .example = "f32[B,8,7,7] -> f32[B,8,7,7]"},
+    {.name = "Round", .since = 11, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "ScaledTanh", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Selu", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Shrink", .since = 9, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Sigmoid", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Sign", .since = 9, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Sin", .since = 7, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Sinh", .since = 9, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Softplus", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Softsign", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Sqrt", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Sub",
+     .inputs = 2,
+     .shape = arithmetic<fold_sub>,
+     .example = "f32[] f32[B,1,1,S] -> f32[B,1,1,S]"},
+    {.name = "Sum",
+     .shape = arithmetic<fold_add>,
+     .example = "f32[B,4] f32[B,4] f32[4] -> f32[B,4]"},
+    {.name = "Swish", .since = 24, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Tan", .since = 7, .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Tanh", .shape = like_first, .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "ThresholdedRelu",
+     .since = 10,
+     .shape = like_first,
+     .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Where",
+     .since = 9,
+     .inputs = 3,
+     .shape = where,
+     .example = "bool[B,1,S,S] f32[B,8,S,S] f32[] -> f32[B,8,S,S]"},
+    {.name = "Xor",
+     .inputs = 2,
+     .shape = compare_rule,
+     .example = "bool[B,4] bool[4] -> bool[B,4]"},
+};
+
+}  // namespace
+
+std::span<const OpRow> pointwise_rows() { return kRows; }
 
 }  // namespace plimsoll::ops

@@ -1,7 +1,108 @@
+// Pooling, plain, global and over regions.
 #include "graph/ops/families.h"
+#include "graph/ops/rules.h"
+#include "graph/ops/windows.h"
 
 namespace plimsoll::ops {
+namespace {
 
-std::span<const OpRow> pool_rows() { return {}; }
+Shape with_spatial(const Shape& x, const Shape& spatial) {
+  Shape shape{x[0], x[1]};
+  shape.insert(shape.end(), spatial.begin(), spatial.end());
+  return shape;
+}
+
+Result<void> pool(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 3); !checked) return checked;
+  const Shape& x = c.shape(0);
+  const auto windows = read_windows(c, x.size() - 2);
+  if (!windows) return tl::unexpected(windows.error());
+  const bool ceil_mode = c.attributes().integer("ceil_mode", 0) != 0;
+  const auto spatial = slide(c, *windows, {x.begin() + 2, x.end()}, ceil_mode);
+  if (!spatial) return tl::unexpected(spatial.error());
+  c.set(1, DType::kInt64, with_spatial(x, *spatial));  // MaxPool's indices
+  c.set(0, c.dtype(0), with_spatial(x, *spatial));
+  return {};
+}
+
+Result<void> global_pool(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2); !checked) return checked;
+  c.set(0, c.dtype(0), with_spatial(c.shape(0), Shape(c.rank(0) - 2, 1)));
+  return {};
+}
+
+// The extents that MaxPool came from, or those given as input 2.
+Result<void> max_unpool(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 3); !checked) return checked;
+  const Shape& x = c.shape(0);
+  const auto windows = read_windows(c, x.size() - 2);
+  if (!windows) return tl::unexpected(windows.error());
+  if (c.has(2)) {
+    const auto* given = c.dims(2);
+    if (!given || given->size() != x.size()) return unknown_contents(c, 2, "the output's extents");
+    c.set(0, c.dtype(0), *given);
+    return {};
+  }
+  Shape spatial;
+  for (size_t i = 0; i + 2 < x.size(); ++i) {
+    const Dim cut = Dim(windows->pads[i]) + windows->pads[x.size() - 2 + i];
+    spatial.push_back((x[i + 2] - 1) * Dim(windows->strides[i]) + windows->kernel[i] - cut);
+  }
+  c.set(0, c.dtype(0), with_spatial(x, spatial));
+  return {};
+}
+
+// x [n, c, h, w], regions [r, 4 or 5] -> [r, c, height, width]
+Result<void> over_regions(InferContext& c, const Dim& height, const Dim& width) {
+  if (auto checked = require_rank(c, 0, 4, 4); !checked) return checked;
+  if (auto checked = require_rank(c, 1, 2, 2); !checked) return checked;
+  c.set(0, c.dtype(0), {c.shape(1)[0], c.shape(0)[1], height, width});
+  return {};
+}
+
+Result<void> roi_align(InferContext& c) {
+  return over_regions(c, c.attributes().integer("output_height", 1),
+                      c.attributes().integer("output_width", 1));
+}
+
+Result<void> max_roi_pool(InferContext& c) {
+  const auto pooled = c.attributes().integers("pooled_shape");
+  if (pooled.size() != 2) return c.fail("E247", "attribute 'pooled_shape' must have two entries");
+  return over_regions(c, pooled[0], pooled[1]);
+}
+
+constexpr OpRow kRows[] = {
+    {.name = "AveragePool",
+     .shape = pool,
+     .example = "f32[B,8,7,7] {kernel_shape=[3,3], strides=[2,2]} -> f32[B,8,3,3]"},
+    {.name = "GlobalAveragePool", .shape = global_pool, .example = "f32[B,8,7,7] -> f32[B,8,1,1]"},
+    {.name = "GlobalLpPool", .shape = global_pool, .example = "f32[B,8,7,7] -> f32[B,8,1,1]"},
+    {.name = "GlobalMaxPool", .shape = global_pool, .example = "f32[B,8,7,7] -> f32[B,8,1,1]"},
+    {.name = "LpPool",
+     .shape = pool,
+     .example = "f32[B,8,7,7] {kernel_shape=[2,2], p=2} -> f32[B,8,6,6]"},
+    {.name = "MaxPool",
+     .shape = pool,
+     .example = "f32[B,8,112,112] {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]} -> "
+                "f32[B,8,56,56] i64[B,8,56,56]"},
+    {.name = "MaxRoiPool",
+     .inputs = 2,
+     .shape = max_roi_pool,
+     .example = "f32[B,8,32,32] f32[R,5] {pooled_shape=[7,7]} -> f32[R,8,7,7]"},
+    {.name = "MaxUnpool",
+     .since = 9,
+     .inputs = 2,
+     .shape = max_unpool,
+     .example = "f32[B,8,4,4] i64[B,8,4,4] {kernel_shape=[2,2], strides=[2,2]} -> f32[B,8,8,8]"},
+    {.name = "RoiAlign",
+     .since = 10,
+     .inputs = 3,
+     .shape = roi_align,
+     .example = "f32[B,8,32,32] f32[R,4] i64[R] {output_height=7, output_width=7} -> f32[R,8,7,7]"},
+};
+
+}  // namespace
+
+std::span<const OpRow> pool_rows() { return kRows; }
 
 }  // namespace plimsoll::ops
