@@ -1,7 +1,176 @@
+// Normalisations.
+#include <fmt/format.h>
+
 #include "graph/ops/families.h"
+#include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
+namespace {
 
-std::span<const OpRow> norm_rows() { return {}; }
+// A vector input with one value per channel (axis 1).
+Result<void> check_per_channel(InferContext& c, size_t input, const Dim& channels) {
+  if (!c.has(input)) return {};
+  if (auto checked = require_rank(c, input, 1, 1); !checked) return checked;
+  return require_equal(c, c.shape(input)[0], channels,
+                       fmt::format("channels of the input and of input {}", input));
+}
+
+Dim channels_of(InferContext& c) { return c.rank(0) > 1 ? c.shape(0)[1] : Dim(1); }
+
+// Outputs: y; since 14 in training the running mean and variance; before that also the batch's own
+// statistics, which only training writes.
+Result<void> batch_norm(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 1); !checked) return checked;
+  for (size_t i = 1; i < 5; ++i) {
+    if (auto checked = check_per_channel(c, i, channels_of(c)); !checked) return checked;
+  }
+  c.set(0, c.dtype(0), c.shape(0));
+  for (size_t i = 1; i < c.outputs(); ++i) c.set(i, c.dtype(3), {channels_of(c)});
+  return {};
+}
+
+Result<void> instance_norm(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2); !checked) return checked;
+  for (size_t i = 1; i < 3; ++i) {
+    if (auto checked = check_per_channel(c, i, channels_of(c)); !checked) return checked;
+  }
+  return like_first(c);
+}
+
+Result<void> group_norm(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2); !checked) return checked;
+  const auto groups = c.required_integer("num_groups");
+  if (!groups) return tl::unexpected(groups.error());
+  if (*groups < 1) return c.fail("E245", fmt::format("num_groups is {}", *groups));
+  const Dim channels = channels_of(c);
+  if (!c.decider().equal(floor_div(channels, *groups) * Dim(*groups), channels)) {
+    return c.fail("E245", fmt::format("{} groups do not divide {} channels", *groups,
+                                      channels.text()));
+  }
+  return like_first(c);
+}
+
+// Normalises from `axis` on; mean and inverse deviation keep the leading extents.
+Result<void> layer_norm(InferContext& c) {
+  const auto axis = c.axis(c.attributes().integer("axis", -1), c.rank(0));
+  if (!axis) return tl::unexpected(axis.error());
+  const auto scaled = broadcast_two(c, c.shape(0), c.shape(1));
+  if (!scaled) return tl::unexpected(scaled.error());
+  if (scaled->size() != c.rank(0)) return c.fail("E251", "the scale has more dimensions than input");
+  Shape statistics = c.shape(0);
+  for (size_t i = *axis; i < statistics.size(); ++i) statistics[i] = 1;
+  const auto stash = dtype_attribute(
+      c, "stash_type", c.node().op == "LayerNormalization" ? DType::kFloat32 : c.dtype(0));
+  if (!stash) return tl::unexpected(stash.error());
+  c.set(0, c.dtype(0), c.shape(0));
+  for (size_t i = 1; i < c.outputs(); ++i) c.set(i, *stash, statistics);
+  return {};
+}
+
+// y, mean, inverse deviation, and the sum of input and skip.
+Result<void> skip_layer_norm(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2, 3); !checked) return checked;
+  const auto sum = broadcast_two(c, c.shape(0), c.shape(1));
+  if (!sum) return tl::unexpected(sum.error());
+  Shape statistics = c.shape(0);
+  statistics.back() = 1;
+  c.set(0, c.dtype(0), c.shape(0));
+  c.set(1, DType::kFloat32, statistics);
+  c.set(2, DType::kFloat32, statistics);
+  c.set(3, c.dtype(0), c.shape(0));
+  return {};
+}
+
+// ids [batch, sequence], segments, and tables [n, hidden] for words, positions, segments.
+Result<void> embed_layer_norm(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2, 2); !checked) return checked;
+  if (auto checked = require_rank(c, 2, 2, 2); !checked) return checked;
+  const Shape& ids = c.shape(0);
+  const Shape sum{ids[0], ids[1], c.shape(2)[1]};
+  c.set(0, c.dtype(2), sum);
+  c.set(1, DType::kInt32, {ids[0]});
+  c.set(2, c.dtype(2), sum);
+  return {};
+}
+
+Result<void> local_response(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2); !checked) return checked;
+  const auto size = c.required_integer("size");
+  if (!size) return tl::unexpected(size.error());
+  if (*size < 1) return c.fail("E241", fmt::format("attribute 'size' is {}", *size));
+  return like_first(c);
+}
+
+Result<void> lp_norm(InferContext& c) {
+  const auto axis = c.axis(c.attributes().integer("axis", -1), c.rank(0));
+  if (!axis) return tl::unexpected(axis.error());
+  return like_first(c);
+}
+
+Result<void> mean_variance(InferContext& c) {
+  const std::vector<int64_t> axes = c.attributes().has("axes")
+                                        ? c.attributes().integers("axes")
+                                        : std::vector<int64_t>{0, 2, 3};
+  const auto plain = plain_axes(c, axes, c.rank(0));
+  if (!plain) return tl::unexpected(plain.error());
+  return like_first(c);
+}
+
+constexpr OpRow kRows[] = {
+    {.name = "BatchNormalization",
+     .inputs = 5,
+     .shape = batch_norm,
+     .example = "f32[B,8,7,7] f32[8] f32[8] f32[8] f32[8] {training_mode=1} -> "
+                "f32[B,8,7,7] f32[8] f32[8]"},
+    {.name = "EmbedLayerNormalization",
+     .domain = "com.microsoft",
+     .inputs = 3,
+     .shape = embed_layer_norm,
+     .example = "i32[B,S] i32[B,S] f32[100,16] f32[50,16] f32[2,16] f32[16] f32[16] -> "
+                "f32[B,S,16] i32[B]"},
+    {.name = "GroupNormalization",
+     .since = 18,
+     .inputs = 3,
+     .shape = group_norm,
+     .example = "f32[B,8,7,7] f32[8] f32[8] {num_groups=2} -> f32[B,8,7,7]"},
+    {.name = "InstanceNormalization",
+     .inputs = 3,
+     .shape = instance_norm,
+     .example = "f32[B,8,7,7] f32[8] f32[8] -> f32[B,8,7,7]"},
+    {.name = "LRN", .shape = local_response, .example = "f32[B,8,7,7] {size=5} -> f32[B,8,7,7]"},
+    {.name = "LayerNormalization",
+     .since = 17,
+     .inputs = 2,
+     .shape = layer_norm,
+     .example = "f32[B,S,16] f32[16] f32[16] -> f32[B,S,16] f32[B,S,1] f32[B,S,1]"},
+    {.name = "LpNormalization", .shape = lp_norm, .example = "f32[B,8] {p=2} -> f32[B,8]"},
+    {.name = "MeanVarianceNormalization",
+     .since = 9,
+     .shape = mean_variance,
+     .example = "f32[B,8,7,7] -> f32[B,8,7,7]"},
+    {.name = "RMSNormalization",
+     .since = 23,
+     .inputs = 2,
+     .shape = layer_norm,
+     .example = "f32[B,S,16] f32[16] -> f32[B,S,16]"},
+    {.name = "SimplifiedLayerNormalization",
+     .inputs = 2,
+     .shape = layer_norm,
+     .example = "f32[B,S,16] f32[16] -> f32[B,S,16] f32[B,S,1]"},
+    {.name = "SkipLayerNormalization",
+     .domain = "com.microsoft",
+     .inputs = 3,
+     .shape = skip_layer_norm,
+     .example = "f32[B,S,16] f32[B,S,16] f32[16] f32[16] -> f32[B,S,16]"},
+    {.name = "SkipSimplifiedLayerNormalization",
+     .domain = "com.microsoft",
+     .inputs = 3,
+     .shape = skip_layer_norm,
+     .example = "f32[B,S,16] f32[B,S,16] f32[16] -> f32[B,S,16]"},
+};
+
+}  // namespace
+
+std::span<const OpRow> norm_rows() { return kRows; }
 
 }  // namespace plimsoll::ops

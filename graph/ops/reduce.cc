@@ -1,7 +1,109 @@
+// Reductions along axes, and running sums.
+#include <algorithm>
+
 #include "graph/ops/families.h"
+#include "graph/ops/follow.h"
+#include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
+namespace {
 
-std::span<const OpRow> reduce_rows() { return {}; }
+// Axes are an attribute, and an input since opset 13 (ReduceSum) or 18 (the others). None given
+// means all, unless noop_with_empty_axes.
+Result<void> reduce(InferContext& c) {
+  const size_t rank = c.rank(0);
+  const auto given = axes_argument(c, 1);
+  if (!given) return tl::unexpected(given.error());
+  std::vector<bool> reduced(rank, false);
+  if (*given && !(*given)->empty()) {
+    const auto axes = plain_axes(c, **given, rank);
+    if (!axes) return tl::unexpected(axes.error());
+    for (const size_t axis : *axes) reduced[axis] = true;
+  } else if (c.attributes().integer("noop_with_empty_axes", 0) == 0) {
+    reduced.assign(rank, true);
+  }
+  const bool keep = c.attributes().integer("keepdims", 1) != 0;
+  Shape shape;
+  for (size_t i = 0; i < rank; ++i) {
+    if (!reduced[i]) {
+      shape.push_back(c.shape(0)[i]);
+    } else if (keep) {
+      shape.push_back(1);
+    }
+  }
+  c.set(0, c.dtype(0), std::move(shape));
+  return {};
+}
+
+// The same, following the contents of a vector that is reduced to one number.
+template <Fold fold>
+Result<void> followed_reduce(InferContext& c) {
+  if (auto done = reduce(c); !done) return done;
+  const auto values = known(c, 0);
+  if (!values || values->empty() || c.rank(0) != 1) return {};
+  if (c.attributes().integer("noop_with_empty_axes", 0) != 0) return {};
+  std::optional<Fraction> total = values->front();
+  for (size_t i = 1; i < values->size() && total; ++i) {
+    total = fold(c, *total, (*values)[i], !is_float(c.dtype(0)));
+  }
+  if (total) set_known(c, 0, {*total});
+  return {};
+}
+
+Result<void> arg_extremum(InferContext& c) {
+  const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
+  if (!axis) return tl::unexpected(axis.error());
+  Shape shape = c.shape(0);
+  if (c.attributes().integer("keepdims", 1) != 0) {
+    shape[*axis] = 1;
+  } else {
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*axis));
+  }
+  c.set(0, DType::kInt64, std::move(shape));
+  return {};
+}
+
+constexpr OpRow kRows[] = {
+    {.name = "ArgMax",
+     .shape = arg_extremum,
+     .example = "f32[B,10] {axis=1, keepdims=0} -> i64[B]"},
+    {.name = "ArgMin", .shape = arg_extremum, .example = "f32[B,10] {axis=1} -> i64[B,1]"},
+    {.name = "CumProd",
+     .since = 26,
+     .inputs = 2,
+     .shape = like_first,
+     .example = "f32[B,S] i64[] -> f32[B,S]"},
+    {.name = "CumSum",
+     .since = 11,
+     .inputs = 2,
+     .shape = like_first,
+     .example = "i64[B,S] i64[] -> i64[B,S]"},
+    {.name = "ReduceL1", .shape = reduce, .example = "f32[B,4,8] i64[1]=[2] -> f32[B,4,1]"},
+    {.name = "ReduceL2",
+     .shape = reduce,
+     .example = "f32[B,4,8] i64[1]=[-1] {keepdims=0} -> f32[B,4]"},
+    {.name = "ReduceLogSum", .shape = reduce, .example = "f32[B,4,8] i64[1]=[1] -> f32[B,1,8]"},
+    {.name = "ReduceLogSumExp", .shape = reduce, .example = "f32[B,4,8] -> f32[1,1,1]"},
+    {.name = "ReduceMax",
+     .shape = followed_reduce<fold_max>,
+     .example = "f32[B,4,8] {axes=[1,2], opset=13} -> f32[B,1,1]"},
+    {.name = "ReduceMean",
+     .shape = reduce,
+     .example = "f32[B,8,7,7] i64[2]=[2,3] {keepdims=0} -> f32[B,8]"},
+    {.name = "ReduceMin",
+     .shape = followed_reduce<fold_min>,
+     .example = "f32[B,4,8] {noop_with_empty_axes=1} -> f32[B,4,8]"},
+    {.name = "ReduceProd",
+     .shape = followed_reduce<fold_mul>,
+     .example = "f32[B,4,8] {keepdims=0} -> f32[]"},
+    {.name = "ReduceSum",
+     .shape = followed_reduce<fold_add>,
+     .example = "f32[B,4,8] i64[1]=[0] {keepdims=0} -> f32[4,8]"},
+    {.name = "ReduceSumSquare", .shape = reduce, .example = "f32[B,4] i64[1]=[1] -> f32[B,1]"},
+};
+
+}  // namespace
+
+std::span<const OpRow> reduce_rows() { return kRows; }
 
 }  // namespace plimsoll::ops
