@@ -1,0 +1,116 @@
+#include "graph/onnx/import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/base/escape.h"
+#include "graph/onnx/decode.h"
+#include "graph/onnx/inline.h"
+#include "graph/onnx/inputs.h"
+#include "graph/onnx/sniff.h"
+
+namespace plimsoll {
+namespace onnx {
+namespace {
+
+// The operator sets whose meaning the rules of graph/ops know (ONNX 1.17 has 22, 1.18 has 23), and
+// the newest file format (onnx.proto, Version).
+constexpr int64_t kOldestOpset = 7;
+constexpr int64_t kNewestOpset = 23;
+constexpr int64_t kNewestIr = 11;
+
+Result<void> check_header(const ModelSpec& model, Graph& graph, Diagnostics& warnings) {
+  if (!model.has_graph) return error("E211", "has no graph", {}, "is this an ONNX model?");
+  if (model.graphs[0].outputs.empty()) return error("E212", "graph has no outputs");
+  const auto opset = std::find_if(model.opsets.begin(), model.opsets.end(),
+                                  [](const auto& entry) { return entry.first.empty(); });
+  if (opset == model.opsets.end() || opset->second < 1) {
+    return error("E213", "does not say its operator set (opset_import)");
+  }
+  graph.opset = opset->second;
+  if (graph.opset > kNewestOpset || graph.opset < kOldestOpset) {
+    warnings.push_back(warning(
+        "W201",
+        fmt::format("operator set {} is {} than the {} to {} known here", graph.opset,
+                    graph.opset > kNewestOpset ? "newer" : "older", kOldestOpset, kNewestOpset)));
+  }
+  if (model.ir_version > kNewestIr || model.ir_version < 1) {
+    warnings.push_back(warning("W201", fmt::format("file format {} is not one of the 1 to {} "
+                                                   "known here",
+                                                   model.ir_version, kNewestIr)));
+  }
+  if (model.graphs[0].nodes.empty()) {
+    warnings.push_back(note("W211", "the graph has no nodes"));
+  }
+  return {};
+}
+
+// Operators that only a graph with its backward pass in it has.
+bool is_training_node(const NodeSpec& node) {
+  const std::string_view op = node.op;
+  return node.domain == "ai.onnx.preview.training" ||
+         (op.size() > 4 && op.substr(op.size() - 4) == "Grad");
+}
+
+void warn_of_training(const ModelSpec& model, Diagnostics& warnings) {
+  const auto& nodes = model.graphs[0].nodes;
+  const bool backward = std::any_of(nodes.begin(), nodes.end(), is_training_node);
+  if (!backward && !model.has_training_info) return;
+  warnings.push_back(
+      warning("W213", "the graph already has gradient nodes", {}, "use --mode inference"));
+}
+
+Result<Graph> import(const ByteSource& source, const ImportOptions& options,
+                     Diagnostics& warnings) {
+  if (auto ours = refuse_other_formats(source); !ours) return tl::make_unexpected(ours.error());
+  Wire wire(source, options.limits);
+  auto model = decode_model(wire);
+  if (!model) return tl::make_unexpected(model.error());
+  Graph graph;
+  if (auto sound = check_header(*model, graph, warnings); !sound) {
+    return tl::make_unexpected(sound.error());
+  }
+  warn_of_training(*model, warnings);
+  graph.name = model->graphs[0].name;
+  graph.producer = model->producer_name;
+  if (!model->producer_version.empty()) graph.producer += " " + model->producer_version;
+  if (auto added = add_inputs(model->graphs[0], options, graph, warnings); !added) {
+    return tl::make_unexpected(added.error());
+  }
+  if (auto done = Inliner(*model, options, graph, warnings).run(); !done) {
+    return tl::make_unexpected(done.error());
+  }
+  if (auto verified = verify(graph, warnings); !verified) {
+    return tl::make_unexpected(verified.error());
+  }
+  if (auto same = source.check_unchanged(); !same) return tl::make_unexpected(same.error());
+  return graph;
+}
+
+void name_file(Diagnostics& diagnostics, size_t first, const std::string& file) {
+  for (size_t i = first; i < diagnostics.size(); ++i) {
+    if (diagnostics[i].place.file.empty()) diagnostics[i].place.file = file;
+  }
+}
+
+}  // namespace
+}  // namespace onnx
+
+Result<Graph> import_onnx(const ByteSource& source, const ImportOptions& options,
+                          Diagnostics& warnings) {
+  const size_t first = warnings.size();
+  auto graph = onnx::import(source, options, warnings);
+  onnx::name_file(warnings, first, source.name());
+  if (!graph) onnx::name_file(graph.error(), 0, source.name());
+  return graph;
+}
+
+Result<Graph> import_onnx(const std::string& path, const ImportOptions& options,
+                          Diagnostics& warnings) {
+  const auto source = ByteSource::open(path, options.limits);
+  if (!source) return tl::make_unexpected(source.error());
+  return import_onnx(*source, options, warnings);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,367 @@
+#include "graph/onnx/inline.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll::onnx {
+namespace {
+
+bool is_constant(const NodeSpec& node) { return node.op == "Constant" && node.domain.empty(); }
+
+bool is_sequence_operator(std::string_view op) {
+  return op.find("Sequence") != std::string_view::npos || op.find("Optional") == 0;
+}
+
+std::string describe(const NodeSpec& node, size_t index) {
+  if (node.name.empty()) return fmt::format("node {} ({})", index, escape_for_terminal(node.op));
+  return fmt::format("node {} '{}' ({})", index, escape_for_terminal(node.name),
+                     escape_for_terminal(node.op));
+}
+
+// A node of a function with the attributes of the call in place of the names the function has for
+// them; nothing where it has none.
+std::optional<NodeSpec> with_bindings(const Frame& frame, const NodeSpec& spec) {
+  if (!frame.bindings || !spec.extras || spec.extras->references.empty()) return std::nullopt;
+  NodeSpec bound{
+      spec.op,     spec.domain,  spec.name,       spec.module,
+      spec.inputs, spec.outputs, spec.attributes, std::make_unique<NodeExtras>(*spec.extras)};
+  bound.extras->references.clear();
+  for (const auto& [name, reference] : spec.extras->references) {
+    for (const auto& [key, value] : frame.bindings->attributes.entries()) {
+      if (key == reference) bound.attributes.set(name, value);
+    }
+    for (const auto& [key, value] : frame.bindings->tensors) {
+      if (key == reference) bound.extras->tensors.emplace_back(name, value);
+    }
+  }
+  return bound;
+}
+
+// ConstantOfShape's `value` and its like: contents and element type (see graph/attributes.h).
+void flatten_tensors(const NodeExtras& extras, Attributes& attributes) {
+  for (const auto& [name, tensor] : extras.tensors) {
+    attributes.set(name + "_dtype", tensor.data_type);
+    if (!tensor.contents) continue;
+    const auto& [integers, reals] = *tensor.contents;
+    if (reals.size() == 1) {
+      attributes.set(name, reals.front());
+    } else if (integers.size() == 1) {
+      attributes.set(name, integers.front());
+    } else if (!reals.empty()) {
+      attributes.set(name, reals);
+    } else {
+      attributes.set(name, integers);
+    }
+  }
+}
+
+}  // namespace
+
+Place Inliner::place(const Frame& frame, const NodeSpec& node) const {
+  const auto& nodes = model_.graphs[frame.graph].nodes;
+  return {.file = {},
+          .node = frame.prefix + describe(node, static_cast<size_t>(&node - nodes.data()))};
+}
+
+Result<void> Inliner::run() {
+  auto counted = count_expanded(model_, functions_);
+  if (!counted) return tl::make_unexpected(counted.error());
+  expanded_ = std::move(*counted);
+  if (expanded_[0] > options_.limits.nodes) return over_limit(options_.limits, "nodes");
+  if (auto started = start(); !started) return started;
+  while (!stack_.empty()) {
+    if (auto stepped = step(); !stepped) return stepped;
+  }
+  tell();
+  return {};
+}
+
+Result<void> Inliner::start() {
+  Frame main;
+  for (const TensorId input : graph_.inputs) {
+    if (!main.scope.emplace(graph_.tensors[input].name, input).second) {
+      return error("E222", fmt::format("two inputs are called '{}'",
+                                       escape_for_terminal(graph_.tensors[input].name)));
+    }
+  }
+  graph_.nodes.reserve(static_cast<size_t>(expanded_[0]));
+  if (auto pushed = push(std::move(main)); !pushed) return pushed;
+  return name_outputs(stack_.back());
+}
+
+Result<void> Inliner::name_outputs(const Frame& main) {
+  for (const ValueSpec& output : model_.graphs[0].outputs) {
+    const auto id = main.find(output.name);
+    if (!id) {
+      return error("E221", fmt::format("output '{}' is not produced by any node, input or "
+                                       "initializer",
+                                       escape_for_terminal(output.name)));
+    }
+    graph_.outputs.push_back(*id);
+  }
+  return {};
+}
+
+void Inliner::tell() const {
+  notes_.tell(warnings_);
+  if (chosen_branches_ == 0) return;
+  warnings_.push_back(
+      warning("W212",
+              fmt::format("{} If node{}: the branch with more nodes is taken, for its condition "
+                          "is not known",
+                          chosen_branches_, chosen_branches_ == 1 ? "" : "s"),
+              {.file = {}, .node = first_branch_}));
+}
+
+// Frames.
+
+Result<void> Inliner::push(Frame frame, bool with_constants) {
+  if (static_cast<int64_t>(stack_.size()) > options_.limits.depth) {
+    return over_limit(options_.limits, "depth", {},
+                      fmt::format("nested deeper than {}", options_.limits.depth));
+  }
+  frame.prefix.resize(std::min(frame.prefix.size(), static_cast<size_t>(options_.limits.name)));
+  stack_.push_back(std::move(frame));
+  if (with_constants) {
+    if (auto declared = declare_constants(stack_.back()); !declared) return declared;
+  }
+  if (stack_.back().loop) return {};  // its iterations have values, each their own
+  return declare_values(stack_.back());
+}
+
+Result<void> Inliner::declare(Frame& frame, const std::string& name, Tensor tensor) {
+  tensor.name = frame.prefix + name;
+  const auto [at, fresh] = frame.scope.emplace(name, kNoTensor);
+  if (!fresh) {
+    std::string makers;
+    const auto& nodes = spec_of(frame).nodes;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      for (const std::string& output : nodes[i].outputs) {
+        if (output == name)
+          makers += (makers.empty() ? ": by " : " and by ") + describe(nodes[i], i);
+      }
+      if (makers.size() > 1000) break;
+    }
+    return error("E222", fmt::format("'{}' is given twice{}", escape_for_terminal(name), makers));
+  }
+  at->second = graph_.add_tensor(std::move(tensor));
+  return {};
+}
+
+Result<void> Inliner::declare_constants(Frame& frame) {
+  const auto one = [&](const TensorSpec& spec, const std::string& name, bool node) -> Result<void> {
+    notes_.look_at(spec);
+    auto tensor = parameter(spec, options_.limits);
+    if (!tensor) return tl::make_unexpected(tensor.error());
+    tensor->from_constant_node = node;
+    return declare(frame, name, std::move(*tensor));
+  };
+  for (const TensorSpec& spec : spec_of(frame).initializers) {
+    if (auto done = one(spec, spec.name, false); !done) return done;
+  }
+  for (const NodeSpec& node : spec_of(frame).nodes) {
+    if (!is_constant(node) || node.outputs.size() != 1) continue;
+    const auto bound = with_bindings(frame, node);
+    const auto value = constant_value(bound ? *bound : node);
+    if (!value) return error("E247", "a Constant without a value", place(frame, node));
+    value->name = node.outputs.front();
+    if (auto done = one(*value, node.outputs.front(), true); !done) return done;
+  }
+  return {};
+}
+
+Result<void> Inliner::declare_values(Frame& frame) {
+  const GraphSpec& spec = spec_of(frame);
+  std::unordered_map<std::string_view, TensorId> targets;
+  for (size_t i = 0; i < std::min(spec.outputs.size(), frame.targets.size()); ++i) {
+    if (frame.targets[i] != kNoTensor) targets.emplace(spec.outputs[i].name, frame.targets[i]);
+  }
+  for (const NodeSpec& node : spec.nodes) {
+    if (is_constant(node)) continue;
+    for (const std::string& output : node.outputs) {
+      if (output.empty()) continue;
+      const auto target = targets.find(output);
+      if (target != targets.end() && frame.scope.emplace(output, target->second).second) continue;
+      if (auto done = declare(frame, output, Tensor{}); !done) return done;
+    }
+  }
+  return {};
+}
+
+Result<void> Inliner::step() {
+  Frame& frame = stack_.back();
+  if (frame.loop) return advance(frame);
+  auto& nodes = spec_of(frame).nodes;
+  if (frame.next == nodes.size()) return finish();
+  return visit(frame, nodes[frame.next++]);
+}
+
+Result<void> Inliner::finish() {
+  Frame& frame = stack_.back();
+  std::vector<TensorId> results;
+  if (stack_.size() > 1) {
+    for (const ValueSpec& output : spec_of(frame).outputs) {
+      const auto id = frame.find(output.name);
+      if (!id) {
+        return error("E221", fmt::format("output '{}' is not produced by any node, input or "
+                                         "initializer",
+                                         escape_for_terminal(frame.prefix + output.name)));
+      }
+      const size_t i = results.size();
+      const TensorId target = i < frame.targets.size() ? frame.targets[i] : kNoTensor;
+      results.push_back(*id);
+      if (target == kNoTensor || target == *id || *id == kNoTensor) continue;
+      if (auto copied = add(frame, "Identity", {*id}, target); !copied) return copied;
+    }
+  }
+  stack_.pop_back();
+  if (!stack_.empty() && stack_.back().loop) receive(*stack_.back().loop, results);
+  return {};
+}
+
+// Nodes.
+
+Result<void> Inliner::visit(Frame& frame, NodeSpec& spec) {
+  if (spec.op.empty()) return error("E214", "has no operator", place(frame, spec));
+  if (is_constant(spec) && spec.outputs.size() == 1) return {};
+  if (const FunctionSpec* function = functions_.called_by(spec)) {
+    return call(frame, spec, *function);
+  }
+  if (spec.domain.empty()) {
+    if (spec.op == "If") return branch(frame, spec);
+    if (spec.op == "Loop") return loop(frame, spec);
+    if (spec.op == "Scan") return scan(frame, spec);
+    if (is_sequence_operator(spec.op)) {
+      return error(
+          "E226",
+          fmt::format("operator '{}' makes lists of tensors, whose sizes are not known", spec.op),
+          place(frame, spec), "export the model without lists of tensors");
+    }
+  }
+  return plain(frame, spec);
+}
+
+Result<std::vector<TensorId>> Inliner::inputs_of(const Frame& frame, const NodeSpec& spec) const {
+  std::vector<TensorId> ids;
+  ids.reserve(spec.inputs.size());
+  for (const std::string& name : spec.inputs) {
+    const auto id = name.empty() ? kNoTensor : frame.find(name);
+    if (!id) {
+      return error("E221",
+                   fmt::format("input '{}' is not produced by any node, input or initializer",
+                               escape_for_terminal(name)),
+                   place(frame, spec));
+    }
+    ids.push_back(*id);
+  }
+  return ids;
+}
+
+std::vector<TensorId> Inliner::outputs_of(const Frame& frame, const NodeSpec& spec) const {
+  std::vector<TensorId> ids;
+  ids.reserve(spec.outputs.size());
+  for (const std::string& name : spec.outputs) {
+    ids.push_back(name.empty() ? kNoTensor : frame.scope.find(name)->second);
+  }
+  return ids;
+}
+
+Result<void> Inliner::plain(Frame& frame, NodeSpec& spec) {
+  auto inputs = inputs_of(frame, spec);
+  if (!inputs) return tl::make_unexpected(inputs.error());
+  Node node;
+  node.outputs = outputs_of(frame, spec);
+  node.inputs = std::move(*inputs);
+  auto bound = with_bindings(frame, spec);
+  // The main graph is visited once: its strings move.
+  NodeSpec* from = bound ? &*bound : &spec;
+  const bool once = bound || stack_.size() == 1;
+  const auto take = [once](auto& member) {
+    return once ? std::move(member) : std::remove_reference_t<decltype(member)>(member);
+  };
+  node.attributes = take(from->attributes);
+  if (from->extras) flatten_tensors(*from->extras, node.attributes);
+  node.name = frame.prefix.empty() ? take(from->name) : frame.prefix + from->name;
+  node.module = from->module.empty() ? frame.module : take(from->module);
+  node.domain = take(from->domain);
+  node.op = take(from->op);
+  return add(std::move(node));
+}
+
+Result<void> Inliner::add(Node node) {
+  if (static_cast<int64_t>(graph_.nodes.size()) >= options_.limits.nodes) {
+    return over_limit(options_.limits, "nodes");
+  }
+  graph_.add_node(std::move(node));
+  return {};
+}
+
+Result<void> Inliner::add(const Frame& frame, std::string op, std::vector<TensorId> inputs,
+                          TensorId output, Attributes attributes) {
+  Node node;
+  node.op = std::move(op);
+  node.name = frame.prefix;
+  node.module = frame.module;
+  node.attributes = std::move(attributes);
+  node.inputs = std::move(inputs);
+  node.outputs = {output};
+  return add(std::move(node));
+}
+
+Frame Inliner::inner(const Frame& frame, const NodeSpec& spec, GraphIndex graph) const {
+  Frame made;
+  made.graph = graph;
+  const std::string& name =
+      spec.name.empty() && !spec.outputs.empty() ? spec.outputs.front() : spec.name;
+  made.prefix = frame.prefix + name + "/";
+  made.module = spec.module.empty() ? frame.module : spec.module;
+  made.outer = &frame;
+  made.bindings = frame.bindings;
+  return made;
+}
+
+Result<void> Inliner::call(Frame& frame, const NodeSpec& spec, const FunctionSpec& function) {
+  const auto inputs = inputs_of(frame, spec);
+  if (!inputs) return tl::make_unexpected(inputs.error());
+  Frame body = inner(frame, spec, function.body);
+  body.outer = nullptr;  // a function sees nothing but its inputs
+  const auto& formal = model_.graphs[function.body].inputs;
+  for (size_t i = 0; i < formal.size(); ++i) {
+    body.scope.emplace(formal[i].name, i < inputs->size() ? (*inputs)[i] : kNoTensor);
+  }
+  const auto bound = with_bindings(frame, spec);
+  const NodeSpec& caller = bound ? *bound : spec;
+  Bindings bindings{function.defaults.attributes, {}};
+  for (const auto& [name, value] : caller.attributes.entries())
+    bindings.attributes.set(name, value);
+  if (caller.extras) bindings.tensors = caller.extras->tensors;
+  if (function.defaults.extras) {
+    for (const auto& tensor : function.defaults.extras->tensors) bindings.tensors.push_back(tensor);
+  }
+  body.bindings = std::make_shared<Bindings>(std::move(bindings));
+  body.targets = outputs_of(frame, spec);
+  return push(std::move(body));
+}
+
+Result<void> Inliner::branch(Frame& frame, const NodeSpec& spec) {
+  const auto inputs = inputs_of(frame, spec);
+  if (!inputs) return tl::make_unexpected(inputs.error());
+  const auto* then_graph = spec.extras ? spec.extras->graph("then_branch") : nullptr;
+  const auto* else_graph = spec.extras ? spec.extras->graph("else_branch") : nullptr;
+  if (!then_graph || !else_graph || inputs->size() != 1) {
+    return error("E247", "an If needs a condition, then_branch and else_branch",
+                 place(frame, spec));
+  }
+  const auto condition = constant(inputs->front());
+  if (!condition && chosen_branches_++ == 0) first_branch_ = place(frame, spec).node;
+  const bool larger_is_then = expanded_[*then_graph] >= expanded_[*else_graph];
+  const bool taken = condition ? *condition != 0 : larger_is_then;
+  Frame body = inner(frame, spec, taken ? *then_graph : *else_graph);
+  body.targets = outputs_of(frame, spec);
+  return push(std::move(body));
+}
+
+}  // namespace plimsoll::onnx

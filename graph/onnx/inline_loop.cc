@@ -1,0 +1,270 @@
+// Loop and Scan: the body is written out once for each iteration. Weights and constants of the body
+// are added once; values pass from one iteration to the next by name.
+#include <fmt/format.h>
+
+#include "graph/base/checked.h"
+#include "graph/base/escape.h"
+#include "graph/onnx/inline.h"
+
+namespace plimsoll::onnx {
+namespace {
+
+// What a user calls the node on the command line.
+const std::string& handle(const NodeSpec& spec) {
+  return spec.name.empty() && !spec.outputs.empty() ? spec.outputs.front() : spec.name;
+}
+
+// Whether a Loop's body hands its condition on, or never says stop.
+bool runs_all_trips(const GraphSpec& body) {
+  const std::string& result = body.outputs.front().name;
+  const std::string& condition = body.inputs[1].name;
+  if (result == condition) return true;
+  for (const NodeSpec& node : body.nodes) {
+    if (node.outputs.size() != 1 || node.outputs.front() != result) continue;
+    if (node.op == "Constant") return true;
+    return (node.op == "Identity" || node.op == "Cast") && node.inputs.size() == 1 &&
+           node.inputs.front() == condition;
+  }
+  return true;  // from outside: the same in every iteration
+}
+
+std::vector<int64_t> padded(std::vector<int64_t> values, size_t size) {
+  values.resize(size, 0);
+  return values;
+}
+
+}  // namespace
+
+std::optional<int64_t> Inliner::constant(TensorId tensor) const {
+  constexpr int kHops = 16;
+  for (int hop = 0; hop < kHops && tensor != kNoTensor; ++hop) {
+    const Tensor& t = graph_.tensors[tensor];
+    if (t.contents) {
+      if (t.contents->integers.size() == 1) return t.contents->integers.front();
+      return std::nullopt;
+    }
+    if (t.producer == kNoNode) return std::nullopt;
+    const Node& node = graph_.nodes[t.producer];
+    const bool passes = node.op == "Identity" || node.op == "Cast" || node.op == "Squeeze" ||
+                        node.op == "Unsqueeze" || node.op == "Reshape";
+    if (!passes || !node.domain.empty() || node.inputs.empty()) return std::nullopt;
+    tensor = node.inputs.front();
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> Inliner::asked_trips(const NodeSpec& spec) const {
+  const auto asked = options_.trips.find(handle(spec));
+  if (asked == options_.trips.end()) return std::nullopt;
+  return asked->second;
+}
+
+tl::unexpected<Diagnostics> Inliner::unknown_trips(const Frame& frame, const NodeSpec& spec,
+                                                   std::string why) const {
+  return error("E225", std::move(why), place(frame, spec),
+               fmt::format("give the number of iterations with --trip '{}=10'",
+                           escape_for_terminal(handle(spec))));
+}
+
+Result<void> Inliner::loop(Frame& frame, const NodeSpec& spec) {
+  const auto inputs = inputs_of(frame, spec);
+  if (!inputs) return tl::make_unexpected(inputs.error());
+  const auto* body = spec.extras ? spec.extras->graph("body") : nullptr;
+  if (!body || inputs->size() < 2) {
+    return error("E247", "a Loop needs a trip count, a condition and a body", place(frame, spec));
+  }
+  const GraphSpec& graph = model_.graphs[*body];
+  const size_t carried = inputs->size() - 2;
+  if (graph.inputs.size() != carried + 2 || graph.outputs.size() < carried + 1 ||
+      spec.outputs.size() > graph.outputs.size() - 1) {
+    return error(
+        "E227",
+        fmt::format("the body has {} inputs and {} outputs, the node {} and {}",
+                    graph.inputs.size(), graph.outputs.size(), inputs->size(), spec.outputs.size()),
+        place(frame, spec));
+  }
+  constexpr int64_t kForEver = int64_t{1} << 31;  // "while" loops have a huge constant here
+  auto trips = asked_trips(spec);
+  if (!trips) {
+    trips = constant((*inputs)[0]);
+    if (!trips || *trips >= kForEver) {
+      return unknown_trips(frame, spec, "the file does not say how often the loop runs");
+    }
+    if (constant((*inputs)[1]) == 0) trips = 0;
+    if (*trips > 0 && !runs_all_trips(graph)) {
+      warnings_.push_back(
+          warning("W216", fmt::format("may end early; all {} iterations are counted", *trips),
+                  place(frame, spec)));
+    }
+  }
+  LoopState state;
+  state.body = *body;
+  state.trips = *trips;
+  state.carried.assign(inputs->begin() + 2, inputs->end());
+  state.stacked.resize(graph.outputs.size() - 1 - carried);
+  state.output_axes.resize(state.stacks(), 0);
+  return start_loop(frame, spec, std::move(state));
+}
+
+Result<void> Inliner::scan(Frame& frame, const NodeSpec& spec) {
+  const auto inputs = inputs_of(frame, spec);
+  if (!inputs) return tl::make_unexpected(inputs.error());
+  const auto* body = spec.extras ? spec.extras->graph("body") : nullptr;
+  const int64_t scanned = spec.attributes.integer("num_scan_inputs", 0);
+  if (!body || scanned < 1 || scanned > static_cast<int64_t>(inputs->size())) {
+    return error("E247", "a Scan needs a body and num_scan_inputs", place(frame, spec));
+  }
+  const GraphSpec& graph = model_.graphs[*body];
+  const size_t carried = inputs->size() - static_cast<size_t>(scanned);
+  if (graph_.opset < 9 || graph.inputs.size() != inputs->size() || graph.outputs.size() < carried ||
+      spec.outputs.size() > graph.outputs.size()) {
+    return error(
+        "E227",
+        fmt::format("the body has {} inputs and {} outputs, the node {} and {}",
+                    graph.inputs.size(), graph.outputs.size(), inputs->size(), spec.outputs.size()),
+        place(frame, spec));
+  }
+  LoopState state;
+  state.scan = true;
+  state.body = *body;
+  state.carried.assign(inputs->begin(), inputs->begin() + static_cast<ptrdiff_t>(carried));
+  state.scanned.assign(inputs->begin() + static_cast<ptrdiff_t>(carried), inputs->end());
+  state.scan_axes = padded(spec.attributes.integers("scan_input_axes"), state.scanned.size());
+  state.stacked.resize(graph.outputs.size() - carried);
+  state.output_axes = padded(spec.attributes.integers("scan_output_axes"), state.stacks());
+  auto trips = asked_trips(spec);
+  for (size_t i = 0; i < state.scanned.size() && !trips; ++i) {
+    if (state.scanned[i] == kNoTensor) continue;
+    const auto& shape = graph_.tensors[state.scanned[i]].shape;
+    const auto axis = shape ? normalize_axis(state.scan_axes[i], shape->size()) : std::nullopt;
+    if (axis) trips = (*shape)[*axis].constant();
+  }
+  if (!trips) {
+    return unknown_trips(frame, spec, "the file does not say how long the scanned inputs are");
+  }
+  state.trips = *trips;
+  return start_loop(frame, spec, std::move(state));
+}
+
+TensorId Inliner::add_value(std::string name) {
+  Tensor tensor;
+  tensor.name = std::move(name);
+  return graph_.add_tensor(std::move(tensor));
+}
+
+Result<void> Inliner::start_loop(Frame& frame, const NodeSpec& spec, LoopState state) {
+  if (state.trips < 0 || (state.trips == 0 && state.stacks() > 0)) {
+    return unknown_trips(frame, spec,
+                         fmt::format("{} iterations give no output to stack", state.trips));
+  }
+  // An empty iteration costs time, too.
+  const int64_t body = std::max<int64_t>(1, expanded_[state.body]);
+  const auto nodes = checked_multiply(state.trips, body);
+  if (!nodes || *nodes > options_.limits.nodes - static_cast<int64_t>(graph_.nodes.size())) {
+    return over_limit(options_.limits, "nodes", place(frame, spec),
+                      fmt::format("{} iterations of {} nodes make more than {} nodes", state.trips,
+                                  body, options_.limits.nodes));
+  }
+  state.targets = outputs_of(frame, spec);
+  state.targets.resize(state.carried.size() + state.stacks(), kNoTensor);
+  Frame made = inner(frame, spec, state.body);
+  if (!state.scan) {
+    state.condition =
+        graph_.add_tensor(integer_constant(made.prefix + "condition", DType::kBool, {}, {1}));
+  }
+  made.loop = std::make_unique<LoopState>(std::move(state));
+  return push(std::move(made));
+}
+
+Result<void> Inliner::advance(Frame& frame) {
+  LoopState& state = *frame.loop;
+  if (state.next < state.trips) return iterate(frame);
+  for (size_t i = 0; i < state.carried.size() && state.trips == 0; ++i) {
+    if (state.targets[i] == kNoTensor || state.carried[i] == kNoTensor) continue;
+    if (auto copied = add(frame, "Identity", {state.carried[i]}, state.targets[i]); !copied) {
+      return copied;
+    }
+  }
+  if (auto stacked = stack_outputs(frame); !stacked) return stacked;
+  stack_.pop_back();
+  return {};
+}
+
+Result<void> Inliner::iterate(Frame& frame) {
+  LoopState& state = *frame.loop;
+  const auto& formal = model_.graphs[state.body].inputs;
+  Frame body;
+  body.graph = state.body;
+  body.outer = &frame;
+  body.prefix = fmt::format("{}{}/", frame.prefix, state.next);
+  body.module = frame.module;
+  body.bindings = frame.bindings;
+  const Tensor number =
+      integer_constant(body.prefix + "iteration", DType::kInt64, {}, {state.next});
+  size_t input = 0;
+  if (!state.scan) {
+    body.scope.emplace(formal[input++].name, graph_.add_tensor(number));
+    body.scope.emplace(formal[input++].name, state.condition);
+  }
+  for (const TensorId id : state.carried) body.scope.emplace(formal[input++].name, id);
+  for (size_t i = 0; i < state.scanned.size(); ++i, ++input) {
+    Attributes attributes;
+    attributes.set("axis", state.scan_axes[i]);
+    const TensorId index = graph_.add_tensor(number);
+    const TensorId slice = add_value(body.prefix + formal[input].name);
+    body.scope.emplace(formal[input].name, slice);
+    if (auto cut = add(frame, "Gather", {state.scanned[i], index}, slice, std::move(attributes));
+        !cut) {
+      return cut;
+    }
+  }
+  if (++state.next == state.trips) {
+    body.targets.assign(state.first_result(), kNoTensor);
+    body.targets.insert(body.targets.end(), state.targets.begin(),
+                        state.targets.begin() + static_cast<ptrdiff_t>(state.carried.size()));
+  }
+  return push(std::move(body), /*with_constants=*/false);
+}
+
+void Inliner::receive(LoopState& state, const std::vector<TensorId>& results) const {
+  size_t result = state.first_result();
+  for (TensorId& id : state.carried) id = results[result++];
+  for (auto& parts : state.stacked) parts.push_back(results[result++]);
+}
+
+Result<void> Inliner::stack_outputs(Frame& frame) {
+  const LoopState& state = *frame.loop;
+  for (size_t i = 0; i < state.stacks(); ++i) {
+    const TensorId target = state.targets[state.carried.size() + i];
+    if (target == kNoTensor) continue;
+    const int64_t axis = state.output_axes[i];
+    std::vector<TensorId> slices;
+    for (const TensorId part : state.stacked[i]) {
+      const bool alone = state.stacked[i].size() == 1;
+      const TensorId slice = alone ? target : add_value(frame.prefix + "slice");
+      std::vector<TensorId> inputs = {part};
+      Attributes attributes;
+      if (graph_.opset >= 13) {
+        inputs.push_back(graph_.add_tensor(
+            integer_constant(frame.prefix + "axes", DType::kInt64, {Dim(1)}, {axis})));
+      } else {
+        attributes.set("axes", std::vector<int64_t>{axis});
+      }
+      if (auto made = add(frame, "Unsqueeze", std::move(inputs), slice, std::move(attributes));
+          !made) {
+        return made;
+      }
+      slices.push_back(slice);
+    }
+    if (slices.size() == 1) continue;
+    Attributes attributes;
+    attributes.set("axis", axis);
+    if (auto joined = add(frame, "Concat", std::move(slices), target, std::move(attributes));
+        !joined) {
+      return joined;
+    }
+  }
+  return {};
+}
+
+}  // namespace plimsoll::onnx

@@ -1,0 +1,289 @@
+#include "graph/onnx/inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <unordered_set>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll::onnx {
+namespace {
+
+bool starts_symbol(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool in_symbol(char c) { return starts_symbol(c) || (c >= '0' && c <= '9') || c == '.'; }
+
+bool is_symbol(std::string_view text) {
+  return !text.empty() && starts_symbol(text.front()) &&
+         std::all_of(text.begin(), text.end(), in_symbol);
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+Place place_of(const ValueSpec& input) {
+  return {.file = {}, .node = fmt::format("input '{}'", escape_for_terminal(input.name))};
+}
+
+class Inputs {
+ public:
+  Inputs(const ImportOptions& options, Graph& graph, Diagnostics& warnings)
+      : options_(options), graph_(graph), warnings_(warnings) {}
+
+  Result<void> add(const GraphSpec& main);
+
+ private:
+  Result<Tensor> declare(const ValueSpec& input);
+  Result<Dim> extent(const ValueSpec& input, size_t k);
+  Dim named(const std::string& parameter);
+  std::string symbol_for(const std::string& name);
+  void choose_batch(std::vector<Tensor>& inputs);
+  void free_baked_batch(std::vector<Tensor>& inputs);
+  Result<void> reshape(Tensor& input, const std::vector<int64_t>& extents);
+  Result<void> resize_images(std::vector<Tensor>& inputs);
+  Result<void> set_default(const std::string& symbol, int64_t value, const std::string& input);
+
+  const ImportOptions& options_;
+  Graph& graph_;
+  Diagnostics& warnings_;
+  std::map<std::string, std::string> symbols_;  // by the file's name for them
+  std::set<std::string> taken_;
+  bool told_of_unknown_ = false;
+  std::map<std::string, std::string> forced_by_;  // symbol -> input, for E233
+};
+
+// A name of letters, digits, '_' and '.'; two names of the file never become one.
+std::string Inputs::symbol_for(const std::string& name) {
+  const auto known = symbols_.find(name);
+  if (known != symbols_.end()) return known->second;
+  std::string symbol = name.substr(0, 64);
+  for (char& c : symbol) {
+    if (!in_symbol(c)) c = '_';
+  }
+  if (symbol.empty() || !starts_symbol(symbol.front())) symbol = "_" + symbol;
+  const std::string stem = symbol;
+  for (int suffix = 2; !taken_.insert(symbol).second; ++suffix) {
+    symbol = fmt::format("{}_{}", stem, suffix);
+  }
+  symbols_[name] = symbol;
+  return symbol;
+}
+
+// "batch", or a product as "2*s0"; any other expression is a symbol of its own.
+Dim Inputs::named(const std::string& parameter) {
+  Dim product = 1;
+  for (std::string_view rest = parameter; !rest.empty();) {
+    const size_t star = rest.find('*');
+    const std::string_view factor = trim(rest.substr(0, star));
+    rest = star == std::string_view::npos ? std::string_view() : rest.substr(star + 1);
+    int64_t number = 0;
+    const auto [end, failed] = std::from_chars(factor.begin(), factor.end(), number);
+    if (failed == std::errc() && end == factor.end() && number > 0) {
+      product *= number;
+    } else if (is_symbol(factor)) {
+      product *= Dim::symbol(symbol_for(std::string(factor)));
+    } else {
+      return Dim::symbol(symbol_for(parameter));
+    }
+  }
+  return product;
+}
+
+Result<Dim> Inputs::extent(const ValueSpec& input, size_t k) {
+  const DimSpec& dim = input.dims[k];
+  if (dim.kind == DimSpec::Kind::kParameter) return named(dim.parameter);
+  if (dim.kind == DimSpec::Kind::kValue && dim.value > 0) {
+    if (dim.value > options_.limits.dim) {
+      return over_limit(options_.limits, "dim", place_of(input));
+    }
+    return Dim(dim.value);
+  }
+  if (dim.kind == DimSpec::Kind::kValue && dim.value < -1) {
+    return error("E231", fmt::format("an extent of {}", dim.value), place_of(input));
+  }
+  if (dim.kind == DimSpec::Kind::kValue && !told_of_unknown_) {
+    told_of_unknown_ = true;
+    warnings_.push_back(warning(
+        "W203", fmt::format("an extent of {} is taken as unknown", dim.value), place_of(input)));
+  }
+  return Dim::symbol(symbol_for(k == 0 ? "batch" : fmt::format("{}_dim{}", input.name, k)));
+}
+
+Result<Tensor> Inputs::declare(const ValueSpec& input) {
+  if (!input.kind.empty() && input.kind != "tensor") {
+    return error("E226", fmt::format("is a {}, not a tensor", input.kind), place_of(input),
+                 "export the model with tensors as inputs");
+  }
+  const auto dtype = dtype_from_onnx(input.element_type);
+  if (!dtype) {
+    return error("E234", fmt::format("element type {} is not one of ONNX's", input.element_type),
+                 place_of(input));
+  }
+  const bool given = options_.shapes.find(input.name) != options_.shapes.end();
+  if (!input.has_shape && !given) {
+    return error(
+        "E235", "the file does not say its shape", place_of(input),
+        fmt::format("give it with --shape {}=1x3x224x224", escape_for_terminal(input.name)));
+  }
+  Tensor tensor;
+  tensor.name = input.name;
+  tensor.kind = TensorKind::kInput;
+  tensor.dtype = *dtype;
+  tensor.shape.emplace();
+  for (size_t k = 0; k < input.dims.size(); ++k) {
+    auto dim = extent(input, k);
+    if (!dim) return tl::make_unexpected(dim.error());
+    tensor.shape->push_back(std::move(*dim));
+  }
+  if (!input.has_shape) {
+    const auto& extents = options_.shapes.find(input.name)->second;
+    tensor.shape->assign(extents.begin(), extents.end());
+  }
+  return tensor;
+}
+
+// The symbol an extent is, if it is one.
+std::optional<std::string> as_symbol(const Dim& dim) {
+  std::set<std::string> names;
+  dim.collect_symbols(names);
+  if (names.size() != 1 || !(dim == Dim::symbol(*names.begin()))) return std::nullopt;
+  return *names.begin();
+}
+
+// The first extent of the first input that has a symbol there; matrices before vectors.
+void Inputs::choose_batch(std::vector<Tensor>& inputs) {
+  for (const size_t least_rank : {size_t{2}, size_t{1}}) {
+    for (const Tensor& input : inputs) {
+      if (input.shape->size() < least_rank || input.dtype == DType::kString) continue;
+      if (const auto symbol = as_symbol(input.shape->front())) {
+        graph_.batch_symbol = *symbol;
+        return;
+      }
+    }
+  }
+  free_baked_batch(inputs);
+}
+
+void Inputs::free_baked_batch(std::vector<Tensor>& inputs) {
+  std::optional<int64_t> baked;
+  for (const Tensor& input : inputs) {
+    if (input.shape->size() < 2) continue;
+    const auto first = input.shape->front().constant();
+    if (!first || *first < 1 || (baked && *baked != *first)) return;
+    baked = first;
+  }
+  if (!baked) return;
+  const Dim batch = Dim::symbol(symbol_for("batch"));
+  graph_.batch_symbol = symbol_for("batch");
+  graph_.baked_batch = *baked;
+  graph_.defaults[graph_.batch_symbol] = *baked;
+  for (Tensor& input : inputs) {
+    Shape& shape = *input.shape;
+    // A vector of one element may as well be a flag.
+    const bool batched = shape.size() >= 2 || (shape.size() == 1 && *baked > 1);
+    if (batched && shape.front() == Dim(*baked)) shape.front() = batch;
+  }
+}
+
+Result<void> Inputs::set_default(const std::string& symbol, int64_t value,
+                                 const std::string& input) {
+  const auto [at, fresh] = forced_by_.try_emplace(symbol, input);
+  if (!fresh && graph_.defaults[symbol] != value) {
+    return error("E233",
+                 fmt::format("symbol '{}' is forced to {} by input '{}' and to {} by '{}'", symbol,
+                             graph_.defaults[symbol], escape_for_terminal(at->second), value,
+                             escape_for_terminal(input)));
+  }
+  graph_.defaults[symbol] = value;
+  return {};
+}
+
+Result<void> Inputs::reshape(Tensor& input, const std::vector<int64_t>& extents) {
+  const Place place{.file = {}, .node = fmt::format("input '{}'", escape_for_terminal(input.name))};
+  if (extents.size() != input.shape->size()) {
+    return error(
+        "E236",
+        fmt::format("has rank {}; --shape gives {} extents", input.shape->size(), extents.size()),
+        place);
+  }
+  for (size_t k = 0; k < extents.size(); ++k) {
+    if (extents[k] < 1) return error("E231", fmt::format("an extent of {}", extents[k]), place);
+    if (extents[k] > options_.limits.dim) return over_limit(options_.limits, "dim", place);
+    Dim& dim = (*input.shape)[k];
+    if (const auto symbol = as_symbol(dim)) {
+      if (auto set = set_default(*symbol, extents[k], input.name); !set) return set;
+    } else {
+      dim = extents[k];
+    }
+  }
+  return {};
+}
+
+Result<void> Inputs::resize_images(std::vector<Tensor>& inputs) {
+  if (!options_.image && !options_.image_symbol) return {};
+  if (options_.image && (*options_.image < 1 || *options_.image > options_.limits.dim)) {
+    return error("E231", fmt::format("an image side of {}", *options_.image));
+  }
+  for (Tensor& input : inputs) {
+    if (input.shape->size() != 4) continue;
+    Shape& shape = *input.shape;
+    // Few channels at the end and many rows before them: channels last.
+    const auto channels = shape[3].constant();
+    const auto rows = shape[1].constant();
+    const size_t height = channels && *channels <= 4 && (!rows || *rows > 4) ? 1 : 2;
+    for (const size_t k : {height, height + 1}) {
+      const auto symbol = as_symbol(shape[k]);
+      const auto side = options_.image ? options_.image : shape[k].constant();
+      if (options_.image_symbol) {
+        shape[k] = Dim::symbol("image");
+        if (side) graph_.defaults["image"] = *side;
+      } else if (symbol) {
+        if (auto set = set_default(*symbol, *side, input.name); !set) return set;
+      } else {
+        shape[k] = *side;
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> Inputs::add(const GraphSpec& main) {
+  std::unordered_set<std::string_view> initialized;
+  for (const TensorSpec& t : main.initializers) initialized.insert(t.name);
+  std::vector<Tensor> inputs;
+  for (const ValueSpec& input : main.inputs) {
+    if (initialized.contains(input.name)) continue;
+    auto tensor = declare(input);
+    if (!tensor) return tl::make_unexpected(tensor.error());
+    inputs.push_back(std::move(*tensor));
+  }
+  choose_batch(inputs);
+  for (const auto& [name, extents] : options_.shapes) {
+    const auto input =
+        std::find_if(inputs.begin(), inputs.end(), [&](const Tensor& t) { return t.name == name; });
+    if (input == inputs.end()) {
+      std::vector<std::string> names;
+      for (const Tensor& t : inputs) names.push_back(escape_for_terminal(t.name));
+      return error("E112", fmt::format("no input is called '{}'", escape_for_terminal(name)), {},
+                   fmt::format("inputs are: {}", fmt::join(names, ", ")));
+    }
+    if (auto done = reshape(*input, extents); !done) return done;
+  }
+  if (auto done = resize_images(inputs); !done) return done;
+  for (Tensor& t : inputs) graph_.inputs.push_back(graph_.add_tensor(std::move(t)));
+  return {};
+}
+
+}  // namespace
+
+Result<void> add_inputs(const GraphSpec& main, const ImportOptions& options, Graph& graph,
+                        Diagnostics& warnings) {
+  return Inputs(options, graph, warnings).add(main);
+}
+
+}  // namespace plimsoll::onnx

@@ -1,0 +1,17 @@
+// Which module of the user's program a node came from, as far as an exporter says.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plimsoll::onnx {
+
+// From a node's name made of scopes: "/layer1/layer1.0/conv1/Conv" is "layer1.0.conv1". Empty where
+// the name has no scopes.
+std::string module_from_node_name(std::string_view name);
+
+// From the list that PyTorch's exporter of 2.5 and later writes beside a node:
+// "['', 'layer1', 'layer1.0', 'layer1.0.conv1', 'conv2d']" is "layer1.0.conv1".
+std::string module_from_scopes(std::string_view list);
+
+}  // namespace plimsoll::onnx

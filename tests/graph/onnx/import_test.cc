@@ -1,0 +1,143 @@
+#include "graph/onnx/import.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/import_support.h"
+
+using namespace plimsoll;
+using namespace plimsoll::test;
+
+TEST_CASE("a small model comes in with its names, types and symbols") {
+  const Graph graph = import(model(graph_of(small_graph())));
+  CHECK(graph.producer == "test 1.0");
+  CHECK(graph.opset == 17);
+  REQUIRE(graph.nodes.size() == 1);
+  CHECK(graph.nodes[0].op == "Relu");
+  CHECK(graph.nodes[0].name == "/act/Relu");
+  CHECK(graph.nodes[0].module == "act");
+  REQUIRE(graph.inputs.size() == 1);
+  CHECK(shape_text(graph, "x") == "f32[batch,8]");
+  CHECK(graph.batch_symbol == "batch");
+  CHECK(graph.baked_batch == 0);
+  CHECK(graph.outputs == graph.nodes[0].outputs);
+}
+
+TEST_CASE("initializers are parameters; small ones keep their contents") {
+  GraphParts parts = small_graph();
+  parts.initializers = {integers("small", {3}, {1, -2, 3}),
+                        tensor("weight", 1, {64, 3, 7, 7}),
+                        tensor("raw", 6, {2}).text(9, {"\x01\0\0\0\xff\xff\xff\xff", 8}),
+                        tensor("half", 10, {2}).text(9, {"\x00\x3c\x00\xc0", 4}),
+                        tensor("packed", 1, {2}).text(4, {"\0\0\x80\x3f\0\0\0\x40", 8}),
+                        tensor("scalar", 11, {}).text(9, {"\0\0\0\0\0\0\xe0\x3f", 8}),
+                        tensor("none", 7, {0})};
+  Diagnostics warnings;
+  const Graph graph = import(model(graph_of(parts)), {}, &warnings);
+  const auto contents = [&](const char* name) { return find(graph, name).contents; };
+  CHECK(contents("small")->integers == std::vector<int64_t>{1, -2, 3});
+  CHECK(contents("raw")->integers == std::vector<int64_t>{1, -1});
+  CHECK(contents("half")->reals == std::vector<double>{1, -2});
+  CHECK(contents("packed")->reals == std::vector<double>{1, 2});
+  CHECK(contents("scalar")->reals == std::vector<double>{0.5});
+  REQUIRE(contents("none"));
+  CHECK(contents("none")->integers.empty());
+  CHECK_FALSE(contents("weight"));
+  CHECK(shape_text(graph, "weight") == "f32[64,3,7,7]");
+  CHECK(find(graph, "weight").kind == TensorKind::kParameter);
+  CHECK_FALSE(find(graph, "weight").from_constant_node);
+  REQUIRE(warnings.size() == 1);  // A38
+  CHECK(warnings[0].code == "W205");
+  CHECK(warnings[0].message.find("1 tensor, first 'weight'") == 0);
+}
+
+TEST_CASE("contents end at 4096 integers and 64 reals") {
+  GraphParts parts = small_graph();
+  const auto zeros = [](size_t bytes) { return std::string(bytes, '\0'); };
+  parts.initializers = {tensor("i", 7, {4096}).text(9, zeros(4096 * 8)),
+                        tensor("I", 7, {4097}).text(9, zeros(4097 * 8)),
+                        tensor("r", 1, {64}).text(9, zeros(64 * 4)),
+                        tensor("R", 1, {65}).text(9, zeros(65 * 4))};
+  const Graph graph = import(model(graph_of(parts)));
+  CHECK(find(graph, "i").contents);
+  CHECK_FALSE(find(graph, "I").contents);
+  CHECK(find(graph, "r").contents);
+  CHECK_FALSE(find(graph, "R").contents);
+}
+
+TEST_CASE("in old files initializers are inputs, too; then they are not fed") {
+  GraphParts parts = small_graph();
+  parts.nodes = {node("Add", {"x", "w"}, {"y"})};
+  parts.inputs.push_back(value("w", {8}));
+  parts.initializers = {tensor("w", 1, {8})};
+  const Graph graph = import(model(graph_of(parts)));
+  CHECK(graph.inputs.size() == 1);
+  CHECK(find(graph, "w").kind == TensorKind::kParameter);
+}
+
+TEST_CASE("Constant nodes are tensors, not nodes") {
+  GraphParts parts = small_graph();
+  parts.nodes = {constant("a", integers("", {2}, {4, 5})),
+                 node("Constant", {}, {"b"}, {attribute("value_ints", std::vector<int64_t>{7})}),
+                 node("Constant", {}, {"c"}, {Proto().text(1, "value_float").real(2, 0.5F)}),
+                 node("Sum", {"x", "a", "b", "c"}, {"y"})};
+  const Graph graph = import(model(graph_of(parts)));
+  CHECK(graph.nodes.size() == 1);
+  CHECK(find(graph, "a").contents->integers == std::vector<int64_t>{4, 5});
+  CHECK(find(graph, "b").contents->integers == std::vector<int64_t>{7});
+  CHECK(find(graph, "c").contents->reals == std::vector<double>{0.5});
+  CHECK(shape_text(graph, "c") == "f32[]");
+  CHECK(find(graph, "a").from_constant_node);
+}
+
+TEST_CASE("a tensor attribute is flattened into contents and element type") {
+  GraphParts parts = small_graph();
+  parts.nodes = {
+      node("ConstantOfShape", {"x"}, {"y"}, {tensor_attribute("value", integers("", {1}, {3}))})};
+  const Graph graph = import(model(graph_of(parts)));
+  CHECK(graph.nodes[0].attributes.integer("value", 0) == 3);
+  CHECK(graph.nodes[0].attributes.integer("value_dtype", 0) == 7);
+}
+
+TEST_CASE("attributes of old files have no type; the field that holds the value tells") {
+  GraphParts parts = small_graph();
+  parts.nodes = {
+      node("Foo", {"x"}, {"y"},
+           {Proto().text(1, "i").number(3, 2), Proto().text(1, "s").text(4, "abc"),
+            Proto().text(1, "f").real(2, 0.25F), Proto().text(1, "ints").number(8, 1).number(8, 2),
+            Proto().text(1, "none").number(20, 7)})};
+  const Graph graph = import(model(graph_of(parts)));
+  const Attributes& attributes = graph.nodes[0].attributes;
+  CHECK(attributes.integer("i", 0) == 2);
+  CHECK(attributes.string("s", "") == "abc");
+  CHECK(attributes.real("f", 0) == 0.25);
+  CHECK(attributes.integers("ints") == std::vector<int64_t>{1, 2});
+  REQUIRE(attributes.get<std::vector<int64_t>>("none"));
+}
+
+TEST_CASE("a node's domain ai.onnx is ONNX's own; an unknown operator stays a node") {
+  GraphParts parts = small_graph();
+  parts.nodes = {node("Relu", {"x"}, {"t"}, {}, "", "ai.onnx"),
+                 node("FlashThing", {"t"}, {"y"}, {}, "", "com.acme")};
+  const Graph graph = import(model(graph_of(parts)));
+  CHECK(graph.nodes[0].domain.empty());
+  CHECK(graph.nodes[1].domain == "com.acme");
+}
+
+TEST_CASE("A28: unsorted nodes are sorted and told of") {
+  GraphParts parts = small_graph();
+  parts.nodes = {node("Relu", {"t"}, {"y"}), node("Abs", {"x"}, {"t"})};
+  Diagnostics warnings;
+  const Graph graph = import(model(graph_of(parts)), {}, &warnings);
+  CHECK(graph.nodes[0].op == "Abs");
+  CHECK(codes(warnings) == "W202");
+  CHECK(warnings[0].place.file == "m.onnx");
+}
+
+TEST_CASE("the module PyTorch writes beside a node wins over its name") {
+  GraphParts parts = small_graph();
+  parts.nodes = {node("Relu", {"x"}, {"y"}, {}, "node_relu")
+                     .message(9, Proto()
+                                     .text(1, "pkg.torch.onnx.name_scopes")
+                                     .text(2, "['', 'layer1', 'layer1.0', 'relu']"))};
+  CHECK(import(model(graph_of(parts))).nodes[0].module == "layer1.0");
+}
