@@ -1,0 +1,87 @@
+// Convolution as libraries run it: the cost of every algorithm a library generation has, and which
+// one a framework's policy ends up with.
+//
+// With N images, i = C/groups, o = K/groups, P output and H input positions, T filter taps:
+//   implicit GEMM   (P*N x o, k = i*T); data gradient (H*N x i, k = o*T / stride);
+//                   weight gradient (i*T x o, k = P*N, split)
+//   columns         data gradient by (P*N x i*T, k = o) and a scatter
+//   Winograd        fused F(2x2,3x3); non-fused F(2x2) and F(4x4): a^2 products (tiles x o, k = i)
+//                   between memory-bound transforms
+//   FFT             whole images or tiles of 32: one complex product per frequency
+// Winograd and FFT count the operations they really do, so no algorithm is ever above peak.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "estimator/time/gemm.h"
+#include "graph/kernel.h"
+
+namespace plimsoll {
+
+enum class ConvAlgorithm : uint8_t {
+  kImplicitGemm,
+  kPrecomputedGemm,
+  kColumns,  // the data gradient's multiplication and scatter
+  kWinograd,
+  kWinogradNonfused,
+  kFft,
+  kFftTiling,
+  kDepthwise,
+  kIm2col,  // columns written to memory, image by image, and the plain GEMM library
+};
+inline constexpr int kConvAlgorithmCount = 9;
+// cuDNN's own words: "IMPLICIT_GEMM", "WINOGRAD_NONFUSED".
+std::string_view name(ConvAlgorithm algorithm);
+std::optional<ConvAlgorithm> conv_algorithm_from_name(std::string_view name);
+
+struct ConvShape {
+  double n = 1, c = 1, k = 1, groups = 1;
+  std::array<double, 3> in{1, 1, 1}, out{1, 1, 1}, filter{1, 1, 1}, pad{0, 0, 0}, stride{1, 1, 1},
+      dilation{1, 1, 1};
+  Pass pass = Pass::kForward;
+  double element_bytes = 4;
+};
+ConvShape conv_shape(const ConvProblem<int64_t>& problem, Pass pass, double element_bytes);
+
+struct ConvCost {
+  ConvAlgorithm algorithm = ConvAlgorithm::kImplicitGemm;
+  double seconds = 0;
+  double flop = 0, bytes = 0;  // what this algorithm really does
+  double workspace = 0;        // bytes
+  bool memory_bound = false;
+};
+
+struct ConvCosts {
+  std::array<ConvCost, kConvAlgorithmCount> rows;
+  int count = 0;
+  std::span<const ConvCost> all() const { return {rows.data(), static_cast<size_t>(count)}; }
+};
+
+class ConvModel {
+ public:
+  // `terms`: kGemmTerms then kConvTerms; `cudnn`: 100 * major + minor, which algorithms exist.
+  ConvModel(std::span<const double> terms, const GemmRates& rates, int cudnn);
+  ConvCosts costs(const ConvShape& shape) const;
+  double launch_seconds() const { return fixed_; }
+
+ private:
+  ConvCost implicit(const ConvShape&) const;
+  ConvCost columns(const ConvShape&) const;
+  ConvCost depthwise(const ConvShape&) const;
+  ConvCost winograd_fused(const ConvShape&) const;
+  ConvCost winograd_nonfused(const ConvShape&, double outputs) const;
+  ConvCost fft(const ConvShape&, bool tiled) const;
+
+  GemmModel gemm_;
+  GemmRates rates_;
+  int cudnn_;
+  double bandwidth_, transform_, scatter_, fft_transform_, fixed_;
+  double dgrad_, wgrad_, strided_dgrad_, fused_, nonfused_, nonfused_wgrad_, columns_, fft_,
+      few_channels_;
+};
+
+}  // namespace plimsoll

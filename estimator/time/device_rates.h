@@ -1,0 +1,48 @@
+// DeviceRates: the few numbers of a device that time depends on. A plain value: filled from hwdb's
+// device file, or by hand for a device that does not exist.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "graph/base/dtype.h"
+
+namespace plimsoll {
+
+// The unit that does the arithmetic: one peak each.
+enum class Arithmetic : uint8_t {
+  kF32,
+  kF64,
+  kF16,
+  kBf16,
+  kTf32Tensor,
+  kF16Tensor,
+  kBf16Tensor,
+  kF8Tensor,
+  kInt8,
+};
+inline constexpr int kArithmeticCount = 9;
+// "f32", "f16_tensor": the words of calibration files.
+std::string_view name(Arithmetic arithmetic);
+std::optional<Arithmetic> arithmetic_from_name(std::string_view name);
+// Operands of `dtype`, on tensor cores where `tensor_core`. Integers other than int8 count as f32.
+Arithmetic arithmetic_of(DType dtype, bool tensor_core);
+
+struct DeviceRates {
+  std::string id;
+  int compute_capability = 0;  // 10 * major + minor
+  int sms = 1;
+  std::array<double, kArithmeticCount>
+      peak{};                // flop/s at the printed boost clock; 0: no such unit
+  double maximum_clock = 1;  // highest clock the card reaches / printed boost
+  double bandwidth = 0;      // B/s of device memory, nominal
+  double l2_bytes = 0;
+
+  // flop/s at the printed boost; falls back to f32 where the device lacks the unit.
+  double peak_of(Arithmetic arithmetic) const;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,51 @@
+#include "estimator/time/features.h"
+
+#include <cmath>
+
+#include "estimator/time/recurrent.h"
+
+namespace plimsoll {
+namespace {
+
+double times_divisible_by_two(double value) {
+  double times = 0;
+  while (times < 7 && value >= 2 && std::fmod(value, 2) == 0) {
+    value /= 2;
+    ++times;
+  }
+  return times;
+}
+
+}  // namespace
+
+std::array<double, 7> gemm_features(const GemmShape& s) {
+  return {std::log(s.m),
+          std::log(s.n),
+          std::log(s.k),
+          std::log(s.batch),
+          s.a_t ? 1.0 : 0.0,
+          s.b_t ? 1.0 : 0.0,
+          times_divisible_by_two(s.k)};
+}
+
+std::array<double, 8> conv_features(const ConvShape& s) {
+  return {std::log(s.n),
+          std::log(s.c),
+          std::log(s.k),
+          .5 * std::log(s.out[0] * s.out[1] * s.out[2]),
+          .5 * std::log(s.filter[0] * s.filter[1] * s.filter[2]),
+          s.stride[0] * s.stride[1] * s.stride[2] > 1 ? 1.0 : 0.0,
+          s.pad[1] > 0 ? 1.0 : 0.0,
+          static_cast<double>(s.pass)};
+}
+
+std::array<double, 6> recurrent_features(const RecurrentProblem<int64_t>& p, Pass pass) {
+  return {std::log(static_cast<double>(p.hidden)),
+          std::log(static_cast<double>(p.batch)),
+          std::log(static_cast<double>(p.timesteps)),
+          std::log(gate_count(p.cell)),
+          static_cast<double>(pass),
+          p.batch <= 32 ? 1.0 : 0.0};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,21 @@
+// Where a problem stands among measured ones: the coordinates in which a calibration's correction
+// interpolates. Sizes enter as logarithms, facts as 0 or 1.
+#pragma once
+
+#include <array>
+
+#include "estimator/time/conv_algorithms.h"
+#include "estimator/time/gemm.h"
+#include "graph/kernel.h"
+
+namespace plimsoll {
+
+inline constexpr int kMaxFeatures = 8;
+// ln m, n, k, batch; a_t, b_t; how often 2 divides k, at most 7.
+std::array<double, 7> gemm_features(const GemmShape& shape);
+// ln N, C, K, side of the output, side of the filter; strided, padded, pass.
+std::array<double, 8> conv_features(const ConvShape& shape);
+// ln hidden, batch, timesteps, gates; pass; at most 32 sequences.
+std::array<double, 6> recurrent_features(const RecurrentProblem<int64_t>& problem, Pass pass);
+
+}  // namespace plimsoll

@@ -1,0 +1,81 @@
+#include "estimator/time/gemm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "hwdb/calibration_terms.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
+constexpr double kShortestSlice = 64;  // of k: below it no library splits further
+
+}  // namespace
+
+GemmModel::GemmModel(std::span<const double> terms, const GemmRates& rates)
+    : layout_{1, std::exp(terms[kTransposeB]), std::exp(terms[kTransposeA]),
+              std::exp(terms[kTransposeBoth])},
+      sms_(rates.sms),
+      bandwidth_(rates.bandwidth * terms[kBandwidth]),
+      prologue_(terms[kPrologue]),
+      fixed_(terms[kFixed] * 1e-6),
+      split_(terms[kSplit] > 0.5) {
+  const double flops_per_sm = rates.flops / rates.sms;
+  for (int t = 0; t < kGemmTileCount; ++t) {
+    const GemmTile& row = kGemmTiles[t];
+    Tile& tile = tiles_[t];
+    tile.fast = row.fast;
+    tile.slow = row.slow;
+    tile.resident = row.resident;
+    tile.seconds_per_step = 2.0 * row.fast * row.slow / (flops_per_sm * terms[kTile0 + t]);
+    tile.partial.fill(0);
+    for (int c = 1; c <= row.resident; ++c) {
+      tile.partial[c] = c / std::pow(static_cast<double>(c) / row.resident, terms[kResidency]);
+    }
+  }
+}
+
+double GemmModel::rounds(const Tile& tile, double blocks) const {
+  const double per_round = sms_ * tile.resident;
+  const double full = std::floor(blocks / per_round);
+  const int rest = static_cast<int>(std::ceil((blocks - full * per_round) / sms_));
+  return full * tile.resident + tile.partial[rest];
+}
+
+GemmCost GemmModel::cost(const GemmShape& s) const {
+  const double operands = s.batch * (s.m * s.k + s.k * s.n) * s.element_bytes;
+  const double result = s.batch * s.m * s.n;
+  const double plain =
+      s.bytes > 0 ? s.bytes : operands + result * s.element_bytes * (s.accumulate ? 2 : 1);
+  const double slower = layout_[2 * s.a_t + s.b_t] * s.slower;
+  const bool may_split = split_ && s.may_split;
+  GemmCost best;
+  best.seconds = std::numeric_limits<double>::infinity();
+  for (int t = 0; t < kGemmTileCount; ++t) {
+    if ((s.tiles >> t & 1u) == 0) continue;
+    const Tile& tile = tiles_[t];
+    const double tiles = std::ceil(s.n / tile.fast) * std::ceil(s.m / tile.slow) * s.batch;
+    for (const int split : kSplits) {
+      if (split > 1) {
+        // More slices than fill the card once only add traffic.
+        if (!may_split || s.k < split * kShortestSlice || tiles * split > 2 * sms_ * tile.resident)
+          break;
+      }
+      const double steps = std::ceil(s.k / split) + prologue_ * s.prologue;
+      const double compute = rounds(tile, tiles * split) * tile.seconds_per_step * steps * slower;
+      // Slices meet through f32 partial sums, written and read once.
+      const double bytes = plain + (split > 1 ? 8.0 * result * split : 0.0);
+      const double seconds = std::max(compute, bytes / bandwidth_);
+      if (seconds < best.seconds) {
+        best = {seconds, compute, bytes / bandwidth_, 0, bytes, t, split};
+      }
+    }
+  }
+  best.seconds += fixed_;
+  best.flop = 2 * s.batch * s.m * s.n * s.k;
+  return best;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,90 @@
+// Matrix multiplication as libraries run it: tiles, waves, split k. The one brick; convolutions and
+// recurrent layers reuse it.
+//
+//   blocks = ceil(n / fast) * ceil(m / slow) * batch * split
+//   one    = 2 * fast * slow * (ceil(k / split) + prologue) / (rate of one SM * tile efficiency)
+//   time   = fixed + min over tiles, splits of max(rounds of blocks * one, bytes / bandwidth)
+//
+// A round fills every SM with as many blocks as fit; the last, partial round hides latency worse,
+// by the residency exponent.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace plimsoll {
+
+// C[m,n] = A[m,k] B[k,n], row-major: n is the fast axis.
+struct GemmShape {
+  double m = 1, n = 1, k = 1, batch = 1;
+  bool a_t = false, b_t = false, accumulate = false;
+  double element_bytes = 4;
+  double bytes = 0;  // traffic where it is not that of three matrices, as in a convolution
+  bool may_split = true;
+  double slower = 1;     // factor on the compute time
+  double prologue = 1;   // factor on the prologue
+  uint32_t tiles = ~0u;  // bit t: tile t may be chosen
+};
+
+// What one card gives to this class of kernel.
+struct GemmRates {
+  double flops = 1;  // flop/s of the whole card, at the clock it sustains
+  double sms = 1;
+  double bandwidth = 1;  // B/s, nominal
+};
+
+struct GemmCost {
+  double seconds = 0;
+  double compute_seconds = 0, memory_seconds = 0;
+  double flop = 0, bytes = 0;
+  int tile = 0;
+  int split = 1;
+};
+
+struct GemmTile {
+  int fast, slow, resident;  // resident: blocks of this tile that one SM holds
+};
+inline constexpr int kGemmTileCount = 9;
+// Residency follows from 256 KiB of registers and 48-96 KiB of shared memory per SM.
+inline constexpr std::array<GemmTile, kGemmTileCount> kGemmTiles = {{
+    {128, 128, 2},
+    {128, 64, 4},
+    {64, 128, 4},
+    {64, 64, 6},
+    {128, 32, 4},
+    {32, 128, 4},
+    {32, 32, 8},
+    {64, 16, 8},
+    {16, 64, 8},
+}};
+inline constexpr int kMaxResident = 8;
+constexpr uint32_t tile_bit(int fast, int slow) {
+  for (int t = 0; t < kGemmTileCount; ++t) {
+    if (kGemmTiles[t].fast == fast && kGemmTiles[t].slow == slow) return 1u << t;
+  }
+  return 0;
+}
+
+// Prepared once per card and calibration, then 0.3-1 microsecond per shape.
+class GemmModel {
+ public:
+  // `terms`: kGemmTerms values.
+  GemmModel(std::span<const double> terms, const GemmRates& rates);
+  GemmCost cost(const GemmShape& shape) const;
+
+ private:
+  struct Tile {
+    double fast, slow, resident;
+    double seconds_per_step;  // of one block, alone, per unit of k
+    std::array<double, kMaxResident + 1>
+        partial;  // a last round of c blocks, in units of one block
+  };
+  double rounds(const Tile& tile, double blocks) const;
+  std::array<Tile, kGemmTileCount> tiles_;
+  std::array<double, 4> layout_;  // slowdown by 2 * a_t + b_t
+  double sms_, bandwidth_, prologue_, fixed_;
+  bool split_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,233 @@
+#include "estimator/time/kernel_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "estimator/time/attention.h"
+#include "estimator/time/correction.h"
+#include "estimator/time/features.h"
+#include "estimator/time/time_model.h"
+
+namespace plimsoll {
+namespace {
+
+// In a queue the next launch is prepared while a kernel runs: what is left of the launch, from
+// steps against back-to-back kernels (Torch7 on Maxwell and Pascal, cnn-benchmarks).
+constexpr double kLaunchShareInQueue = .4;
+// Bandwidth the memory system gives to fused attention; assumed.
+constexpr double kAttentionBandwidth = .8;
+
+constexpr std::array<std::string_view, kGemmTileCount> kTileNames = {
+    "128x128", "128x64", "64x128", "64x64", "128x32", "32x128", "32x32", "64x16", "16x64"};
+
+double element_bytes(const KernelAt& kernel) { return std::max(bits(kernel.dtype), 8) / 8.0; }
+
+// A time before law and range: what a class's model says.
+struct Draft {
+  double seconds = 0;
+  double flop = 0, bytes = 0, workspace = 0;
+  std::string_view algorithm{};
+  bool memory_bound = false;
+  Corrected corrected{};
+};
+
+Draft draft_gemm(const KernelAt& kernel, const TimeContext::Model& model) {
+  const auto& p = std::get<GemmProblem<int64_t>>(kernel.problem);
+  const GemmShape shape{.m = static_cast<double>(p.m),
+                        .n = static_cast<double>(p.n),
+                        .k = static_cast<double>(p.k),
+                        .batch = static_cast<double>(p.batch),
+                        .a_t = p.a_t,
+                        .b_t = p.b_t,
+                        .accumulate = p.accumulate,
+                        .element_bytes = element_bytes(kernel)};
+  const GemmCost cost = model.gemm->cost(shape);
+  Draft draft{.seconds = cost.seconds,
+              .flop = cost.flop,
+              .bytes = cost.bytes,
+              .algorithm = kTileNames[static_cast<size_t>(cost.tile)],
+              .memory_bound = cost.memory_seconds > cost.compute_seconds};
+  if (model.own) {
+    draft.corrected = correct(model.fit->correction, gemm_features(shape), model.device);
+  }
+  return draft;
+}
+
+// Columns in memory, image by image: the framework's own forward, and the plain GEMM library.
+ConvCost im2col(const KernelAt& kernel, const ConvShape& s, const TimeContext& context) {
+  const auto& gemm = context.gemm(arithmetic_of(kernel.dtype, kernel.tensor_core));
+  const double positions = s.out[0] * s.out[1] * s.out[2];
+  const double taps = s.filter[0] * s.filter[1] * s.filter[2];
+  const double in = s.c / s.groups * taps, out = s.k / s.groups;
+  GemmShape g{.batch = s.groups, .element_bytes = s.element_bytes};
+  g.n = s.pass == Pass::kBackwardWeights ? in : positions;
+  g.m = s.pass == Pass::kBackwardData ? in : out;
+  g.k = s.pass == Pass::kForward ? in : s.pass == Pass::kBackwardData ? out : positions;
+  const double columns = s.c * taps * positions * s.element_bytes;
+  const double image = s.c * s.in[0] * s.in[1] * s.in[2] * s.element_bytes;
+  const double bandwidth = context.rates().bandwidth * .7;
+  const GemmCost cost = gemm.gemm ? gemm.gemm->cost(g) : GemmCost{};
+  return {.algorithm = ConvAlgorithm::kIm2col,
+          .seconds = s.n * (cost.seconds + (columns + image) / bandwidth + gemm.fixed),
+          .flop = 2 * s.n * s.k * positions * in,
+          .bytes = s.n * (cost.bytes + columns + image),
+          .workspace = columns,
+          .memory_bound = (columns + image) / bandwidth > cost.seconds};
+}
+
+bool multiplies(ConvAlgorithm a) {
+  return a == ConvAlgorithm::kImplicitGemm || a == ConvAlgorithm::kPrecomputedGemm ||
+         a == ConvAlgorithm::kDepthwise;
+}
+
+// The algorithm the policy ends up with. There is always one: implicit GEMM needs no workspace.
+const ConvCost& choose(const ConvCosts& costs, const TimeOptions& options) {
+  const ConvCost* best = nullptr;
+  for (const ConvCost& cost : costs.all()) {
+    if (options.policy == AlgorithmPolicy::kForced && cost.algorithm == options.forced) return cost;
+    if (options.policy == AlgorithmPolicy::kDeterministic && !multiplies(cost.algorithm)) continue;
+    if (options.workspace_limit && cost.workspace > static_cast<double>(*options.workspace_limit)) {
+      continue;
+    }
+    if (best == nullptr || cost.seconds < best->seconds) best = &cost;
+  }
+  return best != nullptr ? *best : costs.rows[0];
+}
+
+Draft draft_conv(const KernelAt& kernel, const TimeContext::Model& model,
+                 const TimeContext& context) {
+  const auto& p = std::get<ConvProblem<int64_t>>(kernel.problem);
+  const ConvShape shape = conv_shape(p, kernel.pass, element_bytes(kernel));
+  const bool columns = context.options().policy == AlgorithmPolicy::kIm2col;
+  ConvCost chosen;
+  if (columns) {
+    chosen = im2col(kernel, shape, context);
+  } else {
+    chosen = choose(model.conv->costs(shape), context.options());
+  }
+  Draft draft{.seconds = chosen.seconds,
+              .flop = chosen.flop,
+              .bytes = chosen.bytes,
+              .workspace = chosen.workspace,
+              .algorithm = name(chosen.algorithm),
+              .memory_bound = chosen.memory_bound};
+  if (model.own && !columns) {
+    draft.corrected = correct(model.fit->correction, conv_features(shape), model.device);
+  }
+  return draft;
+}
+
+Draft draft_recurrent(const KernelAt& kernel, const TimeContext::Model& model) {
+  const auto& p = std::get<RecurrentProblem<int64_t>>(kernel.problem);
+  const RecurrentCost cost = model.recurrent->cost(p, kernel.pass, element_bytes(kernel));
+  Draft draft{.seconds = cost.seconds,
+              .flop = cost.flop,
+              .bytes = cost.bytes,
+              .memory_bound = cost.memory_bound};
+  if (model.own) {
+    draft.corrected =
+        correct(model.fit->correction, recurrent_features(p, kernel.pass), model.device);
+  }
+  return draft;
+}
+
+Draft draft_attention(const KernelAt& kernel, const TimeContext::Model& gemm,
+                      const TimeContext& context) {
+  const auto& p = std::get<AttentionProblem<int64_t>>(kernel.problem);
+  const AttentionCost cost = attention_cost(p, kernel.pass, element_bytes(kernel), gemm.flops,
+                                            context.rates().bandwidth * kAttentionBandwidth);
+  return {.seconds = cost.seconds + gemm.fixed,
+          .flop = cost.flop,
+          .bytes = cost.bytes,
+          .memory_bound = cost.memory_bound};
+}
+
+double compulsory(const KernelAt& kernel) {
+  return static_cast<double>(kernel.read) + static_cast<double>(kernel.written);
+}
+
+Draft draft_rows(const KernelAt& kernel, const TimeContext::Model& model) {
+  const double bytes = compulsory(kernel);
+  return {.seconds = model.rows->seconds(kernel),
+          .flop = static_cast<double>(kernel.flop),
+          .bytes = bytes * model.rows->traffic_factor(kernel),
+          .memory_bound = true};
+}
+
+const TimeContext::Model& model_for(const KernelAt& kernel, const TimeContext& context) {
+  const Arithmetic arithmetic = arithmetic_of(kernel.dtype, kernel.tensor_core);
+  if (std::holds_alternative<GemmProblem<int64_t>>(kernel.problem)) return context.gemm(arithmetic);
+  if (std::holds_alternative<ConvProblem<int64_t>>(kernel.problem)) return context.conv(arithmetic);
+  if (std::holds_alternative<RecurrentProblem<int64_t>>(kernel.problem)) {
+    return context.recurrent(arithmetic);
+  }
+  if (std::holds_alternative<AttentionProblem<int64_t>>(kernel.problem)) {
+    return context.gemm(arithmetic);
+  }
+  return context.rows();
+}
+
+Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
+               const TimeContext& context) {
+  if (std::holds_alternative<AttentionProblem<int64_t>>(kernel.problem)) {
+    return draft_attention(kernel, model, context);
+  }
+  if (model.gemm) return draft_gemm(kernel, model);
+  if (model.conv) return draft_conv(kernel, model, context);
+  if (model.recurrent) return draft_recurrent(kernel, model);
+  if (model.rows) return draft_rows(kernel, model);
+  return {.flop = static_cast<double>(kernel.flop), .bytes = compulsory(kernel)};
+}
+
+}  // namespace
+
+std::string_view name(BoundBy bound_by) {
+  constexpr std::array<std::string_view, 4> kNames = {"compute", "dram", "latency", "host"};
+  return kNames[static_cast<size_t>(bound_by)];
+}
+
+KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
+  const TimeContext::Model& model = model_for(kernel, context);
+  const Draft draft = draft_of(kernel, model, context);
+  const double launch = model.fixed * (context.options().alone ? 1 : kLaunchShareInQueue);
+  const double work = std::max(0.0, draft.seconds - model.fixed);
+  const double predicted = (work + launch) * std::exp(draft.corrected.log_factor);
+  const double compute_floor = model.highest_flops > 0 ? draft.flop / model.highest_flops : 0;
+  const double memory_floor =
+      context.rates().bandwidth > 0 ? compulsory(kernel) / context.rates().bandwidth : 0;
+  const double floor = std::max(compute_floor, memory_floor);
+
+  KernelTime time;
+  time.seconds = std::max(predicted, floor);
+  time.algorithm = draft.algorithm;
+  time.flop = draft.flop;
+  time.bytes = draft.bytes;
+  time.workspace = draft.workspace;
+  time.basis = model.basis;
+  const double range = model.far90 + (model.near90 - model.far90) * draft.corrected.support;
+  time.low = std::max(time.seconds * std::exp(-range), floor);
+  time.high = time.seconds * std::exp(range);
+  const bool by_memory = draft.memory_bound || (predicted < floor && memory_floor > compute_floor);
+  time.bound_by = launch > work ? BoundBy::kLatency
+                  : by_memory   ? BoundBy::kDram
+                                : BoundBy::kCompute;
+  if (time.seconds > 0) {
+    time.fraction_of_peak =
+        by_memory ? draft.bytes / context.rates().bandwidth / time.seconds
+                  : draft.flop / model.highest_flops * context.rates().maximum_clock / time.seconds;
+  }
+  return time;
+}
+
+std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context) {
+  const auto* problem = std::get_if<ConvProblem<int64_t>>(&kernel.problem);
+  const TimeContext::Model& model = model_for(kernel, context);
+  if (problem == nullptr || !model.conv) return {};
+  const ConvCosts costs =
+      model.conv->costs(conv_shape(*problem, kernel.pass, element_bytes(kernel)));
+  std::vector<ConvCost> rows(costs.all().begin(), costs.all().end());
+  std::ranges::stable_sort(rows, {}, &ConvCost::seconds);
+  return rows;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,105 @@
+// kernel_time: how long one kernel takes on one card. The one function that estimates and fits use.
+//
+//   auto calibrations = shipped_calibrations();
+//   TimeContext context(rates, *calibrations, {.library = {.cudnn = 605, .cublas = 800}});
+//   KernelTime t = kernel_time(kernel, context);   // t.seconds, t.algorithm, t.low .. t.high
+//
+// Law: seconds >= max(flop really done / peak at the highest clock, compulsory bytes / bandwidth).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/time/conv_algorithms.h"
+#include "estimator/time/device_rates.h"
+#include "estimator/time/gemm.h"
+#include "estimator/time/memory_bound.h"
+#include "estimator/time/recurrent.h"
+#include "graph/kernel.h"
+#include "hwdb/calibration.h"
+
+namespace plimsoll {
+
+// How a framework has its library choose a convolution's algorithm.
+enum class AlgorithmPolicy : uint8_t {
+  kAutotune,       // every algorithm is timed, the fastest that fits the workspace limit stays
+  kHeuristic,      // the library's own guess
+  kGuessOnce,      // ... taken for the first shape and kept
+  kTimeOnce,       // timed for the first shape and kept
+  kDeterministic,  // fixed algorithms: multiplication forms only
+  kIm2col,         // no such library: columns in memory and GEMM, image by image
+  kForced,         // TimeOptions::forced where it exists, else as autotune
+};
+
+struct Libraries {
+  int cudnn = 0, cublas = 0;  // 100 * major + minor; 0: the newest with measurements
+};
+
+struct TimeOptions {
+  Libraries library;
+  AlgorithmPolicy policy = AlgorithmPolicy::kAutotune;
+  ConvAlgorithm forced = ConvAlgorithm::kPrecomputedGemm;
+  std::optional<int64_t> workspace_limit;  // bytes
+  // A kernel in a queue hides part of its launch. True: timed alone by the host, as benchmarks do.
+  bool alone = false;
+};
+
+enum class BoundBy : uint8_t { kCompute, kDram, kLatency, kHost };
+std::string_view name(BoundBy bound_by);
+
+struct KernelTime {
+  double seconds = 0;
+  double low = 0, high = 0;    // seconds; 90 of 100 measured kernels lie between
+  std::string_view algorithm;  // "WINOGRAD", "128x64 split 4"; empty for memory-bound work
+  double flop = 0;             // really done, in the mathematics of the algorithm
+  double bytes = 0;            // device memory traffic
+  double workspace = 0;        // bytes the algorithm needs
+  BoundBy bound_by = BoundBy::kCompute;
+  double fraction_of_peak = 0;  // of the resource it is bound by; latency: of compute
+  int basis = 0;                // index into TimeContext::bases()
+};
+
+// What is prepared once per card, calibration and options. Immutable; share it between threads.
+class TimeContext {
+ public:
+  // Where no calibration applies to a class, the plain roofline does.
+  TimeContext(DeviceRates rates, const std::vector<Calibration>& calibrations,
+              TimeOptions options = {});
+  ~TimeContext();
+  TimeContext(TimeContext&&) noexcept;
+  TimeContext& operator=(TimeContext&&) noexcept;
+
+  const DeviceRates& rates() const { return rates_; }
+  const TimeOptions& options() const { return options_; }
+  // Provenance, one sentence each: "calibrated: sm_61 f32 conv, 332 measured kernels, error 11 %",
+  // "transferred from sm_61 ...", "uncalibrated: roofline of datasheet figures".
+  const std::vector<std::string>& bases() const { return bases_; }
+
+  struct Model;  // one class of kernels in one arithmetic
+  const Model& gemm(Arithmetic a) const { return *gemm_[static_cast<size_t>(a)]; }
+  const Model& conv(Arithmetic a) const { return *conv_[static_cast<size_t>(a)]; }
+  const Model& recurrent(Arithmetic a) const { return *recurrent_[static_cast<size_t>(a)]; }
+  const Model& rows() const { return *rows_; }
+
+ private:
+  DeviceRates rates_;
+  TimeOptions options_;
+  std::vector<std::string> bases_;
+  using PerArithmetic = std::array<std::unique_ptr<Model>, kArithmeticCount>;
+  PerArithmetic gemm_, conv_, recurrent_;
+  std::unique_ptr<Model> rows_;
+};
+
+// Cost: 1-4 microseconds, no allocation.
+KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
+
+// Every algorithm a convolution could use, fastest first, whatever the policy says; empty for other
+// kernels.
+std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context);
+
+}  // namespace plimsoll

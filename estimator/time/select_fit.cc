@@ -1,0 +1,101 @@
+#include "estimator/time/select_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace plimsoll {
+namespace {
+
+// Architectures on a line: neighbours share instruction sets, SM layouts and library kernels.
+double place(int compute_capability) {
+  struct Row {
+    int capability;
+    double place;
+  };
+  constexpr Row kRows[] = {{30, 0},   {50, 1},   {52, 1.05}, {60, 2},   {61, 2.1}, {70, 3},
+                           {75, 3.4}, {80, 4.2}, {86, 4.5},  {89, 4.8}, {90, 5.2}, {100, 6}};
+  double result = 0;
+  for (const Row& row : kRows) {
+    if (row.capability <= compute_capability) result = row.place;
+  }
+  return result;
+}
+
+bool tensor(Arithmetic a) {
+  return a == Arithmetic::kTf32Tensor || a == Arithmetic::kF16Tensor ||
+         a == Arithmetic::kBf16Tensor || a == Arithmetic::kF8Tensor;
+}
+
+double arithmetic_distance(Arithmetic wanted, std::string_view measured) {
+  if (name(wanted) == measured) return 0;
+  const auto other = arithmetic_from_name(measured);
+  if (!other) return std::numeric_limits<double>::infinity();
+  return tensor(wanted) == tensor(*other) ? 1 : 4;
+}
+
+double library_distance(const Fit& fit, int library) {
+  const int wanted = library == 0 ? fit.library_last : library;
+  const int gap = std::max({fit.library_first - wanted, wanted - fit.library_last, 0});
+  const double age = library == 0 ? (9999 - fit.library) / 1e4 : 0;
+  return gap / 100.0 + age;
+}
+
+std::string version(int library) { return fmt::format("{}.{}", library / 100, library % 100); }
+
+}  // namespace
+
+SelectedFit select_fit(const std::vector<Calibration>& calibrations, std::string_view kernel_class,
+                       Arithmetic arithmetic, const DeviceRates& rates, int library) {
+  SelectedFit best;
+  double nearest = std::numeric_limits<double>::infinity();
+  double architecture = 0, unit = 0, age = 0;
+  for (const Calibration& calibration : calibrations) {
+    for (const Fit& fit : calibration.fits) {
+      if (fit.kernel_class != kernel_class) continue;
+      const double a = std::fabs(place(fit.compute_capability) - place(rates.compute_capability));
+      const double u = kernel_class == "rows" ? 0 : arithmetic_distance(arithmetic, fit.arithmetic);
+      const double l = library_distance(fit, library);
+      const double distance = 2 * a + 3 * u + .5 * l;
+      if (distance >= nearest) continue;
+      nearest = distance;
+      best.fit = &fit;
+      architecture = a;
+      unit = u;
+      age = l;
+    }
+  }
+  if (best.fit == nullptr || !std::isfinite(nearest)) {
+    return {.widen = 0, .basis = "uncalibrated: roofline of datasheet figures"};
+  }
+  const Fit& fit = *best.fit;
+  const std::string measured = fmt::format(
+      "sm_{} {} {}, library {}, {} measured kernels, error {:.0f} %", fit.compute_capability,
+      fit.arithmetic, fit.kernel_class, version(fit.library), fit.measured, 100 * fit.error);
+  best.own = architecture == 0 && unit == 0 && age < 1;
+  best.widen = .12 * architecture + .1 * unit + (age >= 1 ? .05 : 0);
+  best.basis = best.own ? "calibrated: " + measured
+                        : fmt::format("transferred to sm_{} {} from {}", rates.compute_capability,
+                                      name(arithmetic), measured);
+  return best;
+}
+
+int library_version(std::string_view text) {
+  int parts[3] = {0, 0, 0};
+  size_t i = 0;
+  while (i < text.size() && (text[i] < '0' || text[i] > '9')) ++i;
+  if (i == text.size()) return 0;
+  for (int part = 0; part < 3; ++part) {
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9' && parts[part] < 1000) {
+      parts[part] = 10 * parts[part] + (text[i++] - '0');
+    }
+    if (i >= text.size() || text[i] != '.') break;
+    ++i;
+  }
+  if (parts[0] == 8 && parts[1] == 0 && parts[2] >= 88) return 801;
+  return 100 * parts[0] + std::min(parts[1], 99);
+}
+
+}  // namespace plimsoll

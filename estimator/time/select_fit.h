@@ -1,0 +1,30 @@
+// Which calibration speaks for a card: its own architecture's where there is one, else that of the
+// nearest relative, and the fit of the nearest library version. What was transferred is said.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/time/device_rates.h"
+#include "hwdb/calibration.h"
+
+namespace plimsoll {
+
+struct SelectedFit {
+  const Fit* fit = nullptr;  // null: nothing applies
+  bool own = false;          // this architecture, arithmetic and library: its correction holds
+  double widen = 0;          // added to the ln range
+  std::string basis;         // one sentence of provenance
+};
+
+// `library` as in Fit, 0 for the newest.
+SelectedFit select_fit(const std::vector<Calibration>& calibrations, std::string_view kernel_class,
+                       Arithmetic arithmetic, const DeviceRates& rates, int library);
+
+// Version texts as records and profiles give them ("6.0.21", "5 (major only given)", "R3-rc1") as
+// 100 * major + minor; 0 where there is no number. cuBLAS 8.0.88, the patch release that learnt to
+// split k, counts as 8.1.
+int library_version(std::string_view text);
+
+}  // namespace plimsoll

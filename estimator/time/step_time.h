@@ -1,0 +1,65 @@
+// step_time: from kernels to a training step. What the device does, what the host must do to keep
+// it fed, and what of the exchange between devices stays visible.
+//
+//   gpu  = sum of count * kernel_time
+//   host = launches * host_seconds_per_launch
+//   step = max(gpu, host) + copies + framework's own terms + exposed communication
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "estimator/time/collective.h"
+#include "estimator/time/kernel_time.h"
+
+namespace plimsoll {
+
+enum class StepPhase : uint8_t { kForward, kLoss, kBackward, kUpdate };
+inline constexpr int kStepPhaseCount = 4;
+
+struct CountedKernel {
+  KernelAt kernel;
+  int64_t count = 1;  // launches of it in one step
+  StepPhase phase = StepPhase::kForward;
+};
+
+// Habits of a framework on a host: from its profile, never fitted to one card. Seconds each.
+struct StepHabits {
+  double launch = 0;           // host time to dispatch one kernel
+  double fixed = 0;            // per step: synchronisation, Python around the step
+  double per_parameter = 0;    // per parameter array: key-value store, optimizer call
+  double input_bandwidth = 0;  // B/s of the copy of a batch inside the step; 0: it is overlapped
+  double gpu_factor = 1;       // in-situ kernels against those timed alone
+};
+
+struct StepTimeInput {
+  std::vector<CountedKernel> kernels;
+  int64_t parameter_bytes = 0;  // gradients to exchange, bytes
+  int64_t parameter_arrays = 0;
+  int64_t input_bytes = 0;        // copied to the device in every step
+  int64_t samples = 0;            // in one step, on one device
+  int64_t extra_launches = 0;     // dispatched by the host without device work of note
+  double seconds_per_sample = 0;  // input pipeline, where the user gives it
+  StepHabits habits;
+  int64_t devices = 1;
+  LinkRates link;  // used where devices > 1
+};
+
+struct StepTime {
+  double seconds = 0, low = 0, high = 0;
+  std::array<double, kStepPhaseCount> phase{};  // device seconds; they add up to `gpu`
+  double gpu = 0;                               // device work, without exchange
+  double host = 0;                              // dispatch of all launches
+  double communication = 0;                     // what is not hidden behind the backward pass
+  double input_copy = 0;
+  double fixed = 0;  // the framework's own terms
+  bool host_bound = false;
+  double gpu_busy = 0;              // gpu / seconds
+  std::vector<KernelTime> kernels;  // one per input kernel, of a single launch
+};
+
+// Cost: kernel_time per row.
+StepTime step_time(const StepTimeInput& input, const TimeContext& context);
+
+}  // namespace plimsoll

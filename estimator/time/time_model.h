@@ -1,0 +1,26 @@
+// The prepared model of one class of kernels on one card: private to estimator/time.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "estimator/time/kernel_time.h"
+
+namespace plimsoll {
+
+struct TimeContext::Model {
+  std::optional<GemmModel> gemm;
+  std::optional<ConvModel> conv;
+  std::optional<RecurrentModel> recurrent;
+  std::optional<MemoryBoundModel> rows;
+  std::shared_ptr<const Fit> fit;  // null: roofline
+  int device = -1;                 // index into the correction's devices
+  bool own = false;
+  double flops = 0;          // what is sustained, flop/s
+  double highest_flops = 0;  // what no kernel exceeds
+  double near90 = 0, far90 = 0;
+  double fixed = 0;  // seconds of a launch timed alone
+  int basis = 0;
+};
+
+}  // namespace plimsoll

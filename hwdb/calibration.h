@@ -1,0 +1,71 @@
+// Calibration: what measurements taught the time model about one architecture. One file per
+// architecture, written by `plimsoll-calibrate fit`, read here and nowhere else.
+//
+// A fit belongs to a kernel class, an arithmetic and a range of library versions. It has three
+// parts: terms (coefficients of the formulas), clocks (what each measured card sustains relative to
+// its printed boost) and a correction (what the formulas leave over, learnt from measured shapes
+// and faded out away from them).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/base/diagnostic.h"
+
+namespace plimsoll {
+
+// ln(measured / formula) as a sum of tents around measured shapes:
+//   sum of weight_i * prod over features of max(0, 1 - |x - point_i| / reach), times kinship where
+// the card is another one than the point's.
+struct Correction {
+  std::vector<double> reach;  // one per feature; empty: no correction
+  double kinship = 1;
+  std::vector<std::string> devices;
+  std::vector<double> points;   // features of point 0, of point 1, ...
+  std::vector<int> device_of;   // index into devices, one per point
+  std::vector<double> weights;  // one per point
+  bool operator==(const Correction&) const = default;
+};
+
+struct Fit {
+  std::string kernel_class;  // "gemm", "conv", "recurrent", "rows"
+  std::string arithmetic;    // "f32", "f16_tensor"
+  int compute_capability = 0;
+  // Versions of cuDNN (conv, recurrent, rows) or cuBLAS (gemm) as 100 * major + minor. The range
+  // is the one the terms are meant for, `library` the one that was measured.
+  int library = 0, library_first = 0, library_last = 0;
+  std::vector<double> terms;                           // in the order of calibration_terms.h
+  std::vector<std::pair<std::string, double>> clocks;  // by device id
+  Correction correction;
+  // Five-fold by shape: how often, and how far off.
+  int64_t measured = 0;            // points
+  double error = 0, median = 0;    // mean and median of |predicted / measured - 1|
+  double near90 = .3, far90 = .5;  // 90 % of |ln(predicted / measured)| near measured shapes; far
+  std::string note;                // what a reader should know: what was transferred from where
+  bool operator==(const Fit&) const = default;
+};
+
+struct MeasuredFile {
+  std::string name, sha256, citation;
+  bool operator==(const MeasuredFile&) const = default;
+};
+
+struct Calibration {
+  std::string id;  // "sm_61"
+  std::vector<MeasuredFile> files;
+  std::vector<Fit> fits;
+  bool operator==(const Calibration&) const = default;
+};
+
+// A calibration file's text. E4xx and the JSON reader's codes: unknown or missing terms, terms
+// outside their bounds (an efficiency above 1 would break the roofline), lists of unequal length.
+Result<Calibration> parse_calibration(std::string_view text, std::string_view file);
+// The text parse_calibration() reads back to the same value. Numbers keep five digits.
+std::string write_calibration(const Calibration& calibration);
+// All calibrations inside the binary, by file name. E901 or the errors above: a bug of ours.
+Result<std::vector<Calibration>> shipped_calibrations();
+
+}  // namespace plimsoll

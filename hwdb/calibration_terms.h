@@ -1,0 +1,145 @@
+// The dictionary of calibrated coefficients: for each kernel class, the name of every number a fit
+// may choose, where it starts and how far it may go. Names are the keys of calibration files; the
+// enumerators index Coefficients. Every efficiency and bandwidth fraction is bounded by 1, so that
+// no fit can promise more than the hardware has.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+
+struct CoefficientRow {
+  std::string_view name;
+  double initial, low, high;
+};
+
+// Tiled matrix multiplication; the formulas are in estimator/time/gemm.h.
+enum GemmTerm {
+  kTile0,  // efficiency of each of the nine tiles, fast axis x slow axis
+  kTileLast = kTile0 + 8,
+  kResidency,   // exponent: how much worse a part-filled multiprocessor hides latency
+  kPrologue,    // k-steps lost before and after a block's main loop
+  kFixed,       // microseconds of one launch
+  kBandwidth,   // fraction of the memory's nominal rate
+  kTransposeA,  // ln of the slowdown where A is stored [k, m]; B [n, k]; both
+  kTransposeB,
+  kTransposeBoth,
+  kSplit,  // 1 where the library splits k over blocks, else 0: a fact, not fitted
+  kGemmTermCount,
+};
+inline constexpr std::array<CoefficientRow, kGemmTermCount> kGemmTerms = {{
+    {"tile_128x128", .8, .05, 1},
+    {"tile_128x64", .75, .05, 1},
+    {"tile_64x128", .75, .05, 1},
+    {"tile_64x64", .7, .05, 1},
+    {"tile_128x32", .6, .05, 1},
+    {"tile_32x128", .6, .05, 1},
+    {"tile_32x32", .4, .02, 1},
+    {"tile_64x16", .3, .02, 1},
+    {"tile_16x64", .3, .02, 1},
+    {"residency", .25, 0, 1},
+    {"prologue", 24, 0, 120},
+    {"fixed_us", 8, 0, 40},
+    {"bandwidth", .75, .3, 1},
+    {"transpose_a", 0, -.2, .7},
+    {"transpose_b", .05, -.2, .7},
+    {"transpose_both", .05, -.2, .7},
+    {"split", 0, 0, 1},
+}};
+
+// Convolution: the first terms are those of the tiled multiplication it contains, so that both
+// share one model; estimator/time/conv_algorithms.h has the rest.
+enum ConvTerm {
+  kDgrad = kGemmTermCount,  // efficiency of a pass or algorithm relative to its tile
+  kWgrad,
+  kStridedDgrad,
+  kFused,     // Winograd F(2x2,3x3) in one kernel
+  kNonfused,  // Winograd in three kernels, forward and data gradient
+  kNonfusedWgrad,
+  kTransform,  // bandwidth fraction of Winograd's transforms
+  kColumns,    // data gradient through columns: its multiplication
+  kScatter,    // ... and the bandwidth fraction of the scatter
+  kFft,
+  kFftTransform,
+  kFewChannels,  // ln slowdown of a forward pass that reads fewer than 8 channels
+  kConvTermCount,
+};
+inline constexpr std::array<CoefficientRow,
+                            static_cast<int>(kConvTermCount) - static_cast<int>(kGemmTermCount)>
+    kConvTerms = {{
+        {"dgrad", .94, .3, 1},
+        {"wgrad", .8, .2, 1},
+        {"strided_dgrad", .22, .1, 1},
+        {"fused", .9, .3, 1},
+        {"nonfused", .95, .2, 1},
+        {"nonfused_wgrad", .9, .2, 1},
+        {"transform", .7, .2, 1},
+        {"columns", .7, .2, 1},
+        {"scatter", .5, .1, 1},
+        {"fft", .8, .2, 1},
+        {"fft_transform", .34, .1, 1},
+        {"few_channels", 0, -.5, 1.2},
+    }};
+
+// Recurrent layers: the tiled multiplication again, then estimator/time/recurrent.h.
+enum RecurrentTerm {
+  kStep = kGemmTermCount,  // microseconds between two steps of the sequence
+  kCall,                   // microseconds of one library call
+  kThin,                   // ln slowdown at 8 sequences or fewer
+  kBackwardStep,           // ln slowdown of the data gradient's multiplications
+  kStackWgrad,             // efficiency of the weight gradient relative to its tile
+  kGates,                  // bandwidth fraction of the element-wise work of a step
+  kRecurrentTermCount,
+};
+inline constexpr std::array<CoefficientRow, static_cast<int>(kRecurrentTermCount) -
+                                                static_cast<int>(kGemmTermCount)>
+    kRecurrentTerms = {{
+        {"step_us", 7, 0, 80},
+        {"call_us", 30, 0, 300},
+        {"thin", .3, -.5, 1.5},
+        {"backward_step", 0, -.5, .7},
+        {"weight_gradient", .9, .2, 1},
+        {"gates", .6, .05, 1},
+    }};
+
+// Work bound by memory; estimator/time/memory_bound.h. A term that starts with `x_` multiplies the
+// compulsory traffic of an operator: what is read again.
+enum RowsTerm {
+  kRowsBandwidth,
+  kRowsFixed,
+  kRowsWave,  // bytes in flight below which bandwidth is not reached, MiB
+  kXNormForward,
+  kXNormBackward,
+  kXLayerNorm,
+  kXSoftmax,
+  kXSoftmaxLong,  // more than 1024 columns: a row does not stay in registers
+  kXPoolForward,
+  kXPoolBackward,
+  kXConcat,
+  kXReduce,
+  kXIndex,  // gather, scatter, embedding
+  kRowsTermCount,
+};
+inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
+    {"bandwidth", .75, .3, 1},
+    {"fixed_us", 4, 0, 100},
+    {"wave_mib", .5, 0, 16},
+    {"x_norm_forward", 1.15, 1, 4},
+    {"x_norm_backward", 1.1, 1, 4},
+    {"x_layer_norm", 1.4, 1, 4},
+    {"x_softmax", 1.05, 1, 4},
+    {"x_softmax_long", 1.6, 1, 4},
+    {"x_pool_forward", 1, 1, 4},
+    {"x_pool_backward", 1.6, 1, 6},
+    {"x_concat", 1.1, 1, 6},
+    {"x_reduce", 1.3, 1, 4},
+    {"x_index", 1.5, 1, 8},
+}};
+
+// The rows of "gemm", "conv", "recurrent" or "rows", in the order of their enumerators; empty for
+// any other word.
+std::vector<CoefficientRow> coefficient_rows(std::string_view kernel_class);
+
+}  // namespace plimsoll
