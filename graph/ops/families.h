@@ -15,6 +15,8 @@ std::span<const OpRow> norm_rows();
 std::span<const OpRow> reduce_rows();
 std::span<const OpRow> softmax_rows();
 std::span<const OpRow> movement_rows();
+std::span<const OpRow> slicing_rows();
+std::span<const OpRow> resample_rows();
 std::span<const OpRow> index_rows();
 std::span<const OpRow> recurrent_rows();
 std::span<const OpRow> attention_rows();

@@ -8,19 +8,6 @@
 namespace plimsoll::ops {
 namespace {
 
-// A real as over / 2^n, where both are small. Floats of 32 bits that shapes are scaled by are.
-std::optional<Fraction> fraction(double value) {
-  constexpr int kMostBits = 30;
-  for (int n = 0; n <= kMostBits; ++n) {
-    const double scaled = std::ldexp(value, n);
-    if (!(std::fabs(scaled) < 9e15)) return std::nullopt;
-    if (scaled == std::floor(scaled)) {
-      return Fraction{static_cast<int64_t>(scaled), int64_t{1} << n};
-    }
-  }
-  return std::nullopt;
-}
-
 std::optional<Fraction> reduced(InferContext& c, Dim over, Dim under) {
   if (over.overflowed() || under.overflowed() || under == Dim(0)) return std::nullopt;
   if (const auto constant = under.constant(); constant && *constant < 0) {
@@ -70,6 +57,23 @@ bool is_not_negative(InferContext& c, const Dim& d) { return c.decider().at_most
 
 }  // namespace
 
+std::optional<Fraction> as_fraction(double value) {
+  constexpr int kMostUnder = 128;
+  constexpr double kMostOver = 9e15;  // exact in a double
+  for (int under = 1; under <= kMostUnder; ++under) {
+    const double over = std::round(value * under);
+    if (!(std::fabs(over) < kMostOver)) return std::nullopt;
+    const double back = over / under;
+    if (back == value || static_cast<double>(static_cast<float>(back)) == value) {
+      return Fraction{static_cast<int64_t>(over), under};
+    }
+  }
+  constexpr int kMostBits = 30;
+  const double over = std::ldexp(value, kMostBits);
+  if (!(std::fabs(over) < kMostOver) || over != std::floor(over)) return std::nullopt;
+  return Fraction{static_cast<int64_t>(over), int64_t{1} << kMostBits};
+}
+
 std::optional<std::vector<size_t>> small_shape(const Shape& shape) {
   std::vector<size_t> extents;
   size_t product = 1;
@@ -100,7 +104,7 @@ std::optional<Fractions> known(InferContext& c, size_t input) {
   const auto* reals = c.reals(input);
   if (!reals || reals->size() != size) return std::nullopt;
   for (const double real : *reals) {
-    const auto value = fraction(real);
+    const auto value = as_fraction(real);
     if (!value) return std::nullopt;
     values.push_back(*value);
   }

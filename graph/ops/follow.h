@@ -15,6 +15,10 @@ struct Fraction {
 };
 using Fractions = std::vector<Fraction>;
 
+// The simplest fraction that a real of 32 bits may stand for: 0.7f is 7/10, so that rounding down a
+// product gives what float arithmetic gives; else its exact value where that is small.
+std::optional<Fraction> as_fraction(double value);
+
 inline constexpr size_t kMostFollowed = 1024;  // elements; shape arithmetic needs a dozen
 
 // The contents of an input, one per element, where known and few.

@@ -44,8 +44,8 @@ Result<void> group_norm(InferContext& c) {
   if (*groups < 1) return c.fail("E245", fmt::format("num_groups is {}", *groups));
   const Dim channels = channels_of(c);
   if (!c.decider().equal(floor_div(channels, *groups) * Dim(*groups), channels)) {
-    return c.fail("E245", fmt::format("{} groups do not divide {} channels", *groups,
-                                      channels.text()));
+    return c.fail("E245",
+                  fmt::format("{} groups do not divide {} channels", *groups, channels.text()));
   }
   return like_first(c);
 }
@@ -56,7 +56,8 @@ Result<void> layer_norm(InferContext& c) {
   if (!axis) return tl::unexpected(axis.error());
   const auto scaled = broadcast_two(c, c.shape(0), c.shape(1));
   if (!scaled) return tl::unexpected(scaled.error());
-  if (scaled->size() != c.rank(0)) return c.fail("E251", "the scale has more dimensions than input");
+  if (scaled->size() != c.rank(0))
+    return c.fail("E251", "the scale has more dimensions than input");
   Shape statistics = c.shape(0);
   for (size_t i = *axis; i < statistics.size(); ++i) statistics[i] = 1;
   const auto stash = dtype_attribute(
@@ -108,9 +109,8 @@ Result<void> lp_norm(InferContext& c) {
 }
 
 Result<void> mean_variance(InferContext& c) {
-  const std::vector<int64_t> axes = c.attributes().has("axes")
-                                        ? c.attributes().integers("axes")
-                                        : std::vector<int64_t>{0, 2, 3};
+  const std::vector<int64_t> axes =
+      c.attributes().has("axes") ? c.attributes().integers("axes") : std::vector<int64_t>{0, 2, 3};
   const auto plain = plain_axes(c, axes, c.rank(0));
   if (!plain) return tl::unexpected(plain.error());
   return like_first(c);
