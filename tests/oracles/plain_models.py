@@ -72,9 +72,10 @@ class UNet(nn.Module):
 
     def forward(self, x):
         levels = []
-        for level, block in enumerate(self.down):
-            x = block(self.pool(x) if level else x)
-            levels.append(x)
+        for block in self.down[:-1]:
+            levels.append(block(x))
+            x = self.pool(levels[-1])
+        x = self.down[-1](x)
         for level in reversed(range(len(self.up))):
             x = self.join[level](torch.cat([levels[level], self.up[level](x)], dim=1))
         return self.head(x)
@@ -116,8 +117,8 @@ class ActorCritic(nn.Module):
         self.policy, self.value = nn.Linear(256, actions), nn.Linear(256, 1)
 
     def forward(self, frames):
-        states = self.memory(self.eyes(frames).unsqueeze(0))[0][0]
-        return self.policy(states), self.value(states)
+        states, _ = self.memory(self.eyes(frames).unsqueeze(0))
+        return self.policy(states[0]), self.value(states[0])
 
 
 def a3c_lstm(batch):

@@ -52,19 +52,19 @@ def graphs(graph):
 def strip(model, weights=(), value_info=True):
     """Strips `model` in place. `weights` are names of initializers that lose their values however small they are."""
     weights = set(weights)
-    model.doc_string = ""
+    model.ClearField("doc_string")
     drop_properties(model)
     for graph in graphs(model.graph):
-        graph.doc_string = ""
+        graph.ClearField("doc_string")
         drop_properties(graph)
         for tensor in graph.initializer:
             drop_values(tensor, tensor.name in weights)
             drop_properties(tensor)
         for node in graph.node:
-            node.doc_string = ""
+            node.ClearField("doc_string")
             drop_properties(node)
             for attribute in node.attribute:
-                attribute.doc_string = ""
+                attribute.ClearField("doc_string")
                 if attribute.HasField("t"):
                     drop_values(attribute.t, False)
         for value in (*graph.input, *graph.output, *graph.value_info):
