@@ -7,6 +7,7 @@ OUT/FORM/NAME.onnx appears as soon as it is done; OUT/FORM/NAME.failed says why 
     train-ts, eval-ts    TorchScript exporter, opset 17
     train-dy, eval-dy    torch.export ("dynamo") exporter, opset 20
     train-ts-b1          as train-ts, with batch 1 baked in
+    ops                  the models of op_models.py: as train-ts, or as train-dy where that fails
 """
 import argparse
 import io
@@ -21,10 +22,11 @@ from pathlib import Path
 import onnx
 import torch
 
+import op_models
 import workloads
 from strip_onnx import strip
 
-FORMS = ("train-ts", "train-dy", "eval-ts", "eval-dy", "train-ts-b1")
+FORMS = ("train-ts", "train-dy", "eval-ts", "eval-dy", "train-ts-b1", "ops")
 SECONDS = 400   # an export that takes longer is given up
 
 
@@ -71,6 +73,11 @@ def with_dynamo(work):
 
 def export(spec, form):
     """The stripped ONNX model of one catalogue entry."""
+    if form == "ops":
+        try:
+            return export(spec, "train-ts")
+        except Exception:
+            return export(spec, "train-dy")
     baked = form.endswith("-b1")
     work = workloads.load(spec, 1 if baked else 2)
     perturb(work.model)
@@ -103,12 +110,14 @@ def main():
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     patterns = options.models.split(",")
-    specs = [spec for spec, _ in workloads.catalogue()
-             if any(fnmatch(workloads.file_name(spec), pattern) for pattern in patterns)]
     for form in options.forms.split(","):
         (options.out / form).mkdir(parents=True, exist_ok=True)
-        for spec in specs:
-            path = options.out / form / f"{workloads.file_name(spec)}.onnx"
+        entries = [f"op:{name}" for name in op_models.TABLE] if form == "ops" else [s for s, _ in workloads.catalogue()]
+        for spec in entries:
+            name = workloads.file_name(spec).removeprefix("op-")
+            if not any(fnmatch(name, pattern) for pattern in patterns):
+                continue
+            path = options.out / form / f"{name}.onnx"
             if not options.redo and (path.exists() or path.with_suffix(".failed").exists()):
                 continue
             path.with_suffix(".failed").unlink(missing_ok=True)
@@ -120,7 +129,7 @@ def main():
                 worker.kill()
                 path.with_suffix(".failed").write_text(f"no result after {SECONDS} s\n")
             size = f"{path.stat().st_size:,} bytes" if path.exists() else "FAILED"
-            print(f"{form:12} {workloads.file_name(spec):40} {time.time() - started:6.1f} s  {size}", flush=True)
+            print(f"{form:12} {name:40} {time.time() - started:6.1f} s  {size}", flush=True)
 
 
 if __name__ == "__main__":

@@ -75,10 +75,13 @@ def write_golden(path, measure, versions):
 
 def shorten(facts, case, mode):
     result = {key: case[key] for key in ("batch", "mode", "outputs")}
-    if mode != "inference":
-        result |= {"parameters": facts["parameters"]["bytes"], "saved": case["saved"]["after_loss"],
-                   "saved_by_module": facts["saved_by_module"]["bytes"]}
-    result |= {key: case["in_place"][key] for key in ("peak", "phase", "by_role", "reserved")}
+    peak = case["in_place"]
+    if mode == "inference":
+        return {**result, "peak": peak["peak"]}
+    saved = case["saved"]["after_loss"]
+    result |= {"parameters": facts["parameters"]["bytes"], "saved": saved["bytes"], "saved_rounded": saved["bytes_rounded"],
+               "saved_by_operator": facts["saved_by_module"]["bytes"].get("operator", 0),
+               **{key: peak[key] for key in ("peak", "phase", "by_role", "reserved")}}
     if "out_of_place" in case:
         result["out_of_place_peak"] = case["out_of_place"]["peak"]
     return result

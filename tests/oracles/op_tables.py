@@ -150,8 +150,22 @@ ACTIVATIONS = [
     }),
 ]
 
-INDEX = torch.tensor([3, 1, 1, 7, 0])
+
+class Indexed(nn.Module):
+    """x at fixed places of its second axis, picked by `pick`."""
+
+    def __init__(self, pick):
+        super().__init__()
+        self.pick = pick
+        self.register_buffer("index", torch.tensor([3, 1, 1, 7, 0]))
+
+    def forward(self, x):
+        return self.pick(x, self.index)
+
+
 MOVEMENT = [
+    ("sequence", 1, {"index_select": lambda: Indexed(lambda x, index: x.index_select(1, index)),
+                     "index_advanced": lambda: Indexed(lambda x, index: x[:, index])}),
     ("sequence", 1, plain(
         identity=lambda x: x, clone=lambda x: x.clone(), contiguous_of_transposed=lambda x: x.transpose(1, 2).contiguous(),
         transpose=lambda x: x.transpose(1, 2), reshape=lambda x: x.reshape(-1, 24 * 8, 4), flatten=lambda x: x.flatten(1),
@@ -160,8 +174,7 @@ MOVEMENT = [
         chunk_one_unused=lambda x: x.chunk(2, -1)[0], unbind=lambda x: x.unbind(1)[:3],
         slice=lambda x: x[:, 4:12], slice_step=lambda x: x[:, ::2], slice_two=lambda x: x[:, 1:, :-1],
         slice_sum=lambda x: x[:, :12] + x[:, 12:], select=lambda x: x[:, 3], first_token=lambda x: x[:, 0],
-        narrow=lambda x: x.narrow(2, 4, 16), index_select=lambda x: x.index_select(1, INDEX.to(x.device)),
-        index_advanced=lambda x: x[:, INDEX.to(x.device)], gather=lambda x: x.gather(1, x.argsort(1)),
+        narrow=lambda x: x.narrow(2, 4, 16), gather=lambda x: x.gather(1, x.argsort(1)),
         take_along=lambda x: torch.take_along_dim(x, x.argmax(1, keepdim=True), 1),
         where_scalar=lambda x: torch.where(x > 0, x, 0.5), masked_fill=lambda x: x.masked_fill(x > 0, -1.0),
         expand=lambda x: x.unsqueeze(1).expand(-1, 3, -1, -1), repeat=lambda x: x.repeat(1, 2, 1),

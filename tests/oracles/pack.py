@@ -1,0 +1,51 @@
+"""Packs exported models and golden files into tests/golden, with the same bytes every time.
+
+    python pack.py EXPORTS GOLDENS
+
+EXPORTS is export_models.py's folder, GOLDENS the one of memory_oracle.py --out. Exports that failed are listed in
+onnx/failed.json. Shapes that an exporter noted (value_info) are dropped: an importer has to infer them.
+"""
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import onnx
+
+from strip_onnx import strip
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+FORMS = ("train-ts", "train-dy", "eval-ts", "ops")
+
+
+def write(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_bytes() != data:
+        path.write_bytes(data)
+    return len(data)
+
+
+def packed(data):
+    return gzip.compress(data, 9, mtime=0)
+
+
+def main():
+    exports, goldens = map(Path, sys.argv[1:])
+    sizes, failed = {}, {}
+    for form in FORMS:
+        for path in sorted((exports / form).glob("*.onnx")):
+            model = strip(onnx.load(path, load_external_data=False), value_info=False)
+            data = packed(model.SerializeToString(deterministic=True))
+            sizes[form] = sizes.get(form, 0) + write(GOLDEN / "onnx" / form / f"{path.name}.gz", data)
+        for path in sorted((exports / form).glob("*.failed")):
+            failed.setdefault(form, {})[path.stem] = " ".join(path.read_text().split())[:300]
+    for path in sorted(goldens.glob("*.json")):
+        sizes["memory"] = sizes.get("memory", 0) + write(GOLDEN / "memory" / path.name, path.read_bytes())
+    for path in sorted((goldens / "traces").glob("*.json")):
+        sizes["traces"] = sizes.get("traces", 0) + write(GOLDEN / "traces" / f"{path.name}.gz", packed(path.read_bytes()))
+    write(GOLDEN / "onnx/failed.json", (json.dumps(failed, indent=1) + "\n").encode())
+    print(sizes, {form: len(names) for form, names in failed.items()})
+
+
+if __name__ == "__main__":
+    main()
