@@ -1,0 +1,136 @@
+#include "hwdb/device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "graph/base/escape.h"
+#include "hwdb/entry.h"
+
+namespace plimsoll {
+namespace {
+
+const std::vector<std::string> kArchitectures = {
+    "kepler",          "maxwell",         "pascal-gp100", "pascal-gp10x", "volta",
+    "turing",          "ampere-ga100",    "ampere-ga10x", "ada",          "hopper",
+    "blackwell-gb100", "blackwell-gb20x", "toy"};
+
+const std::vector<std::string> kPeaks = {"fp32",       "fp64",        "fp16",        "bf16",
+                                         "int8",       "tf32_tensor", "fp16_tensor", "bf16_tensor",
+                                         "fp8_tensor", "fp4_tensor",  "int8_tensor", "fp64_tensor"};
+
+ComputeCapability read_capability(Figures& figures) {
+  const std::string text = figures.text("compute_capability");
+  ComputeCapability found;
+  const char* end = text.data() + text.size();
+  const auto major = std::from_chars(text.data(), end, found.major);
+  const bool dot = major.ptr != end && *major.ptr == '.';
+  const auto minor = std::from_chars(dot ? major.ptr + 1 : end, end, found.minor);
+  if (!text.empty() && (!dot || minor.ptr != end || minor.ec != std::errc())) {
+    figures.object().fail("E401", fmt::format("compute_capability \"{}\" is not like \"6.1\"",
+                                              escape_for_terminal(text, 20)));
+  }
+  return found;
+}
+
+void read_peaks(JsonObject& root, Device& device, bool plausible) {
+  JsonObject object = root.required_object("peaks");
+  Figures figures(object, device.figures, "peaks.", plausible);
+  for (const std::string& name : kPeaks) {
+    if (!object.has(name)) {
+      object.optional(name);  // known, so that a misspelt one finds it
+      continue;
+    }
+    JsonObject figure = figures.open(name);
+    Peak peak;
+    peak.rate = figures.part<FlopPerSecond>(figure, "value", {"1 GFLOP/s", "100 PFLOP/s"});
+    peak.flop_per_sm_cycle = figure.required_real("flop_per_sm_cycle", {.low = 1, .high = 1e6});
+    peak.clock = figures.part<Hertz>(figure, "clock", {"100 MHz", "10 GHz"});
+    const JsonValue* value = figure.value().find("value");
+    figures.note(figure, name, value && value->string() ? *value->string() : "");
+    figure.finish();
+    device.peaks.emplace(name, peak);
+  }
+  object.finish();
+}
+
+// Memory sold as "24 GB" holds 24 GiB or 22.35 GiB: a driver never reports decimal units.
+void warn_decimal(JsonObject& root, const Device& device) {
+  const JsonValue* figure = root.value().find("memory_reported");
+  const JsonValue* value = figure ? figure->find("value") : nullptr;
+  if (!value || !value->string() || value->string()->find("iB") != std::string::npos) return;
+  constexpr double kGibi = 1 << 30;
+  root.warn(
+      "W401",
+      fmt::format("memory_reported {} = {:.2f} GiB", escape_for_terminal(*value->string(), 40),
+                  static_cast<double>(device.memory_reported.value) / kGibi),
+      *value);
+}
+
+void read_fields(JsonObject& root, Device& device) {
+  const bool toy = root.optional_bool("toy").value_or(false);
+  Figures figures(root, device.figures, {}, !toy);
+  device.name = figures.text("name");
+  device.architecture = figures.choice("architecture", kArchitectures);
+  device.chip = figures.text("chip");
+  device.compute_capability = read_capability(figures);
+  device.sms = figures.integer("sms", {.low = 1, .high = 1024});
+  device.cuda_cores = figures.integer("cuda_cores", {.low = 32, .high = 1 << 18});
+  constexpr Plausible kClock{"100 MHz", "10 GHz"};
+  device.base_clock = figures.quantity<Hertz>("base_clock", kClock);
+  device.boost_clock = figures.quantity<Hertz>("boost_clock", kClock);
+  device.max_clock = figures.quantity<Hertz>("max_clock", kClock);
+  device.l2 = figures.quantity<Bytes>("l2", {"64 KiB", "4 GiB"});
+  device.shared_per_sm = figures.quantity<Bytes>("shared_per_sm", {"16 KiB", "4 MiB"});
+  device.registers_per_sm = figures.integer("registers_per_sm", {.low = 8192, .high = 1 << 20});
+  constexpr Plausible kMemory{"256 MiB", "16 TiB"};
+  device.memory = figures.quantity<Bytes>("memory", kMemory);
+  device.memory_reported = figures.quantity<Bytes>("memory_reported", kMemory);
+  device.memory_type = figures.text("memory_type");
+  device.bus_width = figures.integer("bus_width", {.low = 32, .high = 65536});
+  device.bandwidth = figures.quantity<BytesPerSecond>("bandwidth", {"1 GB/s", "1 PB/s"});
+  device.pcie_generation = figures.integer("pcie_generation", {.low = 1, .high = 10});
+  device.pcie_lanes = figures.integer("pcie_lanes", {.low = 1, .high = 32});
+  device.nvlink_generation = figures.integer("nvlink_generation", {.low = 0, .high = 20});
+  device.nvlink_links = figures.integer("nvlink_links", {.low = 0, .high = 256});
+  device.tdp = figures.quantity<Watts>("tdp", {"5 W", "10 kW"});
+  read_peaks(root, device, !toy);
+  warn_decimal(root, device);
+}
+
+}  // namespace
+
+const Peak* Device::peak(std::string_view peak_name) const {
+  const auto found = peaks.find(peak_name);
+  return found == peaks.end() ? nullptr : &found->second;
+}
+
+const Peak* Device::peak(DType dtype, bool tensor_core) const {
+  switch (dtype) {
+    case DType::kFloat32:
+      return peak(tensor_core ? "tf32_tensor" : "fp32");
+    case DType::kFloat64:
+      return peak(tensor_core ? "fp64_tensor" : "fp64");
+    case DType::kFloat16:
+      return peak(tensor_core ? "fp16_tensor" : "fp16");
+    case DType::kBFloat16:
+      return peak(tensor_core ? "bf16_tensor" : "bf16");
+    case DType::kInt8:
+    case DType::kUint8:
+      return peak(tensor_core ? "int8_tensor" : "int8");
+    case DType::kFloat8E4M3:
+    case DType::kFloat8E5M2:
+      return tensor_core ? peak("fp8_tensor") : nullptr;
+    case DType::kFloat4E2M1:
+      return tensor_core ? peak("fp4_tensor") : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+Result<Device> read_device(std::string_view text, std::string_view file, std::string_view stem) {
+  return read_entry<Device>("plimsoll.device", text, file, stem, read_fields);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,70 @@
+// Device: what a GPU is, from one file hwdb/devices/ID.json.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/base/diagnostic.h"
+#include "graph/base/dtype.h"
+#include "graph/base/units.h"
+#include "hwdb/figures.h"
+
+namespace plimsoll {
+
+// Arithmetic of one kind on the whole device, dense (never with structured sparsity).
+struct Peak {
+  FlopPerSecond rate;            // as the vendor quotes it
+  double flop_per_sm_cycle = 0;  // rate = flop_per_sm_cycle * SMs * clock, within 1 %
+  Hertz clock;                   // the clock the vendor's figure is for
+
+  // The rate at another clock.
+  FlopPerSecond at(Hertz other) const { return {rate.value * (other / clock)}; }
+};
+
+struct ComputeCapability {
+  int major = 0;
+  int minor = 0;
+  auto operator<=>(const ComputeCapability&) const = default;
+};
+
+struct Device {
+  std::string id;
+  std::vector<std::string> aliases;
+  std::string name;
+  std::string architecture;  // "maxwell", "pascal-gp10x", "ampere-ga100", ...
+  std::string chip;          // "GP104"
+  ComputeCapability compute_capability;
+  int64_t sms = 0;
+  int64_t cuda_cores = 0;  // of the whole device
+  Hertz base_clock, boost_clock;
+  Hertz max_clock;  // what the card can really reach: the bound of "faster than light"
+  Bytes l2, shared_per_sm;
+  int64_t registers_per_sm = 0;  // 32-bit
+  Bytes memory;                  // nominal
+  Bytes memory_reported;         // as the driver reports it: what "fits" is judged by
+  std::string memory_type;
+  int64_t bus_width = 0;  // bits
+  BytesPerSecond bandwidth;
+  int64_t pcie_generation = 0, pcie_lanes = 0;
+  int64_t nvlink_generation = 0, nvlink_links = 0;  // 0 where there is none
+  Watts tdp;
+  // "fp32", "fp64", "fp16", "bf16", "int8" on the plain cores; "tf32_tensor", "fp16_tensor",
+  // "bf16_tensor", "fp8_tensor", "fp4_tensor", "int8_tensor", "fp64_tensor" on tensor cores.
+  std::map<std::string, Peak, std::less<>> peaks;
+  std::vector<FigureNote> figures;  // each figure with its source, in the file's order
+  Diagnostics warnings;
+
+  const Peak* peak(std::string_view name) const;
+  // The peak for operands of a type, on tensor cores or not, where the device has it.
+  const Peak* peak(DType dtype, bool tensor_core) const;
+};
+
+// Reads a device file. `stem` is its name without ".json", which the "id" must repeat.
+// E301-E331 as the JSON reader, E401 and E402 for quantities, E404 for a malformed id, E405 for a
+// figure without a source; W401 for a memory in decimal units.
+Result<Device> read_device(std::string_view text, std::string_view file, std::string_view stem);
+
+}  // namespace plimsoll

@@ -1,0 +1,82 @@
+#include "hwdb/figures.h"
+
+#include <fmt/format.h>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kShown = 60;
+
+const JsonValue& place_of(JsonObject& object, std::string_view key) {
+  const JsonValue* value = object.value().find(key);
+  return value ? *value : object.value();
+}
+
+}  // namespace
+
+void Figures::fail(JsonObject& where, std::string_view key, const Diagnostic& fault) {
+  where.fail(fault.code, fmt::format("{}: {}", key, fault.message), place_of(where, key),
+             fault.help);
+}
+
+void Figures::fail_range(JsonObject& where, std::string_view key, const std::string& text,
+                         Plausible range) {
+  where.fail("E402",
+             fmt::format("{} is {}; plausible is {} to {}", key, escape_for_terminal(text, kShown),
+                         range.low, range.high),
+             place_of(where, key));
+}
+
+void Figures::note(JsonObject& figure, std::string_view key, std::string value) {
+  const std::string source = figure.required_string("source");
+  if (source.empty() && figure.has("source")) {
+    figure.fail("E405", fmt::format("{} names no source", key));
+  }
+  notes_.push_back({prefix_ + std::string(key), std::move(value), source});
+}
+
+JsonObject Figures::open(std::string_view key) { return object_.required_object(key); }
+
+std::string Figures::text(std::string_view key) {
+  JsonObject figure = open(key);
+  const std::string value = figure.required_string("value");
+  note(figure, key, value);
+  figure.finish();
+  return value;
+}
+
+std::string Figures::choice(std::string_view key, const std::vector<std::string>& allowed) {
+  JsonObject figure = open(key);
+  const std::string value = figure.required_choice("value", allowed);
+  note(figure, key, value);
+  figure.finish();
+  return value;
+}
+
+int64_t Figures::integer(std::string_view key, IntegerRange range) {
+  JsonObject figure = open(key);
+  const int64_t value = figure.required_integer("value", plausible_ ? range : IntegerRange{});
+  note(figure, key, std::to_string(value));
+  figure.finish();
+  return value;
+}
+
+double Figures::real(std::string_view key, RealRange range) {
+  JsonObject figure = open(key);
+  const double value = figure.required_real("value", plausible_ ? range : RealRange{});
+  note(figure, key, fmt::format("{}", value));
+  figure.finish();
+  return value;
+}
+
+bool Figures::boolean(std::string_view key) {
+  JsonObject figure = open(key);
+  const bool value = figure.required_bool("value");
+  note(figure, key, value ? "true" : "false");
+  figure.finish();
+  return value;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,90 @@
+// Figures: every number of the data files is {"value": ..., "source": "..."}. The reader here takes
+// figures out of one object, checks unit and plausible range, and keeps where each came from.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/config/json_object.h"
+#include "hwdb/quantity.h"
+
+namespace plimsoll {
+
+// What `plimsoll gpus ID` shows of one figure.
+struct FigureNote {
+  std::string name;   // "peaks.fp32"
+  std::string value;  // as written
+  std::string source;
+};
+
+// Plausible bounds, as text with units: the same text stands in the message.
+struct Plausible {
+  std::string_view low;
+  std::string_view high;
+};
+
+class Figures {
+ public:
+  // `prefix` stands before each name in `notes`. `plausible` false leaves out the range checks.
+  Figures(JsonObject& object, std::vector<FigureNote>& notes, std::string prefix = {},
+          bool plausible = true)
+      : object_(object), notes_(notes), prefix_(std::move(prefix)), plausible_(plausible) {}
+
+  // Required figures. E306, E311 and E312 as JsonObject; E401 not a quantity of this unit, E402
+  // outside what is plausible, E405 without a source. The result is then a default.
+  template <class Q>
+  Q quantity(std::string_view key, Plausible range) {
+    return parse_figure<Q>(key, text(key), range);
+  }
+  int64_t integer(std::string_view key, IntegerRange range);
+  double real(std::string_view key, RealRange range);
+  bool boolean(std::string_view key);
+  std::string text(std::string_view key);
+  std::string choice(std::string_view key, const std::vector<std::string>& allowed);
+
+  // A figure with keys of its own beside value and source: the caller reads and finishes it.
+  JsonObject open(std::string_view key);
+  // A quantity that stands alone, as text, inside a figure.
+  template <class Q>
+  Q part(JsonObject& figure, std::string_view key, Plausible range) {
+    return parse_in<Q>(figure, key, figure.required_string(key), range);
+  }
+  // Notes the source of a figure opened by hand, and consumes it.
+  void note(JsonObject& figure, std::string_view key, std::string value);
+
+  bool has(std::string_view key) const { return object_.has(key); }
+  JsonObject& object() { return object_; }
+
+ private:
+  template <class Q>
+  Q parse_figure(std::string_view key, const std::string& text, Plausible range) {
+    return text.empty() ? Q{} : parse_in<Q>(object_, key, text, range);
+  }
+  template <class Q>
+  Q parse_in(JsonObject& where, std::string_view key, const std::string& text, Plausible range) {
+    if (text.empty()) return {};
+    const Result<Q> value = parse_as(text, static_cast<Q*>(nullptr));
+    if (!value) {
+      fail(where, key, value.error().front());
+      return {};
+    }
+    const Result<Q> low = parse_as(range.low, static_cast<Q*>(nullptr));
+    const Result<Q> high = parse_as(range.high, static_cast<Q*>(nullptr));
+    if (plausible_ && low && high && (*value < *low || *value > *high)) {
+      fail_range(where, key, text, range);
+      return {};
+    }
+    return *value;
+  }
+  void fail(JsonObject& where, std::string_view key, const Diagnostic& fault);
+  void fail_range(JsonObject& where, std::string_view key, const std::string& text,
+                  Plausible range);
+
+  JsonObject& object_;
+  std::vector<FigureNote>& notes_;
+  std::string prefix_;
+  bool plausible_;
+};
+
+}  // namespace plimsoll

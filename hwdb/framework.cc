@@ -1,0 +1,126 @@
+#include "hwdb/framework.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hwdb/entry.h"
+
+namespace plimsoll {
+namespace {
+
+using Profile = FrameworkProfile;
+
+// A choice by its place in the list of words; the first where the file is wrong (a fault then).
+template <class Enum>
+Enum choice(Figures& figures, std::string_view key, const std::vector<std::string>& words) {
+  const std::string word = figures.choice(key, words);
+  const auto at = std::find(words.begin(), words.end(), word);
+  return static_cast<Enum>(at == words.end() ? 0 : at - words.begin());
+}
+
+Version version(Figures& figures, std::string_view key) {
+  const std::string text = figures.text(key);
+  const auto found = parse_version(text);
+  if (!found && !text.empty()) {
+    figures.object().fail("E401", fmt::format("{} is not a version", key));
+  }
+  return found.value_or(Version{});
+}
+
+void read_context(JsonObject& root, Profile& profile) {
+  constexpr Plausible kContext{"0 B", "16 GiB"};
+  for (const JsonValue& value : root.required_list("context")) {
+    JsonObject object(value, root.file(), root.faults());
+    Figures figures(object, profile.figures);
+    ContextRow row;
+    row.architecture = object.required_string("architecture");
+    row.plain = figures.part<Bytes>(object, "plain", kContext);
+    row.with_cudnn = figures.part<Bytes>(object, "with_cudnn", kContext);
+    row.low = figures.part<Bytes>(object, "low", kContext);
+    row.high = figures.part<Bytes>(object, "high", kContext);
+    if (row.plain < row.low || row.with_cudnn < row.plain || row.high < row.with_cudnn) {
+      object.fail("E402", "a context must satisfy low <= plain <= with_cudnn <= high");
+    }
+    figures.note(object, "context." + row.architecture,
+                 fmt::format("{} MiB, {} MiB with cuDNN", row.plain.value >> 20,
+                             row.with_cudnn.value >> 20));
+    object.finish();
+    profile.context.push_back(std::move(row));
+  }
+  if (profile.context.empty() || profile.context.back().architecture != "any") {
+    root.fail("E402", "the last context must be for \"any\" architecture");
+  }
+}
+
+void read_libraries(Figures& figures, Profile& profile) {
+  profile.conv_policy =
+      choice<Profile::ConvPolicy>(figures, "conv_policy", {"heuristic", "autotune", "im2col"});
+  if (figures.has("workspace_limit")) {
+    profile.workspace_limit = figures.quantity<Bytes>("workspace_limit", {"0 B", "1 TiB"});
+  } else {
+    figures.object().optional("workspace_limit");
+  }
+  profile.autotune_empties_cache = figures.boolean("autotune_empties_cache");
+  profile.cudnn = version(figures, "cudnn");
+  profile.cuda = version(figures, "cuda");
+  profile.tf32_convolutions = figures.boolean("tf32_convolutions");
+  profile.tf32_matmuls = figures.boolean("tf32_matmuls");
+  constexpr Plausible kWorkspace{"0 B", "1 GiB"};
+  profile.cublas_workspace = figures.quantity<Bytes>("cublas_workspace", kWorkspace);
+  profile.cublas_workspace_hopper = figures.quantity<Bytes>("cublas_workspace_hopper", kWorkspace);
+}
+
+void read_policy(Figures& figures, Policy& policy) {
+  policy.sums_in_place = figures.boolean("sums_in_place");
+  policy.first_layer_data_gradient = figures.boolean("first_layer_data_gradient");
+  policy.pool_keeps_indices = figures.boolean("pool_keeps_indices");
+  policy.foreach_optimizer = figures.boolean("foreach_optimizer");
+  const std::string attention =
+      figures.choice("attention", {"separate", "flash", "memory_efficient", "library"});
+  if (attention == "separate") {
+    policy.attention.reset();
+  } else {
+    policy.attention = attention == "flash"     ? AttentionForm::kFlash
+                       : attention == "library" ? AttentionForm::kLibrary
+                                                : AttentionForm::kMemoryEfficient;
+  }
+  policy.attention_row_padding = figures.integer("attention_row_padding", {.low = 1, .high = 4096});
+  policy.in_place_activations = figures.boolean("in_place_activations");
+  policy.dropout_mask_bytes = figures.integer("dropout_mask_bytes", {.low = 0, .high = 8});
+}
+
+void read_fields(JsonObject& root, Profile& profile) {
+  Figures figures(root, profile.figures);
+  profile.framework = root.required_string("framework");
+  profile.since = parse_version(root.required_string("since")).value_or(Version{});
+  profile.execution =
+      choice<Profile::Execution>(figures, "execution", {"eager", "graph", "layers"});
+  profile.channels_last = figures.choice("layout", {"nchw", "nhwc"}) == "nhwc";
+  profile.allocator = choice<Profile::Allocator>(
+      figures, "allocator", {"pytorch-caching", "bfc", "mxnet-pool", "static", "none"});
+  profile.takes_whole_card = figures.boolean("takes_whole_card");
+  read_context(root, profile);
+  read_libraries(figures, profile);
+  profile.keeps_activation_gradients = figures.boolean("keeps_activation_gradients");
+  profile.zero_grad = choice<ZeroGrad>(figures, "zero_grad", {"none", "before", "after", "keep"});
+  profile.prefetched_batches = figures.integer("prefetched_batches", {.low = 0, .high = 64});
+  profile.input_path = choice<Profile::InputPath>(figures, "input_path", {"pageable", "pinned"});
+  read_policy(figures, profile.policy);
+}
+
+}  // namespace
+
+const ContextRow& FrameworkProfile::context_for(std::string_view architecture) const {
+  const auto found = std::find_if(context.begin(), context.end(), [&](const ContextRow& row) {
+    return row.architecture == architecture;
+  });
+  return found == context.end() ? context.back() : *found;
+}
+
+Result<FrameworkProfile> read_framework(std::string_view text, std::string_view file,
+                                        std::string_view stem) {
+  return read_entry<Profile>("plimsoll.framework", text, file, stem, read_fields);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,49 @@
+// Host: what the machine around the GPU adds to a step, from one file hwdb/hosts/ID.json. These
+// terms belong to a machine together with a framework, not to the GPU.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/base/diagnostic.h"
+#include "graph/base/units.h"
+#include "hwdb/figures.h"
+#include "hwdb/version.h"
+
+namespace plimsoll {
+
+// One framework's cost per step on this host:
+//   step = max(gpu_factor * gpu, per_launch * launches) + per_step + per_array * parameter arrays
+//          + per_sample * samples
+// where gpu includes parameter_passes reads of all parameters in the update.
+struct Dispatch {
+  std::string framework;
+  Version since;
+  Seconds per_launch;
+  Seconds per_launch_low, per_launch_high;  // what other hosts were seen to need
+  Seconds per_step;                         // copies, synchronisation, Python around the step
+  Seconds per_array;                        // per parameter array: key-value stores
+  Seconds per_sample;                       // input pipeline; 0 unless the source's timer holds one
+  double gpu_factor = 1;
+  double parameter_passes = 0;
+};
+
+struct Host {
+  std::string id;
+  std::vector<std::string> aliases;
+  std::string name;
+  BytesPerSecond pageable_copy, pinned_copy;  // host to device, at PCIe 3 x16
+  std::vector<Dispatch> dispatch;
+  std::vector<FigureNote> figures;
+  Diagnostics warnings;
+
+  // The newest row of a framework that is not newer than `version`, its oldest where all are newer;
+  // null where this host was never seen with the framework: ask the host "generic" then.
+  const Dispatch* find(std::string_view framework, const Version& version) const;
+};
+
+// E3xx and E4xx as read_device.
+Result<Host> read_host(std::string_view text, std::string_view file, std::string_view stem);
+
+}  // namespace plimsoll

@@ -1,0 +1,38 @@
+// Link: how GPUs, or machines, are joined, from one file hwdb/links/ID.json.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/base/diagnostic.h"
+#include "graph/base/units.h"
+#include "hwdb/figures.h"
+
+namespace plimsoll {
+
+// What an all-reduce over so many GPUs was seen to reach.
+struct LinkPoint {
+  int64_t gpus = 2;
+  BytesPerSecond bus_bandwidth;  // B of t = latency + 2 (n-1)/n * bytes / B
+  Seconds latency;
+};
+
+struct Link {
+  std::string id;
+  std::vector<std::string> aliases;
+  std::string name;
+  std::string kind;     // "pcie", "nvlink", "network"
+  BytesPerSecond rate;  // nominal, one direction: of a GPU's slot, of all its NVLinks, of a port
+  std::vector<LinkPoint> points;  // ascending in gpus, at least one
+  std::vector<FigureNote> figures;
+  Diagnostics warnings;
+
+  // For n GPUs: the point of the largest number of GPUs that is not above n, else the first.
+  const LinkPoint& point(int64_t gpus) const;
+};
+
+// E3xx and E4xx as read_device.
+Result<Link> read_link(std::string_view text, std::string_view file, std::string_view stem);
+
+}  // namespace plimsoll

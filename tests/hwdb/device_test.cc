@@ -1,0 +1,162 @@
+#include "hwdb/device.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "hwdb/hwdb.h"
+
+using namespace plimsoll;
+
+namespace {
+
+std::string p4000_text() { return Hwdb::open()->read("devices/quadro-p4000.json").value(); }
+
+// The built-in Quadro P4000 with one piece of its file replaced.
+Result<Device> altered(const std::string& from, const std::string& to) {
+  std::string text = p4000_text();
+  const size_t at = text.find(from);
+  REQUIRE(at != text.npos);
+  text.replace(at, from.size(), to);
+  return read_device(text, "own/quadro-p4000.json", "quadro-p4000");
+}
+
+std::string code_of(const Result<Device>& device) {
+  return device ? "" : device.error().front().code;
+}
+
+}  // namespace
+
+TEST_CASE("device: every built-in file loads, without a warning, all figures with a source") {
+  const Hwdb hwdb = *Hwdb::open();
+  CHECK(hwdb.device_ids().size() == 44);
+  for (const std::string& id : hwdb.device_ids()) {
+    CAPTURE(id);
+    const auto device = hwdb.device(id);
+    REQUIRE(device);
+    CHECK(device->id == id);
+    CHECK(device->warnings.empty());
+    CHECK(device->figures.size() == 22 + device->peaks.size());
+    for (const FigureNote& figure : device->figures) {
+      CAPTURE(figure.name);
+      CHECK_FALSE(figure.value.empty());
+      CHECK_FALSE(figure.source.empty());
+    }
+  }
+}
+
+TEST_CASE("device: quoted peaks follow from units, width and clock within 1 %") {
+  const Hwdb hwdb = *Hwdb::open();
+  for (const std::string& id : hwdb.device_ids()) {
+    const Device device = hwdb.device(id).value();
+    for (const auto& [name, peak] : device.peaks) {
+      CAPTURE(id);
+      CAPTURE(name);
+      const double derived =
+          peak.flop_per_sm_cycle * static_cast<double>(device.sms) * peak.clock.value;
+      CHECK(std::abs(derived / peak.rate.value - 1) < 0.01);
+      CHECK(peak.clock <= device.max_clock);
+    }
+    const Peak* fp32 = device.peak("fp32");
+    REQUIRE(fp32);
+    if (id == "unit") continue;
+    // Every plain core does one multiply-add a cycle.
+    CHECK(fp32->flop_per_sm_cycle * static_cast<double>(device.sms) ==
+          2.0 * static_cast<double>(device.cuda_cores));
+  }
+}
+
+TEST_CASE("device: facts that hold of every card") {
+  const Hwdb hwdb = *Hwdb::open();
+  for (const std::string& id : hwdb.device_ids()) {
+    if (id == "unit") continue;
+    CAPTURE(id);
+    const Device device = hwdb.device(id).value();
+    CHECK(device.base_clock <= device.boost_clock);
+    CHECK(device.boost_clock <= device.max_clock);
+    // The driver reports no more than there is. NVIDIA sells H200 and B200 by what is enabled.
+    if (id != "h200" && id != "b200") CHECK(device.memory_reported <= device.memory);
+    CHECK(device.memory_reported / device.memory > 0.9);
+    // A memory pin moves between 4 and 33 Gbit/s with GDDR, 1 to 9 with stacked memory.
+    const double per_pin = device.bandwidth.value * 8 / static_cast<double>(device.bus_width);
+    CHECK(per_pin > 1e9);
+    CHECK(per_pin < (device.memory_type.starts_with("HBM") ? 10e9 : 33e9));
+    CHECK((device.nvlink_links > 0) == (device.nvlink_generation > 0));
+    // Machine balance: 5 to 120 flop of fp32 for each byte.
+    const double balance = device.peak("fp32")->rate.value / device.bandwidth.value;
+    CHECK(balance > 5);
+    CHECK(balance < 120);
+  }
+}
+
+TEST_CASE("device: the Quadro P4000") {
+  const Device device = Hwdb::open()->device("p4000").value();
+  CHECK(device.id == "quadro-p4000");
+  CHECK(device.architecture == "pascal-gp10x");
+  CHECK(device.compute_capability == ComputeCapability{6, 1});
+  CHECK(device.sms == 14);
+  CHECK(device.cuda_cores == 1792);
+  CHECK(device.bandwidth.value == 243.3e9);
+  CHECK(device.peak(DType::kFloat32, false)->rate.value == 5.3e12);
+  CHECK(device.memory_reported.value == int64_t{8119} << 20);
+  CHECK(device.peak(DType::kFloat16, true) == nullptr);
+}
+
+TEST_CASE("device: tensor cores by operand type") {
+  const Device a100 = Hwdb::open()->device("a100").value();
+  CHECK(a100.peak(DType::kFloat32, true)->rate.value == 156e12);
+  CHECK(a100.peak(DType::kFloat32, false)->rate.value == 19.5e12);
+  CHECK(a100.peak(DType::kBFloat16, true)->rate.value == 312e12);
+  CHECK(a100.peak(DType::kFloat8E4M3, true) == nullptr);
+  CHECK(a100.peak("fp32")->at(Hertz{705e6}).value == 9.75e12);
+}
+
+TEST_CASE("device: the toy device does one operation and moves one byte a second") {
+  const Device unit = Hwdb::open()->device("unit").value();
+  CHECK(unit.peak(DType::kFloat32, false)->rate.value == 1);
+  CHECK(unit.peak(DType::kFloat16, true)->rate.value == 1);
+  CHECK(unit.bandwidth.value == 1);
+}
+
+// Rows C4, C5, C7, C10 of the catalogue of bad inputs.
+TEST_CASE("device: bad entries are refused at their line") {
+  CHECK(altered("\"8119 MiB\"", "\"8119 MiB\""));
+  CHECK(code_of(altered("\"243.3 GB/s\"", "\"0 GB/s\"")) == "E402");
+  CHECK(code_of(altered("\"243.3 GB/s\"", "\"-1 GB/s\"")) == "E401");
+  CHECK(code_of(altered("\"243.3 GB/s\"", "\"243.3 B/s\"")) == "E402");
+  CHECK(code_of(altered("\"243.3 GB/s\"", "\"243300000000000 GB/s\"")) == "E402");
+  CHECK(code_of(altered("\"243.3 GB/s\"", "\"243.3\"")) == "E401");
+  CHECK(code_of(altered("\"243.3 GB/s\"", "243.3")) == "E311");
+  CHECK(code_of(altered("\"5.3 TFLOP/s\"", "\"5.3 TB/s\"")) == "E401");
+  CHECK(code_of(altered("\"8119 MiB\"", "\"8G\"")) == "E401");
+  CHECK(code_of(altered("\"value\": 14,", "\"value\": 0,")) == "E312");
+  CHECK(code_of(altered("\"fp32\"", "\"fp23\"")) == "E304");
+  CHECK(code_of(altered("pascal-gp10x", "pascal")) == "E313");
+  CHECK(code_of(altered("\"6.1\"", "\"six\"")) == "E401");
+  CHECK(code_of(altered("\"id\": \"quadro-p4000\"", "\"id\": \"Quadro P4000\"")) == "E404");
+  CHECK(code_of(altered("\"id\": \"quadro-p4000\"", "\"id\": \"../p4000\"")) == "E404");
+  CHECK(code_of(altered("\"id\": \"quadro-p4000\"", "\"id\": \"other\"")) == "E404");
+  CHECK(code_of(altered("[\"p4000\"]", "[\"P4000\"]")) == "E404");
+  CHECK(code_of(altered("\"version\": 1", "\"version\": 2")) == "E330");
+  CHECK(code_of(altered("plimsoll.device", "plimsoll.link")) == "E330");
+  const auto no_source = altered(", \"source\": \"NVIDIA, CUDA GPUs: compute capability\"", "");
+  REQUIRE_FALSE(no_source);
+  CHECK(no_source.error()[0].code == "E306");
+  CHECK(no_source.error()[0].place.line == 9);
+  CHECK(code_of(altered("NVIDIA, CUDA GPUs: compute capability", "")) == "E405");
+  const auto range = altered("\"243.3 GB/s\"", "\"0 GB/s\"");
+  REQUIRE_FALSE(range);
+  CHECK(range.error()[0].message == "bandwidth is 0 GB/s; plausible is 1 GB/s to 1 PB/s");
+  CHECK(range.error()[0].place.file == "own/quadro-p4000.json");
+}
+
+TEST_CASE("device: a memory in decimal units is taken and shown back") {
+  const auto device = altered("\"8119 MiB\"", "\"24 GB\"");
+  REQUIRE(device);
+  CHECK(device->memory_reported.value == 24000000000);
+  REQUIRE(device->warnings.size() == 1);
+  CHECK(device->warnings[0].code == "W401");
+  CHECK(device->warnings[0].message == "memory_reported 24 GB = 22.35 GiB");
+}

@@ -1,0 +1,74 @@
+#include "hwdb/framework.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "hwdb/hwdb.h"
+
+using namespace plimsoll;
+
+TEST_CASE("framework: PyTorch 2 as its sources say") {
+  const FrameworkProfile profile = Hwdb::open()->framework("pytorch").value();
+  CHECK(profile.execution == FrameworkProfile::Execution::kEager);
+  CHECK(profile.allocator == FrameworkProfile::Allocator::kPytorchCaching);
+  CHECK(profile.conv_policy == FrameworkProfile::ConvPolicy::kHeuristic);
+  CHECK_FALSE(profile.workspace_limit);
+  CHECK(profile.cublas_workspace.value == 8519680);
+  CHECK(profile.policy.foreach_optimizer);
+  CHECK(profile.policy.pool_keeps_indices);
+  CHECK(profile.policy.attention == AttentionForm::kMemoryEfficient);
+  CHECK(profile.policy.attention_row_padding == 32);
+  CHECK(profile.zero_grad == ZeroGrad::kNone);
+  CHECK(profile.context_for("ampere-ga100").with_cudnn.value == int64_t{1721} << 20);
+  CHECK(profile.context_for("ampere-ga100").plain.value == int64_t{1429} << 20);
+  CHECK(profile.context_for("no such architecture").architecture == "any");
+}
+
+TEST_CASE("framework: a policy differs where the frameworks do") {
+  const Hwdb hwdb = *Hwdb::open();
+  const FrameworkProfile tf1 = hwdb.framework("tensorflow-1.15").value();
+  CHECK(tf1.execution == FrameworkProfile::Execution::kGraph);
+  CHECK(tf1.takes_whole_card);
+  CHECK(tf1.workspace_limit->value == int64_t{4} << 30);
+  CHECK_FALSE(tf1.policy.attention);
+  CHECK_FALSE(tf1.policy.pool_keeps_indices);
+  const FrameworkProfile old = hwdb.framework("pytorch-1.4").value();
+  CHECK(old.zero_grad == ZeroGrad::kKeep);
+  CHECK_FALSE(old.policy.foreach_optimizer);
+  CHECK(old.cublas_workspace.value == 0);
+  CHECK(hwdb.framework("torch7")->policy.first_layer_data_gradient);
+  CHECK(hwdb.framework("ideal")->context_for("volta").high.value == 0);
+}
+
+TEST_CASE("framework: contexts name architectures that devices have, none twice") {
+  const Hwdb hwdb = *Hwdb::open();
+  std::set<std::string> known = {"any"};
+  Diagnostics warnings;
+  for (const Device& device : hwdb.devices(warnings)) known.insert(device.architecture);
+  for (const std::string& id : hwdb.framework_ids()) {
+    CAPTURE(id);
+    std::set<std::string> seen;
+    const FrameworkProfile profile = hwdb.framework(id).value();
+    for (const ContextRow& row : profile.context) {
+      CAPTURE(row.architecture);
+      CHECK(known.contains(row.architecture));
+      CHECK(seen.insert(row.architecture).second);
+    }
+  }
+}
+
+TEST_CASE("framework: a context must be ordered and end with any") {
+  const std::string text = Hwdb::open()->read("frameworks/ideal.json").value();
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const size_t at = changed.find(from);
+    REQUIRE(at != changed.npos);
+    changed.replace(at, from.size(), to);
+    return read_framework(changed, "ideal.json", "ideal");
+  };
+  CHECK(with("\"any\"", "\"any\""));
+  CHECK(with("\"any\"", "\"volta\"").error()[0].code == "E402");
+  CHECK(with("\"low\": \"0 MiB\"", "\"low\": \"1 MiB\"").error()[0].code == "E402");
+  CHECK(with("\"heuristic\"", "\"heuristics\"").error()[0].code == "E313");
+}

@@ -1,0 +1,33 @@
+#include "hwdb/host.h"
+
+#include <doctest/doctest.h>
+
+#include "hwdb/hwdb.h"
+
+using namespace plimsoll;
+
+TEST_CASE("host: the newest row not newer than the version, else the oldest") {
+  const Host host = Hwdb::open()->host("generic").value();
+  const auto since = [&](const char* version) {
+    return host.find("pytorch", *parse_version(version))->since.text();
+  };
+  CHECK(since("0.4") == "0");
+  CHECK(since("1.4") == "0");
+  CHECK(since("1.13.1") == "1.8");
+  CHECK(since("2.9") == "2");
+  CHECK(host.find("chainer", Version{}) == nullptr);
+  const Host dgx = Hwdb::open()->host("dgx-1").value();
+  CHECK(dgx.find("pytorch", Version{}) == nullptr);
+  CHECK(dgx.find("tensorflow", *parse_version("1.3"))->per_step.value == 6e-3);
+}
+
+TEST_CASE("host: the generic host knows every framework") {
+  const Hwdb hwdb = *Hwdb::open();
+  const Host host = hwdb.host("generic").value();
+  for (const std::string& id : hwdb.framework_ids()) {
+    CAPTURE(id);
+    const FrameworkProfile profile = hwdb.framework(id).value();
+    CHECK(host.find(profile.framework, profile.since) != nullptr);
+  }
+  CHECK(host.pageable_copy < host.pinned_copy);
+}

@@ -1,0 +1,204 @@
+#include "hwdb/hwdb.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "tests/support/scratch.h"
+
+using namespace plimsoll;
+
+namespace {
+
+// A user's folder with one device file.
+struct Folder {
+  test::Scratch scratch;
+  explicit Folder(const std::string& name, const std::string& text) {
+    std::filesystem::create_directory(scratch.path("devices"));
+    scratch.write("devices/" + name, text);
+  }
+  Hwdb open() const { return Hwdb::open(scratch.path("")).value(); }
+};
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  REQUIRE(at != text.npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::string p4000() { return Hwdb::open()->read("devices/quadro-p4000.json").value(); }
+
+}  // namespace
+
+TEST_CASE("hwdb: the contract's ids and aliases") {
+  const Hwdb hwdb = *Hwdb::open();
+  const std::map<std::string, std::string> aliases = {
+      {"t4", "tesla-t4"},
+      {"p100", "tesla-p100-pcie-16gb"},
+      {"p4000", "quadro-p4000"},
+      {"v100", "tesla-v100-sxm2-16gb"},
+      {"tesla-v100-16gb-unspecified", "tesla-v100-sxm2-16gb"},
+      {"tesla-v100-sxm2", "tesla-v100-sxm2-16gb"},
+      {"a100-40gb", "a100-sxm-40gb"},
+      {"a100", "a100-sxm-40gb"},
+      {"a100-sxm4-40gb", "a100-sxm-40gb"},
+      {"a100-40gb-sxm", "a100-sxm-40gb"},
+      {"a100-80gb-sxm", "a100-sxm-80gb"},
+      {"a100-40gb-pcie", "a100-pcie-40gb"},
+      {"h100", "h100-sxm-80gb"},
+      {"h100-80gb", "h100-sxm-80gb"},
+      {"h100-80gb-sxm", "h100-sxm-80gb"},
+      {"titan-x-unspecified", "gtx-titan-x"},
+      {"RTX-4090", "rtx-4090"},
+  };
+  for (const auto& [alias, id] : aliases) {
+    CAPTURE(alias);
+    const auto device = hwdb.device(alias);
+    REQUIRE(device);
+    CHECK(device->id == id);
+  }
+}
+
+TEST_CASE("hwdb: no name is claimed twice") {
+  const Hwdb hwdb = *Hwdb::open();
+  std::map<std::string, std::string> owner;
+  Diagnostics warnings;
+  for (const Device& device : hwdb.devices(warnings)) {
+    std::vector<std::string> names = device.aliases;
+    names.push_back(device.id);
+    for (const std::string& name : names) {
+      CAPTURE(name);
+      CHECK(owner.emplace(name, device.id).second);
+    }
+  }
+  CHECK(warnings.empty());
+}
+
+// Rows C1 and C2 of the catalogue of bad inputs.
+TEST_CASE("hwdb: unknown and ambiguous names") {
+  const Hwdb hwdb = *Hwdb::open();
+  const auto unknown = hwdb.device("rtx4900");
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error()[0].code == "E140");
+  CHECK(unknown.error()[0].message == "unknown GPU \"rtx4900\"");
+  CHECK(unknown.error()[0].help.find("rtx-4090") != std::string::npos);
+  CHECK(unknown.error()[0].help.find("'plimsoll gpus' lists 44") != std::string::npos);
+  CHECK(exit_status(unknown.error()) == 2);
+  const auto ambiguous = hwdb.device("80gb");
+  REQUIRE_FALSE(ambiguous);
+  CHECK(ambiguous.error()[0].code == "E141");
+  CHECK(ambiguous.error()[0].message ==
+        "\"80gb\" may be any of a100-pcie-80gb, a100-sxm-80gb, h100-pcie-80gb, h100-sxm-80gb");
+  CHECK(exit_status(ambiguous.error()) == 2);
+  for (const char* name : {"", "-", "../devices/unit", "devices/unit.json", "\x1b[2J"}) {
+    CAPTURE(name);
+    const auto refused = hwdb.device(name);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error()[0].code == "E140");
+    CHECK(refused.error()[0].message.find('\x1b') == std::string::npos);
+  }
+  CHECK_FALSE(hwdb.device(std::string(1'000'000, 'x')));
+}
+
+// Row C3.
+TEST_CASE("hwdb: a folder adds and overrides, and says so") {
+  const Folder own("quadro-p4000.json", replaced(p4000(), "8119 MiB", "7000 MiB"));
+  const auto device = own.open().device("quadro-p4000");
+  REQUIRE(device);
+  CHECK(device->memory_reported.value == int64_t{7000} << 20);
+  REQUIRE(device->warnings.size() == 1);
+  CHECK(device->warnings[0].code == "N401");
+  CHECK(own.open().device("rtx-4090"));
+
+  const Folder added("my-card.json",
+                     replaced(replaced(p4000(), "\"id\": \"quadro-p4000\"", "\"id\": \"my-card\""),
+                              "[\"p4000\"]", "[]"));
+  CHECK(added.open().device("my-card")->warnings.empty());
+  CHECK(added.open().device_ids().size() == 45);
+  CHECK(added.open().device("p4000")->id == "quadro-p4000");
+}
+
+// Rows C7, C8.
+TEST_CASE("hwdb: a bad entry hurts only who asks for it; a name claimed twice is refused") {
+  const Folder bad("bad-card.json", "{\"schema\": 1}");
+  Diagnostics warnings;
+  CHECK(bad.open().devices(warnings).size() == 44);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].code == "W403");
+  CHECK(exit_status(warnings) == 0);
+  CHECK(bad.open().device("p4000"));
+  const auto asked = bad.open().device("bad-card");
+  REQUIRE_FALSE(asked);
+  CHECK(exit_status(asked.error()) == 3);
+
+  const Folder twice("my-card.json",
+                     replaced(p4000(), "\"id\": \"quadro-p4000\"", "\"id\": \"my-card\""));
+  const auto claimed = twice.open().device("p4000");
+  REQUIRE_FALSE(claimed);
+  CHECK(claimed.error()[0].code == "E403");
+}
+
+TEST_CASE("hwdb: a folder that is not there") {
+  const auto missing = Hwdb::open("/no/such/folder");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error()[0].code == "E601");
+}
+
+TEST_CASE("hwdb: frameworks by name and version") {
+  const Hwdb hwdb = *Hwdb::open();
+  const std::pair<const char*, const char*> names[] = {
+      {"pytorch", "pytorch-2"},
+      {"pytorch-2", "pytorch-2"},
+      {"pytorch-2.7.1+cu128", "pytorch-2"},
+      {"pytorch-1.13", "pytorch-1.13"},
+      {"pytorch-1.13.1", "pytorch-1.13"},
+      {"pytorch-1.10", "pytorch-1.13"},
+      {"pytorch-1.4", "pytorch-1.4"},
+      {"pytorch-0.3.0", "pytorch-1.4"},
+      {"torch-1.13.1", "pytorch-1.13"},
+      {"tensorflow", "tensorflow-2.2"},
+      {"tensorflow-1.15", "tensorflow-1"},
+      {"tf-2.2.0", "tensorflow-2.2"},
+      {"PyTorch-1.4.0", "pytorch-1.4"},
+      {"torch7", "torch7"},
+      {"mxnet-1.2.0rc1", "mxnet"},
+      {"cntk", "cntk"},
+      {"caffe", "caffe"},
+      {"theano", "theano"},
+      {"ideal", "ideal"},
+      {"mxnet", "mxnet"},
+  };
+  for (const auto& [name, id] : names) {
+    CAPTURE(name);
+    const auto profile = hwdb.framework(name);
+    REQUIRE(profile);
+    CHECK(profile->id == id);
+    CHECK(profile->warnings.empty());
+  }
+  const auto unknown = hwdb.framework("pytroch");
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error()[0].code == "E143");
+  CHECK(unknown.error()[0].help == "nearest: pytorch");
+}
+
+TEST_CASE("hwdb: every link, host and framework loads, each figure with a source") {
+  const Hwdb hwdb = *Hwdb::open();
+  const auto check = [](const auto& entry) {
+    REQUIRE(entry);
+    CHECK(entry->warnings.empty());
+    CHECK_FALSE(entry->figures.empty());
+    for (const FigureNote& figure : entry->figures) {
+      CAPTURE(figure.name);
+      CHECK_FALSE(figure.value.empty());
+      CHECK_FALSE(figure.source.empty());
+    }
+  };
+  for (const std::string& id : hwdb.link_ids()) check(hwdb.link(id));
+  for (const std::string& id : hwdb.host_ids()) check(hwdb.host(id));
+  for (const std::string& id : hwdb.framework_ids()) check(hwdb.framework(id));
+  CHECK(hwdb.link("pcie-3").value().id == "pcie-3-x16");
+  CHECK(hwdb.link("pcie-9").error()[0].code == "E142");
+  CHECK(hwdb.host("laptop").error()[0].code == "E144");
+}
