@@ -34,6 +34,9 @@ Result<void> convolve(InferContext& c, size_t filter, DType out) {
 Result<void> conv(InferContext& c) { return convolve(c, 1, c.dtype(0)); }
 Result<void> conv_integer(InferContext& c) { return convolve(c, 1, DType::kInt32); }
 
+// x, its scale and zero point, filter, its scale and zero point, y's scale and zero point, bias.
+Result<void> qlinear_conv(InferContext& c) { return convolve(c, 3, c.dtype(7)); }
+
 // x, offset [n, 2*offset_group*kernel, out...], ... : the extents are those of a Conv.
 Result<void> deform_conv(InferContext& c) {
   if (auto checked = require_rank(c, 0, 3); !checked) return checked;
@@ -128,6 +131,11 @@ constexpr OpRow kRows[] = {
      .inputs = 3,
      .shape = deform_conv,
      .example = "f32[B,8,16,16] f32[4,8,3,3] f32[B,18,14,14] -> f32[B,4,14,14]"},
+    {.name = "QLinearConv",
+     .since = 10,
+     .inputs = 8,
+     .shape = qlinear_conv,
+     .example = "u8[B,8,16,16] f32[] u8[] i8[4,8,3,3] f32[] i8[] f32[] u8[] -> u8[B,4,14,14]"},
     {.name = "FusedConv",
      .domain = "com.microsoft",
      .inputs = 2,

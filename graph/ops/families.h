@@ -21,6 +21,7 @@ std::span<const OpRow> index_rows();
 std::span<const OpRow> recurrent_rows();
 std::span<const OpRow> attention_rows();
 std::span<const OpRow> create_rows();
+std::span<const OpRow> signal_rows();
 std::span<const OpRow> loss_rows();
 std::span<const OpRow> quantize_rows();
 

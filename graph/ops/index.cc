@@ -1,7 +1,244 @@
+// Operators that pick or place elements by index, and those whose extents depend on data.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "graph/ops/families.h"
+#include "graph/ops/follow.h"
+#include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
+namespace {
 
-std::span<const OpRow> index_rows() { return {}; }
+void warn_bound(InferContext& c, std::string_view what) {
+  c.warn("W211", fmt::format("{} depends on data; its upper bound is used", what));
+}
+
+// Contents of a vector picked by known indices.
+void follow_gather(InferContext& c) {
+  const auto indices = known(c, 1);
+  if (!indices || c.rank(0) != 1) return;
+  const auto extent = c.shape(0)[0].constant();
+  if (!extent) return;
+  const size_t rank = c.rank(1);
+  const auto shape = small_shape(c.shape(1));
+  follow_moved(c, 0, 0, [&](const Index& index) {
+    const Index at(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(rank));
+    const auto picked = (*indices)[flat_index(at, *shape)].over.constant();
+    if (!picked) return kMostFollowed;
+    return static_cast<size_t>(*picked < 0 ? *picked + *extent : *picked);
+  });
+}
+
+Result<void> gather(InferContext& c) {
+  const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
+  if (!axis) return tl::unexpected(axis.error());
+  Shape shape = c.shape(0);
+  const auto at = shape.begin() + static_cast<std::ptrdiff_t>(*axis);
+  const Shape& indices = c.shape(1);
+  shape.insert(shape.erase(at), indices.begin(), indices.end());
+  c.set(0, c.dtype(0), std::move(shape));
+  follow_gather(c);
+  return {};
+}
+
+// Shaped like the indices, which have the data's rank.
+Result<void> gather_elements(InferContext& c) {
+  const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
+  if (!axis) return tl::unexpected(axis.error());
+  if (auto checked = require_rank(c, 1, c.rank(0), c.rank(0)); !checked) return checked;
+  c.set(0, c.dtype(0), c.shape(1));
+  return {};
+}
+
+// indices [batch..., i..., d] -> [batch..., i..., data's extents behind the d that are indexed]
+Result<void> gather_nd(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 1); !checked) return checked;
+  if (auto checked = require_rank(c, 1, 1); !checked) return checked;
+  const int64_t batch = c.attributes().integer("batch_dims", 0);
+  const auto depth = c.shape(1).back().constant();
+  const auto rank = static_cast<int64_t>(c.rank(0));
+  if (batch < 0 || batch >= static_cast<int64_t>(c.rank(1)) || !depth || *depth > rank ||
+      batch > rank - *depth) {
+    return c.fail("E246", fmt::format("indices {} with {} batch dimensions do not index {}",
+                                      text(c.shape(1)), batch, text(c.shape(0))));
+  }
+  Shape shape(c.shape(1).begin(), c.shape(1).end() - 1);
+  const Shape& data = c.shape(0);
+  shape.insert(shape.end(), data.begin() + static_cast<std::ptrdiff_t>(batch + *depth), data.end());
+  c.set(0, c.dtype(0), std::move(shape));
+  return {};
+}
+
+Result<void> scatter_elements(InferContext& c) {
+  const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
+  if (!axis) return tl::unexpected(axis.error());
+  if (auto checked = require_rank(c, 1, c.rank(0), c.rank(0)); !checked) return checked;
+  return like_first(c);
+}
+
+Result<void> scatter_nd(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 1); !checked) return checked;
+  if (auto checked = require_rank(c, 1, 1); !checked) return checked;
+  return like_first(c);
+}
+
+Result<void> one_hot(InferContext& c) {
+  const auto depth = known(c, 1);
+  if (!depth || depth->size() != 1) return unknown_contents(c, 1, "the number of classes");
+  const auto axis = c.axis(c.attributes().integer("axis", -1), c.rank(0) + 1);
+  if (!axis) return tl::unexpected(axis.error());
+  Shape shape = c.shape(0);
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis),
+               floor_div(depth->front().over, depth->front().under));
+  c.set(0, c.dtype(2), std::move(shape));
+  return {};
+}
+
+// Whether a tensor is a ConstantOfShape of something else than 0: then all of it is nonzero.
+bool is_filled(InferContext& c) {
+  const NodeId producer = c.tensor(0).producer;
+  if (producer == kNoNode || c.graph().nodes[producer].op != "ConstantOfShape") return false;
+  return number_attribute(c.graph().nodes[producer].attributes, "value").value_or(0) != 0;
+}
+
+Result<void> nonzero(InferContext& c) {
+  const size_t rank = std::max<size_t>(c.rank(0), 1);
+  c.set(0, DType::kInt64, {static_cast<int64_t>(rank), elements(c.shape(0))});
+  if (!is_filled(c)) warn_bound(c, "the number of nonzero elements");
+  return {};
+}
+
+// k is an attribute before opset 10.
+Result<void> top_k(InferContext& c) {
+  const auto axis = c.axis(c.attributes().integer("axis", -1), c.rank(0));
+  if (!axis) return tl::unexpected(axis.error());
+  Shape shape = c.shape(0);
+  if (!c.has(1)) {
+    const auto k = c.required_integer("k");
+    if (!k) return tl::unexpected(k.error());
+    shape[*axis] = *k;
+  } else if (const auto k = known(c, 1); k && k->size() == 1) {
+    shape[*axis] = k->front().over;
+  } else {
+    warn_bound(c, "the number of largest elements");
+  }
+  if (!c.decider().at_most(shape[*axis], c.shape(0)[*axis])) {
+    return c.fail("E246", fmt::format("the {} largest of {} elements", shape[*axis].text(),
+                                      c.shape(0)[*axis].text()));
+  }
+  c.set(1, DType::kInt64, shape);
+  c.set(0, c.dtype(0), std::move(shape));
+  return {};
+}
+
+// Outputs: the values, and per value its first place, each element's value, and its count.
+Result<void> unique(InferContext& c) {
+  Shape values{elements(c.shape(0))};
+  Dim most = values[0];
+  if (c.attributes().has("axis")) {
+    const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
+    if (!axis) return tl::unexpected(axis.error());
+    values = c.shape(0);
+    most = values[*axis];
+  }
+  warn_bound(c, "the number of unique elements");
+  c.set(0, c.dtype(0), std::move(values));
+  for (size_t i = 1; i < 4; ++i) c.set(i, DType::kInt64, {most});
+  return {};
+}
+
+Result<void> compress(InferContext& c) {
+  if (auto checked = require_rank(c, 1, 1, 1); !checked) return checked;
+  const Dim& condition = c.shape(1)[0];
+  Shape shape;
+  if (c.attributes().has("axis")) {
+    const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
+    if (!axis) return tl::unexpected(axis.error());
+    shape = c.shape(0);
+    shape[*axis] = min(shape[*axis], condition);
+  } else {
+    shape = {min(elements(c.shape(0)), condition)};
+  }
+  warn_bound(c, "the number of selected elements");
+  c.set(0, c.dtype(0), std::move(shape));
+  return {};
+}
+
+// boxes [n, boxes, 4], scores [n, classes, boxes] -> [selected, 3]
+Result<void> non_max_suppression(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 3, 3); !checked) return checked;
+  if (auto checked = require_rank(c, 1, 3, 3); !checked) return checked;
+  const Shape& scores = c.shape(1);
+  Dim each = scores[2];
+  const auto most = known(c, 2);
+  if (!c.has(2)) each = 0;  // "default to 0, which means no output"
+  if (most && most->size() == 1) each = max(0, min(each, most->front().over));
+  warn_bound(c, "the number of selected boxes");
+  c.set(0, DType::kInt64, {scores[0] * scores[1] * each, 3});
+  return {};
+}
+
+constexpr OpRow kRows[] = {
+    {.name = "Compress",
+     .since = 9,
+     .inputs = 2,
+     .shape = compress,
+     .example = "f32[B,8] bool[8] {axis=1} -> f32[B,8]"},
+    {.name = "Gather",
+     .inputs = 2,
+     .shape = gather,
+     .example = "f32[1000,768] i64[B,S] -> f32[B,S,768]"},
+    {.name = "GatherElements",
+     .since = 11,
+     .inputs = 2,
+     .shape = gather_elements,
+     .example = "f32[B,8] i64[B,3] {axis=1} -> f32[B,3]"},
+    {.name = "GatherND",
+     .since = 11,
+     .inputs = 2,
+     .shape = gather_nd,
+     .example = "f32[B,4,8] i64[B,3,1] {batch_dims=1} -> f32[B,3,8]"},
+    {.name = "NonMaxSuppression",
+     .since = 10,
+     .inputs = 2,
+     .shape = non_max_suppression,
+     .example = "f32[B,50,4] f32[B,5,50] i64[1]=[7] -> i64[35*B,3]"},
+    {.name = "NonZero", .since = 9, .shape = nonzero, .example = "bool[B,4] -> i64[2,4*B]"},
+    {.name = "OneHot",
+     .since = 9,
+     .inputs = 3,
+     .shape = one_hot,
+     .example = "i64[B,S] i64[]=[10] f32[2] -> f32[B,S,10]"},
+    {.name = "Scatter",
+     .since = 9,
+     .inputs = 3,
+     .shape = scatter_elements,
+     .example = "f32[B,8] i64[B,2] f32[B,2] {axis=1} -> f32[B,8]"},
+    {.name = "ScatterElements",
+     .since = 11,
+     .inputs = 3,
+     .shape = scatter_elements,
+     .example = "f32[B,8] i64[B,2] f32[B,2] {axis=1} -> f32[B,8]"},
+    {.name = "ScatterND",
+     .since = 11,
+     .inputs = 3,
+     .shape = scatter_nd,
+     .example = "f32[B,8] i64[3,1] f32[3,8] -> f32[B,8]"},
+    {.name = "TensorScatter",
+     .since = 24,
+     .inputs = 2,
+     .shape = like_first,
+     .example = "f32[B,8,100,16] f32[B,8,1,16] i64[B] -> f32[B,8,100,16]"},
+    {.name = "TopK", .shape = top_k, .example = "f32[B,100] i64[1]=[5] -> f32[B,5] i64[B,5]"},
+    {.name = "Unique",
+     .since = 11,
+     .shape = unique,
+     .example = "f32[B,4] -> f32[4*B] i64[4*B] i64[4*B] i64[4*B]"},
+};
+
+}  // namespace
+
+std::span<const OpRow> index_rows() { return kRows; }
 
 }  // namespace plimsoll::ops

@@ -1,7 +1,41 @@
+// Losses.
 #include "graph/ops/families.h"
+#include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
+namespace {
 
-std::span<const OpRow> loss_rows() { return {}; }
+// scores [n, classes, d...], targets [n, d...]: one number, or one per target without reduction.
+Result<void> loss(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2); !checked) return checked;
+  if (auto checked = require_rank(c, 1, c.rank(0) - 1, c.rank(0) - 1); !checked) return checked;
+  Shape targets = c.shape(0);
+  targets.erase(targets.begin() + 1);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const auto same = require_equal(c, targets[i], c.shape(1)[i], "extents of scores and targets");
+    if (!same) return same;
+  }
+  const bool reduced = c.attributes().string("reduction", "mean") != "none";
+  c.set(0, c.dtype(0), reduced ? Shape{} : targets);
+  c.set(1, c.dtype(0), c.shape(0));  // the log-probabilities of SoftmaxCrossEntropyLoss
+  return {};
+}
+
+constexpr OpRow kRows[] = {
+    {.name = "NegativeLogLikelihoodLoss",
+     .since = 12,
+     .inputs = 2,
+     .shape = loss,
+     .example = "f32[B,10] i64[B] {reduction=\"none\"} -> f32[B]"},
+    {.name = "SoftmaxCrossEntropyLoss",
+     .since = 12,
+     .inputs = 2,
+     .shape = loss,
+     .example = "f32[B,10,S] i64[B,S] -> f32[] f32[B,10,S]"},
+};
+
+}  // namespace
+
+std::span<const OpRow> loss_rows() { return kRows; }
 
 }  // namespace plimsoll::ops

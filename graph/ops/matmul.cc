@@ -37,6 +37,8 @@ Result<void> matmul_of(InferContext& c, size_t right, DType out) {
 
 Result<void> matmul(InferContext& c) { return matmul_of(c, 1, c.dtype(0)); }
 Result<void> matmul_integer(InferContext& c) { return matmul_of(c, 1, DType::kInt32); }
+// a, its scale and zero point, b, its scale and zero point, y's scale and zero point.
+Result<void> qlinear_matmul(InferContext& c) { return matmul_of(c, 3, c.dtype(7)); }
 
 Result<void> fused_matmul(InferContext& c) {
   Shape a = c.shape(0);
@@ -205,6 +207,11 @@ constexpr OpRow kRows[] = {
      .inputs = 2,
      .shape = matmul_integer,
      .example = "u8[B,4] u8[4,16] -> i32[B,16]"},
+    {.name = "QLinearMatMul",
+     .since = 10,
+     .inputs = 8,
+     .shape = qlinear_matmul,
+     .example = "u8[B,4] f32[] u8[] u8[4,16] f32[] u8[] f32[] u8[] -> u8[B,16]"},
 };
 
 }  // namespace

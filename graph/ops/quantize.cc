@@ -1,7 +1,81 @@
+// Quantisation. The products of quantised operands stand with their families.
 #include "graph/ops/families.h"
+#include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
+namespace {
 
-std::span<const OpRow> quantize_rows() { return {}; }
+// Typed like the zero point, else by the attribute, else unsigned bytes.
+Result<void> quantize_linear(InferContext& c) {
+  const auto asked = dtype_attribute(c, "output_dtype", DType::kUint8);
+  if (!asked) return tl::unexpected(asked.error());
+  const DType otherwise = *asked == DType::kUndefined ? DType::kUint8 : *asked;
+  c.set(0, c.has(2) ? c.dtype(2) : otherwise, c.shape(0));
+  return {};
+}
+
+// Typed by the attribute, else like the scale.
+Result<void> dequantize_linear(InferContext& c) {
+  const auto asked = dtype_attribute(c, "output_dtype", c.dtype(1));
+  if (!asked) return tl::unexpected(asked.error());
+  c.set(0, *asked == DType::kUndefined ? c.dtype(1) : *asked, c.shape(0));
+  return {};
+}
+
+Result<void> dynamic_quantize_linear(InferContext& c) {
+  c.set(0, DType::kUint8, c.shape(0));
+  c.set(1, DType::kFloat32, {});
+  c.set(2, DType::kUint8, {});
+  return {};
+}
+
+// a, its scale and zero point, b, its scale and zero point, the result's scale and zero point.
+Result<void> quantized_binary(InferContext& c) {
+  auto shape = broadcast_two(c, c.shape(0), c.shape(3));
+  if (!shape) return tl::unexpected(shape.error());
+  c.set(0, c.dtype(0), std::move(*shape));
+  return {};
+}
+
+constexpr OpRow kRows[] = {
+    {.name = "DequantizeLinear",
+     .since = 10,
+     .inputs = 2,
+     .shape = dequantize_linear,
+     .example = "u8[B,4] f32[] u8[] -> f32[B,4]"},
+    {.name = "DynamicQuantizeLinear",
+     .since = 11,
+     .shape = dynamic_quantize_linear,
+     .example = "f32[B,4] -> u8[B,4] f32[] u8[]"},
+    {.name = "QLinearAdd",
+     .domain = "com.microsoft",
+     .inputs = 7,
+     .shape = quantized_binary,
+     .example = "u8[B,4] f32[] u8[] u8[4] f32[] u8[] f32[] u8[] -> u8[B,4]"},
+    {.name = "QLinearLeakyRelu",
+     .domain = "com.microsoft",
+     .inputs = 4,
+     .shape = like_first,
+     .example = "u8[B,4] f32[] u8[] f32[] u8[] -> u8[B,4]"},
+    {.name = "QLinearMul",
+     .domain = "com.microsoft",
+     .inputs = 7,
+     .shape = quantized_binary,
+     .example = "u8[B,4] f32[] u8[] u8[4] f32[] u8[] f32[] u8[] -> u8[B,4]"},
+    {.name = "QLinearSigmoid",
+     .domain = "com.microsoft",
+     .inputs = 4,
+     .shape = like_first,
+     .example = "u8[B,4] f32[] u8[] f32[] u8[] -> u8[B,4]"},
+    {.name = "QuantizeLinear",
+     .since = 10,
+     .inputs = 2,
+     .shape = quantize_linear,
+     .example = "f32[B,4] f32[] i8[] -> i8[B,4]"},
+};
+
+}  // namespace
+
+std::span<const OpRow> quantize_rows() { return kRows; }
 
 }  // namespace plimsoll::ops

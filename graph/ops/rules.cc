@@ -202,6 +202,12 @@ Result<DType> dtype_attribute(InferContext& c, std::string_view name, DType othe
   return c.fail("E247", fmt::format("attribute '{}' is {}, which is no data type", name, number));
 }
 
+std::optional<double> number_attribute(const Attributes& attributes, std::string_view name) {
+  if (const auto* whole = attributes.get<int64_t>(name)) return static_cast<double>(*whole);
+  if (const auto* real = attributes.get<double>(name)) return *real;
+  return std::nullopt;
+}
+
 tl::unexpected<Diagnostics> unknown_contents(InferContext& c, size_t input, std::string_view what) {
   return c.fail(
       "E254",

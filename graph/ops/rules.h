@@ -25,6 +25,8 @@ Result<std::vector<size_t>> plain_axes(InferContext& c, std::span<const int64_t>
 Result<std::optional<std::vector<int64_t>>> axes_argument(InferContext& c, size_t input);
 // The data type in a whole-number attribute, or `otherwise` where absent. E247.
 Result<DType> dtype_attribute(InferContext& c, std::string_view name, DType otherwise);
+// One number, whole or real, in an attribute.
+std::optional<double> number_attribute(const Attributes& attributes, std::string_view name);
 // E254 for contents that a shape depends on, with the way out.
 tl::unexpected<Diagnostics> unknown_contents(InferContext& c, size_t input, std::string_view what);
 

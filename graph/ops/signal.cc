@@ -1,0 +1,122 @@
+// Fourier transforms and what speech models put around them.
+#include <fmt/format.h>
+
+#include "graph/ops/families.h"
+#include "graph/ops/follow.h"
+#include "graph/ops/rules.h"
+
+namespace plimsoll::ops {
+namespace {
+
+// One known whole number in an input. E254.
+Result<Dim> number(InferContext& c, size_t input, std::string_view what) {
+  const auto value = known(c, input);
+  if (!value || value->size() != 1) return unknown_contents(c, input, what);
+  return floor_div(value->front().over, value->front().under);
+}
+
+// Half a spectrum where it is symmetric.
+Dim bins(InferContext& c, const Dim& length, int64_t onesided_default) {
+  const bool onesided = c.attributes().integer("onesided", onesided_default) != 0;
+  return onesided ? floor_div(length, 2) + 1 : length;
+}
+
+Result<void> window(InferContext& c) {
+  const auto size = number(c, 0, "the window's size");
+  if (!size) return tl::unexpected(size.error());
+  const auto dtype = dtype_attribute(c, "output_datatype", DType::kFloat32);
+  if (!dtype) return tl::unexpected(dtype.error());
+  c.set(0, *dtype, {*size});
+  return {};
+}
+
+Result<void> mel_weights(InferContext& c) {
+  const auto mel_bins = number(c, 0, "the number of mel bins");
+  if (!mel_bins) return tl::unexpected(mel_bins.error());
+  const auto length = number(c, 1, "the transform's length");
+  if (!length) return tl::unexpected(length.error());
+  const auto dtype = dtype_attribute(c, "output_datatype", DType::kFloat32);
+  if (!dtype) return tl::unexpected(dtype.error());
+  c.set(0, *dtype, {floor_div(*length, 2) + 1, *mel_bins});
+  return {};
+}
+
+// x [..., 1 or 2] along an axis: an attribute (default 1) in opset 17, input 2 (default -2)
+// since 20.
+Result<void> dft(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2); !checked) return checked;
+  int64_t axis = c.opset() < 20 ? c.attributes().integer("axis", 1) : -2;
+  if (c.has(2)) {
+    const auto given = c.integers(2);
+    if (!given || given->size() != 1) return unknown_contents(c, 2, "the axis");
+    axis = given->front();
+  }
+  const auto at = c.axis(axis, c.rank(0));
+  if (!at) return tl::unexpected(at.error());
+  Shape shape = c.shape(0);
+  if (c.has(1)) {
+    const auto length = number(c, 1, "the transform's length");
+    if (!length) return tl::unexpected(length.error());
+    shape[*at] = *length;
+  }
+  const bool inverse = c.attributes().integer("inverse", 0) != 0;
+  const bool onesided = c.attributes().integer("onesided", 0) != 0;
+  if (!inverse) shape[*at] = bins(c, shape[*at], 0);
+  shape.back() = inverse && onesided ? 1 : 2;
+  c.set(0, c.dtype(0), std::move(shape));
+  return {};
+}
+
+// signal [batch, length, 1 or 2], step, window, frame length -> [batch, frames, bins, 2]
+Result<void> stft(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2, 3); !checked) return checked;
+  const auto step = number(c, 1, "the frame step");
+  if (!step) return tl::unexpected(step.error());
+  Dim length;
+  if (c.has(3)) {
+    const auto given = number(c, 3, "the frame length");
+    if (!given) return tl::unexpected(given.error());
+    length = *given;
+  } else if (c.has(2) && c.rank(2) == 1) {
+    length = c.shape(2)[0];
+  } else {
+    return c.fail("E253", "neither a window nor a frame length");
+  }
+  const Shape& signal = c.shape(0);
+  if (!c.decider().at_most(1, *step) || !c.decider().at_most(length, signal[1])) {
+    return c.fail("E241", fmt::format("frames of {} every {} from a signal of {}", length.text(),
+                                      step->text(), signal[1].text()));
+  }
+  const Dim frames = floor_div(signal[1] - length, *step) + 1;
+  c.set(0, c.dtype(0), {signal[0], frames, bins(c, length, 1), 2});
+  return {};
+}
+
+constexpr OpRow kRows[] = {
+    {.name = "BlackmanWindow", .since = 17, .shape = window, .example = "i64[]=[10] -> f32[10]"},
+    {.name = "DFT",
+     .since = 17,
+     .shape = dft,
+     .example = "f32[B,100,1] _ i64[]=[1] {onesided=1} -> f32[B,51,2]"},
+    {.name = "HammingWindow", .since = 17, .shape = window, .example = "i64[]=[10] -> f32[10]"},
+    {.name = "HannWindow",
+     .since = 17,
+     .shape = window,
+     .example = "i64[]=[10] {output_datatype=11} -> f64[10]"},
+    {.name = "MelWeightMatrix",
+     .since = 17,
+     .inputs = 5,
+     .shape = mel_weights,
+     .example = "i64[]=[8] i64[]=[16] i64[]=[8192] f32[]=[0.0] f32[]=[4096.0] -> f32[9,8]"},
+    {.name = "STFT",
+     .since = 17,
+     .inputs = 2,
+     .shape = stft,
+     .example = "f32[B,128,1] i64[]=[8] f32[16] -> f32[B,15,9,2]"},
+};
+
+}  // namespace
+
+std::span<const OpRow> signal_rows() { return kRows; }
+
+}  // namespace plimsoll::ops
