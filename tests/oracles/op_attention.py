@@ -24,7 +24,7 @@ def by_hand(scale="after", dropout=0.0):
     def attention(q, k, v):
         q, k, v = heads(q), heads(k), heads(v)
         factor = q.size(-1) ** -0.5
-        scores = (q * factor) @ k.mT if scale == "query" else (q @ k.mT) * factor
+        scores = (q * factor) @ k.transpose(-1, -2) if scale == "query" else (q @ k.transpose(-1, -2)) * factor
         return joined(F.dropout(scores.softmax(-1), dropout) @ v)
     return lambda: attention
 
@@ -128,11 +128,11 @@ ATTENTION = [
             WIDTH, HEADS, 64, 0.0, "gelu", batch_first=True, norm_first=True),
     }),
     ("sequence", 2, {
-        "matmul_rank4": lambda: lambda x, y: heads(x) @ heads(y).mT,
+        "matmul_rank4": lambda: lambda x, y: heads(x) @ heads(y).transpose(-1, -2),
         "matmul_rank4_rank2": lambda: lambda x, y: heads(x) @ y[0, :8],
         "matmul_rank3_rank2": lambda: lambda x, y: x @ y[0].T,
-        "matmul_rank5": lambda: lambda x, y: heads(x).unflatten(2, (3, 8)) @ heads(y).unflatten(2, (3, 8)).mT,
-        "matmul_broadcast": lambda: lambda x, y: x.unsqueeze(1) @ heads(y, 1).mT,
+        "matmul_rank5": lambda: lambda x, y: heads(x).unflatten(2, (3, 8)) @ heads(y).unflatten(2, (3, 8)).transpose(-1, -2),
+        "matmul_broadcast": lambda: lambda x, y: x.unsqueeze(1) @ heads(y, 1).transpose(-1, -2),
         "matmul_vector": lambda: lambda x, y: x @ y[0, 0],
         "einsum_heads": lambda: lambda x, y: torch.einsum("bshd,bthd->bhst", x.unflatten(-1, (4, 8)), y.unflatten(-1, (4, 8))),
         "einsum_batch": lambda: lambda x, y: torch.einsum("bsd,bsd->bs", x, y),

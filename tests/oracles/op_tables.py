@@ -227,7 +227,7 @@ REDUCTIONS = [
         std=lambda x: x.std(-1), norm_2=lambda x: x.norm(dim=-1), norm_1=lambda x: x.norm(p=1, dim=-1), normalize=lambda x: F.normalize(x, dim=-1),
         logsumexp=lambda x: x.logsumexp(-1), max_last=lambda x: x.max(-1).values, min_last=lambda x: x.min(-1).values,
         amax=lambda x: x.amax(-1), amin=lambda x: x.amin(1), max_all=lambda x: x.max(), prod=lambda x: x.prod(-1),
-        topk=lambda x: x.topk(5, -1).values, sort=lambda x: x.sort(-1).values, cumprod=lambda x: x.cumprod(1),
+        topk=lambda x: x.topk(5, -1).values, sort=lambda x: x.sort(-1).values,
         standardize=lambda x: (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-5))),
 ]
 
