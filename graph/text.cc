@@ -429,15 +429,24 @@ Result<Example> parse_example(std::string_view domain, std::string_view op, std:
   graph.opset = node.attributes.integer("opset", 23);
   in.expect("->");
   while (!in.failed() && !in.at_end() && !in.peek("|")) {
+    if (in.take("_")) {
+      node.outputs.push_back(kNoTensor);
+      example.outputs.emplace_back();
+      example.contents.emplace_back();
+      continue;
+    }
     TensorType type = read_type(in);
     Tensor tensor;
     tensor.name = fmt::format("out{}", node.outputs.size());
     node.outputs.push_back(graph.add_tensor(std::move(tensor)));
+    example.contents.push_back(in.take("=") ? read_contents(in, type.dtype) : nullptr);
     example.outputs.push_back(std::move(type));
   }
   if (in.take("|")) example.rest = in.rest();
   if (in.failed()) return in.failure();
-  graph.outputs = node.outputs;
+  for (const TensorId out : node.outputs) {
+    if (out != kNoTensor) graph.outputs.push_back(out);
+  }
   graph.add_node(std::move(node));
   return example;
 }

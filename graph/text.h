@@ -36,11 +36,13 @@ std::string to_text(const Graph& graph);
 
 // An operator's worked example, "f32[B,4] i64[1]=[-1] _ {axis=0} -> f32[B,16] | keeps in0", as a
 // graph of one node whose inputs are in0, in1, ... (constants where contents are given), with the
-// expected types of its outputs and what stands behind the first bar. An attribute `opset` sets the
-// graph's opset instead.
+// expected types of its outputs, their contents where given, and what stands behind the first bar.
+// An omitted input or output is _; an output's type is then undefined. An attribute `opset` sets
+// the graph's opset, which is 23 otherwise.
 struct Example {
   Graph graph;
   std::vector<TensorType> outputs;
+  std::vector<std::shared_ptr<const Contents>> contents;
   std::string rest;
 };
 Result<Example> parse_example(std::string_view domain, std::string_view op, std::string_view text);

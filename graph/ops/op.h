@@ -2,9 +2,7 @@
 //
 // Before a shape rule runs, infer() has checked that the required inputs are there with known
 // shapes (E253) and that attributes with a name ONNX knows have ONNX's type (E247), so that a rule
-// may read `attributes().integer("axis", -1)` without looking back. A tensor-valued attribute
-// `value` (of ConstantOfShape) is given as a list of whole numbers or of reals, with its ONNX data
-// type in the whole-number attribute `value_dtype`.
+// may read `attributes().integer("axis", -1)` without looking back.
 //
 // Codes of shape rules: E241 window larger than its input, E242 stride, E243 dilation, E244
 // padding, E245 group, E246 extents that do not fit together, E247 an attribute's type, presence or
