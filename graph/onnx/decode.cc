@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <utility>
 
 #include "graph/base/escape.h"
 #include "graph/onnx/module_name.h"
@@ -126,11 +127,13 @@ GraphIndex Decoder::later(const Message& message, int64_t depth) {
 
 // Counts before anything is allocated.
 void Decoder::reserve(Message message, GraphSpec& graph) {
+  if (wire_.failed()) return;
   int64_t nodes = 0, initializers = 0, values = 0;
   for (Field field; message.next(field);) {
     nodes += field.number == 1;
     initializers += field.number == 5 || field.number == 15;
     values += field.number == 11 || field.number == 12;
+    if (nodes_ + nodes > wire_.limits().nodes) break;
   }
   wire_.forget();  // the reading in earnest will name the place better
   nodes_ += nodes;
@@ -186,6 +189,7 @@ void Decoder::graph(Message message, GraphIndex index) {
 
 void Decoder::function(Message message) {
   FunctionSpec read;
+  std::vector<AttributeDraft> defaults;
   read.body = static_cast<GraphIndex>(model_.graphs.size());
   model_.graphs.emplace_back();
   GraphSpec body;
@@ -211,7 +215,7 @@ void Decoder::function(Message message) {
         read.domain = message.text(field, "domain");
         break;
       case 11:
-        decode_attribute(wire_, message.inside(field, "attribute_proto"), read.defaults, {});
+        defaults.push_back(decode_attribute(wire_, message.inside(field, "attribute_proto"), {}));
         break;
       case 13:
         read.overload = message.text(field, "overload");
@@ -220,6 +224,7 @@ void Decoder::function(Message message) {
         break;
     }
   }
+  keep_attributes(wire_, message, std::move(defaults), read.defaults);
   if (read.domain == "ai.onnx") read.domain.clear();
   body.name = read.name;
   model_.graphs[read.body] = std::move(body);
@@ -228,7 +233,7 @@ void Decoder::function(Message message) {
 }
 
 void Decoder::node(Message message, NodeSpec& node, int64_t depth) {
-  int64_t attributes = 0;
+  std::vector<AttributeDraft> attributes;
   for (Field field; message.next(field);) {
     switch (field.number) {
       case 1:
@@ -244,13 +249,14 @@ void Decoder::node(Message message, NodeSpec& node, int64_t depth) {
         node.op = message.text(field, "op_type");
         break;
       case 5:
-        if (++attributes > wire_.limits().attributes) {
+        if (std::cmp_greater_equal(attributes.size(), wire_.limits().attributes)) {
           return wire_.fail(
               over_limit(wire_.limits(), "attributes", {.file = {}, .node = message.describe()})
                   .value());
         }
-        decode_attribute(wire_, message.inside(field, "attribute", attributes - 1), node,
-                         [&](const Message& body) { return later(body, depth + 1); });
+        attributes.push_back(decode_attribute(
+            wire_, message.inside(field, "attribute", static_cast<int64_t>(attributes.size())),
+            [&](const Message& body) { return later(body, depth + 1); }));
         break;
       case 7:
         node.domain = message.text(field, "domain");
@@ -269,6 +275,7 @@ void Decoder::node(Message message, NodeSpec& node, int64_t depth) {
         break;
     }
   }
+  keep_attributes(wire_, message, std::move(attributes), node);
   if (node.domain == "ai.onnx") node.domain.clear();
   if (node.module.empty()) node.module = module_from_node_name(node.name);
 }

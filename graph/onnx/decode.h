@@ -23,8 +23,23 @@ Result<ModelSpec> decode_model(Wire& wire);
 TensorSpec decode_tensor(Wire& wire, Message message);  // TensorProto
 TensorSpec decode_sparse(Wire& wire, Message message);  // SparseTensorProto
 ValueSpec decode_value(Wire& wire, Message message);    // ValueInfoProto
-// AttributeProto, into `node`. `graph` gets the bytes of a subgraph and returns its index.
+// AttributeProto. `graph` gets the bytes of a subgraph and returns its index.
+struct AttributeDraft {
+  std::string name, reference;
+  int64_t type = 0, seen = 0;  // AttributeProto.AttributeType: as said, and as held
+  int64_t integer = 0;
+  double real = 0;
+  std::string text;
+  std::vector<int64_t> integers;
+  std::vector<double> reals;
+  std::vector<std::string> texts;
+  std::vector<TensorSpec> tensors;
+  std::vector<GraphIndex> graphs;
+};
 using GraphSink = std::function<GraphIndex(const Message& body)>;
-void decode_attribute(Wire& wire, Message message, NodeSpec& node, const GraphSink& graph);
+AttributeDraft decode_attribute(Wire& wire, Message message, const GraphSink& graph);
+// All attributes of a node at once. E247 and E249, naming `owner`.
+void keep_attributes(Wire& wire, const Message& owner, std::vector<AttributeDraft> drafts,
+                     NodeSpec& node);
 
 }  // namespace plimsoll::onnx

@@ -1,6 +1,8 @@
 // AttributeProto: typed attributes, and the tensors and graphs that are attributes.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "graph/base/escape.h"
 #include "graph/onnx/decode.h"
 
@@ -35,21 +37,6 @@ enum AttributeType : int64_t {
   kStrings = 8,
   kTensors = 9,
   kGraphs = 10,
-};
-
-// One AttributeProto as it is read; its type may come last.
-struct AttributeDraft {
-  std::string name, reference;
-  int64_t type = kUnset;
-  AttributeType seen = kUnset;  // by the field that holds the value: old files have no type
-  int64_t integer = 0;
-  double real = 0;
-  std::string text;
-  std::vector<int64_t> integers;
-  std::vector<double> reals;
-  std::vector<std::string> texts;
-  std::vector<TensorSpec> tensors;
-  std::vector<GraphIndex> graphs;
 };
 
 void keep(AttributeDraft draft, NodeSpec& node) {
@@ -151,30 +138,39 @@ bool read_field(Wire& wire, const Message& message, const Field& field, const Gr
 
 }  // namespace
 
-void decode_attribute(Wire& wire, Message message, NodeSpec& node, const GraphSink& graph) {
+AttributeDraft decode_attribute(Wire& wire, Message message, const GraphSink& graph) {
   AttributeDraft draft;
   const auto most = static_cast<size_t>(wire.limits().attribute_values);
   for (Field field; message.next(field);) {
     if (read_field(wire, message, field, graph, most, draft)) continue;
-    return wire.fail(
+    wire.fail(
         over_limit(wire.limits(), "attribute-values", {.file = {}, .node = message.describe()})
             .value());
   }
-  if (wire.failed()) return;
   if (draft.type == kUnset || draft.type > kGraphs) draft.type = draft.seen;
-  if (draft.seen != kUnset && draft.seen != draft.type) {
-    return wire.fail("E247",
-                     fmt::format("attribute '{}' says it has type {} and holds type {}, in {}",
-                                 escape_for_terminal(draft.name), draft.type,
-                                 static_cast<int>(draft.seen), message.describe()));
+  return draft;
+}
+
+void keep_attributes(Wire& wire, const Message& owner, std::vector<AttributeDraft> drafts,
+                     NodeSpec& node) {
+  if (wire.failed()) return;
+  // In order of names each goes to the end of the node's sorted list: linear, however many.
+  std::stable_sort(drafts.begin(), drafts.end(),
+                   [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (size_t i = 0; i < drafts.size(); ++i) {
+    AttributeDraft& draft = drafts[i];
+    if (i + 1 < drafts.size() && draft.name == drafts[i + 1].name) {
+      return wire.fail("E249", fmt::format("attribute '{}' is given twice, in {}",
+                                           escape_for_terminal(draft.name), owner.describe()));
+    }
+    if (draft.seen != kUnset && draft.seen != draft.type) {
+      return wire.fail(
+          "E247",
+          fmt::format("attribute '{}' says it has type {} and holds type {}, in {}",
+                      escape_for_terminal(draft.name), draft.type, draft.seen, owner.describe()));
+    }
+    keep(std::move(draft), node);
   }
-  const auto* extras = node.extras.get();
-  if (node.attributes.has(draft.name) ||
-      (extras && (extras->tensor(draft.name) || extras->graph(draft.name)))) {
-    return wire.fail("E249", fmt::format("attribute '{}' is given twice, in {}",
-                                         escape_for_terminal(draft.name), message.describe()));
-  }
-  keep(std::move(draft), node);
 }
 
 }  // namespace plimsoll::onnx

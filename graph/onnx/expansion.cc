@@ -48,9 +48,20 @@ class Counter {
     int64_t count = 0;
   };
 
+  // Writing a graph out again costs its weights and, a little, its inputs and outputs.
+  static int64_t plumbing(const GraphSpec& graph) {
+    constexpr size_t kValuesPerNode = 8;
+    return static_cast<int64_t>(graph.initializers.size() +
+                                (graph.inputs.size() + graph.outputs.size()) / kValuesPerNode);
+  }
+
   void enter(GraphIndex graph, const FunctionSpec* function) {
     states_[graph] = State::kOpen;
-    stack_.push_back({.graph = graph, .function = function});
+    Visit visit;
+    visit.graph = graph;
+    visit.function = function;
+    visit.count = graph == 0 ? 0 : plumbing(model_.graphs[graph]);
+    stack_.push_back(visit);
   }
 
   // The child-th graph a node leads to: its function's body, then its subgraphs.

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 
 #include "graph/base/escape.h"
 
@@ -30,9 +30,11 @@ std::optional<NodeSpec> with_bindings(const Frame& frame, const NodeSpec& spec) 
       spec.inputs, spec.outputs, spec.attributes, std::make_unique<NodeExtras>(*spec.extras)};
   bound.extras->references.clear();
   for (const auto& [name, reference] : spec.extras->references) {
-    for (const auto& [key, value] : frame.bindings->attributes.entries()) {
-      if (key == reference) bound.attributes.set(name, value);
-    }
+    const auto& entries = frame.bindings->attributes.entries();
+    const auto at = std::lower_bound(
+        entries.begin(), entries.end(), reference,
+        [](const auto& entry, const std::string& key) { return entry.first < key; });
+    if (at != entries.end() && at->first == reference) bound.attributes.set(name, at->second);
     for (const auto& [key, value] : frame.bindings->tensors) {
       if (key == reference) bound.extras->tensors.emplace_back(name, value);
     }
