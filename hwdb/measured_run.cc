@@ -1,0 +1,268 @@
+#include "hwdb/measured_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "graph/base/escape.h"
+#include "graph/config/json_object.h"
+#include "graph/config/json_reader.h"
+#include "hwdb/csv.h"
+#include "hwdb/measured_keys.h"
+#include "hwdb/version.h"
+
+namespace plimsoll {
+namespace {
+
+using Each = std::function<void(MeasuredRun&&)>;
+
+constexpr std::array<std::string_view, 6> kKinds = {"kernel",  "layer",  "model",
+                                                    "scaling", "memory", "workspace"};
+
+std::optional<RunKind> kind_from(std::string_view text) {
+  const auto found = std::find(kKinds.begin(), kKinds.end(), text);
+  if (found == kKinds.end()) return std::nullopt;
+  return static_cast<RunKind>(found - kKinds.begin());
+}
+
+// The kind a record names, or the file's.
+std::optional<RunKind> take_kind(JsonObject& object, std::optional<RunKind> otherwise) {
+  const auto text = object.optional_string("kind");
+  if (!text) return otherwise;
+  const auto kind = kind_from(*text);
+  if (!kind) {
+    object.fail("E502", fmt::format("unknown kind \"{}\"", escape_for_terminal(*text, 60)),
+                *object.value().find("kind"), fmt::format("kinds are {}", fmt::join(kKinds, ", ")));
+  }
+  return kind;
+}
+
+// One record, JSON or CSV, into `each`, where it is sound.
+void take_record(const JsonValue& value, MeasuredFile& file, Diagnostics& faults,
+                 const Each& each) {
+  const size_t before = faults.size();
+  JsonObject record(value, file.name, faults);
+  MeasuredRun run;
+  run.index = file.runs++;
+  const auto kind = take_kind(record, file.kind);
+  if (!kind && !has_error(faults)) record.fail("E306", "key \"kind\" is missing");
+  decode_run(record, run);
+  if (run.device.empty() && !record.has("device")) record.fail("E306", "key \"device\" is missing");
+  run.kind = kind.value_or(RunKind::kModel);
+  const bool sound =
+      std::none_of(faults.begin() + static_cast<std::ptrdiff_t>(before), faults.end(),
+                   [](const auto& f) { return f.severity == Severity::kError; });
+  if (sound) each(std::move(run));
+}
+
+Result<MeasuredFile> finish(MeasuredFile file, Diagnostics faults) {
+  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
+  if (file.runs == 0 && file.kind != RunKind::kWorkspace) {
+    return error("E501", "no runs", {file.name, 0, 0, {}});
+  }
+  file.warnings = std::move(faults);
+  return file;
+}
+
+Result<MeasuredFile> read_json_runs(const ByteSource& source, const Each& each,
+                                    const Limits& limits) {
+  if (source.size() > static_cast<uint64_t>(limits.json)) {
+    return over_limit(limits, "json", {source.name(), 0, 0, {}});
+  }
+  std::string text(source.size(), '\0');
+  const auto got = source.read(0, std::as_writable_bytes(std::span(text)));
+  if (!got) return tl::make_unexpected(got.error());
+  const Result<JsonValue> value = read_json(text, source.name(), limits);
+  if (!value) return tl::make_unexpected(value.error());
+  MeasuredFile file;
+  file.name = source.name();
+  Diagnostics faults;
+  JsonObject root(*value, file.name, faults, true);
+  if (auto described = root.optional_object("source")) {
+    file.title = described->optional_string("title").value_or("");
+  }
+  file.kind = take_kind(root, std::nullopt);
+  if (file.kind != RunKind::kWorkspace) {
+    for (const JsonValue& record : root.required_list("records")) {
+      take_record(record, file, faults, each);
+    }
+  }
+  return finish(std::move(file), std::move(faults));
+}
+
+Result<std::vector<std::string>> read_header(CsvReader& csv, const std::string& file) {
+  std::vector<std::string> columns;
+  const Result<bool> any = csv.next(columns);
+  if (!any) return tl::make_unexpected(any.error());
+  const Place place{file, csv.line(), 0, {}};
+  if (!*any) return error("E501", "no runs", place);
+  if (columns.size() == 1 && columns[0].find(';') != std::string::npos) {
+    return error("E512", "fields are separated by semicolons", place, "separate them by commas");
+  }
+  std::set<std::string> seen;
+  for (const std::string& column : columns) {
+    if (!seen.insert(column).second) {
+      return error(
+          "E510", fmt::format("column \"{}\" given twice", escape_for_terminal(column, 60)), place);
+    }
+  }
+  for (const char* needed : {"kind", "device"}) {
+    if (seen.contains(needed)) continue;
+    const std::string near = nearest(needed, columns);
+    return error(
+        "E306", fmt::format("column \"{}\" is missing", needed), place,
+        near.empty() ? "" : fmt::format("is \"{}\" meant?", escape_for_terminal(near, 60)));
+  }
+  return columns;
+}
+
+Result<JsonValue> row_value(const std::vector<std::string>& columns,
+                            const std::vector<std::string>& cells, const Place& place,
+                            size_t& missing) {
+  if (cells.size() != columns.size()) {
+    return error("E511", fmt::format("{} fields, header has {}", cells.size(), columns.size()),
+                 place);
+  }
+  JsonValue::Members members;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (cells[i] == "[N/A]" || cells[i] == "[Not Supported]") {
+      ++missing;
+      continue;
+    }
+    Result<std::optional<JsonValue>> value = cell_value(columns[i], cells[i], place);
+    if (!value) return tl::make_unexpected(value.error());
+    if (*value) members.push_back({columns[i], place.line, 0, std::move(**value)});
+  }
+  return JsonValue{place.line, 0, std::move(members)};
+}
+
+Result<MeasuredFile> read_csv_runs(const ByteSource& source, const Each& each,
+                                   const Limits& limits) {
+  MeasuredFile file;
+  file.name = source.name();
+  CsvReader csv(source, limits);
+  const Result<std::vector<std::string>> columns = read_header(csv, file.name);
+  if (!columns) return tl::make_unexpected(columns.error());
+  Diagnostics faults;
+  std::vector<std::string> cells;
+  while (true) {
+    const Result<bool> any = csv.next(cells);
+    if (!any) return tl::make_unexpected(any.error());
+    if (!*any) break;
+    const Place place{file.name, csv.line(), 0, {}};
+    if (file.runs >= static_cast<size_t>(limits.rows)) return over_limit(limits, "rows", place);
+    const Result<JsonValue> row = row_value(*columns, cells, place, file.missing_cells);
+    if (!row) return tl::make_unexpected(row.error());
+    take_record(*row, file, faults, each);
+  }
+  return finish(std::move(file), std::move(faults));
+}
+
+// The first version in words such as "tf 1.3.0rc1" or "1.4 per README"; a year is none.
+std::optional<Version> version_in(std::string_view text) {
+  const size_t digit = text.find_first_of("0123456789");
+  if (digit == text.npos) return std::nullopt;
+  const auto version = parse_version(text.substr(digit));
+  const bool sound = version && version->numbers.size() > 1 && version->numbers[0] < 100;
+  return sound ? version : std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name(RunKind kind) { return kKinds[static_cast<size_t>(kind)]; }
+
+std::optional<double> MeasuredRun::value(std::string_view measurement) const {
+  for (const Measurement& one : measured) {
+    if (one.name == measurement) return one.value;
+  }
+  return std::nullopt;
+}
+
+bool MeasuredRun::has_flag(std::string_view prefix) const {
+  return std::any_of(flags.begin(), flags.end(),
+                     [&](const std::string& flag) { return flag.starts_with(prefix); });
+}
+
+bool MeasuredRun::doubtful() const {
+  for (const char* prefix :
+       {"suspect_", "implausibly_", "two_files_disagree", "input_bound",
+        "out_of_memory_or_failed_run", "near_capacity", "do_not_use_for_fitting"}) {
+    if (has_flag(prefix)) return true;
+  }
+  return false;
+}
+
+std::string MeasuredRun::framework_id() const {
+  // As sources write them. The first that is contained wins: "caffe2" stands before "caffe".
+  struct Word {
+    std::string_view word, id;
+  };
+  constexpr Word kWords[] = {
+      {"torch7", "torch7"},
+      {"pytorch", "pytorch"},
+      {"tensorflow", "tensorflow"},
+      {"keras(cntk)", "cntk"},
+      {"keras(theano)", "theano"},
+      {"keras", "tensorflow"},
+      {"tensorpack", "tensorflow"},
+      {"tflearn", "tensorflow"},
+      {"tf_cnn", "tensorflow"},
+      {"mxnet", "mxnet"},
+      {"cntk", "cntk"},
+      {"caffe2", "caffe2"},
+      {"caffe", "caffe"},
+      {"theano", "theano"},
+      {"chainer", "chainer"},
+      {"neon", "neon"},
+  };
+  std::string lower = framework;
+  for (char& letter : lower) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  for (const auto& [word, id] : kWords) {
+    const size_t at = lower.find(word);
+    if (at == lower.npos) continue;
+    auto version = version_in(framework_version);
+    // What follows the framework's own name: "tensorflow v1.2", but not "tensorpack 0.8".
+    if (!version && word == id) version = version_in(lower.substr(at + word.size()));
+    return version ? fmt::format("{}-{}", id, version->text()) : std::string(id);
+  }
+  return {};
+}
+
+Result<MeasuredFile> read_measured(const ByteSource& source, const Each& each,
+                                   const Limits& limits) {
+  std::array<std::byte, 64> start{};
+  const Result<size_t> got = source.read(0, start);
+  if (!got) return tl::make_unexpected(got.error());
+  const std::string_view head(reinterpret_cast<const char*>(start.data()), *got);
+  const Place place{source.name(), 0, 0, {}};
+  // A pickle begins with the protocol opcode, newer PyTorch files are zip archives of pickles.
+  if (head.starts_with('\x80') || head.starts_with("PK\x03\x04")) {
+    return error("E530", "is a pickle; pickle files are code and are never read", place,
+                 "convert it: python -c 'import json,pickle,sys; json.dump(pickle.load(open("
+                 "sys.argv[1],\"rb\")), sys.stdout)' FILE");
+  }
+  if (head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF")) {
+    return error("E302", "is UTF-16; save it as UTF-8", place);
+  }
+  const size_t first = head.find_first_not_of("\xEF\xBB\xBF \t\r\n");
+  if (first == head.npos && source.size() <= head.size()) return error("E501", "no runs", place);
+  const bool json = first != head.npos && (head[first] == '{' || head[first] == '[');
+  return json ? read_json_runs(source, each, limits) : read_csv_runs(source, each, limits);
+}
+
+Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& path, const Limits& limits) {
+  const Result<ByteSource> source = ByteSource::open(path, limits);
+  if (!source) return tl::make_unexpected(source.error());
+  std::vector<MeasuredRun> runs;
+  const Result<MeasuredFile> file = read_measured(
+      *source, [&](MeasuredRun&& run) { runs.push_back(std::move(run)); }, limits);
+  if (!file) return tl::make_unexpected(file.error());
+  return runs;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,111 @@
+// Measured runs: what users measured, in JSON or CSV, as flat records whose members are the keys of
+// the file. What is predicted is checked against them, and calibrations are fitted to them.
+//
+//   {"source": {"title": "..."}, "kind": "model", "records": [
+//     {"device": "quadro-p4000", "model": "resnet50", "batch": 32, "mode": "train",
+//      "framework": "pytorch", "framework_version": "1.4", "total_ms": 301.2}]}
+//
+// The CSV form has the same keys as columns, and "kind" as one of them; a list is written
+// 3x224x224. A key that is not a member below is a note: it is kept and means nothing.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/base/byte_source.h"
+#include "graph/base/diagnostic.h"
+#include "graph/base/limits.h"
+#include "graph/config/json_value.h"
+
+namespace plimsoll {
+
+// kWorkspace is a library's answers, not a measurement: such a file has no runs.
+enum class RunKind : uint8_t { kKernel, kLayer, kModel, kScaling, kMemory, kWorkspace };
+std::string_view name(RunKind kind);
+
+// "total_ms" 301.2: the name carries the unit.
+struct Measurement {
+  std::string name;
+  double value = 0;
+};
+
+struct MeasuredRun {
+  size_t index = 0;  // in its file, from 0
+  int line = 0;      // where the record begins
+  RunKind kind = RunKind::kModel;
+
+  // Environment.
+  std::string device, framework, framework_version, cudnn, cuda, library, conv_library;
+  std::string dtype;
+  std::optional<bool> device_inferred;
+
+  // Kernel and layer.
+  std::string op, pass, variant, algo, kernel;
+  std::optional<int64_t> n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dil_h, dil_w, group;
+  std::optional<int64_t> m, batch_count;
+  std::optional<bool> a_t, b_t;  // transposed
+  std::string cell, input_mode;
+  std::optional<int64_t> hidden, timesteps, layers;
+  std::vector<int64_t> hidden_widths;  // where "hidden" is a list
+  std::string function;
+  std::optional<int64_t> rows, cols, tensors_moved;
+  std::string net, layer, layer_type, conv_engine;
+  std::optional<bool> inplace;
+  std::vector<int64_t> out;
+
+  // Model, scaling, memory.
+  std::string model, mode, optimizer, architecture;
+  std::optional<int64_t> batch;  // of the whole run
+  std::optional<int64_t> batch_per_gpu, n_gpus, nodes;
+  std::vector<int64_t> input;  // [C, H, W] or [features]
+  std::string input_text;      // where the input is words: "timm default"
+  std::vector<int64_t> linear_widths;
+  std::optional<int64_t> output;
+  std::string activation;
+  std::optional<bool> batchnorm, has_dropout, recompute;
+  std::optional<double> dropout;  // where it is given as a number
+  std::string variable_update, parallelism, algorithm;
+  std::optional<int64_t> bytes;
+
+  // What was measured. A fact has a `quantity` and, mostly, a measurement called "value".
+  std::string quantity, unit, result;
+  std::vector<Measurement> measured;  // in the file's order
+  std::optional<bool> time_is_derived;
+  std::vector<std::string> flags;
+
+  std::vector<JsonMember> notes;  // the rest, as it stood
+
+  // The measurement of a name, where there is one.
+  std::optional<double> value(std::string_view measurement) const;
+  bool has_flag(std::string_view prefix) const;
+  // Whether the source itself warns: "suspect_*", "near_capacity*", ... Not for fitting.
+  bool doubtful() const;
+  // "pytorch-1.13.1", "tensorflow-1.3.0" of names as sources write them ("tf 1.3.0rc1",
+  // "Keras(TF)", "1.4 per README"); empty where no framework is named.
+  std::string framework_id() const;
+};
+
+struct MeasuredFile {
+  std::string name;
+  std::string title;            // of the source
+  std::optional<RunKind> kind;  // of records that do not say
+  size_t runs = 0;
+  size_t missing_cells = 0;  // "[N/A]" and "[Not Supported]" in CSV
+  Diagnostics warnings;
+};
+
+// Calls `each` with every record, in order. JSON is read whole, CSV row by row.
+// E501 no runs, E502 unknown kind, E510 a column given twice, E511 a ragged row or an unclosed
+// quote, E512 a cell that is not of its column's type, E513 a negative measurement, E514 a zero,
+// E530 a pickle; E30x as the JSON reader; E816 more rows than the limit.
+Result<MeasuredFile> read_measured(const ByteSource& source,
+                                   const std::function<void(MeasuredRun&&)>& each,
+                                   const Limits& limits = {});
+// All of a file at once.
+Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& path,
+                                                    const Limits& limits = {});
+
+}  // namespace plimsoll
