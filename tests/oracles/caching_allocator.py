@@ -30,6 +30,17 @@ class Block:
     def key(self):
         return self.size, self.address
 
+    def swallow(self, neighbour):
+        self.size += neighbour.size
+        if neighbour is self.left:
+            self.address, self.left = neighbour.address, neighbour.left
+            if self.left:
+                self.left.right = self
+        else:
+            self.right = neighbour.right
+            if self.right:
+                self.right.left = self
+
 
 class Pool:
     """Free blocks of small or of large segments: the smallest that fits is taken, among equals the lowest address."""
@@ -75,13 +86,9 @@ def replay(events):
             continue
         block, pool = used.pop(number)
         allocated -= block.size
-        if block.left and block.left.free:
-            block.address, block.size, block.left = block.left.address, block.size + pool.take(block.left).size, block.left.left
-            if block.left:
-                block.left.right = block
-        if block.right and block.right.free:
-            block.size, block.right = block.size + pool.take(block.right).size, block.right.right
-            if block.right:
-                block.right.left = block
+        for neighbour in (block.left, block.right):
+            if neighbour and neighbour.free:
+                pool.take(neighbour)
+                block.swallow(neighbour)
         pool.give(block)
     return {"reserved": reserved, "allocated": most_allocated, "segments": segments}

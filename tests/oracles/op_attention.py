@@ -114,8 +114,10 @@ class Windows(nn.Module):
 
 ATTENTION = [
     ("sequence", 3, {
-        "attention_fused": fused(), "attention_causal": fused(is_causal=True), "attention_dropout": fused(dropout_p=0.1),
-        "attention_scaled": fused(scale=1.0), "attention_by_hand": by_hand(), "attention_by_hand_query": by_hand("query"),
+        "attention_fused": fused(), "attention_causal": fused(is_causal=True),
+        "attention_dropout": fused(dropout_p=0.1),
+        "attention_scaled": fused(scale=1.0), "attention_by_hand": by_hand(),
+        "attention_by_hand_query": by_hand("query"),
         "attention_by_hand_dropout": by_hand(dropout=0.1), "attention_rotary": Rotary, "attention_rank5": Windows,
         **{f"attention_mask_{kind}": (lambda kind=kind: Masked(kind)) for kind in ("boolean", "float", "learned", "relative")},
     }),
@@ -158,7 +160,8 @@ RECURRENT = [("sequence", 1, {
     f"{cell.lower()}_{text}": (lambda cell=cell, options=options: Output(getattr(nn, cell), WIDTH, 20, **options))
     for cell in ("LSTM", "GRU", "RNN")
     for text, options in {
-        "1": {"batch_first": True}, "2": {"batch_first": True, "num_layers": 2}, "3": {"batch_first": True, "num_layers": 3},
+        "1": {"batch_first": True}, "2": {"batch_first": True, "num_layers": 2},
+        "3": {"batch_first": True, "num_layers": 3},
         "bidirectional": {"batch_first": True, "bidirectional": True}, "steps_first": {},
         "2_bidirectional": {"batch_first": True, "num_layers": 2, "bidirectional": True},
         "no_bias": {"batch_first": True, "bias": False}, "last_state": {"batch_first": True, "last": True},

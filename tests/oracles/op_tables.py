@@ -102,7 +102,8 @@ POOLS = [
     ("map2", 1, {f"interpolate_{mode}{suffix}": (lambda mode=mode, options=options: lambda x: F.interpolate(
         x, scale_factor=2.0, mode=mode, **options))
         for mode, suffix, options in [
-            ("nearest", "", {}), ("nearest-exact", "", {}), ("area", "", {}), ("bilinear", "", {}), ("bicubic", "", {}),
+            ("nearest", "", {}), ("nearest-exact", "", {}), ("area", "", {}), ("bilinear", "", {}),
+            ("bicubic", "", {}),
             ("bilinear", "_aligned", {"align_corners": True})]}),
     ("map2", 1, plain(interpolate_to_size=lambda x: F.interpolate(x, size=(24, 24), mode="bilinear"))),
     ("map1", 1, plain(interpolate_linear=lambda x: F.interpolate(x, scale_factor=2.0, mode="linear"))),
@@ -167,10 +168,13 @@ MOVEMENT = [
     ("sequence", 1, {"index_select": lambda: Indexed(lambda x, index: x.index_select(1, index)),
                      "index_advanced": lambda: Indexed(lambda x, index: x[:, index])}),
     ("sequence", 1, plain(
-        identity=lambda x: x, clone=lambda x: x.clone(), contiguous_of_transposed=lambda x: x.transpose(1, 2).contiguous(),
-        transpose=lambda x: x.transpose(1, 2), reshape=lambda x: x.reshape(-1, 24 * 8, 4), flatten=lambda x: x.flatten(1),
+        identity=lambda x: x, clone=lambda x: x.clone(),
+        contiguous_of_transposed=lambda x: x.transpose(1, 2).contiguous(),
+        transpose=lambda x: x.transpose(1, 2), reshape=lambda x: x.reshape(-1, 24 * 8, 4),
+        flatten=lambda x: x.flatten(1),
         reshape_of_transposed=lambda x: x.transpose(1, 2).reshape(-1, 768), unsqueeze=lambda x: x.unsqueeze(1),
-        split=lambda x: x.split(8, dim=-1), split_uneven=lambda x: x.split([8, 24], dim=-1), chunk=lambda x: x.chunk(2, 1),
+        split=lambda x: x.split(8, dim=-1), split_uneven=lambda x: x.split([8, 24], dim=-1),
+        chunk=lambda x: x.chunk(2, 1),
         chunk_one_unused=lambda x: x.chunk(2, -1)[0], unbind=lambda x: x.unbind(1)[:3],
         slice=lambda x: x[:, 4:12], slice_step=lambda x: x[:, ::2], slice_two=lambda x: x[:, 1:, :-1],
         slice_sum=lambda x: x[:, :12] + x[:, 12:], select=lambda x: x[:, 3], first_token=lambda x: x[:, 0],
@@ -183,7 +187,8 @@ MOVEMENT = [
         pad_constant=lambda x: F.pad(x, (1, 2)), pad_value=lambda x: F.pad(x, (0, 0, 1, 0), value=2.0),
         cumsum=lambda x: x.cumsum(1), stack_self=lambda x: torch.stack([x, x], 1), add_self=lambda x: x + x,
         cat_token=lambda x: torch.cat([x[:, :1], x], 1), movedim=lambda x: x.movedim(1, 2),
-        half=lambda x: x.half().float(), double=lambda x: x.double(), scatter_add=lambda x: torch.zeros_like(x).scatter_add(1, x.argsort(1), x))),
+        half=lambda x: x.half().float(), double=lambda x: x.double(),
+        scatter_add=lambda x: torch.zeros_like(x).scatter_add(1, x.argsort(1), x))),
     ("sequence", 2, plain(
         cat=lambda x, y: torch.cat([x, y], -1), cat_inner=lambda x, y: torch.cat([x, y], 1),
         cat_thrice=lambda x, y: torch.cat([x, y, x], 1), stack=lambda x, y: torch.stack([x, y], 1),
@@ -192,11 +197,14 @@ MOVEMENT = [
         baddbmm=lambda x, y: torch.baddbmm(x[:, :, :24], x, y.transpose(1, 2), beta=0.5),
         outer=lambda x, y: x.unsqueeze(2) * y.unsqueeze(1))),
     ("map2", 1, plain(
-        permute_to_last=lambda x: x.permute(0, 2, 3, 1), permute_reshape=lambda x: x.permute(0, 2, 3, 1).reshape(-1, 256, 8),
+        permute_to_last=lambda x: x.permute(0, 2, 3, 1),
+        permute_reshape=lambda x: x.permute(0, 2, 3, 1).reshape(-1, 256, 8),
         channels_last=lambda x: x.contiguous(memory_format=torch.channels_last),
-        pad_reflect=lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"), pad_replicate=lambda x: F.pad(x, (1, 2, 1, 0), mode="replicate"),
+        pad_reflect=lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"),
+        pad_replicate=lambda x: F.pad(x, (1, 2, 1, 0), mode="replicate"),
         pad_circular=lambda x: F.pad(x, (1, 1, 1, 1), mode="circular"), pad_zero=lambda x: F.pad(x, (0, 1, 0, 1)),
-        unfold=lambda x: F.unfold(x, 3, padding=1), fold=lambda x: F.fold(F.unfold(x, 2, stride=2), (16, 16), 2, stride=2),
+        unfold=lambda x: F.unfold(x, 3, padding=1),
+        fold=lambda x: F.fold(F.unfold(x, 2, stride=2), (16, 16), 2, stride=2),
         window_partition=lambda x: x.reshape(-1, 8, 4, 4, 4, 4).permute(0, 2, 4, 3, 5, 1).reshape(-1, 16, 8),
         squeeze_excite=lambda x: x * x.mean((2, 3), keepdim=True).sigmoid(),
         grid_sample=lambda x: F.grid_sample(x, x[:, :2].permute(0, 2, 3, 1).tanh(), align_corners=False))),
@@ -204,27 +212,38 @@ MOVEMENT = [
 
 POINTWISE = [
     ("sequence", 1, plain(
-        exp=lambda x: x.exp(), log=lambda x: (x * x + 1).log(), log1p=lambda x: (x * x).log1p(), sqrt=lambda x: (x * x + 1).sqrt(),
-        rsqrt=lambda x: (x * x + 1).rsqrt(), reciprocal=lambda x: (x * x + 1).reciprocal(), abs=torch.abs, neg=torch.neg,
-        square=torch.square, pow_2=lambda x: x.pow(2), pow_3=lambda x: x.pow(3), pow_half=lambda x: (x * x + 1).pow(0.5),
+        exp=lambda x: x.exp(), log=lambda x: (x * x + 1).log(), log1p=lambda x: (x * x).log1p(),
+        sqrt=lambda x: (x * x + 1).sqrt(),
+        rsqrt=lambda x: (x * x + 1).rsqrt(), reciprocal=lambda x: (x * x + 1).reciprocal(), abs=torch.abs,
+        neg=torch.neg,
+        square=torch.square, pow_2=lambda x: x.pow(2), pow_3=lambda x: x.pow(3),
+        pow_half=lambda x: (x * x + 1).pow(0.5),
         pow_of_scalar=lambda x: torch.pow(2.0, x), sin=torch.sin, cos=torch.cos, erf=torch.erf, atan=torch.atan,
-        sign=torch.sign, floor=torch.floor, round=torch.round, clamp=lambda x: x.clamp(-0.5, 0.5), clamp_min=lambda x: x.clamp(min=0.0),
-        add_scalar=lambda x: x + 1.5, mul_scalar=lambda x: x * 1.5, div_scalar=lambda x: x / 1.5, scalar_minus=lambda x: 1.0 - x,
-        scalar_over=lambda x: 1.0 / (x * x + 1), mul_self=lambda x: x * x, mul_own_gate=lambda x: x * torch.sigmoid(x))),
+        sign=torch.sign, floor=torch.floor, round=torch.round, clamp=lambda x: x.clamp(-0.5, 0.5),
+        clamp_min=lambda x: x.clamp(min=0.0),
+        add_scalar=lambda x: x + 1.5, mul_scalar=lambda x: x * 1.5, div_scalar=lambda x: x / 1.5,
+        scalar_minus=lambda x: 1.0 - x,
+        scalar_over=lambda x: 1.0 / (x * x + 1), mul_self=lambda x: x * x,
+        mul_own_gate=lambda x: x * torch.sigmoid(x))),
     ("sequence", 2, plain(
         add=lambda x, y: x + y, sub=lambda x, y: x - y, mul=lambda x, y: x * y, div=lambda x, y: x / (y * y + 1),
-        maximum=torch.maximum, minimum=torch.minimum, pow_tensor=lambda x, y: (x * x + 1).pow(y), gate=lambda x, y: x * torch.sigmoid(y),
+        maximum=torch.maximum, minimum=torch.minimum, pow_tensor=lambda x, y: (x * x + 1).pow(y),
+        gate=lambda x, y: x * torch.sigmoid(y),
         swiglu=lambda x, y: F.silu(x) * y, geglu=lambda x, y: F.gelu(x) * y, add_in_place=lambda x, y: x.add_(y),
-        lerp=lambda x, y: torch.lerp(x, y, 0.3), addcmul=lambda x, y: torch.addcmul(x, x, y), mul_broadcast=lambda x, y: x * y[:, :1],
+        lerp=lambda x, y: torch.lerp(x, y, 0.3), addcmul=lambda x, y: torch.addcmul(x, x, y),
+        mul_broadcast=lambda x, y: x * y[:, :1],
         add_broadcast=lambda x, y: x + y[:, :, :1], cosine_similarity=lambda x, y: F.cosine_similarity(x, y, -1),
         atan2=torch.atan2, logaddexp=torch.logaddexp)),
 ]
 
 REDUCTIONS = [
     ("sequence", 1, plain(
-        sum_last=lambda x: x.sum(-1), sum_inner=lambda x: x.sum(1, keepdim=True), sum_all=lambda x: x.sum(), mean_last=lambda x: x.mean(-1),
-        mean_inner=lambda x: x.mean(1), mean_all=lambda x: x.mean(), var=lambda x: x.var(-1), var_biased=lambda x: x.var(-1, unbiased=False),
-        std=lambda x: x.std(-1), norm_2=lambda x: x.norm(dim=-1), norm_1=lambda x: x.norm(p=1, dim=-1), normalize=lambda x: F.normalize(x, dim=-1),
+        sum_last=lambda x: x.sum(-1), sum_inner=lambda x: x.sum(1, keepdim=True), sum_all=lambda x: x.sum(),
+        mean_last=lambda x: x.mean(-1),
+        mean_inner=lambda x: x.mean(1), mean_all=lambda x: x.mean(), var=lambda x: x.var(-1),
+        var_biased=lambda x: x.var(-1, unbiased=False),
+        std=lambda x: x.std(-1), norm_2=lambda x: x.norm(dim=-1), norm_1=lambda x: x.norm(p=1, dim=-1),
+        normalize=lambda x: F.normalize(x, dim=-1),
         logsumexp=lambda x: x.logsumexp(-1), max_last=lambda x: x.max(-1).values, min_last=lambda x: x.min(-1).values,
         amax=lambda x: x.amax(-1), amin=lambda x: x.amin(1), max_all=lambda x: x.max(), prod=lambda x: x.prod(-1),
         topk=lambda x: x.topk(5, -1).values, sort=lambda x: x.sort(-1).values,
@@ -238,7 +257,8 @@ LOSSES = [
         loss_bce=lambda x, y: F.binary_cross_entropy(x.sigmoid(), y.sigmoid()),
         loss_kl=lambda x, y: F.kl_div(x.log_softmax(-1), y.softmax(-1), reduction="batchmean"))),
     ("row", 1, plain(
-        loss_cross_entropy=lambda x: F.cross_entropy(x, x.argmax(1)), loss_nll=lambda x: F.nll_loss(x.log_softmax(1), x.argmax(1)),
+        loss_cross_entropy=lambda x: F.cross_entropy(x, x.argmax(1)),
+        loss_nll=lambda x: F.nll_loss(x.log_softmax(1), x.argmax(1)),
         loss_cross_entropy_smoothed=lambda x: F.cross_entropy(x, x.argmax(1), label_smoothing=0.1))),
 ]
 

@@ -1,6 +1,6 @@
 """Writes the structure of torchvision's classification networks, weights left out, and facts to check it against.
 
-    python torchvision_skeletons.py [--models GLOB,...]
+    python torchvision_skeletons.py [--models GLOB,...] [--redo]
 
 graph/builtin/torchvision/NAME.onnx.gz is the training form with the batch as a symbol, and height and width too where
 the network takes any image. tests/golden/torchvision.json holds parameter counts and multiply-adds.
@@ -68,9 +68,11 @@ def skeleton(name):
                       input_names=["input"], dynamic_axes={"input": axes})
     exported = onnx.load_from_string(file.getvalue())
     weights = as_initializers(exported)
-    exported = folded(strip(exported, weights))
-    write_batch_as_rest(exported.graph)
-    return shortened(folded(exported), weights)
+    strip(exported, weights)
+    if any(node.op_type == "Shape" for node in exported.graph.node):
+        exported = folded(exported)
+        write_batch_as_rest(exported.graph)
+    return shortened(exported, weights)
 
 
 def as_initializers(model):
@@ -108,6 +110,12 @@ def write_batch_as_rest(graph):
         if target.count(-1) == 1 and 0 not in target:
             node.input[1] = f"{node.name}/target"
             graph.initializer.append(from_array(np.array(target, np.int64), node.input[1]))
+    read = {value.name for value in graph.output}
+    for node in reversed(list(graph.node)):   # what only computed those targets
+        if read.isdisjoint(node.output):
+            graph.node.remove(node)
+        else:
+            read.update(node.input)
 
 
 def shortened(model, weights):
@@ -146,7 +154,8 @@ def facts(name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default="*")
-    globs = parser.parse_args().models.split(",")
+    parser.add_argument("--redo", action="store_true", help="export again what is there already")
+    options = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.getLogger("onnxscript").setLevel(logging.CRITICAL)   # says of every weight that it has no value
     torch.set_num_threads(1)
@@ -155,7 +164,9 @@ def main():
     golden.parent.mkdir(parents=True, exist_ok=True)
     table = json.loads(golden.read_text()) if golden.exists() else {}
     for name in models.list_models(module=models):
-        if not any(fnmatch(name, glob) for glob in globs):
+        path = folder / f"{name}.onnx.gz"
+        chosen = any(fnmatch(name, glob) for glob in options.models.split(","))
+        if not chosen or (path.exists() and not options.redo):
             continue
         started = time.time()
         try:
@@ -164,7 +175,7 @@ def main():
         except Exception as error:
             print(f"{name:24} FAILED {type(error).__name__}: {str(error)[:300]}", file=sys.stderr, flush=True)
             continue
-        (folder / f"{name}.onnx.gz").write_bytes(packed)
+        path.write_bytes(packed)
         lines = (f" {json.dumps(key)}: {json.dumps(value)}" for key, value in sorted(table.items()))
         golden.write_text("{\n" + ",\n".join(lines) + "\n}\n")
         print(f"{name:24} {time.time() - started:6.1f} s {len(packed):8,} bytes", flush=True)
