@@ -1,0 +1,169 @@
+#include "estimator/memory/device_memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace plimsoll {
+namespace {
+
+using Kind = StepEvent::Kind;
+
+class Program {
+ public:
+  explicit Program(const ReplayInput& input)
+      : input_(input),
+        held_(input.step.size(), -1),
+        kept_(input.kept.size(), false),
+        timed_(input.workspaces.size(), false) {}
+
+  Result<Events> write() {
+    for (const int64_t bytes : input_.resident) born(bytes, 0);
+    for (int step = 0; step < input_.steps; ++step) {
+      load(step);
+      for (const StepEvent& event : input_.step) {
+        if (auto done = add(event, step); !done) return tl::unexpected(done.error());
+      }
+      events_.push_back(mark());
+    }
+    return std::move(events_);
+  }
+
+ private:
+  int32_t born(int64_t bytes, uint16_t stream) {
+    events_.push_back(allocate(next_id_, bytes, stream));
+    return next_id_++;
+  }
+
+  // New batches arrive before the last step's one dies.
+  void load(int step) {
+    while (loaded_ <= step + input_.prefetch) {
+      std::vector<int32_t> staged;
+      for (const int64_t bytes : input_.staging)
+        staged.push_back(born(bytes, input_.loader_stream));
+      auto& batch = batches_.emplace_back();
+      for (const int64_t bytes : input_.inputs) batch.push_back(born(bytes, input_.loader_stream));
+      for (const int32_t id : staged) events_.push_back(release(id));
+      ++loaded_;
+    }
+    if (step == 0) return;
+    for (const int32_t id : batches_[static_cast<size_t>(step - 1)]) events_.push_back(release(id));
+  }
+
+  Result<void> add(const StepEvent& event, int step) {
+    const size_t limit = event.kind == Kind::kWorkspace ? input_.workspaces.size()
+                         : event.kind == Kind::kKept    ? input_.kept.size()
+                                                        : held_.size();
+    const auto id = static_cast<size_t>(event.id);
+    if (event.kind != Kind::kUpdate && (event.id < 0 || id >= limit)) {
+      return error("E902", "step event id " + std::to_string(event.id) + " is out of range");
+    }
+    switch (event.kind) {
+      case Kind::kAllocate:
+        held_[id] = born(event.bytes, event.stream);
+        break;
+      case Kind::kFree:
+        // In step 0 nothing lives on from a step before.
+        if (held_[id] < 0 && step > 0) {
+          return error("E902", "tensor " + std::to_string(event.id) + " is freed but not held");
+        }
+        if (held_[id] >= 0) events_.push_back(release(held_[id]));
+        held_[id] = -1;
+        break;
+      case Kind::kWorkspace:
+        use(id, event.stream);
+        break;
+      case Kind::kKept:
+        if (!kept_[id]) born(input_.kept[id], event.stream);
+        kept_[id] = true;
+        break;
+      case Kind::kUpdate:
+        update(step);
+        break;
+    }
+    return {};
+  }
+
+  void use(size_t problem, uint16_t stream) {
+    const WorkspaceUse& use = input_.workspaces[problem];
+    if (use.largest > 0 && !timed_[problem]) {
+      scratch(use.largest, 0, stream);
+      events_.push_back(empty_cache());
+      timed_[problem] = true;
+    }
+    scratch(use.bytes, std::min(use.least, use.bytes), stream);
+  }
+
+  void scratch(int64_t bytes, int64_t least, uint16_t stream) {
+    if (bytes == 0) return;
+    const int32_t id = born(bytes, stream);
+    events_.back().least = least;
+    events_.push_back(release(id));
+  }
+
+  void update(int step) {
+    std::vector<int32_t> temporaries;
+    for (const int64_t bytes : input_.update_temporaries) temporaries.push_back(born(bytes, 0));
+    if (step == 0) {
+      for (const int64_t bytes : input_.optimizer_state) born(bytes, 0);
+    }
+    for (const int32_t id : temporaries) events_.push_back(release(id));
+  }
+
+  const ReplayInput& input_;
+  Events events_;
+  int32_t next_id_ = 0;
+  int loaded_ = 0;
+  std::vector<std::vector<int32_t>> batches_;
+  std::vector<int32_t> held_;  // tensor of the step -> id in the program
+  std::vector<bool> kept_, timed_;
+};
+
+void set_range(DeviceMemory& memory, const Context& context, const RangeRule& rule) {
+  const auto device = static_cast<double>(memory.device_bytes);
+  const double width =
+      memory.largest_workspace > 0
+          ? rule.scale * (rule.share * device + static_cast<double>(memory.largest_workspace))
+          : rule.plain_share * device;
+  const auto half = static_cast<int64_t>(std::llround(width));
+  const int64_t below = context.low > 0 ? context.bytes - context.low : 0;
+  const int64_t above = context.high > 0 ? context.high - context.bytes : 0;
+  // What was asked for is certain: the allocator cannot hold less.
+  memory.low = std::max(memory.device_bytes - half - below,
+                        memory.context - below + memory.live - memory.largest_workspace);
+  memory.low = std::min(memory.low, memory.device_bytes);
+  memory.high = memory.device_bytes + half + above;
+}
+
+}  // namespace
+
+Result<Events> replay_events(const ReplayInput& input) { return Program(input).write(); }
+
+Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRules& rules,
+                                   const Context& context, const RangeRule& range,
+                                   bool with_minimum) {
+  const auto events = replay_events(input);
+  if (!events) return tl::unexpected(events.error());
+  auto replayed = replay(*events, rules);
+  if (!replayed) return tl::unexpected(replayed.error());
+  DeviceMemory memory;
+  memory.context = context.bytes;
+  memory.reserved = replayed->reserved_peak;
+  memory.allocated = replayed->allocated_peak;
+  memory.live = replayed->requested_peak;
+  memory.fragmentation = memory.reserved - memory.allocated;
+  memory.device_bytes = memory.context + memory.reserved;
+  for (const WorkspaceUse& use : input.workspaces) {
+    memory.largest_workspace = std::max(memory.largest_workspace, use.bytes);
+  }
+  set_range(memory, context, range);
+  if (with_minimum) {
+    const auto least = minimum_capacity(*events, rules);
+    if (!least) return tl::unexpected(least.error());
+    memory.minimum = memory.context + *least;
+  }
+  memory.replay = std::move(*replayed);
+  return memory;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,288 @@
+#include "estimator/memory/workspace.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "estimator/memory/block_list.h"
+#include "estimator/memory/workspace_legacy.h"
+
+namespace plimsoll {
+namespace {
+
+// Capabilities cuDNN was asked about; the next lower one stands for another.
+constexpr std::array kAsked = {61, 70, 75, 80, 86, 89, 90};
+constexpr std::array kMaxwellAndPascal = {52, 53, 60, 61, 62};
+
+int stand_in(int capability) {
+  const auto above = std::upper_bound(kAsked.begin(), kAsked.end(), capability);
+  return above == kAsked.begin() ? kAsked.front() : *std::prev(above);
+}
+
+bool answers_alike(int capability) {
+  const auto among = [&](const auto& list) {
+    return std::find(list.begin(), list.end(), capability) != list.end();
+  };
+  return among(kAsked) || among(kMaxwellAndPascal);
+}
+
+bool half_precision(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+ConvPlan described(const KnownPlan& plan, Pass pass) {
+  return {.engine = plan.form.engine,
+          .tile = plan.form.tile,
+          .tensor_core = plan.form.tensor_core,
+          .algorithm = algorithm_name(plan.form, pass),
+          .bytes = plan.bytes};
+}
+
+// PyTorch runs depthwise convolutions in its own kernels, unless they are channels-last or suit
+// cuDNN's half-precision ones (aten/src/ATen/native/Convolution.cpp, use_cudnn_depthwise).
+bool own_kernel(const ConvShape& v, DType dtype, bool channels_last) {
+  if (v.groups == 1 || v.groups != v.c || v.k % v.c != 0 || channels_last) return false;
+  const bool suits_cudnn = dtype == DType::kFloat16 && v.c >= 32 && v.dil_h == 1 && v.dil_w == 1 &&
+                           v.stride_h == v.stride_w && v.r == v.s && v.r <= 5 && v.r % 2 == 1;
+  return !suits_cudnn;
+}
+
+double flop(const ConvShape& v) {
+  return 2.0 * static_cast<double>(v.n) * static_cast<double>(v.p * v.q) *
+         static_cast<double>(v.k) * static_cast<double>(v.c / v.groups * v.r * v.s);
+}
+
+int64_t tensor_bytes(const ConvShape& v, DType dtype) {
+  const int64_t size = bits(dtype) / 8;
+  return size *
+         (v.n * v.c * v.h * v.w + v.n * v.k * v.p * v.q + v.k * (v.c / v.groups) * v.r * v.s);
+}
+
+// What cuDNN would list beside the two plans that are known.
+int64_t largest_plain(const ConvShape& v, Pass pass, const WorkspaceKey& key, int64_t known) {
+  if (pass != Pass::kForward || key.capability >= 80) return known;
+  return std::max(known, workspace_bytes({.engine = 2}, pass, v, key.dtype).value_or(0));
+}
+
+// Folds over networks: 99 % of the rule's answers lie within 64 KiB or 1 %.
+void widen(WorkspaceChoice& choice, const ConvShape& v, DType dtype) {
+  const int64_t bytes = choice.plan.bytes;
+  if (choice.plan.tensor_core) {
+    const LayoutCopies copies = layout_copies(v, dtype);
+    choice.basis = WorkspaceBasis::kInterval;
+    choice.low = 0;
+    choice.high = std::max(bytes, copies.x + copies.y + copies.w + 16);
+    return;
+  }
+  const int64_t slack = std::max<int64_t>(64 << 10, bytes / 100);
+  choice.low = std::max<int64_t>(0, bytes - slack);
+  choice.high = bytes + slack;
+}
+
+Result<std::shared_ptr<const LayerList>> read_layers(const EmbeddedFiles& files) {
+  const auto bytes = files.read("workspaces/layers.bin");
+  if (!bytes) return tl::unexpected(bytes.error());
+  auto list = LayerList::read(*bytes);
+  if (!list) return tl::unexpected(list.error());
+  return std::make_shared<const LayerList>(std::move(*list));
+}
+
+WorkspaceChoice legacy(const ConvShape& shape, Pass pass, const WorkspaceKey& key,
+                       const WorkspacePolicy& policy) {
+  const LegacyAlgorithm chosen =
+      legacy_choice(shape, pass, key.dtype, key.capability, policy.limit);
+  WorkspaceChoice choice{.plan = {.algorithm = chosen.name, .bytes = chosen.bytes},
+                         .basis = WorkspaceBasis::kInterval};
+  choice.low = choice.high = chosen.bytes;
+  for (const LegacyAlgorithm& other : legacy_algorithms(shape, pass, key.dtype)) {
+    if (policy.limit && other.bytes > *policy.limit) continue;
+    choice.low = std::min(choice.low, other.bytes);
+    choice.high = std::max(choice.high, other.bytes);
+    if (std::string_view(other.name) != chosen.name) {
+      choice.alternatives.push_back({.algorithm = other.name, .bytes = other.bytes});
+    }
+  }
+  choice.largest = choice.high;
+  return choice;
+}
+
+// A 3-D problem: between nothing and copies of all operands.
+WorkspaceChoice bounds_only(const ConvProblem<int64_t>& c, const WorkspaceKey& key) {
+  double elements = 0, filter = static_cast<double>(c.k) * static_cast<double>(c.c / c.groups);
+  double x = static_cast<double>(c.n) * static_cast<double>(c.c);
+  double y = static_cast<double>(c.n) * static_cast<double>(c.k);
+  for (size_t i = 0; i < 3; ++i) {
+    x *= static_cast<double>(c.in[i]);
+    y *= static_cast<double>(c.out[i]);
+    filter *= static_cast<double>(c.filter[i]);
+  }
+  elements = std::min(x + y + filter, 1e15);
+  WorkspaceChoice choice{.plan = {.algorithm = "implicit_gemm"}};
+  const auto copies = static_cast<int64_t>(elements) * (bits(key.dtype) / 8);
+  choice.high = copies;
+  // Tensor-core engines convert x and the filter; plain ones need index tables only.
+  if (key.capability >= 80) {
+    choice.plan = {.tensor_core = true, .algorithm = "tensor_core"};
+    choice.plan.bytes = static_cast<int64_t>(std::min(x + filter, 1e15)) * (bits(key.dtype) / 8);
+  }
+  choice.largest = copies;
+  return choice;
+}
+
+}  // namespace
+
+const char* name(WorkspaceBasis basis) {
+  switch (basis) {
+    case WorkspaceBasis::kTable:
+      return "table";
+    case WorkspaceBasis::kRule:
+      return "rule";
+    case WorkspaceBasis::kInterval:
+      return "interval";
+  }
+  return "interval";
+}
+
+double plan_seconds(const ConvPlan& plan, const ConvShape& shape, Pass, DType dtype) {
+  constexpr double kBytes = 0.5e12, kPlain = 15e12, kTensor = 100e12, kWinograd = 1.5;
+  const double memory = static_cast<double>(tensor_bytes(shape, dtype)) / kBytes;
+  if (!plan.tensor_core) {
+    const double rate = plan.algorithm == "winograd" ? kWinograd * kPlain : kPlain;
+    return std::max(flop(shape) / rate, memory);
+  }
+  double rate = kTensor;
+  if (shape.groups > 1) {
+    rate *= static_cast<double>(shape.c / shape.groups) / 1000 *
+            static_cast<double>(shape.k / shape.groups) / 1000;
+  }
+  return 2 * static_cast<double>(plan.bytes) / kBytes + std::max(flop(shape) / rate, memory);
+}
+
+Result<WorkspaceBook> WorkspaceBook::load(const EmbeddedFiles& files, const WorkspaceKey& key) {
+  WorkspaceBook book;
+  book.key_ = key;
+  if (key.cudnn_major < 8) return book;
+  const std::string which = "9.10-sm" + std::to_string(stand_in(key.capability)) +
+                            (half_precision(key.dtype) ? "-fp16" : "-fp32") +
+                            (key.channels_last ? "-nhwc" : "-nchw");
+  const std::string table = "workspaces/cudnn-" + which + ".bin";
+  const std::string rule = "workspaces/rule-" + which + ".json";
+  if (files.contains(table)) {
+    auto layers = read_layers(files);
+    if (!layers) return tl::unexpected(layers.error());
+    const auto bytes = files.read(table);
+    if (!bytes) return tl::unexpected(bytes.error());
+    auto read = WorkspaceTable::read(*bytes);
+    if (!read) return tl::unexpected(read.error());
+    if (read->layers() != (*layers)->size()) {
+      return error("E301", table + " does not belong to workspaces/layers.bin");
+    }
+    book.layers_ = std::move(*layers);
+    book.table_ = std::make_shared<const WorkspaceTable>(std::move(*read));
+  }
+  if (files.contains(rule)) {
+    const auto text = files.read(rule);
+    if (!text) return tl::unexpected(text.error());
+    auto read = WorkspaceRule::read(*text, rule);
+    if (!read) return tl::unexpected(read.error());
+    book.rule_ = std::make_shared<const WorkspaceRule>(std::move(*read));
+  }
+  return book;
+}
+
+KnownPlans WorkspaceBook::known(const ConvShape& shape, Pass pass, WorkspaceBasis& basis) const {
+  basis = WorkspaceBasis::kRule;
+  const auto layer = table_ ? layers_->find(shape) : std::nullopt;
+  if (layer) {
+    KnownPlans plans = table_->find(*layer, shape, pass, key_.dtype);
+    const bool asked = plans.batch == shape.n && answers_alike(key_.capability) &&
+                       key_.cudnn_major == 9 && (key_.cudnn_minor <= 10 || key_.capability <= 75);
+    if (asked) basis = WorkspaceBasis::kTable;
+    if (plans.batch == shape.n) return plans;
+    // An exception's bytes hold for the batch that was asked; elsewhere they grow with it.
+    for (auto* plan : {&plans.plain, &plans.tensor}) {
+      if (*plan && (*plan)->exception) {
+        (*plan)->bytes = (*plan)->bytes / plans.batch * shape.n;
+        basis = WorkspaceBasis::kInterval;
+      }
+    }
+    return plans;
+  }
+  KnownPlans plans;
+  if (!rule_) return plans;
+  const auto guess = [&](const std::optional<WorkspaceRule::Guess>& found) {
+    std::optional<KnownPlan> plan;
+    if (!found) return plan;
+    const auto bytes = workspace_bytes(found->form, pass, shape, key_.dtype);
+    // Without a formula: as many copies as there are operands.
+    plan = KnownPlan{.form = found->form, .bytes = bytes.value_or(0)};
+    if (!bytes) plan->exception = true;
+    return plan;
+  };
+  plans.plain = guess(rule_->plain(shape, pass));
+  const auto tensor = rule_->tensor(shape, pass);
+  plans.tensor = guess(tensor);
+  plans.tensor_first = tensor && tensor->preferred;
+  return plans;
+}
+
+Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& problem, Pass pass,
+                                              const WorkspacePolicy& policy) const {
+  using Framework = WorkspacePolicy::Framework;
+  if (problem.groups < 1 || pass == Pass::kBackward) {
+    return error("E232", "a convolution's workspace needs one pass and at least one group");
+  }
+  const auto shape = conv_shape(problem);
+  if (!shape) {
+    const bool three = problem.in[0] > 1 || problem.filter[0] > 1 || problem.out[0] > 1;
+    if (!three) return error("E232", "the convolution is too large or its groups do not divide it");
+    return bounds_only(problem, key_);
+  }
+  if (policy.framework == Framework::kPyTorch &&
+      own_kernel(*shape, key_.dtype, key_.channels_last)) {
+    return WorkspaceChoice{.plan = {.algorithm = "depthwise"}, .basis = WorkspaceBasis::kRule};
+  }
+  if (key_.cudnn_major < 8) return legacy(*shape, pass, key_, policy);
+
+  WorkspaceChoice choice;
+  const KnownPlans plans = known(*shape, pass, choice.basis);
+  std::vector<ConvPlan> order;
+  if (plans.plain) order.push_back(described(*plans.plain, pass));
+  const bool tensor_allowed =
+      policy.framework == Framework::kIdeal || policy.tensor_cores || half_precision(key_.dtype);
+  if (plans.tensor && tensor_allowed) {
+    order.insert(plans.tensor_first ? order.begin() : order.end(), described(*plans.tensor, pass));
+  }
+  choice.largest = tensor_allowed ? plans.largest : 0;
+  for (const ConvPlan& plan : order) choice.largest = std::max(choice.largest, plan.bytes);
+  choice.largest = largest_plain(*shape, pass, key_, choice.largest);
+  if (policy.limit) {
+    std::erase_if(order, [&](const ConvPlan& plan) { return plan.bytes > *policy.limit; });
+    choice.largest = std::min(choice.largest, *policy.limit);
+  }
+  if (order.empty()) {
+    // cuDNN always lists an engine without scratch.
+    choice.plan = {.engine = 0, .algorithm = "implicit_gemm"};
+    if (!plans.plain && !plans.tensor) choice.basis = WorkspaceBasis::kInterval;
+    const LayoutCopies copies = layout_copies(*shape, key_.dtype);
+    if (choice.basis == WorkspaceBasis::kInterval && key_.capability >= 70) {
+      choice.high = std::min(policy.limit.value_or(kUnlimited), copies.x + copies.y + copies.w);
+    }
+    return choice;
+  }
+  auto best = order.begin();
+  if (policy.benchmark) {
+    const auto cost = [&](const ConvPlan& plan) {
+      return policy.seconds ? policy.seconds(plan, *shape, pass, key_.dtype)
+                            : plan_seconds(plan, *shape, pass, key_.dtype);
+    };
+    best = std::min_element(order.begin(), order.end(),
+                            [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
+  }
+  choice.plan = *best;
+  order.erase(best);
+  choice.alternatives = std::move(order);
+  choice.low = choice.high = choice.plan.bytes;
+  if (choice.basis != WorkspaceBasis::kTable) widen(choice, *shape, key_.dtype);
+  return choice;
+}
+
+}  // namespace plimsoll

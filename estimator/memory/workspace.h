@@ -1,0 +1,92 @@
+// workspace: the scratch memory a framework gives a cuDNN convolution, and why.
+//
+//   auto book = WorkspaceBook::load(hwdb_files(), {.capability = 61, .cudnn = {9, 10}});
+//   WorkspaceChoice choice = *book->choose(problem, Pass::kForward, DType::kFloat32, {});
+//   choice.plan.bytes; choice.plan.algorithm; choice.basis;
+//
+// In order of trust: cuDNN's own answer for this very problem (table); its plan for the layer at
+// the nearest batch, or the plan a rule trained on its answers guesses, with the exact formula
+// (rule); bounds where no formula is known (interval). For cuDNN 5 to 8, which cannot be asked:
+// formulas of the literature, see workspace_legacy.h.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/memory/workspace_rule.h"
+#include "estimator/memory/workspace_table.h"
+#include "graph/base/embedded.h"
+
+namespace plimsoll {
+
+enum class WorkspaceBasis : uint8_t { kTable, kRule, kInterval };
+const char* name(WorkspaceBasis basis);
+
+struct ConvPlan {
+  int engine = -1;  // cuDNN's global engine id; -1: the framework's own kernel or an old algorithm
+  int tile = -1;    // TILE_SIZE knob, where it matters
+  bool tensor_core = false;
+  std::string algorithm = {};
+  int64_t bytes = 0;
+};
+
+struct WorkspaceChoice {
+  ConvPlan plan = {};                       // what the framework runs
+  std::vector<ConvPlan> alternatives = {};  // what else is known, in cuDNN's order
+  int64_t low = 0, high = 0;                // bounds of plan.bytes
+  int64_t largest =
+      0;  // of all plans cuDNN lists: what PyTorch's benchmark mode takes to time them
+  WorkspaceBasis basis = WorkspaceBasis::kInterval;
+};
+
+struct WorkspacePolicy {
+  enum class Framework : uint8_t {
+    kIdeal,    // cuDNN's own first choice
+    kPyTorch,  // depthwise convolutions in its own kernels
+    kOther,    // cuDNN's choice within `limit`
+  } framework = Framework::kPyTorch;
+  bool tensor_cores = true;  // for fp32: TF32 is allowed (torch.backends.cudnn.allow_tf32)
+  bool benchmark = false;    // the fastest plan, not the first
+  std::optional<int64_t> limit = std::nullopt;  // bytes at most
+  // Seconds that a plan takes, for `benchmark`; plan_seconds where empty.
+  std::function<double(const ConvPlan&, const ConvShape&, Pass, DType)> seconds = nullptr;
+};
+
+// A roofline that reproduces which plans PyTorch's benchmark kept on A100 (memory of 189 timm
+// runs): copies at 0.5 TB/s, 15 TFLOP/s plain (1.5 times that for Winograd), 100 TFLOP/s on tensor
+// cores, which grouped convolutions cannot use well.
+double plan_seconds(const ConvPlan& plan, const ConvShape& shape, Pass pass, DType dtype);
+
+struct WorkspaceKey {
+  int capability = 61;  // 10 * major + minor
+  int cudnn_major = 9, cudnn_minor = 10;
+  DType dtype = DType::kFloat32;
+  bool channels_last = false;
+};
+
+// Tables and rules of one compute capability, type and layout. Immutable.
+class WorkspaceBook {
+ public:
+  // Reads workspaces/ of `files` (any that are missing are done without). 5.2 stands for all
+  // Maxwell and Pascal cards, which answer alike; so does it for older ones, which cuDNN 9 does not
+  // know.
+  static Result<WorkspaceBook> load(const EmbeddedFiles& files, const WorkspaceKey& key);
+
+  // E232 for a problem too large, or of a kind that has no 2-D form and no bounds.
+  Result<WorkspaceChoice> choose(const ConvProblem<int64_t>& problem, Pass pass,
+                                 const WorkspacePolicy& policy) const;
+
+ private:
+  KnownPlans known(const ConvShape& shape, Pass pass, WorkspaceBasis& basis) const;
+
+  WorkspaceKey key_;
+  std::shared_ptr<const LayerList> layers_;
+  std::shared_ptr<const WorkspaceTable> table_;
+  std::shared_ptr<const WorkspaceRule> rule_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,43 @@
+// workspace_lines: `plimsoll workspace`, one convolution as a line of JSON in, its workspace out.
+//
+//   WorkspaceLines lines(hwdb_files(), {.capability = 61});
+//   lines.answer(R"({"pass": "fprop", "n": 32, "c": 64, "h": 56, "w": 56, "k": 64, "r": 3, "s": 3,
+//                    "pad_h": 1, "pad_w": 1})", 1);
+//   // {"algorithm":"winograd","engine":12,"workspace_bytes":409856,...,"basis":"table"}
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "estimator/memory/workspace.h"
+
+namespace plimsoll {
+
+struct WorkspaceLinesOptions {
+  int capability = 61;  // 10 * major + minor
+  int cudnn_major = 9, cudnn_minor = 10;
+  WorkspacePolicy policy = {};
+};
+
+class WorkspaceLines {
+ public:
+  WorkspaceLines(const EmbeddedFiles& files, WorkspaceLinesOptions options)
+      : files_(files), options_(std::move(options)) {}
+
+  // The answer without a newline. Keys of the line: pass (fprop, dgrad, wgrad), n c h w k r s;
+  // pad_h pad_w stride_h stride_w dil_h dil_w groups; dtype (fp32, fp16, bf16, fp64), layout (nchw,
+  // nhwc). Diagnostics of the JSON reader with `line_number` as the place; E241 where the filter
+  // does not fit; those of WorkspaceBook.
+  Result<std::string> answer(std::string_view line, int line_number);
+
+ private:
+  Result<const WorkspaceBook*> book(DType dtype, bool channels_last);
+
+  const EmbeddedFiles& files_;
+  WorkspaceLinesOptions options_;
+  std::map<std::pair<DType, bool>, WorkspaceBook> books_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,127 @@
+#include "estimator/memory/device_memory.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace plimsoll;
+
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+using Kind = StepEvent::Kind;
+
+StepEvent event(Kind kind, int32_t id = 0, int64_t bytes = 0) {
+  return {.kind = kind, .id = id, .bytes = bytes};
+}
+
+// Sizes from 10 MiB up have segments of their own: reserved bytes can be added up by eye.
+ReplayInput small_step() {
+  ReplayInput input;
+  input.resident = {20 * kMiB};
+  input.inputs = {10 * kMiB};
+  input.step = {event(Kind::kAllocate, 0, 100 * kMiB),
+                event(Kind::kWorkspace, 0),
+                event(Kind::kAllocate, 1, 30 * kMiB),
+                event(Kind::kFree, 0),
+                event(Kind::kUpdate),
+                event(Kind::kFree, 1)};
+  input.workspaces = {{.bytes = 40 * kMiB}};
+  return input;
+}
+
+int64_t reserved(const ReplayInput& input) {
+  return device_memory(input, CachingRules{}, {})->reserved;
+}
+
+}  // namespace
+
+TEST_CASE("device memory: one step by eye") {
+  ReplayInput input = small_step();
+  input.steps = 1;
+  // 20 resident, 10 input, 100 activation, 40 workspace, which later serves the 30.
+  CHECK(reserved(input) == 170 * kMiB);
+  input.steps = 3;
+  // The second batch arrives before the first one dies and breaks the workspace's 40.
+  CHECK(reserved(input) == 210 * kMiB);
+  const auto memory = *device_memory(input, CachingRules{}, {.bytes = 500 * kMiB});
+  CHECK(memory.device_bytes == 710 * kMiB);
+  CHECK(memory.live == 170 * kMiB);
+  CHECK(memory.largest_workspace == 40 * kMiB);
+  CHECK(memory.replay.marks.size() == 3);
+}
+
+TEST_CASE("device memory: the optimizer's state is born in the holes of step 0") {
+  ReplayInput input = small_step();
+  input.optimizer_state = {20 * kMiB};
+  const auto with_state = replay(*replay_events(input), CachingRules{});
+  // In step 0 it takes a part of the free 100 MiB; the activation no longer fits there.
+  CHECK(with_state->marks[0].reserved == 170 * kMiB);
+  CHECK(with_state->marks[1].reserved > 180 * kMiB);
+  CHECK(with_state->marks[0].allocated == (20 + 10 + 20) * kMiB);
+}
+
+TEST_CASE("device memory: temporaries of the update, buffers of libraries") {
+  ReplayInput input = small_step();
+  input.update_temporaries = {200 * kMiB};
+  CHECK(reserved(input) == 370 * kMiB);  // later it serves as workspace
+  ReplayInput with_library = small_step();
+  with_library.kept = {10 * kMiB};
+  with_library.step.insert(with_library.step.begin(), event(Kind::kKept, 0));
+  CHECK(reserved(with_library) == 220 * kMiB);  // once, though it is reached three times
+}
+
+TEST_CASE("device memory: timed libraries use their largest scratch once and empty the cache") {
+  ReplayInput input = small_step();
+  input.workspaces[0].largest = 300 * kMiB;
+  const auto result = replay(*replay_events(input), CachingRules{});
+  CHECK(result->reserved_peak == (20 + 10 + 100 + 300) * kMiB);
+  CHECK(result->marks[0].reserved == 170 * kMiB);
+  CHECK(result->reserved_end == 210 * kMiB);
+}
+
+TEST_CASE("device memory: a prefetching loader has pools of its own") {
+  ReplayInput input = small_step();
+  input.prefetch = 1;
+  input.loader_stream = 1;
+  input.staging = {12 * kMiB};
+  // Three batches at most: the last step's, this one's, the next one's; and the staging buffer,
+  // which the third batch reuses.
+  CHECK(reserved(input) == (20 + 100 + 40 + 2 * 10 + 12 + 10) * kMiB);
+}
+
+TEST_CASE("device memory: tensors that live on into the next step") {
+  ReplayInput input;
+  input.step = {event(Kind::kFree, 0), event(Kind::kAllocate, 0, 10 * kMiB)};
+  const auto result = replay(*replay_events(input), CachingRules{});
+  CHECK(result->reserved_peak == 10 * kMiB);
+  CHECK(result->marks[2].allocated == 10 * kMiB);
+  input.step.push_back(event(Kind::kFree, 0));
+  CHECK(replay_events(input).error()[0].code == "E902");
+  input.step = {event(Kind::kFree, 5)};
+  CHECK(replay_events(input).error()[0].code == "E902");
+}
+
+TEST_CASE("device memory: the range is wide where the workspace is") {
+  const Context context{.bytes = 400 * kMiB, .low = 300 * kMiB, .high = 600 * kMiB};
+  ReplayInput input = small_step();
+  const auto with = *device_memory(input, CachingRules{}, context);
+  CHECK(with.high ==
+        with.device_bytes + 200 * kMiB +
+            std::llround(1.67 * (0.02 * static_cast<double>(with.device_bytes) + 40.0 * kMiB)));
+  CHECK(with.low < with.device_bytes - 100 * kMiB);
+  input.workspaces[0].bytes = 0;
+  const auto without = *device_memory(input, CachingRules{}, context);
+  CHECK(without.high - without.device_bytes < with.high - with.device_bytes);
+}
+
+TEST_CASE("device memory: the smallest device takes the smaller workspaces") {
+  ReplayInput input = small_step();
+  const auto memory = *device_memory(input, CachingRules{}, {.bytes = 100 * kMiB}, {}, true);
+  // Resident 20, activation 100; batches and gradient share 40 until, in the third step, no hole
+  // of 30 is left for the gradient.
+  CHECK(memory.minimum == (100 + 20 + 100 + 40 + 30) * kMiB);
+  input.workspaces[0].least = 40 * kMiB;
+  const auto stubborn = *device_memory(input, CachingRules{}, {.bytes = 100 * kMiB}, {}, true);
+  CHECK(stubborn.minimum > memory.minimum);
+}
