@@ -1,5 +1,7 @@
 #include "estimator/time/device_rates.h"
 
+#include <algorithm>
+
 namespace plimsoll {
 namespace {
 
@@ -39,6 +41,32 @@ Arithmetic arithmetic_of(DType dtype, bool tensor_core) {
     default:
       return Arithmetic::kF32;
   }
+}
+
+DeviceRates rates_of(const Device& device) {
+  // In the order of Arithmetic, as device files name them.
+  constexpr std::array<std::string_view, kArithmeticCount> kPeaks = {
+      "fp32",        "fp64",        "fp16",       "bf16", "tf32_tensor",
+      "fp16_tensor", "bf16_tensor", "fp8_tensor", "int8"};
+  DeviceRates rates;
+  rates.id = device.id;
+  rates.compute_capability = 10 * device.compute_capability.major + device.compute_capability.minor;
+  rates.sms = static_cast<int>(device.sms);
+  for (size_t i = 0; i < kPeaks.size(); ++i) {
+    if (const Peak* peak = device.peak(kPeaks[i]))
+      rates.peak[i] = peak->at(device.boost_clock).value;
+  }
+  // Where 16-bit arithmetic is a token rate (1/64 on consumer Pascal), libraries store 16 bits and
+  // multiply in 32.
+  const double f32 = rates.peak[static_cast<size_t>(Arithmetic::kF32)];
+  for (const Arithmetic a : {Arithmetic::kF16, Arithmetic::kBf16}) {
+    double& peak = rates.peak[static_cast<size_t>(a)];
+    peak = std::max(peak, f32);
+  }
+  rates.maximum_clock = std::max(1.0, device.max_clock / device.boost_clock);
+  rates.bandwidth = device.bandwidth.value;
+  rates.l2_bytes = static_cast<double>(device.l2.value);
+  return rates;
 }
 
 double DeviceRates::peak_of(Arithmetic arithmetic) const {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "graph/base/dtype.h"
+#include "hwdb/device.h"
 
 namespace plimsoll {
 
@@ -44,5 +45,8 @@ struct DeviceRates {
   // flop/s at the printed boost; falls back to f32 where the device lacks the unit.
   double peak_of(Arithmetic arithmetic) const;
 };
+
+// The rates of a card in the database.
+DeviceRates rates_of(const Device& device);
 
 }  // namespace plimsoll

@@ -14,6 +14,8 @@ namespace {
 // In a queue the next launch is prepared while a kernel runs: what is left of the launch, from
 // steps against back-to-back kernels (Torch7 on Maxwell and Pascal, cnn-benchmarks).
 constexpr double kLaunchShareInQueue = .4;
+// ... and at most this much: the rest was the benchmark's own host call.
+constexpr double kLongestLaunchInQueue = 6e-6;
 // Bandwidth the memory system gives to fused attention; assumed.
 constexpr double kAttentionBandwidth = .8;
 
@@ -189,7 +191,9 @@ std::string_view name(BoundBy bound_by) {
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
   const TimeContext::Model& model = model_for(kernel, context);
   const Draft draft = draft_of(kernel, model, context);
-  const double launch = model.fixed * (context.options().alone ? 1 : kLaunchShareInQueue);
+  const double launch = context.options().alone
+                            ? model.fixed
+                            : std::min(model.fixed * kLaunchShareInQueue, kLongestLaunchInQueue);
   const double work = std::max(0.0, draft.seconds - model.fixed);
   const double predicted = (work + launch) * std::exp(draft.corrected.log_factor);
   const double compute_floor = model.highest_flops > 0 ? draft.flop / model.highest_flops : 0;

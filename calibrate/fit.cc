@@ -1,0 +1,310 @@
+#include "calibrate/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "calibrate/formula.h"
+#include "calibrate/learn_correction.h"
+#include "calibrate/search.h"
+#include "estimator/time/correction.h"
+#include "hwdb/calibration_terms.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int kFolds = 5;
+constexpr int kSimplexSteps = 1500;
+// Beyond it a kernel is an accident of the library, not a lesson about the formulas.
+constexpr double kLargestLoss = 1.5;
+// Shorter memory-bound calls measured the host (NeuSight's notes).
+constexpr double kShortestRows = .15e-3;
+constexpr size_t kLargestSearch = 700;
+
+bool in_plan(const FitPlan& plan, const MeasuredKernel& k) {
+  const bool card =
+      std::ranges::any_of(plan.cards, [&](const FitCard& c) { return c.device == k.device; });
+  const bool source = std::ranges::find(plan.sources, k.source) != plan.sources.end();
+  if (!card || !source || k.library != plan.library || k.host_bound) return false;
+  if (name(k.arithmetic) != plan.arithmetic) return false;
+  return plan.kernel_class != "rows" || k.seconds > kShortestRows;
+}
+
+struct Start {
+  Trial trial;
+  Box box;
+};
+
+Start start_of(const FitPlan& plan, const Fit* base) {
+  Start start;
+  const auto rows = coefficient_rows(plan.kernel_class);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const CoefficientRow& row = rows[i];
+    double value = base != nullptr ? base->terms[i] : row.initial;
+    bool fixed = std::ranges::find(plan.held, row.name) != plan.held.end();
+    if (row.name == "split") {
+      value = plan.splits_k ? 1 : 0;
+      fixed = true;
+    }
+    if (plan.kernel_class != "gemm" && row.name.starts_with("transpose_")) {
+      value = 0;
+      fixed = true;
+    }
+    start.trial.push_back(value);
+    start.box.low.push_back(fixed ? value : row.low);
+    start.box.high.push_back(fixed ? value : row.high);
+  }
+  for (const FitCard& card : plan.cards) {
+    start.trial.push_back(std::min(1.0, card.clock_high));
+    start.box.low.push_back(card.clock_low);
+    start.box.high.push_back(card.clock_high);
+  }
+  return start;
+}
+
+// Mean |ln error|; where the algorithm is known, its own time counts too, and preferring another.
+double loss(const Formula& formula, const Trial& trial, const std::vector<bool>& skip) {
+  const auto values = formula.values(trial, skip);
+  double sum = 0;
+  int count = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (skip[i]) continue;
+    const double measured = formula.kernel(i).seconds;
+    double error = std::fabs(std::log(values[i].seconds / measured));
+    if (values[i].named_seconds > 0) {
+      const double named = std::fabs(std::log(values[i].named_seconds / measured));
+      const double preferred = std::log(values[i].named_seconds / values[i].seconds);
+      error = .5 * error + .5 * named + .5 * std::min(1.0, preferred);
+    }
+    sum += std::min(error, kLargestLoss);
+    ++count;
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+Trial solve(const Formula& formula, const Trial& start, const Box& box,
+            const std::vector<bool>& skip) {
+  return minimise([&](const Point& p) { return loss(formula, p, skip); }, start, box,
+                  kSimplexSteps);
+}
+
+std::vector<std::string> device_names(const FitPlan& plan) {
+  std::vector<std::string> names;
+  for (const FitCard& card : plan.cards) names.emplace_back(card.device);
+  return names;
+}
+
+// The formulas' leftovers, without those of skipped kernels.
+std::vector<Leftover> leftovers_of(const Formula& formula, const std::vector<FormulaValue>& values,
+                                   const std::vector<bool>& skip) {
+  std::vector<Leftover> leftovers;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (skip[i]) continue;
+    leftovers.push_back({formula.features(i), formula.card(i),
+                         std::log(formula.kernel(i).seconds / values[i].seconds)});
+  }
+  return leftovers;
+}
+
+// One kernel as predicted by what was learnt without it.
+struct LeftOut {
+  size_t index = 0;
+  double formula = 0, predicted = 0;  // seconds
+  double support = 0;
+};
+
+// What the formulas say with terms learnt without one fold.
+struct Fold {
+  std::vector<bool> skip;
+  std::vector<FormulaValue> values;  // of all kernels
+};
+
+std::vector<Fold> leave_out(const Formula& formula, const Trial& whole, const Box& box) {
+  std::vector<Fold> folds(kFolds);
+  const std::vector<bool> none(formula.size(), false);
+  for (int f = 0; f < kFolds; ++f) {
+    Fold& fold = folds[static_cast<size_t>(f)];
+    for (size_t i = 0; i < formula.size(); ++i) {
+      fold.skip.push_back(formula.kernel(i).fold == f);
+    }
+    fold.values = formula.values(solve(formula, whole, box, fold.skip), none);
+  }
+  return folds;
+}
+
+std::vector<LeftOut> predict(const FitPlan& plan, const Formula& formula,
+                             const std::vector<Fold>& folds, const Tents& tents) {
+  std::vector<LeftOut> all;
+  for (const Fold& fold : folds) {
+    Correction correction;
+    if (plan.learn_correction) {
+      correction = learn_correction(leftovers_of(formula, fold.values, fold.skip), tents,
+                                    device_names(plan));
+    }
+    for (size_t i = 0; i < formula.size(); ++i) {
+      if (!fold.skip[i]) continue;
+      const Corrected c = correct(correction, formula.features(i), formula.card(i));
+      const double seconds = fold.values[i].seconds;
+      all.push_back({i, seconds, seconds * std::exp(c.log_factor), c.support});
+    }
+  }
+  return all;
+}
+
+double mean_error(const Formula& formula, const std::vector<LeftOut>& left_out) {
+  double sum = 0;
+  for (const LeftOut& k : left_out) {
+    sum += std::min(kLargestLoss, std::fabs(k.predicted / formula.kernel(k.index).seconds - 1));
+  }
+  return sum / static_cast<double>(left_out.size());
+}
+
+// How far tents reach is a property of the library's own rules, so it is chosen per plan, on
+// left-out kernels: ten numbers from hundreds of kernels. Not where that would take minutes.
+Tents choose_tents(const FitPlan& plan, const Formula& formula, const std::vector<Fold>& folds) {
+  Tents best = default_tents(plan.kernel_class);
+  if (!plan.learn_correction || formula.size() > kLargestSearch) return best;
+  double least = mean_error(formula, predict(plan, formula, folds, best));
+  const auto consider = [&](const Tents& tents) {
+    const double error = mean_error(formula, predict(plan, formula, folds, tents));
+    if (error >= least - 1e-4) return;
+    least = error;
+    best = tents;
+  };
+  for (int pass = 0; pass < 2; ++pass) {
+    for (size_t f = 0; f <= best.reach.size(); ++f) {
+      for (const double factor : {.6, 1.6}) {
+        Tents trial = best;
+        double& number = f < best.reach.size() ? trial.reach[f] : trial.noise;
+        number = std::clamp(number * factor, .02, 30.0);
+        // Passes are different kernels: they learn nothing from each other.
+        if (plan.kernel_class == "conv" && f == 7) continue;
+        consider(trial);
+      }
+    }
+  }
+  return best;
+}
+
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const auto at = static_cast<size_t>(share * static_cast<double>(values.size()));
+  return values[std::min(at, values.size() - 1)];
+}
+
+double relative(double predicted, double measured) { return std::fabs(predicted / measured - 1); }
+
+void score(FitReport& report, const Formula& formula, const std::vector<LeftOut>& left_out) {
+  std::map<Pass, std::vector<double>> errors;
+  std::vector<double> all, formula_errors;
+  for (const LeftOut& k : left_out) {
+    const MeasuredKernel& measured = formula.kernel(k.index);
+    PassScore& pass = report.passes[measured.kernel.pass];
+    const double error = relative(k.predicted, measured.seconds);
+    ++pass.kernels;
+    pass.formula += relative(k.formula, measured.seconds);
+    pass.roofline += relative(formula.roofline(k.index), measured.seconds);
+    pass.error += error;
+    errors[measured.kernel.pass].push_back(error);
+    all.push_back(error);
+    formula_errors.push_back(std::fabs(std::log(k.formula / measured.seconds)));
+    report.fit.error += error / static_cast<double>(left_out.size());
+  }
+  for (auto& [pass, values] : report.passes) {
+    const auto n = static_cast<double>(values.kernels);
+    values.formula /= n;
+    values.error /= n;
+    values.roofline /= n;
+    values.median = quantile(errors[pass], .5);
+  }
+  report.fit.median = quantile(all, .5);
+  report.fit.far90 = quantile(formula_errors, .9);
+}
+
+double covered(const Formula& formula, const std::vector<LeftOut>& left_out, double near,
+               double far) {
+  int64_t inside = 0;
+  for (const LeftOut& k : left_out) {
+    const double error = std::fabs(std::log(k.predicted / formula.kernel(k.index).seconds));
+    inside += error <= far + (near - far) * k.support ? 1 : 0;
+  }
+  return static_cast<double>(inside) / static_cast<double>(left_out.size());
+}
+
+// The half width at a measured shape with which 90 % of the left-out kernels are covered.
+void set_range(FitReport& report, const Formula& formula, const std::vector<LeftOut>& left_out) {
+  double low = .01, high = report.fit.far90;
+  for (int step = 0; step < 40; ++step) {
+    const double middle = .5 * (low + high);
+    (covered(formula, left_out, middle, report.fit.far90) < .9 ? low : high) = middle;
+  }
+  report.fit.near90 = high;
+  report.coverage = covered(formula, left_out, high, report.fit.far90);
+}
+
+void count_algorithms(FitReport& report, const Formula& formula, const Trial& trial) {
+  const auto values = formula.values(trial, std::vector<bool>(formula.size(), false));
+  for (const FormulaValue& value : values) {
+    if (value.named_seconds <= 0) continue;
+    ++report.named;
+    report.agreed += value.named_seconds <= value.seconds ? 1 : 0;
+  }
+}
+
+}  // namespace
+
+Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKernel>& measured,
+                              const std::map<std::string, DeviceRates>& rates, const Fit* base) {
+  std::vector<DeviceRates> cards;
+  for (const FitCard& card : plan.cards) {
+    const auto found = rates.find(std::string(card.device));
+    if (found == rates.end()) {
+      return error("E510",
+                   fmt::format("no rates for '{}', which plan '{}' needs", card.device, plan.name));
+    }
+    cards.push_back(found->second);
+  }
+  std::vector<const MeasuredKernel*> kernels;
+  for (const MeasuredKernel& k : measured) {
+    if (in_plan(plan, k)) kernels.push_back(&k);
+  }
+  if (kernels.size() < 10) {
+    return error("E510",
+                 fmt::format("only {} measured kernels for plan '{}'", kernels.size(), plan.name));
+  }
+  const Formula formula(plan, cards, kernels);
+  const auto [first, box] = start_of(plan, base);
+  const std::vector<bool> none(formula.size(), false);
+  const Trial trial = solve(formula, first, box, none);
+
+  FitReport report;
+  Fit& fit = report.fit;
+  fit.kernel_class = plan.kernel_class;
+  fit.arithmetic = plan.arithmetic;
+  fit.compute_capability = plan.capabilities.front();
+  fit.library = plan.library;
+  fit.library_first = plan.first;
+  fit.library_last = plan.last;
+  fit.note = plan.note;
+  fit.measured = static_cast<int64_t>(formula.size());
+  const auto terms = static_cast<std::ptrdiff_t>(trial.size() - plan.cards.size());
+  fit.terms.assign(trial.begin(), trial.begin() + terms);
+  for (size_t c = 0; c < plan.cards.size(); ++c) {
+    fit.clocks.emplace_back(plan.cards[c].device, trial[static_cast<size_t>(terms) + c]);
+  }
+  const std::vector<Fold> folds = leave_out(formula, trial, box);
+  const Tents tents = choose_tents(plan, formula, folds);
+  const std::vector<LeftOut> left_out = predict(plan, formula, folds, tents);
+  score(report, formula, left_out);
+  set_range(report, formula, left_out);
+  count_algorithms(report, formula, trial);
+  if (plan.learn_correction) {
+    fit.correction = learn_correction(leftovers_of(formula, formula.values(trial, none), none),
+                                      tents, device_names(plan));
+  }
+  return report;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,37 @@
+// Fit: from measured kernels to a calibration's terms, clocks and correction, with the error one
+// must expect on shapes that were not measured (five-fold by shape: a problem's measurements are
+// left out of terms and correction together).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit_plan.h"
+#include "calibrate/measured.h"
+#include "estimator/time/kernel_time.h"
+#include "hwdb/calibration.h"
+
+namespace plimsoll {
+
+struct PassScore {
+  int64_t kernels = 0;
+  double formula = 0;            // mean |error| of the formulas alone, five-fold
+  double error = 0, median = 0;  // with the correction, five-fold
+  double roofline = 0;           // of max(flop / peak, bytes / bandwidth)
+};
+
+struct FitReport {
+  Fit fit;  // for the plan's first capability
+  std::map<Pass, PassScore> passes;
+  int64_t named = 0, agreed = 0;  // algorithms the source names, and that autotuning would choose
+  double coverage = 0;            // share of left-out kernels within their 90 % range
+};
+
+// E510 where a card's rates or any measurement of the plan is missing.
+// Cost: seconds to a minute.
+Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKernel>& measured,
+                              const std::map<std::string, DeviceRates>& rates, const Fit* base);
+
+}  // namespace plimsoll

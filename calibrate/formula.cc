@@ -1,0 +1,127 @@
+#include "calibrate/formula.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "estimator/time/features.h"
+#include "hwdb/calibration_terms.h"
+
+namespace plimsoll {
+namespace {
+
+struct CardModels {
+  std::optional<GemmModel> gemm;
+  std::optional<ConvModel> conv;
+  std::optional<RecurrentModel> recurrent;
+  std::optional<MemoryBoundModel> rows;
+};
+
+double bytes_of(const MeasuredKernel& k) { return k.arithmetic == Arithmetic::kF32 ? 4 : 2; }
+
+GemmShape gemm_shape(const MeasuredKernel& k) {
+  const auto& p = std::get<GemmProblem<int64_t>>(k.kernel.problem);
+  return {.m = double(p.m),
+          .n = double(p.n),
+          .k = double(p.k),
+          .batch = double(p.batch),
+          .a_t = p.a_t,
+          .b_t = p.b_t,
+          .accumulate = p.accumulate,
+          .element_bytes = bytes_of(k)};
+}
+
+// cuDNN's own classes of algorithms: precomputed offsets and tiles are details of one.
+int family(ConvAlgorithm a) {
+  switch (a) {
+    case ConvAlgorithm::kImplicitGemm:
+    case ConvAlgorithm::kPrecomputedGemm:
+      return 0;
+    case ConvAlgorithm::kFft:
+    case ConvAlgorithm::kFftTiling:
+      return 1;
+    default:
+      return 2 + static_cast<int>(a);
+  }
+}
+
+FormulaValue conv_value(const ConvModel& model, const ConvShape& shape,
+                        const std::string& algorithm) {
+  const auto named = conv_algorithm_from_name(algorithm);
+  const ConvCosts costs = model.costs(shape);
+  FormulaValue value;
+  for (const ConvCost& cost : costs.all()) {
+    if (value.seconds == 0 || cost.seconds < value.seconds) value.seconds = cost.seconds;
+    if (!named || family(*named) != family(cost.algorithm)) continue;
+    if (value.named_seconds == 0 || cost.seconds < value.named_seconds) {
+      value.named_seconds = cost.seconds;
+    }
+  }
+  return value;
+}
+
+}  // namespace
+
+Formula::Formula(const FitPlan& plan, std::vector<DeviceRates> cards,
+                 std::vector<const MeasuredKernel*> kernels)
+    : plan_(plan),
+      terms_(coefficient_rows(plan.kernel_class).size()),
+      cards_(std::move(cards)),
+      kernels_(std::move(kernels)) {
+  for (const MeasuredKernel* k : kernels_) {
+    const auto card = std::ranges::find(cards_, k->device, &DeviceRates::id);
+    card_of_.push_back(static_cast<int>(card - cards_.begin()));
+    const auto keep = [&](const auto& f) { features_.emplace_back(f.begin(), f.end()); };
+    if (plan.kernel_class == "gemm") {
+      gemms_.push_back(gemm_shape(*k));
+      keep(gemm_features(gemms_.back()));
+    } else if (plan.kernel_class == "conv") {
+      convs_.push_back(conv_shape(std::get<ConvProblem<int64_t>>(k->kernel.problem), k->kernel.pass,
+                                  bytes_of(*k)));
+      keep(conv_features(convs_.back()));
+    } else if (plan.kernel_class == "recurrent") {
+      keep(recurrent_features(std::get<RecurrentProblem<int64_t>>(k->kernel.problem),
+                              k->kernel.pass));
+    } else {
+      features_.emplace_back();
+    }
+  }
+}
+
+std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<bool>& skip) const {
+  const std::span<const double> terms(trial.data(), terms_);
+  std::vector<CardModels> models(cards_.size());
+  for (size_t c = 0; c < cards_.size(); ++c) {
+    const double peak = kernels_.empty() ? 0 : cards_[c].peak_of(kernels_.front()->arithmetic);
+    const GemmRates rates{std::min(1.0 * trial[terms_ + c], cards_[c].maximum_clock) * peak,
+                          double(cards_[c].sms), cards_[c].bandwidth};
+    if (plan_.kernel_class == "gemm") models[c].gemm.emplace(terms, rates);
+    if (plan_.kernel_class == "conv") models[c].conv.emplace(terms, rates, plan_.library);
+    if (plan_.kernel_class == "recurrent") models[c].recurrent.emplace(terms, rates);
+    if (plan_.kernel_class == "rows") models[c].rows.emplace(terms, rates.bandwidth, rates.sms);
+  }
+  std::vector<FormulaValue> values(kernels_.size());
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    if (skip[i]) continue;
+    const CardModels& m = models[static_cast<size_t>(card_of_[i])];
+    const MeasuredKernel& k = *kernels_[i];
+    if (m.gemm) values[i].seconds = m.gemm->cost(gemms_[i]).seconds;
+    if (m.conv) values[i] = conv_value(*m.conv, convs_[i], k.algorithm);
+    if (m.recurrent) {
+      values[i].seconds = m.recurrent
+                              ->cost(std::get<RecurrentProblem<int64_t>>(k.kernel.problem),
+                                     k.kernel.pass, bytes_of(k))
+                              .seconds;
+    }
+    if (m.rows) values[i].seconds = m.rows->seconds(k.kernel);
+  }
+  return values;
+}
+
+double Formula::roofline(size_t i) const {
+  const MeasuredKernel& k = *kernels_[i];
+  const DeviceRates& card = cards_[static_cast<size_t>(card_of_[i])];
+  return std::max(double(k.kernel.flop) / card.peak_of(k.arithmetic),
+                  double(k.kernel.read + k.kernel.written) / card.bandwidth);
+}
+
+}  // namespace plimsoll

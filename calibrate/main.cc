@@ -1,0 +1,148 @@
+// plimsoll-calibrate fit: from the transcriptions of measured kernels to calibration files.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "calibrate/fit.h"
+#include "graph/base/hash.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr const char* kClasses[] = {"gemm", "conv", "recurrent", "rows"};
+
+struct FitCommand {
+  std::string measured, out;
+  std::vector<std::string> only;
+};
+
+int fail(const Diagnostics& diagnostics) {
+  for (const Diagnostic& d : diagnostics) {
+    fmt::print(stderr, "error[{}]: {} {}:{}\n", d.code, d.message, d.place.file, d.place.line);
+    if (!d.help.empty()) fmt::print(stderr, "  help: {}\n", d.help);
+  }
+  return exit_status(diagnostics);
+}
+
+struct Measurements {
+  std::map<std::string, std::vector<MeasuredKernel>, std::less<>> kernels;  // by class
+  std::map<std::string, MeasuredFile, std::less<>> files;
+};
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string citations(const std::string& text) {
+  std::istringstream lines(text);
+  std::string all;
+  for (std::string line; std::getline(lines, line) && line.starts_with('#');) {
+    all += (all.empty() ? "" : " | ") + line.substr(std::min<size_t>(2, line.size()));
+  }
+  return all;
+}
+
+Result<Measurements> read_measurements(const std::string& folder) {
+  Measurements all;
+  for (const std::string kernel_class : kClasses) {
+    const std::string name = kernel_class + ".csv";
+    const std::string text = read_file(folder + "/" + name);
+    if (text.empty()) return error("E601", "cannot read " + folder + "/" + name);
+    auto kernels = read_measured(text, name, kernel_class);
+    if (!kernels) return tl::unexpected(kernels.error());
+    all.kernels[kernel_class] = std::move(*kernels);
+    all.files[kernel_class] = {name, sha256_hex(std::as_bytes(std::span(text))), citations(text)};
+  }
+  return all;
+}
+
+Result<std::map<std::string, DeviceRates>> read_rates() {
+  const auto hwdb = Hwdb::open();
+  if (!hwdb) return tl::unexpected(hwdb.error());
+  std::map<std::string, DeviceRates> rates;
+  for (const FitPlan& plan : fit_plans()) {
+    for (const FitCard& card : plan.cards) {
+      const auto device = hwdb->device(card.device);
+      if (!device) return tl::unexpected(device.error());
+      rates[std::string(card.device)] = rates_of(*device);
+    }
+  }
+  return rates;
+}
+
+void print(const FitPlan& plan, const FitReport& report) {
+  for (const auto& [pass, s] : report.passes) {
+    fmt::print(
+        "{:22} {:16} {:5} kernels  roofline {:5.1f} %  formulas {:5.1f} %  error {:5.1f} %  "
+        "median {:5.1f} %\n",
+        plan.name, name(pass), s.kernels, 100 * s.roofline, 100 * s.formula, 100 * s.error,
+        100 * s.median);
+  }
+  fmt::print("{:22} 90 % range covers {:.0f} %", plan.name, 100 * report.coverage);
+  if (report.named > 0) fmt::print(", algorithm {} of {}", report.agreed, report.named);
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+int run_fit(const FitCommand& command) {
+  const auto measured = read_measurements(command.measured);
+  if (!measured) return fail(measured.error());
+  const auto rates = read_rates();
+  if (!rates) return fail(rates.error());
+  std::map<std::string_view, Fit> fits;
+  std::map<int, Calibration> calibrations;
+  std::map<int, std::set<std::string>> used;
+  for (const FitPlan& plan : fit_plans()) {
+    const auto wanted = [&](const std::string& word) { return plan.name.starts_with(word); };
+    if (!command.only.empty() && std::ranges::none_of(command.only, wanted)) continue;
+    const auto base = fits.find(plan.base);
+    const std::string kernel_class(plan.kernel_class);
+    const auto report = fit_kernels(plan, measured->kernels.at(kernel_class), *rates,
+                                    base != fits.end() ? &base->second : nullptr);
+    if (!report) return fail(report.error());
+    print(plan, *report);
+    fits[plan.name] = report->fit;
+    for (const int capability : plan.capabilities) {
+      Calibration& calibration = calibrations[capability];
+      calibration.id = fmt::format("sm_{}", capability);
+      calibration.fits.push_back(report->fit);
+      calibration.fits.back().compute_capability = capability;
+      if (used[capability].insert(kernel_class).second) {
+        calibration.files.push_back(measured->files.at(kernel_class));
+      }
+    }
+  }
+  if (command.out.empty()) return 0;
+  for (const auto& [capability, calibration] : calibrations) {
+    const std::string path = command.out + "/" + calibration.id + ".json";
+    std::ofstream out(path, std::ios::binary);
+    out << write_calibration(calibration);
+    if (!out.flush()) return fail(error("E603", "cannot write " + path).value());
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace plimsoll
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures cards and fits what Plimsoll's time model needs to know about them");
+  app.require_subcommand(1);
+  plimsoll::FitCommand command;
+  CLI::App* fit = app.add_subcommand("fit", "Fit calibrations to transcribed measurements");
+  fit->add_option("--measured", command.measured, "Folder with gemm.csv, conv.csv, ...")
+      ->required();
+  fit->add_option("--out", command.out, "Folder for sm_NN.json; without it only the report");
+  fit->add_option("--only", command.only, "Plans whose name starts so (then --out is incomplete)");
+  CLI11_PARSE(app, argc, argv);
+  return plimsoll::run_fit(command);
+}
