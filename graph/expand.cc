@@ -68,11 +68,29 @@ bool is_folded_name(std::string_view name) {
 
 }  // namespace
 
+namespace {
+
+// What no node reads is nobody's parameter: passes put others in its place.
+void drop_unread(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  std::vector<bool> read(graph.tensors.size(), false);
+  for (const Node& node : graph.nodes) {
+    for (const TensorId in : node.inputs) {
+      if (in != kNoTensor) read[in] = true;
+    }
+  }
+  for (TensorId id = 0; id < kinds.size(); ++id) {
+    if (!read[id]) kinds[id] = ParameterKind::kConstant;
+  }
+}
+
+}  // namespace
+
 std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   std::vector<ParameterKind> kinds(graph.tensors.size(), ParameterKind::kConstant);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    if (t.kind == TensorKind::kParameter && is_float(t.dtype) && !is_folded_name(t.name)) {
+    if (t.kind == TensorKind::kParameter && is_float(t.dtype) && !t.from_constant_node &&
+        !is_folded_name(t.name)) {
       kinds[id] = ParameterKind::kTrained;
     }
   }
@@ -87,6 +105,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
       }
     }
   }
+  drop_unread(graph, kinds);
   // A small constant whose contents the file gives is a number, not a weight.
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
@@ -128,18 +147,19 @@ class Expander {
  private:
   void make_residents() {
     values_.resize(graph_.tensors.size());
+    find_data();
     const auto make = [&](ParameterKind kind, auto&& creator) {
       for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
         const Tensor& t = graph_.tensors[id];
         if (t.kind != TensorKind::kParameter || kinds_[id] != kind || !t.shape) continue;
-        values_[id] = creator(t);
+        values_[id] = creator(id);
       }
     };
     make(ParameterKind::kTrained,
-         [&](const Tensor& t) { return machine_.parameter(t.dtype, *t.shape); });
+         [&](TensorId id) { return machine_.parameter(dtype(id), shape(id)); });
     make(ParameterKind::kBuffer,
-         [&](const Tensor& t) { return machine_.resident(t.dtype, *t.shape, Role::kBuffer); });
-    make(ParameterKind::kConstant, [&](const Tensor& t) { return constant(t); });
+         [&](TensorId id) { return machine_.resident(dtype(id), shape(id), Role::kBuffer); });
+    make(ParameterKind::kConstant, [&](TensorId id) { return constant(id); });
     for (const Node& node : graph_.nodes) {
       // The count of batches that a norm has seen: eight bytes that no file carries.
       if (node.op == "BatchNormalization") machine_.resident(DType::kInt64, {}, Role::kBuffer);
@@ -162,11 +182,26 @@ class Expander {
     }
   }
 
-  // Constants with known contents are the host's numbers; large tables live on the device.
-  Value constant(const Tensor& t) {
-    const bool known = t.contents != nullptr || t.has_dims;
-    if (known) return machine_.host(t.dtype, *t.shape);
+  // A single number is the host's; so are arrays that only say shapes and axes.
+  Value constant(TensorId id) {
+    const Tensor& t = graph_.tensors[id];
+    if (elements(*t.shape) == Dim(1) || !read_as_data_[id]) return machine_.host(t.dtype, *t.shape);
     return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
+  }
+
+  void find_data() {
+    read_as_data_.assign(graph_.tensors.size(), false);
+    for (const Node& node : graph_.nodes) {
+      const size_t last = std::min(node.inputs.size(), host_from(node));
+      for (size_t i = 0; i < last; ++i) {
+        if (node.inputs[i] != kNoTensor) read_as_data_[node.inputs[i]] = true;
+      }
+    }
+  }
+
+  static size_t host_from(const Node& node) {
+    const OpRow* row = find_op(node.domain, node.op);
+    return row ? row->host_from : node.inputs.size();
   }
 
   Result<void> pass_once(bool last) {
@@ -208,19 +243,46 @@ class Expander {
     }
   }
 
+  DType dtype(TensorId id) const { return graph_.tensors[id].dtype; }
+  const Shape& shape(TensorId id) const { return *graph_.tensors[id].shape; }
+
+  // What a node reads. Arrays of the host go to the device the first time that data there meets
+  // them, and stay as long as they are read.
+  std::vector<Value> read_inputs(const Node& node, size_t host_from, bool& on_device) {
+    const size_t data = std::min(node.inputs.size(), host_from);
+    on_device = host_from == 0;
+    for (size_t i = 0; i < data; ++i) {
+      const TensorId in = node.inputs[i];
+      on_device = on_device || (in != kNoTensor && values_[in].on_device());
+    }
+    std::vector<Value> inputs;
+    inputs.reserve(node.inputs.size());
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const TensorId in = node.inputs[i];
+      if (in == kNoTensor) {
+        inputs.emplace_back();
+        continue;
+      }
+      Value& value = values_[in];
+      if (!value.defined() && graph_.tensors[in].shape) {
+        value = machine_.host(dtype(in), shape(in));
+      }
+      const bool array = value.defined() && !value.on_device() && value.count() != Dim(1);
+      if (on_device && i < data && array) value = eager::fill(machine_, dtype(in), shape(in));
+      inputs.push_back(value);
+    }
+    return inputs;
+  }
+
   void execute(NodeId id) {
     machine_.enter(Phase::kForward, id);
     const Node& node = graph_.nodes[id];
-    std::vector<Value> inputs;
-    inputs.reserve(node.inputs.size());
-    bool on_device = node.inputs.empty();
-    for (const TensorId in : node.inputs) {
-      inputs.push_back(in == kNoTensor ? Value() : values_[in]);
-      on_device = on_device || inputs.back().on_device();
-    }
+    const OpRow* row = find_op(node.domain, node.op);
+    bool on_device = false;
+    std::vector<Value> inputs =
+        read_inputs(node, row ? row->host_from : node.inputs.size(), on_device);
     std::vector<Value> outputs;
     if (on_device && !is_host_arithmetic(node)) {
-      const OpRow* row = find_op(node.domain, node.op);
       eager::Lowering lowering(machine_, graph_, id, std::move(inputs));
       outputs = row && row->lower ? row->lower(lowering) : assumed(lowering);
     }
@@ -347,6 +409,7 @@ class Expander {
   std::vector<ParameterKind> kinds_;
   std::vector<Value> values_;
   std::vector<int> uses_;
+  std::vector<bool> read_as_data_;
   std::vector<Value> held_;
 };
 

@@ -23,7 +23,7 @@ inline constexpr TensorId kNoTensor = std::numeric_limits<TensorId>::max();
 inline constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
 
 enum class TensorKind : uint8_t {
-  kValue,      // produced by a node
+  kValue,      // produced by a node, or by none: fold() knows its contents
   kInput,      // fed at every step
   kParameter,  // an initializer: trained, or a statistic that a norm updates, or a constant table
 };

@@ -35,9 +35,12 @@ Value cross_entropy(Machine& m, const Value& logits, size_t axis) {
   Shape target_sizes = scores.sizes();
   target_sizes.erase(target_sizes.begin() + static_cast<std::ptrdiff_t>(axis));
   const Value targets = target_like(m, target_sizes, DType::kInt64);
-  const Value log_probabilities = softmax(m, scores, axis, true);
-  Value loss = m.allocate(scores.dtype(), {});
-  Value total_weight = m.allocate(scores.dtype(), {});
+  return nll(m, softmax(m, scores, axis, true), targets);
+}
+
+Value nll(Machine& m, const Value& log_probabilities, const Value& targets) {
+  Value loss = m.allocate(log_probabilities.dtype(), {});
+  Value total_weight = m.allocate(log_probabilities.dtype(), {});
   m.launch_rows(KernelClass::kReduce, "nll_loss", targets.count(), {&targets}, {&loss});
   const Value inputs[] = {log_probabilities};
   m.record(loss, inputs,

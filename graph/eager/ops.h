@@ -136,6 +136,8 @@ std::vector<Value> recurrent(Machine& m, const Value& x, Value h0, Value c0,
 // --- loss.cc ---
 // Mean cross entropy of class scores along `axis`.
 Value cross_entropy(Machine& m, const Value& logits, size_t axis);
+// Mean negative log-likelihood of the targets.
+Value nll(Machine& m, const Value& log_probabilities, const Value& targets);
 Value mse(Machine& m, const Value& x, const Value& target);
 Value bce(Machine& m, const Value& x, const Value& target);
 Value sum_all(Machine& m, const Value& x);

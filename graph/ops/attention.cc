@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "graph/ops/families.h"
+#include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
@@ -103,26 +104,31 @@ constexpr OpRow kRows[] = {
      .since = 23,
      .inputs = 3,
      .shape = attention,
+     .lower = lower::onnx_attention,
      .example = "f32[B,S,96] f32[B,T,32] f32[B,T,64] {q_num_heads=12, kv_num_heads=4} -> "
                 "f32[B,S,192]"},
     {.name = "Attention",
      .domain = "com.microsoft",
      .inputs = 2,
      .shape = packed_attention,
+     .lower = lower::packed_attention,
      .example = "f32[B,S,96] f32[96,288] f32[288] {num_heads=12} -> f32[B,S,96]"},
     {.name = "MultiHeadAttention",
      .domain = "com.microsoft",
      .shape = multi_head_attention,
+     .lower = lower::onnx_attention,
      .example = "f32[B,S,96] f32[B,T,96] f32[B,T,96] {num_heads=12} -> f32[B,S,96]"},
     {.name = "RotaryEmbedding",
      .since = 23,
      .inputs = 3,
      .shape = rotary,
+     .lower = lower::rearrange,
      .example = "f32[B,12,S,8] f32[100,4] f32[100,4] i64[B,S] -> f32[B,12,S,8]"},
     {.name = "RotaryEmbedding",
      .domain = "com.microsoft",
      .inputs = 4,
      .shape = rotary,
+     .lower = lower::rearrange,
      .example = "f32[B,S,96] i64[B,S] f32[100,4] f32[100,4] -> f32[B,S,96]"},
 };
 

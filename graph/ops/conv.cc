@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "graph/ops/families.h"
+#include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 #include "graph/ops/windows.h"
 
@@ -112,34 +113,41 @@ constexpr OpRow kRows[] = {
      .since = 18,
      .inputs = 3,
      .shape = col2im,
+     .lower = lower::rearrange,
      .example = "f32[B,12,16] i64[2]=[5,5] i64[2]=[2,2] -> f32[B,3,5,5]"},
     {.name = "Conv",
      .inputs = 2,
      .shape = conv,
+     .lower = lower::conv,
      .example = "f32[B,8,16,16] f32[4,8,3,3] {pads=[1,1,1,1], strides=[2,2]} -> f32[B,4,8,8]"},
     {.name = "ConvInteger",
      .since = 10,
      .inputs = 2,
      .shape = conv_integer,
+     .lower = lower::no_gradient,
      .example = "u8[B,8,16,16] u8[4,8,3,3] -> i32[B,4,14,14]"},
     {.name = "ConvTranspose",
      .inputs = 2,
      .shape = conv_transpose,
+     .lower = lower::conv_transpose,
      .example = "f32[B,8,7,7] f32[8,4,2,2] {strides=[2,2]} -> f32[B,4,14,14]"},
     {.name = "DeformConv",
      .since = 19,
      .inputs = 3,
      .shape = deform_conv,
+     .lower = lower::keep_inputs,
      .example = "f32[B,8,16,16] f32[4,8,3,3] f32[B,18,14,14] -> f32[B,4,14,14]"},
     {.name = "QLinearConv",
      .since = 10,
      .inputs = 8,
      .shape = qlinear_conv,
+     .lower = lower::no_gradient,
      .example = "u8[B,8,16,16] f32[] u8[] i8[4,8,3,3] f32[] i8[] f32[] u8[] -> u8[B,4,14,14]"},
     {.name = "FusedConv",
      .domain = "com.microsoft",
      .inputs = 2,
      .shape = conv,
+     .lower = lower::conv,
      .example = "f32[B,8,16,16] f32[4,8,3,3] {activation=\"Relu\"} -> f32[B,4,14,14]"},
 };
 

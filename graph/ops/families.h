@@ -24,5 +24,6 @@ std::span<const OpRow> create_rows();
 std::span<const OpRow> signal_rows();
 std::span<const OpRow> loss_rows();
 std::span<const OpRow> quantize_rows();
+std::span<const OpRow> composite_rows();
 
 }  // namespace plimsoll::ops

@@ -1,5 +1,6 @@
 // Losses.
 #include "graph/ops/families.h"
+#include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
@@ -26,11 +27,13 @@ constexpr OpRow kRows[] = {
      .since = 12,
      .inputs = 2,
      .shape = loss,
+     .lower = lower::negative_log_likelihood,
      .example = "f32[B,10] i64[B] {reduction=\"none\"} -> f32[B]"},
     {.name = "SoftmaxCrossEntropyLoss",
      .since = 12,
      .inputs = 2,
      .shape = loss,
+     .lower = lower::softmax_cross_entropy,
      .example = "f32[B,10,S] i64[B,S] -> f32[] f32[B,10,S]"},
 };
 

@@ -1,9 +1,8 @@
-// Lowerings: how a node's operator runs on eager Values. Named by the rows of the operator
-// families; most rows share a few of these.
+// What a lowering sees.
 #pragma once
 
 #include "graph/eager/ops.h"
-#include "graph/ops/op.h"
+#include "graph/ops/lowerings.h"
 
 namespace plimsoll {
 
@@ -46,86 +45,7 @@ class Lowering {
 
 namespace lower {
 
-using eager::Lowering;
 using eager::Value;
-using Values = std::vector<Value>;
-
-// pointwise
-Values keep_result(Lowering& l);   // sigmoid, tanh, exp, relu
-Values keep_input(Lowering& l);    // gelu, silu, log, clip
-Values keep_nothing(Lowering& l);  // neg
-Values no_gradient(Lowering& l);  // comparisons, rounding, arg max: any output without a derivative
-Values add(Lowering& l);
-Values sub(Lowering& l);
-Values mul(Lowering& l);
-Values div(Lowering& l);
-Values pow(Lowering& l);
-Values keep_both(Lowering& l);  // maximum, minimum, prelu, mod
-Values sum(Lowering& l);        // of any number of inputs
-Values mean(Lowering& l);
-Values where(Lowering& l);
-Values cast(Lowering& l);
-Values clip(Lowering& l);
-Values dropout(Lowering& l);
-Values identity(Lowering& l);
-
-// matmul
-Values matmul(Lowering& l);
-Values gemm(Lowering& l);
-Values linear(Lowering& l);
-Values einsum(Lowering& l);
-
-// conv, pool, norm
-Values conv(Lowering& l);
-Values conv_transpose(Lowering& l);
-Values max_pool(Lowering& l);
-Values average_pool(Lowering& l);
-Values global_average_pool(Lowering& l);
-Values global_max_pool(Lowering& l);
-Values lp_pool(Lowering& l);
-Values batch_norm(Lowering& l);
-Values layer_norm(Lowering& l);
-Values group_norm(Lowering& l);
-Values instance_norm(Lowering& l);
-Values rms_norm(Lowering& l);
-Values lrn(Lowering& l);
-
-// reduce, softmax
-Values reduce_sum(Lowering& l);
-Values reduce_mean(Lowering& l);
-Values reduce_keeping_input(Lowering& l);
-Values reduce_keeping_both(Lowering& l);
-Values reduce_extremum(Lowering& l);
-Values softmax(Lowering& l);
-Values log_softmax(Lowering& l);
-
-// movement
-Values reshape(Lowering& l);
-Values transpose(Lowering& l);
-Values expand(Lowering& l);
-Values squeeze(Lowering& l);
-Values unsqueeze(Lowering& l);
-Values slice(Lowering& l);
-Values split(Lowering& l);
-Values concat(Lowering& l);
-Values rearrange(Lowering& l);  // pad, tile, resize, depth-to-space: needs only sizes in backward
-
-// index
-Values gather(Lowering& l);
-Values gather_elements(Lowering& l);
-Values gather_nd(Lowering& l);
-Values scatter(Lowering& l);
-Values top_k(Lowering& l);
-Values grid_sample(Lowering& l);  // keeps both inputs
-
-// recurrent, attention, loss
-Values onnx_recurrent(Lowering& l);  // ONNX's LSTM, GRU, RNN: one layer
-Values recurrent(Lowering& l);       // the stack that recover() or a config makes
-Values attention(Lowering& l);
-Values softmax_cross_entropy(Lowering& l);
-
-// Outputs made from shapes, constants or randomness: allocated, no gradient.
-Values create(Lowering& l);
 
 }  // namespace lower
 }  // namespace plimsoll

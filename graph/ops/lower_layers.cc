@@ -185,6 +185,57 @@ Values rms_norm(Lowering& l) {
   return {eager::rms_norm(l.m, l.in(0), l.in(1), axis.value_or(0))};
 }
 
+// x / max(|x|, eps) along an axis.
+Values lp_norm(Lowering& l) {
+  const Value& x = l.in(0);
+  const auto axis = normalize_axis(l.attributes().integer("axis", -1), x.rank()).value_or(0);
+  const Value length =
+      eager::reduce(l.m, "norm", x, {axis}, true, eager::Reduction::kKeepsInputAndResult);
+  const Value bounded =
+      eager::unary(l.m, "clamp", length, eager::Keeps::kInput, "clamp keeps its input");
+  return {eager::div(l.m, x, eager::expand(l.m, bounded, x.sizes()))};
+}
+
+// (x - mean) / sqrt(mean((x - mean)^2)), in pieces.
+Values mean_variance_norm(Lowering& l) {
+  const Value& x = l.in(0);
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < x.rank(); ++i) {
+    if (i != 1) axes.push_back(i);
+  }
+  const Value mean = eager::reduce(l.m, "mean", x, axes, true, eager::Reduction::kMean);
+  const Value centred = eager::add(l.m, x, mean, "sub");
+  const Value squared = eager::power(l.m, centred, l.m.host(x.dtype(), {}));
+  const Value variance = eager::reduce(l.m, "mean", squared, axes, true, eager::Reduction::kMean);
+  return {
+      eager::div(l.m, centred,
+                 eager::unary(l.m, "sqrt", variance, eager::Keeps::kResult, "keeps its result"))};
+}
+
+Values skip_norm(Lowering& l) {
+  const Value sum = eager::add(l.m, l.in(0), l.in(1));
+  const size_t last = sum.rank() - 1;
+  const bool simplified = l.node().op.starts_with("SkipSimplified");
+  Values outputs(l.node().outputs.size());
+  outputs[0] = simplified ? eager::rms_norm(l.m, sum, l.in(2), last)
+                          : eager::layer_norm(l.m, sum, l.in(2), l.in(3), last);
+  if (outputs.size() > 3) outputs[3] = sum;
+  return outputs;
+}
+
+// ids, segments, tables of words, positions and segments, scale, bias.
+Values embed_norm(Lowering& l) {
+  const Shape& out = l.out_shape(0);
+  Value sum = eager::embedding(l.m, l.in(2), l.in(0), out);
+  sum = eager::add(l.m, sum, eager::embedding(l.m, l.in(3), l.in(0), out));
+  if (l.has(1) && l.has(4))
+    sum = eager::add(l.m, sum, eager::embedding(l.m, l.in(4), l.in(1), out));
+  Values outputs(l.node().outputs.size());
+  outputs[0] = eager::layer_norm(l.m, sum, l.in(5), l.in(6), sum.rank() - 1);
+  if (outputs.size() > 2) outputs[2] = sum;
+  return outputs;
+}
+
 Values lrn(Lowering& l) { return {eager::local_response_norm(l.m, l.in(0))}; }
 
 }  // namespace plimsoll::lower

@@ -83,7 +83,9 @@ Values gather_elements(Lowering& l) {
   return {eager::gather(l.m, "gather", l.in(0), l.in(1), l.out_shape(0), true)};
 }
 
-Values gather_nd(Lowering& l) {
+Values contiguous(Lowering& l) { return {eager::contiguous(l.m, l.in(0))}; }
+
+Values pick(Lowering& l) {
   return {eager::gather(l.m, "gather", l.in(0), l.in(1), l.out_shape(0), false)};
 }
 

@@ -92,13 +92,59 @@ Values no_gradient(Lowering& l) {
   return outputs;
 }
 
+Values keep_inputs(Lowering& l) {
+  Values outputs;
+  std::vector<eager::Kept> kept;
+  for (const Value& v : l.inputs()) {
+    if (v.defined()) kept.push_back({v, "keeps its inputs"});
+  }
+  for (size_t i = 0; i < l.node().outputs.size(); ++i) {
+    outputs.push_back(l.wants(i) ? l.m.allocate(l.out_dtype(i), l.out_shape(i)) : Value());
+  }
+  const std::string op = lowered(l.node().op);
+  l.m.launch_over(KernelClass::kPointwise, op, outputs[0].count(), l.inputs(), outputs[0]);
+  l.m.record(outputs, l.inputs(), std::move(kept),
+             [op](eager::Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
+               eager::Gradients out(n.edges.size());
+               for (size_t i = 0; i < out.size(); ++i) {
+                 if (!n.needs(i)) continue;
+                 out[i] = m.allocate(n.edges[i].input->dtype, n.edges[i].input->sizes);
+                 m.launch_over(KernelClass::kPointwise, op, out[i].count(), g, out[i]);
+               }
+               return out;
+             });
+  return outputs;
+}
+
 Values create(Lowering& l) {
+  Values outputs;
+  for (size_t i = 0; i < l.node().outputs.size(); ++i) {
+    outputs.push_back(l.wants(i) ? l.m.host(l.out_dtype(i), l.out_shape(i)) : Value());
+  }
+  return outputs;
+}
+
+Values random(Lowering& l) {
   Values outputs;
   for (size_t i = 0; i < l.node().outputs.size(); ++i) {
     outputs.push_back(l.wants(i) ? eager::fill(l.m, l.out_dtype(i), l.out_shape(i)) : Value());
   }
   return outputs;
 }
+
+// In place (as recover() marks it) it is the result that backward reads.
+Values leaky_relu(Lowering& l) {
+  return l.attributes().integer("in_place", 0) ? keep_result(l) : keep_input(l);
+}
+
+// x / (1 + |x|), in pieces.
+Values softsign(Lowering& l) {
+  const Value& x = l.in(0);
+  const Value magnitude = eager::unary(l.m, "abs", x, Keeps::kInput, "abs keeps its input");
+  return {eager::div(l.m, x, eager::add(l.m, magnitude, l.m.host(x.dtype(), {})))};
+}
+
+Values prelu(Lowering& l) { return {eager::binary_keeping_both(l.m, "prelu", l.in(0), l.in(1))}; }
 
 Values add(Lowering& l) { return {eager::add(l.m, l.in(0), l.in(1))}; }
 Values sub(Lowering& l) { return {eager::add(l.m, l.in(0), l.in(1), "sub")}; }

@@ -5,9 +5,9 @@ namespace plimsoll::lower {
 namespace {
 
 Cell cell_of(const std::string& name) {
-  if (name == "LSTM") return Cell::kLstm;
-  if (name == "GRU") return Cell::kGru;
-  return name == "RNN_RELU" ? Cell::kRnnRelu : Cell::kRnnTanh;
+  if (name == "LSTM" || name == "lstm") return Cell::kLstm;
+  if (name == "GRU" || name == "gru") return Cell::kGru;
+  return name == "rnn_relu" ? Cell::kRnnRelu : Cell::kRnnTanh;
 }
 
 }  // namespace
@@ -35,17 +35,23 @@ Values onnx_recurrent(Lowering& l) {
   return outputs;
 }
 
-// plimsoll:Recurrent: x, then per layer and direction w_ih, w_hh, b_ih, b_hh.
+// plimsoll:Recurrent: x; per layer and direction w_ih, w_hh, b_ih, b_hh (any of them may be absent
+// but w_hh); the first h and c, where they are not zeros.
 Values recurrent(Lowering& l) {
   const Attributes& at = l.attributes();
-  const Values weights(l.inputs().begin() + 1, l.inputs().end());
-  const eager::RecurrentOptions options{.cell = cell_of(at.string("cell", "LSTM")),
+  const eager::RecurrentOptions options{.cell = cell_of(at.string("cell", "lstm")),
                                         .layers = at.integer("layers", 1),
                                         .directions = at.integer("directions", 1),
                                         .batch_first = at.integer("batch_first", 0) != 0,
                                         .skip_input = at.integer("skip_input", 0) != 0,
                                         .hidden = l.in(2).sizes()[1]};
-  Values outputs = eager::recurrent(l.m, l.in(0), {}, {}, weights, options);
+  const auto count = static_cast<size_t>(4 * options.layers * options.directions);
+  Values weights;
+  for (size_t i = 1; i <= count; ++i) {
+    if (l.has(i)) weights.push_back(l.in(i));
+  }
+  Values outputs =
+      eager::recurrent(l.m, l.in(0), l.in(count + 1), l.in(count + 2), weights, options);
   outputs.resize(l.node().outputs.size());
   return outputs;
 }
@@ -59,10 +65,66 @@ Values attention(Lowering& l) {
   return {eager::attention(l.m, l.in(0), l.in(1), l.in(2), l.in(3), options)};
 }
 
+namespace {
+
+// [N,S,heads*D] as [N,heads,S,D].
+Value heads_apart(Lowering& l, const Value& x, int64_t heads) {
+  if (!x.defined() || x.rank() == 4) return x;
+  const Shape& s = x.sizes();
+  const Dim count(heads);
+  return eager::transpose(l.m, eager::reshape(l.m, x, {s[0], s[1], count, floor_div(s[2], count)}),
+                          1, 2);
+}
+
+Values attended(Lowering& l, const Value& q, const Value& k, const Value& v, const Value& mask,
+                bool causal) {
+  const Value y = eager::attention(l.m, q, k, v, mask, {.causal = causal});
+  Values outputs(l.node().outputs.size());
+  outputs[0] = y;
+  if (l.out_shape(0).size() == 3)
+    outputs[0] = eager::reshape(l.m, eager::transpose(l.m, y, 1, 2), l.out_shape(0));
+  return outputs;
+}
+
+}  // namespace
+
+// ONNX's Attention and MultiHeadAttention: the heads may still be joined.
+Values onnx_attention(Lowering& l) {
+  const Attributes& at = l.attributes();
+  const int64_t shared = at.integer("num_heads", 1);
+  const Value q = heads_apart(l, l.in(0), at.integer("q_num_heads", shared));
+  const int64_t key_heads = at.integer("kv_num_heads", shared);
+  const Value k = l.has(1) ? heads_apart(l, l.in(1), key_heads) : q;
+  const Value v = l.has(2) ? heads_apart(l, l.in(2), key_heads) : k;
+  const bool causal = at.integer("is_causal", at.integer("unidirectional", 0)) != 0;
+  const bool standard = l.node().op == "Attention";
+  return attended(l, q, k, v, standard ? l.in(3) : Value(), causal);
+}
+
+// x and the weights [in, 3*hidden] of all three operands, joined, with their bias.
+Values packed_attention(Lowering& l) {
+  const Value& x = l.in(0);
+  const Shape& s = x.sizes();
+  const Value flat = eager::reshape(l.m, x, {s[0] * s[1], s[2]});
+  const Value joined =
+      l.has(2) ? eager::addmm(l.m, l.in(2), flat, l.in(1)) : eager::mm(l.m, flat, l.in(1));
+  const Dim third = floor_div(l.in(1).sizes()[1], 3);
+  const Value rows = eager::view(l.m, joined, {s[0], s[1], third * Dim(3)});
+  const Values parts = eager::split(l.m, rows, 2, {third, third, third});
+  const int64_t heads = l.attributes().integer("num_heads", 1);
+  return attended(l, heads_apart(l, parts[0], heads), heads_apart(l, parts[1], heads),
+                  heads_apart(l, parts[2], heads), {},
+                  l.attributes().integer("unidirectional", 0) != 0);
+}
+
 Values softmax_cross_entropy(Lowering& l) {
-  Values outputs{eager::cross_entropy(l.m, l.in(0), 1)};
+  const Value scores = eager::softmax(l.m, l.in(0), 1, true);
+  Values outputs{eager::nll(l.m, scores, l.in(1))};
+  if (l.wants(1)) outputs.push_back(scores);
   outputs.resize(l.node().outputs.size());
   return outputs;
 }
+
+Values negative_log_likelihood(Lowering& l) { return {eager::nll(l.m, l.in(0), l.in(1))}; }
 
 }  // namespace plimsoll::lower

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "graph/ops/families.h"
+#include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
@@ -179,38 +180,49 @@ Result<void> det(InferContext& c) {
 }
 
 constexpr OpRow kRows[] = {
-    {.name = "Det", .since = 11, .shape = det, .example = "f32[B,4,4] -> f32[B]"},
+    {.name = "Det",
+     .since = 11,
+     .shape = det,
+     .lower = lower::keep_inputs,
+     .example = "f32[B,4,4] -> f32[B]"},
     {.name = "Einsum",
      .since = 12,
      .shape = einsum,
+     .lower = lower::einsum,
      .example = "f32[B,H,S,64] f32[B,H,T,64] {equation=\"bhid,bhjd->bhij\"} -> f32[B,H,S,T]"},
     {.name = "FusedGemm",
      .domain = "com.microsoft",
      .inputs = 2,
      .shape = gemm,
+     .lower = lower::gemm,
      .example = "f32[B,4] f32[4,16] f32[16] {activation=\"Relu\"} -> f32[B,16]"},
     {.name = "FusedMatMul",
      .domain = "com.microsoft",
      .inputs = 2,
      .shape = fused_matmul,
+     .lower = lower::matmul,
      .example = "f32[B,8,S,64] f32[B,8,S,64] {transB=1, alpha=0.125} -> f32[B,8,S,S]"},
     {.name = "Gemm",
      .inputs = 2,
      .shape = gemm,
+     .lower = lower::gemm,
      .example = "f32[B,4] f32[16,4] f32[16] {transB=1} -> f32[B,16]"},
     {.name = "MatMul",
      .inputs = 2,
      .shape = matmul,
+     .lower = lower::matmul,
      .example = "f32[B,S,4] f32[4,16] -> f32[B,S,16]"},
     {.name = "MatMulInteger",
      .since = 10,
      .inputs = 2,
      .shape = matmul_integer,
+     .lower = lower::no_gradient,
      .example = "u8[B,4] u8[4,16] -> i32[B,16]"},
     {.name = "QLinearMatMul",
      .since = 10,
      .inputs = 8,
      .shape = qlinear_matmul,
+     .lower = lower::no_gradient,
      .example = "u8[B,4] f32[] u8[] u8[4,16] f32[] u8[] f32[] u8[] -> u8[B,16]"},
 };
 

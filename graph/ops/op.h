@@ -92,6 +92,8 @@ struct OpRow {
   size_t inputs = 1;             // how many inputs must be present
   ShapeRule shape = nullptr;
   Lower lower = nullptr;
+  // Inputs from this one on are numbers for the host (shapes, axes, ratios), not data.
+  size_t host_from = 64;
   // "f32[B,4] f32[4,16] -> f32[B,16] | flop 128*B | keeps in0 in1", computed by hand; attributes in
   // braces after the inputs: "f32[B,8,16,16] f32[4,8,3,3] {pads=[1,1,1,1]} -> f32[B,4,16,16]".
   std::string_view example = "";

@@ -1,5 +1,6 @@
 // Pooling, plain, global and over regions.
 #include "graph/ops/families.h"
+#include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 #include "graph/ops/windows.h"
 
@@ -74,30 +75,45 @@ Result<void> max_roi_pool(InferContext& c) {
 constexpr OpRow kRows[] = {
     {.name = "AveragePool",
      .shape = pool,
+     .lower = lower::average_pool,
      .example = "f32[B,8,7,7] {kernel_shape=[3,3], strides=[2,2]} -> f32[B,8,3,3]"},
-    {.name = "GlobalAveragePool", .shape = global_pool, .example = "f32[B,8,7,7] -> f32[B,8,1,1]"},
-    {.name = "GlobalLpPool", .shape = global_pool, .example = "f32[B,8,7,7] -> f32[B,8,1,1]"},
-    {.name = "GlobalMaxPool", .shape = global_pool, .example = "f32[B,8,7,7] -> f32[B,8,1,1]"},
+    {.name = "GlobalAveragePool",
+     .shape = global_pool,
+     .lower = lower::global_average_pool,
+     .example = "f32[B,8,7,7] -> f32[B,8,1,1]"},
+    {.name = "GlobalLpPool",
+     .shape = global_pool,
+     .lower = lower::lp_pool,
+     .example = "f32[B,8,7,7] -> f32[B,8,1,1]"},
+    {.name = "GlobalMaxPool",
+     .shape = global_pool,
+     .lower = lower::global_max_pool,
+     .example = "f32[B,8,7,7] -> f32[B,8,1,1]"},
     {.name = "LpPool",
      .shape = pool,
+     .lower = lower::lp_pool,
      .example = "f32[B,8,7,7] {kernel_shape=[2,2], p=2} -> f32[B,8,6,6]"},
     {.name = "MaxPool",
      .shape = pool,
+     .lower = lower::max_pool,
      .example = "f32[B,8,112,112] {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]} -> "
                 "f32[B,8,56,56] i64[B,8,56,56]"},
     {.name = "MaxRoiPool",
      .inputs = 2,
      .shape = max_roi_pool,
+     .lower = lower::pick,
      .example = "f32[B,8,32,32] f32[R,5] {pooled_shape=[7,7]} -> f32[R,8,7,7]"},
     {.name = "MaxUnpool",
      .since = 9,
      .inputs = 2,
      .shape = max_unpool,
+     .lower = lower::pick,
      .example = "f32[B,8,4,4] i64[B,8,4,4] {kernel_shape=[2,2], strides=[2,2]} -> f32[B,8,8,8]"},
     {.name = "RoiAlign",
      .since = 10,
      .inputs = 3,
      .shape = roi_align,
+     .lower = lower::pick,
      .example = "f32[B,8,32,32] f32[R,4] i64[R] {output_height=7, output_width=7} -> f32[R,8,7,7]"},
 };
 

@@ -1,5 +1,6 @@
 // Quantisation. The products of quantised operands stand with their families.
 #include "graph/ops/families.h"
+#include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
@@ -42,35 +43,42 @@ constexpr OpRow kRows[] = {
      .since = 10,
      .inputs = 2,
      .shape = dequantize_linear,
+     .lower = lower::no_gradient,
      .example = "u8[B,4] f32[] u8[] -> f32[B,4]"},
     {.name = "DynamicQuantizeLinear",
      .since = 11,
      .shape = dynamic_quantize_linear,
+     .lower = lower::no_gradient,
      .example = "f32[B,4] -> u8[B,4] f32[] u8[]"},
     {.name = "QLinearAdd",
      .domain = "com.microsoft",
      .inputs = 7,
      .shape = quantized_binary,
+     .lower = lower::no_gradient,
      .example = "u8[B,4] f32[] u8[] u8[4] f32[] u8[] f32[] u8[] -> u8[B,4]"},
     {.name = "QLinearLeakyRelu",
      .domain = "com.microsoft",
      .inputs = 4,
      .shape = like_first,
+     .lower = lower::no_gradient,
      .example = "u8[B,4] f32[] u8[] f32[] u8[] -> u8[B,4]"},
     {.name = "QLinearMul",
      .domain = "com.microsoft",
      .inputs = 7,
      .shape = quantized_binary,
+     .lower = lower::no_gradient,
      .example = "u8[B,4] f32[] u8[] u8[4] f32[] u8[] f32[] u8[] -> u8[B,4]"},
     {.name = "QLinearSigmoid",
      .domain = "com.microsoft",
      .inputs = 4,
      .shape = like_first,
+     .lower = lower::no_gradient,
      .example = "u8[B,4] f32[] u8[] f32[] u8[] -> u8[B,4]"},
     {.name = "QuantizeLinear",
      .since = 10,
      .inputs = 2,
      .shape = quantize_linear,
+     .lower = lower::no_gradient,
      .example = "f32[B,4] f32[] i8[] -> i8[B,4]"},
 };
 

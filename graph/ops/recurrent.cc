@@ -1,5 +1,6 @@
 // Recurrent layers.
 #include "graph/ops/families.h"
+#include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
@@ -49,18 +50,21 @@ constexpr OpRow kRows[] = {
      .since = 7,
      .inputs = 3,
      .shape = gru,
+     .lower = lower::onnx_recurrent,
      .example = "f32[S,B,8] f32[1,48,8] f32[1,48,16] {hidden_size=16} -> "
                 "f32[S,1,B,16] f32[1,B,16]"},
     {.name = "LSTM",
      .since = 7,
      .inputs = 3,
      .shape = lstm,
+     .lower = lower::onnx_recurrent,
      .example = "f32[S,B,8] f32[2,64,8] f32[2,64,16] {hidden_size=16, direction=\"bidirectional\"}"
                 " -> f32[S,2,B,16] f32[2,B,16] f32[2,B,16]"},
     {.name = "RNN",
      .since = 7,
      .inputs = 3,
      .shape = rnn,
+     .lower = lower::onnx_recurrent,
      .example = "f32[B,S,8] f32[1,16,8] f32[1,16,16] {hidden_size=16, layout=1} -> "
                 "f32[B,S,1,16] f32[B,1,16]"},
 };

@@ -20,7 +20,7 @@ std::vector<const OpRow*> gather_rows() {
         ops::norm_rows(), ops::reduce_rows(), ops::softmax_rows(), ops::movement_rows(),
         ops::slicing_rows(), ops::resample_rows(), ops::index_rows(), ops::recurrent_rows(),
         ops::attention_rows(), ops::create_rows(), ops::signal_rows(), ops::loss_rows(),
-        ops::quantize_rows()}) {
+        ops::quantize_rows(), ops::composite_rows()}) {
     for (const OpRow& row : family) rows.push_back(&row);
   }
   std::sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return before(*a, *b); });

@@ -5,6 +5,7 @@
 
 #include "graph/ops/families.h"
 #include "graph/ops/follow.h"
+#include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
@@ -142,24 +143,32 @@ constexpr OpRow kRows[] = {
      .since = 20,
      .inputs = 2,
      .shape = affine_grid,
+     .lower = lower::rearrange,
      .example = "f32[2,2,3] i64[4]=[2,3,5,6] -> f32[2,5,6,2]"},
     {.name = "CenterCropPad",
      .since = 18,
      .inputs = 2,
      .shape = center_crop_pad,
+     .lower = lower::rearrange,
+     .host_from = 1,
      .example = "f32[20,10,3] i64[2]=[10,9] {axes=[0,1]} -> f32[10,9,3]"},
     {.name = "GridSample",
      .since = 16,
      .inputs = 2,
      .shape = grid_sample,
+     .lower = lower::grid_sample,
      .example = "f32[B,8,16,16] f32[B,5,6,2] -> f32[B,8,5,6]"},
     {.name = "Resize",
      .since = 10,
      .shape = resize,
+     .lower = lower::rearrange,
+     .host_from = 1,
      .example = "f32[B,8,H,7] _ f32[4]=[1.0,1.0,2.0,1.5] -> f32[B,8,2*H,10]"},
     {.name = "Upsample",
      .since = 7,
      .shape = upsample,
+     .lower = lower::rearrange,
+     .host_from = 1,
      .example = "f32[B,8,7,7] f32[4]=[1.0,1.0,2.0,2.0] {opset=9} -> f32[B,8,14,14]"},
 };
 

@@ -3,6 +3,7 @@
 
 #include "graph/ops/families.h"
 #include "graph/ops/follow.h"
+#include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
@@ -93,25 +94,41 @@ Result<void> stft(InferContext& c) {
 }
 
 constexpr OpRow kRows[] = {
-    {.name = "BlackmanWindow", .since = 17, .shape = window, .example = "i64[]=[10] -> f32[10]"},
+    {.name = "BlackmanWindow",
+     .since = 17,
+     .shape = window,
+     .lower = lower::create,
+     .host_from = 0,
+     .example = "i64[]=[10] -> f32[10]"},
     {.name = "DFT",
      .since = 17,
      .shape = dft,
+     .lower = lower::rearrange,
      .example = "f32[B,100,1] _ i64[]=[1] {onesided=1} -> f32[B,51,2]"},
-    {.name = "HammingWindow", .since = 17, .shape = window, .example = "i64[]=[10] -> f32[10]"},
+    {.name = "HammingWindow",
+     .since = 17,
+     .shape = window,
+     .lower = lower::create,
+     .host_from = 0,
+     .example = "i64[]=[10] -> f32[10]"},
     {.name = "HannWindow",
      .since = 17,
      .shape = window,
+     .lower = lower::create,
+     .host_from = 0,
      .example = "i64[]=[10] {output_datatype=11} -> f64[10]"},
     {.name = "MelWeightMatrix",
      .since = 17,
      .inputs = 5,
      .shape = mel_weights,
+     .lower = lower::create,
+     .host_from = 0,
      .example = "i64[]=[8] i64[]=[16] i64[]=[8192] f32[]=[0.0] f32[]=[4096.0] -> f32[9,8]"},
     {.name = "STFT",
      .since = 17,
      .inputs = 2,
      .shape = stft,
+     .lower = lower::rearrange,
      .example = "f32[B,128,1] i64[]=[8] f32[16] -> f32[B,15,9,2]"},
 };
 

@@ -7,6 +7,7 @@
 #include "graph/ops/baked.h"
 #include "graph/ops/families.h"
 #include "graph/ops/follow.h"
+#include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
@@ -248,16 +249,23 @@ Result<void> pad(InferContext& c) {
 constexpr OpRow kRows[] = {
     {.name = "Concat",
      .shape = concat,
+     .lower = lower::concat,
      .example = "f32[B,8,7,7] f32[B,4,7,7] {axis=1} -> f32[B,12,7,7]"},
     {.name = "Pad",
      .shape = pad,
+     .lower = lower::rearrange,
+     .host_from = 1,
      .example = "f32[B,8,7,7] i64[8]=[0,0,1,2,0,0,1,2] -> f32[B,8,9,11]"},
     {.name = "Slice",
      .shape = slice,
+     .lower = lower::slice,
+     .host_from = 1,
      .example = "f32[B,8,7,7] i64[2]=[1,-1] i64[2]=[9223372036854775807,0] i64[2]=[1,3] "
                 "i64[2]=[1,-2] -> f32[B,7,7,3]"},
     {.name = "Split",
      .shape = split,
+     .lower = lower::split,
+     .host_from = 1,
      .example = "f32[B,10] {axis=1, num_outputs=3} -> f32[B,4] f32[B,4] f32[B,2]"},
 };
 

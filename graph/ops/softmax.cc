@@ -1,5 +1,6 @@
 // Softmax and its kin.
 #include "graph/ops/families.h"
+#include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
@@ -16,9 +17,18 @@ Result<void> softmax(InferContext& c) {
 }
 
 constexpr OpRow kRows[] = {
-    {.name = "Hardmax", .shape = softmax, .example = "f32[B,10] -> f32[B,10]"},
-    {.name = "LogSoftmax", .shape = softmax, .example = "f32[B,10] {axis=1} -> f32[B,10]"},
-    {.name = "Softmax", .shape = softmax, .example = "f32[B,H,S,S] {axis=-1} -> f32[B,H,S,S]"},
+    {.name = "Hardmax",
+     .shape = softmax,
+     .lower = lower::no_gradient,
+     .example = "f32[B,10] -> f32[B,10]"},
+    {.name = "LogSoftmax",
+     .shape = softmax,
+     .lower = lower::log_softmax,
+     .example = "f32[B,10] {axis=1} -> f32[B,10]"},
+    {.name = "Softmax",
+     .shape = softmax,
+     .lower = lower::softmax,
+     .example = "f32[B,H,S,S] {axis=-1} -> f32[B,H,S,S]"},
 };
 
 }  // namespace

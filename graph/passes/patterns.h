@@ -1,0 +1,35 @@
+// The patterns of recover(), one file per kind of layer. Each looks at every living node as the
+// last of a group.
+#pragma once
+
+#include "graph/passes/recover.h"
+#include "graph/passes/rewrite.h"
+
+namespace plimsoll::patterns {
+
+class Finder {
+ public:
+  explicit Finder(Rewrite& rewrite) : r(rewrite) {}
+  Rewrite& r;
+  std::vector<Recovered> found;
+
+  // `at` stands for a group now: its `interior` nodes died, or it lives on as one of them.
+  void note(std::string_view pattern, NodeId at, size_t deaths_before) {
+    found.push_back({pattern, at, r.deaths() - deaths_before + 1});
+  }
+};
+
+// Batch norm that an exporter folded into a convolution.
+void folded_norms(Finder& finder);
+// GELU in its two forms, SiLU, hard swish.
+void activations(Finder& finder);
+// Layer norm as older exporters write it, group norm, reciprocal square roots.
+void norms(Finder& finder);
+// Scaled dot-product attention, and the copy that a packed projection makes.
+void attention(Finder& finder);
+// A matrix product with a trained weight, and its bias.
+void linear(Finder& finder);
+// Chains of recurrent layers, with the parameters behind the plumbing.
+void recurrent(Finder& finder);
+
+}  // namespace plimsoll::patterns

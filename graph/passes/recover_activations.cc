@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#include "graph/passes/patterns.h"
+
+namespace plimsoll::patterns {
+namespace {
+
+constexpr double kSqrtHalf = 0.7071067811865476;
+constexpr double kSqrtTwoOverPi = 0.7978845608028654;
+constexpr double kTanhCubic = 0.044715;
+
+// The factors of a product of products, whatever the order: inner products that only this one reads
+// are opened. `at` itself is not counted.
+std::vector<TensorId> factors(const Rewrite& r, const Node& mul) {
+  std::vector<TensorId> open(mul.inputs.begin(), mul.inputs.end());
+  std::vector<TensorId> flat;
+  while (!open.empty() && flat.size() < 8) {
+    const TensorId t = open.back();
+    open.pop_back();
+    const Node* inner = r.made_by(t, "Mul");
+    if (inner && r.uses(t) == 1) {
+      open.insert(open.end(), inner->inputs.begin(), inner->inputs.end());
+    } else {
+      flat.push_back(t);
+    }
+  }
+  return flat;
+}
+
+// Takes one factor that `accept` likes out of `from`; kNoTensor where there is none.
+template <class Accept>
+TensorId take(std::vector<TensorId>& from, Accept accept) {
+  const auto at = std::find_if(from.begin(), from.end(), accept);
+  if (at == from.end()) return kNoTensor;
+  const TensorId t = *at;
+  from.erase(at);
+  return t;
+}
+
+bool take_number(const Rewrite& r, std::vector<TensorId>& from, double value) {
+  return take(from, [&](TensorId t) { return r.is_number(t, value); }) != kNoTensor;
+}
+
+// The other operand of a two-operand node whose one operand is this number.
+TensorId beside_number(const Rewrite& r, const Node& node, double value) {
+  if (node.inputs.size() != 2) return kNoTensor;
+  if (r.is_number(node.inputs[1], value)) return node.inputs[0];
+  return r.is_number(node.inputs[0], value) ? node.inputs[1] : kNoTensor;
+}
+
+// 1 + `op`(argument): the argument, or kNoTensor.
+TensorId argument_of_one_plus(const Rewrite& r, TensorId sum, std::string_view op) {
+  const Node* add = r.made_by(sum, "Add");
+  if (!add) return kNoTensor;
+  const TensorId value = beside_number(r, *add, 1);
+  const Node* inner = value == kNoTensor ? nullptr : r.made_by(value, op);
+  return inner ? inner->inputs[0] : kNoTensor;
+}
+
+// x where `t` is x / sqrt(2).
+TensorId over_sqrt_two(const Rewrite& r, TensorId t) {
+  if (const Node* div = r.made_by(t, "Div"); div && r.is_number(div->inputs[1], 1 / kSqrtHalf))
+    return div->inputs[0];
+  if (const Node* mul = r.made_by(t, "Mul")) return beside_number(r, *mul, kSqrtHalf);
+  return kNoTensor;
+}
+
+// x where `t` is sqrt(2/pi) * (x + 0.044715 * x*x*x), the cube as products: a power was written by
+// hand and runs in pieces.
+TensorId tanh_argument(const Rewrite& r, TensorId t) {
+  const Node* outer = r.made_by(t, "Mul");
+  if (!outer) return kNoTensor;
+  const TensorId sum = beside_number(r, *outer, kSqrtTwoOverPi);
+  const Node* add = sum == kNoTensor ? nullptr : r.made_by(sum, "Add");
+  if (!add) return kNoTensor;
+  for (size_t i = 0; i < 2; ++i) {
+    const TensorId x = add->inputs[i];
+    const Node* cubic = r.made_by(add->inputs[1 - i], "Mul");
+    if (!cubic) continue;
+    std::vector<TensorId> parts = factors(r, *cubic);
+    const bool scaled = take_number(r, parts, kTanhCubic);
+    if (scaled && parts.size() == 3 && std::count(parts.begin(), parts.end(), x) == 3) return x;
+  }
+  return kNoTensor;
+}
+
+// 0.5 * x * (1 + erf(x / sqrt(2))), or the same with tanh, in any order of the factors.
+bool gelu(Finder& f, NodeId id) {
+  const Rewrite& r = f.r;
+  std::vector<TensorId> parts = factors(r, r.node(id));
+  if (parts.size() != 3 || !take_number(r, parts, 0.5)) return false;
+  for (size_t i = 0; i < 2; ++i) {
+    const TensorId x = parts[i];
+    const TensorId erf = argument_of_one_plus(r, parts[1 - i], "Erf");
+    const TensorId tanh = argument_of_one_plus(r, parts[1 - i], "Tanh");
+    const bool exact = erf != kNoTensor && over_sqrt_two(r, erf) == x;
+    const bool approximate = tanh != kNoTensor && tanh_argument(r, tanh) == x;
+    if (!exact && !approximate) continue;
+    const size_t before = f.r.deaths();
+    Node& node = f.r.replace(id, "", "Gelu", {x});
+    node.attributes.set("approximate", std::string(exact ? "none" : "tanh"));
+    f.note(exact ? "GELU" : "GELU (tanh)", id, before);
+    return true;
+  }
+  return false;
+}
+
+// x * sigmoid(x), or x * hardsigmoid(x): a gate has another x.
+bool self_gated(Finder& f, NodeId id, std::string_view gate, std::string_view domain,
+                std::string_view op, std::string_view pattern) {
+  const Node& mul = f.r.node(id);
+  for (size_t i = 0; i < 2; ++i) {
+    const Node* inner = f.r.made_by(mul.inputs[i], gate);
+    if (!inner || inner->inputs[0] != mul.inputs[1 - i] || f.r.uses(mul.inputs[i]) != 1) continue;
+    const size_t before = f.r.deaths();
+    f.r.replace(id, domain, op, {mul.inputs[1 - i]});
+    f.note(pattern, id, before);
+    return true;
+  }
+  return false;
+}
+
+// A leaky ReLU straight after a layer that does not need its own result is nearly always run in
+// place; then it is its result that is kept. The file does not say.
+void mark_in_place(Finder& f, NodeId id) {
+  const TensorId x = f.r.node(id).inputs[0];
+  if (f.r.uses(x) != 1) return;
+  for (const std::string_view op :
+       {"Conv", "ConvTranspose", "BatchNormalization", "InstanceNormalization", "Gemm"}) {
+    if (f.r.made_by(x, op)) f.r.graph().nodes[id].attributes.set("in_place", int64_t{1});
+  }
+}
+
+}  // namespace
+
+void activations(Finder& f) {
+  for (NodeId id = 0; id < f.r.nodes(); ++id) {
+    const Node& node = f.r.node(id);
+    if (!f.r.dead(id) && node.op == "LeakyRelu") mark_in_place(f, id);
+    if (f.r.dead(id) || node.op != "Mul" || node.inputs.size() != 2) continue;
+    if (self_gated(f, id, "Sigmoid", "plimsoll", "Silu", "SiLU")) continue;
+    if (self_gated(f, id, "HardSigmoid", "", "HardSwish", "hard swish")) continue;
+    gelu(f, id);
+  }
+}
+
+}  // namespace plimsoll::patterns

@@ -1,0 +1,211 @@
+#include <algorithm>
+
+#include "graph/passes/patterns.h"
+
+namespace plimsoll::patterns {
+namespace {
+
+struct Parts {
+  TensorId q = kNoTensor, keys_flipped = kNoTensor, v = kNoTensor, mask = kNoTensor;
+  bool scaled = false;
+  double dropout = 0;
+};
+
+bool is_last_axis(const Rewrite& r, const Node& softmax) {
+  const auto rank = static_cast<int64_t>(r.rank(softmax.inputs[0]));
+  const int64_t axis = softmax.attributes.integer("axis", -1);
+  return axis == -1 || axis == rank - 1;
+}
+
+// The Softmax behind the left operand of the second product, through dropout and the guard against
+// rows that are masked altogether.
+const Node* softmax_behind(const Rewrite& r, TensorId t, double& dropout) {
+  if (const Node* where = r.made_by(t, "Where"); where && r.made_by(where->inputs[0], "IsNaN"))
+    t = where->inputs[2];
+  if (const Node* drop = r.made_by(t, "Dropout")) {
+    dropout = drop->inputs.size() > 1 ? r.number(drop->inputs[1]).value_or(0.5)
+                                      : drop->attributes.real("ratio", 0.5);
+    t = drop->inputs[0];
+  }
+  return r.made_by(t, "Softmax");
+}
+
+// x where `t` is x times a number of the host; `t` itself otherwise.
+TensorId unscaled(const Rewrite& r, TensorId t, bool& scaled) {
+  const Node* mul = r.made_by(t, "Mul");
+  scaled = false;
+  for (size_t i = 0; mul && i < 2; ++i) {
+    if (!r.is_host_number(mul->inputs[i])) continue;
+    scaled = true;
+    return mul->inputs[1 - i];
+  }
+  return t;
+}
+
+bool swaps_last_two(const std::vector<int64_t>& perm) {
+  const auto rank = static_cast<int64_t>(perm.size());
+  for (int64_t i = 0; i + 2 < rank; ++i) {
+    if (perm[i] != i) return false;
+  }
+  return rank >= 2 && perm[rank - 2] == rank - 1 && perm[rank - 1] == rank - 2;
+}
+
+// Reshape to rank 3, Transpose [0,2,1], Reshape: how an exporter of graphs flips keys. The keys, or
+// kNoTensor.
+TensorId flipped_by_triple(const Rewrite& r, TensorId t) {
+  const Node* outer = r.made_by(t, "Reshape");
+  const Node* flip = outer ? r.made_by(outer->inputs[0], "Transpose") : nullptr;
+  const Node* inner = flip ? r.made_by(flip->inputs[0], "Reshape") : nullptr;
+  const bool found = inner && flip->attributes.integers("perm") == std::vector<int64_t>{0, 2, 1};
+  return found ? inner->inputs[0] : kNoTensor;
+}
+
+// The keys as [.., T, D] where `t` is [.., D, T]; inserts the Transpose that an exporter merged
+// with this one. kNoTensor where `t` is no transposition.
+TensorId keys_behind(Finder& f, TensorId t, NodeId at) {
+  Rewrite& r = f.r;
+  if (const TensorId k = flipped_by_triple(r, t); k != kNoTensor) return k;
+  const Node* flip = r.made_by(t, "Transpose");
+  if (!flip) return kNoTensor;
+  auto perm = flip->attributes.integers("perm");
+  if (perm.size() < 3 || !r.tensor(flip->inputs[0]).shape) return kNoTensor;
+  if (swaps_last_two(perm)) return flip->inputs[0];
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  const Shape& before = *r.tensor(flip->inputs[0]).shape;
+  Shape after;
+  for (const int64_t axis : perm) after.push_back(before[axis]);
+  Node keys{.op = "Transpose",
+            .domain = "",
+            .name = flip->name,
+            .module = flip->module,
+            .attributes = {},
+            .inputs = {flip->inputs[0]},
+            .outputs = {}};
+  keys.attributes.set("perm", perm);
+  const DType dtype = r.tensor(t).dtype;
+  return r.insert_before(at, std::move(keys), dtype, std::move(after));
+}
+
+// softmax(scale * q k^T + mask) v, where the scale is spread over q and k: the decomposition of the
+// framework's own function. One scale on q alone, or on the product, was written by hand. At scale
+// 1 the factors are absent: then the triple around the keys is the sign.
+bool match(const Rewrite& r, const Node& last, Parts& parts) {
+  const Node* softmax = softmax_behind(r, last.inputs[0], parts.dropout);
+  if (!softmax || !is_last_axis(r, *softmax)) return false;
+  parts.v = last.inputs[1];
+  TensorId scores = softmax->inputs[0];
+  if (const Node* add = r.made_by(scores, "Add")) {
+    const bool left = r.made_by(add->inputs[0], "MatMul") != nullptr;
+    parts.mask = add->inputs[left ? 1 : 0];
+    scores = add->inputs[left ? 0 : 1];
+  }
+  const Node* product = r.made_by(scores, "MatMul");
+  if (!product) return false;
+  bool q_scaled = false;
+  bool k_scaled = false;
+  parts.q = unscaled(r, product->inputs[0], q_scaled);
+  parts.keys_flipped = unscaled(r, product->inputs[1], k_scaled);
+  parts.scaled = q_scaled && k_scaled;
+  const bool triple = flipped_by_triple(r, parts.keys_flipped) != kNoTensor;
+  return parts.scaled || (!q_scaled && !k_scaled && triple);
+}
+
+// Does a mask made of shapes tell queries apart, hence is causal, or is it the same for all?
+bool is_causal(const Rewrite& r, TensorId mask) {
+  std::vector<TensorId> pending{mask};
+  for (size_t visited = 0; !pending.empty() && visited < 64; ++visited) {
+    const TensorId t = pending.back();
+    pending.pop_back();
+    const NodeId id = r.producer(t);
+    if (id == kNoNode) continue;
+    const Node& node = r.node(id);
+    if (node.op == "Trilu") return true;
+    const bool compares = node.op.starts_with("Less") || node.op.starts_with("Greater");
+    const size_t rank = r.rank(t);
+    if (compares && rank >= 2 && r.extent(t, rank - 1) != 1 && r.extent(t, rank - 2) != 1)
+      return true;
+    pending.insert(pending.end(), node.inputs.begin(), node.inputs.end());
+    std::erase(pending, kNoTensor);
+  }
+  return false;
+}
+
+// Masks made of shapes alone are what eager code leaves to the kernel; what remains is a bias.
+TensorId data_of_mask(const Rewrite& r, TensorId mask, bool& causal) {
+  if (mask == kNoTensor) return kNoTensor;
+  if (r.made_of_shapes(mask)) {
+    causal = is_causal(r, mask);
+    return kNoTensor;
+  }
+  const Node* where = r.made_by(mask, "Where");
+  if (where && r.made_of_shapes(where->inputs[0])) {
+    causal = is_causal(r, where->inputs[0]);
+    for (size_t i = 1; i < 3; ++i) {
+      if (r.is_host_number(where->inputs[i])) return where->inputs[3 - i];
+    }
+  }
+  return mask;
+}
+
+bool scaled_dot_product(Finder& f, NodeId id) {
+  Parts parts;
+  if (!match(f.r, f.r.node(id), parts)) return false;
+  const TensorId keys = keys_behind(f, parts.keys_flipped, id);
+  if (keys == kNoTensor) return false;
+  bool causal = false;
+  const TensorId mask = data_of_mask(f.r, parts.mask, causal);
+  const size_t before = f.r.deaths();
+  std::vector<TensorId> inputs{parts.q, keys, parts.v};
+  if (mask != kNoTensor) inputs.push_back(mask);
+  Node& node = f.r.replace(id, "plimsoll", "Attention", std::move(inputs));
+  node.attributes.set("causal", int64_t{causal});
+  node.attributes.set("scaled", int64_t{parts.scaled});
+  node.attributes.set("dropout", parts.dropout);
+  f.note("scaled dot-product attention", id, before);
+  return true;
+}
+
+// Queries, keys and values projected together and taken apart by Unsqueeze, Transpose [3,1,2,0,4],
+// Squeeze: the framework makes the result contiguous, which leaves no node.
+bool packed_projection(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  const Node* flip =
+      r.node(id).op == "Squeeze" ? r.made_by(r.node(id).inputs[0], "Transpose") : nullptr;
+  if (!flip || flip->attributes.integers("perm") != std::vector<int64_t>{3, 1, 2, 0, 4} ||
+      !r.made_by(flip->inputs[0], "Unsqueeze")) {
+    return false;
+  }
+  const TensorId out = r.node(id).outputs[0];
+  const std::vector<NodeId> readers = r.readers(out);
+  const bool taken_apart = std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
+    return r.node(reader).op == "Gather" || r.node(reader).op == "Shape";
+  });
+  if (!taken_apart || readers.empty()) return false;
+  Node copy{.op = "Contiguous",
+            .domain = "plimsoll",
+            .name = r.node(id).name,
+            .module = r.node(id).module,
+            .attributes = {},
+            .inputs = {out},
+            .outputs = {}};
+  const NodeId first = *std::min_element(readers.begin(), readers.end());
+  const DType dtype = r.tensor(out).dtype;
+  Shape shape = *r.tensor(out).shape;
+  const TensorId copied = r.insert_before(first, std::move(copy), dtype, std::move(shape));
+  for (const NodeId reader : readers) r.read_instead(reader, out, copied);
+  f.note("packed attention projection", r.producer(copied), r.deaths());
+  return true;
+}
+
+}  // namespace
+
+void attention(Finder& f) {
+  const size_t count = f.r.nodes();
+  for (NodeId id = 0; id < count; ++id) {
+    if (f.r.dead(id)) continue;
+    if (f.r.node(id).op == "MatMul") scaled_dot_product(f, id);
+    if (f.r.node(id).op == "Squeeze") packed_projection(f, id);
+  }
+}
+
+}  // namespace plimsoll::patterns

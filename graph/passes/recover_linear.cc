@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "graph/passes/patterns.h"
+
+namespace plimsoll::patterns {
+namespace {
+
+bool is_matrix_parameter(const Rewrite& r, TensorId t) {
+  const Tensor& tensor = r.tensor(t);
+  return tensor.kind == TensorKind::kParameter && is_float(tensor.dtype) && tensor.shape &&
+         tensor.shape->size() == 2 && !tensor.contents;
+}
+
+// The weight [out, in] that a product with `right` multiplies by, or kNoTensor: behind a Transpose,
+// or transposed already by an exporter that folds (undone, where all who read it read it so).
+TensorId weight_behind(Finder& f, TensorId right) {
+  Rewrite& r = f.r;
+  if (const Node* transpose = r.made_by(right, "Transpose")) {
+    return is_matrix_parameter(r, transpose->inputs[0]) ? transpose->inputs[0] : kNoTensor;
+  }
+  return kNoTensor;
+}
+
+// Weight matrices that an exporter folded a transposition into: all their readers multiply by them
+// from the right.
+bool is_folded_weight(const Rewrite& r, TensorId t) {
+  if (!is_matrix_parameter(r, t) || r.tensor(t).name.find('.') != std::string::npos) return false;
+  const auto& readers = r.readers(t);
+  return r.uses(t) == readers.size() &&
+         std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
+           const Node& node = r.node(reader);
+           return node.op == "MatMul" && node.inputs[0] != t && node.inputs[1] == t;
+         });
+}
+
+// The Add after a product, if it adds a trained vector: the bias of the layer.
+TensorId bias_after(const Rewrite& r, TensorId product, TensorId weight, NodeId& add) {
+  add = r.only_reader(product);
+  if (add == kNoNode || r.node(add).op != "Add") return kNoTensor;
+  const auto& inputs = r.node(add).inputs;
+  const TensorId other = inputs[0] == product ? inputs[1] : inputs[0];
+  const Tensor& bias = r.tensor(other);
+  const bool vector = bias.kind == TensorKind::kParameter && bias.shape && bias.shape->size() == 1;
+  return vector && (*bias.shape)[0] == (*r.tensor(weight).shape)[0] ? other : kNoTensor;
+}
+
+// A head that multiplies by the embedding's own table: an exporter that folds writes it as a second
+// matrix of the same extents. Networks with layer norm (transformers) tie the two.
+TensorId tied_table(const Rewrite& r, TensorId weight, NodeId product) {
+  if (!r.tensor(weight).name.starts_with("onnx::MatMul")) return kNoTensor;
+  bool has_layer_norm = false;
+  TensorId table = kNoTensor;
+  for (NodeId id = 0; id < r.nodes(); ++id) {
+    const Node& node = r.node(id);
+    if (r.dead(id)) continue;
+    has_layer_norm = has_layer_norm || node.op == "LayerNormalization";
+    const bool embeds =
+        node.op == "Gather" && id < product && is_matrix_parameter(r, node.inputs[0]);
+    if (embeds && r.tensor(node.inputs[0]).shape == r.tensor(weight).shape) table = node.inputs[0];
+  }
+  return has_layer_norm ? table : kNoTensor;
+}
+
+void make_linear(Finder& f, NodeId product, TensorId weight) {
+  const TensorId x = f.r.node(product).inputs[0];
+  const size_t before = f.r.deaths();
+  NodeId add = kNoNode;
+  const TensorId bias = bias_after(f.r, f.r.node(product).outputs[0], weight, add);
+  if (bias != kNoTensor) {
+    f.r.replace(add, "plimsoll", "Linear", {x, weight, bias});
+    f.note("linear", add, before);
+  } else {
+    f.r.replace(product, "plimsoll", "Linear", {x, weight});
+    f.note("linear", product, before);
+  }
+}
+
+}  // namespace
+
+void linear(Finder& f) {
+  Rewrite& r = f.r;
+  for (NodeId id = 0; id < r.nodes(); ++id) {
+    if (r.dead(id) || r.node(id).op != "MatMul") continue;
+    const TensorId right = r.node(id).inputs[1];
+    if (const TensorId weight = weight_behind(f, right); weight != kNoTensor) {
+      make_linear(f, id, weight);
+    } else if (is_folded_weight(r, right)) {
+      auto& shape = *r.graph().tensors[right].shape;
+      std::swap(shape[0], shape[1]);
+      const TensorId table = tied_table(r, right, id);
+      const std::vector<NodeId> readers = r.readers(right);
+      for (const NodeId reader : readers) {
+        make_linear(f, reader, table == kNoTensor ? right : table);
+      }
+    }
+  }
+}
+
+}  // namespace plimsoll::patterns

@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "graph/passes/patterns.h"
+
+namespace plimsoll::patterns {
+namespace {
+
+// 1 / sqrt(x), which eager code runs as one kernel.
+bool rsqrt(Finder& f, NodeId id) {
+  const Node& node = f.r.node(id);
+  TensorId root = kNoTensor;
+  if (node.op == "Reciprocal") root = node.inputs[0];
+  if (node.op == "Div" && f.r.is_number(node.inputs[0], 1)) root = node.inputs[1];
+  const Node* sqrt = root == kNoTensor ? nullptr : f.r.made_by(root, "Sqrt");
+  if (!sqrt || f.r.uses(root) != 1) return false;
+  const size_t before = f.r.deaths();
+  f.r.replace(id, "plimsoll", "Rsqrt", {sqrt->inputs[0]});
+  f.note("reciprocal square root", id, before);
+  return true;
+}
+
+// The operand beside a trained or constant vector; the vector goes to `weight`.
+TensorId beside_weight(const Rewrite& r, const Node& node, TensorId& weight) {
+  for (size_t i = 0; i < 2 && node.inputs.size() == 2; ++i) {
+    TensorId w = node.inputs[i];
+    if (const Node* grown = r.made_by(w, "Unsqueeze")) w = grown->inputs[0];
+    if (r.tensor(w).kind != TensorKind::kParameter) continue;
+    weight = w;
+    return node.inputs[1 - i];
+  }
+  return kNoTensor;
+}
+
+// scale * d / sqrt(mean(d * d) + eps) + bias with d = x - mean(x), as exporters wrote layer norm
+// before opset 17 had it. From then on such a group is somebody's own.
+bool layer_norm(Finder& f, NodeId id) {
+  const Rewrite& r = f.r;
+  if (r.node(id).op != "Add") return false;
+  TensorId bias = kNoTensor;
+  TensorId scale = kNoTensor;
+  const TensorId scaled = beside_weight(r, r.node(id), bias);
+  const Node* mul = scaled == kNoTensor ? nullptr : r.made_by(scaled, "Mul");
+  const TensorId normal = mul ? beside_weight(r, *mul, scale) : kNoTensor;
+  const Node* div = normal == kNoTensor ? nullptr : r.made_by(normal, "Div");
+  const Node* sub = div ? r.made_by(div->inputs[0], "Sub") : nullptr;
+  const Node* sqrt = div ? r.made_by(div->inputs[1], "Sqrt") : nullptr;
+  const Node* shifted = sqrt ? r.made_by(sqrt->inputs[0], "Add") : nullptr;
+  const Node* mean = sub ? r.made_by(sub->inputs[1], "ReduceMean") : nullptr;
+  if (!shifted || !mean || mean->inputs[0] != sub->inputs[0]) return false;
+  const TensorId x = sub->inputs[0];
+  const Node* variance = r.made_by(shifted->inputs[0], "ReduceMean");
+  if (!variance) return false;
+  const Node* square = r.made_by(variance->inputs[0], "Pow");
+  if (!square) square = r.made_by(variance->inputs[0], "Mul");
+  if (!square || square->inputs[0] != div->inputs[0]) return false;
+  const double epsilon = r.number(shifted->inputs[1]).value_or(1e-5);
+  const auto axis = -static_cast<int64_t>(r.rank(scale));
+  const size_t before = r.deaths();
+  Node& node = f.r.replace(id, "", "LayerNormalization", {x, scale, bias});
+  node.attributes.set("axis", axis);
+  node.attributes.set("epsilon", epsilon);
+  f.note("layer norm", id, before);
+  return true;
+}
+
+// Reshape to groups, instance norm, Reshape back, scale, bias.
+bool group_norm(Finder& f, NodeId id) {
+  const Rewrite& r = f.r;
+  if (r.node(id).op != "Add") return false;
+  TensorId bias = kNoTensor;
+  TensorId scale = kNoTensor;
+  const TensorId scaled = beside_weight(r, r.node(id), bias);
+  const Node* mul = scaled == kNoTensor ? nullptr : r.made_by(scaled, "Mul");
+  const TensorId normal = mul ? beside_weight(r, *mul, scale) : kNoTensor;
+  const Node* back = normal == kNoTensor ? nullptr : r.made_by(normal, "Reshape");
+  const Node* norm = back ? r.made_by(back->inputs[0], "InstanceNormalization") : nullptr;
+  const Node* grouped = norm ? r.made_by(norm->inputs[0], "Reshape") : nullptr;
+  const auto groups = norm ? r.extent(norm->inputs[1], 0) : std::nullopt;
+  if (!grouped || !groups) return false;
+  const size_t before = r.deaths();
+  Node& node = f.r.replace(id, "", "GroupNormalization", {grouped->inputs[0], scale, bias});
+  node.attributes.set("num_groups", *groups);
+  f.note("group norm", id, before);
+  return true;
+}
+
+}  // namespace
+
+void norms(Finder& f) {
+  const bool decomposed_layer_norm = f.r.graph().opset < 17;
+  for (NodeId id = 0; id < f.r.nodes(); ++id) {
+    if (f.r.dead(id)) continue;
+    if (decomposed_layer_norm && layer_norm(f, id)) continue;
+    if (group_norm(f, id)) continue;
+    rsqrt(f, id);
+  }
+}
+
+}  // namespace plimsoll::patterns

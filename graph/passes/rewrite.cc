@@ -1,0 +1,226 @@
+#include "graph/passes/rewrite.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plimsoll {
+
+Rewrite::Rewrite(Graph& graph)
+    : graph_(graph),
+      readers_(consumers(graph)),
+      is_output_(graph.tensors.size(), 0),
+      dead_(graph.nodes.size(), 0) {
+  for (const TensorId out : graph.outputs) is_output_[out] = 1;
+  find_made_of_shapes();
+}
+
+void Rewrite::find_made_of_shapes() {
+  from_shapes_.assign(graph_.tensors.size(), 0);
+  for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
+    const Tensor& t = graph_.tensors[id];
+    from_shapes_[id] =
+        t.contents || t.has_dims ||
+        (t.kind == TensorKind::kParameter && (t.from_constant_node || !is_float(t.dtype)));
+  }
+  for (const Node& node : graph_.nodes) {
+    const bool random = node.op.starts_with("Random") || node.op == "Bernoulli" ||
+                        node.op == "Multinomial" || node.op == "Dropout";
+    const bool all = node.op == "Shape" || node.op == "Size" ||
+                     std::all_of(node.inputs.begin(), node.inputs.end(),
+                                 [&](TensorId in) { return in == kNoTensor || from_shapes_[in]; });
+    for (const TensorId out : node.outputs) {
+      if (out != kNoTensor && all && !random) from_shapes_[out] = 1;
+    }
+  }
+}
+
+NodeId Rewrite::producer(TensorId tensor) const {
+  return tensor == kNoTensor ? kNoNode : graph_.tensors[tensor].producer;
+}
+
+const Node* Rewrite::made_by(TensorId tensor, std::string_view op) const {
+  const NodeId id = producer(tensor);
+  return id != kNoNode && graph_.nodes[id].op == op ? &graph_.nodes[id] : nullptr;
+}
+
+NodeId Rewrite::only_reader(TensorId tensor) const {
+  return readers_[tensor].size() == 1 && !is_output_[tensor] ? readers_[tensor][0] : kNoNode;
+}
+
+std::optional<double> Rewrite::number(TensorId tensor) const {
+  if (tensor == kNoTensor) return std::nullopt;
+  const Tensor& t = graph_.tensors[tensor];
+  if (t.contents && t.contents->reals.size() == 1) return t.contents->reals[0];
+  if (t.contents && t.contents->integers.size() == 1) {
+    return static_cast<double>(t.contents->integers[0]);
+  }
+  if (t.has_dims && t.dims.size() == 1 && t.dims[0].is_constant()) {
+    const int64_t under = t.divisors.empty() ? 1 : t.divisors[0].constant().value_or(0);
+    if (under != 0)
+      return static_cast<double>(t.dims[0].constant_term()) / static_cast<double>(under);
+  }
+  return std::nullopt;
+}
+
+bool Rewrite::is_number(TensorId tensor, double value) const {
+  const auto known = number(tensor);
+  return known && std::abs(*known - value) <= 1e-3 * std::abs(value);
+}
+
+bool Rewrite::is_host_number(TensorId tensor) const {
+  if (tensor == kNoTensor || !from_shapes_[tensor]) return false;
+  const Tensor& t = graph_.tensors[tensor];
+  return t.shape && elements(*t.shape) == Dim(1);
+}
+
+std::optional<int64_t> Rewrite::extent(TensorId tensor, size_t axis) const {
+  const auto& shape = graph_.tensors[tensor].shape;
+  return shape && axis < shape->size() ? (*shape)[axis].constant() : std::nullopt;
+}
+
+size_t Rewrite::rank(TensorId tensor) const {
+  const auto& shape = graph_.tensors[tensor].shape;
+  return shape ? shape->size() : 0;
+}
+
+void Rewrite::read(NodeId reader, TensorId tensor) {
+  if (tensor != kNoTensor) readers_[tensor].push_back(reader);
+}
+
+bool Rewrite::unused(NodeId id) const {
+  const Node& node = graph_.nodes[id];
+  return std::all_of(node.outputs.begin(), node.outputs.end(),
+                     [&](TensorId out) { return out == kNoTensor || uses(out) == 0; });
+}
+
+void Rewrite::stop_reading(NodeId reader, const std::vector<TensorId>& inputs) {
+  std::vector<std::pair<NodeId, TensorId>> pending;
+  for (const TensorId in : inputs) pending.emplace_back(reader, in);
+  while (!pending.empty()) {
+    const auto [by, tensor] = pending.back();
+    pending.pop_back();
+    if (tensor == kNoTensor) continue;
+    auto& readers = readers_[tensor];
+    const auto at = std::find(readers.begin(), readers.end(), by);
+    if (at != readers.end()) readers.erase(at);
+    const NodeId maker = producer(tensor);
+    if (maker == kNoNode || dead_[maker] || !unused(maker)) continue;
+    dead_[maker] = 1;
+    ++deaths_;
+    for (const TensorId in : graph_.nodes[maker].inputs) pending.emplace_back(maker, in);
+  }
+}
+
+void Rewrite::kill_if_unused(NodeId id) {
+  if (dead_[id] || !unused(id)) return;
+  dead_[id] = 1;
+  ++deaths_;
+  stop_reading(id, graph_.nodes[id].inputs);
+}
+
+Node& Rewrite::replace(NodeId at, std::string_view domain, std::string_view op,
+                       std::vector<TensorId> inputs) {
+  Node& node = graph_.nodes[at];
+  const std::vector<TensorId> before = std::move(node.inputs);
+  for (const TensorId in : inputs) read(at, in);
+  node.inputs = std::move(inputs);
+  node.domain = domain;
+  node.op = op;
+  node.attributes = {};
+  stop_reading(at, before);
+  return node;
+}
+
+TensorId Rewrite::add_tensor(Tensor tensor, bool from_shapes) {
+  readers_.emplace_back();
+  is_output_.push_back(0);
+  from_shapes_.push_back(from_shapes ? 1 : 0);
+  return graph_.add_tensor(std::move(tensor));
+}
+
+TensorId Rewrite::add_parameter(std::string name, DType dtype, Shape shape) {
+  Tensor tensor;
+  tensor.name = std::move(name);
+  tensor.kind = TensorKind::kParameter;
+  tensor.dtype = dtype;
+  tensor.shape = std::move(shape);
+  return add_tensor(std::move(tensor), false);
+}
+
+TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) {
+  Tensor tensor;
+  tensor.name = node.name;
+  tensor.dtype = dtype;
+  tensor.shape = std::move(shape);
+  const bool from_shapes = std::all_of(node.inputs.begin(), node.inputs.end(), [&](TensorId in) {
+    return in == kNoTensor || from_shapes_[in];
+  });
+  const TensorId out = add_tensor(std::move(tensor), from_shapes);
+  node.outputs = {out};
+  const NodeId id = graph_.add_node(std::move(node));
+  dead_.push_back(0);
+  for (const TensorId in : graph_.nodes[id].inputs) read(id, in);
+  inserted_.emplace_back(at, id);
+  return out;
+}
+
+void Rewrite::move_output(TensorId tensor, NodeId to, size_t index) {
+  const NodeId from = producer(tensor);
+  auto& before = graph_.nodes[from].outputs;
+  std::replace(before.begin(), before.end(), tensor, kNoTensor);
+  auto& after = graph_.nodes[to].outputs;
+  if (after.size() <= index) after.resize(index + 1, kNoTensor);
+  after[index] = tensor;
+  graph_.tensors[tensor].producer = to;
+  if (from != to) kill_if_unused(from);
+}
+
+void Rewrite::make_constant(NodeId id) {
+  for (TensorId& out : graph_.nodes[id].outputs) {
+    if (out == kNoTensor) continue;
+    Tensor& t = graph_.tensors[out];
+    t.producer = kNoNode;
+    out = kNoTensor;
+  }
+  kill_if_unused(id);
+}
+
+void Rewrite::read_instead(NodeId reader, TensorId from, TensorId to) {
+  auto& inputs = graph_.nodes[reader].inputs;
+  std::vector<TensorId> given_up;
+  for (TensorId& in : inputs) {
+    if (in != from) continue;
+    in = to;
+    read(reader, to);
+    given_up.push_back(from);
+  }
+  stop_reading(reader, given_up);
+}
+
+std::vector<NodeId> Rewrite::finish() {
+  std::stable_sort(inserted_.begin(), inserted_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const size_t old_count = graph_.nodes.size() - inserted_.size();
+  std::vector<NodeId> new_id(graph_.nodes.size(), kNoNode);
+  std::vector<Node> nodes;
+  nodes.reserve(graph_.nodes.size());
+  const auto keep = [&](NodeId id) {
+    if (dead_[id]) return;
+    new_id[id] = static_cast<NodeId>(nodes.size());
+    nodes.push_back(std::move(graph_.nodes[id]));
+  };
+  size_t next = 0;
+  for (NodeId id = 0; id < old_count; ++id) {
+    for (; next < inserted_.size() && inserted_[next].first == id; ++next) {
+      keep(inserted_[next].second);
+    }
+    keep(id);
+  }
+  graph_.nodes = std::move(nodes);
+  for (Tensor& t : graph_.tensors) {
+    if (t.producer != kNoNode) t.producer = new_id[t.producer];
+  }
+  return new_id;
+}
+
+}  // namespace plimsoll
