@@ -47,25 +47,70 @@ Result<void> attention(InferContext& c) {
   return {};
 }
 
+struct Stack {
+  int64_t gates = 1, layers = 1, directions = 1;
+  bool batch_first = false;
+  Dim hidden;
+};
+
+Result<Stack> read_stack(InferContext& c) {
+  const Attributes& at = c.attributes();
+  const std::string cell = at.string("cell", "lstm");
+  Stack stack{.gates = cell == "lstm"  ? 4
+                       : cell == "gru" ? 3
+                                       : 1,
+              .layers = at.integer("layers", 1),
+              .directions = at.integer("directions", 1),
+              .batch_first = at.integer("batch_first", 0) != 0,
+              .hidden = {}};
+  const bool known = stack.gates > 1 || cell == "rnn_tanh" || cell == "rnn_relu";
+  if (!known || stack.layers < 1 || stack.layers > 10000 || stack.directions < 1 ||
+      stack.directions > 2) {
+    return c.fail("E247",
+                  "cell must be lstm, gru, rnn_tanh or rnn_relu, layers at least 1, "
+                  "directions 1 or 2");
+  }
+  if (!c.has(2)) return c.fail("E253", "input 2, the first recurrent weight, is missing");
+  if (auto checked = require_rank(c, 2, 2, 2); !checked) return tl::unexpected(checked.error());
+  stack.hidden = c.shape(2)[1];
+  return stack;
+}
+
 // x [T,N,in], or [N,T,in] where batch_first; per layer and direction w_ih, w_hh, b_ih, b_hh, any of
 // which may be absent but w_hh [gates*hidden, hidden]; h0, c0 -> y, h and, of an LSTM, c.
 Result<void> recurrent(InferContext& c) {
   if (auto checked = require_rank(c, 0, 3, 3); !checked) return checked;
-  if (!c.has(2)) return c.fail("E253", "the first recurrent weight is missing");
-  if (auto checked = require_rank(c, 2, 2, 2); !checked) return checked;
-  const int64_t layers = c.attributes().integer("layers", 1);
-  const int64_t directions = c.attributes().integer("directions", 1);
-  if (layers < 1 || directions < 1 || directions > 2) {
-    return c.fail("E247", fmt::format("{} layers in {} directions", layers, directions));
+  const auto stack = read_stack(c);
+  if (!stack) return tl::unexpected(stack.error());
+  const Dim rows = stack->hidden * Dim(stack->gates);
+  const auto weights = static_cast<size_t>(4 * stack->layers * stack->directions);
+  for (size_t i = 1; i <= weights; i += 4) {
+    const bool first = i <= 4 * static_cast<size_t>(stack->directions);
+    const Dim in = first ? c.shape(0)[2] : stack->hidden * Dim(stack->directions);
+    if (c.has(i)) {
+      if (auto checked = require_rank(c, i, 2, 2); !checked) return checked;
+      if (auto same = require_equal(c, c.shape(i)[1], in, "input features"); !same) return same;
+    }
+    if (c.has(i + 1)) {
+      if (auto checked = require_rank(c, i + 1, 2, 2); !checked) return checked;
+      if (auto same = require_equal(c, c.shape(i + 1)[0], rows, "gates"); !same) return same;
+    }
   }
-  const bool batch_first = c.attributes().integer("batch_first", 0) != 0;
-  const Dim& hidden = c.shape(2)[1];
   Shape y = c.shape(0);
-  const Shape state{Dim(layers * directions), y[batch_first ? 0 : 1], hidden};
-  y[2] = hidden * Dim(directions);
+  y[2] = stack->hidden * Dim(stack->directions);
+  const Shape state{Dim(stack->layers * stack->directions), y[stack->batch_first ? 0 : 1],
+                    stack->hidden};
+  for (size_t i = weights + 1; i < c.inputs(); ++i) {
+    if (!c.has(i)) continue;
+    if (auto checked = require_rank(c, i, 3, 3); !checked) return checked;
+    for (size_t axis = 0; axis < 3; ++axis) {
+      if (auto same = require_equal(c, c.shape(i)[axis], state[axis], "the first state"); !same) {
+        return same;
+      }
+    }
+  }
   c.set(0, c.dtype(0), std::move(y));
-  c.set(1, c.dtype(0), state);
-  c.set(2, c.dtype(0), state);
+  for (size_t i = 1; i < c.outputs(); ++i) c.set(i, c.dtype(0), state);
   return {};
 }
 

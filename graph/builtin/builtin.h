@@ -1,0 +1,44 @@
+// The models that travel inside the binary: configs (graph/builtin/*.json) and ONNX skeletons of
+// torchvision's networks (graph/builtin/torchvision/*.onnx.gz), without weights. To add one, add
+// its file; a test asks for its published number of parameters.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/base/diagnostic.h"
+
+namespace plimsoll {
+
+enum class BuiltinKind : uint8_t { kJson, kOnnx };
+
+struct BuiltinModel {
+  std::string name;
+  BuiltinKind kind = BuiltinKind::kJson;
+  std::string content;           // of a config
+  std::vector<std::byte> bytes;  // of an ONNX model
+  std::string description;
+  std::string source;  // where its numbers come from
+  // What an alias asks for: settings of the model's parameters, which the user's own replace.
+  std::map<std::string, std::string, std::less<>> settings;
+};
+
+// A model by its name, or by one of the names that measured runs give it (aliases.json:
+// "resnet-50", "timm/vgg11", "torchvision/resnet34"). E150 where there is none, with the nearest
+// name.
+Result<BuiltinModel> find_builtin(std::string_view name);
+
+struct BuiltinRow {
+  std::string name;
+  std::string description;
+};
+// All models, sorted by name.
+std::vector<BuiltinRow> builtin_models();
+
+// Other names, and the model each stands for. Sorted.
+std::vector<std::pair<std::string, std::string>> builtin_aliases();
+
+}  // namespace plimsoll

@@ -1,0 +1,318 @@
+#include "graph/config/layer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll::config {
+namespace {
+
+constexpr int64_t kMostExtent = int64_t{1} << 48;  // one dim, see the table of limits
+constexpr size_t kMostRank = 64;
+constexpr int64_t kMostInteger = std::numeric_limits<int32_t>::max();
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(separator, start), text.size());
+    parts.emplace_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+Layer::Layer(NetworkBuilder& builder, const LayerType& type, JsonObject& object,
+             const Environment& environment)
+    : builder_(builder), type_(type), object_(object), environment_(environment) {
+  for (const Key& key : type.keys) {
+    if (key.otherwise == kRequired) {
+      object.required(key.name, key.kind == KeyKind::kLayers ? "[...]" : "1");
+    } else {
+      object.optional(key.name);
+    }
+  }
+}
+
+const Key& Layer::key(std::string_view name) const {
+  const auto found = std::find_if(type_.keys.begin(), type_.keys.end(),
+                                  [&](const Key& key) { return key.name == name; });
+  static constexpr Key kNone{"", KeyKind::kName, kOptional, ""};
+  return found == type_.keys.end() ? kNone : *found;
+}
+
+bool Layer::has(std::string_view name) const { return object_.has(name); }
+const JsonValue* Layer::json(std::string_view name) const { return object_.value().find(name); }
+
+void Layer::fail(std::string code, std::string message, std::string help) {
+  builder_.fail(std::move(code), fmt::format("layer '{}': {}", escape_for_terminal(path), message),
+                object_.value(), std::move(help));
+}
+
+void Layer::fail_at(std::string_view name, std::string code, std::string message,
+                    std::string help) {
+  const JsonValue* value = json(name);
+  builder_.fail(std::move(code), std::move(message), value ? *value : object_.value(),
+                std::move(help));
+}
+
+Dim Layer::evaluate_at(const JsonValue& value, const Key& key) {
+  if (const auto whole = value.integer()) return *whole;
+  if (const JsonNumber* number = value.number(); number && number->whole) {
+    object_.fail("E312", fmt::format("\"{}\" does not fit 64 bits", key.name), value);
+    return 1;
+  }
+  const JsonNumber* real = value.number();
+  if (real && std::trunc(real->real) == real->real && std::abs(real->real) < 9007199254740992.0) {
+    const auto exact = static_cast<int64_t>(real->real);
+    object_.warn("W301", fmt::format("\"{}\" is {}; taken as {}", key.name, real->text, exact),
+                 value);
+    return exact;
+  }
+  if (!value.string()) {
+    object_.fail("E311",
+                 fmt::format("\"{}\" must be a whole number or an expression, found {}", key.name,
+                             value.description()),
+                 value);
+    return 1;
+  }
+  const auto result = evaluate(*value.string(), environment_, builder_.binder());
+  if (result) return *result;
+  for (const Diagnostic& d : result.error()) {
+    object_.fail(d.code, fmt::format("\"{}\": {}", key.name, d.message), value, d.help);
+  }
+  return 1;
+}
+
+Dim Layer::checked(Dim value, const Key& key, const JsonValue* at) {
+  const auto constant = value.constant();
+  if (!constant || (*constant >= key.low && *constant <= kMostExtent)) return value;
+  object_.fail("E312",
+               fmt::format("\"{}\" must be a whole number from {} to {}, found {}", key.name,
+                           key.low, kMostExtent, *constant),
+               at ? *at : object_.value());
+  return 1;
+}
+
+int64_t Layer::number(const Dim& value, const Key& key, const JsonValue* at) {
+  const auto number = builder_.binder().integer(value);
+  const JsonValue& where = at ? *at : object_.value();
+  if (!number) {
+    for (const Diagnostic& d : number.error()) {
+      object_.fail(d.code, fmt::format("\"{}\": {}", key.name, d.message), where, d.help);
+    }
+    return 1;
+  }
+  if (*number >= key.low && *number <= kMostInteger) return *number;
+  object_.fail("E312",
+               fmt::format("\"{}\" must be a whole number from {} to {}, found {}", key.name,
+                           key.low == kAnyInteger ? -kMostInteger : key.low, kMostInteger, *number),
+               where);
+  return 1;
+}
+
+Dim Layer::extent(std::string_view name) {
+  const Key& k = key(name);
+  const JsonValue* value = json(name);
+  if (value) return checked(evaluate_at(*value, k), k, value);
+  const auto otherwise = evaluate(k.otherwise, environment_, builder_.binder());
+  return otherwise ? *otherwise : Dim(1);
+}
+
+int64_t Layer::integer(std::string_view name) {
+  const Dim value = json(name) ? evaluate_at(*json(name), key(name)) : extent(name);
+  return number(value, key(name), json(name));
+}
+
+std::vector<int64_t> Layer::number_list(const Key& k) {
+  const JsonValue* value = json(k.name);
+  if (!value || !value->list()) return {integer(k.name)};
+  std::vector<int64_t> numbers;
+  for (const JsonValue& element : *value->list()) {
+    numbers.push_back(number(evaluate_at(element, k), k, &element));
+  }
+  return numbers;
+}
+
+std::vector<int64_t> Layer::integers(std::string_view name) { return number_list(key(name)); }
+
+std::vector<int64_t> Layer::integers(std::string_view name, size_t axes) {
+  std::vector<int64_t> numbers = number_list(key(name));
+  if (numbers.size() == 1) numbers.resize(axes, numbers.front());
+  if (numbers.size() != axes) {
+    fail_at(name, "E311",
+            fmt::format("\"{}\" must be a number or a list of {}, found {} of them", name, axes,
+                        numbers.size()));
+    numbers.resize(axes, 1);
+  }
+  return numbers;
+}
+
+Shape Layer::read_shape(const JsonValue& value, const Key& k) {
+  if (!value.list()) {
+    object_.fail(
+        "E311",
+        fmt::format("\"{}\" must be a list of extents, found {}", k.name, value.description()),
+        value);
+    return {};
+  }
+  if (value.list()->size() > kMostRank) {
+    object_.fail("E804", fmt::format("\"{}\" has more than {} extents", k.name, kMostRank), value);
+    return {};
+  }
+  Shape shape;
+  for (const JsonValue& element : *value.list()) {
+    shape.push_back(checked(evaluate_at(element, k), k, &element));
+  }
+  return shape;
+}
+
+Shape Layer::shape(std::string_view name) {
+  const JsonValue* value = json(name);
+  return value ? read_shape(*value, key(name)) : Shape();
+}
+
+Shape Layer::shape_at(const JsonValue& value) {
+  static constexpr Key kAny{"shape", KeyKind::kShape, kRequired, "", kAnyInteger};
+  return read_shape(value, kAny);
+}
+
+double Layer::real(std::string_view name) {
+  const JsonValue* value = json(name);
+  if (!value) {
+    const std::string_view otherwise = key(name).otherwise;
+    double result = 0;
+    std::from_chars(otherwise.data(), otherwise.data() + otherwise.size(), result);
+    return result;
+  }
+  if (const auto real = value->real()) return *real;
+  const Value* named = value->string() ? environment_.find(*value->string()) : nullptr;
+  if (named && std::holds_alternative<double>(*named)) return std::get<double>(*named);
+  if (named && std::holds_alternative<Dim>(*named)) {
+    return static_cast<double>(
+        number(std::get<Dim>(*named), {name, KeyKind::kReal, "", "", 0}, value));
+  }
+  fail_at(name, "E311",
+          fmt::format("\"{}\" must be a number or the name of a parameter, found {}", name,
+                      value->description()));
+  return 0;
+}
+
+bool Layer::flag(std::string_view name) {
+  const JsonValue* value = json(name);
+  if (!value) return key(name).otherwise == "true";
+  if (const auto flag = value->boolean()) return *flag;
+  fail_at(name, "E311",
+          fmt::format("\"{}\" must be true or false, found {}", name, value->description()));
+  return false;
+}
+
+std::string Layer::text(std::string_view name) {
+  const Key& k = key(name);
+  if (!has(name)) return std::string(k.otherwise);
+  if (k.kind == KeyKind::kChoice) {
+    return object_.optional_choice(name, split(k.choices, '|')).value_or(std::string(k.otherwise));
+  }
+  return object_.optional_string(name).value_or("");
+}
+
+Shape Layer::shape_of(TensorId tensor) const {
+  const auto& tensors = builder_.graph().tensors;
+  if (tensor >= tensors.size() || !tensors[tensor].shape) return {};
+  return *tensors[tensor].shape;
+}
+
+Dim Layer::extent_of(TensorId tensor, int64_t axis) {
+  const Shape shape = shape_of(tensor);
+  if (const auto at = normalize_axis(axis, shape.size())) return shape[*at];
+  if (!failed()) {
+    fail("E342",
+         fmt::format("needs axis {} of its input, which is {}", axis, plimsoll::text(shape)));
+  }
+  return 1;
+}
+
+TensorId Layer::parameter(std::string_view name, Shape shape, DType dtype) {
+  return builder_.add_parameter(path + "." + std::string(name), std::move(shape), dtype);
+}
+
+TensorId Layer::shared_weight(const std::string& layer) {
+  const TensorId found = builder_.find_parameter(layer + ".weight");
+  if (found == kNoTensor) {
+    fail_at("weight", "E341",
+            fmt::format("no layer before this one has a weight and the path '{}'",
+                        escape_for_terminal(layer)));
+  }
+  return found;
+}
+
+TensorId Layer::constant(std::vector<Dim> values) {
+  return builder_.add_constant(std::move(values));
+}
+
+TensorId Layer::table(Shape shape) { return builder_.add_table(std::move(shape)); }
+
+TensorId Layer::constant_scalar(int64_t value) {
+  return builder_.add_small(DType::kInt64, {}, {.integers = {value}, .reals = {}});
+}
+
+TensorId Layer::scalar(double value) {
+  return builder_.add_small(DType::kFloat32, {}, {.integers = {}, .reals = {value}});
+}
+
+TensorId Layer::reals(std::vector<double> values) {
+  Shape shape{static_cast<int64_t>(values.size())};
+  return builder_.add_small(DType::kFloat32, std::move(shape),
+                            {.integers = {}, .reals = std::move(values)});
+}
+
+TensorId Layer::truth() {
+  return builder_.add_small(DType::kBool, {}, {.integers = {1}, .reals = {}});
+}
+
+void Layer::expect_extent(std::string_view name, const Dim& found) {
+  if (!has(name) || failed()) return;
+  const Dim wanted = extent(name);
+  if (wanted == found) return;
+  const Binding& defaults = builder_.binder().defaults();
+  const auto a = wanted.evaluate(defaults);
+  const auto b = found.evaluate(defaults);
+  if (a && b && *a == *b) return;
+  fail_at(
+      name, "E342",
+      fmt::format("layer '{}' (line {}) says \"{}\" is {}, but its input is {}", path,
+                  object_.value().line, name, wanted.text(), builder_.describe_tensor(input())));
+}
+
+std::vector<TensorId> Layer::nodes(Node node, size_t outputs) {
+  node.name = path + "/" + node.op;
+  node.module = path;
+  return builder_.add_node(std::move(node), outputs);
+}
+
+TensorId Layer::node(std::string_view op, std::vector<TensorId> inputs, AttributeList attributes) {
+  Node node;
+  node.op = op;
+  for (const Attribute& attribute : attributes)
+    node.attributes.set(attribute.name, attribute.value);
+  node.inputs = std::move(inputs);
+  return nodes(std::move(node), 1).front();
+}
+
+TensorId Layer::composite(std::string_view op, std::vector<TensorId> inputs,
+                          AttributeList attributes) {
+  Node node;
+  node.op = op;
+  node.domain = "plimsoll";
+  for (const Attribute& attribute : attributes)
+    node.attributes.set(attribute.name, attribute.value);
+  node.inputs = std::move(inputs);
+  return nodes(std::move(node), 1).front();
+}
+
+}  // namespace plimsoll::config

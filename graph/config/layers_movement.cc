@@ -1,0 +1,184 @@
+// Layers that rearrange, cut, join, enlarge or make tensors; reductions; RoI align.
+#include <fmt/format.h>
+
+#include "graph/config/layer.h"
+
+namespace plimsoll::config {
+namespace {
+
+constexpr Key kConcatKeys[] = {{"axis", KeyKind::kInteger, "1", "axis", kAnyInteger}};
+constexpr Key kSplitKeys[] = {
+    {"sizes", KeyKind::kShape, kRequired, "extents of the parts"},
+    {"axis", KeyKind::kInteger, "-1", "axis", kAnyInteger},
+};
+constexpr Key kSliceKeys[] = {
+    {"axis", KeyKind::kInteger, kRequired, "axis", kAnyInteger},
+    {"start", KeyKind::kExtent, "0", "first index; negative counts from the end", kAnyInteger},
+    {"end", KeyKind::kExtent, kRequired, "index after the last", kAnyInteger},
+    {"step", KeyKind::kInteger, "1", "distance between the indices"},
+};
+constexpr Key kSelectKeys[] = {
+    {"axis", KeyKind::kInteger, kRequired, "axis, which goes away", kAnyInteger},
+    {"index", KeyKind::kInteger, kRequired, "index; negative counts from the end", kAnyInteger},
+};
+constexpr Key kReshapeKeys[] = {
+    {"shape", KeyKind::kShape, kRequired, "new extents; 0 keeps one, -1 is what is left", -1}};
+constexpr Key kFlattenKeys[] = {
+    {"axis", KeyKind::kInteger, "1", "the axes before it become one, those from it another", 0}};
+constexpr Key kTransposeKeys[] = {
+    {"order", KeyKind::kIntegers, kRequired, "the old axis that each new one is", 0}};
+constexpr Key kPadKeys[] = {
+    {"pads", KeyKind::kIntegers, kRequired, "all begins, then all ends, over every axis",
+     kAnyInteger},
+    {"mode", KeyKind::kChoice, "constant", "what is put there", 1, "constant|reflect|edge"},
+};
+constexpr Key kUpsampleKeys[] = {
+    {"scale", KeyKind::kReal, kRequired, "factor of every spatial axis"},
+    {"mode", KeyKind::kChoice, "nearest", "interpolation", 1, "nearest|linear|cubic"},
+};
+constexpr Key kAxesKeys[] = {{"axes", KeyKind::kIntegers, kRequired, "axes", kAnyInteger}};
+constexpr Key kReduceKeys[] = {
+    {"axes", KeyKind::kIntegers, kRequired, "axes", kAnyInteger},
+    {"keep", KeyKind::kFlag, "false", "they stay, with extent 1"},
+};
+constexpr Key kShapeKeys[] = {{"shape", KeyKind::kShape, kRequired, "extents", 0}};
+constexpr Key kRoiKeys[] = {
+    {"size", KeyKind::kIntegers, kRequired, "output height and width"},
+    {"scale", KeyKind::kReal, kRequired, "extent of the feature map over that of the image"},
+    {"sampling_ratio", KeyKind::kInteger, "2", "samples per bin and axis", 0},
+};
+
+std::vector<TensorId> all_inputs(const Layer& layer) {
+  std::vector<TensorId> inputs;
+  for (size_t i = 0; i < layer.inputs(); ++i) inputs.push_back(layer.input(i));
+  return inputs;
+}
+
+std::vector<Dim> dims(const std::vector<int64_t>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+std::vector<TensorId> concat(Layer& layer) {
+  return {layer.node("Concat", all_inputs(layer), {{"axis", layer.integer("axis")}})};
+}
+
+std::vector<TensorId> split(Layer& layer) {
+  const Shape sizes = layer.shape("sizes");
+  if (sizes.empty()) {
+    layer.fail_at("sizes", "E312", "\"sizes\" must name at least one part");
+    return {};
+  }
+  Node node;
+  node.op = "Split";
+  node.attributes.set("axis", layer.integer("axis"));
+  node.inputs = {layer.input(), layer.constant(sizes)};
+  return layer.nodes(std::move(node), sizes.size());
+}
+
+std::vector<TensorId> slice(Layer& layer) {
+  return {layer.node(
+      "Slice", {layer.input(), layer.constant({layer.extent("start")}),
+                layer.constant({layer.extent("end")}), layer.constant({layer.integer("axis")}),
+                layer.constant({layer.integer("step")})})};
+}
+
+std::vector<TensorId> select(Layer& layer) {
+  const TensorId index = layer.constant_scalar(layer.integer("index"));
+  return {layer.node("Gather", {layer.input(), index}, {{"axis", layer.integer("axis")}})};
+}
+
+std::vector<TensorId> reshape(Layer& layer) {
+  return {layer.node("Reshape", {layer.input(), layer.constant(layer.shape("shape"))})};
+}
+
+std::vector<TensorId> flatten(Layer& layer) {
+  return {layer.node("Flatten", {layer.input()}, {{"axis", layer.integer("axis")}})};
+}
+
+std::vector<TensorId> transpose(Layer& layer) {
+  return {layer.node("Transpose", {layer.input()}, {{"perm", layer.integers("order")}})};
+}
+
+std::vector<TensorId> pad(Layer& layer) {
+  const TensorId pads = layer.constant(dims(layer.integers("pads")));
+  return {layer.node("Pad", {layer.input(), pads}, {{"mode", layer.text("mode")}})};
+}
+
+std::vector<TensorId> upsample(Layer& layer) {
+  const double factor = layer.real("scale");
+  if (!(factor > 0 && factor <= 1024)) {
+    layer.fail_at("scale", "E312",
+                  fmt::format("\"scale\" must be above 0 and at most 1024, found {}", factor));
+    return {};
+  }
+  std::vector<double> scales(layer.shape_of(layer.input()).size(), factor);
+  for (size_t i = 0; i < 2 && i < scales.size(); ++i) scales[i] = 1;
+  return {layer.node("Resize", {layer.input(), kNoTensor, layer.reals(std::move(scales))},
+                     {{"mode", layer.text("mode")}})};
+}
+
+std::vector<TensorId> squeeze(Layer& layer) {
+  return {layer.node("Squeeze", {layer.input(), layer.constant(dims(layer.integers("axes")))})};
+}
+
+std::vector<TensorId> unsqueeze(Layer& layer) {
+  return {layer.node("Unsqueeze", {layer.input(), layer.constant(dims(layer.integers("axes")))})};
+}
+
+std::vector<TensorId> reduce(Layer& layer) {
+  const std::string_view type = layer.type().name;
+  const char* op = type == "reduce_mean"  ? "ReduceMean"
+                   : type == "reduce_sum" ? "ReduceSum"
+                                          : "ReduceMax";
+  return {layer.node(op, {layer.input(), layer.constant(dims(layer.integers("axes")))},
+                     {{"keepdims", int64_t{layer.flag("keep")}}})};
+}
+
+std::vector<TensorId> expand(Layer& layer) {
+  return {layer.node("Expand", {layer.input(), layer.constant(layer.shape("shape"))})};
+}
+
+std::vector<TensorId> weight(Layer& layer) {
+  return {layer.parameter("weight", layer.shape("shape"))};
+}
+
+std::vector<TensorId> zeros(Layer& layer) {
+  return {layer.node("ConstantOfShape", {layer.constant(layer.shape("shape"))})};
+}
+
+std::vector<TensorId> roi_align(Layer& layer) {
+  const std::vector<int64_t> size = layer.integers("size", 2);
+  return {layer.node("RoiAlign", all_inputs(layer),
+                     {{"output_height", size[0]},
+                      {"output_width", size[1]},
+                      {"sampling_ratio", layer.integer("sampling_ratio")},
+                      {"spatial_scale", layer.real("scale")}})};
+}
+
+constexpr LayerType kRows[] = {
+    {"concat", 1, 256, kConcatKeys, concat, "joins its inputs along an axis"},
+    {"split", 1, 1, kSplitKeys, split, "cuts along an axis; one output per part"},
+    {"slice", 1, 1, kSliceKeys, slice, "a range of one axis"},
+    {"select", 1, 1, kSelectKeys, select, "one index of an axis"},
+    {"reshape", 1, 1, kReshapeKeys, reshape, "the same elements in another shape"},
+    {"flatten", 1, 1, kFlattenKeys, flatten, "two axes out of all"},
+    {"transpose", 1, 1, kTransposeKeys, transpose, "axes in another order"},
+    {"pad", 1, 1, kPadKeys, pad, "elements around"},
+    {"upsample", 1, 1, kUpsampleKeys, upsample, "larger spatial axes by interpolation"},
+    {"squeeze", 1, 1, kAxesKeys, squeeze, "drops axes of extent 1"},
+    {"unsqueeze", 1, 1, kAxesKeys, unsqueeze, "adds axes of extent 1"},
+    {"reduce_mean", 1, 1, kReduceKeys, reduce, "mean over axes"},
+    {"reduce_sum", 1, 1, kReduceKeys, reduce, "sum over axes"},
+    {"reduce_max", 1, 1, kReduceKeys, reduce, "largest value over axes"},
+    {"expand", 1, 1, kShapeKeys, expand, "repeats along axes of extent 1"},
+    {"parameter", 0, 0, kShapeKeys, weight, "a trained tensor"},
+    {"zeros", 0, 0, kShapeKeys, zeros, "a constant made in every step"},
+    {"roi_align", 3, 3, kRoiKeys, roi_align,
+     "features of boxes; inputs features, boxes [K,4], image of each box [K]"},
+};
+
+}  // namespace
+
+std::span<const LayerType> movement_layers() { return kRows; }
+
+}  // namespace plimsoll::config

@@ -1,0 +1,104 @@
+// Normalisations. The statistics that batch norm keeps are tensors, but nobody trains them.
+#include "graph/config/layer.h"
+#include "graph/config/windows.h"
+
+namespace plimsoll::config {
+namespace {
+
+constexpr Key kBatchKeys[] = {
+    {"epsilon", KeyKind::kReal, "1e-5", "added to the variance"},
+    {"momentum", KeyKind::kReal, "0.1", "weight of the new batch in the running statistics"},
+};
+constexpr Key kLayerKeys[] = {
+    {"axes", KeyKind::kInteger, "1", "how many of the last axes are normalised"},
+    {"epsilon", KeyKind::kReal, "1e-5", "added to the variance"},
+    {"bias", KeyKind::kFlag, "true", "learns an offset too"},
+};
+constexpr Key kGroupKeys[] = {
+    {"groups", KeyKind::kInteger, kRequired, "groups of channels"},
+    {"epsilon", KeyKind::kReal, "1e-5", "added to the variance"},
+};
+constexpr Key kInstanceKeys[] = {
+    {"epsilon", KeyKind::kReal, "1e-5", "added to the variance"},
+};
+constexpr Key kRmsKeys[] = {
+    {"epsilon", KeyKind::kReal, "1e-6", "added to the mean square"},
+};
+constexpr Key kLocalKeys[] = {
+    {"size", KeyKind::kInteger, kRequired, "neighbouring channels"},
+    {"alpha", KeyKind::kReal, "1e-4", "scale of the sum of squares"},
+    {"beta", KeyKind::kReal, "0.75", "exponent"},
+    {"bias", KeyKind::kReal, "1", "added to the sum"},
+};
+
+// ONNX weighs the old statistics where PyTorch weighs the new batch.
+std::vector<TensorId> batch_norm(Layer& layer) {
+  const Shape channels{layer.extent_of(layer.input(), 1)};
+  const TensorId weight = layer.parameter("weight", channels);
+  const TensorId bias = layer.parameter("bias", channels);
+  const TensorId mean = layer.parameter("running_mean", channels);
+  const TensorId variance = layer.parameter("running_var", channels);
+  return {layer.node("BatchNormalization", {layer.input(), weight, bias, mean, variance},
+                     {{"epsilon", layer.real("epsilon")},
+                      {"momentum", 1 - layer.real("momentum")},
+                      {"training_mode", int64_t{1}}})};
+}
+
+std::vector<TensorId> layer_norm(Layer& layer) {
+  const int64_t axes = layer.integer("axes");
+  Shape shape;
+  for (int64_t axis = -axes; axis < 0 && !layer.failed(); ++axis) {
+    shape.push_back(layer.extent_of(layer.input(), axis));
+  }
+  std::vector<TensorId> inputs{layer.input(), layer.parameter("weight", shape)};
+  if (layer.flag("bias")) inputs.push_back(layer.parameter("bias", shape));
+  return {layer.node("LayerNormalization", std::move(inputs),
+                     {{"axis", -axes}, {"epsilon", layer.real("epsilon")}})};
+}
+
+std::vector<TensorId> group_norm(Layer& layer) {
+  const Shape channels{layer.extent_of(layer.input(), 1)};
+  group_share(layer, "groups", channels[0]);
+  const TensorId weight = layer.parameter("weight", channels);
+  const TensorId bias = layer.parameter("bias", channels);
+  return {
+      layer.node("GroupNormalization", {layer.input(), weight, bias},
+                 {{"num_groups", layer.integer("groups")}, {"epsilon", layer.real("epsilon")}})};
+}
+
+std::vector<TensorId> instance_norm(Layer& layer) {
+  const Shape channels{layer.extent_of(layer.input(), 1)};
+  const TensorId weight = layer.parameter("weight", channels);
+  const TensorId bias = layer.parameter("bias", channels);
+  return {layer.node("InstanceNormalization", {layer.input(), weight, bias},
+                     {{"epsilon", layer.real("epsilon")}})};
+}
+
+std::vector<TensorId> rms_norm(Layer& layer) {
+  const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
+  return {
+      layer.composite("RmsNorm", {layer.input(), weight}, {{"epsilon", layer.real("epsilon")}})};
+}
+
+std::vector<TensorId> local_response(Layer& layer) {
+  return {layer.node("LRN", {layer.input()},
+                     {{"size", layer.integer("size")},
+                      {"alpha", layer.real("alpha")},
+                      {"beta", layer.real("beta")},
+                      {"bias", layer.real("bias")}})};
+}
+
+constexpr LayerType kRows[] = {
+    {"batch_norm", 1, 1, kBatchKeys, batch_norm, "normalises each channel over the batch"},
+    {"layer_norm", 1, 1, kLayerKeys, layer_norm, "normalises the last axes of each sample"},
+    {"group_norm", 1, 1, kGroupKeys, group_norm, "normalises groups of channels of each sample"},
+    {"instance_norm", 1, 1, kInstanceKeys, instance_norm, "normalises each channel of each sample"},
+    {"rms_norm", 1, 1, kRmsKeys, rms_norm, "divides by the root mean square of the last axis"},
+    {"local_response_norm", 1, 1, kLocalKeys, local_response, "AlexNet's norm across channels"},
+};
+
+}  // namespace
+
+std::span<const LayerType> norm_layers() { return kRows; }
+
+}  // namespace plimsoll::config

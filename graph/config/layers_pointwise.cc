@@ -1,0 +1,139 @@
+// Element-wise layers: activations, sums and products, dropout, softmax.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/config/layer.h"
+
+namespace plimsoll::config {
+namespace {
+
+constexpr Key kAlphaKeys[] = {{"alpha", KeyKind::kReal, "0.01", "slope below 0"}};
+constexpr Key kPreluKeys[] = {
+    {"slopes", KeyKind::kExtent, "1", "one for all, or as many as there are channels"}};
+constexpr Key kEluKeys[] = {{"alpha", KeyKind::kReal, "1", "limit below 0"}};
+constexpr Key kGeluKeys[] = {
+    {"approximate", KeyKind::kChoice, "none", "the formula", 1, "none|tanh"}};
+constexpr Key kDropoutKeys[] = {{"rate", KeyKind::kReal, "0.5", "share of elements set to 0"}};
+constexpr Key kAxisKeys[] = {{"axis", KeyKind::kInteger, "-1", "axis", kAnyInteger}};
+constexpr Key kScaleKeys[] = {{"by", KeyKind::kReal, kRequired, "factor"}};
+
+struct Named {
+  std::string_view type;
+  const char* op;
+};
+constexpr Named kUnary[] = {
+    {"exp", "Exp"},
+    {"hard_sigmoid", "HardSigmoid"},
+    {"hard_swish", "HardSwish"},
+    {"mish", "Mish"},
+    {"relu", "Relu"},
+    {"selu", "Selu"},
+    {"sigmoid", "Sigmoid"},
+    {"softplus", "Softplus"},
+    {"sqrt", "Sqrt"},
+    {"tanh", "Tanh"},
+};
+constexpr Named kCombining[] = {
+    {"add", "Add"}, {"divide", "Div"}, {"multiply", "Mul"}, {"subtract", "Sub"}};
+constexpr Named kAlongAxis[] = {{"log_softmax", "LogSoftmax"}, {"softmax", "Softmax"}};
+
+template <size_t n>
+const char* op_of(const Named (&table)[n], std::string_view type) {
+  return std::find_if(table, table + n, [&](const Named& named) { return named.type == type; })->op;
+}
+
+std::vector<TensorId> unary(Layer& layer) {
+  return {layer.node(op_of(kUnary, layer.type().name), {layer.input()})};
+}
+
+std::vector<TensorId> combining(Layer& layer) {
+  const char* op = op_of(kCombining, layer.type().name);
+  TensorId result = layer.input();
+  for (size_t i = 1; i < layer.inputs(); ++i) result = layer.node(op, {result, layer.input(i)});
+  return {result};
+}
+
+std::vector<TensorId> along_axis(Layer& layer) {
+  return {layer.node(op_of(kAlongAxis, layer.type().name), {layer.input()},
+                     {{"axis", layer.integer("axis")}})};
+}
+
+std::vector<TensorId> leaky_relu(Layer& layer) {
+  return {layer.node("LeakyRelu", {layer.input()}, {{"alpha", layer.real("alpha")}})};
+}
+
+std::vector<TensorId> elu(Layer& layer) {
+  return {layer.node("Elu", {layer.input()}, {{"alpha", layer.real("alpha")}})};
+}
+
+std::vector<TensorId> gelu(Layer& layer) {
+  return {layer.node("Gelu", {layer.input()}, {{"approximate", layer.text("approximate")}})};
+}
+
+std::vector<TensorId> silu(Layer& layer) {
+  return {layer.node("Mul", {layer.input(), layer.node("Sigmoid", {layer.input()})})};
+}
+
+std::vector<TensorId> identity(Layer& layer) { return {layer.input()}; }
+
+std::vector<TensorId> relu6(Layer& layer) {
+  return {layer.node("Clip", {layer.input(), layer.scalar(0), layer.scalar(6)})};
+}
+
+std::vector<TensorId> prelu(Layer& layer) {
+  const size_t rank = layer.shape_of(layer.input()).size();
+  Shape slope(rank < 3 ? 0 : rank - 2, Dim(1));
+  slope.insert(slope.begin(), layer.extent("slopes"));
+  return {layer.node("PRelu", {layer.input(), layer.parameter("weight", std::move(slope))})};
+}
+
+// Nothing at rate 0, as everywhere.
+std::vector<TensorId> dropout(Layer& layer) {
+  const double rate = layer.real("rate");
+  if (rate < 0 || rate >= 1) {
+    layer.fail_at("rate", "E312",
+                  fmt::format("\"rate\" must be from 0 to below 1, found {}", rate));
+  }
+  if (rate == 0) return {layer.input()};
+  return {layer.node("Dropout", {layer.input(), layer.scalar(rate), layer.truth()})};
+}
+
+std::vector<TensorId> scale(Layer& layer) {
+  return {layer.node("Mul", {layer.input(), layer.scalar(layer.real("by"))})};
+}
+
+constexpr LayerType kRows[] = {
+    {"exp", 1, 1, {}, unary, "e^x"},
+    {"hard_sigmoid", 1, 1, {}, unary, "sigmoid in three straight pieces"},
+    {"hard_swish", 1, 1, {}, unary, "x * hard_sigmoid(x)"},
+    {"mish", 1, 1, {}, unary, "x * tanh(softplus(x))"},
+    {"relu", 1, 1, {}, unary, "max(0, x)"},
+    {"selu", 1, 1, {}, unary, "scaled ELU"},
+    {"sigmoid", 1, 1, {}, unary, "1/(1 + e^-x)"},
+    {"softplus", 1, 1, {}, unary, "log(1 + e^x)"},
+    {"sqrt", 1, 1, {}, unary, "square root"},
+    {"tanh", 1, 1, {}, unary, "hyperbolic tangent"},
+    {"leaky_relu", 1, 1, kAlphaKeys, leaky_relu, "max(alpha*x, x)"},
+    {"elu", 1, 1, kEluKeys, elu, "alpha*(e^x - 1) below 0"},
+    {"gelu", 1, 1, kGeluKeys, gelu, "x * Phi(x)"},
+    {"silu", 1, 1, {}, silu, "x * sigmoid(x), also called swish"},
+    {"relu6", 1, 1, {}, relu6, "min(6, max(0, x))"},
+    {"prelu", 1, 1, kPreluKeys, prelu, "leaky ReLU with learned slopes"},
+    {"identity", 1, 1, {}, identity, "its input"},
+    {"swish", 1, 1, {}, silu, "silu by its other name"},
+    {"dropout", 1, 1, kDropoutKeys, dropout, "sets a share of the elements to 0 while training"},
+    {"scale", 1, 1, kScaleKeys, scale, "x times a constant"},
+    {"add", 2, 64, {}, combining, "sum of its inputs"},
+    {"subtract", 2, 2, {}, combining, "first input less the second"},
+    {"multiply", 2, 64, {}, combining, "product of its inputs"},
+    {"divide", 2, 2, {}, combining, "first input over the second"},
+    {"softmax", 1, 1, kAxisKeys, along_axis, "e^x over its sum along an axis"},
+    {"log_softmax", 1, 1, kAxisKeys, along_axis, "logarithm of softmax"},
+};
+
+}  // namespace
+
+std::span<const LayerType> pointwise_layers() { return kRows; }
+
+}  // namespace plimsoll::config

@@ -1,0 +1,241 @@
+// Layers made of layers: sequence, repeat, block, residual, branches.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/base/escape.h"
+#include "graph/config/layer.h"
+#include "graph/config/parameters.h"
+
+namespace plimsoll::config {
+namespace {
+
+constexpr Key kSequenceKeys[] = {
+    {"layers", KeyKind::kLayers, kRequired, "layers, each given the output of the one before"}};
+constexpr Key kRepeatKeys[] = {
+    {"layers", KeyKind::kLayers, kRequired, "layers of one round"},
+    {"count", KeyKind::kInteger, kOptional, "rounds", 0},
+    {"each", KeyKind::kList, kOptional, "a list, or the name of one: a round for each element"},
+    {"index", KeyKind::kName, "i", "name of the round's number, from 0"},
+    {"item", KeyKind::kName, "item", "name of the round's element"},
+};
+constexpr Key kBlockKeys[] = {
+    {"block", KeyKind::kName, kRequired, "which of the config's blocks"},
+    {"with", KeyKind::kObject, kOptional, "values of the block's parameters"},
+};
+constexpr Key kResidualKeys[] = {
+    {"layers", KeyKind::kLayers, kRequired, "what is added to the input"},
+    {"shortcut", KeyKind::kLayers, kOptional, "what the input goes through; nothing where absent"},
+};
+constexpr Key kBranchesKeys[] = {
+    {"branches", KeyKind::kObject, kRequired, "lists of layers by name; each is given the input"},
+    {"merge", KeyKind::kChoice, "concat", "what becomes of their outputs", 1, "concat|add|none"},
+    {"axis", KeyKind::kInteger, "1", "of concat", kAnyInteger},
+};
+
+// Runs `layers` in a scope of their own below `outer` and returns the last one's outputs.
+std::vector<TensorId> run(Layer& layer, const JsonValue::List& layers, std::string path,
+                          std::vector<TensorId> given, const Environment& environment) {
+  NetworkBuilder& builder = layer.builder();
+  Scope scope;
+  scope.outer = layer.scope;
+  scope.path = std::move(path);
+  scope.named["input"] = {given, layer.object().value().line};
+  scope.previous = std::move(given);
+  builder.add_layers(layers, scope, environment);
+  return scope.previous;
+}
+
+const JsonValue::List& list_of(Layer& layer, std::string_view key) {
+  static const JsonValue::List kNone;
+  const JsonValue* value = layer.json(key);
+  if (!value) return kNone;
+  if (const auto* list = value->list()) return *list;
+  layer.fail_at(
+      key, "E311",
+      fmt::format("\"{}\" must be a list of layers, found {}", key, value->description()));
+  return kNone;
+}
+
+std::vector<TensorId> sequence(Layer& layer) {
+  return run(layer, list_of(layer, "layers"), layer.path, {layer.input()}, layer.environment());
+}
+
+// The values that "each" gives, or `count` of nothing.
+std::vector<Dim> read_items(Layer& layer) {
+  const JsonValue* each = layer.json("each");
+  if (each->list()) return layer.shape("each");
+  const Value* named = each->string() ? layer.environment().find(*each->string()) : nullptr;
+  if (named && std::holds_alternative<std::vector<Dim>>(*named)) {
+    return std::get<std::vector<Dim>>(*named);
+  }
+  layer.fail_at(
+      "each", "E311",
+      fmt::format("\"each\" must be a list or the name of one, found {}", each->description()));
+  return {};
+}
+
+std::vector<TensorId> repeat(Layer& layer) {
+  const JsonValue::List& layers = list_of(layer, "layers");
+  if (layer.has("count") == layer.has("each")) {
+    layer.fail("E348", "a repeat has \"count\" or \"each\"");
+    return {};
+  }
+  const std::vector<Dim> items = layer.has("each") ? read_items(layer) : std::vector<Dim>();
+  const int64_t count =
+      layer.has("count") ? layer.integer("count") : static_cast<int64_t>(items.size());
+  std::vector<TensorId> current{layer.input()};
+  if (layer.failed() || !layer.builder().expect_layers(count, layers, layer.object().value())) {
+    return current;
+  }
+  for (int64_t i = 0; i < count && !layer.failed(); ++i) {
+    Environment round(&layer.environment());
+    round.define(layer.text("index"), Dim(i));
+    if (!items.empty()) round.define(layer.text("item"), items[static_cast<size_t>(i)]);
+    current = run(layer, layers, fmt::format("{}.{}", layer.path, i), current, round);
+  }
+  return current;
+}
+
+void define(Layer& layer, Environment& arguments, const JsonMember& member,
+            const Environment& environment) {
+  NetworkBuilder& builder = layer.builder();
+  if (const auto whole = member.value.integer()) {
+    arguments.define(member.key, Dim(*whole));
+  } else if (const auto real = member.value.real()) {
+    arguments.define(member.key, *real);
+  } else if (const std::string* text = member.value.string()) {
+    const auto value = evaluate(*text, environment, builder.binder());
+    if (value) return arguments.define(member.key, *value);
+    for (const Diagnostic& d : value.error()) builder.fail(d.code, d.message, member.value, d.help);
+  } else {
+    builder.fail("E311",
+                 fmt::format("\"{}\" must be a number or an expression, found {}",
+                             escape_for_terminal(member.key), member.value.description()),
+                 member.value);
+  }
+}
+
+const JsonValue::Members& members_of(std::optional<JsonObject> object) {
+  static const JsonValue::Members kNone;
+  return object && object->value().members() ? *object->value().members() : kNone;
+}
+
+// The arguments of a block's use: its own parameters' defaults, replaced by "with". A default of
+// null says that the use must give it.
+Environment bind_arguments(Layer& layer, JsonObject& block) {
+  Environment arguments(&layer.builder().root());
+  const auto& defaults = members_of(block.optional_object("parameters"));
+  const auto& given = members_of(layer.object().optional_object("with"));
+  const auto same = [](const std::string& key) {
+    return [&key](const JsonMember& member) { return member.key == key; };
+  };
+  std::vector<std::string> known;
+  for (const JsonMember& member : defaults) {
+    known.push_back(member.key);
+    if (std::any_of(given.begin(), given.end(), same(member.key))) continue;
+    if (!member.value.is_null()) {
+      define(layer, arguments, member, layer.builder().root());
+    } else {
+      layer.fail("E306", fmt::format("the block's parameter \"{}\" is missing in \"with\"",
+                                     escape_for_terminal(member.key)));
+    }
+  }
+  for (const JsonMember& member : given) {
+    if (std::any_of(defaults.begin(), defaults.end(), same(member.key))) {
+      define(layer, arguments, member, layer.environment());
+      continue;
+    }
+    const std::string near = nearest(member.key, known);
+    layer.builder().fail(
+        "E304", fmt::format("the block has no parameter \"{}\"", escape_for_terminal(member.key)),
+        member.value, near.empty() ? "" : "did you mean \"" + near + "\"?");
+  }
+  return arguments;
+}
+
+// A block sees its own inputs and parameters and the config's parameters, nothing of its caller.
+std::vector<TensorId> block(Layer& layer) {
+  NetworkBuilder& builder = layer.builder();
+  const std::string name = layer.text("block");
+  const JsonValue* found = builder.block(name);
+  if (!found) {
+    const std::string near = nearest(name, builder.block_names());
+    layer.fail_at("block", "E341",
+                  fmt::format("there is no block \"{}\"", escape_for_terminal(name)),
+                  near.empty() ? "" : fmt::format("did you mean \"{}\"?", near));
+    return {};
+  }
+  JsonObject object(*found, builder.file(), layer.object().faults());
+  const std::vector<std::string> formals = object.optional_strings("inputs");
+  const Environment arguments = bind_arguments(layer, object);
+  const JsonValue* layers = object.required("layers", "[...]");
+  object.optional("description");
+  object.finish();
+  const size_t wanted = formals.empty() ? 1 : formals.size();
+  if (!layer.failed() && layer.inputs() != wanted) {
+    layer.fail("E348",
+               fmt::format("block \"{}\" takes {} inputs, found {}", name, wanted, layer.inputs()));
+  }
+  if (layer.failed() || !layers->list()) return {};
+  Scope scope;
+  scope.path = layer.path;
+  for (size_t i = 0; i < wanted; ++i) {
+    const std::string formal = formals.empty() ? "input" : formals[i];
+    scope.named[formal] = {{layer.input(i)}, found->line};
+  }
+  scope.previous = {layer.input()};
+  builder.add_layers(*layers->list(), scope, arguments);
+  return scope.previous;
+}
+
+std::vector<TensorId> residual(Layer& layer) {
+  const auto& environment = layer.environment();
+  const std::vector<TensorId> main =
+      run(layer, list_of(layer, "layers"), layer.path, {layer.input()}, environment);
+  const std::vector<TensorId> aside = run(layer, list_of(layer, "shortcut"),
+                                          layer.path + ".shortcut", {layer.input()}, environment);
+  if (layer.failed()) return {};
+  return {layer.node("Add", {main.front(), aside.front()})};
+}
+
+std::vector<TensorId> branches(Layer& layer) {
+  const JsonValue* lists = layer.json("branches");
+  std::vector<TensorId> ends;
+  if (!lists->members() || lists->members()->empty()) {
+    layer.fail_at("branches", "E311", "\"branches\" must be an object of lists of layers");
+    return ends;
+  }
+  for (const JsonMember& member : *lists->members()) {
+    if (!is_name(member.key) || !member.value.list()) {
+      layer.fail_at("branches", "E311",
+                    fmt::format("branch \"{}\" must be a named list of layers",
+                                escape_for_terminal(member.key)));
+      return ends;
+    }
+    const auto outputs = run(layer, *member.value.list(), layer.path + "." + member.key,
+                             {layer.input()}, layer.environment());
+    if (layer.failed()) return ends;
+    ends.push_back(outputs.front());
+  }
+  const std::string merge = layer.text("merge");
+  if (merge == "none") return ends;
+  if (merge == "concat") return {layer.node("Concat", ends, {{"axis", layer.integer("axis")}})};
+  TensorId sum = ends.front();
+  for (size_t i = 1; i < ends.size(); ++i) sum = layer.node("Add", {sum, ends[i]});
+  return {sum};
+}
+
+constexpr LayerType kRows[] = {
+    {"sequence", 1, 1, kSequenceKeys, sequence, "layers under one name"},
+    {"repeat", 1, 1, kRepeatKeys, repeat, "the same layers several times, each with new weights"},
+    {"block", 1, 16, kBlockKeys, block, "one of the config's blocks"},
+    {"residual", 1, 1, kResidualKeys, residual, "input + layers(input)"},
+    {"branches", 1, 1, kBranchesKeys, branches, "several lists of layers side by side"},
+};
+
+}  // namespace
+
+std::span<const LayerType> structure_layers() { return kRows; }
+
+}  // namespace plimsoll::config

@@ -1,0 +1,334 @@
+#include "graph/config/network_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "graph/base/escape.h"
+#include "graph/config/layer.h"
+#include "graph/config/parameters.h"
+#include "graph/infer.h"
+
+namespace plimsoll::config {
+namespace {
+
+// ONNX operator set whose semantics the nodes have: the first with LayerNormalization, Gelu and a
+// GroupNormalization with one scale per channel.
+constexpr int64_t kOpset = 21;
+
+std::vector<std::string> type_names() {
+  std::vector<std::string> names;
+  for (const LayerType* type : all_layer_types()) names.emplace_back(type->name);
+  return names;
+}
+
+// The line of a layer of `layers` called `name`, or 0.
+int line_of(const JsonValue::List* layers, std::string_view name) {
+  if (!layers) return 0;
+  for (const JsonValue& layer : *layers) {
+    const JsonValue* found = layer.find("name");
+    if (found && found->string() && *found->string() == name) return layer.line;
+  }
+  return 0;
+}
+
+// A fault of a shape rule that means "this layer does not fit": all but overflow, limits and
+// unknown operators.
+bool is_mismatch(const Diagnostic& d) {
+  return d.code.starts_with("E24") || d.code.starts_with("E25");
+}
+
+}  // namespace
+
+NetworkBuilder::NetworkBuilder(std::string_view file, const JsonValue* blocks,
+                               const Environment& root, Binder& binder, Diagnostics& faults,
+                               Diagnostics& warnings)
+    : file_(file),
+      blocks_(blocks),
+      root_(root),
+      binder_(binder),
+      faults_(faults),
+      warnings_(warnings),
+      decider_(binder.defaults()) {
+  graph_.opset = kOpset;
+  graph_.producer = "plimsoll model-config";
+}
+
+void NetworkBuilder::fail(std::string code, std::string message, const JsonValue& where,
+                          std::string help) {
+  faults_.push_back({std::move(code), Severity::kError, std::move(message),
+                     Place{std::string(file_), where.line, where.column, {}}, std::move(help)});
+}
+
+TensorId NetworkBuilder::add_input(std::string name, DType dtype, Shape shape) {
+  Tensor tensor;
+  tensor.name = std::move(name);
+  tensor.kind = TensorKind::kInput;
+  tensor.dtype = dtype;
+  tensor.shape = std::move(shape);
+  const TensorId id = graph_.add_tensor(std::move(tensor));
+  graph_.inputs.push_back(id);
+  return id;
+}
+
+TensorId NetworkBuilder::add_parameter(std::string name, Shape shape, DType dtype) {
+  Tensor tensor;
+  tensor.name = name;
+  tensor.kind = TensorKind::kParameter;
+  tensor.dtype = dtype;
+  tensor.shape = std::move(shape);
+  const TensorId id = graph_.add_tensor(std::move(tensor));
+  parameters_.emplace(std::move(name), id);
+  return id;
+}
+
+TensorId NetworkBuilder::find_parameter(const std::string& name) const {
+  const auto found = parameters_.find(name);
+  return found == parameters_.end() ? kNoTensor : found->second;
+}
+
+// Named as exporters name what they folded, so that nobody takes it for a weight.
+TensorId NetworkBuilder::add_fixed(Tensor tensor) {
+  tensor.name = fmt::format("constant_{}", constants_++);
+  tensor.kind = TensorKind::kParameter;
+  tensor.from_constant_node = true;
+  return graph_.add_tensor(std::move(tensor));
+}
+
+TensorId NetworkBuilder::add_constant(std::vector<Dim> values) {
+  Tensor tensor;
+  tensor.dtype = DType::kInt64;
+  tensor.shape = Shape{Dim(static_cast<int64_t>(values.size()))};
+  tensor.dims = std::move(values);
+  tensor.has_dims = true;
+  return add_fixed(std::move(tensor));
+}
+
+TensorId NetworkBuilder::add_table(Shape shape) {
+  Tensor tensor;
+  tensor.dtype = DType::kFloat32;
+  tensor.shape = std::move(shape);
+  return add_fixed(std::move(tensor));
+}
+
+TensorId NetworkBuilder::add_small(DType dtype, Shape shape, Contents contents) {
+  Tensor tensor;
+  tensor.dtype = dtype;
+  tensor.shape = std::move(shape);
+  if (!is_float(dtype)) {
+    tensor.dims.assign(contents.integers.begin(), contents.integers.end());
+    tensor.has_dims = true;
+  }
+  tensor.contents = std::make_shared<const Contents>(std::move(contents));
+  return add_fixed(std::move(tensor));
+}
+
+const JsonValue* NetworkBuilder::block(std::string_view name) const {
+  return blocks_ ? blocks_->find(name) : nullptr;
+}
+
+std::vector<std::string> NetworkBuilder::block_names() const {
+  std::vector<std::string> names;
+  if (!blocks_ || !blocks_->members()) return names;
+  for (const JsonMember& member : *blocks_->members()) names.push_back(member.key);
+  return names;
+}
+
+std::string NetworkBuilder::describe_tensor(TensorId id) const {
+  const Tensor& tensor = graph_.tensors[id];
+  const bool produced = tensor.producer != kNoNode;
+  const std::string& name = produced ? graph_.nodes[tensor.producer].module : tensor.name;
+  const auto line = lines_.find(name);
+  return fmt::format("'{}'{}{}", escape_for_terminal(name),
+                     line == lines_.end() ? "" : fmt::format(" (line {})", line->second),
+                     tensor.shape ? " " + plimsoll::text({tensor.dtype, *tensor.shape}) : "");
+}
+
+std::string NetworkBuilder::describe_inputs(const Node& node) const {
+  std::string text;
+  for (const TensorId id : node.inputs) {
+    if (id == kNoTensor || graph_.tensors[id].kind == TensorKind::kParameter) continue;
+    text += (text.empty() ? "" : " and ") + describe_tensor(id);
+  }
+  return text;
+}
+
+std::vector<TensorId> NetworkBuilder::add_node(Node node, size_t outputs) {
+  std::vector<TensorId> made;
+  for (size_t i = 0; i < outputs; ++i) {
+    Tensor tensor;
+    tensor.name = outputs == 1 ? node.name : fmt::format("{}:{}", node.name, i);
+    made.push_back(graph_.add_tensor(std::move(tensor)));
+  }
+  if (failed()) return made;
+  node.outputs = made;
+  const std::string module = node.module;
+  const NodeId id = graph_.add_node(std::move(node));
+  const auto inferred = infer_node(graph_, id, decider_, warnings_);
+  if (inferred) return made;
+  for (const Diagnostic& d : inferred.error()) {
+    const std::string given = describe_inputs(graph_.nodes[id]);
+    fail(is_mismatch(d) ? "E342" : d.code,
+         fmt::format("layer '{}' cannot be built: {}{}", escape_for_terminal(module), d.message,
+                     given.empty() ? "" : "; its input is " + given),
+         *at_, d.help);
+  }
+  return made;
+}
+
+bool NetworkBuilder::expect_layers(int64_t count, const JsonValue::List& layers,
+                                   const JsonValue& where) {
+  const auto each = static_cast<int64_t>(std::max<size_t>(layers.size(), 1));
+  if (count <= (kMostLayers - layers_) / each) return true;
+  fail("E802", fmt::format("more than {} layers: {} times {}", kMostLayers, count, each), where);
+  return false;
+}
+
+std::vector<TensorId> NetworkBuilder::resolve(const std::string& reference, const Scope& scope,
+                                              const JsonValue& where) {
+  const size_t colon = reference.find(':');
+  const std::string name = reference.substr(0, colon);
+  const std::vector<TensorId>* outputs = nullptr;
+  if (name == "previous") outputs = &scope.previous;
+  for (const Scope* s = &scope; s && !outputs; s = s->outer) {
+    const auto found = s->named.find(name);
+    if (found != s->named.end()) outputs = &found->second.outputs;
+  }
+  if (!outputs) {
+    for (const Scope* s = &scope; s; s = s->outer) {
+      if (const int line = line_of(s->layers, name)) {
+        fail("E341",
+             fmt::format("refers to '{}', which comes later, at line {}", escape_for_terminal(name),
+                         line),
+             where);
+        return {};
+      }
+    }
+    std::vector<std::string> known;
+    for (const Scope* s = &scope; s; s = s->outer) {
+      for (const auto& [known_name, value] : s->named) known.push_back(known_name);
+    }
+    const std::string near = nearest(name, known);
+    fail("E341",
+         fmt::format("refers to '{}', which is no layer or input here", escape_for_terminal(name)),
+         where, near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+    return {};
+  }
+  if (colon == reference.npos) return *outputs;
+  size_t index = outputs->size();
+  std::from_chars(reference.data() + colon + 1, reference.data() + reference.size(), index);
+  if (index < outputs->size()) return {(*outputs)[index]};
+  fail("E341",
+       fmt::format("'{}' has {} outputs, counted from 0", escape_for_terminal(reference),
+                   outputs->size()),
+       where);
+  return {};
+}
+
+std::vector<TensorId> NetworkBuilder::inputs_of(JsonObject& object, const Scope& scope,
+                                                size_t most) {
+  const JsonValue* one = object.optional("input");
+  const JsonValue* several = object.optional("inputs");
+  if (one && several) {
+    object.fail("E348", "give \"input\" or \"inputs\", not both", *several);
+    return {};
+  }
+  std::vector<TensorId> inputs;
+  const auto add = [&](const JsonValue& value) {
+    if (!value.string()) {
+      object.fail(
+          "E311",
+          fmt::format("an input must be the name of a layer, found {}", value.description()),
+          value);
+      return;
+    }
+    const auto found = resolve(*value.string(), scope, value);
+    if (!found.empty()) inputs.push_back(found.front());
+  };
+  if (one) {
+    add(*one);
+  } else if (several) {
+    for (const JsonValue& value : object.optional_list("inputs")) add(value);
+  } else if (!scope.previous.empty() && most > 0) {
+    inputs.push_back(scope.previous.front());
+  }
+  return inputs;
+}
+
+std::string NetworkBuilder::layer_name(JsonObject& object, size_t index, const Scope& scope) {
+  const auto given = object.optional_string("name");
+  if (!given) return std::to_string(index);
+  const JsonValue& value = *object.value().find("name");
+  if (!is_name(*given) || *given == "previous") {
+    object.fail("E340",
+                fmt::format("a layer's name is letters, digits, '_' and '-', not \"{}\"",
+                            escape_for_terminal(*given)),
+                value);
+  } else if (const auto first = scope.named.find(*given); first != scope.named.end()) {
+    object.fail("E340", fmt::format("'{}' is taken, at line {}", *given, first->second.line),
+                value);
+  }
+  return *given;
+}
+
+void NetworkBuilder::add_layer(const JsonValue& value, size_t index, Scope& scope,
+                               const Environment& environment) {
+  if (++layers_ > kMostLayers) {
+    fail("E802", fmt::format("more than {} layers", kMostLayers), value);
+    return;
+  }
+  JsonObject object(value, file_, faults_);
+  const std::string name = layer_name(object, index, scope);
+  const std::string type_name = object.required_string("type");
+  if (failed()) return;
+  const LayerType* type = find_layer_type(type_name);
+  const Value* word = type ? nullptr : environment.find(type_name);
+  if (word && std::holds_alternative<std::string>(*word)) {
+    type = find_layer_type(std::get<std::string>(*word));
+  }
+  if (!type) {
+    const std::string near = nearest(type_name, type_names());
+    fail("E313", fmt::format("unknown layer type \"{}\"", escape_for_terminal(type_name)),
+         *value.find("type"),
+         near.empty() ? "'plimsoll schema model-config' lists the types"
+                      : fmt::format("did you mean \"{}\"?", near));
+    return;
+  }
+  Layer layer(*this, *type, object, environment);
+  layer.set_inputs(inputs_of(object, scope, type->most_inputs));
+  object.finish();
+  if (failed()) return;
+  if (layer.inputs() < type->least_inputs || layer.inputs() > type->most_inputs) {
+    fail("E348",
+         fmt::format("\"{}\" takes {} to {} inputs, found {}", type->name, type->least_inputs,
+                     type->most_inputs, layer.inputs()),
+         value);
+    return;
+  }
+  layer.path = scope.path.empty() ? name : scope.path + "." + name;
+  layer.scope = &scope;
+  lines_[layer.path] = value.line;
+  const JsonValue* around = std::exchange(at_, &value);
+  std::vector<TensorId> outputs = type->emit(layer);
+  at_ = around;
+  if (failed()) return;
+  scope.previous = outputs;
+  scope.named[name] = {std::move(outputs), value.line};
+}
+
+void NetworkBuilder::add_layers(const JsonValue::List& layers, Scope& scope,
+                                const Environment& environment) {
+  if (nested_ >= kMostNested) {
+    fail("E803", fmt::format("layers within layers more than {} deep", kMostNested), *at_);
+    return;
+  }
+  ++nested_;
+  scope.layers = &layers;
+  for (size_t i = 0; i < layers.size() && !failed(); ++i) {
+    add_layer(layers[i], i, scope, environment);
+  }
+  --nested_;
+}
+
+}  // namespace plimsoll::config

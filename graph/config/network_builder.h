@@ -1,0 +1,95 @@
+// NetworkBuilder: the layers of one network -> Graph. It keeps the scopes in which layers refer to
+// each other, expands repeats and blocks, and infers shapes as it goes, so that a layer can see
+// what it is given and a mismatch is reported where it is written.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/config/expression.h"
+#include "graph/config/json_object.h"
+#include "graph/graph.h"
+
+namespace plimsoll::config {
+
+struct LayerValue {
+  std::vector<TensorId> outputs;
+  int line = 0;
+};
+
+// The layers that a list of layers can refer to.
+struct Scope {
+  const Scope* outer = nullptr;
+  std::string path;  // prefix of the paths of its layers
+  std::map<std::string, LayerValue, std::less<>> named;
+  std::vector<TensorId> previous;           // what a layer without "input" is given
+  const JsonValue::List* layers = nullptr;  // all of them, to say "comes later"
+};
+
+class NetworkBuilder {
+ public:
+  static constexpr int64_t kMostLayers = 100'000;
+  static constexpr int kMostNested = 64;
+
+  // `root` has the config's parameters; `blocks` may be null. All must outlive the builder.
+  NetworkBuilder(std::string_view file, const JsonValue* blocks, const Environment& root,
+                 Binder& binder, Diagnostics& faults, Diagnostics& warnings);
+
+  TensorId add_input(std::string name, DType dtype, Shape shape);
+  // Adds the layers in order; the last one's outputs are then scope.previous. E802 beyond
+  // kMostLayers layers, E803 beyond kMostNested lists within lists.
+  void add_layers(const JsonValue::List& layers, Scope& scope, const Environment& environment);
+  // Expects `count` copies of `layers` to come. False, with E802, where that is beyond the limit.
+  bool expect_layers(int64_t count, const JsonValue::List& layers, const JsonValue& at);
+  // The tensors that `reference` names ("conv1", "lstm:1", "previous"): E341 where it is unknown.
+  std::vector<TensorId> resolve(const std::string& reference, const Scope& scope,
+                                const JsonValue& at);
+
+  // For Layer.
+  TensorId add_parameter(std::string name, Shape shape, DType dtype);
+  TensorId find_parameter(const std::string& name) const;
+  TensorId add_constant(std::vector<Dim> values);
+  // A float tensor that nobody trains: it enters the graph as a Constant node does.
+  TensorId add_table(Shape shape);
+  TensorId add_small(DType dtype, Shape shape, Contents contents);
+  // Adds a node of the layer being built and infers its outputs. E342 where it does not fit.
+  std::vector<TensorId> add_node(Node node, size_t outputs);
+  const JsonValue* block(std::string_view name) const;
+  std::vector<std::string> block_names() const;
+
+  // "'pool5' (line 10) f32[batch,256,6,6]"
+  std::string describe_tensor(TensorId id) const;
+
+  bool failed() const { return has_error(faults_); }
+  void fail(std::string code, std::string message, const JsonValue& at, std::string help = {});
+  Binder& binder() { return binder_; }
+  const Environment& root() const { return root_; }
+  std::string_view file() const { return file_; }
+  Graph& graph() { return graph_; }
+
+ private:
+  TensorId add_fixed(Tensor tensor);
+  void add_layer(const JsonValue& value, size_t index, Scope& scope,
+                 const Environment& environment);
+  std::vector<TensorId> inputs_of(JsonObject& object, const Scope& scope, size_t most);
+  std::string layer_name(JsonObject& object, size_t index, const Scope& scope);
+  std::string describe_inputs(const Node& node) const;
+
+  std::string_view file_;
+  const JsonValue* blocks_;
+  const Environment& root_;
+  Binder& binder_;
+  Diagnostics& faults_;
+  Diagnostics& warnings_;
+  Decider decider_;
+  Graph graph_;
+  std::map<std::string, TensorId, std::less<>> parameters_;
+  std::map<std::string, int, std::less<>> lines_;  // of layers, by path
+  int64_t layers_ = 0;
+  int64_t constants_ = 0;
+  int nested_ = 0;                 // lists of layers within lists
+  const JsonValue* at_ = nullptr;  // the layer being built
+};
+
+}  // namespace plimsoll::config

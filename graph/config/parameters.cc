@@ -1,0 +1,214 @@
+#include "graph/config/parameters.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll::config {
+
+bool is_name(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [&](char c) {
+    return letter(c) || digit(c) || c == '_' || c == '-';
+  });
+}
+
+namespace {
+
+constexpr int64_t kDefaultBatch = 32;
+constexpr char kBatch[] = "batch";
+
+bool is_symbol_name(std::string_view text) {
+  return is_name(text) && text.find('-') == text.npos && !(text[0] >= '0' && text[0] <= '9');
+}
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+  Number value{};
+  const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::vector<Dim>> parse_list(std::string_view text) {
+  std::vector<Dim> list;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t comma = std::min(text.find(',', start), text.size());
+    const auto value = parse<int64_t>(text.substr(start, comma - start));
+    if (!value) return std::nullopt;
+    list.emplace_back(*value);
+    start = comma + 1;
+  }
+  return list;
+}
+
+// The setting's value in the kind that the default has.
+std::optional<Value> parse_like(const Parameters::Entry& sample, std::string_view text) {
+  if (std::holds_alternative<Dim>(sample.value)) {
+    const auto value = parse<int64_t>(text);
+    return value ? std::optional<Value>(Dim(*value)) : std::nullopt;
+  }
+  if (std::holds_alternative<double>(sample.value)) {
+    const auto value = parse<double>(text);
+    return value && std::isfinite(*value) ? std::optional<Value>(*value) : std::nullopt;
+  }
+  if (std::holds_alternative<std::string>(sample.value)) {
+    const auto found = std::find(sample.choices.begin(), sample.choices.end(), text);
+    return found != sample.choices.end() ? std::optional<Value>(*found) : std::nullopt;
+  }
+  const auto list = parse_list(text);
+  return list ? std::optional<Value>(*list) : std::nullopt;
+}
+
+std::string kind_of(const Parameters::Entry& entry) {
+  if (std::holds_alternative<Dim>(entry.value)) return "a whole number";
+  if (std::holds_alternative<double>(entry.value)) return "a number";
+  if (entry.choices.empty()) return "a list such as 64,128";
+  return fmt::format("one of {}", fmt::join(entry.choices, ", "));
+}
+
+}  // namespace
+
+Parameters::Parameters(const JsonValue* value, std::string_view file, const Settings& settings,
+                       Diagnostics& faults) {
+  if (value) {
+    JsonObject object(*value, file, faults);
+    static const JsonValue::Members kNone;
+    for (const JsonMember& member : value->members() ? *value->members() : kNone) {
+      const size_t before = entries_.size();
+      add(member.key, member.value, object);
+      // Settings take effect at once: derived parameters that follow see them.
+      const auto set = settings.find(member.key);
+      if (set != settings.end() && entries_.size() > before) replace(set->second, faults);
+    }
+  }
+  if (!defaults_.count(kBatch)) {
+    define({kBatch, Dim(kDefaultBatch), {}, {}});
+    const auto set = settings.find(kBatch);
+    if (set != settings.end()) replace(set->second, faults);
+  }
+  refuse_unknown(settings, faults);
+}
+
+void Parameters::replace(const std::string& text, Diagnostics& faults) {
+  Entry entry = std::move(entries_.back());
+  entries_.pop_back();
+  if (auto parsed = parse_like(entry, text)) {
+    define({std::move(entry.name), std::move(*parsed), {}, std::move(entry.choices)});
+    return;
+  }
+  faults.push_back({"E134",
+                    Severity::kError,
+                    fmt::format("parameter '{}' must be {}, found '{}'", entry.name, kind_of(entry),
+                                escape_for_terminal(text)),
+                    {},
+                    {}});
+  define(std::move(entry));
+}
+
+void Parameters::refuse_unknown(const Settings& settings, Diagnostics& faults) const {
+  for (const auto& [name, text] : settings) {
+    if (constants_.find(name)) continue;
+    const std::string near = nearest(name, constants_.names());
+    std::string all;
+    for (const Entry& entry : entries_) all += (all.empty() ? "" : ", ") + entry.name;
+    faults.push_back({"E134",
+                      Severity::kError,
+                      fmt::format("the model has no parameter '{}'", escape_for_terminal(name)),
+                      {},
+                      near.empty() ? "its parameters: " + all : "did you mean '" + near + "'?"});
+  }
+}
+
+void Parameters::define(Entry entry) {
+  if (const Dim* d = std::get_if<Dim>(&entry.value)) defaults_[entry.name] = d->constant_term();
+  constants_.define(entry.name, entry.value);
+  entries_.push_back(std::move(entry));
+}
+
+void Parameters::add(std::string name, const JsonValue& value, JsonObject& object) {
+  if (!is_symbol_name(name)) {
+    object.fail("E340",
+                fmt::format("parameter \"{}\" is not named by letters, digits and '_'",
+                            escape_for_terminal(name)),
+                value);
+  } else if (value.list()) {
+    add_list(std::move(name), value, object);
+  } else if (const std::string* text = value.string()) {
+    add_expression(std::move(name), *text, value, object);
+  } else if (const auto whole = value.integer()) {
+    define({std::move(name), Dim(*whole), {}, {}});
+  } else if (const JsonNumber* number = value.number(); number && !number->whole) {
+    define({std::move(name), number->real, {}, {}});
+  } else if (value.members()) {
+    add_word(std::move(name), value, object);
+  } else {
+    object.fail("E311",
+                fmt::format("parameter \"{}\" must be a number, an expression, a list of whole "
+                            "numbers, found {}",
+                            escape_for_terminal(name), value.description()),
+                value);
+  }
+}
+
+void Parameters::add_word(std::string name, const JsonValue& value, JsonObject& object) {
+  JsonObject word(value, object.file(), object.faults());
+  std::vector<std::string> choices = word.required_strings("one_of");
+  word.finish();
+  if (choices.empty()) return;
+  std::string first = choices.front();
+  define({std::move(name), std::move(first), {}, std::move(choices)});
+}
+
+void Parameters::add_list(std::string name, const JsonValue& value, JsonObject& object) {
+  std::vector<Dim> list;
+  for (const JsonValue& element : *value.list()) {
+    if (const auto whole = element.integer()) {
+      list.emplace_back(*whole);
+    } else {
+      object.fail("E311",
+                  fmt::format("parameter \"{}\" must be a list of whole numbers, found {}", name,
+                              element.description()),
+                  element);
+    }
+  }
+  define({std::move(name), std::move(list), {}, {}});
+}
+
+void Parameters::add_expression(std::string name, const std::string& text, const JsonValue& at,
+                                JsonObject& object) {
+  Binder binder(defaults_, {});
+  const auto value = evaluate(text, constants_, binder);
+  if (!value) {
+    for (const Diagnostic& d : value.error()) object.fail(d.code, d.message, at, d.help);
+    return;
+  }
+  define({std::move(name), *value, text, {}});
+}
+
+Environment Parameters::environment(const std::set<std::string>& bound, Binder& binder) const {
+  Environment result;
+  for (const Entry& entry : entries_) {
+    const Dim* d = std::get_if<Dim>(&entry.value);
+    // A symbol is at least 1, so 0 and less stay numbers.
+    const bool symbolic = d && d->constant_term() >= 1 && !bound.count(entry.name);
+    if (d && entry.name == kBatch) {
+      result.define(entry.name, Dim::symbol(entry.name));
+    } else if (symbolic && !entry.expression.empty()) {
+      // It was computed once with numbers; with symbols it cannot fail in another way.
+      const auto derived = evaluate(entry.expression, result, binder);
+      result.define(entry.name, derived ? *derived : *d);
+    } else {
+      result.define(entry.name, symbolic ? Value(Dim::symbol(entry.name)) : entry.value);
+    }
+  }
+  return result;
+}
+
+}  // namespace plimsoll::config
