@@ -1,0 +1,26 @@
+// estimator: the only room where work meets machine. It prices a Step on a Device under a
+// framework's habits, and owns the report, the `plimsoll` command and the Python binding, which are
+// views of its results. It never links CUDA.
+//
+// BoundStep: a Step at a point: every buffer's bytes and every distinct kernel as numbers.
+#pragma once
+
+#include <vector>
+
+#include "graph/step.h"
+
+namespace plimsoll {
+
+struct BoundStep {
+  std::vector<int64_t> buffer_bytes;  // as asked for, by BufferId
+  std::vector<KernelAt> kernels;      // by KernelId
+};
+
+// E131 for an unbound symbol, E232 for a size beyond 64 bits. Does not look at guards: see
+// guards_hold().
+Result<BoundStep> bind(const Step& step, const Binding& binding);
+
+// Whether the step is the one that would be compiled at this binding.
+bool guards_hold(const Step& step, const Binding& binding);
+
+}  // namespace plimsoll

@@ -1,0 +1,107 @@
+// ops, models, schema, version: what the program itself knows.
+#include <fmt/format.h>
+
+#include "estimator/cli/verb.h"
+#include "estimator/report/schemas.h"
+#include "estimator/report/version.h"
+#include "graph/builtin/builtin.h"
+#include "graph/config/json_writer.h"
+#include "graph/config/model_config.h"
+#include "graph/ops/op.h"
+
+namespace plimsoll::cli {
+namespace {
+
+std::string full_name(const OpRow& row) {
+  return row.domain.empty() ? std::string(row.name) : fmt::format("{}:{}", row.domain, row.name);
+}
+
+int show_ops(const std::string& name, bool json) {
+  if (json) {
+    JsonWriter out(JsonWriter::Layout::kIndented);
+    out.begin_array();
+    for (const OpRow* row : all_ops()) {
+      if (!name.empty() && row->name != name) continue;
+      out.begin_object();
+      out.key("name").string(full_name(*row));
+      out.key("since").integer(row->since);
+      out.key("example").string(row->example);
+      out.end_object();
+    }
+    out.end_array();
+    return print(out.take() + "\n");
+  }
+  std::string text;
+  std::vector<std::string> names;
+  for (const OpRow* row : all_ops()) {
+    names.emplace_back(row->name);
+    if (!name.empty() && row->name != name) continue;
+    text += fmt::format("{:<38}since {:<4}{}\n", full_name(*row), row->since, row->example);
+  }
+  if (text.empty()) {
+    const std::string near = nearest(name, names);
+    return report(
+        {{.code = "E151",
+          .severity = Severity::kError,
+          .message = fmt::format("no operator is called '{}'{}", name,
+                                 near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+          .place = {},
+          .help = {}}});
+  }
+  return print(text);
+}
+
+int show_models(const std::string& name) {
+  std::string text;
+  if (!name.empty()) {
+    auto model = find_builtin(name);
+    if (!model) return report(model.error());
+    return print(fmt::format("{}: {}\n{}\n", model->name, model->description, model->source));
+  }
+  for (const BuiltinRow& row : builtin_models())
+    text += fmt::format("{:<26}{}\n", row.name, row.description);
+  return print(text);
+}
+
+int show_schema(const std::string& name) {
+  if (name == "model-config") return print(model_config_schema());
+  const std::string schema = schema_text(name);
+  if (!schema.empty()) return print(schema);
+  return report({{.code = "E152",
+                  .severity = Severity::kError,
+                  .message = fmt::format("no schema is called '{}'", name),
+                  .place = {},
+                  .help = "estimate, validate, model-config"}});
+}
+
+}  // namespace
+
+Verb make_ops(CLI::App& root) {
+  auto name = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  CLI::App* app = root.add_subcommand("ops", "the operators it knows, with a worked example each");
+  app->add_option("name", *name, "one operator");
+  app->add_flag("--json", *json, "as JSON");
+  return {app, [name, json] { return show_ops(*name, *json); }};
+}
+
+Verb make_models(CLI::App& root) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* app = root.add_subcommand("models", "the built-in models");
+  app->add_option("name", *name, "one model, with its source");
+  return {app, [name] { return show_models(*name); }};
+}
+
+Verb make_schema(CLI::App& root) {
+  auto name = std::make_shared<std::string>("estimate");
+  CLI::App* app = root.add_subcommand("schema", "JSON Schema of what it reads and writes");
+  app->add_option("name", *name, "estimate, validate or model-config");
+  return {app, [name] { return show_schema(*name); }};
+}
+
+Verb make_version(CLI::App& root) {
+  CLI::App* app = root.add_subcommand("version", "version of the program and of its data");
+  return {app, [] { return print(fmt::format("plimsoll {}\n", kVersion)); }};
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include "estimator/cli/options.h"
+#include "estimator/cli/values.h"
+#include "estimator/cli/verb.h"
+#include "estimator/estimator.h"
+#include "estimator/plan/max_batch.h"
+#include "estimator/report/text.h"
+#include "estimator/report/version.h"
+#include "graph/config/json_writer.h"
+
+namespace plimsoll::cli {
+namespace {
+
+struct MaxBatchFlags {
+  SharedFlags shared;
+  bool json = false;
+};
+
+// The memory at a batch, compiling again where the model takes other decisions there.
+class Prober {
+ public:
+  Prober(const Request& request, const Evaluator& evaluator, CompiledModel model)
+      : request_(request), evaluator_(evaluator), model_(std::move(model)) {}
+
+  Result<BatchPoint> operator()(int64_t batch) {
+    Binding binding = model_.binding;
+    binding[model_.batch_symbol] = batch;
+    if (!guards_hold(model_.step, binding)) {
+      request_.batch = batch;
+      auto again = compile(request_, evaluator_.platform());
+      if (!again) return tl::make_unexpected(again.error());
+      model_ = std::move(*again);
+    }
+    auto memory = evaluator_.memory(model_, binding);
+    if (!memory) return tl::make_unexpected(memory.error());
+    return BatchPoint{batch, memory->device_bytes, memory->device_range.low,
+                      memory->device_range.high};
+  }
+  const CompiledModel& model() const { return model_; }
+
+ private:
+  Request request_;
+  const Evaluator& evaluator_;
+  CompiledModel model_;
+};
+
+std::string as_json(const MaxBatchAnswer& a, const Evaluator& evaluator, int64_t capacity) {
+  JsonWriter out(JsonWriter::Layout::kIndented);
+  out.begin_object();
+  out.key("schema").string("plimsoll.max-batch");
+  out.key("version").integer(1);
+  out.key("tool").begin_object();
+  out.key("name").string("plimsoll");
+  out.key("version").string(kVersion).end_object();
+  out.key("result").begin_object();
+  out.key("device").begin_object();
+  out.key("id").string(evaluator.platform().device.id);
+  out.key("usable_bytes").integer(capacity).end_object();
+  out.key("safe").integer(a.safe);
+  out.key("may_fit").begin_array().integer(a.first_may_fit).integer(a.last_may_fit).end_array();
+  out.key("points").begin_array();
+  for (const BatchPoint& p : a.points) {
+    out.begin_object();
+    out.key("batch").integer(p.batch);
+    out.key("device_bytes").integer(p.device_bytes);
+    out.key("range").begin_array().integer(p.low).integer(p.high).end_array();
+    out.end_object();
+  }
+  out.end_array().end_object().end_object();
+  return out.take() + "\n";
+}
+
+std::string as_text(const MaxBatchAnswer& a, int64_t capacity) {
+  std::string text =
+      a.safe > 0 ? fmt::format("SAFE {}", a.safe) : std::string("NOTHING FITS SAFELY");
+  if (a.last_may_fit > a.safe) {
+    text += fmt::format("       may fit: {}-{}      will not fit: {} and up", a.first_may_fit,
+                        a.last_may_fit, a.last_may_fit + 1);
+  }
+  text += fmt::format("\n\n{:>8} {:>12} {:>25} {:>12}\n", "batch", "peak", "range", "of capacity");
+  for (const BatchPoint& p : a.points) {
+    text += fmt::format("{:>8} {:>12} {:>12} -{:>11} {:>10.0f} %{}\n", p.batch,
+                        human_bytes(p.device_bytes), human_bytes(p.low), human_bytes(p.high),
+                        100.0 * static_cast<double>(p.device_bytes) /
+                            static_cast<double>(std::max<int64_t>(1, capacity)),
+                        p.batch == a.safe ? "  <" : "");
+  }
+  return text;
+}
+
+int run_max_batch(const MaxBatchFlags& flags) {
+  auto request = to_request(flags.shared);
+  if (!request) return report(request.error());
+  if (request->model.empty() || request->devices.empty()) {
+    return report({{.code = "E109",
+                    .severity = Severity::kError,
+                    .message = "a model and --gpu ID are needed",
+                    .place = {},
+                    .help = "plimsoll max-batch builtin:resnet50 --gpu quadro-p4000"}});
+  }
+  MaxBatchQuery query;
+  const auto count = [&](const char* name, int64_t& into) -> Result<void> {
+    const auto at = flags.shared.values.find(name);
+    if (at == flags.shared.values.end() || at->second.empty()) return {};
+    auto value = parse_count(std::string("--") + name, at->second, 1, int64_t{1} << 30);
+    if (!value) return tl::make_unexpected(value.error());
+    into = *value;
+    return {};
+  };
+  if (auto read = count("multiple", query.multiple); !read) return report(read.error());
+  if (auto read = count("max", query.max); !read) return report(read.error());
+  auto hwdb = Hwdb::open(request->hwdb_directory);
+  if (!hwdb) return report(hwdb.error());
+  auto platform = find_platform(*hwdb, *request, request->devices.front());
+  if (!platform) return report(platform.error());
+  if (!request->batch) request->batch = 32;
+  auto model = compile(*request, *platform);
+  if (!model) return report(model.error());
+  auto evaluator = Evaluator::make(std::move(*platform), *request);
+  if (!evaluator) return report(evaluator.error());
+  report(model->warnings);
+  query.capacity =
+      request->memory_bytes.value_or(evaluator->platform().device.memory_reported.value);
+  query.reserve = request->reserve_bytes;
+  Prober prober(*request, *evaluator, std::move(*model));
+  auto answer = max_batch(std::ref(prober), query);
+  if (!answer) return report(answer.error());
+  const int64_t capacity = query.capacity - query.reserve;
+  return print(flags.json ? as_json(*answer, *evaluator, capacity) : as_text(*answer, capacity),
+               answer->safe > 0 ? 0 : 1);
+}
+
+}  // namespace
+
+Verb make_max_batch(CLI::App& root) {
+  auto flags = std::make_shared<MaxBatchFlags>();
+  CLI::App* app =
+      root.add_subcommand("max-batch", "the largest batch that fits safely, and those that may");
+  add_shared(*app, flags->shared);
+  add_value(*app, flags->shared, "multiple", "only multiples of this");
+  add_value(*app, flags->shared, "max", "largest batch of interest");
+  app->add_flag("--json", flags->json, "as JSON");
+  return {app, [flags] { return run_max_batch(*flags); }};
+}
+
+}  // namespace plimsoll::cli

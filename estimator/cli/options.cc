@@ -1,0 +1,243 @@
+#include "estimator/cli/options.h"
+
+#include <fmt/format.h>
+
+#include "estimator/cli/values.h"
+
+namespace plimsoll::cli {
+namespace {
+
+struct ValueFlag {
+  const char* name;
+  const char* help;
+};
+
+constexpr ValueFlag kValueFlags[] = {
+    {"mem", "capacity instead of the GPU's, e.g. 10GiB"},
+    {"reserve", "memory to keep free, e.g. 1GiB"},
+    {"batch", "samples per GPU and step"},
+    {"image", "height and width of image inputs"},
+    {"mode", "train or inference"},
+    {"optimizer", "sgd, momentum, adam, adamw, rmsprop or adagrad"},
+    {"precision", "fp32, tf32, amp-fp16, amp-bf16, fp16 or bf16"},
+    {"framework", "NAME[-VERSION], e.g. pytorch, tensorflow-1.15"},
+    {"cudnn", "cuDNN version, e.g. 7.6"},
+    {"workspace-limit", "most workspace a convolution may use"},
+    {"gpus", "number of GPUs of a data-parallel run"},
+    {"link", "what connects them, see 'plimsoll links'"},
+    {"checkpoint", "none, blocks, or a module path"},
+    {"accumulate", "forward-backward passes per update"},
+    {"loss", "cross_entropy, mse, bce, sum or none"},
+    {"conv-algo", "autotune, heuristic, im2col or an algorithm's name"},
+    {"layout", "nchw or nhwc"},
+    {"attention", "fused or math"},
+    {"dropout", "recovered, none, or a ratio to assume"},
+    {"cudnn-benchmark", "on or off"},
+    {"zero-grad", "none, before, after or keep"},
+    {"prefetch", "batches that a loader holds on the GPU ahead"},
+    {"context", "size of context and libraries, where known"},
+    {"epochs", "passes over the data, for the time of a whole run"},
+    {"samples", "samples per epoch"},
+    {"hwdb", "folder whose files replace the built-in data"},
+};
+
+const std::string* find(const SharedFlags& flags, std::string_view name) {
+  const auto at = flags.values.find(std::string(name));
+  return at == flags.values.end() || at->second.empty() ? nullptr : &at->second;
+}
+
+// Reads one flag after the other into a request, remembering the first fault.
+class Reader {
+ public:
+  explicit Reader(const SharedFlags& flags) : flags_(flags) {}
+
+  template <class T, class Parse>
+  void read(std::string_view name, T& into, Parse parse) {
+    const std::string* text = find(flags_, name);
+    if (!text || fault_) return;
+    auto value = parse(fmt::format("--{}", name), *text);
+    if (value) {
+      into = *value;
+    } else {
+      fault_ = value.error();
+    }
+  }
+  template <class T>
+  void count(std::string_view name, T& into, int64_t low, int64_t high) {
+    read(name, into, [&](std::string_view flag, std::string_view text) {
+      return parse_count(flag, text, low, high);
+    });
+  }
+  template <class T>
+  void size(std::string_view name, T& into) {
+    read(name, into,
+         [](std::string_view flag, std::string_view text) { return cli::parse_bytes(flag, text); });
+  }
+  template <class T>
+  void word(std::string_view name, T& into, const std::vector<std::string>& words) {
+    read(name, into, [&](std::string_view flag, std::string_view text) -> Result<T> {
+      auto index = parse_word(flag, text, words);
+      if (!index) return tl::make_unexpected(index.error());
+      return static_cast<T>(*index);
+    });
+  }
+  void text(std::string_view name, std::string& into) {
+    if (const std::string* given = find(flags_, name)) into = *given;
+  }
+  template <class Use>
+  void each(const std::vector<std::string>& list, std::string_view flag, Use use) {
+    for (const std::string& item : list) {
+      if (fault_) return;
+      auto pair = parse_assignment(flag, item);
+      if (!pair) {
+        fault_ = pair.error();
+      } else if (auto used = use(pair->first, pair->second); !used) {
+        fault_ = used.error();
+      }
+    }
+  }
+  const std::optional<Diagnostics>& fault() const { return fault_; }
+
+ private:
+  const SharedFlags& flags_;
+  std::optional<Diagnostics> fault_;
+};
+
+constexpr int64_t kMost = int64_t{1} << 31;
+
+void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
+  reader.word("mode", recipe.mode, {"train", "train_no_update", "inference"});
+  reader.word("optimizer", recipe.optimizer,
+              {"sgd", "momentum", "adam", "adamw", "rmsprop", "adagrad"});
+  reader.word("precision", recipe.precision,
+              {"fp32", "tf32", "amp-fp16", "amp-bf16", "fp16", "bf16"});
+  reader.word("loss", recipe.loss, {"cross_entropy", "mse", "bce", "sum", "none"});
+  reader.word("zero-grad", recipe.zero_grad, {"none", "before", "after", "keep"});
+  reader.count("accumulate", recipe.accumulate, 1, 4096);
+  reader.text("checkpoint", recipe.checkpoint);
+  recipe.weight_decay = flags.weight_decay;
+  std::string dropout = "recovered";
+  reader.text("dropout", dropout);
+  if (dropout == "none") {
+    recipe.ignore_dropout = true;
+  } else if (dropout != "recovered") {
+    reader.read(
+        "dropout", recipe.assumed_dropout,
+        [](std::string_view flag, std::string_view text) { return parse_real(flag, text, 0, 1); });
+  }
+}
+
+Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_view text) {
+  std::vector<int64_t> extents;
+  while (true) {
+    const size_t at = text.find('x');
+    auto extent = parse_count(flag, text.substr(0, at), 1, kMost);
+    if (!extent) return tl::make_unexpected(extent.error());
+    extents.push_back(*extent);
+    if (at == std::string_view::npos) return extents;
+    text.remove_prefix(at + 1);
+  }
+}
+
+}  // namespace
+
+void add_value(CLI::App& app, SharedFlags& flags, const std::string& name,
+               const std::string& help) {
+  app.add_option("--" + name, flags.values[name], help);
+}
+
+void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
+  const auto list = [&](const char* name, std::vector<std::string>& into, const char* help) {
+    app.add_option(name, into, help)->allow_extra_args(false);
+  };
+  if (with_model) app.add_option("model", flags.model, "model.onnx, model.json or builtin:NAME");
+  list("--gpu", flags.gpus, "GPU id; repeat to compare");
+  list("--dim", flags.dims, "NAME=N: value of a symbolic dimension");
+  list("--set", flags.settings, "NAME=VALUE: a parameter of a config or built-in");
+  list("--shape", flags.shapes, "NAME=1x3x224x224: shape of a graph input");
+  list("--trip", flags.trips, "NODE=K: iterations of a loop");
+  list("--assume", flags.assume, "OP=ELEMENTWISE or FREE: price an unknown operator");
+  list("--limit", flags.limits, "NAME=N: raise a limit");
+  for (const ValueFlag& f : kValueFlags) add_value(app, flags, f.name, f.help);
+  app.add_flag("--weight-decay", flags.weight_decay, "the optimizer decays weights");
+  app.add_flag("--no-recover", flags.no_recover, "take the graph as it is written");
+  app.add_flag("--strict", flags.strict, "warnings about the model are errors");
+}
+
+Result<Request> to_request(const SharedFlags& flags) {
+  Request request;
+  Reader reader(flags);
+  request.model = flags.model;
+  request.devices = flags.gpus;
+  request.loss_given = find(flags, "loss") != nullptr;
+  request.recover = !flags.no_recover;
+  request.strict = flags.strict;
+  reader.size("mem", request.memory_bytes);
+  reader.size("reserve", request.reserve_bytes);
+  reader.size("workspace-limit", request.workspace_limit);
+  reader.size("context", request.context_bytes);
+  reader.count("batch", request.batch, 1, kMost);
+  reader.count("image", request.image, 1, 65536);
+  reader.count("gpus", request.gpu_count, 1, 65536);
+  reader.count("prefetch", request.prefetch, 0, 1024);
+  reader.count("epochs", request.epochs, 1, kMost);
+  reader.count("samples", request.samples, 1, int64_t{1} << 50);
+  reader.text("framework", request.framework);
+  reader.text("link", request.link);
+  reader.text("conv-algo", request.conv_algorithm);
+  reader.text("hwdb", request.hwdb_directory);
+  if (const std::string* version = find(flags, "cudnn")) request.cudnn = *version;
+  read_recipe(reader, flags, request.recipe);
+  size_t choice = 0;
+  reader.word("layout", choice, {"nchw", "nhwc"});
+  if (find(flags, "layout")) request.layout = choice == 0 ? "nchw" : "nhwc";
+  choice = 0;
+  reader.word("attention", choice, {"fused", "math"});
+  if (find(flags, "attention")) request.attention = choice == 0 ? "fused" : "math";
+  choice = 0;
+  reader.word("cudnn-benchmark", choice, {"off", "on"});
+  if (find(flags, "cudnn-benchmark")) request.cudnn_benchmark = choice == 1;
+  reader.each(flags.dims, "--dim",
+              [&](const std::string& name, const std::string& text) -> Result<void> {
+                auto value = parse_count("--dim " + name, text, 1, kMost);
+                if (!value) return tl::make_unexpected(value.error());
+                request.dims[name] = *value;
+                return {};
+              });
+  reader.each(flags.settings, "--set",
+              [&](const std::string& name, const std::string& text) -> Result<void> {
+                request.settings[name] = text;
+                return {};
+              });
+  reader.each(flags.shapes, "--shape",
+              [&](const std::string& name, const std::string& text) -> Result<void> {
+                auto extents = parse_extents("--shape " + name, text);
+                if (!extents) return tl::make_unexpected(extents.error());
+                request.shapes[name] = *extents;
+                return {};
+              });
+  reader.each(flags.trips, "--trip",
+              [&](const std::string& name, const std::string& text) -> Result<void> {
+                auto value = parse_count("--trip " + name, text, 0, 1 << 20);
+                if (!value) return tl::make_unexpected(value.error());
+                request.trips[name] = *value;
+                return {};
+              });
+  reader.each(flags.assume, "--assume",
+              [&](const std::string& name, const std::string& text) -> Result<void> {
+                auto word = parse_word("--assume " + name, text, {"ELEMENTWISE", "FREE"});
+                if (!word) return tl::make_unexpected(word.error());
+                request.assume[name] = text;
+                return {};
+              });
+  reader.each(flags.limits, "--limit",
+              [&](const std::string& name, const std::string& text) -> Result<void> {
+                auto value = parse_count("--limit " + name, text, 1, int64_t{1} << 62);
+                if (!value) return tl::make_unexpected(value.error());
+                return set_limit(request.limits, name, *value);
+              });
+  if (reader.fault()) return tl::make_unexpected(*reader.fault());
+  return request;
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,113 @@
+#include "estimator/compiled_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "graph/infer.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kBuiltinBatch = 32;
+
+// Which inputs a symbol shapes, for the message that asks for its value.
+std::string users_of(const Graph& graph, const std::string& symbol) {
+  std::vector<std::string> names;
+  for (const TensorId id : graph.inputs) {
+    std::set<std::string> symbols;
+    if (graph.tensors[id].shape) {
+      for (const Dim& d : *graph.tensors[id].shape) d.collect_symbols(symbols);
+    }
+    if (symbols.contains(symbol)) names.push_back(graph.tensors[id].name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Symbols take the user's value, else the file's default; a built-in's batch is 32.
+Result<Binding> bind_symbols(const Graph& graph, const Request& request, bool builtin,
+                             std::vector<std::string>& basis) {
+  Binding binding = graph.defaults;
+  for (const auto& [name, value] : request.dims) binding[name] = value;
+  if (request.batch) {
+    binding[graph.batch_symbol] = *request.batch;
+  } else if (builtin && !binding.contains(graph.batch_symbol)) {
+    binding[graph.batch_symbol] = kBuiltinBatch;
+    basis.push_back(fmt::format("batch {}, assumed for a built-in model", kBuiltinBatch));
+  } else if (graph.baked_batch > 0) {
+    basis.push_back(fmt::format("batch {}, as baked into the file", graph.baked_batch));
+  }
+  if (request.image && !binding.contains("image")) binding["image"] = *request.image;
+  if (request.image) binding["image"] = *request.image;
+  Diagnostics missing;
+  std::string help;
+  for (const std::string& symbol : free_symbols(graph)) {
+    if (binding.contains(symbol)) continue;
+    const std::string flag =
+        symbol == graph.batch_symbol ? "--batch 32" : fmt::format("--dim {}=N", symbol);
+    missing.push_back({.code = "E131",
+                       .severity = Severity::kError,
+                       .message = fmt::format("dimension '{}' of {} has no value", symbol,
+                                              users_of(graph, symbol)),
+                       .place = {},
+                       .help = "add: " + flag});
+  }
+  if (!missing.empty()) return tl::make_unexpected(std::move(missing));
+  return binding;
+}
+
+Loss loss_of(const OutputLoss& loss) {
+  switch (loss.kind) {
+    case LossKind::kMse:
+      return Loss::kMse;
+    case LossKind::kBce:
+      return Loss::kBce;
+    case LossKind::kSum:
+    case LossKind::kCtc:
+      return Loss::kSum;
+    case LossKind::kNone:
+      return Loss::kNone;
+    case LossKind::kCrossEntropy:
+      break;
+  }
+  return Loss::kCrossEntropy;
+}
+
+}  // namespace
+
+Result<CompiledModel> compile(LoadedModel model, const Request& request, const Policy& policy) {
+  CompiledModel compiled;
+  compiled.name = model.config.name;
+  compiled.facts = std::move(model.facts);
+  compiled.meta = std::move(model.config.meta);
+  compiled.builtin = model.builtin;
+  compiled.recipe = request.recipe;
+  compiled.policy = policy;
+  compiled.warnings = std::move(model.warnings);
+  NamedGraph& network = model.config.networks.front();
+  compiled.graph = std::move(network.graph);
+  Graph& graph = compiled.graph;
+  compiled.batch_symbol = graph.batch_symbol;
+  if (!request.loss_given && !network.losses.empty())
+    compiled.recipe.loss = loss_of(network.losses.front());
+  auto binding = bind_symbols(graph, request, model.builtin, compiled.basis);
+  if (!binding) return tl::make_unexpected(binding.error());
+  compiled.binding = std::move(*binding);
+  Decider decider(compiled.binding);
+  if (model.from_onnx) {
+    InferOptions options;
+    options.assume = request.assume;
+    if (auto inferred = infer(graph, decider, compiled.warnings, options); !inferred) {
+      return tl::make_unexpected(inferred.error());
+    }
+  }
+  auto expanded = expand(graph, compiled.recipe, policy, decider);
+  if (!expanded) return tl::make_unexpected(expanded.error());
+  compiled.step = std::move(expanded->step);
+  compiled.parameter_kinds = std::move(expanded->parameter_kinds);
+  compiled.facts.symbols = compiled.binding;
+  const auto batch = compiled.binding.find(compiled.batch_symbol);
+  compiled.facts.batch = batch == compiled.binding.end() ? 0 : batch->second;
+  return compiled;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,105 @@
+// Estimate: the answer, with everything that any view shows. Views compute nothing: what is not
+// here is not shown. Bytes and nanoseconds are integers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/memory/timeline.h"
+#include "graph/recipe.h"
+
+namespace plimsoll {
+
+struct Range {
+  int64_t low = 0, high = 0;
+};
+
+struct InputFacts {
+  std::string model;   // as the user named it
+  std::string path;    // of the file, empty for a built-in
+  std::string sha256;  // empty where it was not computed
+  int64_t batch = 0;
+  Binding symbols;
+};
+
+struct MemoryEstimate {
+  int64_t parameter_count = 0;
+  int64_t parameter_bytes = 0, buffer_bytes = 0, gradient_bytes = 0, optimizer_state_bytes = 0;
+  int64_t input_bytes = 0;
+  int64_t saved_bytes = 0;
+  int64_t live_peak_bytes = 0;
+  BytesByRole max_by_role{};
+  Phase peak_phase = Phase::kForward;
+  std::string peak_node;  // "layer1.0.conv3" or the node's name; empty between nodes
+  BytesByRole peak_by_role{};
+  int64_t workspace_bytes = 0;
+  std::string workspace_basis;  // "rule", "asked", "measured", "none"
+  int64_t allocated_peak_bytes = 0, reserved_bytes = 0;
+  int64_t context_bytes = 0, device_bytes = 0;
+  Range device_range;
+  int64_t minimum_bytes = 0;
+  int64_t host_bytes = 0;  // of the process
+};
+
+struct KernelShare {
+  std::string kernel;  // "conv forward 64x56x56 -> 64, 3x3"
+  std::string algorithm;
+  int64_t count = 0;
+  int64_t total_ns = 0;
+  double share = 0;  // of the step's GPU time
+  double fraction_of_peak = 0;
+  std::string bound_by;  // "compute", "dram", "latency", "host"
+};
+
+struct TimeEstimate {
+  int64_t step_ns = 0, forward_ns = 0, backward_ns = 0, update_ns = 0;
+  int64_t communication_ns = 0, input_copy_ns = 0;
+  Range step_range_ns;
+  double gpu_busy = 0, fp32_utilisation = 0, cpu_utilisation = 0;
+  int64_t pcie_bytes = 0;
+  bool host_bound = false;
+  int64_t launches = 0;
+  double samples_per_second = 0;
+  std::string sample_unit = "samples";
+  std::optional<int64_t> run_ns;  // of --epochs and --samples
+  std::string provenance;         // "uncalibrated", "calibrated: ..."
+  std::vector<KernelShare> kernels;
+};
+
+struct LayerEstimate {
+  std::string node, op, module, output_shape;
+  int64_t parameters = 0;
+  int64_t weight_bytes = 0, gradient_bytes = 0, feature_map_bytes = 0, workspace_bytes = 0,
+          optimizer_state_bytes = 0;
+  int64_t flop_forward = 0, flop_backward = 0, bytes_forward = 0, bytes_backward = 0;
+  int64_t forward_ns = 0, backward_ns = 0;
+  std::string algorithm_forward, algorithm_backward_data, algorithm_backward_weights;
+};
+
+// One kept tensor, for --why.
+struct KeptTensor {
+  std::string node;  // whose backward needs it
+  std::string rule;
+  std::string made_by;
+  int64_t bytes = 0;
+};
+
+struct Estimate {
+  InputFacts input;
+  std::string device_id, device_name;
+  int64_t device_memory_bytes = 0;
+  int64_t usable_bytes = 0;  // the device's memory less the user's reserve
+  bool fits = false;
+  MemoryEstimate memory;
+  TimeEstimate time;
+  std::vector<LayerEstimate> layers;
+  std::vector<KeptTensor> kept;
+  std::vector<std::string> recognised;  // what recover() found
+  std::vector<std::string> basis;       // defaults taken and where figures come from
+  Diagnostics diagnostics;
+};
+
+}  // namespace plimsoll

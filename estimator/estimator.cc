@@ -1,0 +1,238 @@
+#include "estimator/estimator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "estimator/memory_plan.h"
+#include "estimator/time_plan.h"
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+namespace {
+
+int library_number(const Version& version) {
+  const auto part = [&](size_t i) { return i < version.numbers.size() ? version.numbers[i] : 0; };
+  return part(0) * 100 + part(1);
+}
+
+AlgorithmPolicy policy_of(const FrameworkProfile& framework, const Request& request) {
+  if (request.cudnn_benchmark)
+    return *request.cudnn_benchmark ? AlgorithmPolicy::kAutotune : AlgorithmPolicy::kHeuristic;
+  switch (framework.conv_policy) {
+    case FrameworkProfile::ConvPolicy::kHeuristic:
+      return AlgorithmPolicy::kHeuristic;
+    case FrameworkProfile::ConvPolicy::kAutotune:
+      return AlgorithmPolicy::kAutotune;
+    case FrameworkProfile::ConvPolicy::kIm2col:
+      return AlgorithmPolicy::kIm2col;
+  }
+  return AlgorithmPolicy::kHeuristic;
+}
+
+Result<TimeOptions> time_options(const Platform& platform, const Request& request) {
+  TimeOptions options;
+  options.library.cudnn = library_number(platform.framework.cudnn);
+  if (request.cudnn) {
+    const auto version = parse_version(*request.cudnn);
+    if (!version) {
+      return error("E103", fmt::format("--cudnn takes a version such as 7.6, found '{}'",
+                                       escape_for_terminal(*request.cudnn, 40)));
+    }
+    options.library.cudnn = library_number(*version);
+  }
+  options.policy = policy_of(platform.framework, request);
+  options.workspace_limit = request.workspace_limit;
+  if (!options.workspace_limit && platform.framework.workspace_limit) {
+    options.workspace_limit = platform.framework.workspace_limit->value;
+  }
+  const std::string& forced = request.conv_algorithm;
+  if (forced == "autotune") {
+    options.policy = AlgorithmPolicy::kAutotune;
+  } else if (forced == "heuristic") {
+    options.policy = AlgorithmPolicy::kHeuristic;
+  } else if (forced == "im2col") {
+    options.policy = AlgorithmPolicy::kIm2col;
+  } else if (!forced.empty()) {
+    const auto algorithm = conv_algorithm_from_name(forced);
+    if (!algorithm) {
+      return error("E106", fmt::format("--conv-algo: no algorithm is called '{}'", forced), {},
+                   "autotune, heuristic, im2col, IMPLICIT_GEMM, IMPLICIT_PRECOMP_GEMM, WINOGRAD, "
+                   "WINOGRAD_NONFUSED, FFT, FFT_TILING");
+    }
+    options.policy = AlgorithmPolicy::kForced;
+    options.forced = *algorithm;
+  }
+  return options;
+}
+
+std::string_view word(Optimizer optimizer) {
+  static constexpr std::array<std::string_view, 6> kWords = {"sgd",   "momentum", "adam",
+                                                             "adamw", "rmsprop",  "adagrad"};
+  return kWords[static_cast<size_t>(optimizer)];
+}
+std::string_view word(Precision precision) {
+  static constexpr std::array<std::string_view, 6> kWords = {"fp32",     "tf32", "amp-fp16",
+                                                             "amp-bf16", "fp16", "bf16"};
+  return kWords[static_cast<size_t>(precision)];
+}
+std::string_view word(Loss loss) {
+  static constexpr std::array<std::string_view, 5> kWords = {"cross_entropy", "mse", "bce", "sum",
+                                                             "none"};
+  return kWords[static_cast<size_t>(loss)];
+}
+
+std::string settings(const CompiledModel& model, const Platform& platform, const Request& request,
+                     int64_t batch) {
+  const Recipe& r = model.recipe;
+  const FrameworkProfile& f = platform.framework;
+  const std::string training =
+      r.mode == Mode::kInference
+          ? "inference"
+          : fmt::format("train, {}, loss {}", word(r.optimizer), word(r.loss));
+  return fmt::format("{}, {}, batch {}, {} GPU{}, {} ({}), cuDNN {}", training, word(r.precision),
+                     batch, request.gpu_count, request.gpu_count > 1 ? "s" : "", f.id, f.framework,
+                     request.cudnn ? *request.cudnn : f.cudnn.text());
+}
+
+}  // namespace
+
+DeviceRates device_rates(const Device& device) {
+  DeviceRates rates;
+  rates.id = device.id;
+  rates.compute_capability = device.compute_capability.major * 10 + device.compute_capability.minor;
+  rates.sms = static_cast<int>(device.sms);
+  const auto peak = [&](Arithmetic arithmetic, std::string_view name) {
+    if (const Peak* p = device.peak(name))
+      rates.peak[static_cast<size_t>(arithmetic)] = p->at(device.boost_clock).value;
+  };
+  peak(Arithmetic::kF32, "fp32");
+  peak(Arithmetic::kF64, "fp64");
+  peak(Arithmetic::kF16, "fp16");
+  peak(Arithmetic::kBf16, "bf16");
+  peak(Arithmetic::kTf32Tensor, "tf32_tensor");
+  peak(Arithmetic::kF16Tensor, "fp16_tensor");
+  peak(Arithmetic::kBf16Tensor, "bf16_tensor");
+  peak(Arithmetic::kF8Tensor, "fp8_tensor");
+  peak(Arithmetic::kInt8, "int8");
+  rates.maximum_clock = device.boost_clock.value > 0 ? device.max_clock / device.boost_clock : 1;
+  rates.bandwidth = device.bandwidth.value;
+  rates.l2_bytes = static_cast<double>(device.l2.value);
+  return rates;
+}
+
+Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
+                               const std::string& device_name) {
+  auto device = hwdb.device(device_name);
+  if (!device) return tl::make_unexpected(device.error());
+  auto framework = hwdb.framework(request.framework);
+  if (!framework) return tl::make_unexpected(framework.error());
+  auto host = hwdb.host("generic");
+  if (!host) return tl::make_unexpected(host.error());
+  return Platform{std::move(*device), std::move(*framework), std::move(*host)};
+}
+
+Policy policy_for(const Platform& platform, const Request& request) {
+  Policy policy = platform.framework.policy;
+  if (request.attention == "math") policy.attention.reset();
+  // Flash attention wants 16-bit operands and compute capability 8.0; the memory-efficient kernel
+  // serves the rest (ATen/native/transformers/cuda/sdp_utils.cpp).
+  const Precision p = request.recipe.precision;
+  const bool half = p != Precision::kFp32 && p != Precision::kTf32;
+  if (policy.attention && half && platform.device.compute_capability.major >= 8) {
+    policy.attention = AttentionForm::kFlash;
+  }
+  return policy;
+}
+
+Result<CompiledModel> compile(const Request& request, const Platform& platform) {
+  auto model = load_model(request);
+  if (!model) return tl::make_unexpected(model.error());
+  return compile(std::move(*model), request, policy_for(platform, request));
+}
+
+Evaluator::Evaluator(Platform platform, const Request& request, TimeContext context)
+    : platform_(std::move(platform)), request_(request), context_(std::move(context)) {}
+
+Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
+  auto options = time_options(platform, request);
+  if (!options) return tl::make_unexpected(options.error());
+  auto calibrations = shipped_calibrations();
+  if (!calibrations) return tl::make_unexpected(calibrations.error());
+  TimeContext context(device_rates(platform.device), *calibrations, *options);
+  return Evaluator(std::move(platform), request, std::move(context));
+}
+
+// What the algorithm that was chosen needs.
+WorkspacePlan Evaluator::workspaces(const BoundStep&, const TimePlan& time) const {
+  WorkspacePlan plan;
+  plan.basis = "rule";
+  for (const KernelPrice& p : time.prices) plan.uses.push_back({.bytes = p.workspace_bytes});
+  return plan;
+}
+
+namespace {
+
+Result<BoundStep> bind_where_valid(const CompiledModel& model, const Binding& binding) {
+  if (!guards_hold(model.step, binding)) {
+    return error("E903", "the step was compiled for other decisions than this point needs");
+  }
+  return bind(model.step, binding);
+}
+
+int64_t batch_at(const CompiledModel& model, const Binding& binding) {
+  const auto at = binding.find(model.batch_symbol);
+  return at == binding.end() ? model.facts.batch : at->second;
+}
+
+}  // namespace
+
+Result<MemoryEstimate> Evaluator::memory(const CompiledModel& model, const Binding& binding) const {
+  auto bound = bind_where_valid(model, binding);
+  if (!bound) return tl::make_unexpected(bound.error());
+  const TimePlan time =
+      plan_time(model, *bound, platform_, context_, request_, batch_at(model, binding));
+  return plan_memory(model, *bound, platform_, request_, workspaces(*bound, time), false);
+}
+
+Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& binding) const {
+  auto bound = bind_where_valid(model, binding);
+  if (!bound) return tl::make_unexpected(bound.error());
+  const int64_t batch = batch_at(model, binding);
+  const TimePlan time = plan_time(model, *bound, platform_, context_, request_, batch);
+  auto memory = plan_memory(model, *bound, platform_, request_, workspaces(*bound, time), true);
+  if (!memory) return tl::make_unexpected(memory.error());
+  const int64_t granule = granule_of(platform_.framework);
+  Estimate e;
+  e.input = model.facts;
+  e.input.batch = batch;
+  e.input.symbols = binding;
+  e.device_id = platform_.device.id;
+  e.device_name = platform_.device.name;
+  e.device_memory_bytes = request_.memory_bytes.value_or(platform_.device.memory_reported.value);
+  e.usable_bytes = std::max<int64_t>(0, e.device_memory_bytes - request_.reserve_bytes);
+  e.memory = std::move(*memory);
+  e.time = time.estimate;
+  e.fits = e.memory.device_bytes <= e.usable_bytes;
+  e.layers = layers_of(model, *bound, granule, time.prices);
+  e.kept = kept_of(model, *bound, granule);
+  e.recognised = model.recognised;
+  e.basis.push_back(settings(model, platform_, request_, batch));
+  e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
+  e.basis.insert(e.basis.end(), time.basis.begin(), time.basis.end());
+  e.diagnostics = model.warnings;
+  return e;
+}
+
+Result<Estimate> estimate(const Request& request, const Hwdb& hwdb) {
+  auto platform =
+      find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
+  if (!platform) return tl::make_unexpected(platform.error());
+  auto model = compile(request, *platform);
+  if (!model) return tl::make_unexpected(model.error());
+  auto evaluator = Evaluator::make(std::move(*platform), request);
+  if (!evaluator) return tl::make_unexpected(evaluator.error());
+  return evaluator->estimate(*model, model->binding);
+}
+
+}  // namespace plimsoll

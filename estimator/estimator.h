@@ -1,0 +1,66 @@
+// The front door: a request in, an estimate out.
+//
+//   auto hwdb = Hwdb::open();
+//   Request request{.model = "builtin:resnet50", .devices = {"quadro-p4000"}, .batch = 32};
+//   Result<Estimate> e = estimate(request, *hwdb);
+//
+// compile() thinks once per model, recipe, framework and kind of device; an Evaluator prices at a
+// point and may be used from many threads.
+#pragma once
+
+#include <string>
+
+#include "estimator/compiled_model.h"
+#include "estimator/estimate.h"
+#include "estimator/memory_plan.h"
+#include "estimator/request.h"
+#include "estimator/time_plan.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+
+// A device, a framework on it and the data that prices kernels there.
+struct Platform {
+  Device device;
+  FrameworkProfile framework;
+  Host host;
+};
+
+// E140 and E143 for names nobody knows. `device_name` is one of request.devices.
+Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
+                               const std::string& device_name);
+
+// The device as the time model sees it.
+DeviceRates device_rates(const Device& device);
+
+// The framework's habits on this device: which attention kernel, which rounding.
+Policy policy_for(const Platform& platform, const Request& request);
+
+Result<CompiledModel> compile(const Request& request, const Platform& platform);
+
+// Prices compiled models on one platform. What is prepared once, calibrations among it, is prepared
+// here; immutable afterwards.
+class Evaluator {
+ public:
+  // E106 for a --conv-algo nobody knows, E103 for a --cudnn that is no version.
+  static Result<Evaluator> make(Platform platform, const Request& request);
+
+  const Platform& platform() const { return platform_; }
+  // At a binding where the model's guards hold; E903 where they do not: compile there.
+  Result<Estimate> estimate(const CompiledModel& model, const Binding& binding) const;
+  // The memory alone, without the smallest capacity: for searches.
+  Result<MemoryEstimate> memory(const CompiledModel& model, const Binding& binding) const;
+
+ private:
+  Evaluator(Platform platform, const Request& request, TimeContext context);
+  WorkspacePlan workspaces(const BoundStep& bound, const TimePlan& time) const;
+
+  Platform platform_;
+  Request request_;
+  TimeContext context_;
+};
+
+// All of it at once, for request.devices[0].
+Result<Estimate> estimate(const Request& request, const Hwdb& hwdb);
+
+}  // namespace plimsoll

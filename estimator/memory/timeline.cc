@@ -1,0 +1,101 @@
+#include "estimator/memory/timeline.h"
+
+#include <numeric>
+
+#include "graph/base/checked.h"
+
+namespace plimsoll {
+namespace {
+
+int64_t round_up(int64_t bytes, int64_t granule) { return ceil_divide(bytes, granule) * granule; }
+
+size_t index(Role role) { return static_cast<size_t>(role); }
+
+// The state that an event changes: bytes by role, and each buffer's role now.
+struct Live {
+  Live(const Step& s, const BoundStep& b, int64_t g) : step(s), bound(b), granule(g) {
+    roles.reserve(step.buffers.size());
+    for (const Buffer& buffer : step.buffers) roles.push_back(buffer.role);
+    for (BufferId id = 0; id < step.buffers.size(); ++id) {
+      if (step.buffers[id].resident) add(id, roles[id], 1);
+    }
+  }
+
+  int64_t size(BufferId id) const { return round_up(bound.buffer_bytes[id], granule); }
+
+  void add(BufferId id, Role role, int64_t sign) {
+    by_role[index(role)] += sign * size(id);
+    total += sign * size(id);
+  }
+
+  void apply(const Event& e) {
+    switch (e.kind) {
+      case Event::Kind::kAllocate:
+        add(e.id, roles[e.id], 1);
+        break;
+      case Event::Kind::kFree:
+        add(e.id, roles[e.id], -1);
+        break;
+      case Event::Kind::kBecomeGradient:
+        add(e.id, roles[e.id], -1);
+        roles[e.id] = Role::kGradient;
+        add(e.id, roles[e.id], 1);
+        break;
+      case Event::Kind::kLaunch:
+        break;
+    }
+  }
+
+  const Step& step;
+  const BoundStep& bound;
+  int64_t granule;
+  std::vector<Role> roles;
+  BytesByRole by_role{};
+  int64_t total = 0;
+};
+
+}  // namespace
+
+Timeline walk(const Step& step, const BoundStep& bound, int64_t granule) {
+  Timeline t;
+  Live live(step, bound, granule);
+  for (BufferId id = 0; id < step.buffers.size(); ++id) {
+    if (step.buffers[id].resident)
+      t.resident_bytes[index(step.buffers[id].role)] += bound.buffer_bytes[id];
+  }
+  for (const Saved& s : step.saved) t.saved_bytes += live.size(s.buffer);
+  t.peak_bytes = live.total;
+  t.peak_by_role = live.by_role;
+  t.max_by_role = live.by_role;
+  for (size_t i = 0; i < step.events.size(); ++i) {
+    const Event& e = step.events[i];
+    live.apply(e);
+    if (e.kind == Event::Kind::kBecomeGradient) t.gradient_bytes += bound.buffer_bytes[e.id];
+    for (size_t r = 0; r < t.max_by_role.size(); ++r) {
+      t.max_by_role[r] = std::max(t.max_by_role[r], live.by_role[r]);
+    }
+    if (live.total > t.peak_bytes) {
+      t.peak_bytes = live.total;
+      t.peak_event = i;
+      t.peak_phase = e.phase;
+      t.peak_node = e.node;
+      t.peak_by_role = live.by_role;
+    }
+  }
+  t.gradient_bytes += t.resident_bytes[index(Role::kGradient)];
+  t.final_role = std::move(live.roles);
+  return t;
+}
+
+std::vector<BytesByRole> profile(const Step& step, const BoundStep& bound, int64_t granule) {
+  std::vector<BytesByRole> rows;
+  rows.reserve(step.events.size());
+  Live live(step, bound, granule);
+  for (const Event& e : step.events) {
+    live.apply(e);
+    rows.push_back(live.by_role);
+  }
+  return rows;
+}
+
+}  // namespace plimsoll

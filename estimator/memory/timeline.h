@@ -1,0 +1,37 @@
+// Timeline: live bytes over a step, by role; their peak, and what is alive at it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "estimator/bound_step.h"
+
+namespace plimsoll {
+
+using BytesByRole = std::array<int64_t, kRoleCount>;
+
+struct Timeline {
+  // Exact bytes, not rounded, of what lives through the step; gradients as they are at the update.
+  BytesByRole resident_bytes{};
+  int64_t gradient_bytes = 0;
+  // Everything below is in the allocator's granules.
+  int64_t saved_bytes = 0;  // alive at the end of forward for the backward's sake
+  int64_t peak_bytes = 0;
+  size_t peak_event = 0;
+  Phase peak_phase = Phase::kForward;
+  NodeId peak_node = kNoNode;
+  BytesByRole peak_by_role{};
+  BytesByRole max_by_role{};
+  // Each buffer's role at the end of its life.
+  std::vector<Role> final_role;
+};
+
+// `granule`: bytes that the framework's allocator rounds to (1: none).
+// Cost: one walk over the events.
+Timeline walk(const Step& step, const BoundStep& bound, int64_t granule);
+
+// Live bytes after each event, by role: for traces and plots. Same order as step.events.
+std::vector<BytesByRole> profile(const Step& step, const BoundStep& bound, int64_t granule);
+
+}  // namespace plimsoll

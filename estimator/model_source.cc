@@ -1,0 +1,107 @@
+#include "estimator/model_source.h"
+
+#include <fmt/format.h>
+
+#include "graph/base/byte_source.h"
+#include "graph/builtin/builtin.h"
+#include "graph/onnx/import.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kBuiltinPrefix = "builtin:";
+
+ImportOptions import_options(const Request& request) {
+  ImportOptions options;
+  options.limits = request.limits;
+  options.image = request.image;
+  for (const auto& [name, count] : request.trips) options.trips[name] = count;
+  for (const auto& [name, extents] : request.shapes) options.shapes[name] = extents;
+  return options;
+}
+
+Result<LoadedModel> load_onnx(const ByteSource& source, const Request& request) {
+  LoadedModel model;
+  model.from_onnx = true;
+  auto graph = import_onnx(source, import_options(request), model.warnings);
+  if (!graph) return tl::make_unexpected(graph.error());
+  model.config.name = graph->name;
+  model.config.networks.push_back({.name = "", .graph = std::move(*graph), .losses = {}});
+  return model;
+}
+
+Result<LoadedModel> load_config(std::string_view text, std::string_view file,
+                                const Request& request) {
+  LoadedModel model;
+  ConfigOptions options;
+  for (const auto& [name, value] : request.settings) options.set[name] = value;
+  auto config = load_model_config(text, file, options, model.warnings);
+  if (!config) return tl::make_unexpected(config.error());
+  model.config = std::move(*config);
+  return model;
+}
+
+Result<LoadedModel> load_builtin(const std::string& name, const Request& request) {
+  auto found = find_builtin(name);
+  if (!found) return tl::make_unexpected(found.error());
+  auto model =
+      found->kind == BuiltinKind::kJson
+          ? load_config(found->content, kBuiltinPrefix.data() + name, request)
+          : load_onnx(ByteSource::of(std::string(kBuiltinPrefix) + name, std::move(found->bytes)),
+                      request);
+  if (model) model->builtin = true;
+  return model;
+}
+
+Result<std::string> whole_text(const ByteSource& source, const Limits& limits) {
+  if (source.size() > static_cast<uint64_t>(limits.json))
+    return over_limit(limits, "json", {.file = source.name()});
+  std::string text(source.size(), '\0');
+  auto read = source.read(0, std::as_writable_bytes(std::span(text)));
+  if (!read) return tl::make_unexpected(read.error());
+  text.resize(*read);
+  return text;
+}
+
+// A config begins with a brace; an ONNX file with a field tag.
+bool looks_like_config(const ByteSource& source) {
+  std::array<std::byte, 64> head{};
+  const auto read = source.read(0, head);
+  if (!read) return false;
+  for (size_t i = 0; i < *read; ++i) {
+    const char c = static_cast<char>(head[i]);
+    if (c == '{' || c == '[') return true;
+    if (c != ' ' && c != '\n' && c != '\r' && c != '\t' && c != '\xEF' && c != '\xBB' &&
+        c != '\xBF')
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<LoadedModel> load_model(const Request& request) {
+  if (request.model.starts_with(kBuiltinPrefix)) {
+    auto model = load_builtin(request.model.substr(kBuiltinPrefix.size()), request);
+    if (model) model->facts.model = request.model;
+    return model;
+  }
+  auto source = ByteSource::open(request.model, request.limits);
+  if (!source) return tl::make_unexpected(source.error());
+  const bool is_config = request.model.ends_with(".json") || looks_like_config(*source);
+  Result<LoadedModel> model = [&]() -> Result<LoadedModel> {
+    if (!is_config) return load_onnx(*source, request);
+    auto text = whole_text(*source, request.limits);
+    if (!text) return tl::make_unexpected(text.error());
+    return load_config(*text, source->name(), request);
+  }();
+  if (!model) return model;
+  model->facts.model = request.model;
+  model->facts.path = request.model;
+  auto hash = sha256_of(*source);
+  if (!hash) return tl::make_unexpected(hash.error());
+  model->facts.sha256 = hash->value_or("");
+  return model;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,53 @@
+// validate(): measured runs against predictions. Every record gives at least one line: predicted,
+// or skipped with a reason; none is dropped.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/plan/measured_records.h"
+#include "estimator/request.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+
+struct ValidationLine {
+  std::string file;
+  int64_t index = 0;
+  std::string kind, device, op, pass, model, quantity;
+  std::optional<double> measured, predicted, low, high;  // in the record's own unit
+  std::optional<double> error;                           // predicted / measured - 1
+  std::string skipped;                                   // the reason; empty where predicted
+};
+
+struct ValidationSummary {
+  std::string kind, device, op, pass, quantity;
+  int64_t n = 0, skipped = 0;
+  std::optional<double> mape, median_ape, p90_ape, bias, within_range;
+};
+
+struct Validation {
+  std::vector<ValidationLine> lines;
+  std::vector<ValidationSummary> summaries;
+};
+
+// Predicts many records; remembers what it compiled, since records share models and devices.
+class Validator {
+ public:
+  // `base`: flags of the command that hold for all records.
+  Validator(const Hwdb& hwdb, Request base);
+  ~Validator();
+  std::vector<ValidationLine> answer(const MeasuredRecord& record);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Lines with their error filled in, grouped by kind, device, op, pass and quantity.
+std::vector<ValidationSummary> summarize(const std::vector<ValidationLine>& lines);
+
+}  // namespace plimsoll

@@ -1,0 +1,250 @@
+#include "estimator/plan/validate_kernels.h"
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+namespace {
+
+using Reason = tl::unexpected<std::string>;
+
+std::optional<Pass> pass_of(const MeasuredRecord& r) {
+  const std::string pass = r.text("pass");
+  if (pass == "forward" || pass.empty()) return Pass::kForward;
+  if (pass == "backward_data") return Pass::kBackwardData;
+  if (pass == "backward_weights") return Pass::kBackwardWeights;
+  if (pass == "backward") return Pass::kBackward;
+  return std::nullopt;
+}
+
+// The type of the operands and whether tensor cores multiply them.
+bool set_type(const MeasuredRecord& r, KernelAt& kernel) {
+  const std::string dtype = r.text("dtype");
+  if (dtype == "fp32" || dtype.empty()) return true;
+  if (dtype == "fp64") {
+    kernel.dtype = DType::kFloat64;
+  } else if (dtype == "fp16" || dtype == "fp16_storage_fp32_math" ||
+             dtype == "fp16_mixed_tensor_core") {
+    kernel.dtype = DType::kFloat16;
+    kernel.tensor_core = dtype == "fp16_mixed_tensor_core";
+  } else {
+    return false;
+  }
+  return true;
+}
+
+tl::expected<KernelAt, std::string> conv(const MeasuredRecord& r, KernelAt kernel) {
+  ConvProblem<int64_t> p;
+  for (const auto* key : {"n", "c", "h", "w", "k", "r", "s"}) {
+    if (!r.integer(key)) return Reason(fmt::format("the record has no {}", key));
+  }
+  p.n = *r.integer("n");
+  p.c = *r.integer("c");
+  p.k = *r.integer("k");
+  p.groups = std::max<int64_t>(1, r.integer("groups", r.integer("group", 1)));
+  p.in = {1, *r.integer("h"), *r.integer("w")};
+  p.filter = {1, *r.integer("r"), *r.integer("s")};
+  p.pad = {0, r.integer("pad_h", 0), r.integer("pad_w", 0)};
+  p.stride = {1, std::max<int64_t>(1, r.integer("stride_h", 1)),
+              std::max<int64_t>(1, r.integer("stride_w", 1))};
+  p.dilation = {1, std::max<int64_t>(1, r.integer("dil_h", 1)),
+                std::max<int64_t>(1, r.integer("dil_w", 1))};
+  for (size_t i = 0; i < 3; ++i) {
+    p.out[i] = (p.in[i] + 2 * p.pad[i] - p.dilation[i] * (p.filter[i] - 1) - 1) / p.stride[i] + 1;
+    if (p.out[i] < 1) return Reason("the filter is larger than the input");
+  }
+  const int64_t element = bits(kernel.dtype) / 8;
+  const int64_t x = p.n * p.c * p.in[1] * p.in[2] * element;
+  const int64_t w = p.k * (p.c / p.groups) * p.filter[1] * p.filter[2] * element;
+  const int64_t y = p.n * p.k * p.out[1] * p.out[2] * element;
+  kernel.kernel_class = KernelClass::kConv;
+  kernel.op = "conv";
+  kernel.flop = 2 * p.n * p.k * p.out[1] * p.out[2] * (p.c / p.groups) * p.filter[1] * p.filter[2];
+  const bool data = kernel.pass == Pass::kBackwardData;
+  const bool weights = kernel.pass == Pass::kBackwardWeights;
+  kernel.read = data ? y + w : weights ? x + y : x + w;
+  kernel.written = data ? x : weights ? w : y;
+  kernel.problem = p;
+  return kernel;
+}
+
+// Column-major C[m,n] = A[m,k] B[k,n] is row-major C'[n,m] = B'[n,k] A'[k,m].
+tl::expected<KernelAt, std::string> gemm(const MeasuredRecord& r, KernelAt kernel) {
+  for (const auto* key : {"m", "n", "k"}) {
+    if (!r.integer(key)) return Reason(fmt::format("the record has no {}", key));
+  }
+  GemmProblem<int64_t> p{.m = *r.integer("n"),
+                         .n = *r.integer("m"),
+                         .k = *r.integer("k"),
+                         .batch = std::max<int64_t>(1, r.integer("batch_count", 1))};
+  p.a_t = r.text("b_t") == "T";
+  p.b_t = r.text("a_t") == "T";
+  const int64_t element = bits(kernel.dtype) / 8;
+  kernel.kernel_class = KernelClass::kGemm;
+  kernel.op = "gemm";
+  kernel.flop = 2 * p.batch * p.m * p.n * p.k;
+  kernel.read = element * p.batch * (p.m * p.k + p.k * p.n);
+  kernel.written = element * p.batch * p.m * p.n;
+  kernel.problem = p;
+  return kernel;
+}
+
+tl::expected<KernelAt, std::string> recurrent(const MeasuredRecord& r, KernelAt kernel) {
+  const std::string cell = r.text("cell");
+  RecurrentProblem<int64_t> p;
+  if (cell == "lstm") {
+    p.cell = Cell::kLstm;
+  } else if (cell == "gru") {
+    p.cell = Cell::kGru;
+  } else if (cell.starts_with("rnn")) {
+    p.cell = cell == "rnn-tanh" ? Cell::kRnnTanh : Cell::kRnnRelu;
+  } else {
+    return Reason(fmt::format("no recurrent cell is called '{}'", cell));
+  }
+  p.hidden = r.integer("hidden", 0);
+  p.input = r.integer("input_size", p.hidden);
+  p.batch = r.integer("batch", 0);
+  p.timesteps = r.integer("timesteps", 0);
+  p.layers = r.integer("layers", 1);
+  p.skip_input = r.text("input_mode") == "skip";
+  if (p.hidden < 1 || p.batch < 1 || p.timesteps < 1)
+    return Reason("the record lacks hidden, batch or timesteps");
+  const int64_t gates = p.cell == Cell::kLstm ? 4 : p.cell == Cell::kGru ? 3 : 1;
+  const int64_t weights = gates * p.hidden * (p.hidden + (p.skip_input ? 0 : p.input)) * p.layers;
+  const int64_t element = bits(kernel.dtype) / 8;
+  kernel.kernel_class = KernelClass::kRecurrent;
+  kernel.op = "recurrent";
+  kernel.flop = 2 * p.batch * p.timesteps * weights;
+  kernel.read = element * (weights + p.batch * p.timesteps * p.hidden);
+  kernel.written = element * p.batch * p.timesteps * p.hidden;
+  kernel.problem = p;
+  return kernel;
+}
+
+tl::expected<KernelAt, std::string> rows(const MeasuredRecord& r, KernelAt kernel,
+                                         KernelClass kernel_class, std::string op) {
+  const auto count = r.integer("rows");
+  const auto columns = r.integer("cols");
+  if (!count || !columns || *count < 1 || *columns < 1)
+    return Reason("the record lacks rows or cols");
+  const int64_t bytes = *count * *columns * (bits(kernel.dtype) / 8);
+  const int64_t moved = std::max<int64_t>(2, r.integer("tensors_moved", 2));
+  kernel.kernel_class = kernel_class;
+  kernel.op = std::move(op);
+  kernel.flop = *count * *columns;
+  kernel.read = bytes * (moved - 1);
+  kernel.written = bytes;
+  kernel.problem = RowsProblem<int64_t>{.rows = *count, .columns = *columns};
+  return kernel;
+}
+
+}  // namespace
+
+tl::expected<KernelAt, std::string> kernel_of(const MeasuredRecord& r) {
+  KernelAt kernel;
+  const auto pass = pass_of(r);
+  if (!pass) return Reason(fmt::format("pass '{}' is not known", r.text("pass")));
+  kernel.pass = *pass;
+  if (!set_type(r, kernel)) return Reason(fmt::format("dtype '{}' is not known", r.text("dtype")));
+  const std::string op = r.text("op");
+  if (op == "conv") return conv(r, kernel);
+  if (op == "gemm") {
+    if (r.text("library").starts_with("openai"))
+      return Reason("the openai-gemm library's kernels are not modelled");
+    return gemm(r, kernel);
+  }
+  if (op == "rnn") return recurrent(r, kernel);
+  if (op == "elementwise") return rows(r, kernel, KernelClass::kPointwise, r.text("function"));
+  if (op == "layernorm") return rows(r, kernel, KernelClass::kNorm, "layer_norm");
+  if (op == "softmax") return rows(r, kernel, KernelClass::kSoftmax, "softmax");
+  return Reason(fmt::format("op '{}' is not a timed kernel", op));
+}
+
+namespace {
+
+struct LayerType {
+  std::string_view name;
+  KernelClass kernel_class;
+  std::string_view op;
+  int64_t forward_tensors, backward_tensors;  // moved, in units of the layer's input
+};
+
+constexpr LayerType kLayerTypes[] = {
+    {"relu", KernelClass::kPointwise, "relu", 2, 3},
+    {"concat", KernelClass::kCopy, "concat", 2, 2},
+    {"bias", KernelClass::kPointwise, "add", 2, 1},
+    {"batchnorm", KernelClass::kNorm, "batch_norm", 2, 3},
+    {"lrn", KernelClass::kNorm, "lrn", 2, 3},
+};
+
+tl::expected<KernelAt, std::string> pool(const MeasuredRecord& r, KernelAt kernel, std::string op) {
+  const auto out = r.numbers("out");
+  const int64_t element = bits(kernel.dtype) / 8;
+  const int64_t x =
+      r.integer("n", 0) * r.integer("c", 0) * r.integer("h", 0) * r.integer("w", 0) * element;
+  int64_t y = element;
+  for (const double extent : out) y *= static_cast<int64_t>(extent);
+  if (x < 1 || out.empty()) return Reason("the record lacks its input or output size");
+  kernel.kernel_class = KernelClass::kPool;
+  kernel.op = std::move(op);
+  kernel.flop = y / element * r.integer("r", 1) * r.integer("s", 1);
+  const bool forward = kernel.pass == Pass::kForward;
+  kernel.read = forward ? x : 2 * y;
+  kernel.written = forward ? y : 2 * x;
+  kernel.problem =
+      RowsProblem<int64_t>{.rows = r.integer("n", 1) * r.integer("c", 1),
+                           .columns = std::max<int64_t>(1, r.integer("h", 1) * r.integer("w", 1))};
+  return kernel;
+}
+
+tl::expected<KernelAt, std::string> linear(const MeasuredRecord& r, KernelAt kernel) {
+  const int64_t n = r.integer("n", 0);
+  const int64_t inner = r.integer("c", 0) * std::max<int64_t>(1, r.integer("h", 1)) *
+                        std::max<int64_t>(1, r.integer("w", 1));
+  const int64_t k = r.integer("k", 0);
+  if (n < 1 || inner < 1 || k < 1) return Reason("the record lacks its sizes");
+  // Backward is two products of the forward's size: priced as one of twice the batch.
+  const int64_t batch = kernel.pass == Pass::kForward ? 1 : 2;
+  kernel.kernel_class = KernelClass::kGemm;
+  kernel.op = "gemm";
+  kernel.flop = 2 * batch * n * inner * k;
+  kernel.read = 4 * batch * (n * inner + inner * k);
+  kernel.written = 4 * batch * n * k;
+  kernel.problem =
+      GemmProblem<int64_t>{.m = n, .n = k, .k = inner, .batch = batch, .a_t = false, .b_t = true};
+  return kernel;
+}
+
+}  // namespace
+
+tl::expected<KernelAt, std::string> layer_kernel_of(const MeasuredRecord& r) {
+  if (!r.number("time_ms")) return Reason("the record holds no time of a layer");
+  KernelAt kernel;
+  const auto pass = pass_of(r);
+  if (!pass) return Reason(fmt::format("pass '{}' is not known", r.text("pass")));
+  kernel.pass = *pass;
+  if (!set_type(r, kernel)) return Reason(fmt::format("dtype '{}' is not known", r.text("dtype")));
+  const std::string type = r.text("layer_type");
+  if (type == "conv") {
+    // Data and weight gradients together: the caller adds the two.
+    return conv(r, kernel);
+  }
+  if (type == "pool_max" || type == "pool_ave")
+    return pool(r, kernel, type == "pool_max" ? "max_pool" : "average_pool");
+  if (type == "linear") return linear(r, kernel);
+  for (const LayerType& t : kLayerTypes) {
+    if (t.name != type) continue;
+    const int64_t bytes =
+        r.integer("n", 1) * r.integer("c", 1) * r.integer("h", 1) * r.integer("w", 1) * 4;
+    const int64_t tensors = kernel.pass == Pass::kForward ? t.forward_tensors : t.backward_tensors;
+    kernel.kernel_class = t.kernel_class;
+    kernel.op = std::string(t.op);
+    kernel.flop = bytes / 4;
+    kernel.read = bytes * (tensors - 1);
+    kernel.written = bytes;
+    kernel.problem = RowsProblem<int64_t>{.rows = 1, .columns = bytes / 4};
+    return kernel;
+  }
+  return Reason(fmt::format("layer type '{}' is not known", type));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,23 @@
+// Predictions for measured runs of whole models: kinds "model", "memory" and "scaling".
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "estimator/plan/validate.h"
+
+namespace plimsoll {
+
+class ModelPredictor {
+ public:
+  ModelPredictor(const Hwdb& hwdb, Request base);
+  ~ModelPredictor();
+  // One line per measured quantity of the record; `blank` has what all of them share.
+  std::vector<ValidationLine> answer(const MeasuredRecord& record, const ValidationLine& blank);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace plimsoll

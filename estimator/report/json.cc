@@ -1,0 +1,226 @@
+#include "estimator/report/json.h"
+
+#include <cmath>
+
+#include "estimator/report/version.h"
+#include "graph/config/json_writer.h"
+
+namespace plimsoll {
+namespace {
+
+std::string_view name(Severity severity) {
+  switch (severity) {
+    case Severity::kNote:
+      return "note";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      return "error";
+  }
+  return "error";
+}
+
+void write_diagnostic(JsonWriter& out, const Diagnostic& d) {
+  out.begin_object();
+  out.key("code").string(d.code);
+  out.key("severity").string(name(d.severity));
+  out.key("message").string(d.message);
+  if (!d.place.file.empty()) out.key("file").string(d.place.file);
+  if (d.place.line > 0) out.key("line").integer(d.place.line);
+  if (d.place.column > 0) out.key("column").integer(d.place.column);
+  out.key("node");
+  d.place.node.empty() ? out.null() : out.string(d.place.node);
+  if (!d.help.empty()) out.key("help").string(d.help);
+  out.end_object();
+}
+
+void write_roles(JsonWriter& out, const BytesByRole& bytes, bool with_context) {
+  out.begin_object();
+  for (int r = 0; r < kRoleCount; ++r) {
+    const auto role = static_cast<Role>(r);
+    if (role == Role::kContext && !with_context) continue;
+    out.key(plimsoll::name(role)).integer(bytes[static_cast<size_t>(r)]);
+  }
+  out.end_object();
+}
+
+void write_range(JsonWriter& out, const Range& range) {
+  out.begin_array().integer(range.low).integer(range.high).end_array();
+}
+
+void write_input(JsonWriter& out, const InputFacts& input) {
+  const auto text_or_null = [&](std::string_view key, const std::string& text) {
+    out.key(key);
+    text.empty() ? out.null() : out.string(text);
+  };
+  out.begin_object();
+  out.key("model").string(input.model);
+  text_or_null("path", input.path);
+  text_or_null("sha256", input.sha256);
+  out.key("batch").integer(input.batch);
+  out.key("symbols").begin_object();
+  for (const auto& [symbol, value] : input.symbols) out.key(symbol).integer(value);
+  out.end_object().end_object();
+}
+
+void write_memory(JsonWriter& out, const MemoryEstimate& m) {
+  out.begin_object();
+  out.key("parameters").begin_object();
+  out.key("count").integer(m.parameter_count);
+  out.key("bytes").integer(m.parameter_bytes).end_object();
+  out.key("buffers_bytes").integer(m.buffer_bytes);
+  out.key("gradients_bytes").integer(m.gradient_bytes);
+  out.key("optimizer_state_bytes").integer(m.optimizer_state_bytes);
+  out.key("inputs_bytes").integer(m.input_bytes);
+  out.key("saved_bytes").integer(m.saved_bytes);
+  out.key("live_peak_bytes").integer(m.live_peak_bytes);
+  out.key("max_by_role");
+  write_roles(out, m.max_by_role, false);
+  out.key("peak").begin_object();
+  out.key("phase").string(plimsoll::name(m.peak_phase));
+  out.key("node");
+  m.peak_node.empty() ? out.null() : out.string(m.peak_node);
+  out.key("by_role");
+  write_roles(out, m.peak_by_role, false);
+  out.end_object();
+  out.key("workspace_bytes").integer(m.workspace_bytes);
+  out.key("workspace_basis").string(m.workspace_basis);
+  out.key("allocated_peak_bytes").integer(m.allocated_peak_bytes);
+  out.key("reserved_bytes").integer(m.reserved_bytes);
+  out.key("context_bytes").integer(m.context_bytes);
+  out.key("device_bytes").integer(m.device_bytes);
+  out.key("device_range_bytes");
+  write_range(out, m.device_range);
+  out.key("minimum_bytes").integer(m.minimum_bytes);
+  out.key("host_bytes").integer(m.host_bytes);
+  out.end_object();
+}
+
+void write_time(JsonWriter& out, const TimeEstimate& t) {
+  out.begin_object();
+  out.key("step_ns").integer(t.step_ns);
+  out.key("forward_ns").integer(t.forward_ns);
+  out.key("backward_ns").integer(t.backward_ns);
+  out.key("update_ns").integer(t.update_ns);
+  out.key("communication_ns").integer(t.communication_ns);
+  out.key("input_copy_ns").integer(t.input_copy_ns);
+  out.key("step_range_ns");
+  write_range(out, t.step_range_ns);
+  out.key("gpu_busy").real(t.gpu_busy);
+  out.key("fp32_utilisation").real(t.fp32_utilisation);
+  out.key("cpu_utilisation").real(t.cpu_utilisation);
+  out.key("pcie_bytes").integer(t.pcie_bytes);
+  out.key("host_bound").boolean(t.host_bound);
+  out.key("launches").integer(t.launches);
+  out.key("samples_per_second").real(t.samples_per_second);
+  out.key("sample_unit").string(t.sample_unit);
+  if (t.run_ns) out.key("run_ns").integer(*t.run_ns);
+  out.key("provenance").string(t.provenance);
+  out.key("kernels").begin_array();
+  for (const KernelShare& k : t.kernels) {
+    out.begin_object();
+    out.key("kernel").string(k.kernel);
+    out.key("algorithm").string(k.algorithm);
+    out.key("count").integer(k.count);
+    out.key("total_ns").integer(k.total_ns);
+    out.key("share").real(k.share);
+    out.key("fraction_of_peak").real(k.fraction_of_peak);
+    out.key("bound_by").string(k.bound_by);
+    out.end_object();
+  }
+  out.end_array().end_object();
+}
+
+void write_layer(JsonWriter& out, const LayerEstimate& l) {
+  const auto algorithm = [&](std::string_view key, const std::string& text) {
+    out.key(key);
+    text.empty() ? out.null() : out.string(text);
+  };
+  out.begin_object();
+  out.key("node").string(l.node);
+  out.key("op").string(l.op);
+  out.key("module").string(l.module);
+  out.key("output_shape").string(l.output_shape);
+  out.key("parameters").integer(l.parameters);
+  out.key("weight_bytes").integer(l.weight_bytes);
+  out.key("gradient_bytes").integer(l.gradient_bytes);
+  out.key("feature_map_bytes").integer(l.feature_map_bytes);
+  out.key("workspace_bytes").integer(l.workspace_bytes);
+  out.key("optimizer_state_bytes").integer(l.optimizer_state_bytes);
+  out.key("flop_forward").integer(l.flop_forward);
+  out.key("flop_backward").integer(l.flop_backward);
+  out.key("bytes_forward").integer(l.bytes_forward);
+  out.key("bytes_backward").integer(l.bytes_backward);
+  out.key("forward_ns").integer(l.forward_ns);
+  out.key("backward_ns").integer(l.backward_ns);
+  out.key("algorithm").begin_object();
+  algorithm("forward", l.algorithm_forward);
+  algorithm("backward_data", l.algorithm_backward_data);
+  algorithm("backward_weights", l.algorithm_backward_weights);
+  out.end_object().end_object();
+}
+
+void write_kept(JsonWriter& out, const KeptTensor& k) {
+  out.begin_object();
+  out.key("node").string(k.node);
+  out.key("rule").string(k.rule);
+  out.key("made_by").string(k.made_by);
+  out.key("bytes").integer(k.bytes);
+  out.end_object();
+}
+
+void write_result(JsonWriter& out, const Estimate& e) {
+  out.begin_object();
+  out.key("fits").boolean(e.fits);
+  out.key("device").begin_object();
+  out.key("id").string(e.device_id);
+  out.key("name").string(e.device_name);
+  out.key("memory_bytes").integer(e.device_memory_bytes);
+  out.key("usable_bytes").integer(e.usable_bytes).end_object();
+  out.key("memory");
+  write_memory(out, e.memory);
+  out.key("time");
+  write_time(out, e.time);
+  out.key("layers").begin_array();
+  for (const LayerEstimate& l : e.layers) write_layer(out, l);
+  out.end_array();
+  if (!e.kept.empty()) {
+    out.key("kept").begin_array();
+    for (const KeptTensor& k : e.kept) write_kept(out, k);
+    out.end_array();
+  }
+  out.key("recognised").begin_array();
+  for (const std::string& text : e.recognised) out.string(text);
+  out.end_array().end_object();
+}
+
+}  // namespace
+
+std::string to_json(const Estimate& e) {
+  JsonWriter out(JsonWriter::Layout::kIndented);
+  out.begin_object();
+  out.key("schema").string("plimsoll.estimate");
+  out.key("version").integer(1);
+  out.key("tool").begin_object();
+  out.key("name").string("plimsoll");
+  out.key("version").string(kVersion).end_object();
+  out.key("input");
+  write_input(out, e.input);
+  out.key("result");
+  write_result(out, e);
+  out.key("basis").begin_array();
+  for (const std::string& text : e.basis) out.string(text);
+  out.end_array();
+  out.key("diagnostics").begin_array();
+  for (const Diagnostic& d : e.diagnostics) write_diagnostic(out, d);
+  out.end_array().end_object();
+  return out.take() + "\n";
+}
+
+std::string to_json(const Diagnostic& diagnostic) {
+  JsonWriter out;
+  write_diagnostic(out, diagnostic);
+  return out.take() + "\n";
+}
+
+}  // namespace plimsoll

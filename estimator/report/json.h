@@ -1,0 +1,15 @@
+// The estimate as JSON, in the form that contract and schema fix: key order is stable, bytes and
+// nanoseconds are whole numbers.
+#pragma once
+
+#include <string>
+
+#include "estimator/estimate.h"
+
+namespace plimsoll {
+
+std::string to_json(const Estimate& estimate);
+// One diagnostic a line, for --error-format=json.
+std::string to_json(const Diagnostic& diagnostic);
+
+}  // namespace plimsoll

@@ -1,0 +1,12 @@
+// The JSON Schemas of what the program writes, embedded from estimator/schemas.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plimsoll {
+
+// "estimate" or "validate"; empty for another name.
+std::string schema_text(std::string_view name);
+
+}  // namespace plimsoll

@@ -1,0 +1,50 @@
+// Request: one question to the estimator, as flags, a Python call or a sweep point ask it. Names
+// are resolved against hwdb by the estimator, not here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/base/limits.h"
+#include "graph/dim.h"
+#include "graph/recipe.h"
+
+namespace plimsoll {
+
+struct Request {
+  std::string model;                    // path, or "builtin:NAME"
+  std::vector<std::string> devices;     // ids or aliases; at least one to evaluate
+  std::optional<int64_t> memory_bytes;  // capacity instead of the device's
+  int64_t reserve_bytes = 0;            // kept free
+  std::optional<int64_t> batch, image;
+  Binding dims;                                        // --dim NAME=N
+  std::map<std::string, std::string> settings;         // --set NAME=VALUE of a config or built-in
+  std::map<std::string, std::vector<int64_t>> shapes;  // --shape NAME=1x3x224x224
+  std::map<std::string, int64_t> trips;                // --trip NODE=K
+  std::map<std::string, std::string, std::less<>> assume;  // --assume OP=ELEMENTWISE|FREE
+  Recipe recipe;
+  bool loss_given = false;            // else a config's own loss holds
+  std::string framework = "pytorch";  // NAME[-VERSION]
+  std::optional<std::string> cudnn;
+  std::optional<int64_t> workspace_limit;
+  std::optional<bool> cudnn_benchmark;
+  std::string conv_algorithm;  // empty: the framework's policy
+  std::string layout;          // "nchw" or "nhwc"; empty: the framework's
+  std::string attention;       // "math", "fused"; empty: as the framework chooses
+  int64_t gpu_count = 1;
+  std::string link;
+  int64_t prefetch = 0;
+  std::optional<int64_t> context_bytes;
+  int64_t epochs = 0;
+  int64_t samples = 0;  // per epoch
+  bool recover = true;
+  bool strict = false;
+  std::string hwdb_directory;  // overrides embedded data, file by file
+  Limits limits;
+};
+
+}  // namespace plimsoll

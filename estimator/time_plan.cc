@@ -1,0 +1,170 @@
+#include "estimator/time_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "estimator/estimator.h"
+#include "estimator/time/step_time.h"
+
+namespace plimsoll {
+namespace {
+
+int64_t to_ns(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
+
+std::string extents(const std::array<int64_t, 3>& e) {
+  return e[0] > 1 ? fmt::format("{}x{}x{}", e[0], e[1], e[2]) : fmt::format("{}x{}", e[1], e[2]);
+}
+
+// What a kernel is called in the table of kernels.
+struct Describe {
+  const KernelAt& kernel;
+  std::string operator()(const RowsProblem<int64_t>& p) const {
+    return fmt::format("{} {} {}x{}", kernel.op, name(kernel.pass), p.rows, p.columns);
+  }
+  std::string operator()(const GemmProblem<int64_t>& p) const {
+    return fmt::format("gemm {}{}x{}x{}", p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m,
+                       p.n, p.k);
+  }
+  std::string operator()(const ConvProblem<int64_t>& p) const {
+    return fmt::format("conv {} {}x{}x{} -> {}, {}{}", name(kernel.pass), p.n, p.c, extents(p.in),
+                       p.k, extents(p.filter),
+                       p.groups > 1 ? fmt::format(" in {} groups", p.groups) : "");
+  }
+  std::string operator()(const RecurrentProblem<int64_t>& p) const {
+    return fmt::format("recurrent {} {} layers, {} steps, hidden {}", name(kernel.pass), p.layers,
+                       p.timesteps, p.hidden);
+  }
+  std::string operator()(const AttentionProblem<int64_t>& p) const {
+    return fmt::format("attention {} {}x{}, {}x{}, head {}", name(kernel.pass), p.batch, p.heads,
+                       p.queries, p.keys, p.head_size);
+  }
+};
+
+StepPhase phase_of(Phase phase) { return static_cast<StepPhase>(phase); }
+
+// Launches of one kernel in one phase, counted.
+StepTimeInput count_launches(const CompiledModel& model, const BoundStep& bound,
+                             std::vector<KernelId>& ids) {
+  std::map<std::pair<KernelId, Phase>, int64_t> counts;
+  for (const Event& e : model.step.events) {
+    if (e.kind == Event::Kind::kLaunch) ++counts[{e.id, e.phase}];
+  }
+  StepTimeInput input;
+  for (const auto& [key, count] : counts) {
+    input.kernels.push_back({bound.kernels[key.first], count, phase_of(key.second)});
+    ids.push_back(key.first);
+  }
+  return input;
+}
+
+StepHabits habits_of(const Platform& platform) {
+  StepHabits habits;
+  const Dispatch* dispatch =
+      platform.host.find(platform.framework.framework, platform.framework.since);
+  if (!dispatch) return habits;
+  habits.launch = dispatch->per_launch.value;
+  habits.fixed = dispatch->per_step.value;
+  habits.per_parameter = dispatch->per_array.value;
+  habits.gpu_factor = dispatch->gpu_factor;
+  return habits;
+}
+
+// Distinct kernels by their share of the step.
+std::vector<KernelShare> rank(const BoundStep& bound, const TimePlan& plan,
+                              const std::vector<int64_t>& counts, double total) {
+  std::vector<KernelShare> shares;
+  for (KernelId id = 0; id < counts.size(); ++id) {
+    if (counts[id] == 0) continue;
+    const KernelTime& t = plan.kernels[id];
+    const double seconds = t.seconds * static_cast<double>(counts[id]);
+    shares.push_back({.kernel = std::visit(Describe{bound.kernels[id]}, bound.kernels[id].problem),
+                      .algorithm = plan.prices[id].algorithm,
+                      .count = counts[id],
+                      .total_ns = to_ns(seconds),
+                      .share = total > 0 ? seconds / total : 0,
+                      .fraction_of_peak = t.fraction_of_peak,
+                      .bound_by = std::string(name(t.bound_by))});
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; });
+  return shares;
+}
+
+TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
+                         const Platform& platform) {
+  TimeEstimate t;
+  const auto at = [&](StepPhase phase) { return step.phase[static_cast<size_t>(phase)]; };
+  t.step_ns = to_ns(step.seconds);
+  t.forward_ns = to_ns(at(StepPhase::kForward) + at(StepPhase::kLoss));
+  t.backward_ns = to_ns(at(StepPhase::kBackward));
+  t.update_ns = to_ns(at(StepPhase::kUpdate));
+  t.communication_ns = to_ns(step.communication);
+  t.input_copy_ns = to_ns(step.input_copy);
+  t.step_range_ns = {to_ns(step.low), to_ns(step.high)};
+  t.gpu_busy = step.gpu_busy;
+  t.host_bound = step.host_bound;
+  t.cpu_utilisation = step.seconds > 0 ? std::min(1.0, (step.host + step.fixed) / step.seconds) : 0;
+  t.pcie_bytes = input.input_bytes;
+  double flop = 0;
+  for (const CountedKernel& k : input.kernels) {
+    flop += static_cast<double>(k.kernel.flop) * static_cast<double>(k.count);
+    t.launches += k.count;
+  }
+  const Peak* fp32 = platform.device.peak("fp32");
+  t.fp32_utilisation =
+      fp32 && step.gpu > 0 ? std::min(1.0, flop / (fp32->rate.value * step.gpu)) : 0;
+  return t;
+}
+
+}  // namespace
+
+TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Platform& platform,
+                   const TimeContext& context, const Request& request, int64_t batch) {
+  std::vector<KernelId> ids;
+  StepTimeInput input = count_launches(model, bound, ids);
+  input.habits = habits_of(platform);
+  input.samples = batch;
+  input.parameter_arrays = model.step.parameter_arrays;
+  for (BufferId id = 0; id < model.step.buffers.size(); ++id) {
+    const Role role = model.step.buffers[id].role;
+    if (role == Role::kInput) input.input_bytes += bound.buffer_bytes[id];
+    if (role == Role::kParameter) input.parameter_bytes += bound.buffer_bytes[id];
+  }
+  if (platform.framework.input_path == FrameworkProfile::InputPath::kPageable) {
+    input.habits.input_bandwidth = platform.host.pageable_copy.value;
+  }
+  const StepTime step = step_time(input, context);
+  TimePlan plan;
+  plan.kernels.resize(bound.kernels.size());
+  plan.prices.resize(bound.kernels.size());
+  std::vector<int64_t> counts(bound.kernels.size(), 0);
+  std::set<int> used;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const KernelTime& t = step.kernels[i];
+    plan.kernels[ids[i]] = t;
+    plan.prices[ids[i]] = {to_ns(t.seconds), static_cast<int64_t>(t.workspace),
+                           std::string(t.algorithm)};
+    counts[ids[i]] += input.kernels[i].count;
+    used.insert(t.basis);
+  }
+  for (const int index : used)
+    plan.basis.push_back("time: " + context.bases()[static_cast<size_t>(index)]);
+  plan.estimate = estimate_of(step, input, platform);
+  TimeEstimate& t = plan.estimate;
+  t.samples_per_second = step.seconds > 0 ? static_cast<double>(batch) / step.seconds : 0;
+  t.sample_unit = model.meta.sample_unit;
+  const int64_t samples = request.samples > 0 ? request.samples : model.meta.samples_per_epoch;
+  if (request.epochs > 0 && samples > 0 && batch > 0) {
+    const double steps = std::ceil(static_cast<double>(samples) / static_cast<double>(batch));
+    t.run_ns = to_ns(steps * static_cast<double>(request.epochs) * step.seconds);
+  }
+  t.provenance = plan.basis.empty() ? "uncalibrated" : plan.basis.front();
+  t.kernels = rank(bound, plan, counts, step.gpu);
+  return plan;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,26 @@
+// TimePlan: what a step's launches cost on a platform, kernel by kernel, and the step made of them.
+#pragma once
+
+#include <vector>
+
+#include "estimator/bound_step.h"
+#include "estimator/estimate.h"
+#include "estimator/layers.h"
+#include "estimator/time/kernel_time.h"
+
+namespace plimsoll {
+
+struct Platform;
+
+struct TimePlan {
+  std::vector<KernelTime> kernels;  // by KernelId
+  std::vector<KernelPrice> prices;  // the same for the layer table
+  TimeEstimate estimate;
+  std::vector<std::string> basis;
+};
+
+// `model` at the point that `bound` was bound at; batch in samples.
+TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Platform& platform,
+                   const TimeContext& context, const Request& request, int64_t batch);
+
+}  // namespace plimsoll

@@ -1,0 +1,103 @@
+// The doors open one way: graph <- hwdb <- estimator <- calibrate. Read from the includes.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 4> kRooms = {"graph", "hwdb", "estimator", "calibrate"};
+
+struct Include {
+  std::string file, included;
+};
+
+std::vector<Include> includes_of(const fs::path& root, std::string_view room) {
+  std::vector<Include> found;
+  for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
+    const auto extension = entry.path().extension();
+    if (extension != ".cc" && extension != ".h") continue;
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);) {
+      if (!line.starts_with("#include ")) continue;
+      found.push_back(
+          {fs::relative(entry.path(), root).string(), line.substr(10, line.size() - 11)});
+    }
+  }
+  return found;
+}
+
+size_t level(std::string_view path) {
+  for (size_t i = 0; i < kRooms.size(); ++i) {
+    if (path.starts_with(std::string(kRooms[i]) + "/")) return i;
+  }
+  return kRooms.size();
+}
+
+// A package and the only folders that may include it.
+struct Door {
+  std::string_view header;
+  std::vector<std::string_view> folders;
+};
+
+}  // namespace
+
+TEST_CASE("no room includes a later one") {
+  const fs::path root = PLIMSOLL_SOURCE_DIR;
+  for (size_t i = 0; i < kRooms.size(); ++i) {
+    for (const Include& inc : includes_of(root, kRooms[i])) {
+      const size_t target = level(inc.included);
+      if (target == kRooms.size()) continue;
+      CHECK_MESSAGE(target <= i, inc.file << " includes " << inc.included);
+    }
+  }
+}
+
+TEST_CASE("each package has one door") {
+  const std::vector<Door> doors = {
+      {"google/protobuf", {"graph/onnx/"}},
+      {"nlohmann", {"graph/config/json_"}},
+      {"CLI/", {"estimator/cli/", "calibrate/"}},
+      {"Eigen", {"estimator/", "calibrate/"}},
+      {"yaml-cpp", {"graph/config/", "estimator/plan/"}},
+      {"nettle", {"graph/base/hash."}},
+      {"zlib", {"graph/base/embedded.", "graph/tools/"}},
+      {"cudnn", {"calibrate/"}},
+      {"cuda", {"calibrate/"}},
+      {"nvml", {"calibrate/"}},
+  };
+  const fs::path root = PLIMSOLL_SOURCE_DIR;
+  for (const auto room : kRooms) {
+    for (const Include& inc : includes_of(root, room)) {
+      for (const Door& door : doors) {
+        if (!inc.included.starts_with(door.header)) continue;
+        bool allowed = false;
+        for (const auto folder : door.folders) allowed = allowed || inc.file.starts_with(folder);
+        CHECK_MESSAGE(allowed, inc.file << " includes " << inc.included);
+      }
+    }
+  }
+}
+
+TEST_CASE("the library neither prints nor exits") {
+  const fs::path root = PLIMSOLL_SOURCE_DIR;
+  for (const auto room : {"graph", "hwdb", "estimator"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
+      const std::string file = fs::relative(entry.path(), root).string();
+      if (file.starts_with("estimator/cli/") || file.starts_with("graph/tools/")) continue;
+      if (entry.path().extension() != ".cc" && entry.path().extension() != ".h") continue;
+      std::ifstream in(entry.path());
+      for (std::string line; std::getline(in, line);) {
+        for (const auto word :
+             {"std::cout", "std::cerr", "printf(", "std::exit", "abort()", "getenv"}) {
+          CHECK_MESSAGE(line.find(word) == std::string::npos, file << ": " << line);
+        }
+      }
+    }
+  }
+}
