@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "graph/infer.h"
+#include "graph/passes/fold.h"
+#include "graph/passes/recover.h"
 
 namespace plimsoll {
 namespace {
@@ -72,6 +74,25 @@ Loss loss_of(const OutputLoss& loss) {
   return Loss::kCrossEntropy;
 }
 
+// "48 GELU, from 240 nodes of the file", by pattern.
+std::vector<std::string> summary_of(const RecoverReport& report) {
+  struct Count {
+    size_t groups = 0, nodes = 0;
+  };
+  std::map<std::string_view, Count> counts;
+  for (const Recovered& r : report.found) {
+    Count& count = counts[r.pattern];
+    ++count.groups;
+    count.nodes += r.nodes;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [pattern, count] : counts) {
+    lines.push_back(
+        fmt::format("{} {}, from {} nodes of the file", count.groups, pattern, count.nodes));
+  }
+  return lines;
+}
+
 }  // namespace
 
 Result<CompiledModel> compile(LoadedModel model, const Request& request, const Policy& policy) {
@@ -98,6 +119,11 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
     options.assume = request.assume;
     if (auto inferred = infer(graph, decider, compiled.warnings, options); !inferred) {
       return tl::make_unexpected(inferred.error());
+    }
+    if (request.recover) {
+      compiled.recognised = summary_of(recover(graph));
+    } else {
+      fold(graph);
     }
   }
   auto expanded = expand(graph, compiled.recipe, policy, decider);

@@ -32,15 +32,9 @@ AlgorithmPolicy policy_of(const FrameworkProfile& framework, const Request& requ
 
 Result<TimeOptions> time_options(const Platform& platform, const Request& request) {
   TimeOptions options;
-  options.library.cudnn = library_number(platform.framework.cudnn);
-  if (request.cudnn) {
-    const auto version = parse_version(*request.cudnn);
-    if (!version) {
-      return error("E103", fmt::format("--cudnn takes a version such as 7.6, found '{}'",
-                                       escape_for_terminal(*request.cudnn, 40)));
-    }
-    options.library.cudnn = library_number(*version);
-  }
+  const auto version = cudnn_version(platform, request);
+  if (!version) return tl::make_unexpected(version.error());
+  options.library.cudnn = library_number(*version);
   options.policy = policy_of(platform.framework, request);
   options.workspace_limit = request.workspace_limit;
   if (!options.workspace_limit && platform.framework.workspace_limit) {
@@ -97,6 +91,16 @@ std::string settings(const CompiledModel& model, const Platform& platform, const
 
 }  // namespace
 
+Result<Version> cudnn_version(const Platform& platform, const Request& request) {
+  if (!request.cudnn) return platform.framework.cudnn;
+  auto version = parse_version(*request.cudnn);
+  if (!version) {
+    return error("E103", fmt::format("--cudnn takes a version such as 7.6, found '{}'",
+                                     escape_for_terminal(*request.cudnn, 40)));
+  }
+  return *version;
+}
+
 DeviceRates device_rates(const Device& device) {
   DeviceRates rates;
   rates.id = device.id;
@@ -135,6 +139,9 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
 Policy policy_for(const Platform& platform, const Request& request) {
   Policy policy = platform.framework.policy;
   if (request.attention == "math") policy.attention.reset();
+  const bool has_tf32 = platform.device.peak("tf32_tensor") != nullptr;
+  policy.tf32_convolutions = has_tf32 && platform.framework.tf32_convolutions;
+  policy.tf32_matmuls = has_tf32 && platform.framework.tf32_matmuls;
   // Flash attention wants 16-bit operands and compute capability 8.0; the memory-efficient kernel
   // serves the rest (ATen/native/transformers/cuda/sdp_utils.cpp).
   const Precision p = request.recipe.precision;
@@ -163,14 +170,6 @@ Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   return Evaluator(std::move(platform), request, std::move(context));
 }
 
-// What the algorithm that was chosen needs.
-WorkspacePlan Evaluator::workspaces(const BoundStep&, const TimePlan& time) const {
-  WorkspacePlan plan;
-  plan.basis = "rule";
-  for (const KernelPrice& p : time.prices) plan.uses.push_back({.bytes = p.workspace_bytes});
-  return plan;
-}
-
 namespace {
 
 Result<BoundStep> bind_where_valid(const CompiledModel& model, const Binding& binding) {
@@ -190,9 +189,9 @@ int64_t batch_at(const CompiledModel& model, const Binding& binding) {
 Result<MemoryEstimate> Evaluator::memory(const CompiledModel& model, const Binding& binding) const {
   auto bound = bind_where_valid(model, binding);
   if (!bound) return tl::make_unexpected(bound.error());
-  const TimePlan time =
-      plan_time(model, *bound, platform_, context_, request_, batch_at(model, binding));
-  return plan_memory(model, *bound, platform_, request_, workspaces(*bound, time), false);
+  const auto workspaces = plan_workspaces(*bound, platform_, request_);
+  if (!workspaces) return tl::make_unexpected(workspaces.error());
+  return plan_memory(model, *bound, platform_, request_, *workspaces, false);
 }
 
 Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& binding) const {
@@ -200,7 +199,9 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   if (!bound) return tl::make_unexpected(bound.error());
   const int64_t batch = batch_at(model, binding);
   const TimePlan time = plan_time(model, *bound, platform_, context_, request_, batch);
-  auto memory = plan_memory(model, *bound, platform_, request_, workspaces(*bound, time), true);
+  const auto workspaces = plan_workspaces(*bound, platform_, request_);
+  if (!workspaces) return tl::make_unexpected(workspaces.error());
+  auto memory = plan_memory(model, *bound, platform_, request_, *workspaces, true);
   if (!memory) return tl::make_unexpected(memory.error());
   const int64_t granule = granule_of(platform_.framework);
   Estimate e;

@@ -30,6 +30,9 @@ struct Platform {
 Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
                                const std::string& device_name);
 
+// --cudnn, or the version usual for the framework's. E103 where it is no version.
+Result<Version> cudnn_version(const Platform& platform, const Request& request);
+
 // The device as the time model sees it.
 DeviceRates device_rates(const Device& device);
 
@@ -53,7 +56,6 @@ class Evaluator {
 
  private:
   Evaluator(Platform platform, const Request& request, TimeContext context);
-  WorkspacePlan workspaces(const BoundStep& bound, const TimePlan& time) const;
 
   Platform platform_;
   Request request_;

@@ -9,23 +9,17 @@
 #include "estimator/compiled_model.h"
 #include "estimator/estimate.h"
 #include "estimator/memory/device_memory.h"
+#include "estimator/workspace_plan.h"
 #include "hwdb/framework.h"
 
 namespace plimsoll {
 
 struct Platform;
 
-// Scratch memory of each distinct kernel, by KernelId; zero where it needs none.
-struct WorkspacePlan {
-  std::vector<WorkspaceUse> uses;
-  std::string basis;  // "rule", "table", "interval", "none"
-};
-
 // The program that the allocator sees, from a step at a point.
 ReplayInput replay_input(const Step& step, const BoundStep& bound, const WorkspacePlan& workspaces,
                          const std::vector<int64_t>& kept_buffers, int64_t prefetched_batches);
 
-// `with_minimum`: search the smallest capacity too, some ten replays more.
 // `with_minimum`: search the smallest capacity too, some ten replays more.
 // E902 for a step that frees what it never allocated: a bug of ours.
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,

@@ -31,9 +31,11 @@ Result<LoadedModel> load_onnx(const ByteSource& source, const Request& request) 
 }
 
 Result<LoadedModel> load_config(std::string_view text, std::string_view file,
-                                const Request& request) {
+                                const Request& request,
+                                std::map<std::string, std::string, std::less<>> settings = {}) {
   LoadedModel model;
   ConfigOptions options;
+  options.set.insert(settings.begin(), settings.end());
   for (const auto& [name, value] : request.settings) options.set[name] = value;
   auto config = load_model_config(text, file, options, model.warnings);
   if (!config) return tl::make_unexpected(config.error());
@@ -44,18 +46,24 @@ Result<LoadedModel> load_config(std::string_view text, std::string_view file,
 Result<LoadedModel> load_builtin(const std::string& name, const Request& request) {
   auto found = find_builtin(name);
   if (!found) return tl::make_unexpected(found.error());
-  auto model =
-      found->kind == BuiltinKind::kJson
-          ? load_config(found->content, kBuiltinPrefix.data() + name, request)
-          : load_onnx(ByteSource::of(std::string(kBuiltinPrefix) + name, std::move(found->bytes)),
-                      request);
-  if (model) model->builtin = true;
+  const std::string file = std::string(kBuiltinPrefix) + found->name;
+  if (found->kind == BuiltinKind::kJson) {
+    auto model = load_config(found->content, file, request, found->settings);
+    if (model) model->builtin = true;
+    return model;
+  }
+  auto model = load_onnx(ByteSource::of(file, std::move(found->bytes)), request);
+  if (!model) return model;
+  model->builtin = true;
+  for (const char* side : {"height", "width"}) {
+    model->config.networks.front().graph.defaults.try_emplace(side, found->image);
+  }
   return model;
 }
 
 Result<std::string> whole_text(const ByteSource& source, const Limits& limits) {
   if (source.size() > static_cast<uint64_t>(limits.json))
-    return over_limit(limits, "json", {.file = source.name()});
+    return over_limit(limits, "json", {.file = source.name(), .node = {}});
   std::string text(source.size(), '\0');
   auto read = source.read(0, std::as_writable_bytes(std::span(text)));
   if (!read) return tl::make_unexpected(read.error());

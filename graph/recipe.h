@@ -54,6 +54,8 @@ struct Policy {
   bool in_place_activations = false;
   // Dropout keeps a byte per element, or a value of the input's type.
   int64_t dropout_mask_bytes = 1;
+  // fp32 operands go to tensor cores in reduced precision, though the recipe does not ask for it.
+  bool tf32_convolutions = false, tf32_matmuls = false;
 };
 
 }  // namespace plimsoll

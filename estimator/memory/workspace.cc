@@ -38,32 +38,32 @@ ConvPlan described(const KnownPlan& plan, Pass pass) {
 
 // PyTorch runs depthwise convolutions in its own kernels, unless they are channels-last or suit
 // cuDNN's half-precision ones (aten/src/ATen/native/Convolution.cpp, use_cudnn_depthwise).
-bool own_kernel(const ConvShape& v, DType dtype, bool channels_last) {
+bool own_kernel(const WorkspaceShape& v, DType dtype, bool channels_last) {
   if (v.groups == 1 || v.groups != v.c || v.k % v.c != 0 || channels_last) return false;
   const bool suits_cudnn = dtype == DType::kFloat16 && v.c >= 32 && v.dil_h == 1 && v.dil_w == 1 &&
                            v.stride_h == v.stride_w && v.r == v.s && v.r <= 5 && v.r % 2 == 1;
   return !suits_cudnn;
 }
 
-double flop(const ConvShape& v) {
+double flop(const WorkspaceShape& v) {
   return 2.0 * static_cast<double>(v.n) * static_cast<double>(v.p * v.q) *
          static_cast<double>(v.k) * static_cast<double>(v.c / v.groups * v.r * v.s);
 }
 
-int64_t tensor_bytes(const ConvShape& v, DType dtype) {
+int64_t tensor_bytes(const WorkspaceShape& v, DType dtype) {
   const int64_t size = bits(dtype) / 8;
   return size *
          (v.n * v.c * v.h * v.w + v.n * v.k * v.p * v.q + v.k * (v.c / v.groups) * v.r * v.s);
 }
 
 // What cuDNN would list beside the two plans that are known.
-int64_t largest_plain(const ConvShape& v, Pass pass, const WorkspaceKey& key, int64_t known) {
+int64_t largest_plain(const WorkspaceShape& v, Pass pass, const WorkspaceKey& key, int64_t known) {
   if (pass != Pass::kForward || key.capability >= 80) return known;
   return std::max(known, workspace_bytes({.engine = 2}, pass, v, key.dtype).value_or(0));
 }
 
 // Folds over networks: 99 % of the rule's answers lie within 64 KiB or 1 %.
-void widen(WorkspaceChoice& choice, const ConvShape& v, DType dtype) {
+void widen(WorkspaceChoice& choice, const WorkspaceShape& v, DType dtype) {
   const int64_t bytes = choice.plan.bytes;
   if (choice.plan.tensor_core) {
     const LayoutCopies copies = layout_copies(v, dtype);
@@ -85,7 +85,7 @@ Result<std::shared_ptr<const LayerList>> read_layers(const EmbeddedFiles& files)
   return std::make_shared<const LayerList>(std::move(*list));
 }
 
-WorkspaceChoice legacy(const ConvShape& shape, Pass pass, const WorkspaceKey& key,
+WorkspaceChoice legacy(const WorkspaceShape& shape, Pass pass, const WorkspaceKey& key,
                        const WorkspacePolicy& policy) {
   const LegacyAlgorithm chosen =
       legacy_choice(shape, pass, key.dtype, key.capability, policy.limit);
@@ -141,7 +141,7 @@ const char* name(WorkspaceBasis basis) {
   return "interval";
 }
 
-double plan_seconds(const ConvPlan& plan, const ConvShape& shape, Pass, DType dtype) {
+double plan_seconds(const ConvPlan& plan, const WorkspaceShape& shape, Pass, DType dtype) {
   constexpr double kBytes = 0.5e12, kPlain = 15e12, kTensor = 100e12, kWinograd = 1.5;
   const double memory = static_cast<double>(tensor_bytes(shape, dtype)) / kBytes;
   if (!plan.tensor_core) {
@@ -188,7 +188,8 @@ Result<WorkspaceBook> WorkspaceBook::load(const EmbeddedFiles& files, const Work
   return book;
 }
 
-KnownPlans WorkspaceBook::known(const ConvShape& shape, Pass pass, WorkspaceBasis& basis) const {
+KnownPlans WorkspaceBook::known(const WorkspaceShape& shape, Pass pass,
+                                WorkspaceBasis& basis) const {
   basis = WorkspaceBasis::kRule;
   const auto layer = table_ ? layers_->find(shape) : std::nullopt;
   if (layer) {

@@ -53,13 +53,13 @@ struct WorkspacePolicy {
   bool benchmark = false;    // the fastest plan, not the first
   std::optional<int64_t> limit = std::nullopt;  // bytes at most
   // Seconds that a plan takes, for `benchmark`; plan_seconds where empty.
-  std::function<double(const ConvPlan&, const ConvShape&, Pass, DType)> seconds = nullptr;
+  std::function<double(const ConvPlan&, const WorkspaceShape&, Pass, DType)> seconds = nullptr;
 };
 
 // A roofline that reproduces which plans PyTorch's benchmark kept on A100 (memory of 189 timm
 // runs): copies at 0.5 TB/s, 15 TFLOP/s plain (1.5 times that for Winograd), 100 TFLOP/s on tensor
 // cores, which grouped convolutions cannot use well.
-double plan_seconds(const ConvPlan& plan, const ConvShape& shape, Pass pass, DType dtype);
+double plan_seconds(const ConvPlan& plan, const WorkspaceShape& shape, Pass pass, DType dtype);
 
 struct WorkspaceKey {
   int capability = 61;  // 10 * major + minor
@@ -81,7 +81,7 @@ class WorkspaceBook {
                                  const WorkspacePolicy& policy) const;
 
  private:
-  KnownPlans known(const ConvShape& shape, Pass pass, WorkspaceBasis& basis) const;
+  KnownPlans known(const WorkspaceShape& shape, Pass pass, WorkspaceBasis& basis) const;
 
   WorkspaceKey key_;
   std::shared_ptr<const LayerList> layers_;

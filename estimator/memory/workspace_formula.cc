@@ -21,14 +21,14 @@ int64_t tile_rows(int tile) { return tile < 0 || tile > 2 ? 0 : 128 >> tile; }
 // F(2x2, 3x3): transformed filter, a copy of the filter, and one row.
 int64_t winograd(int64_t a, int64_t b) { return 4 * (16 * up(a, 8) * up(b, 32) + 9 * a * b + b); }
 
-int64_t batch_at_once(const ConvShape& v) {
+int64_t batch_at_once(const WorkspaceShape& v) {
   const int64_t image = std::max(v.c * v.h * v.w, v.k * v.p * v.q);
   return std::max<int64_t>(1, std::min(v.n, kLargestTensor / image));
 }
 
 class PlainFormula {
  public:
-  PlainFormula(const ConvShape& shape, int engine, int tile)
+  PlainFormula(const WorkspaceShape& shape, int engine, int tile)
       : v_(shape),
         engine_(engine),
         tile_(tile_rows(tile)),
@@ -136,31 +136,31 @@ class PlainFormula {
     return x + y + (pointwise || cg_ == 1 ? 0 : w_) + bytes + (x > 0 || y > 0 ? 16 : 0);
   }
 
-  const ConvShape& v_;
+  const WorkspaceShape& v_;
   int engine_;
   int64_t tile_, n_, cg_, kg_, at_once_, x_, y_, w_;
 };
 
 }  // namespace
 
-std::optional<ConvShape> conv_shape(const ConvProblem<int64_t>& problem) {
+std::optional<WorkspaceShape> conv_shape(const ConvProblem<int64_t>& problem) {
   if (problem.in[0] != 1 || problem.filter[0] != 1 || problem.out[0] != 1) return std::nullopt;
-  const ConvShape v{.n = problem.n,
-                    .c = problem.c,
-                    .h = problem.in[1],
-                    .w = problem.in[2],
-                    .k = problem.k,
-                    .r = problem.filter[1],
-                    .s = problem.filter[2],
-                    .pad_h = problem.pad[1],
-                    .pad_w = problem.pad[2],
-                    .stride_h = problem.stride[1],
-                    .stride_w = problem.stride[2],
-                    .dil_h = problem.dilation[1],
-                    .dil_w = problem.dilation[2],
-                    .groups = problem.groups,
-                    .p = problem.out[1],
-                    .q = problem.out[2]};
+  const WorkspaceShape v{.n = problem.n,
+                         .c = problem.c,
+                         .h = problem.in[1],
+                         .w = problem.in[2],
+                         .k = problem.k,
+                         .r = problem.filter[1],
+                         .s = problem.filter[2],
+                         .pad_h = problem.pad[1],
+                         .pad_w = problem.pad[2],
+                         .stride_h = problem.stride[1],
+                         .stride_w = problem.stride[2],
+                         .dil_h = problem.dilation[1],
+                         .dil_w = problem.dilation[2],
+                         .groups = problem.groups,
+                         .p = problem.out[1],
+                         .q = problem.out[2]};
   for (const int64_t number : {v.n, v.c, v.h, v.w, v.k, v.r, v.s, v.stride_h, v.stride_w, v.dil_h,
                                v.dil_w, v.groups, v.p, v.q}) {
     if (number < 1 || number > kLargestTensor) return std::nullopt;
@@ -179,7 +179,7 @@ std::optional<ConvShape> conv_shape(const ConvProblem<int64_t>& problem) {
   return v;
 }
 
-LayoutCopies layout_copies(const ConvShape& v, DType dtype) {
+LayoutCopies layout_copies(const WorkspaceShape& v, DType dtype) {
   const int64_t size = bits(dtype) / 8;
   const int64_t n = batch_at_once(v);
   const int64_t cg = up(v.c / v.groups, 16 / size);
@@ -189,7 +189,7 @@ LayoutCopies layout_copies(const ConvShape& v, DType dtype) {
           .w = size * kg * v.groups * cg * v.r * v.s};
 }
 
-std::optional<int64_t> workspace_bytes(const PlanForm& form, Pass pass, const ConvShape& shape,
+std::optional<int64_t> workspace_bytes(const PlanForm& form, Pass pass, const WorkspaceShape& shape,
                                        DType dtype) {
   if (form.tensor_core) {
     const LayoutCopies copies = layout_copies(shape, dtype);

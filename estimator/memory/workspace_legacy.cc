@@ -14,20 +14,20 @@ int64_t power_of_two(int64_t value) {
 }
 
 // Frequencies of x, w and y as complex numbers in single precision.
-int64_t fft(const ConvShape& v) {
+int64_t fft(const WorkspaceShape& v) {
   const int64_t height = power_of_two(v.h + 2 * v.pad_h), width = power_of_two(v.w + 2 * v.pad_w);
   return (v.n * v.c + v.c * v.k + v.n * v.k) * height * (width / 2 + 1) * 8;
 }
 
 // Tiles of 32x32; an upper bound, for cuDNN may loop over parts of the batch.
-int64_t fft_tiling(const ConvShape& v) {
+int64_t fft_tiling(const WorkspaceShape& v) {
   const int64_t tiles = ceil_divide(v.p, 33 - v.r) * ceil_divide(v.q, 33 - v.s);
   return (v.n * v.c * tiles + v.c * v.k + v.n * v.k * tiles) * 32 * 17 * 8;
 }
 
 // F(m x m) with tiles of a x a: transformed x, y and filter. m = 2, a = 4 for 3x3 lies in the
 // measured brackets, m = 4 does not.
-int64_t winograd_nonfused(const ConvShape& v, int64_t size) {
+int64_t winograd_nonfused(const WorkspaceShape& v, int64_t size) {
   const int64_t m = 2, a = v.r == 3 ? 4 : 6;
   const int64_t tiles = v.n * ceil_divide(v.p, m) * ceil_divide(v.q, m);
   return a * a * size * (v.c * tiles + v.k * tiles + v.c * v.k);
@@ -35,7 +35,7 @@ int64_t winograd_nonfused(const ConvShape& v, int64_t size) {
 
 }  // namespace
 
-std::vector<LegacyAlgorithm> legacy_algorithms(const ConvShape& v, Pass pass, DType dtype) {
+std::vector<LegacyAlgorithm> legacy_algorithms(const WorkspaceShape& v, Pass pass, DType dtype) {
   const int64_t size = bits(dtype) / 8;
   std::vector<LegacyAlgorithm> found = {{"implicit_gemm", 0}};
   const bool dilated = v.dil_h > 1 || v.dil_w > 1;
@@ -60,7 +60,7 @@ std::vector<LegacyAlgorithm> legacy_algorithms(const ConvShape& v, Pass pass, DT
   return found;
 }
 
-LegacyAlgorithm legacy_choice(const ConvShape& shape, Pass pass, DType dtype, int capability,
+LegacyAlgorithm legacy_choice(const WorkspaceShape& shape, Pass pass, DType dtype, int capability,
                               std::optional<int64_t> limit) {
   const std::vector<std::string_view> wanted =
       capability >= 70 ? std::vector<std::string_view>{"winograd_nonfused", "winograd"}

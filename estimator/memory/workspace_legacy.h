@@ -19,12 +19,12 @@ struct LegacyAlgorithm {
 };
 
 // What supports the problem, by cuDNN's numbering: IMPLICIT_GEMM first.
-std::vector<LegacyAlgorithm> legacy_algorithms(const ConvShape& shape, Pass pass, DType dtype);
+std::vector<LegacyAlgorithm> legacy_algorithms(const WorkspaceShape& shape, Pass pass, DType dtype);
 
 // The algorithm that measured choices point to (DeepBench: 94 convolutions on M40, TITAN X, V100):
 // Winograd for 3x3 of stride 1, fused up to Pascal, not fused from Volta on; precomputed indices
 // elsewhere. `limit`: bytes at most.
-LegacyAlgorithm legacy_choice(const ConvShape& shape, Pass pass, DType dtype, int capability,
+LegacyAlgorithm legacy_choice(const WorkspaceShape& shape, Pass pass, DType dtype, int capability,
                               std::optional<int64_t> limit);
 
 }  // namespace plimsoll

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kFeatures = 17;
 
-std::array<int64_t, kFeatures> features(const ConvShape& v) {
+std::array<int64_t, kFeatures> features(const WorkspaceShape& v) {
   const int64_t cg = v.c / v.groups, kg = v.k / v.groups;
   const bool winograd = v.r == 3 && v.s == 3 && v.stride_h == 1 && v.stride_w == 1 &&
                         v.dil_h == 1 && v.dil_w == 1 && v.pad_h <= 1 && v.pad_w <= 1;
@@ -119,16 +119,18 @@ Result<WorkspaceRule> WorkspaceRule::read(std::string_view json, std::string_vie
   return rule;
 }
 
-std::optional<WorkspaceRule::Guess> WorkspaceRule::plain(const ConvShape& shape, Pass pass) const {
+std::optional<WorkspaceRule::Guess> WorkspaceRule::plain(const WorkspaceShape& shape,
+                                                         Pass pass) const {
   return walk(trees_[0][static_cast<size_t>(pass) % 3], shape);
 }
 
-std::optional<WorkspaceRule::Guess> WorkspaceRule::tensor(const ConvShape& shape, Pass pass) const {
+std::optional<WorkspaceRule::Guess> WorkspaceRule::tensor(const WorkspaceShape& shape,
+                                                          Pass pass) const {
   return walk(trees_[1][static_cast<size_t>(pass) % 3], shape);
 }
 
 std::optional<WorkspaceRule::Guess> WorkspaceRule::walk(const Tree& tree,
-                                                        const ConvShape& shape) const {
+                                                        const WorkspaceShape& shape) const {
   if (tree.nodes.empty()) return std::nullopt;
   const auto values = features(shape);
   size_t at = 0;

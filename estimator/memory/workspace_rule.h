@@ -24,8 +24,8 @@ class WorkspaceRule {
     bool preferred = false;  // a tensor-core plan that stands before the plain one
   };
   // Nothing where cuDNN has no such plan. Cost: the tree's depth.
-  std::optional<Guess> plain(const ConvShape& shape, Pass pass) const;
-  std::optional<Guess> tensor(const ConvShape& shape, Pass pass) const;
+  std::optional<Guess> plain(const WorkspaceShape& shape, Pass pass) const;
+  std::optional<Guess> tensor(const WorkspaceShape& shape, Pass pass) const;
 
  private:
   struct Node {
@@ -37,7 +37,7 @@ class WorkspaceRule {
     std::vector<Node> nodes;
     std::vector<Guess> plans;
   };
-  std::optional<Guess> walk(const Tree& tree, const ConvShape& shape) const;
+  std::optional<Guess> walk(const Tree& tree, const WorkspaceShape& shape) const;
 
   std::array<std::array<Tree, 3>, 2> trees_;  // plain, tensor; by pass
 };

@@ -18,14 +18,14 @@ uint64_t little_endian(std::string_view bytes, size_t at, size_t count) {
   return value;
 }
 
-bool same_layer(const ConvShape& a, const ConvShape& b) {
+bool same_layer(const WorkspaceShape& a, const WorkspaceShape& b) {
   return a.c == b.c && a.h == b.h && a.w == b.w && a.k == b.k && a.r == b.r && a.s == b.s &&
          a.pad_h == b.pad_h && a.pad_w == b.pad_w && a.stride_h == b.stride_h &&
          a.stride_w == b.stride_w && a.dil_h == b.dil_h && a.dil_w == b.dil_w &&
          a.groups == b.groups;
 }
 
-uint64_t hash(const ConvShape& v) {
+uint64_t hash(const WorkspaceShape& v) {
   uint64_t h = 0;
   for (const int64_t number : {v.c, v.h, v.w, v.k, v.r, v.s, v.pad_h, v.pad_w, v.stride_h,
                                v.stride_w, v.dil_h, v.dil_w, v.groups}) {
@@ -45,16 +45,17 @@ Result<LayerList> LayerList::read(std::string_view bytes) {
   if (bytes.size() < 8 || bytes.substr(0, 4) != "PLL1") return damaged("the list of layers");
   const size_t count = little_endian(bytes, 4, 4);
   if (bytes.size() != 8 + 26 * count) return damaged("the list of layers");
-  int64_t ConvShape::*const columns[] = {
-      &ConvShape::c,        &ConvShape::h,        &ConvShape::w,     &ConvShape::k,
-      &ConvShape::r,        &ConvShape::s,        &ConvShape::pad_h, &ConvShape::pad_w,
-      &ConvShape::stride_h, &ConvShape::stride_w, &ConvShape::dil_h, &ConvShape::dil_w,
-      &ConvShape::groups};
+  int64_t WorkspaceShape::*const columns[] = {
+      &WorkspaceShape::c,        &WorkspaceShape::h,     &WorkspaceShape::w,
+      &WorkspaceShape::k,        &WorkspaceShape::r,     &WorkspaceShape::s,
+      &WorkspaceShape::pad_h,    &WorkspaceShape::pad_w, &WorkspaceShape::stride_h,
+      &WorkspaceShape::stride_w, &WorkspaceShape::dil_h, &WorkspaceShape::dil_w,
+      &WorkspaceShape::groups};
   LayerList list;
   list.layers_.resize(count);
   size_t at = 8;
   for (const auto column : columns) {
-    for (ConvShape& layer : list.layers_) {
+    for (WorkspaceShape& layer : list.layers_) {
       layer.*column = static_cast<int64_t>(little_endian(bytes, at, 2));
       at += 2;
     }
@@ -70,7 +71,7 @@ Result<LayerList> LayerList::read(std::string_view bytes) {
   return list;
 }
 
-std::optional<uint32_t> LayerList::find(const ConvShape& shape) const {
+std::optional<uint32_t> LayerList::find(const WorkspaceShape& shape) const {
   size_t place = hash(shape) & (buckets_.size() - 1);
   for (; buckets_[place] != 0; place = (place + 1) & (buckets_.size() - 1)) {
     if (same_layer(layers_[buckets_[place] - 1], shape)) return buckets_[place] - 1;
@@ -114,7 +115,7 @@ Result<WorkspaceTable> WorkspaceTable::read(std::string_view bytes) {
   return table;
 }
 
-std::optional<KnownPlan> WorkspaceTable::plan(int column, size_t index, const ConvShape& shape,
+std::optional<KnownPlan> WorkspaceTable::plan(int column, size_t index, const WorkspaceShape& shape,
                                               Pass pass, DType dtype) const {
   const size_t problems = layers_ * batches_.size() * 3;
   uint8_t code = byte(columns_ + static_cast<size_t>(column) * problems + index);
@@ -138,7 +139,7 @@ std::optional<KnownPlan> WorkspaceTable::plan(int column, size_t index, const Co
   return KnownPlan{.form = plans_[code], .bytes = *bytes};
 }
 
-KnownPlans WorkspaceTable::find(uint32_t layer, const ConvShape& shape, Pass pass,
+KnownPlans WorkspaceTable::find(uint32_t layer, const WorkspaceShape& shape, Pass pass,
                                 DType dtype) const {
   const auto distance = [&](int64_t batch) {
     return std::abs(std::log2(static_cast<double>(batch) / static_cast<double>(shape.n)));

@@ -33,12 +33,12 @@ class LayerList {
  public:
   static Result<LayerList> read(std::string_view bytes);
   // Index of the shape without its batch.
-  std::optional<uint32_t> find(const ConvShape& shape) const;
+  std::optional<uint32_t> find(const WorkspaceShape& shape) const;
   size_t size() const { return layers_.size(); }
 
  private:
-  std::vector<ConvShape> layers_;  // batch 1
-  std::vector<uint32_t> buckets_;  // open addressing: index + 1, 0 for an empty place
+  std::vector<WorkspaceShape> layers_;  // batch 1
+  std::vector<uint32_t> buckets_;       // open addressing: index + 1, 0 for an empty place
 };
 
 class WorkspaceTable {
@@ -46,11 +46,11 @@ class WorkspaceTable {
   // E301 where the bytes are no table.
   static Result<WorkspaceTable> read(std::string_view bytes);
   // The answers for the layer at the nearest batch (the same, where `batch` says so).
-  KnownPlans find(uint32_t layer, const ConvShape& shape, Pass pass, DType dtype) const;
+  KnownPlans find(uint32_t layer, const WorkspaceShape& shape, Pass pass, DType dtype) const;
   size_t layers() const { return layers_; }
 
  private:
-  std::optional<KnownPlan> plan(int column, size_t index, const ConvShape& shape, Pass pass,
+  std::optional<KnownPlan> plan(int column, size_t index, const WorkspaceShape& shape, Pass pass,
                                 DType dtype) const;
   uint8_t byte(size_t at) const { return static_cast<uint8_t>(bytes_[at]); }
 

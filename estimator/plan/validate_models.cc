@@ -13,7 +13,7 @@ namespace {
 
 using Reason = tl::unexpected<std::string>;
 
-struct Quantity {
+struct Predicted {
   std::string_view field;
   // In the record's own unit; nothing where the estimate does not hold it.
   std::function<std::optional<double>(const Estimate&)> predict;
@@ -27,8 +27,8 @@ constexpr double kGB = 1e9;
 
 std::optional<Range> no_range(const Estimate&) { return std::nullopt; }
 
-const std::vector<Quantity>& quantities() {
-  static const std::vector<Quantity> kQuantities = {
+const std::vector<Predicted>& quantities() {
+  static const std::vector<Predicted> kQuantities = {
       {"total_ms",
        [](const Estimate& e) { return std::optional(static_cast<double>(e.time.step_ns)); },
        [](const Estimate& e) { return std::optional(e.time.step_range_ns); }, kMs},
@@ -242,7 +242,7 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRecord& r,
                                                    const ValidationLine& blank) {
   if (r.text("quantity") == "allreduce_time") return {all_reduce_line(r, blank, state_->hwdb)};
   std::vector<ValidationLine> lines;
-  for (const Quantity& q : quantities()) {
+  for (const Predicted& q : quantities()) {
     const auto measured = r.number(q.field);
     if (!measured) continue;
     lines.push_back(blank);
@@ -272,7 +272,7 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRecord& r,
   if (!estimate) return skip_all(estimate.error());
   for (ValidationLine& l : lines) {
     const auto q = std::find_if(quantities().begin(), quantities().end(),
-                                [&](const Quantity& x) { return x.field == l.quantity; });
+                                [&](const Predicted& x) { return x.field == l.quantity; });
     const bool decimal = r.text("unit") == "MB" || r.text("unit") == "MB (1e6)";
     const double unit = q->per_unit == kMiB && decimal ? 1e6 : q->per_unit;
     const auto predicted = q->predict(*estimate);

@@ -13,7 +13,7 @@ struct Line {
   DType dtype = DType::kFloat32;
 };
 
-Result<Line> read_line(std::string_view text, int line_number) {
+Result<Line> read_line(std::string_view text, int line_number, DType usual) {
   const std::string place = "line " + std::to_string(line_number);
   const auto value = read_json(text, place);
   if (!value) return tl::unexpected(value.error());
@@ -39,9 +39,9 @@ Result<Line> read_line(std::string_view text, int line_number) {
   c.stride = {1, number("stride_h", 1, size), number("stride_w", 1, size)};
   c.dilation = {1, number("dil_h", 1, size), number("dil_w", 1, size)};
   c.groups = number("groups", 1, size);
-  const auto dtype =
-      object.optional_choice("dtype", {"fp32", "fp16", "bf16", "fp64"}).value_or("fp32");
-  line.dtype = dtype == "fp32"   ? DType::kFloat32
+  const auto dtype = object.optional_choice("dtype", {"fp32", "fp16", "bf16", "fp64"});
+  line.dtype = !dtype            ? usual
+               : dtype == "fp32" ? DType::kFloat32
                : dtype == "fp16" ? DType::kFloat16
                : dtype == "bf16" ? DType::kBFloat16
                                  : DType::kFloat64;
@@ -84,7 +84,7 @@ Result<const WorkspaceBook*> WorkspaceLines::book(DType dtype, bool channels_las
 }
 
 Result<std::string> WorkspaceLines::answer(std::string_view text, int line_number) {
-  const auto line = read_line(text, line_number);
+  const auto line = read_line(text, line_number, options_.dtype);
   if (!line) return tl::unexpected(line.error());
   const auto found = book(line->dtype, line->problem.channels_last);
   if (!found) return tl::unexpected(found.error());

@@ -18,12 +18,13 @@ namespace plimsoll {
 struct WorkspaceLinesOptions {
   int capability = 61;  // 10 * major + minor
   int cudnn_major = 9, cudnn_minor = 10;
+  DType dtype = DType::kFloat32;  // of lines that do not say
   WorkspacePolicy policy = {};
 };
 
 class WorkspaceLines {
  public:
-  WorkspaceLines(const EmbeddedFiles& files, WorkspaceLinesOptions options)
+  WorkspaceLines(EmbeddedFiles files, WorkspaceLinesOptions options)
       : files_(files), options_(std::move(options)) {}
 
   // The answer without a newline. Keys of the line: pass (fprop, dgrad, wgrad), n c h w k r s;
@@ -35,7 +36,7 @@ class WorkspaceLines {
  private:
   Result<const WorkspaceBook*> book(DType dtype, bool channels_last);
 
-  const EmbeddedFiles& files_;
+  EmbeddedFiles files_;
   WorkspaceLinesOptions options_;
   std::map<std::pair<DType, bool>, WorkspaceBook> books_;
 };

@@ -65,6 +65,7 @@ Result<BuiltinModel> read_model(std::string_view name) {
   model.bytes.resize(bytes->size());
   std::transform(bytes->begin(), bytes->end(), model.bytes.begin(),
                  [](char c) { return static_cast<std::byte>(c); });
+  if (name == "inception_v3") model.image = 299;  // Szegedy et al. 2015, arXiv:1512.00567
   model.description = torchvision_description(name);
   model.source = "torchvision, exported to ONNX without weights";
   return model;

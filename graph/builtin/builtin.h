@@ -20,6 +20,7 @@ struct BuiltinModel {
   BuiltinKind kind = BuiltinKind::kJson;
   std::string content;           // of a config
   std::vector<std::byte> bytes;  // of an ONNX model
+  int64_t image = 224;           // side of the images it was published for, where any will do
   std::string description;
   std::string source;  // where its numbers come from
   // What an alias asks for: settings of the model's parameters, which the user's own replace.

@@ -81,7 +81,7 @@ Value attention(Machine& m, const Value& q, const Value& k, const Value& v, cons
     mm.launch({.kernel_class = KernelClass::kAttention,
                .pass = pass,
                .dtype = dtype,
-               .tensor_core = mm.recipe().precision != Precision::kFp32,
+               .tensor_core = mm.tensor_core_matmuls(),
                .op = "attention",
                .flop = floor_div(flop * Dim(factor), 2),
                .read = bytes_read,

@@ -29,6 +29,13 @@ class Machine {
 
   const Recipe& recipe() const { return recipe_; }
   const Policy& policy() const { return policy_; }
+  // Whether the library may use tensor cores: by the recipe's precision, or TF32 by habit.
+  bool tensor_core_matmuls() const {
+    return recipe_.precision != Precision::kFp32 || policy_.tf32_matmuls;
+  }
+  bool tensor_core_convolutions() const {
+    return recipe_.precision != Precision::kFp32 || policy_.tf32_convolutions;
+  }
   Decider& decider() { return decider_; }
 
   // Where events are credited from now on.

@@ -3,8 +3,6 @@
 namespace plimsoll::eager {
 namespace {
 
-bool reduced_precision(Precision p) { return p != Precision::kFp32; }
-
 void launch_gemm(Machine& m, const Value& a, const Value& b, const Value& c, const Dim& batch,
                  const Dim& rows, const Dim& columns, const Dim& inner, bool accumulate) {
   const size_t ra = a.rank();
@@ -17,7 +15,7 @@ void launch_gemm(Machine& m, const Value& a, const Value& b, const Value& c, con
   Kernel kernel{.kernel_class = KernelClass::kGemm,
                 .pass = m.phase() == Phase::kBackward ? Pass::kBackward : Pass::kForward,
                 .dtype = a.dtype(),
-                .tensor_core = reduced_precision(m.recipe().precision),
+                .tensor_core = m.tensor_core_matmuls(),
                 .op = "gemm",
                 .flop = Dim(2) * batch * rows * columns * inner,
                 .read = a.bytes() + b.bytes(),

@@ -3,11 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "estimator/memory/workspace_legacy.h"
+#include "hwdb/hwdb.h"
 #include "tests/estimator/memory/asked.h"
 
-namespace plimsoll {
-EmbeddedFiles hwdb_files();
-}
+namespace plimsoll {}
 
 using namespace plimsoll;
 
@@ -107,7 +106,7 @@ TEST_CASE("PyTorch: depthwise in its own kernels, TF32, benchmark") {
   CHECK(first->plan.tensor_core);
   CHECK(!fastest->plan.tensor_core);
   CHECK(fastest->largest >= first->plan.bytes);
-  benchmark.seconds = [](const ConvPlan& plan, const ConvShape&, Pass, DType) {
+  benchmark.seconds = [](const ConvPlan& plan, const WorkspaceShape&, Pass, DType) {
     return plan.tensor_core ? 1.0 : 2.0;
   };
   CHECK(ampere.choose(pointwise, Pass::kForward, benchmark)->plan.tensor_core);
@@ -134,7 +133,7 @@ TEST_CASE("workspace bounds: 3-D convolutions, types without a table, impossible
 }
 
 TEST_CASE("cuDNN 5 to 7: Winograd to the byte, brackets of the non-fused one, limits") {
-  const ConvShape v = *conv_shape(three_by_three(32));
+  const WorkspaceShape v = *conv_shape(three_by_three(32));
   // LBANN issue 437: "only 256 KiB" for ResNet-50's res2a_branch2b.
   CHECK(legacy_choice(v, Pass::kForward, DType::kFloat32, 61, {}).bytes == 262144);
   const auto nonfused = legacy_choice(v, Pass::kForward, DType::kFloat32, 70, {});

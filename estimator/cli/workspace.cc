@@ -1,0 +1,90 @@
+// workspace: convolutions as lines of JSON on standard input, their workspaces on standard output.
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "estimator/cli/values.h"
+#include "estimator/cli/verb.h"
+#include "estimator/memory_plan.h"
+#include "estimator/plan/workspace_lines.h"
+#include "graph/base/escape.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll::cli {
+namespace {
+
+struct WorkspaceFlags {
+  std::string gpu, cudnn, framework = "pytorch", precision = "fp32", limit, hwdb;
+  bool benchmark = false, json = false;
+};
+
+Result<WorkspaceLinesOptions> to_options(const WorkspaceFlags& flags, const Hwdb& hwdb) {
+  if (flags.gpu.empty()) {
+    return error("E109", "which GPU? give --gpu ID", {}, "'plimsoll gpus' lists them");
+  }
+  const auto device = hwdb.device(flags.gpu);
+  if (!device) return tl::unexpected(device.error());
+  const auto framework = hwdb.framework(flags.framework);
+  if (!framework) return tl::unexpected(framework.error());
+  const auto version = flags.cudnn.empty() ? framework->cudnn : parse_version(flags.cudnn);
+  if (!version) {
+    return error("E103", fmt::format("--cudnn takes a version such as 7.6, found '{}'",
+                                     escape_for_terminal(flags.cudnn, 40)));
+  }
+  static const std::vector<std::string> kPrecisions = {"fp32", "tf32", "fp16", "bf16", "fp64"};
+  static constexpr std::array kTypes = {DType::kFloat32, DType::kFloat32, DType::kFloat16,
+                                        DType::kBFloat16, DType::kFloat64};
+  const auto precision = parse_word("--precision", flags.precision, kPrecisions);
+  if (!precision) return tl::unexpected(precision.error());
+  WorkspaceLinesOptions options{
+      .capability = capability_of(*device),
+      .cudnn_major = version->numbers.empty() ? 0 : version->numbers[0],
+      .cudnn_minor = version->numbers.size() > 1 ? version->numbers[1] : 0,
+      .dtype = kTypes[*precision],
+      .policy = workspace_policy(*framework)};
+  if (flags.precision == "tf32") options.policy.tensor_cores = true;
+  if (flags.benchmark) options.policy.benchmark = true;
+  if (!flags.limit.empty()) {
+    const auto limit = parse_bytes("--workspace-limit", flags.limit);
+    if (!limit) return tl::unexpected(limit.error());
+    options.policy.limit = *limit;
+  }
+  return options;
+}
+
+int run_workspace(const WorkspaceFlags& flags) {
+  const auto hwdb = Hwdb::open(flags.hwdb);
+  if (!hwdb) return report(hwdb.error());
+  auto options = to_options(flags, *hwdb);
+  if (!options) return report(options.error());
+  WorkspaceLines lines(hwdb_files(), std::move(*options));
+  std::string line;
+  int number = 0;
+  while (std::getline(std::cin, line)) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const auto answer = lines.answer(line, number);
+    if (!answer) return report(answer.error());
+    if (const int status = print(*answer + "\n"); status != 0) return status;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Verb make_workspace(CLI::App& root) {
+  auto flags = std::make_shared<WorkspaceFlags>();
+  CLI::App* app = root.add_subcommand(
+      "workspace", "cuDNN's scratch memory: convolutions as JSON lines in, answers out");
+  app->add_option("--gpu", flags->gpu, "a GPU, by id or alias");
+  app->add_option("--cudnn", flags->cudnn, "cuDNN version; the framework's own by default");
+  app->add_option("--framework", flags->framework, "who chooses: pytorch, ideal, ...");
+  app->add_option("--precision", flags->precision, "of lines without dtype");
+  app->add_option("--workspace-limit", flags->limit, "the largest workspace allowed, as 64MiB");
+  app->add_flag("--cudnn-benchmark", flags->benchmark, "the fastest plan, not the first");
+  app->add_option("--hwdb", flags->hwdb, "a folder that overrides the built-in data");
+  app->add_flag("--json", flags->json, "as JSON lines, which it always is");
+  return {app, [flags] { return run_workspace(*flags); }};
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,67 @@
+#include "estimator/workspace_plan.h"
+
+#include <map>
+
+#include "estimator/estimator.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+
+int capability_of(const Device& device) {
+  return device.compute_capability.major * 10 + device.compute_capability.minor;
+}
+
+WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
+  using Framework = WorkspacePolicy::Framework;
+  WorkspacePolicy policy;
+  policy.framework = framework.framework == "pytorch" ? Framework::kPyTorch
+                     : framework.framework == "ideal" ? Framework::kIdeal
+                                                      : Framework::kOther;
+  policy.tensor_cores = framework.tf32_convolutions;
+  policy.benchmark = framework.conv_policy == FrameworkProfile::ConvPolicy::kAutotune;
+  if (framework.workspace_limit) policy.limit = framework.workspace_limit->value;
+  return policy;
+}
+
+Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
+                                      const Request& request) {
+  auto version = cudnn_version(platform, request);
+  if (!version) return tl::unexpected(version.error());
+  WorkspacePolicy policy = workspace_policy(platform.framework);
+  if (request.cudnn_benchmark) policy.benchmark = *request.cudnn_benchmark;
+  if (request.workspace_limit) policy.limit = request.workspace_limit;
+  if (request.recipe.precision == Precision::kTf32) policy.tensor_cores = true;
+  const auto number = [&](size_t i) {
+    return i < version->numbers.size() ? version->numbers[i] : 0;
+  };
+  std::map<std::pair<DType, bool>, WorkspaceBook> books;
+  WorkspacePlan plan;
+  plan.uses.resize(bound.kernels.size());
+  std::optional<WorkspaceBasis> worst;
+  for (KernelId id = 0; id < bound.kernels.size(); ++id) {
+    const KernelAt& kernel = bound.kernels[id];
+    const auto* problem = std::get_if<ConvProblem<int64_t>>(&kernel.problem);
+    if (!problem) continue;
+    const std::pair key{kernel.dtype, problem->channels_last};
+    auto book = books.find(key);
+    if (book == books.end()) {
+      auto loaded = WorkspaceBook::load(hwdb_files(), {.capability = capability_of(platform.device),
+                                                       .cudnn_major = number(0),
+                                                       .cudnn_minor = number(1),
+                                                       .dtype = kernel.dtype,
+                                                       .channels_last = problem->channels_last});
+      if (!loaded) return tl::unexpected(loaded.error());
+      book = books.emplace(key, std::move(*loaded)).first;
+    }
+    const auto choice = book->second.choose(*problem, kernel.pass, policy);
+    if (!choice) return tl::unexpected(choice.error());
+    plan.uses[id] = {.bytes = choice->plan.bytes,
+                     .largest = policy.benchmark ? choice->largest : 0,
+                     .least = choice->low};
+    worst = std::max(worst.value_or(choice->basis), choice->basis);
+  }
+  plan.basis = worst ? name(*worst) : "none";
+  return plan;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,30 @@
+// WorkspacePlan: the scratch memory that each kernel of a step takes on a platform.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimator/bound_step.h"
+#include "estimator/memory/device_memory.h"
+#include "estimator/memory/workspace.h"
+#include "hwdb/device.h"
+#include "hwdb/framework.h"
+
+namespace plimsoll {
+
+struct Platform;
+struct Request;
+
+struct WorkspacePlan {
+  std::vector<WorkspaceUse> uses;  // by KernelId; zero where a kernel needs none
+  std::string basis;               // the least trusted: "table", "rule", "interval"; else "none"
+};
+
+int capability_of(const Device& device);  // 61 for 6.1
+WorkspacePolicy workspace_policy(const FrameworkProfile& framework);
+
+// Convolutions ask the WorkspaceBook of their type and layout. E103 for a malformed --cudnn.
+Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
+                                      const Request& request);
+
+}  // namespace plimsoll
