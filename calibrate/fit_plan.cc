@@ -9,17 +9,6 @@ const std::vector<std::string_view> kBackwardTerms = {"dgrad",          "wgrad",
 const std::vector<std::string_view> kStepTerms = {
     "x_norm_forward", "x_norm_backward", "x_pool_forward", "x_pool_backward",
     "x_concat",       "x_reduce",        "x_index"};
-std::vector<std::string_view> all_but_nonfused() {
-  std::vector<std::string_view> terms = kBackwardTerms;
-  for (const std::string_view more :
-       {"tile_128x128", "tile_128x64", "tile_64x128", "tile_64x64", "tile_128x32", "tile_32x128",
-        "tile_32x32", "tile_64x16", "tile_16x64", "residency", "prologue", "fixed_us", "bandwidth",
-        "transpose_a", "transpose_b", "transpose_both", "fused", "few_channels"}) {
-    terms.push_back(more);
-  }
-  return terms;
-}
-
 using Words = std::vector<std::string_view>;
 using Cards = std::vector<FitCard>;
 

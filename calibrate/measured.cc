@@ -213,7 +213,7 @@ Result<std::vector<MeasuredKernel>> read_measured(std::string_view text, std::st
     Row row(columns, words);
     kernels.push_back(read_row(row, kernel_class));
     if (!row.fault().empty()) {
-      return error("E501", row.fault(), {.file = std::string(file), .line = number},
+      return error("E501", row.fault(), {.file = std::string(file), .line = number, .node = {}},
                    "the columns are described at the head of the shipped transcriptions");
     }
   }

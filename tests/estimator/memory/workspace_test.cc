@@ -27,7 +27,7 @@ ConvProblem<int64_t> three_by_three(int64_t batch) {
           .pad = {0, 1, 1}};
 }
 
-constexpr WorkspacePolicy kIdeal{.framework = WorkspacePolicy::Framework::kIdeal};
+const WorkspacePolicy kIdeal{.framework = WorkspacePolicy::Framework::kIdeal};
 
 }  // namespace
 
