@@ -1,8 +1,9 @@
 #include "hwdb/calibration.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "graph/base/embedded.h"
 #include "graph/config/json_object.h"
@@ -100,9 +101,7 @@ Fit read_fit(JsonObject object) {
 
 // Five digits: enough for any prediction, and short files.
 double rounded(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.5g", value);
-  return std::strtod(text, nullptr);
+  return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
 }
 
 void write_reals(JsonWriter& out, std::string_view key, const std::vector<double>& values) {

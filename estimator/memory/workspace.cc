@@ -58,7 +58,8 @@ int64_t tensor_bytes(const WorkspaceShape& v, DType dtype) {
 
 // What cuDNN would list beside the two plans that are known.
 int64_t largest_plain(const WorkspaceShape& v, Pass pass, const WorkspaceKey& key, int64_t known) {
-  if (pass != Pass::kForward || key.capability >= 80) return known;
+  const bool depthwise = v.groups > 1 && v.groups == v.c;
+  if (pass != Pass::kForward || key.capability >= 70 || depthwise) return known;
   return std::max(known, workspace_bytes({.engine = 2}, pass, v, key.dtype).value_or(0));
 }
 

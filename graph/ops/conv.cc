@@ -62,8 +62,10 @@ Result<Shape> unslide(InferContext& c, const Windows& windows, const Shape& in) 
     const Dim extra = padding.empty() ? 0 : padding[i];
     const Dim stride = windows.strides[i];
     const Dim cut = Dim(windows.pads[i]) + windows.pads[in.size() + i];
-    out.push_back(windows.same ? in[i] * stride
-                               : (in[i] - 1) * stride + extra + reach(windows, i) - cut);
+    const Dim uncut = (in[i] - 1) * stride + extra + reach(windows, i);
+    // Padding is never negative: a filter shorter than its stride leaves less.
+    const bool longer = c.decider().at_most(in[i] * stride, uncut);
+    out.push_back(!windows.same ? uncut - cut : longer ? in[i] * stride : uncut);
     if (!c.decider().at_most(0, out.back())) {
       return c.fail("E244", fmt::format("padding leaves {} elements", out.back().text()));
     }

@@ -151,6 +151,8 @@ std::optional<Fraction> fold_div(InferContext& c, const Fraction& a, const Fract
   const auto y = b.over.constant();
   if (x && y) {
     if (*y == 0 || *y == -1) return std::nullopt;
+    // fmod: the sign of the dividend, as C's remainder has it.
+    if (c.attributes().integer("fmod", 0) != 0) return Fraction{*x % *y, 1};
     return Fraction{*x / *y, 1};
   }
   if (!is_not_negative(c, a.over) || !c.decider().at_most(1, b.over)) return std::nullopt;
@@ -165,6 +167,8 @@ std::optional<Fraction> fold_mod(InferContext& c, const Fraction& a, const Fract
   const auto y = b.over.constant();
   if (x && y) {
     if (*y == 0 || *y == -1) return std::nullopt;
+    // fmod: the sign of the dividend, as C's remainder has it.
+    if (c.attributes().integer("fmod", 0) != 0) return Fraction{*x % *y, 1};
     return Fraction{a.over - Dim(floor_divide(*x, *y)) * b.over, 1};
   }
   if (!c.decider().at_most(1, b.over)) return std::nullopt;
@@ -251,8 +255,9 @@ void follow_moved(InferContext& c, size_t output, size_t input,
   const Tensor* out = output_tensor(c, output);
   const auto extents = out ? small_shape(*out->shape) : std::nullopt;
   const auto values = known(c, input);
-  if (!extents || !values || count(*extents) == 0) return;
+  if (!extents || !values) return;
   Fractions moved;
+  if (count(*extents) == 0) return set_known(c, output, std::move(moved));
   Index index(extents->size(), 0);
   do {
     const size_t at = source(index);

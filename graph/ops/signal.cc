@@ -62,6 +62,8 @@ Result<void> dft(InferContext& c) {
   }
   const bool inverse = c.attributes().integer("inverse", 0) != 0;
   const bool onesided = c.attributes().integer("onesided", 0) != 0;
+  // Half a spectrum of n bins comes from a signal of 2 (n - 1).
+  if (inverse && onesided && !c.has(1)) shape[*at] = (shape[*at] - 1) * Dim(2);
   if (!inverse) shape[*at] = bins(c, shape[*at], 0);
   shape.back() = inverse && onesided ? 1 : 2;
   c.set(0, c.dtype(0), std::move(shape));

@@ -90,7 +90,8 @@ Result<Shape> slide(InferContext& c, const Windows& windows, const Shape& in, bo
     }
     const Dim span = padded - needed;
     Dim count = ceil_mode ? ceil_div(span, stride) + 1 : floor_div(span, stride) + 1;
-    if (ceil_mode && stride != Dim(1) &&
+    // ONNX says so since opset 22, and so do frameworks.
+    if (ceil_mode && c.opset() >= 22 && stride != Dim(1) &&
         c.decider().at_most(in[i] + windows.pads[i], (count - 1) * stride)) {
       count -= 1;
     }

@@ -19,7 +19,7 @@ struct Windows {
 Result<Windows> read_windows(InferContext& c, size_t spatial, std::vector<Dim> kernel = {});
 
 // Extents after sliding over `in`. E241 where a window does not fit. `ceil_mode` keeps a last
-// window that sticks out, unless it would start behind the input.
+// window that sticks out; since opset 22 not where it would start behind the input.
 Result<Shape> slide(InferContext& c, const Windows& windows, const Shape& in, bool ceil_mode);
 
 // (kernel - 1) * dilation + 1

@@ -126,6 +126,8 @@ def node_test_cases(cases, skipped):
             node = nodes[0]
             if node.domain not in ("", "ai.onnx"):
                 raise Skip("domain " + node.domain)
+            if node.op_type == "Constant":
+                raise Skip("tensors as attributes: the importer's")
             given, expected = test.data_sets[0]
             inputs = dict(zip([v.name for v in model.graph.input], given))
             for value in list(given) + list(expected):

@@ -26,7 +26,7 @@ TEST_CASE("workspace lines: faults name their line") {
   const EmbeddedFiles files = hwdb_files();
   WorkspaceLines lines(files, {});
   const auto code = [&](std::string_view text) { return lines.answer(text, 3).error()[0].code; };
-  CHECK(code("") == "E301");
+  CHECK(code("") == "E331");
   CHECK(code(R"({"pass": "fprop"})") == "E306");
   CHECK(code(R"({"pass": "sideways", "n": 1, "c": 1, "h": 1, "w": 1, "k": 1, "r": 1, "s": 1})") ==
         "E313");

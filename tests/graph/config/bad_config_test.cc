@@ -14,13 +14,14 @@ struct Bad {
   std::string text;
 };
 
-// Lines 1 to 3 are the head; the layers begin at line 4.
+// Lines 1 to 3 are the head; the layers begin at line 4. `top` may bring its own version.
 std::string net(const std::string& layers, const std::string& top = "") {
-  return fmt::format(R"({{"schema": "plimsoll.model-config", "name": "net",{}
+  const char* version = top.find("\"version\"") == std::string::npos ? "\"version\": 1, " : "";
+  return fmt::format(R"({{"schema": "plimsoll.model-config", {}"name": "net",{}
 "parameters": {{"n": 4}},
 "inputs": [{{"name": "x", "shape": ["batch", 8, 14, 14]}}], "layers": [
 {}]}})",
-                     top, layers);
+                     version, top, layers);
 }
 
 std::string conv(const std::string& keys) {
@@ -74,7 +75,7 @@ const std::vector<Bad>& catalogue() {
        net(R"({"type": "flatten"}, {"type": "conv2d", "out": 4, "kernel": 3})")},
       {"B14 kernel too large", "E342", 4, net(R"({"type": "conv2d", "out": 4, "kernel": 15})")},
       {"B14 groups do not divide", "E342", 4, conv(R"("groups": 3)")},
-      {"B14 shapes do not add", "E342", 4,
+      {"B14 shapes do not add", "E342", 5,
        net(R"({"name": "c", "type": "conv2d", "out": 4, "kernel": 3},
 {"type": "add", "inputs": ["c", "x"]})")},
       {"B15 a million layers", "E802", 4,
@@ -102,9 +103,9 @@ const std::vector<Bad>& catalogue() {
            "\n\"blocks\": {\"b\": {\"layers\": [{\"type\": \"block\", \"block\": \"b\"}]}},")},
       {"overflow", "E312", 4, net(R"({"type": "reshape", "shape": [4611686018427387904, 4]})")},
       {"no outputs", "E306", 1,
-       R"({"schema": "plimsoll.model-config", "name": "n", "inputs": [], "layers": []})"},
+       R"({"schema": "plimsoll.model-config", "version": 1, "name": "n", "inputs": [], "layers": []})"},
       {"an unknown network", "E341", 3,
-       R"({"schema": "plimsoll.model-config", "name": "n", "networks": {
+       R"({"schema": "plimsoll.model-config", "version": 1, "name": "n", "networks": {
 "g": {"inputs": [{"name": "x", "shape": [1]}], "layers": [{"type": "relu"}]}}, "schedule": [
 {"train": "h"}]})"},
   };
@@ -160,7 +161,7 @@ TEST_CASE("64.0 is taken as 64, with a warning") {
 TEST_CASE("names that look like placeholders are taken as they are") {
   Diagnostics warnings;
   const auto config = load_model_config(
-      R"({"schema": "plimsoll.model-config", "name": "${HOME}", "inputs": [{"name": "x", "shape": [1]}],
+      R"({"schema": "plimsoll.model-config", "version": 1, "name": "${HOME}", "inputs": [{"name": "x", "shape": [1]}],
           "layers": [{"type": "relu"}]})",
       "net.json", {}, warnings);
   REQUIRE(config);

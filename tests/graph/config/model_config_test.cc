@@ -20,7 +20,7 @@ Result<ModelConfig> load(const std::string& text, const config::Settings& set = 
 std::string with_layers(const std::string& shape, const std::string& layers,
                         const std::string& parameters = "{}") {
   return fmt::format(
-      R"({{"schema": "plimsoll.model-config", "name": "net", "parameters": {},
+      R"({{"schema": "plimsoll.model-config", "version": 1, "name": "net", "parameters": {},
 "inputs": [{{"name": "x", "shape": {}}}], "layers": [
 {}]}})",
       parameters, shape, layers);
@@ -127,7 +127,7 @@ TEST_CASE("layers refer to layers of their list and of those around it") {
 
 TEST_CASE("blocks take arguments and see nothing of their caller") {
   const auto config = [](const std::string& use) {
-    return fmt::format(R"({{"schema": "plimsoll.model-config", "name": "net",
+    return fmt::format(R"({{"schema": "plimsoll.model-config", "version": 1, "name": "net",
       "blocks": {{"twice": {{"parameters": {{"out": null, "factor": 2}}, "layers": [
         {{"type": "linear", "out": "factor*out"}}]}}}},
       "inputs": [{{"name": "x", "shape": ["batch", 3]}}],
@@ -145,7 +145,7 @@ TEST_CASE("blocks take arguments and see nothing of their caller") {
 }
 
 TEST_CASE("several networks make one step") {
-  const auto config = load(R"({"schema": "plimsoll.model-config", "name": "gan",
+  const auto config = load(R"({"schema": "plimsoll.model-config", "version": 1, "name": "gan",
     "parameters": {"steps": 5},
     "networks": {
       "g": {"inputs": [{"name": "z", "shape": ["batch", 4]}], "layers": [{"type": "linear", "out": 8}]},
