@@ -220,7 +220,46 @@ void score(FitReport& report, const Formula& formula, const std::vector<LeftOut>
     values.median = quantile(errors[pass], .5);
   }
   report.fit.median = quantile(all, .5);
+  for (const auto& [pass, values] : report.passes) {
+    report.fit.passes.push_back({.pass = std::string(name(pass)),
+                                 .kernels = values.kernels,
+                                 .error = values.error,
+                                 .median = values.median,
+                                 .formula = values.formula,
+                                 .roofline = values.roofline});
+  }
   report.fit.far90 = quantile(formula_errors, .9);
+}
+
+// Spread and correlation of ln predicted against ln measured.
+void set_spread(Fit& fit, const Formula& formula, const std::vector<LeftOut>& left_out) {
+  const auto n = static_cast<double>(left_out.size());
+  double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+  for (const LeftOut& k : left_out) {
+    const double p = std::log(k.predicted), m = std::log(formula.kernel(k.index).seconds);
+    x += p / n;
+    y += m / n;
+    xx += p * p / n;
+    yy += m * m / n;
+    xy += p * m / n;
+  }
+  const double of_p = xx - x * x, of_m = yy - y * y, both = xy - x * y;
+  fit.spread = std::sqrt(std::max(0.0, of_p + of_m - 2 * both));
+  fit.correlation = of_p > 0 && of_m > 0 ? both / std::sqrt(of_p * of_m) : 0;
+}
+
+void set_domain(Fit& fit, const Formula& formula) {
+  for (size_t i = 0; i < formula.size(); ++i) {
+    const auto features = formula.features(i);
+    if (i == 0) {
+      fit.domain_low.assign(features.begin(), features.end());
+      fit.domain_high = fit.domain_low;
+    }
+    for (size_t f = 0; f < features.size(); ++f) {
+      fit.domain_low[f] = std::min(fit.domain_low[f], features[f]);
+      fit.domain_high[f] = std::max(fit.domain_high[f], features[f]);
+    }
+  }
 }
 
 double covered(const Formula& formula, const std::vector<LeftOut>& left_out, double near,
@@ -299,10 +338,13 @@ Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKer
   const std::vector<LeftOut> left_out = predict(plan, formula, folds, tents);
   score(report, formula, left_out);
   set_range(report, formula, left_out);
+  set_spread(fit, formula, left_out);
+  set_domain(fit, formula);
   count_algorithms(report, formula, trial);
   if (plan.learn_correction) {
     fit.correction = learn_correction(leftovers_of(formula, formula.values(trial, none), none),
                                       tents, device_names(plan));
+    fit.correction.file = fmt::format("{}.csv", plan.name);
   }
   return report;
 }

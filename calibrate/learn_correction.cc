@@ -34,6 +34,7 @@ Correction learn_correction(const std::vector<Leftover>& leftovers, const Tents&
   Correction correction{.reach = tents.reach,
                         .kinship = tents.kinship,
                         .devices = std::move(devices),
+                        .file = {},
                         .points = {},
                         .device_of = {},
                         .weights = {}};

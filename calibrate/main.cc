@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -93,6 +94,24 @@ void print(const FitPlan& plan, const FitReport& report) {
   std::fflush(stdout);
 }
 
+// sm_NN.json and corrections/PLAN.csv.
+int write_files(const Calibration& calibration, const std::string& folder) {
+  std::map<std::string, std::string> texts;
+  texts[folder + "/" + calibration.id + ".json"] = write_calibration(calibration);
+  for (const Fit& fit : calibration.fits) {
+    if (fit.correction.file.empty()) continue;
+    texts[folder + "/corrections/" + fit.correction.file] = write_correction_points(fit.correction);
+  }
+  for (const auto& [path, text] : texts) {
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    std::ofstream out(path, std::ios::binary);
+    out << text;
+    if (!out.flush()) return fail(error("E603", "cannot write " + path).value());
+  }
+  return 0;
+}
+
 int run_fit(const FitCommand& command) {
   const auto measured = read_measurements(command.measured);
   if (!measured) return fail(measured.error());
@@ -123,10 +142,8 @@ int run_fit(const FitCommand& command) {
   }
   if (command.out.empty()) return 0;
   for (const auto& [capability, calibration] : calibrations) {
-    const std::string path = command.out + "/" + calibration.id + ".json";
-    std::ofstream out(path, std::ios::binary);
-    out << write_calibration(calibration);
-    if (!out.flush()) return fail(error("E603", "cannot write " + path).value());
+    const int status = write_files(calibration, command.out);
+    if (status != 0) return status;
   }
   return 0;
 }

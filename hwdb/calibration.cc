@@ -49,24 +49,34 @@ std::vector<double> read_terms(JsonObject object, std::string_view kernel_class)
 
 Correction read_correction(JsonObject object) {
   Correction c;
+  c.file = object.required_string("file");
   c.reach = reals(object, "reach");
   c.kinship = object.required_real("kinship", {.low = 0, .high = 1});
   c.devices = object.required_strings("devices");
-  c.points = reals(object, "points");
-  const auto last = static_cast<int64_t>(c.devices.size()) - 1;
-  for (const int64_t d : object.required_integers("device_of", {.low = 0, .high = last})) {
-    c.device_of.push_back(static_cast<int>(d));
-  }
-  c.weights = reals(object, "weights");
   object.finish();
-  const bool positive = std::ranges::all_of(c.reach, [](double r) { return r > 0; });
-  if (!positive || c.weights.size() != c.device_of.size() ||
-      c.points.size() != c.weights.size() * c.reach.size()) {
-    object.fail("E402", "the correction's lists do not fit together",
+  if (!std::ranges::all_of(c.reach, [](double r) { return r > 0; })) {
+    object.fail("E402", "a correction reaches over a positive distance",
                 "write the file with `plimsoll-calibrate fit`");
-    return {};
   }
   return c;
+}
+
+std::vector<PassError> read_passes(JsonObject object) {
+  std::vector<PassError> passes;
+  if (const JsonValue::Members* members = object.value().members()) {
+    for (const JsonMember& member : *members) {
+      JsonObject row = object.required_object(member.key);
+      PassError p{.pass = member.key};
+      p.kernels = row.required_integer("kernels", {.low = 0});
+      p.error = row.required_real("error", {.low = 0});
+      p.median = row.required_real("median", {.low = 0});
+      p.formula = row.required_real("formula", {.low = 0});
+      p.roofline = row.required_real("roofline", {.low = 0});
+      row.finish();
+      passes.push_back(std::move(p));
+    }
+  }
+  return passes;
 }
 
 Fit read_fit(JsonObject object) {
@@ -82,9 +92,14 @@ Fit read_fit(JsonObject object) {
   fit.measured = object.required_integer("measured", {.low = 0});
   fit.error = object.required_real("error", {.low = 0});
   fit.median = object.required_real("median", {.low = 0});
+  fit.spread = object.required_real("spread", {.low = 0});
+  fit.correlation = object.required_real("correlation", {.low = -1, .high = 1});
   fit.near90 = object.required_real("near90", {.low = 0, .high = 5});
   fit.far90 = object.required_real("far90", {.low = 0, .high = 5});
   fit.note = object.optional_string("note").value_or("");
+  fit.passes = read_passes(object.required_object("passes"));
+  fit.domain_low = reals(object, "domain_low");
+  fit.domain_high = reals(object, "domain_high");
   fit.terms = read_terms(object.required_object("terms"), fit.kernel_class);
   JsonObject clocks = object.required_object("clocks");
   if (const JsonValue::Members* members = clocks.value().members()) {
@@ -112,16 +127,22 @@ void write_reals(JsonWriter& out, std::string_view key, const std::vector<double
 
 void write_correction(JsonWriter& out, const Correction& c) {
   out.key("correction").begin_object();
+  out.key("file").string(c.file);
   write_reals(out, "reach", c.reach);
   out.key("kinship").real(rounded(c.kinship));
   out.key("devices").begin_array();
   for (const std::string& device : c.devices) out.string(device);
-  out.end_array();
-  write_reals(out, "points", c.points);
-  out.key("device_of").begin_array();
-  for (const int device : c.device_of) out.integer(device);
-  out.end_array();
-  write_reals(out, "weights", c.weights);
+  out.end_array().end_object();
+}
+
+void write_passes(JsonWriter& out, const std::vector<PassError>& passes) {
+  out.key("passes").begin_object();
+  for (const PassError& p : passes) {
+    out.key(p.pass).begin_object().key("kernels").integer(p.kernels);
+    out.key("error").real(rounded(p.error)).key("median").real(rounded(p.median));
+    out.key("formula").real(rounded(p.formula)).key("roofline").real(rounded(p.roofline));
+    out.end_object();
+  }
   out.end_object();
 }
 
@@ -136,9 +157,14 @@ void write_fit(JsonWriter& out, const Fit& fit) {
   out.key("measured").integer(fit.measured);
   out.key("error").real(rounded(fit.error));
   out.key("median").real(rounded(fit.median));
+  out.key("spread").real(rounded(fit.spread));
+  out.key("correlation").real(rounded(fit.correlation));
   out.key("near90").real(rounded(fit.near90));
   out.key("far90").real(rounded(fit.far90));
   if (!fit.note.empty()) out.key("note").string(fit.note);
+  write_passes(out, fit.passes);
+  write_reals(out, "domain_low", fit.domain_low);
+  write_reals(out, "domain_high", fit.domain_high);
   out.key("terms").begin_object();
   const auto rows = coefficient_rows(fit.kernel_class);
   for (size_t i = 0; i < rows.size(); ++i) out.key(rows[i].name).real(rounded(fit.terms[i]));
@@ -146,7 +172,7 @@ void write_fit(JsonWriter& out, const Fit& fit) {
   out.key("clocks").begin_object();
   for (const auto& [device, clock] : fit.clocks) out.key(device).real(rounded(clock));
   out.end_object();
-  if (!fit.correction.weights.empty()) write_correction(out, fit.correction);
+  if (!fit.correction.file.empty()) write_correction(out, fit.correction);
   out.end_object();
 }
 
@@ -194,7 +220,7 @@ std::string write_calibration(const Calibration& calibration) {
 
 Result<std::vector<Calibration>> shipped_calibrations() {
   std::vector<Calibration> all;
-  for (const std::string& name : hwdb_files().names("calibrations/")) {
+  for (const std::string& name : hwdb_files().names("calibrations/sm_")) {
     const auto text = hwdb_files().read(name);
     if (!text) return tl::unexpected(text.error());
     auto calibration = parse_calibration(*text, name);

@@ -24,10 +24,24 @@ struct Correction {
   std::vector<double> reach;  // one per feature; empty: no correction
   double kinship = 1;
   std::vector<std::string> devices;
+  // Points travel apart, in calibrations/corrections/FILE, and are read where a fit is used:
+  // hundreds of shapes that most estimates do not need.
+  std::string file;
   std::vector<double> points;   // features of point 0, of point 1, ...
   std::vector<int> device_of;   // index into devices, one per point
   std::vector<double> weights;  // one per point
   bool operator==(const Correction&) const = default;
+};
+
+// How far off the predictions of kernels are that were left out of what predicted them: five-fold
+// by shape, a problem's measurements on all cards together.
+struct PassError {
+  std::string pass;
+  int64_t kernels = 0;
+  double error = 0, median = 0;  // mean and median of |predicted / measured - 1|
+  double formula = 0;            // mean without the correction: what a transferred card gets
+  double roofline = 0;           // mean of max(flop / peak, bytes / bandwidth)
+  bool operator==(const PassError&) const = default;
 };
 
 struct Fit {
@@ -43,8 +57,13 @@ struct Fit {
   // Five-fold by shape: how often, and how far off.
   int64_t measured = 0;            // points
   double error = 0, median = 0;    // mean and median of |predicted / measured - 1|
+  double spread = 0;               // standard deviation of ln(predicted / measured)
+  double correlation = 0;          // of ln predicted with ln measured
   double near90 = .3, far90 = .5;  // 90 % of |ln(predicted / measured)| near measured shapes; far
-  std::string note;                // what a reader should know: what was transferred from where
+  std::vector<PassError> passes;
+  // The domain of validity: the box of features (estimator/time/features.h) that were measured.
+  std::vector<double> domain_low, domain_high;
+  std::string note;  // what a reader should know: what was transferred from where
   bool operator==(const Fit&) const = default;
 };
 
@@ -65,7 +84,14 @@ struct Calibration {
 Result<Calibration> parse_calibration(std::string_view text, std::string_view file);
 // The text parse_calibration() reads back to the same value. Numbers keep five digits.
 std::string write_calibration(const Calibration& calibration);
-// All calibrations inside the binary, by file name. E901 or the errors above: a bug of ours.
+// A correction's points as lines "device,weight,features..."; `correction` gives the rest. E402
+// where the columns do not fit. write_correction_points() writes what it reads.
+Result<Correction> parse_correction_points(std::string_view text, Correction correction);
+std::string write_correction_points(const Correction& correction);
+// All calibrations inside the binary, by file name, their corrections without points. E901 or the
+// errors above: a bug of ours. Cost: some 2 ms.
 Result<std::vector<Calibration>> shipped_calibrations();
+// ... and the points of one of them, unless it has them or needs none. Cost: up to 1 ms.
+Result<Correction> with_points(const Correction& correction);
 
 }  // namespace plimsoll
