@@ -100,7 +100,8 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
       if (in == kNoTensor || graph.tensors[in].kind != TensorKind::kParameter) continue;
       if (node.op == "BatchNormalization" && i >= 3) kinds[in] = ParameterKind::kBuffer;
       if (is_float(graph.tensors[in].dtype) && kinds[in] == ParameterKind::kConstant &&
-          is_weight_input(node, i) && !graph.tensors[in].contents) {
+          is_weight_input(node, i) && !graph.tensors[in].from_constant_node &&
+          !graph.tensors[in].contents) {
         kinds[in] = ParameterKind::kTrained;
       }
     }

@@ -69,8 +69,10 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule) {
   t.max_by_role = live.by_role;
   for (size_t i = 0; i < step.events.size(); ++i) {
     const Event& e = step.events[i];
+    // Gradients that are windows on one storage count it once.
+    if (e.kind == Event::Kind::kBecomeGradient && live.roles[e.id] != Role::kGradient)
+      t.gradient_bytes += bound.buffer_bytes[e.id];
     live.apply(e);
-    if (e.kind == Event::Kind::kBecomeGradient) t.gradient_bytes += bound.buffer_bytes[e.id];
     for (size_t r = 0; r < t.max_by_role.size(); ++r) {
       t.max_by_role[r] = std::max(t.max_by_role[r], live.by_role[r]);
     }

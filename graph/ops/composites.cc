@@ -47,6 +47,16 @@ Result<void> attention(InferContext& c) {
   return {};
 }
 
+// Two halves along `axis`, one gating the other.
+Result<void> glu(InferContext& c) {
+  const auto axis = c.axis(c.attributes().integer("axis", -1), c.shape(0).size());
+  if (!axis) return tl::unexpected(axis.error());
+  Shape out = c.shape(0);
+  out[*axis] = floor_div(out[*axis], Dim(2));
+  c.set(0, c.dtype(0), std::move(out));
+  return {};
+}
+
 struct Stack {
   int64_t gates = 1, layers = 1, directions = 1;
   bool batch_first = false;
@@ -126,6 +136,11 @@ constexpr OpRow kRows[] = {
      .shape = like_first,
      .lower = lower::contiguous,
      .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "Glu",
+     .domain = "plimsoll",
+     .shape = glu,
+     .lower = lower::glu,
+     .example = "f32[B,8] {axis=1} -> f32[B,4]"},
     {.name = "Linear",
      .domain = "plimsoll",
      .inputs = 2,

@@ -67,6 +67,23 @@ Values rearrange(Lowering& l) {
   return {eager::rearrange(l.m, op, l.in(0), l.out_shape(0))};
 }
 
+Values pad(Lowering& l) {
+  const std::string mode = l.attributes().string("mode", "constant");
+  if (mode == "constant" || mode == "wrap") return rearrange(l);
+  const Value& x = l.in(0);
+  if (!x.on_device()) return {l.m.host(x.dtype(), l.out_shape(0))};
+  const Value inputs[] = {x};
+  Value y = l.m.allocate(x.dtype(), l.out_shape(0));
+  l.m.launch_rows(KernelClass::kCopy, "pad", 0, {&x}, {&y});
+  l.m.record(y, inputs, {{x, "padding by reflection or repetition keeps its input"}},
+             [](eager::Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
+               Value dx = eager::fill(m, n.saved(0).dtype(), n.saved(0).sizes());
+               m.launch_rows(KernelClass::kScatter, "pad", g[0].count(), {&g[0]}, {&dx});
+               return eager::Gradients{dx};
+             });
+  return {y};
+}
+
 // A constant scalar index is a window (select); a table of rows is an embedding; else a copy.
 Values gather(Lowering& l) {
   const Value& x = l.in(0);

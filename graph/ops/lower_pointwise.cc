@@ -76,6 +76,34 @@ Values unary(Lowering& l, Keeps keeps, std::string_view rule) {
 Values keep_result(Lowering& l) { return unary(l, Keeps::kResult, "keeps its result"); }
 Values keep_input(Lowering& l) { return unary(l, Keeps::kInput, "keeps its input"); }
 Values keep_nothing(Lowering& l) { return unary(l, Keeps::kNothing, ""); }
+
+Values zero_gradient(Lowering& l) {
+  if (!l.in(0).on_device()) return {l.m.host(l.out_dtype(0), l.out_shape(0))};
+  const Value inputs[] = {l.in(0)};
+  Value y = eager::map(l.m, lowered(l.node().op), inputs, l.out_dtype(0));
+  l.m.record(y, inputs, {},
+             [](eager::Machine& m, const eager::Gradients&, const eager::GradNode& n) {
+               const eager::Layout& before = *n.edges[0].input;
+               return eager::Gradients{eager::fill(m, before.dtype, before.sizes)};
+             });
+  return {y};
+}
+
+Values glu(Lowering& l) {
+  const Value& x = l.in(0);
+  Value y = l.m.allocate(x.dtype(), l.out_shape(0));
+  l.m.launch_rows(KernelClass::kPointwise, "glu", y.count() * Dim(9), {&x}, {&y});
+  const Value inputs[] = {x};
+  l.m.record(y, inputs, {{x, "GLU keeps its input"}},
+             [](eager::Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
+               Value dx = m.allocate(n.saved(0).dtype(), n.saved(0).sizes());
+               m.launch_rows(KernelClass::kPointwise, "glu", dx.count() * Dim(8),
+                             {&g[0], &n.saved(0)}, {&dx});
+               return eager::Gradients{dx};
+             });
+  return {y};
+}
+
 Values clip(Lowering& l) { return unary(l, Keeps::kInput, "clamp keeps its input"); }
 
 Values no_gradient(Lowering& l) {

@@ -11,10 +11,12 @@ using eager::Lowering;
 using Values = std::vector<eager::Value>;
 
 // pointwise
-Values keep_result(Lowering& l);   // sigmoid, tanh, exp, relu
-Values keep_input(Lowering& l);    // gelu, silu, log, clip
-Values keep_nothing(Lowering& l);  // neg
-Values keep_inputs(Lowering& l);   // any number of operands, all of them kept
+Values keep_result(Lowering& l);    // sigmoid, tanh, exp, relu
+Values keep_input(Lowering& l);     // gelu, silu, log, clip
+Values keep_nothing(Lowering& l);   // neg
+Values zero_gradient(Lowering& l);  // floor, round, sign: zeros, but the graph goes on
+Values glu(Lowering& l);            // keeps both halves of its input
+Values keep_inputs(Lowering& l);    // any number of operands, all of them kept
 Values no_gradient(Lowering& l);  // comparisons, rounding, arg max: any output without a derivative
 Values leaky_relu(Lowering& l);
 Values softsign(Lowering& l);
@@ -77,7 +79,8 @@ Values slice(Lowering& l);
 Values split(Lowering& l);
 Values concat(Lowering& l);
 Values contiguous(Lowering& l);
-Values rearrange(Lowering& l);  // pad, tile, resize, depth-to-space: needs only sizes in backward
+Values rearrange(Lowering& l);  // tile, resize, depth-to-space: needs only sizes in backward
+Values pad(Lowering& l);        // reflected or repeated edges: its input is kept
 
 // index
 Values gather(Lowering& l);

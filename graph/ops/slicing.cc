@@ -253,7 +253,7 @@ constexpr OpRow kRows[] = {
      .example = "f32[B,8,7,7] f32[B,4,7,7] {axis=1} -> f32[B,12,7,7]"},
     {.name = "Pad",
      .shape = pad,
-     .lower = lower::rearrange,
+     .lower = lower::pad,
      .host_from = 1,
      .example = "f32[B,8,7,7] i64[8]=[0,0,1,2,0,0,1,2] -> f32[B,8,9,11]"},
     {.name = "Slice",

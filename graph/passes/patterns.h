@@ -21,7 +21,7 @@ class Finder {
 
 // Batch norm that an exporter folded into a convolution.
 void folded_norms(Finder& finder);
-// GELU in its two forms, SiLU, hard swish.
+// GELU in its two forms, SiLU, hard swish, Mish, GLU.
 void activations(Finder& finder);
 // Layer norm as older exporters write it, group norm, reciprocal square roots.
 void norms(Finder& finder);

@@ -120,6 +120,43 @@ bool self_gated(Finder& f, NodeId id, std::string_view gate, std::string_view do
   return false;
 }
 
+// x * tanh(softplus(x)).
+bool mish(Finder& f, NodeId id) {
+  const Node& mul = f.r.node(id);
+  for (size_t i = 0; i < 2; ++i) {
+    const Node* tanh = f.r.made_by(mul.inputs[i], "Tanh");
+    const Node* inner = tanh ? f.r.made_by(tanh->inputs[0], "Softplus") : nullptr;
+    if (!inner || inner->inputs[0] != mul.inputs[1 - i] || f.r.uses(mul.inputs[i]) != 1) continue;
+    const size_t before = f.r.deaths();
+    f.r.replace(id, "", "Mish", {mul.inputs[1 - i]});
+    f.note("Mish", id, before);
+    return true;
+  }
+  return false;
+}
+
+// a * sigmoid(b), where a and b are the halves of one tensor and nobody else reads them.
+bool glu(Finder& f, NodeId id) {
+  const Rewrite& r = f.r;
+  const Node& mul = r.node(id);
+  const Node* sigmoid = r.made_by(mul.inputs[1], "Sigmoid");
+  const NodeId halves = r.producer(mul.inputs[0]);
+  if (!sigmoid || halves == kNoNode || r.node(halves).op != "Split") return false;
+  const Node& split = r.node(halves);
+  const auto sole = [&](TensorId t) { return r.uses(t) == 1; };
+  const bool matches = split.outputs.size() == 2 && split.outputs[0] == mul.inputs[0] &&
+                       split.outputs[1] == sigmoid->inputs[0] &&
+                       r.tensor(split.outputs[0]).shape == r.tensor(split.outputs[1]).shape &&
+                       sole(mul.inputs[0]) && sole(mul.inputs[1]) && sole(sigmoid->inputs[0]);
+  if (!matches) return false;
+  const int64_t axis = split.attributes.integer("axis", 0);
+  const size_t before = r.deaths();
+  Node& node = f.r.replace(id, "plimsoll", "Glu", {split.inputs[0]});
+  node.attributes.set("axis", axis);
+  f.note("GLU", id, before);
+  return true;
+}
+
 // A leaky ReLU straight after a layer that does not need its own result is nearly always run in
 // place; then it is its result that is kept. The file does not say.
 void mark_in_place(Finder& f, NodeId id) {
@@ -140,6 +177,7 @@ void activations(Finder& f) {
     if (f.r.dead(id) || node.op != "Mul" || node.inputs.size() != 2) continue;
     if (self_gated(f, id, "Sigmoid", "plimsoll", "Silu", "SiLU")) continue;
     if (self_gated(f, id, "HardSigmoid", "", "HardSwish", "hard swish")) continue;
+    if (mish(f, id) || glu(f, id)) continue;
     gelu(f, id);
   }
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "graph/passes/patterns.h"
 
@@ -60,26 +61,31 @@ TensorId flipped_by_triple(const Rewrite& r, TensorId t) {
   return found ? inner->inputs[0] : kNoTensor;
 }
 
-// The keys as [.., T, D] where `t` is [.., D, T]; inserts the Transpose that an exporter merged
-// with this one. kNoTensor where `t` is no transposition.
+// The keys as [.., T, D] where `t` is [.., D, T]: what a Transpose of the last two flips; else a
+// new Transpose, of what an exporter merged with this one or, where two flips cancelled, of `t`
+// itself. kNoTensor where the shape is not known.
 TensorId keys_behind(Finder& f, TensorId t, NodeId at) {
   Rewrite& r = f.r;
   if (const TensorId k = flipped_by_triple(r, t); k != kNoTensor) return k;
   const Node* flip = r.made_by(t, "Transpose");
-  if (!flip) return kNoTensor;
-  auto perm = flip->attributes.integers("perm");
-  if (perm.size() < 3 || !r.tensor(flip->inputs[0]).shape) return kNoTensor;
-  if (swaps_last_two(perm)) return flip->inputs[0];
-  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-  const Shape& before = *r.tensor(flip->inputs[0]).shape;
+  const TensorId from = flip ? flip->inputs[0] : t;
+  const size_t rank = r.rank(from);
+  if (rank < 3) return kNoTensor;
+  std::vector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), int64_t{0});
+  if (flip) perm = flip->attributes.integers("perm");
+  if (perm.size() != rank) return kNoTensor;
+  if (swaps_last_two(perm)) return from;
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  const Shape& before = *r.tensor(from).shape;
   Shape after;
   for (const int64_t axis : perm) after.push_back(before[axis]);
   Node keys{.op = "Transpose",
             .domain = "",
-            .name = flip->name,
-            .module = flip->module,
+            .name = r.node(at).name,
+            .module = r.node(at).module,
             .attributes = {},
-            .inputs = {flip->inputs[0]},
+            .inputs = {from},
             .outputs = {}};
   keys.attributes.set("perm", perm);
   const DType dtype = r.tensor(t).dtype;

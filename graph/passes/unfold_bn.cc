@@ -1,14 +1,14 @@
 // Exporters of inference graphs fold batch norm into the convolution before it. Training runs both,
-// so the norm is put back, with parameters and statistics of its own; the convolution's bias, the
-// fold's product, goes.
+// so the norm is put back, with parameters and statistics of its own; the convolution's bias goes
+// where it is the fold's product.
 #include "graph/passes/patterns.h"
 
 namespace plimsoll::patterns {
 namespace {
 
 // The traces of folding: weight and bias both called `onnx::Conv_N` (PyTorch's TorchScript
-// exporter), or a result called `getitem*` with a bias called `*_bias` (its newer exporter, which
-// folds in training mode too).
+// exporter), or a result called `getitem*`, the first of a norm's several (its newer exporter,
+// which folds in training mode too; a convolution alone gives `conv2d*`).
 bool has_folded_norm(const Graph& graph, const Node& node) {
   const bool convolution = node.op == "Conv" || node.op == "ConvTranspose";
   if (!convolution || node.inputs.size() != 3 || node.inputs[2] == kNoTensor) return false;
@@ -17,9 +17,15 @@ bool has_folded_norm(const Graph& graph, const Node& node) {
   if (weight.kind != TensorKind::kParameter || bias.kind != TensorKind::kParameter) return false;
   const bool by_tracing =
       weight.name.starts_with("onnx::Conv") && bias.name.starts_with("onnx::Conv");
-  const bool by_export =
-      graph.tensors[node.outputs[0]].name.starts_with("getitem") && bias.name.ends_with("_bias");
+  const bool by_export = graph.tensors[node.outputs[0]].name.starts_with("getitem");
   return by_tracing || by_export;
+}
+
+// The newer exporter calls a bias that it invents after the weight; a convolution's own bias keeps
+// its name, and stays.
+bool has_own_bias(const Graph& graph, const Node& node) {
+  const std::string& bias = graph.tensors[node.inputs[2]].name;
+  return bias != graph.tensors[node.inputs[1]].name + "_bias" && !bias.starts_with("onnx::");
 }
 
 }  // namespace
@@ -33,7 +39,7 @@ void folded_norms(Finder& f) {
     Node conv = r.node(id);
     const Tensor bias = r.tensor(conv.inputs.back());
     const Tensor y = r.tensor(conv.outputs[0]);
-    conv.inputs.pop_back();
+    if (!has_own_bias(r.graph(), conv)) conv.inputs.pop_back();
     std::vector<TensorId> inputs{r.insert_before(id, std::move(conv), y.dtype, *y.shape)};
     for (const char* part :
          {"/norm.weight", "/norm.bias", "/norm.running_mean", "/norm.running_var"}) {
