@@ -57,21 +57,39 @@ Result<Binding> bind_symbols(const Graph& graph, const Request& request, bool bu
   return binding;
 }
 
-Loss loss_of(const OutputLoss& loss) {
-  switch (loss.kind) {
-    case LossKind::kMse:
-      return Loss::kMse;
-    case LossKind::kBce:
-      return Loss::kBce;
-    case LossKind::kSum:
-    case LossKind::kCtc:
-      return Loss::kSum;
-    case LossKind::kNone:
-      return Loss::kNone;
-    case LossKind::kCrossEntropy:
-      break;
+// One graph of all networks, and what a step does with them.
+TrainingPlan merge(ModelConfig& config, Graph& graph, bool losses_given) {
+  const auto losses = [&](NamedGraph& network) {
+    return losses_given ? std::vector<OutputLoss>{} : std::move(network.losses);
+  };
+  if (config.networks.size() == 1) {
+    NamedGraph& only = config.networks.front();
+    graph = std::move(only.graph);
+    return plan_for(graph, losses(only));
   }
-  return Loss::kCrossEntropy;
+  TrainingPlan plan;
+  graph.name = config.name;
+  std::map<std::string, size_t> index;
+  for (NamedGraph& network : config.networks) {
+    index[network.name] = plan.networks.size();
+    graph.batch_symbol = network.graph.batch_symbol;
+    plan.networks.push_back(
+        append_network(graph, std::move(network.graph), network.name, losses(network)));
+  }
+  const auto indices = [&](const std::vector<std::string>& names) {
+    std::vector<size_t> found;
+    for (const std::string& name : names) found.push_back(index.at(name));
+    return found;
+  };
+  for (const SchedulePhase& phase : config.schedule) {
+    plan.phases.push_back({.trained = index.at(phase.network),
+                           .forward_only = indices(phase.forward_only),
+                           .through = indices(phase.through),
+                           .passes = phase.passes,
+                           .gradient_penalty = phase.gradient_penalty,
+                           .repeat = phase.repeat});
+  }
+  return plan;
 }
 
 // "48 GELU, from 240 nodes of the file", by pattern.
@@ -104,12 +122,12 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   compiled.recipe = request.recipe;
   compiled.policy = policy;
   compiled.warnings = std::move(model.warnings);
-  NamedGraph& network = model.config.networks.front();
-  compiled.graph = std::move(network.graph);
   Graph& graph = compiled.graph;
+  TrainingPlan plan = merge(model.config, graph, request.loss_given);
   compiled.batch_symbol = graph.batch_symbol;
-  if (!request.loss_given && !network.losses.empty())
-    compiled.recipe.loss = loss_of(network.losses.front());
+  if (const auto& losses = plan.networks.front().losses; !losses.empty()) {
+    compiled.recipe.loss = losses.front().kind;
+  }
   auto binding = bind_symbols(graph, request, model.builtin, compiled.basis);
   if (!binding) return tl::make_unexpected(binding.error());
   compiled.binding = std::move(*binding);
@@ -125,8 +143,9 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
     } else {
       fold(graph);
     }
+    plan = plan_for(graph);  // passes renumber nodes
   }
-  auto expanded = expand(graph, compiled.recipe, policy, decider);
+  auto expanded = expand(graph, plan, compiled.recipe, policy, decider);
   if (!expanded) return tl::make_unexpected(expanded.error());
   compiled.step = std::move(expanded->step);
   compiled.parameter_kinds = std::move(expanded->parameter_kinds);

@@ -70,12 +70,6 @@ std::string_view word(Precision precision) {
                                                              "amp-bf16", "fp16", "bf16"};
   return kWords[static_cast<size_t>(precision)];
 }
-std::string_view word(Loss loss) {
-  static constexpr std::array<std::string_view, 5> kWords = {"cross_entropy", "mse", "bce", "sum",
-                                                             "none"};
-  return kWords[static_cast<size_t>(loss)];
-}
-
 std::string settings(const CompiledModel& model, const Platform& platform, const Request& request,
                      int64_t batch) {
   const Recipe& r = model.recipe;
@@ -83,7 +77,7 @@ std::string settings(const CompiledModel& model, const Platform& platform, const
   const std::string training =
       r.mode == Mode::kInference
           ? "inference"
-          : fmt::format("train, {}, loss {}", word(r.optimizer), word(r.loss));
+          : fmt::format("train, {}, loss {}", word(r.optimizer), name(r.loss));
   return fmt::format("{}, {}, batch {}, {} GPU{}, {} ({}), cuDNN {}", training, word(r.precision),
                      batch, request.gpu_count, request.gpu_count > 1 ? "s" : "", f.id, f.framework,
                      request.cudnn ? *request.cudnn : f.cudnn.text());

@@ -155,7 +155,8 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Pla
     plan.basis.push_back("time: " + context.bases()[static_cast<size_t>(index)]);
   plan.estimate = estimate_of(step, input, platform);
   TimeEstimate& t = plan.estimate;
-  t.samples_per_second = step.seconds > 0 ? static_cast<double>(batch) / step.seconds : 0;
+  const auto units = model.meta.units_per_sample.evaluate(model.binding).value_or(1);
+  t.samples_per_second = step.seconds > 0 ? static_cast<double>(batch * units) / step.seconds : 0;
   t.sample_unit = model.meta.sample_unit;
   const int64_t samples = request.samples > 0 ? request.samples : model.meta.samples_per_epoch;
   if (request.epochs > 0 && samples > 0 && batch > 0) {

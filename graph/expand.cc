@@ -24,6 +24,12 @@ int state_count(Optimizer optimizer) {
   return 0;
 }
 
+std::string_view name(Loss loss) {
+  static constexpr std::array<std::string_view, 6> kNames = {"cross_entropy", "mse", "bce",
+                                                             "sum",           "ctc", "none"};
+  return kNames[static_cast<size_t>(loss)];
+}
+
 std::string_view name(Phase phase) {
   static constexpr std::array<std::string_view, kPhaseCount> kNames = {"forward", "loss",
                                                                        "backward", "update"};
@@ -125,19 +131,19 @@ using eager::Value;
 
 class Expander {
  public:
-  Expander(const Graph& graph, const Recipe& recipe, const Policy& policy, Decider& decider)
-      : graph_(graph), recipe_(recipe), machine_(recipe, policy, decider) {}
+  Expander(const Graph& graph, const TrainingPlan& plan, const Recipe& recipe, const Policy& policy,
+           Decider& decider)
+      : graph_(graph), plan_(plan), recipe_(recipe), machine_(recipe, policy, decider) {}
 
   Result<Expansion> run() {
     kinds_ = classify_parameters(graph_);
     machine_.set_grad_enabled(recipe_.mode != Mode::kInference);
     make_residents();
-    const int64_t passes = recipe_.mode == Mode::kInference ? 1 : recipe_.accumulate;
-    for (int64_t pass = 0; pass < passes; ++pass) {
-      if (auto done = pass_once(pass + 1 == passes); !done)
-        return tl::make_unexpected(done.error());
+    for (const PlannedPhase& phase : plan_.phases) {
+      for (int64_t i = 0; i < phase.repeat; ++i) {
+        if (auto done = run_phase(phase); !done) return tl::make_unexpected(done.error());
+      }
     }
-    if (recipe_.mode == Mode::kTrain) update();
     for (const auto& leaf : machine_.leaves()) leaf->gradient = {};
     held_.clear();
     values_.clear();
@@ -146,8 +152,137 @@ class Expander {
   }
 
  private:
+  using Networks = std::vector<const PlannedNetwork*>;
+
+  Result<void> run_phase(const PlannedPhase& phase) {
+    const PlannedNetwork& trained = plan_.networks[phase.trained];
+    if (plan_.networks.size() > 1) begin_phase(trained);
+    const std::vector<Value> made = run_ahead(phase);
+    Networks chain{&trained};
+    for (const size_t behind : phase.through) chain.push_back(&plan_.networks[behind]);
+    const bool training = recipe_.mode != Mode::kInference;
+    const int64_t passes = training ? phase.passes * recipe_.accumulate : 1;
+    for (int64_t pass = 0; pass < passes; ++pass) {
+      // The first pass is over what the loader brings, the next over what other networks made.
+      if (pass == 1) feed(trained, made);
+      const bool last = pass + 1 == passes && !phase.gradient_penalty;
+      if (auto done = pass_once(chain, last); !done) return done;
+    }
+    if (phase.gradient_penalty && training) penalize(trained);
+    if (recipe_.mode == Mode::kTrain) update();
+    if (plan_.networks.size() > 1) end_phase();
+    return {};
+  }
+
+  // Only the trained network's weights want gradients, which begin anew.
+  void begin_phase(const PlannedNetwork& trained) {
+    for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
+      if (values_[id].requires_grad()) own_[id] = values_[id].grad();
+      if (!own_[id]) continue;
+      values_[id] = values_[id].detached();
+      own_[id]->gradient = {};
+    }
+    for (NodeId node = trained.first; node < trained.last; ++node) {
+      for (const TensorId in : graph_.nodes[node].inputs) {
+        if (in != kNoTensor && own_[in]) values_[in].set_grad(own_[in], 0);
+      }
+    }
+  }
+
+  void end_phase() {
+    held_.clear();
+    release_values();
+    for (const PlannedNetwork& network : plan_.networks) {
+      for (const TensorId in : network.inputs) values_[in] = fed_[in];
+    }
+  }
+
+  // The networks before the trained one, without gradients, and what the last of them makes.
+  std::vector<Value> run_ahead(const PlannedPhase& phase) {
+    std::vector<Value> made;
+    if (phase.forward_only.empty()) return made;
+    const bool had_grad = machine_.grad_enabled();
+    machine_.set_grad_enabled(false);
+    Networks ahead;
+    for (const size_t index : phase.forward_only) ahead.push_back(&plan_.networks[index]);
+    run_forward(ahead);
+    for (const TensorId out : ahead.back()->outputs) made.push_back(values_[out]);
+    release_values();
+    machine_.set_grad_enabled(had_grad);
+    return made;
+  }
+
+  // What one network made becomes another's first inputs.
+  void feed(const PlannedNetwork& network, const std::vector<Value>& made) {
+    for (size_t i = 0; i < std::min(made.size(), network.inputs.size()); ++i) {
+      values_[network.inputs[i]] = made[i];
+    }
+  }
+
+  void run_forward(const Networks& chain) {
+    uses_.assign(graph_.tensors.size(), 0);
+    for (const PlannedNetwork* network : chain) {
+      for (NodeId id = network->first; id < network->last; ++id) {
+        for (const TensorId in : graph_.nodes[id].inputs) {
+          if (in != kNoTensor) ++uses_[in];
+        }
+      }
+      for (const TensorId out : network->outputs) ++uses_[out];
+    }
+    for (size_t i = 0; i < chain.size(); ++i) {
+      for (NodeId id = chain[i]->first; id < chain[i]->last; ++id) execute(id);
+      if (i + 1 == chain.size()) break;
+      std::vector<Value> made;
+      for (const TensorId out : chain[i]->outputs) made.push_back(values_[out]);
+      feed(*chain[i + 1], made);
+    }
+  }
+
+  // Gulrajani et al., arXiv:1704.00028, algorithm 1: the gradient of the network's output by its
+  // input, at points between real and made ones, is kept differentiable; its distance from norm 1
+  // is a loss, whose backward pass goes once more through that gradient and the forward pass. The
+  // second derivative of a convolution costs what its first does; those of ReLUs vanish.
+  void penalize(const PlannedNetwork& network) {
+    machine_.enter(Phase::kForward, kNoNode);
+    release_values();
+    const TensorId input = network.inputs.front();
+    const Value parts[] = {fed_[input], values_[input].detached()};
+    Value between = eager::elementwise(machine_, "interpolate", parts, parts[0].dtype(), 3);
+    const eager::GradNodeRef leaf = machine_.require_gradient(between);
+    values_[input] = between;
+    run_forward({&network});
+    machine_.mark_end_of_forward();
+    const Value& out = values_[network.outputs.front()];
+    machine_.enter(Phase::kBackward, kNoNode);
+    std::vector<Value> kept;
+    mute(true);
+    backward_from(out, &kept);
+    mute(false);
+    leaf->muted = true;
+    if (leaf->gradient.defined()) {
+      const Value norm = eager::sum_all(machine_, leaf->gradient);
+      const Value back[] = {leaf->gradient, norm};
+      kept.push_back(eager::elementwise(machine_, "norm_backward", back, between.dtype(), 2));
+    }
+    backward_from(out, nullptr);
+    leaf->gradient = {};
+    held_.push_back(out);
+  }
+
+  void mute(bool muted) {
+    for (const auto& leaf : machine_.leaves()) leaf->muted = muted;
+  }
+
+  void backward_from(const Value& root, std::vector<Value>* kept) {
+    const Value roots[] = {root};
+    const Value gradients[] = {eager::fill(machine_, root.dtype(), root.sizes())};
+    machine_.backward(roots, gradients, kept);
+  }
+
   void make_residents() {
     values_.resize(graph_.tensors.size());
+    own_.resize(graph_.tensors.size());
+    fed_.resize(graph_.tensors.size());
     find_data();
     const auto make = [&](ParameterKind kind, auto&& creator) {
       for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
@@ -167,7 +302,7 @@ class Expander {
     }
     for (const TensorId id : graph_.inputs) {
       const Tensor& t = graph_.tensors[id];
-      if (t.shape) values_[id] = machine_.resident(t.dtype, *t.shape, Role::kInput);
+      if (t.shape) fed_[id] = values_[id] = machine_.resident(t.dtype, *t.shape, Role::kInput);
     }
     if (recipe_.mode != Mode::kTrain) return;
     const auto leaves = machine_.leaves();
@@ -205,30 +340,18 @@ class Expander {
     return row ? row->host_from : node.inputs.size();
   }
 
-  Result<void> pass_once(bool last) {
-    uses_.assign(graph_.tensors.size(), 0);
-    for (const Node& node : graph_.nodes) {
-      for (const TensorId in : node.inputs) {
-        if (in != kNoTensor) ++uses_[in];
-      }
-    }
-    for (const TensorId out : graph_.outputs) ++uses_[out];
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) execute(id);
+  Result<void> pass_once(const Networks& chain, bool last) {
+    run_forward(chain);
     if (recipe_.mode == Mode::kInference) {
       machine_.mark_end_of_forward();
       return {};
     }
     Value loss;
     machine_.enter(Phase::kLoss, kNoNode);
-    if (auto made = compute_loss(loss); !made) return made;
+    if (auto made = compute_loss(*chain.back(), loss); !made) return made;
     machine_.mark_end_of_forward();
     machine_.enter(Phase::kBackward, kNoNode);
-    if (loss.defined()) {
-      const Value root = eager::fill(machine_, loss.dtype(), {});
-      const Value roots[] = {loss};
-      const Value gradients[] = {root};
-      machine_.backward(roots, gradients);
-    }
+    if (loss.defined()) backward_from(loss, nullptr);
     if (!last) {
       machine_.enter(Phase::kForward, kNoNode);
       release_values();
@@ -336,8 +459,8 @@ class Expander {
   // Classes are the last dimension, or the second of images.
   static size_t class_axis(const Value& v) { return v.rank() >= 4 ? 1 : v.rank() - 1; }
 
-  Value loss_of(const Value& out) {
-    switch (recipe_.loss) {
+  Value loss_of(const Value& out, Loss loss) {
+    switch (loss) {
       case Loss::kCrossEntropy:
         return out.rank() == 0 ? eager::sum_all(machine_, out)
                                : eager::cross_entropy(machine_, out, class_axis(out));
@@ -345,6 +468,8 @@ class Expander {
         return eager::mse(machine_, out, {});
       case Loss::kBce:
         return eager::bce(machine_, out, {});
+      case Loss::kCtc:
+        return eager::ctc(machine_, out);
       case Loss::kSum:
         return eager::sum_all(machine_, out);
       case Loss::kNone:
@@ -353,13 +478,18 @@ class Expander {
     return {};
   }
 
-  Result<void> compute_loss(Value& loss) {
-    for (const TensorId id : graph_.outputs) {
+  // A network's own losses, else the recipe's on each float output.
+  Result<void> compute_loss(const PlannedNetwork& network, Value& loss) {
+    std::vector<OutputLoss> losses = network.losses;
+    if (losses.empty()) {
+      for (const TensorId id : network.outputs) losses.push_back({recipe_.loss, id});
+    }
+    for (const auto& [kind, id] : losses) {
       const Value& out = values_[id];
       if (!out.defined() || !out.on_device() || !is_float(out.dtype())) continue;
-      const Value term = loss_of(out);
+      const Value term = loss_of(out, kind);
       loss = loss.defined() ? eager::add(machine_, loss, term) : term;
-      if (recipe_.loss == Loss::kNone) break;
+      if (kind == Loss::kNone) break;
     }
     if (loss.defined()) return {};
     return error("E260", "the graph has no float output to take a loss of", {},
@@ -391,6 +521,7 @@ class Expander {
     Dim parameter_bytes = 0;
     Dim count = 0;
     for (const auto& leaf : machine_.leaves()) {
+      if (!leaf->gradient.defined()) continue;
       parameter_bytes += leaf->leaf.bytes();
       count += leaf->leaf.count();
     }
@@ -405,10 +536,13 @@ class Expander {
   }
 
   const Graph& graph_;
+  const TrainingPlan& plan_;
   const Recipe& recipe_;
   Machine machine_;
   std::vector<ParameterKind> kinds_;
   std::vector<Value> values_;
+  std::vector<Value> fed_;               // inputs as the loader brings them
+  std::vector<eager::GradNodeRef> own_;  // where weights' gradients go, frozen or not
   std::vector<int> uses_;
   std::vector<bool> read_as_data_;
   std::vector<Value> held_;
@@ -416,9 +550,9 @@ class Expander {
 
 }  // namespace
 
-Result<Expansion> expand(const Graph& graph, const Recipe& recipe, const Policy& policy,
-                         Decider& decider) {
-  Expander expander(graph, recipe, policy, decider);
+Result<Expansion> expand(const Graph& graph, const TrainingPlan& plan, const Recipe& recipe,
+                         const Policy& policy, Decider& decider) {
+  Expander expander(graph, plan, recipe, policy, decider);
   return expander.run();
 }
 

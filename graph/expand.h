@@ -1,10 +1,11 @@
-// expand(): Graph + Recipe + Policy -> Step. Runs the forward model on eager Values, then the loss,
-// the backward pass and the optimizer, and writes down every allocation and launch.
+// expand(): Graph + TrainingPlan + Recipe + Policy -> Step. Runs the forward model on eager Values,
+// then the loss, the backward pass and the optimizer, and writes down every allocation and launch.
 #pragma once
 
 #include "graph/graph.h"
 #include "graph/recipe.h"
 #include "graph/step.h"
+#include "graph/training_plan.h"
 
 namespace plimsoll {
 
@@ -23,7 +24,7 @@ struct Expansion {
 // `graph` must have been inferred. `decider` answers what depends on symbols, at its hints; its
 // guards go into the step. E260 where the graph has no float output to take a loss of.
 // Cost: linear in nodes, about a microsecond per event.
-Result<Expansion> expand(const Graph& graph, const Recipe& recipe, const Policy& policy,
-                         Decider& decider);
+Result<Expansion> expand(const Graph& graph, const TrainingPlan& plan, const Recipe& recipe,
+                         const Policy& policy, Decider& decider);
 
 }  // namespace plimsoll

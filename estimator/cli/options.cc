@@ -27,7 +27,7 @@ constexpr ValueFlag kValueFlags[] = {
     {"link", "what connects them, see 'plimsoll links'"},
     {"checkpoint", "none, blocks, or a module path"},
     {"accumulate", "forward-backward passes per update"},
-    {"loss", "cross_entropy, mse, bce, sum or none"},
+    {"loss", "cross_entropy, mse, bce, sum, ctc or none"},
     {"conv-algo", "autotune, heuristic, im2col or an algorithm's name"},
     {"layout", "nchw or nhwc"},
     {"attention", "fused or math"},
@@ -111,7 +111,7 @@ void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
               {"sgd", "momentum", "adam", "adamw", "rmsprop", "adagrad"});
   reader.word("precision", recipe.precision,
               {"fp32", "tf32", "amp-fp16", "amp-bf16", "fp16", "bf16"});
-  reader.word("loss", recipe.loss, {"cross_entropy", "mse", "bce", "sum", "none"});
+  reader.word("loss", recipe.loss, {"cross_entropy", "mse", "bce", "sum", "ctc", "none"});
   reader.word("zero-grad", recipe.zero_grad, {"none", "before", "after", "keep"});
   reader.count("accumulate", recipe.accumulate, 1, 4096);
   reader.text("checkpoint", recipe.checkpoint);

@@ -12,12 +12,6 @@
 
 namespace plimsoll {
 
-std::string_view name(LossKind kind) {
-  static constexpr std::array<std::string_view, 6> kNames = {"cross_entropy", "mse", "bce",
-                                                             "sum",           "ctc", "none"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
 namespace config {
 namespace {
 
@@ -26,8 +20,8 @@ constexpr size_t kMostNetworks = 16;
 
 std::vector<std::string> loss_names() {
   std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(LossKind::kNone); ++i) {
-    names.emplace_back(name(static_cast<LossKind>(i)));
+  for (int i = 0; i <= static_cast<int>(Loss::kNone); ++i) {
+    names.emplace_back(name(static_cast<Loss>(i)));
   }
   return names;
 }
@@ -167,11 +161,10 @@ class Reader {
     if (graph.outputs.empty()) object.fail("E306", "has no outputs: no inputs, or no layers");
   }
 
-  LossKind loss_kind(const std::string& text) const {
+  Loss loss_kind(const std::string& text) const {
     const auto names = loss_names();
     const auto at = std::find(names.begin(), names.end(), text);
-    return at == names.end() ? LossKind::kNone
-                             : static_cast<LossKind>(std::distance(names.begin(), at));
+    return at == names.end() ? Loss::kNone : static_cast<Loss>(std::distance(names.begin(), at));
   }
 
   void read_losses(JsonObject& object, NetworkBuilder& builder, const Scope& scope,

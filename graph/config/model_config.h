@@ -32,16 +32,9 @@
 
 #include "graph/config/parameters.h"
 #include "graph/graph.h"
+#include "graph/training_plan.h"
 
 namespace plimsoll {
-
-enum class LossKind : uint8_t { kCrossEntropy, kMse, kBce, kSum, kCtc, kNone };
-std::string_view name(LossKind kind);
-
-struct OutputLoss {
-  LossKind kind = LossKind::kCrossEntropy;
-  TensorId output = kNoTensor;
-};
 
 // A network with inferred shapes. Its outputs are graph.outputs.
 struct NamedGraph {

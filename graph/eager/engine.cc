@@ -24,6 +24,8 @@ struct Engine {
   };
 
   Machine& m;
+  std::vector<Value>* held = nullptr;
+  std::vector<GradNodeRef> muted{};  // inner nodes, for this pass only
   std::unordered_map<GradNode*, Pending> pending{};
   std::priority_queue<GradNodeRef, std::vector<GradNodeRef>, Later> ready{};
 
@@ -44,6 +46,24 @@ struct Engine {
     }
   }
 
+  // Nodes that lead to muted leaves alone need not run. Inputs' nodes are older than their users'.
+  void mute_dead_ends() {
+    std::vector<GradNode*> inner;
+    bool any_muted = false;
+    for (const auto& [node, waiting] : pending) {
+      any_muted = any_muted || node->muted;
+      if (!node->is_leaf) inner.push_back(node);
+    }
+    if (!any_muted) return;
+    std::sort(inner.begin(), inner.end(),
+              [](const auto* a, const auto* b) { return a->sequence < b->sequence; });
+    for (GradNode* node : inner) {
+      node->muted = std::none_of(node->edges.begin(), node->edges.end(),
+                                 [](const Edge& e) { return e.node && !e.node->muted; });
+      if (node->muted) muted.push_back(node->shared_from_this());
+    }
+  }
+
   void deliver(const GradNodeRef& node, uint32_t output, Value gradient) {
     Gradients& slots = pending[node.get()].gradients;
     if (slots.size() < node->outputs) slots.resize(node->outputs);
@@ -55,6 +75,7 @@ struct Engine {
     Gradients incoming = std::move(pending[node.get()].gradients);
     incoming.resize(node->outputs);
     if (node->is_leaf) {
+      if (node->muted) return;
       m.accumulate(*node, std::move(incoming[0]));
       return;
     }
@@ -62,15 +83,21 @@ struct Engine {
     const bool any =
         std::any_of(incoming.begin(), incoming.end(), [](const Value& v) { return v.defined(); });
     Gradients outgoing;
-    if (any && node->backward) outgoing = node->backward(m, incoming, *node);
+    if (any && node->backward && !node->muted) outgoing = node->backward(m, incoming, *node);
     outgoing.resize(node->edges.size());
     for (size_t i = 0; i < outgoing.size(); ++i) {
       if (outgoing[i].defined() && node->edges[i].node) {
         outgoing[i] = sum_to(m, outgoing[i], node->edges[i].input->sizes);
       }
     }
+    if (held) {
+      for (Value& gradient : incoming) {
+        if (gradient.defined()) held->push_back(std::move(gradient));
+      }
+    } else {
+      node->kept.clear();
+    }
     incoming.clear();
-    node->kept.clear();
     for (size_t i = 0; i < outgoing.size(); ++i) {
       const Edge& edge = node->edges[i];
       if (!edge.node) continue;
@@ -80,15 +107,17 @@ struct Engine {
   }
 };
 
-void Machine::backward(std::span<const Value> roots, std::span<const Value> gradients) {
+void Machine::backward(std::span<const Value> roots, std::span<const Value> gradients,
+                       std::vector<Value>* held) {
   const bool had_grad = grad_enabled_;
   grad_enabled_ = false;
-  Engine engine{*this};
+  Engine engine{*this, held};
   std::vector<GradNodeRef> nodes;
   for (const Value& root : roots) {
     if (root.requires_grad()) nodes.push_back(root.grad());
   }
   engine.count_uses(nodes);
+  engine.mute_dead_ends();
   for (size_t i = 0; i < roots.size(); ++i) {
     if (!roots[i].requires_grad()) continue;
     engine.deliver(roots[i].grad(), roots[i].grad_output(), gradients[i]);
@@ -104,6 +133,7 @@ void Machine::backward(std::span<const Value> roots, std::span<const Value> grad
     engine.ready.pop();
     engine.run(node);
   }
+  for (const auto& node : engine.muted) node->muted = false;
   grad_enabled_ = had_grad;
 }
 

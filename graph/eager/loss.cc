@@ -54,6 +54,22 @@ Value nll(Machine& m, const Value& log_probabilities, const Value& targets) {
   return loss;
 }
 
+// The library computes the gradient beside the loss and keeps it (ATen/native/cudnn/LossCTC.cpp).
+Value ctc(Machine& m, const Value& scores) {
+  const Value log_probabilities = softmax(m, scores, scores.rank() - 1, true);
+  Value loss = m.allocate(scores.dtype(), {});
+  const Value gradient = m.allocate(scores.dtype(), scores.sizes());
+  m.launch_rows(KernelClass::kReduce, "ctc_loss", scores.count() * Dim(8), {&log_probabilities},
+                {&loss, &gradient});
+  const Value inputs[] = {log_probabilities};
+  m.record(loss, inputs, {{gradient, "the loss keeps the gradient it made"}},
+           [](Machine& mm, const Gradients& g, const GradNode& n) {
+             const Value parts[] = {n.saved(0), g[0]};
+             return Gradients{elementwise(mm, "mul", parts, n.saved(0).dtype())};
+           });
+  return loss;
+}
+
 Value mse(Machine& m, const Value& x, const Value& target) {
   return mean_distance(m, "mse_loss", x,
                        target.defined() ? target : target_like(m, x.sizes(), x.dtype()));

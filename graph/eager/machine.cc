@@ -89,15 +89,17 @@ Value Machine::resident(DType dtype, const Shape& sizes, Role role) {
 
 Value Machine::parameter(DType dtype, const Shape& sizes) {
   Value value = resident(dtype, sizes, Role::kParameter);
-  if (grad_enabled_) {
-    auto leaf = std::make_shared<GradNode>();
-    leaf->is_leaf = true;
-    leaf->sequence = ~uint64_t{0};  // accumulation runs before all else that is ready
-    leaf->leaf = value;
-    leaves_.push_back(leaf);
-    value.set_grad(std::move(leaf), 0);
-  }
+  if (grad_enabled_) leaves_.push_back(require_gradient(value));
   return value;
+}
+
+GradNodeRef Machine::require_gradient(Value& value) {
+  auto leaf = std::make_shared<GradNode>();
+  leaf->is_leaf = true;
+  leaf->sequence = ~uint64_t{0};  // accumulation runs before all else that is ready
+  leaf->leaf = value;
+  value.set_grad(leaf, 0);
+  return leaf;
 }
 
 Value Machine::allocate(LayoutRef layout) {
@@ -229,6 +231,7 @@ void Machine::record(std::vector<Value>& outputs, std::span<const Value> inputs,
 
 void Machine::mark_end_of_forward() {
   step_.end_of_forward = step_.events.size();
+  step_.saved.clear();
   std::vector<char> seen(step_.buffers.size(), 0);
   for (const auto& weak : grad_nodes_) {
     const auto node = weak.lock();
@@ -239,6 +242,7 @@ void Machine::mark_end_of_forward() {
       if (seen[id] || step_.buffers[id].resident) continue;
       seen[id] = 1;
       step_.saved.push_back({id, node->node, k.rule});
+      ever_saved_.push_back(id);
     }
   }
 }
@@ -247,7 +251,7 @@ Step Machine::finish() {
   finished_ = true;
   // Feature maps are what was kept; the rest of forward was temporary.
   std::vector<char> kept(step_.buffers.size(), 0);
-  for (const Saved& s : step_.saved) kept[s.buffer] = 1;
+  for (const BufferId id : ever_saved_) kept[id] = 1;
   for (size_t i = 0; i < step_.buffers.size(); ++i) {
     Buffer& b = step_.buffers[i];
     if (b.role == Role::kFeatureMap && !kept[i]) b.role = Role::kTemporary;

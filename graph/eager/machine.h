@@ -82,9 +82,15 @@ class Machine {
   // Would record() keep anything for these inputs?
   bool tracks(std::span<const Value> inputs) const;
 
-  // Runs the engine from `roots`, whose own gradients are given.
-  void backward(std::span<const Value> roots, std::span<const Value> gradients);
-  // Writes down what is saved now, as Step::saved and end_of_forward.
+  // Runs the engine from `roots`, whose own gradients are given. `held`: the graph stays for
+  // another backward pass through it and through its gradients, which are put there
+  // (create_graph=True).
+  void backward(std::span<const Value> roots, std::span<const Value> gradients,
+                std::vector<Value>* held = nullptr);
+  // Makes a value that is no parameter one whose gradient is asked for; it comes to the leaf.
+  GradNodeRef require_gradient(Value& value);
+  // Writes down what is saved now, as Step::saved and end_of_forward. Of several passes the last
+  // one's stands.
   void mark_end_of_forward();
 
   const std::vector<GradNodeRef>& leaves() const { return leaves_; }
@@ -114,6 +120,7 @@ class Machine {
   std::vector<std::weak_ptr<GradNode>> grad_nodes_;
   std::vector<GradNodeRef> leaves_;
   std::vector<Value> resident_values_;
+  std::vector<BufferId> ever_saved_;  // over all passes
   std::unordered_multimap<size_t, KernelId> kernel_index_;
 };
 

@@ -51,11 +51,11 @@ Backward product_backward(Value (*multiply)(Machine&, const Value&, const Value&
     // The layouts are needed even where the operand itself was not kept.
     const auto& edge_a = n.edges[first_operand];
     const auto& edge_b = n.edges[first_operand + 1];
-    if (edge_a.node) {
+    if (n.needs(first_operand)) {
       out[first_operand] =
           product_like(m, Value(edge_a.input, nullptr), g[0], flipped(m, b), multiply);
     }
-    if (edge_b.node) {
+    if (n.needs(first_operand + 1)) {
       out[first_operand + 1] =
           product_like(m, Value(edge_b.input, nullptr), flipped(m, a), g[0], multiply);
     }

@@ -138,6 +138,8 @@ std::vector<Value> recurrent(Machine& m, const Value& x, Value h0, Value c0,
 Value cross_entropy(Machine& m, const Value& logits, size_t axis);
 // Mean negative log-likelihood of the targets.
 Value nll(Machine& m, const Value& log_probabilities, const Value& targets);
+// scores [frames, batch, classes]; targets are the host's.
+Value ctc(Machine& m, const Value& scores);
 Value mse(Machine& m, const Value& x, const Value& target);
 Value bce(Machine& m, const Value& x, const Value& target);
 Value sum_all(Machine& m, const Value& x);

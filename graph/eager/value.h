@@ -93,7 +93,7 @@ struct Edge {
   LayoutRef input;  // what the gradient must look like: it is summed to these sizes
 };
 
-struct GradNode {
+struct GradNode : std::enable_shared_from_this<GradNode> {
   uint64_t sequence = 0;
   NodeId node = kNoNode;  // the graph's node that is being executed
   uint32_t outputs = 1;
@@ -102,10 +102,13 @@ struct GradNode {
   Backward backward;
   // Of a leaf: accumulates into `gradient`.
   bool is_leaf = false;
+  bool muted = false;  // wants no gradient for now
   Value leaf;
   Value gradient;
 
-  bool needs(size_t input) const { return input < edges.size() && edges[input].node != nullptr; }
+  bool needs(size_t input) const {
+    return input < edges.size() && edges[input].node && !edges[input].node->muted;
+  }
   const Value& saved(size_t index) const { return kept[index].value; }
 };
 

@@ -263,7 +263,8 @@ Result<void> Inputs::add(const GraphSpec& main) {
     inputs.push_back(std::move(*tensor));
   }
   choose_batch(inputs);
-  for (const auto& [name, extents] : options_.shapes) {
+  for (const auto& [given, extents] : options_.shapes) {
+    const std::string& name = given;
     const auto input =
         std::find_if(inputs.begin(), inputs.end(), [&](const Tensor& t) { return t.name == name; });
     if (input == inputs.end()) {

@@ -155,7 +155,7 @@ TEST_CASE("several networks make one step") {
   REQUIRE_MESSAGE(config, config.error().front().message);
   REQUIRE(config->networks.size() == 2);
   CHECK(config->networks[0].name == "g");
-  CHECK(config->networks[1].losses.front().kind == LossKind::kBce);
+  CHECK(config->networks[1].losses.front().kind == Loss::kBce);
   REQUIRE(config->schedule.size() == 2);
   CHECK(config->schedule[0].repeat == 5);
   CHECK(config->schedule[0].gradient_penalty);
