@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "estimator/memory/timeline.h"
+#include "graph/graph.h"
 #include "graph/recipe.h"
 
 namespace plimsoll {
@@ -70,6 +71,7 @@ struct TimeEstimate {
 };
 
 struct LayerEstimate {
+  NodeId id = kNoNode;  // of the graph; none for "(loss)"
   std::string node, op, module, output_shape;
   int64_t parameters = 0;
   int64_t weight_bytes = 0, gradient_bytes = 0, feature_map_bytes = 0, workspace_bytes = 0,
@@ -81,6 +83,7 @@ struct LayerEstimate {
 
 // One kept tensor, for --why.
 struct KeptTensor {
+  NodeId keeper = kNoNode, maker = kNoNode;
   std::string node;  // whose backward needs it
   std::string rule;
   std::string made_by;

@@ -193,6 +193,11 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   if (!bound) return tl::make_unexpected(bound.error());
   const int64_t batch = batch_at(model, binding);
   const TimePlan time = plan_time(model, *bound, platform_, context_, request_, batch);
+  if (!countable(time.estimate)) {
+    return error("E232", fmt::format("on {} this takes more than the 292 years that nanoseconds in "
+                                     "64 bits count",
+                                     platform_.device.id));
+  }
   const auto workspaces = plan_workspaces(*bound, platform_, request_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   auto memory = plan_memory(model, *bound, platform_, request_, *workspaces, true);

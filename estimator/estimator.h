@@ -49,6 +49,8 @@ class Evaluator {
   static Result<Evaluator> make(Platform platform, const Request& request);
 
   const Platform& platform() const { return platform_; }
+  const Request& request() const { return request_; }
+  const TimeContext& context() const { return context_; }
   // At a binding where the model's guards hold; E903 where they do not: compile there.
   Result<Estimate> estimate(const CompiledModel& model, const Binding& binding) const;
   // The memory alone, without the smallest capacity: for searches.

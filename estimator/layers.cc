@@ -80,6 +80,7 @@ std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep
   std::vector<LayerEstimate> rows(loss + 1);
   std::vector<char> seen(graph.tensors.size(), 0);
   for (NodeId id = 0; id < loss; ++id) {
+    rows[id].id = id;
     rows[id].node = display_name(graph, id);
     rows[id].op = graph.nodes[id].op;
     rows[id].module = graph.nodes[id].module;
@@ -109,9 +110,12 @@ std::vector<KeptTensor> kept_of(const CompiledModel& model, const BoundStep& bou
   std::vector<KeptTensor> kept;
   kept.reserve(model.step.saved.size());
   for (const Saved& s : model.step.saved) {
-    kept.push_back({.node = display_name(model.graph, s.node),
+    const NodeId maker = model.step.buffers[s.buffer].node;
+    kept.push_back({.keeper = s.node,
+                    .maker = maker,
+                    .node = display_name(model.graph, s.node),
                     .rule = std::string(s.rule),
-                    .made_by = display_name(model.graph, model.step.buffers[s.buffer].node),
+                    .made_by = display_name(model.graph, maker),
                     .bytes = rounded(bound.buffer_bytes[s.buffer], granule)});
   }
   std::stable_sort(kept.begin(), kept.end(),

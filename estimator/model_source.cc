@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/request_names.h"
 #include "graph/base/byte_source.h"
 #include "graph/builtin/builtin.h"
 #include "graph/onnx/import.h"
@@ -88,7 +89,9 @@ bool looks_like_config(const ByteSource& source) {
 
 }  // namespace
 
-Result<LoadedModel> load_model(const Request& request) {
+namespace {
+
+Result<LoadedModel> load_unchecked(const Request& request) {
   if (request.model.starts_with(kBuiltinPrefix)) {
     auto model = load_builtin(request.model.substr(kBuiltinPrefix.size()), request);
     if (model) model->facts.model = request.model;
@@ -109,6 +112,15 @@ Result<LoadedModel> load_model(const Request& request) {
   auto hash = sha256_of(*source);
   if (!hash) return tl::make_unexpected(hash.error());
   model->facts.sha256 = hash->value_or("");
+  return model;
+}
+
+}  // namespace
+
+Result<LoadedModel> load_model(const Request& request) {
+  auto model = load_unchecked(request);
+  if (!model) return model;
+  if (auto named = check_names(*model, request); !named) return tl::make_unexpected(named.error());
   return model;
 }
 

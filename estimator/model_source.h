@@ -19,7 +19,8 @@ struct LoadedModel {
   Diagnostics warnings;
 };
 
-// E601-E606 for the file, E2xx and E3xx for what is in it, E150 for an unknown built-in.
+// E601-E606 for the file, E2xx and E3xx for what is in it, E150 for an unknown built-in, E112, E113
+// and E134 for a request that names what the model does not have.
 Result<LoadedModel> load_model(const Request& request);
 
 }  // namespace plimsoll

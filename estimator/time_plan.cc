@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -13,7 +14,11 @@
 namespace plimsoll {
 namespace {
 
-int64_t to_ns(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
+// Saturates: what does not fit is an error of whoever shows it, see countable().
+int64_t to_ns(double seconds) {
+  const double ns = seconds * 1e9;
+  return ns < 9.2e18 ? static_cast<int64_t>(std::llround(ns)) : std::numeric_limits<int64_t>::max();
+}
 
 std::string extents(const std::array<int64_t, 3>& e) {
   return e[0] > 1 ? fmt::format("{}x{}x{}", e[0], e[1], e[2]) : fmt::format("{}x{}", e[1], e[2]);
@@ -81,7 +86,7 @@ std::vector<KernelShare> rank(const BoundStep& bound, const TimePlan& plan,
     if (counts[id] == 0) continue;
     const KernelTime& t = plan.kernels[id];
     const double seconds = t.seconds * static_cast<double>(counts[id]);
-    shares.push_back({.kernel = std::visit(Describe{bound.kernels[id]}, bound.kernels[id].problem),
+    shares.push_back({.kernel = kernel_label(bound.kernels[id]),
                       .algorithm = plan.prices[id].algorithm,
                       .count = counts[id],
                       .total_ns = to_ns(seconds),
@@ -121,6 +126,15 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
 }
 
 }  // namespace
+
+std::string kernel_label(const KernelAt& kernel) {
+  return std::visit(Describe{kernel}, kernel.problem);
+}
+
+bool countable(const TimeEstimate& time) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return time.step_range_ns.high < kMost && time.run_ns.value_or(0) < kMost;
+}
 
 TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Platform& platform,
                    const TimeContext& context, const Request& request, int64_t batch) {

@@ -1,6 +1,7 @@
 // TimePlan: what a step's launches cost on a platform, kernel by kernel, and the step made of them.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "estimator/bound_step.h"
@@ -18,6 +19,12 @@ struct TimePlan {
   TimeEstimate estimate;
   std::vector<std::string> basis;
 };
+
+// "conv forward 32x64x56x56 -> 64, 3x3": what a kernel is called in tables.
+std::string kernel_label(const KernelAt& kernel);
+
+// Whether all its times fit 64 bits of nanoseconds, 292 years.
+bool countable(const TimeEstimate& time);
 
 // `model` at the point that `bound` was bound at; batch in samples.
 TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Platform& platform,

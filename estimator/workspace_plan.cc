@@ -37,6 +37,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
   std::map<std::pair<DType, bool>, WorkspaceBook> books;
   WorkspacePlan plan;
   plan.uses.resize(bound.kernels.size());
+  plan.bases.resize(bound.kernels.size());
   std::optional<WorkspaceBasis> worst;
   for (KernelId id = 0; id < bound.kernels.size(); ++id) {
     const KernelAt& kernel = bound.kernels[id];
@@ -58,6 +59,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
     plan.uses[id] = {.bytes = choice->plan.bytes,
                      .largest = policy.benchmark ? choice->largest : 0,
                      .least = choice->low};
+    plan.bases[id] = name(choice->basis);
     worst = std::max(worst.value_or(choice->basis), choice->basis);
   }
   plan.basis = worst ? name(*worst) : "none";

@@ -17,6 +17,7 @@ struct Request;
 
 struct WorkspacePlan {
   std::vector<WorkspaceUse> uses;  // by KernelId; zero where a kernel needs none
+  std::vector<std::string> bases;  // by KernelId: "table", "rule", "interval"; empty for no need
   std::string basis;               // the least trusted: "table", "rule", "interval"; else "none"
 };
 

@@ -32,13 +32,8 @@ std::string table(const std::vector<Estimate>& estimates) {
 int run_compare(const SharedFlags& flags, bool json) {
   auto request = to_request(flags);
   if (!request) return report(request.error());
-  if (request->model.empty() || request->devices.empty()) {
-    return report({{.code = "E109",
-                    .severity = Severity::kError,
-                    .message = "a model and at least one --gpu ID are needed",
-                    .place = {},
-                    .help = "plimsoll compare builtin:resnet50 --gpu tesla-t4 --gpu l4"}});
-  }
+  if (auto named = require_model_and_gpu(*request, "compare", Gpus::kSeveral); !named)
+    return report(named.error());
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   std::vector<Estimate> estimates;
@@ -46,10 +41,12 @@ int run_compare(const SharedFlags& flags, bool json) {
   for (const std::string& device : devices) {
     request->devices = {device};
     auto estimated = estimate(*request, *hwdb);
-    if (!estimated) return report(estimated.error());
+    if (!estimated) return report(in_model(estimated.error(), request->model));
     estimates.push_back(std::move(*estimated));
   }
-  report(estimates.front().diagnostics);
+  const int status =
+      report(as_strict(in_model(estimates.front().diagnostics, request->model), request->strict));
+  if (status != 0) return status;
   const bool any =
       std::any_of(estimates.begin(), estimates.end(), [](const Estimate& e) { return e.fits; });
   if (!json) return print(table(estimates), any ? 0 : 1);

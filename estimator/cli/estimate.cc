@@ -18,44 +18,21 @@ struct EstimateFlags {
 int run_estimate(const EstimateFlags& flags) {
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
-  if (request->model.empty()) {
-    return report({{.code = "E108",
-                    .severity = Severity::kError,
-                    .message = "which model? name a file or builtin:NAME",
-                    .place = {},
-                    .help = "plimsoll estimate builtin:resnet50 --gpu quadro-p4000"}});
-  }
-  if (request->devices.empty()) {
-    return report({{.code = "E109",
-                    .severity = Severity::kError,
-                    .message = "which GPU? give --gpu ID",
-                    .place = {},
-                    .help = "'plimsoll gpus' lists them"}});
-  }
+  if (auto named = require_model_and_gpu(*request, "estimate"); !named)
+    return report(named.error());
   TextOptions text{.layers = flags.layers, .why = flags.why, .kernels = flags.kernels};
-  if (const auto depth = flags.shared.values.find("depth");
-      depth != flags.shared.values.end() && !depth->second.empty()) {
-    auto value = parse_count("--depth", depth->second, 1, 64);
+  if (const std::string* depth = value_of(flags.shared, "depth")) {
+    auto value = parse_count("--depth", *depth, 1, 64);
     if (!value) return report(value.error());
     text.depth = *value;
   }
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   auto estimated = estimate(*request, *hwdb);
-  if (!estimated) {
-    Diagnostics problems = estimated.error();
-    for (Diagnostic& d : problems) {
-      const bool about_the_file = d.code.starts_with("E2") || d.code.starts_with("E8");
-      if (d.place.file.empty() && about_the_file) d.place.file = request->model;
-    }
-    return report(problems);
-  }
-  report(estimated->diagnostics);
-  const bool refused =
-      request->strict &&
-      std::any_of(estimated->diagnostics.begin(), estimated->diagnostics.end(),
-                  [](const Diagnostic& d) { return d.severity == Severity::kWarning; });
-  if (refused) return 3;
+  if (!estimated) return report(in_model(estimated.error(), request->model));
+  const int status =
+      report(as_strict(in_model(estimated->diagnostics, request->model), request->strict));
+  if (status != 0) return status;
   return print(flags.json ? to_json(*estimated) : to_text(*estimated, text),
                estimated->fits ? 0 : 1);
 }

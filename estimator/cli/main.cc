@@ -9,6 +9,7 @@
 #include <exception>
 #include <new>
 
+#include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
@@ -17,15 +18,20 @@
 
 namespace plimsoll::cli {
 
-int report(const Diagnostics& diagnostics, bool as_json) {
+namespace {
+// Asked for before anything can go wrong; see find_error_format().
+bool errors_as_json = false;
+}  // namespace
+
+int report(const Diagnostics& diagnostics) {
   constexpr size_t kMostShown = 20;
   std::string text;
-  for (size_t i = 0; i < diagnostics.size() && i < kMostShown; ++i) {
-    text += as_json
+  for (size_t i = 0; i < diagnostics.size() && (errors_as_json || i < kMostShown); ++i) {
+    text += errors_as_json
                 ? to_json(diagnostics[i])
                 : (diagnostics[i].place.file.empty() ? "plimsoll: " : "") + to_text(diagnostics[i]);
   }
-  if (diagnostics.size() > kMostShown && !as_json) {
+  if (diagnostics.size() > kMostShown && !errors_as_json) {
     text += fmt::format("plimsoll: and {} more\n", diagnostics.size() - kMostShown);
   }
   std::fputs(text.c_str(), stderr);
@@ -51,11 +57,11 @@ namespace {
 
 constexpr const char* kIntroduction =
     "plimsoll {} - will this training run fit on this GPU, and how fast will it be?\n\n"
-    "  plimsoll estimate builtin:resnet50 --gpu quadro-p4000 --batch 32\n"
+    "  plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128\n"
     "  plimsoll max-batch model.onnx --gpu a100-80gb-sxm --precision amp-bf16\n\n"
-    "commands: estimate  max-batch  compare  validate  workspace\n"
-    "          gpus  links  frameworks  models  ops  explain  schema  version\n"
-    "'plimsoll COMMAND --help' shows its flags.\n";
+    "commands: estimate  max-batch  compare  validate  workspace  explain\n"
+    "          gpus  links  frameworks  models  ops  schema  version\n"
+    "'plimsoll COMMAND --help' shows examples first.\n";
 
 // A standard descriptor that the caller closed would be taken by the first file we open.
 void keep_standard_descriptors() {
@@ -94,35 +100,89 @@ Diagnostics unknown_arguments(const CLI::App& app, const std::vector<std::string
   return problems;
 }
 
-int run(int argc, char** argv) {
+// --error-format decides how the command line's own errors look, so it is read before the rest.
+Result<void> find_error_format(const std::vector<std::string>& arguments) {
+  constexpr std::string_view kFlag = "--error-format";
+  for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    std::string_view value = arguments[i];
+    if (!value.starts_with(kFlag)) continue;
+    value.remove_prefix(kFlag.size());
+    if (value.starts_with("=")) {
+      value.remove_prefix(1);
+    } else if (value.empty() && i + 1 < arguments.size()) {
+      value = arguments[i + 1];
+    } else {
+      continue;  // the parser complains
+    }
+    const auto choice = parse_word(kFlag, value, {"text", "json"});
+    if (!choice) return tl::make_unexpected(choice.error());
+    errors_as_json = *choice == 1;
+  }
+  return {};
+}
+
+int unknown_command(const std::vector<Verb>& verbs, const std::string& word) {
+  std::vector<std::string> names;
+  for (const Verb& v : verbs) names.push_back(v.app->get_name());
+  const std::string near = nearest(word, names);
+  const bool flag = word.starts_with("-");
+  return report({{.code = "E101",
+                  .severity = Severity::kError,
+                  .message = fmt::format(
+                      "unknown {} {}{}", flag ? "flag" : "command", escape_for_terminal(word, 80),
+                      near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+                  .place = {},
+                  .help = flag ? "flags follow the command" : "'plimsoll' lists the commands"}});
+}
+
+// What CLI11 says, in one line: its own text may hold the user's.
+int refused(const CLI::ParseError& e) {
+  std::string message = e.what();
+  if (message.ends_with(" missing"))
+    message = message.substr(0, message.find(':')) + " needs a value";
+  return report({{.code = "E102",
+                  .severity = Severity::kError,
+                  .message = escape_for_terminal(message, 200),
+                  .place = {},
+                  .help = {}}});
+}
+
+std::vector<Verb> make_verbs(CLI::App& root) {
+  const std::array makers = {make_estimate,  make_max_batch, make_validate, make_compare,
+                             make_workspace, make_gpus,      make_links,    make_frameworks,
+                             make_models,    make_ops,       make_explain,  make_schema,
+                             make_version};
+  std::vector<Verb> verbs;
+  for (const auto make : makers) {
+    verbs.push_back(make(root));
+    CLI::App& app = *verbs.back().app;
+    app.allow_extras(true);
+    app.add_option("--error-format", "of messages: text, or json for one object a line");
+  }
+  return verbs;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  if (auto format = find_error_format(arguments); !format) return report(format.error());
   CLI::App root{"plimsoll"};
   root.set_help_flag("-h,--help", "show this");
   root.require_subcommand(0, 1);
   root.allow_extras(true);
-  root.prefix_command(false);
-  const std::array makers = {make_estimate,  make_max_batch, make_validate, make_compare,
-                             make_workspace, make_gpus,      make_links,    make_frameworks,
-                             make_models,    make_ops,       make_schema,   make_version};
-  std::vector<Verb> verbs;
-  for (const auto make : makers) verbs.push_back(make(root));
-  for (const Verb& v : verbs) v.app->allow_extras(true);
-  if (argc < 2) {
-    std::fputs(fmt::format(fmt::runtime(kIntroduction), kVersion).c_str(), stderr);
+  const std::vector<Verb> verbs = make_verbs(root);
+  const std::string introduction = fmt::format(fmt::runtime(kIntroduction), kVersion);
+  if (arguments.empty()) {
+    std::fputs(introduction.c_str(), stderr);
     return 2;
   }
   try {
-    root.parse(argc, argv);
+    root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
     for (const Verb& v : verbs) {
       if (v.app->parsed()) return print(v.app->help());
     }
-    return print(fmt::format(fmt::runtime(kIntroduction), kVersion));
+    return print(introduction);
   } catch (const CLI::ParseError& e) {
-    return report({{.code = "E102",
-                    .severity = Severity::kError,
-                    .message = e.what(),
-                    .place = {},
-                    .help = {}}});
+    return refused(e);
   }
   for (const Verb& v : verbs) {
     if (!v.app->parsed()) continue;
@@ -131,17 +191,7 @@ int run(int argc, char** argv) {
     }
     return v.run();
   }
-  std::vector<std::string> names;
-  for (const Verb& v : verbs) names.push_back(v.app->get_name());
-  const std::string word = argv[1];
-  const std::string near = nearest(word, names);
-  return report(
-      {{.code = "E101",
-        .severity = Severity::kError,
-        .message = fmt::format("unknown command {}{}", escape_for_terminal(word, 80),
-                               near.empty() ? "" : fmt::format("; did you mean {}?", near)),
-        .place = {},
-        .help = {}}});
+  return unknown_command(verbs, arguments.front());
 }
 
 }  // namespace
@@ -154,7 +204,7 @@ int main(int argc, char** argv) {
   }
   plimsoll::cli::keep_standard_descriptors();
   try {
-    return plimsoll::cli::run(argc, argv);
+    return plimsoll::cli::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
     std::fputs("plimsoll: error: out of memory [E801]\n", stderr);
     return 5;

@@ -92,18 +92,13 @@ std::string as_text(const MaxBatchAnswer& a, int64_t capacity) {
 int run_max_batch(const MaxBatchFlags& flags) {
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
-  if (request->model.empty() || request->devices.empty()) {
-    return report({{.code = "E109",
-                    .severity = Severity::kError,
-                    .message = "a model and --gpu ID are needed",
-                    .place = {},
-                    .help = "plimsoll max-batch builtin:resnet50 --gpu quadro-p4000"}});
-  }
+  if (auto named = require_model_and_gpu(*request, "max-batch"); !named)
+    return report(named.error());
   MaxBatchQuery query;
   const auto count = [&](const char* name, int64_t& into) -> Result<void> {
-    const auto at = flags.shared.values.find(name);
-    if (at == flags.shared.values.end() || at->second.empty()) return {};
-    auto value = parse_count(std::string("--") + name, at->second, 1, int64_t{1} << 30);
+    const std::string* text = value_of(flags.shared, name);
+    if (!text) return {};
+    auto value = parse_count(std::string("--") + name, *text, 1, int64_t{1} << 30);
     if (!value) return tl::make_unexpected(value.error());
     into = *value;
     return {};
@@ -116,10 +111,11 @@ int run_max_batch(const MaxBatchFlags& flags) {
   if (!platform) return report(platform.error());
   if (!request->batch) request->batch = 32;
   auto model = compile(*request, *platform);
-  if (!model) return report(model.error());
+  if (!model) return report(in_model(model.error(), request->model));
   auto evaluator = Evaluator::make(std::move(*platform), *request);
   if (!evaluator) return report(evaluator.error());
-  report(model->warnings);
+  const int status = report(as_strict(in_model(model->warnings, request->model), request->strict));
+  if (status != 0) return status;
   query.capacity =
       request->memory_bytes.value_or(evaluator->platform().device.memory_reported.value);
   query.reserve = request->reserve_bytes;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimator/cli/values.h"
+#include "graph/base/escape.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -41,19 +42,24 @@ constexpr ValueFlag kValueFlags[] = {
     {"hwdb", "folder whose files replace the built-in data"},
 };
 
-const std::string* find(const SharedFlags& flags, std::string_view name) {
-  const auto at = flags.values.find(std::string(name));
-  return at == flags.values.end() || at->second.empty() ? nullptr : &at->second;
-}
-
 // Reads one flag after the other into a request, remembering the first fault.
 class Reader {
  public:
-  explicit Reader(const SharedFlags& flags) : flags_(flags) {}
+  explicit Reader(const SharedFlags& flags) : flags_(flags) {
+    for (const auto& [name, given] : flags.values) {
+      for (const std::string& value : given) {
+        if (value == given.front() || fault_) continue;
+        fault_ = error("E114", fmt::format("--{} is given twice: {} and {}", name,
+                                           escape_for_terminal(given.front(), 60),
+                                           escape_for_terminal(value, 60)))
+                     .value();
+      }
+    }
+  }
 
   template <class T, class Parse>
   void read(std::string_view name, T& into, Parse parse) {
-    const std::string* text = find(flags_, name);
+    const std::string* text = value_of(flags_, name);
     if (!text || fault_) return;
     auto value = parse(fmt::format("--{}", name), *text);
     if (value) {
@@ -82,7 +88,7 @@ class Reader {
     });
   }
   void text(std::string_view name, std::string& into) {
-    if (const std::string* given = find(flags_, name)) into = *given;
+    if (const std::string* given = value_of(flags_, name)) into = *given;
   }
   template <class Use>
   void each(const std::vector<std::string>& list, std::string_view flag, Use use) {
@@ -141,14 +147,21 @@ Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_vi
 
 }  // namespace
 
+const std::string* value_of(const SharedFlags& flags, std::string_view name) {
+  const auto at = flags.values.find(std::string(name));
+  return at == flags.values.end() || at->second.empty() ? nullptr : &at->second.front();
+}
+
 void add_value(CLI::App& app, SharedFlags& flags, const std::string& name,
                const std::string& help) {
-  app.add_option("--" + name, flags.values[name], help);
+  app.add_option("--" + name, flags.values[name], help)
+      ->allow_extra_args(false)
+      ->type_name("VALUE");
 }
 
 void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
   const auto list = [&](const char* name, std::vector<std::string>& into, const char* help) {
-    app.add_option(name, into, help)->allow_extra_args(false);
+    app.add_option(name, into, help)->allow_extra_args(false)->type_name("");
   };
   if (with_model) app.add_option("model", flags.model, "model.onnx, model.json or builtin:NAME");
   list("--gpu", flags.gpus, "GPU id; repeat to compare");
@@ -164,12 +177,42 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
   app.add_flag("--strict", flags.strict, "warnings about the model are errors");
 }
 
+Result<void> require_model_and_gpu(const Request& request, std::string_view verb, Gpus gpus) {
+  const std::string example =
+      fmt::format("for example: plimsoll {} builtin:resnet50 --gpu quadro-p4000", verb);
+  if (request.model.empty())
+    return error("E108", "which model? name a file or builtin:NAME", {}, example);
+  if (request.devices.empty())
+    return error("E109", "which GPU? give --gpu ID; 'plimsoll gpus' lists them", {}, example);
+  if (gpus == Gpus::kOne && request.devices.size() > 1) {
+    return error("E114", "--gpu is given more than once", {},
+                 "'plimsoll compare' takes several; '--gpus N' is how many share the work");
+  }
+  return {};
+}
+
+Diagnostics in_model(Diagnostics diagnostics, const std::string& model) {
+  for (Diagnostic& d : diagnostics) {
+    const bool about_it =
+        d.code.starts_with("E2") || d.code.starts_with("W2") || d.code.starts_with("E8");
+    if (d.place.file.empty() && about_it) d.place.file = model;
+  }
+  return diagnostics;
+}
+
+Diagnostics as_strict(Diagnostics diagnostics, bool strict) {
+  for (Diagnostic& d : diagnostics) {
+    if (strict && d.severity == Severity::kWarning) d.severity = Severity::kError;
+  }
+  return diagnostics;
+}
+
 Result<Request> to_request(const SharedFlags& flags) {
   Request request;
   Reader reader(flags);
   request.model = flags.model;
   request.devices = flags.gpus;
-  request.loss_given = find(flags, "loss") != nullptr;
+  request.loss_given = value_of(flags, "loss") != nullptr;
   request.recover = !flags.no_recover;
   request.strict = flags.strict;
   reader.size("mem", request.memory_bytes);
@@ -186,17 +229,17 @@ Result<Request> to_request(const SharedFlags& flags) {
   reader.text("link", request.link);
   reader.text("conv-algo", request.conv_algorithm);
   reader.text("hwdb", request.hwdb_directory);
-  if (const std::string* version = find(flags, "cudnn")) request.cudnn = *version;
+  if (const std::string* version = value_of(flags, "cudnn")) request.cudnn = *version;
   read_recipe(reader, flags, request.recipe);
   size_t choice = 0;
   reader.word("layout", choice, {"nchw", "nhwc"});
-  if (find(flags, "layout")) request.layout = choice == 0 ? "nchw" : "nhwc";
+  if (value_of(flags, "layout")) request.layout = choice == 0 ? "nchw" : "nhwc";
   choice = 0;
   reader.word("attention", choice, {"fused", "math"});
-  if (find(flags, "attention")) request.attention = choice == 0 ? "fused" : "math";
+  if (value_of(flags, "attention")) request.attention = choice == 0 ? "fused" : "math";
   choice = 0;
   reader.word("cudnn-benchmark", choice, {"off", "on"});
-  if (find(flags, "cudnn-benchmark")) request.cudnn_benchmark = choice == 1;
+  if (value_of(flags, "cudnn-benchmark")) request.cudnn_benchmark = choice == 1;
   reader.each(flags.dims, "--dim",
               [&](const std::string& name, const std::string& text) -> Result<void> {
                 auto value = parse_count("--dim " + name, text, 1, kMost);

@@ -15,7 +15,8 @@ namespace plimsoll::cli {
 struct SharedFlags {
   std::string model;
   std::vector<std::string> gpus, dims, settings, shapes, trips, assume, limits;
-  std::map<std::string, std::string> values;  // of single-valued flags, by name without dashes
+  // Of single-valued flags, by name without dashes; each as often as it was given.
+  std::map<std::string, std::vector<std::string>> values;
   bool weight_decay = false, no_recover = false, strict = false;
 };
 
@@ -24,7 +25,21 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model = true);
 // A single-valued flag beside the shared ones, read as text.
 void add_value(CLI::App& app, SharedFlags& flags, const std::string& name, const std::string& help);
 
-// E1xx for whatever is not as it should be; all faults of one kind at once is not tried: the first.
+enum class Gpus { kOne, kSeveral };
+// The value of a single-valued flag, or null where it was not given.
+const std::string* value_of(const SharedFlags& flags, std::string_view name);
+
+// E108 where no model is named, E109 where no GPU is, E114 for more than asked for; the help shows
+// `verb` used.
+Result<void> require_model_and_gpu(const Request& request, std::string_view verb,
+                                   Gpus gpus = Gpus::kOne);
+// Diagnostics about a model's contents, with the model as their place where they have none.
+Diagnostics in_model(Diagnostics diagnostics, const std::string& model);
+
+// Warnings as errors where `strict`.
+Diagnostics as_strict(Diagnostics diagnostics, bool strict);
+
+// E1xx for the first flag that is not as it should be.
 Result<Request> to_request(const SharedFlags& flags);
 
 }  // namespace plimsoll::cli

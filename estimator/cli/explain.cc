@@ -1,0 +1,63 @@
+// explain: what a diagnostic code means, or where the figures of one node come from.
+#include "estimator/report/explain.h"
+#include "estimator/cli/options.h"
+#include "estimator/cli/verb.h"
+
+namespace plimsoll::cli {
+namespace {
+
+struct ExplainFlags {
+  SharedFlags shared;
+  std::string what;
+  bool json = false;
+};
+
+int explain_code(const std::string& code, bool json) {
+  const auto explanation = find_explanation(code);
+  if (!explanation) return report(explanation.error());
+  return print(json ? to_json(*explanation) : to_text(*explanation));
+}
+
+int explain_model_node(const ExplainFlags& flags) {
+  auto request = to_request(flags.shared);
+  if (!request) return report(request.error());
+  if (auto named = require_model_and_gpu(*request, "explain layer1.0.conv1"); !named)
+    return report(named.error());
+  auto hwdb = Hwdb::open(request->hwdb_directory);
+  if (!hwdb) return report(hwdb.error());
+  auto platform = find_platform(*hwdb, *request, request->devices.front());
+  if (!platform) return report(platform.error());
+  auto model = compile(*request, *platform);
+  if (!model) return report(in_model(model.error(), request->model));
+  auto evaluator = Evaluator::make(std::move(*platform), *request);
+  if (!evaluator) return report(evaluator.error());
+  const auto explained = explain_node(*evaluator, *model, model->binding, flags.what);
+  if (!explained) return report(explained.error());
+  return print(flags.json ? to_json(*explained) : to_text(*explained));
+}
+
+int run_explain(const ExplainFlags& flags) {
+  if (!flags.shared.model.empty()) return explain_model_node(flags);
+  if (looks_like_code(flags.what)) return explain_code(flags.what, flags.json);
+  return report(
+      {{.code = "E108",
+        .severity = Severity::kError,
+        .message = "explain what? a code of a message, or a node and its model",
+        .place = {},
+        .help = "plimsoll explain E241, or plimsoll explain layer1.0.conv1 builtin:resnet50 "
+                "--gpu tesla-t4"}});
+}
+
+}  // namespace
+
+Verb make_explain(CLI::App& root) {
+  auto flags = std::make_shared<ExplainFlags>();
+  CLI::App* app = root.add_subcommand(
+      "explain", "a diagnostic code, or one node of a model: its bytes, kernels and their limits");
+  app->add_option("what", flags->what, "a code such as E241, or a node or module of the model");
+  add_shared(*app, flags->shared);
+  app->add_flag("--json", flags->json, "as JSON");
+  return {app, [flags] { return run_explain(*flags); }};
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,68 @@
+// NodeReport: everything that is known about one node of a model, for "why this number?": its
+// tensors, what it keeps for the backward pass and by which rule, and each of its kernels with what
+// bounds it.
+//
+//   auto reports = explain_node(evaluator, model, model.binding, "layer1.0.conv1");
+//   (*reports)[0].kernels[0].bound_by;   // "compute"
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/estimator.h"
+
+namespace plimsoll {
+
+struct TensorReport {
+  std::string name;
+  std::string kind = {};   // "input", "parameter", "value"
+  std::string dtype;       // "f32"
+  std::string shape = {};  // "32x64x112x112" at the point; empty where it is not known
+  int64_t bytes = 0;       // as asked for
+};
+
+struct KernelReport {
+  std::string kernel;       // "conv forward 32x64x56x56 -> 64, 3x3"
+  std::string phase;        // "forward", "loss", "backward", "update"
+  std::string algorithm;    // empty for memory-bound work
+  std::string arithmetic;   // the unit whose peak counts: "f32", "f16_tensor"
+  int64_t launches = 0;     // by this node in a step
+  int64_t flop = 0;         // of the mathematics
+  int64_t flop_done = 0;    // of the algorithm, which may save some
+  int64_t bytes = 0;        // compulsory traffic: every operand once
+  int64_t bytes_moved = 0;  // device memory traffic of the algorithm
+  int64_t ns = 0;           // of one launch
+  Range range_ns;
+  int64_t compute_ns = 0;  // flop_done at the device's peak
+  int64_t dram_ns = 0;     // bytes_moved at the device's bandwidth
+  std::string bound_by = {};
+  double fraction_of_peak = 0;
+  int64_t workspace_bytes = 0;
+  std::string workspace_basis = {};  // "table", "rule", "interval"; empty where there is none
+  std::string time_basis = {};       // "calibrated: ..."
+};
+
+struct NodeReport {
+  std::string node;  // "node 57 '/layer3/conv2/Conv' (Conv)"
+  LayerEstimate layer;
+  std::vector<TensorReport> inputs, outputs;
+  std::vector<KeptTensor> keeps;  // kept for this node's backward pass
+  std::vector<KeptTensor> made;   // made by this node, kept for another's
+  std::vector<KernelReport> kernels;
+};
+
+struct Explained {
+  InputFacts input;
+  std::string device_id;
+  double bandwidth = 0;  // B/s, what dram_ns divides by
+  std::vector<NodeReport> nodes = {};
+};
+
+// The nodes that `name` means: those of that name, else those of that module and within it. E153
+// with the nearest for a name nobody has. At a binding where the model's guards hold. Cost: of an
+// estimate without replaying the allocator.
+Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& model,
+                               const Binding& binding, std::string_view name);
+
+}  // namespace plimsoll

@@ -1,0 +1,213 @@
+#include "estimator/report/explain.h"
+
+#include <fmt/format.h>
+
+#include "estimator/report/text.h"
+#include "estimator/report/version.h"
+#include "graph/base/escape.h"
+#include "graph/config/json_writer.h"
+
+namespace plimsoll {
+namespace {
+
+std::string human_count(int64_t count, std::string_view unit) {
+  const auto value = static_cast<double>(count);
+  if (value >= 1e12) return fmt::format("{:.2f} T{}", value / 1e12, unit);
+  if (value >= 1e9) return fmt::format("{:.2f} G{}", value / 1e9, unit);
+  if (value >= 1e6) return fmt::format("{:.2f} M{}", value / 1e6, unit);
+  return fmt::format("{} {}", count, unit);
+}
+
+std::string shown(std::string_view text) { return escape_for_terminal(text, 60); }
+
+std::string tensors_text(std::string_view title, const std::vector<TensorReport>& tensors) {
+  std::string text;
+  for (const TensorReport& t : tensors) {
+    text += fmt::format("  {:<10}{:<10} {}[{}]  {}  {}\n", title, t.kind, t.dtype, t.shape,
+                        human_bytes(t.bytes), shown(t.name));
+    title = "";
+  }
+  return text;
+}
+
+std::string layer_text(const LayerEstimate& l) {
+  std::string text;
+  if (l.parameters > 0) {
+    text += fmt::format("  parameters {}: weights {}, gradients {}, optimizer state {}\n",
+                        l.parameters, human_bytes(l.weight_bytes), human_bytes(l.gradient_bytes),
+                        human_bytes(l.optimizer_state_bytes));
+  }
+  text += fmt::format("  kept for backward {}; what several nodes keep counts at the first\n",
+                      human_bytes(l.feature_map_bytes));
+  return text;
+}
+
+std::string kept_text(const NodeReport& n) {
+  std::string text;
+  for (const KeptTensor& k : n.keeps) {
+    text +=
+        fmt::format("    {:>10}  {}; made by {}\n", human_bytes(k.bytes), k.rule, shown(k.made_by));
+  }
+  for (const KeptTensor& k : n.made) {
+    text += fmt::format("    {:>10}  its result, counted at {}: {}\n", human_bytes(k.bytes),
+                        shown(k.node), k.rule);
+  }
+  return text;
+}
+
+std::string kernel_text(const KernelReport& k) {
+  std::string text = fmt::format("  {}: {}{}{}\n", k.phase, k.kernel,
+                                 k.launches > 1 ? fmt::format(", {} times", k.launches) : "",
+                                 k.algorithm.empty() ? "" : " by " + k.algorithm);
+  text += fmt::format("    {} ({} - {}), bound by {}, {:.0f} % of that peak\n", human_time(k.ns),
+                      human_time(k.range_ns.low), human_time(k.range_ns.high), k.bound_by,
+                      100 * k.fraction_of_peak);
+  text += fmt::format("    compute: {}{} takes {} at the {} peak\n", human_count(k.flop, "flop"),
+                      k.flop_done == k.flop ? ""
+                                            : fmt::format(", {} by this algorithm,",
+                                                          human_count(k.flop_done, "flop")),
+                      human_time(k.compute_ns), k.arithmetic);
+  text +=
+      fmt::format("    memory:  {}{} takes {} at the memory's bandwidth\n", human_bytes(k.bytes),
+                  k.bytes_moved == k.bytes
+                      ? ""
+                      : fmt::format(", {} moved by this algorithm,", human_bytes(k.bytes_moved)),
+                  human_time(k.dram_ns));
+  if (k.workspace_bytes > 0 || !k.workspace_basis.empty()) {
+    text += fmt::format("    workspace {}, basis: {}\n", human_bytes(k.workspace_bytes),
+                        k.workspace_basis);
+  }
+  return text + fmt::format("    basis: {}\n", k.time_basis);
+}
+
+void write_tensors(JsonWriter& out, std::string_view key,
+                   const std::vector<TensorReport>& tensors) {
+  out.key(key).begin_array();
+  for (const TensorReport& t : tensors) {
+    out.begin_object();
+    out.key("name").string(t.name);
+    out.key("kind").string(t.kind);
+    out.key("dtype").string(t.dtype);
+    out.key("shape").string(t.shape);
+    out.key("bytes").integer(t.bytes).end_object();
+  }
+  out.end_array();
+}
+
+void write_kept(JsonWriter& out, std::string_view key, const std::vector<KeptTensor>& kept) {
+  out.key(key).begin_array();
+  for (const KeptTensor& k : kept) {
+    out.begin_object();
+    out.key("node").string(k.node);
+    out.key("rule").string(k.rule);
+    out.key("made_by").string(k.made_by);
+    out.key("bytes").integer(k.bytes).end_object();
+  }
+  out.end_array();
+}
+
+void write_kernel(JsonWriter& out, const KernelReport& k) {
+  const auto text_or_null = [&](std::string_view key, const std::string& text) {
+    out.key(key);
+    text.empty() ? out.null() : out.string(text);
+  };
+  out.begin_object();
+  out.key("kernel").string(k.kernel);
+  out.key("phase").string(k.phase);
+  text_or_null("algorithm", k.algorithm);
+  out.key("arithmetic").string(k.arithmetic);
+  out.key("launches").integer(k.launches);
+  out.key("flop").integer(k.flop);
+  out.key("flop_done").integer(k.flop_done);
+  out.key("bytes").integer(k.bytes);
+  out.key("bytes_moved").integer(k.bytes_moved);
+  out.key("ns").integer(k.ns);
+  out.key("range_ns").begin_array().integer(k.range_ns.low).integer(k.range_ns.high).end_array();
+  out.key("compute_ns").integer(k.compute_ns);
+  out.key("dram_ns").integer(k.dram_ns);
+  out.key("bound_by").string(k.bound_by);
+  out.key("fraction_of_peak").real(k.fraction_of_peak);
+  out.key("workspace_bytes").integer(k.workspace_bytes);
+  text_or_null("workspace_basis", k.workspace_basis);
+  out.key("time_basis").string(k.time_basis).end_object();
+}
+
+void write_node(JsonWriter& out, const NodeReport& n) {
+  out.begin_object();
+  out.key("node").string(n.node);
+  out.key("op").string(n.layer.op);
+  out.key("module").string(n.layer.module);
+  out.key("parameters").integer(n.layer.parameters);
+  out.key("weight_bytes").integer(n.layer.weight_bytes);
+  out.key("gradient_bytes").integer(n.layer.gradient_bytes);
+  out.key("optimizer_state_bytes").integer(n.layer.optimizer_state_bytes);
+  out.key("feature_map_bytes").integer(n.layer.feature_map_bytes);
+  write_tensors(out, "inputs", n.inputs);
+  write_tensors(out, "outputs", n.outputs);
+  write_kept(out, "keeps", n.keeps);
+  write_kept(out, "made", n.made);
+  out.key("kernels").begin_array();
+  for (const KernelReport& k : n.kernels) write_kernel(out, k);
+  out.end_array().end_object();
+}
+
+JsonWriter begin(std::string_view schema) {
+  JsonWriter out(JsonWriter::Layout::kIndented);
+  out.begin_object();
+  out.key("schema").string(schema);
+  out.key("version").integer(1);
+  out.key("tool").begin_object();
+  out.key("name").string("plimsoll");
+  out.key("version").string(kVersion).end_object();
+  return out;
+}
+
+}  // namespace
+
+std::string to_text(const Explanation& e) {
+  return fmt::format("{}: {}\n\n  {}\n\n  What to do: {}\n", e.code, e.title, e.meaning, e.remedy);
+}
+
+std::string to_json(const Explanation& e) {
+  JsonWriter out = begin("plimsoll.explanation");
+  out.key("result").begin_object();
+  out.key("code").string(e.code);
+  out.key("title").string(e.title);
+  out.key("meaning").string(e.meaning);
+  out.key("remedy").string(e.remedy);
+  out.end_object().end_object();
+  return out.take() + "\n";
+}
+
+std::string to_text(const Explained& e) {
+  std::string text = fmt::format("{}, batch {}, on {} with {:.0f} GB/s\n", shown(e.input.model),
+                                 e.input.batch, e.device_id, e.bandwidth / 1e9);
+  for (const NodeReport& n : e.nodes) {
+    text += fmt::format("\n{}{}\n", n.node,
+                        n.layer.module.empty() ? "" : ", module " + shown(n.layer.module));
+    text += tensors_text("inputs", n.inputs) + tensors_text("outputs", n.outputs);
+    text += layer_text(n.layer) + kept_text(n);
+    for (const KernelReport& k : n.kernels) text += kernel_text(k);
+  }
+  return text;
+}
+
+std::string to_json(const Explained& e) {
+  JsonWriter out = begin("plimsoll.node");
+  out.key("input").begin_object();
+  out.key("model").string(e.input.model);
+  out.key("batch").integer(e.input.batch);
+  out.key("symbols").begin_object();
+  for (const auto& [symbol, value] : e.input.symbols) out.key(symbol).integer(value);
+  out.end_object().end_object();
+  out.key("result").begin_object();
+  out.key("device").begin_object();
+  out.key("id").string(e.device_id);
+  out.key("bandwidth").real(e.bandwidth).end_object();
+  out.key("nodes").begin_array();
+  for (const NodeReport& n : e.nodes) write_node(out, n);
+  out.end_array().end_object().end_object();
+  return out.take() + "\n";
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,81 @@
+#include "estimator/request_names.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+namespace {
+
+struct Names {
+  std::set<std::string> dims;   // that may be bound at evaluation
+  std::set<std::string> fixed;  // parameters that only --set changes
+  bool batch = false, images = false;
+};
+
+Names names_of(const LoadedModel& model) {
+  Names names;
+  for (const NamedGraph& network : model.config.networks) {
+    const Graph& graph = network.graph;
+    names.dims.merge(free_symbols(graph));
+    for (const auto& [name, value] : graph.defaults) names.dims.insert(name);
+    names.batch = names.batch || names.dims.contains(graph.batch_symbol);
+    for (const TensorId id : graph.inputs) {
+      const auto& shape = graph.tensors[id].shape;
+      names.images = names.images || (model.from_onnx && shape && shape->size() == 4);
+    }
+  }
+  names.images = names.images || names.dims.contains("image");
+  for (const ConfigParameter& p : model.config.parameters) {
+    (p.symbolic ? names.dims : names.fixed).insert(p.name);
+  }
+  return names;
+}
+
+std::string remedy(const Names& names, const std::string& name) {
+  if (names.fixed.contains(name))
+    return fmt::format("it is a parameter that shapes the model: --set {}=N", name);
+  const std::vector<std::string> known(names.dims.begin(), names.dims.end());
+  if (known.empty()) return "it has none";
+  const std::string near = nearest(name, known);
+  return near.empty() ? fmt::format("it has {}",
+                                    escape_for_terminal(fmt::format("{}", fmt::join(known, ", "))))
+                      : fmt::format("did you mean {}?", escape_for_terminal(near));
+}
+
+tl::unexpected<Diagnostics> no_dimension(const Names& names, const std::string& name,
+                                         std::string_view flag) {
+  return error(
+      "E113",
+      fmt::format("{}: the model has no dimension '{}'", flag, escape_for_terminal(name, 60)), {},
+      remedy(names, name));
+}
+
+}  // namespace
+
+Result<void> check_names(const LoadedModel& model, const Request& request) {
+  const Names names = names_of(model);
+  for (const auto& [name, value] : request.dims) {
+    if (!names.dims.contains(name)) return no_dimension(names, name, "--dim");
+  }
+  if (request.batch && !names.batch) return no_dimension(names, "batch", "--batch");
+  if (request.image && !names.images) return no_dimension(names, "image", "--image");
+  if (!model.from_onnx) {
+    if (!request.shapes.empty())
+      return error("E112", "--shape is for ONNX graphs; a config says its own shapes");
+    if (!request.trips.empty())
+      return error("E112", "--trip is for ONNX graphs; a config repeats layers by itself");
+  } else if (!request.settings.empty()) {
+    return error("E134",
+                 fmt::format("--set {}: an ONNX graph has no parameters",
+                             escape_for_terminal(request.settings.begin()->first, 60)),
+                 {}, "its symbolic dimensions are bound with --dim NAME=N");
+  }
+  return {};
+}
+
+}  // namespace plimsoll

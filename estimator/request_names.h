@@ -1,0 +1,15 @@
+// Whether what a request binds is there in the model: a value that nothing reads would change
+// nothing in silence.
+#pragma once
+
+#include "estimator/model_source.h"
+#include "estimator/request.h"
+
+namespace plimsoll {
+
+// E113 for a dimension (--dim, --batch, --image) that the model does not have, with the nearest or
+// the flag that would do it; E134 for --set where there are no parameters, E112 for --shape and
+// --trip where there is no ONNX graph.
+Result<void> check_names(const LoadedModel& model, const Request& request);
+
+}  // namespace plimsoll
