@@ -22,11 +22,18 @@ constexpr double kLargestLoss = 1.5;
 constexpr double kShortestRows = .15e-3;
 constexpr size_t kLargestSearch = 700;
 
+bool winograd_serves(const MeasuredKernel& k) {
+  const auto* p = std::get_if<ConvProblem<int64_t>>(&k.kernel.problem);
+  return p != nullptr && p->filter[1] == 3 && p->filter[2] == 3 && p->stride[1] == 1;
+}
+
 bool in_plan(const FitPlan& plan, const MeasuredKernel& k) {
   const bool card =
       std::ranges::any_of(plan.cards, [&](const FitCard& c) { return c.device == k.device; });
   const bool source = std::ranges::find(plan.sources, k.source) != plan.sources.end();
-  if (!card || !source || k.library != plan.library || k.host_bound) return false;
+  const int library = plan.measured_library > 0 ? plan.measured_library : plan.library;
+  if (!card || !source || k.library != library || k.host_bound) return false;
+  if (!plan.lender.empty() && winograd_serves(k)) return false;
   if (name(k.arithmetic) != plan.arithmetic) return false;
   return plan.kernel_class != "rows" || k.seconds > kShortestRows;
 }
@@ -36,13 +43,26 @@ struct Start {
   Box box;
 };
 
-Start start_of(const FitPlan& plan, const Fit* base) {
+bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+double clock_of(const Fit& fit, std::string_view device, double otherwise) {
+  for (const auto& [id, clock] : fit.clocks) {
+    if (id == device) return clock;
+  }
+  return otherwise;
+}
+
+Start start_of(const FitPlan& plan, const Fit* base, const Fit* lender) {
   Start start;
   const auto rows = coefficient_rows(plan.kernel_class);
   for (size_t i = 0; i < rows.size(); ++i) {
     const CoefficientRow& row = rows[i];
     double value = base != nullptr ? base->terms[i] : row.initial;
-    bool fixed = std::ranges::find(plan.held, row.name) != plan.held.end();
+    bool fixed = contains(plan.held, row.name) || contains(plan.held, "all");
+    if (lender != nullptr && contains(plan.lent, row.name)) value = lender->terms[i];
+    if (row.name.starts_with("tile_")) value *= plan.tiles;
     if (row.name == "split") {
       value = plan.splits_k ? 1 : 0;
       fixed = true;
@@ -56,9 +76,11 @@ Start start_of(const FitPlan& plan, const Fit* base) {
     start.box.high.push_back(fixed ? value : row.high);
   }
   for (const FitCard& card : plan.cards) {
-    start.trial.push_back(std::min(1.0, card.clock_high));
-    start.box.low.push_back(card.clock_low);
-    start.box.high.push_back(card.clock_high);
+    // A base has seen more of a card that both know.
+    const double known = base != nullptr ? clock_of(*base, card.device, 0) : 0;
+    start.trial.push_back(known > 0 ? known : std::min(1.0, card.clock_high));
+    start.box.low.push_back(known > 0 ? known : card.clock_low);
+    start.box.high.push_back(known > 0 ? known : card.clock_high);
   }
   return start;
 }
@@ -292,10 +314,37 @@ void count_algorithms(FitReport& report, const Formula& formula, const Trial& tr
   }
 }
 
-}  // namespace
+// What a plan says of a fit, before anything is measured.
+Fit blank_fit(const FitPlan& plan, const Trial& trial) {
+  Fit fit;
+  fit.kernel_class = plan.kernel_class;
+  fit.arithmetic = plan.arithmetic;
+  fit.compute_capability = plan.capabilities.front();
+  fit.library = plan.library;
+  fit.library_first = plan.first;
+  fit.library_last = plan.last;
+  fit.in_situ = plan.in_situ;
+  fit.note = plan.note;
+  const auto terms = static_cast<std::ptrdiff_t>(trial.size() - plan.cards.size());
+  fit.terms.assign(trial.begin(), trial.begin() + terms);
+  for (size_t c = 0; c < plan.cards.size(); ++c) {
+    fit.clocks.emplace_back(plan.cards[c].device, trial[static_cast<size_t>(terms) + c]);
+  }
+  return fit;
+}
 
-Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKernel>& measured,
-                              const std::map<std::string, DeviceRates>& rates, const Fit* base) {
+// Nothing was measured: the base's terms, with its range away from measured shapes.
+FitReport derive(const FitPlan& plan, const Start& start, const Fit& base) {
+  FitReport report;
+  report.fit = blank_fit(plan, start.trial);
+  report.fit.error = base.error;
+  report.fit.median = base.median;
+  report.fit.near90 = report.fit.far90 = base.far90;
+  return report;
+}
+
+Result<std::vector<DeviceRates>> cards_of(const FitPlan& plan,
+                                          const std::map<std::string, DeviceRates>& rates) {
   std::vector<DeviceRates> cards;
   for (const FitCard& card : plan.cards) {
     const auto found = rates.find(std::string(card.device));
@@ -305,6 +354,26 @@ Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKer
     }
     cards.push_back(found->second);
   }
+  return cards;
+}
+
+}  // namespace
+
+Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKernel>& measured,
+                              const std::map<std::string, DeviceRates>& rates,
+                              const std::map<std::string_view, Fit>& fits) {
+  const auto cards = cards_of(plan, rates);
+  if (!cards) return tl::unexpected(cards.error());
+  const auto find = [&](std::string_view plan_name) {
+    const auto at = fits.find(plan_name);
+    return at == fits.end() ? nullptr : &at->second;
+  };
+  const Fit* base = find(plan.base);
+  if (!plan.base.empty() && base == nullptr) {
+    return error("E510", fmt::format("plan '{}' needs a fit of '{}'", plan.name, plan.base));
+  }
+  const Start start = start_of(plan, base, find(plan.lender));
+  if (plan.sources.empty() && base != nullptr) return derive(plan, start, *base);
   std::vector<const MeasuredKernel*> kernels;
   for (const MeasuredKernel& k : measured) {
     if (in_plan(plan, k)) kernels.push_back(&k);
@@ -313,27 +382,15 @@ Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKer
     return error("E510",
                  fmt::format("only {} measured kernels for plan '{}'", kernels.size(), plan.name));
   }
-  const Formula formula(plan, cards, kernels);
-  const auto [first, box] = start_of(plan, base);
+  const Formula formula(plan, *cards, kernels);
   const std::vector<bool> none(formula.size(), false);
-  const Trial trial = solve(formula, first, box, none);
+  const Trial trial = solve(formula, start.trial, start.box, none);
 
   FitReport report;
   Fit& fit = report.fit;
-  fit.kernel_class = plan.kernel_class;
-  fit.arithmetic = plan.arithmetic;
-  fit.compute_capability = plan.capabilities.front();
-  fit.library = plan.library;
-  fit.library_first = plan.first;
-  fit.library_last = plan.last;
-  fit.note = plan.note;
+  fit = blank_fit(plan, trial);
   fit.measured = static_cast<int64_t>(formula.size());
-  const auto terms = static_cast<std::ptrdiff_t>(trial.size() - plan.cards.size());
-  fit.terms.assign(trial.begin(), trial.begin() + terms);
-  for (size_t c = 0; c < plan.cards.size(); ++c) {
-    fit.clocks.emplace_back(plan.cards[c].device, trial[static_cast<size_t>(terms) + c]);
-  }
-  const std::vector<Fold> folds = leave_out(formula, trial, box);
+  const std::vector<Fold> folds = leave_out(formula, trial, start.box);
   const Tents tents = choose_tents(plan, formula, folds);
   const std::vector<LeftOut> left_out = predict(plan, formula, folds, tents);
   score(report, formula, left_out);

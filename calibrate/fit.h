@@ -29,9 +29,11 @@ struct FitReport {
   double coverage = 0;            // share of left-out kernels within their 90 % range
 };
 
-// E510 where a card's rates or any measurement of the plan is missing.
+// `fits`: those of earlier plans, by name. E510 where a card's rates, a base or any measurement of
+// the plan is missing.
 // Cost: seconds to a minute.
 Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKernel>& measured,
-                              const std::map<std::string, DeviceRates>& rates, const Fit* base);
+                              const std::map<std::string, DeviceRates>& rates,
+                              const std::map<std::string_view, Fit>& fits);
 
 }  // namespace plimsoll

@@ -3,340 +3,212 @@
 namespace plimsoll {
 namespace {
 
-// Terms that forward measurements cannot tell.
-const std::vector<std::string_view> kBackwardTerms = {"dgrad",          "wgrad",   "strided_dgrad",
-                                                      "nonfused_wgrad", "columns", "scatter"};
-const std::vector<std::string_view> kStepTerms = {
-    "x_norm_forward", "x_norm_backward", "x_pool_forward", "x_pool_backward",
-    "x_concat",       "x_reduce",        "x_index"};
 using Words = std::vector<std::string_view>;
 using Cards = std::vector<FitCard>;
+using Plans = std::vector<FitPlan>;
 
-std::vector<FitPlan> make_plans() {
-  const Words deepbench = {"deepbench"}, neusight = {"neusight"};
-  const Cards maxwell = {{"gtx-titan-x", .9, 1.1}, {"tesla-m40", .9, 1.1}};
-  const Cards pascal = {{"titan-xp", .9, 1.1}, {"gtx-1080-ti", .9, 1.1}};
-  const Cards early = {{"titan-x-pascal"}};
-  const Cards p100 = {{"tesla-p100-pcie-16gb"}};
-  const Cards v100 = {{"tesla-v100-sxm2-16gb"}};
-  // The P4 is held at 75 W, far below its printed boost: its clock is free, the P100's is not.
-  const Cards modern = {{"tesla-p100-pcie-16gb"}, {"tesla-p4", .5, 1.05}};
-  const Cards v100_pcie = {{"tesla-v100-pcie-32gb"}};
-  return {
-      // cuBLAS 7.5 and early 8.0 do not split k; 8.0.88 (here 801) does.
-      {"gemm-maxwell",
-       "gemm",
-       "f32",
-       {52},
-       705,
-       0,
-       9999,
-       deepbench,
-       maxwell,
-       false,
-       {},
-       {},
-       true,
-       {}},
-      {"gemm-sm61-early",
-       "gemm",
-       "f32",
-       {61},
-       800,
-       0,
-       800,
-       {"deepbench", "openai"},
-       early,
-       false,
-       {},
-       {},
-       true,
-       {}},
-      {"gemm-sm61", "gemm", "f32", {61}, 801, 801, 1199, deepbench, pascal, true, {}, {}, true, {}},
-      {"gemm-p100-early",
-       "gemm",
-       "f32",
-       {60},
-       800,
-       0,
-       800,
-       {"openai"},
-       {{"tesla-p100-sxm2-16gb"}},
-       false,
-       {},
-       {},
-       true,
-       {}},
-      {"gemm-p100", "gemm", "f32", {60}, 801, 801, 1199, deepbench, p100, true, {}, {}, true, {}},
-      {"gemm-pascal-12",
-       "gemm",
-       "f32",
-       {60, 61},
-       1201,
-       1200,
-       9999,
-       neusight,
-       modern,
-       true,
-       {},
-       {},
-       true,
-       {}},
-      {"gemm-v100", "gemm", "f32", {70}, 1001, 0, 1199, deepbench, v100, true, {}, {}, true, {}},
-      {"gemm-v100-12",
-       "gemm",
-       "f32",
-       {70},
-       1201,
-       1200,
-       9999,
-       neusight,
-       v100_pcie,
-       true,
-       {},
-       {},
-       true,
-       {}},
-      {"gemm-p100-f16", "gemm", "f16", {60}, 801, 0, 9999, deepbench, p100, true, {}, {}, true, {}},
-      {"gemm-v100-tensor",
-       "gemm",
-       "f16_tensor",
-       {70},
-       1001,
-       0,
-       9999,
-       deepbench,
-       v100,
-       true,
-       {},
-       {},
-       true,
-       {}},
+// Terms that forward measurements cannot tell.
+const Words kBackwardTerms = {"dgrad",          "wgrad",   "strided_dgrad",
+                              "nonfused_wgrad", "columns", "scatter"};
+// All but the Fourier transforms: those of DeepBench are too few to fit them.
+const Words kAllButFft = {
+    "tile_128x128", "tile_128x64",   "tile_64x128", "tile_64x64", "tile_128x32",    "tile_32x128",
+    "tile_32x32",   "tile_64x16",    "tile_16x64",  "residency",  "prologue",       "fixed_us",
+    "bandwidth",    "dgrad",         "wgrad",       "fused",      "nonfused_wgrad", "nonfused",
+    "transform",    "strided_dgrad", "columns",     "scatter",    "few_channels"};
+const Words kNonfusedTerms = {"nonfused", "nonfused_wgrad", "transform"};
+// Operators that only whole steps tell: jcjohnson/cnn-benchmarks, eight cards.
+const Words kStepTerms = {"x_norm_forward", "x_norm_backward", "x_pool_forward", "x_pool_backward",
+                          "x_concat",       "x_reduce",        "x_index"};
 
-      {"conv-sm61", "conv", "f32", {61}, 600, 501, 799, deepbench, pascal, true, {}, {}, true, {}},
-      {"conv-sm61-5.0", "conv", "f32", {61}, 500, 0, 500, deepbench, early, true, {}, {}, true, {}},
-      {"conv-maxwell",
-       "conv",
-       "f32",
-       {52},
-       500,
-       0,
-       500,
-       deepbench,
-       maxwell,
-       true,
-       {},
-       {},
-       true,
-       {}},
-      {"conv-p100", "conv", "f32", {60}, 600, 0, 799, deepbench, p100, true, {}, {}, true, {}},
-      {"conv-v100", "conv", "f32", {70}, 706, 0, 799, deepbench, v100, true, {}, {}, true, {}},
-      {"conv-pascal-8",
-       "conv",
-       "f32",
-       {60, 61},
-       809,
-       800,
-       9999,
-       neusight,
-       modern,
-       true,
-       "conv-sm61",
-       kBackwardTerms,
-       true,
-       "forward passes measured; backward terms from cuDNN 6"},
-      {"conv-v100-8",
-       "conv",
-       "f32",
-       {70},
-       809,
-       800,
-       9999,
-       neusight,
-       v100_pcie,
-       true,
-       "conv-v100",
-       kBackwardTerms,
-       true,
-       "forward passes measured; backward terms from cuDNN 7.6"},
-      {"conv-p100-f16", "conv", "f16", {60}, 600, 0, 9999, deepbench, p100, true, {}, {}, true, {}},
-      {"conv-v100-tensor",
-       "conv",
-       "f16_tensor",
-       {70},
-       706,
-       0,
-       9999,
-       deepbench,
-       v100,
-       true,
-       {},
-       {},
-       true,
-       {}},
+const Words kDeepbench = {"deepbench"}, kNeusight = {"neusight"};
+const Cards kMaxwell = {{"gtx-titan-x", .9, 1.1}, {"tesla-m40", .9, 1.1}};
+const Cards kPascal = {{"titan-xp", .9, 1.1}, {"gtx-1080-ti", .9, 1.1}};
+const Cards kEarly = {{"titan-x-pascal"}};
+const Cards kP100 = {{"tesla-p100-pcie-16gb"}};
+const Cards kV100 = {{"tesla-v100-sxm2-16gb"}};
+// The P4 is held at 75 W, far below its printed boost: its clock is free, the P100's is not.
+const Cards kModern = {{"tesla-p100-pcie-16gb"}, {"tesla-p4", .5, 1.05}};
+const Cards kV100Pcie = {{"tesla-v100-pcie-32gb"}};
 
-      {"recurrent-maxwell",
-       "recurrent",
-       "f32",
-       {52},
-       500,
-       0,
-       9999,
-       deepbench,
-       maxwell,
-       true,
-       {},
-       {},
-       true,
-       {}},
-      {"recurrent-sm61",
-       "recurrent",
-       "f32",
-       {61},
-       600,
-       501,
-       9999,
-       {"deepbench", "deepbench-inference"},
-       pascal,
-       true,
-       {},
-       {},
-       true,
-       {}},
-      {"recurrent-sm61-5.0",
-       "recurrent",
-       "f32",
-       {61},
-       500,
-       0,
-       500,
-       deepbench,
-       early,
-       true,
-       {},
-       {},
-       true,
-       {}},
-      {"recurrent-p100",
-       "recurrent",
-       "f32",
-       {60},
-       600,
-       0,
-       9999,
-       deepbench,
-       p100,
-       true,
-       {},
-       {},
-       true,
-       {}},
-      {"recurrent-v100",
-       "recurrent",
-       "f32",
-       {70},
-       706,
-       0,
-       9999,
-       deepbench,
-       v100,
-       true,
-       {},
-       {},
-       true,
-       {}},
-      {"recurrent-p100-f16",
-       "recurrent",
-       "f16",
-       {60},
-       600,
-       0,
-       9999,
-       deepbench,
-       p100,
-       true,
-       {},
-       {},
-       true,
-       {}},
-      {"recurrent-v100-tensor",
-       "recurrent",
-       "f16_tensor",
-       {70},
-       706,
-       0,
-       9999,
-       deepbench,
-       v100,
-       true,
-       {},
-       {},
-       true,
-       {}},
+// DeepBench repeats one kernel with warm caches at the clock of its moment; in the steps of
+// jcjohnson/cnn-benchmarks (ResNets and VGGs, eight cards) the same convolutions take so much.
+constexpr double kMaxwellInSitu = .9, kPascalInSitu = 1.16, kVoltaInSitu = 1.2;
 
-      {"rows-maxwell",
-       "rows",
-       "f32",
-       {52},
-       400,
-       0,
-       9999,
-       {"caffe"},
-       {{"gtx-titan-x"}},
-       true,
-       {},
-       kStepTerms,
-       false,
-       {}},
-      {"rows-p100",
-       "rows",
-       "f32",
-       {60},
-       809,
-       0,
-       9999,
-       neusight,
-       p100,
-       true,
-       {},
-       kStepTerms,
-       false,
-       {}},
-      {"rows-sm61",
-       "rows",
-       "f32",
-       {61},
-       809,
-       0,
-       9999,
-       neusight,
-       {{"tesla-p4"}},
-       true,
-       {},
-       kStepTerms,
-       false,
-       {}},
-      {"rows-v100",
-       "rows",
-       "f32",
-       {70},
-       809,
-       0,
-       9999,
-       neusight,
-       v100_pcie,
-       true,
-       {},
-       kStepTerms,
-       false,
-       {}},
+// cuBLAS 7.5 and early 8.0 do not split k; 8.0.88 (here 801) does.
+Plans gemm_plans() {
+  const auto row = [](std::string_view name, int capability, int library) {
+    return FitPlan{.name = name,
+                   .kernel_class = "gemm",
+                   .capabilities = {capability},
+                   .library = library,
+                   .sources = kDeepbench};
   };
+  FitPlan maxwell = row("gemm-maxwell", 52, 705);
+  maxwell.cards = kMaxwell;
+  maxwell.splits_k = false;
+  FitPlan early = row("gemm-sm61-early", 61, 800);
+  early.last = 800;
+  early.sources = {"deepbench", "openai"};
+  early.cards = kEarly;
+  early.splits_k = false;
+  FitPlan sm61 = row("gemm-sm61", 61, 801);
+  sm61.first = 801;
+  sm61.last = 1199;
+  sm61.cards = kPascal;
+  FitPlan p100_early = row("gemm-p100-early", 60, 800);
+  p100_early.last = 800;
+  p100_early.sources = {"openai"};
+  p100_early.cards = {{"tesla-p100-sxm2-16gb"}};
+  p100_early.splits_k = false;
+  FitPlan p100 = row("gemm-p100", 60, 801);
+  p100.first = 801;
+  p100.last = 1199;
+  p100.cards = kP100;
+  FitPlan pascal_12 = row("gemm-pascal-12", 60, 1201);
+  pascal_12.capabilities = {60, 61};
+  pascal_12.first = 1200;
+  pascal_12.sources = kNeusight;
+  pascal_12.cards = kModern;
+  FitPlan v100 = row("gemm-v100", 70, 1001);
+  v100.last = 1199;
+  v100.cards = kV100;
+  FitPlan v100_12 = row("gemm-v100-12", 70, 1201);
+  v100_12.first = 1200;
+  v100_12.sources = kNeusight;
+  v100_12.cards = kV100Pcie;
+  FitPlan p100_half = row("gemm-p100-f16", 60, 801);
+  p100_half.arithmetic = "f16";
+  p100_half.cards = kP100;
+  FitPlan v100_tensor = row("gemm-v100-tensor", 70, 1001);
+  v100_tensor.arithmetic = "f16_tensor";
+  v100_tensor.cards = kV100;
+  return {maxwell, early, sm61, p100_early, p100, pascal_12, v100, v100_12, p100_half, v100_tensor};
+}
+
+FitPlan conv_row(std::string_view name, int capability, int library, int first, int last,
+                 const Cards& cards) {
+  return {.name = name,
+          .kernel_class = "conv",
+          .capabilities = {capability},
+          .library = library,
+          .first = first,
+          .last = last,
+          .sources = kDeepbench,
+          .cards = cards};
+}
+
+// cuDNN's generations on Maxwell. Only 5.0 was measured kernel by kernel; what 5.1 added and what
+// older versions lack moves VGG's step by 1.8 times.
+Plans maxwell_conv_plans() {
+  FitPlan later = conv_row("conv-maxwell-5.1", 52, 501, 501, 9999, kMaxwell);
+  later.measured_library = 500;
+  later.base = "conv-maxwell";
+  later.held = {"all"};
+  later.lender = "conv-sm61";
+  later.lent = kNonfusedTerms;
+  later.note = "measured with cuDNN 5.0; non-fused Winograd as on sm_61 with cuDNN 6";
+  FitPlan fourier = conv_row("conv-maxwell-4", 52, 300, 300, 499, {{"gtx-titan-x"}});
+  fourier.sources = {"soumith"};
+  fourier.base = "conv-maxwell";
+  fourier.held = kAllButFft;
+  fourier.learn_correction = false;
+  fourier.note = "Fourier transforms measured with cuDNN 3; the other terms with 5.0";
+  FitPlan products = conv_row("conv-maxwell-2", 52, 200, 0, 299, kMaxwell);
+  products.sources = {};
+  products.base = "conv-maxwell";
+  products.tiles = .72;
+  products.note =
+      "measured with cuDNN 5.0; products of cuDNN 1 and 2 take 30-40 % longer "
+      "(soumith/convnet-benchmarks, networks)";
+  Plans plans = {conv_row("conv-maxwell", 52, 500, 500, 500, kMaxwell), later, fourier, products};
+  for (FitPlan& plan : plans) plan.in_situ = kMaxwellInSitu;
+  return plans;
+}
+
+Plans conv_plans() {
+  FitPlan sm61 = conv_row("conv-sm61", 61, 600, 501, 799, kPascal);
+  FitPlan early = conv_row("conv-sm61-5.0", 61, 500, 0, 500, kEarly);
+  FitPlan p100 = conv_row("conv-p100", 60, 600, 0, 799, kP100);
+  for (FitPlan* plan : {&sm61, &early, &p100}) plan->in_situ = kPascalInSitu;
+  FitPlan v100 = conv_row("conv-v100", 70, 706, 0, 799, kV100);
+  v100.in_situ = kVoltaInSitu;
+  FitPlan pascal_8 = conv_row("conv-pascal-8", 60, 809, 800, 9999, kModern);
+  pascal_8.capabilities = {60, 61};
+  pascal_8.sources = kNeusight;
+  pascal_8.base = "conv-sm61";
+  pascal_8.held = kBackwardTerms;
+  pascal_8.note = "forward passes measured; backward terms from cuDNN 6";
+  FitPlan v100_8 = conv_row("conv-v100-8", 70, 809, 800, 9999, kV100Pcie);
+  v100_8.sources = kNeusight;
+  v100_8.base = "conv-v100";
+  v100_8.held = kBackwardTerms;
+  v100_8.note = "forward passes measured; backward terms from cuDNN 7.6";
+  FitPlan p100_half = conv_row("conv-p100-f16", 60, 600, 0, 9999, kP100);
+  p100_half.arithmetic = "f16";
+  FitPlan v100_tensor = conv_row("conv-v100-tensor", 70, 706, 0, 9999, kV100);
+  v100_tensor.arithmetic = "f16_tensor";
+  Plans plans = {sm61, early, p100, v100, pascal_8, v100_8, p100_half, v100_tensor};
+  const Plans maxwell = maxwell_conv_plans();
+  plans.insert(plans.end(), maxwell.begin(), maxwell.end());
+  return plans;
+}
+
+Plans recurrent_plans() {
+  const auto row = [](std::string_view name, std::string_view arithmetic, int capability,
+                      int library, const Cards& cards) {
+    return FitPlan{.name = name,
+                   .kernel_class = "recurrent",
+                   .arithmetic = arithmetic,
+                   .capabilities = {capability},
+                   .library = library,
+                   .sources = kDeepbench,
+                   .cards = cards};
+  };
+  FitPlan sm61 = row("recurrent-sm61", "f32", 61, 600, kPascal);
+  sm61.first = 501;
+  sm61.sources = {"deepbench", "deepbench-inference"};
+  FitPlan early = row("recurrent-sm61-5.0", "f32", 61, 500, kEarly);
+  early.last = 500;
+  return {row("recurrent-maxwell", "f32", 52, 500, kMaxwell),
+          sm61,
+          early,
+          row("recurrent-p100", "f32", 60, 600, kP100),
+          row("recurrent-v100", "f32", 70, 706, kV100),
+          row("recurrent-p100-f16", "f16", 60, 600, kP100),
+          row("recurrent-v100-tensor", "f16_tensor", 70, 706, kV100)};
+}
+
+Plans rows_plans() {
+  const auto row = [](std::string_view name, int capability, const Cards& cards) {
+    return FitPlan{.name = name,
+                   .kernel_class = "rows",
+                   .capabilities = {capability},
+                   .library = 809,
+                   .sources = kNeusight,
+                   .cards = cards,
+                   .held = kStepTerms,
+                   .learn_correction = false};
+  };
+  FitPlan maxwell = row("rows-maxwell", 52, {{"gtx-titan-x"}});
+  maxwell.library = 400;
+  maxwell.sources = {"caffe"};
+  return {maxwell, row("rows-p100", 60, kP100), row("rows-sm61", 61, {{"tesla-p4"}}),
+          row("rows-v100", 70, kV100Pcie)};
+}
+
+Plans make_plans() {
+  Plans all;
+  for (const Plans& plans : {gemm_plans(), conv_plans(), recurrent_plans(), rows_plans()}) {
+    all.insert(all.end(), plans.begin(), plans.end());
+  }
+  return all;
 }
 
 }  // namespace
 
 std::span<const FitPlan> fit_plans() {
-  static const std::vector<FitPlan> plans = make_plans();
+  static const Plans plans = make_plans();
   return plans;
 }
 

@@ -1,4 +1,5 @@
-// What is fitted to what: one row for each kernel class, arithmetic and library generation.
+// Which measurements are fitted to what: one row for each kernel class, arithmetic and library
+// generation.
 #pragma once
 
 #include <span>
@@ -13,19 +14,26 @@ struct FitCard {
 };
 
 struct FitPlan {
-  std::string_view name;  // for reports, and for `base` of later rows
-  std::string_view kernel_class, arithmetic;
-  std::vector<int> capabilities;  // architectures the fit is written for
+  std::string_view name;  // for reports, and for `base` and `lender` of later rows
+  std::string_view kernel_class, arithmetic = "f32";
+  std::vector<int> capabilities{};  // architectures the fit is written for
   int library = 0, first = 0, last = 9999;
-  std::vector<std::string_view> sources;
-  std::vector<FitCard> cards;
+  std::vector<std::string_view> sources{};  // none: nothing is measured, all comes from `base`
+  std::vector<FitCard> cards{};
   bool splits_k = true;
   // A row whose terms stand in where the measurements say nothing: those named `held` stay as they
-  // are there.
-  std::string_view base;
-  std::vector<std::string_view> held;
+  // are there, all of them where it says "all".
+  std::string_view base{};
+  std::vector<std::string_view> held{};
+  // Where `base` lacks what this library can do: terms taken from a sibling architecture. What was
+  // measured of the shapes that Winograd serves then says nothing.
+  std::string_view lender{};
+  std::vector<std::string_view> lent{};
+  int measured_library = 0;  // 0: `library`
+  double tiles = 1;          // factor on the base's tile efficiencies
+  double in_situ = 1;        // as Fit::in_situ, from steps
   bool learn_correction = true;
-  std::string_view note;
+  std::string_view note{};
 };
 
 // In the order in which they must be fitted: a base comes first.

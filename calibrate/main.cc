@@ -123,10 +123,8 @@ int run_fit(const FitCommand& command) {
   for (const FitPlan& plan : fit_plans()) {
     const auto wanted = [&](const std::string& word) { return plan.name.starts_with(word); };
     if (!command.only.empty() && std::ranges::none_of(command.only, wanted)) continue;
-    const auto base = fits.find(plan.base);
     const std::string kernel_class(plan.kernel_class);
-    const auto report = fit_kernels(plan, measured->kernels.at(kernel_class), *rates,
-                                    base != fits.end() ? &base->second : nullptr);
+    const auto report = fit_kernels(plan, measured->kernels.at(kernel_class), *rates, fits);
     if (!report) return fail(report.error());
     print(plan, *report);
     fits[plan.name] = report->fit;

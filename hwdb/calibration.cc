@@ -96,6 +96,7 @@ Fit read_fit(JsonObject object) {
   fit.correlation = object.required_real("correlation", {.low = -1, .high = 1});
   fit.near90 = object.required_real("near90", {.low = 0, .high = 5});
   fit.far90 = object.required_real("far90", {.low = 0, .high = 5});
+  fit.in_situ = object.required_real("in_situ", {.low = .5, .high = 2});
   fit.note = object.optional_string("note").value_or("");
   fit.passes = read_passes(object.required_object("passes"));
   fit.domain_low = reals(object, "domain_low");
@@ -115,9 +116,7 @@ Fit read_fit(JsonObject object) {
 }
 
 // Five digits: enough for any prediction, and short files.
-double rounded(double value) {
-  return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
-}
+double rounded(double value) { return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr); }
 
 void write_reals(JsonWriter& out, std::string_view key, const std::vector<double>& values) {
   out.key(key).begin_array();
@@ -161,6 +160,7 @@ void write_fit(JsonWriter& out, const Fit& fit) {
   out.key("correlation").real(rounded(fit.correlation));
   out.key("near90").real(rounded(fit.near90));
   out.key("far90").real(rounded(fit.far90));
+  out.key("in_situ").real(rounded(fit.in_situ));
   if (!fit.note.empty()) out.key("note").string(fit.note);
   write_passes(out, fit.passes);
   write_reals(out, "domain_low", fit.domain_low);

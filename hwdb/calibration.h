@@ -53,6 +53,8 @@ struct Fit {
   int library = 0, library_first = 0, library_last = 0;
   std::vector<double> terms;                           // in the order of calibration_terms.h
   std::vector<std::pair<std::string, double>> clocks;  // by device id
+  // A kernel inside a step against the same one repeated alone, with warm caches at its best clock.
+  double in_situ = 1;
   Correction correction;
   // Five-fold by shape: how often, and how far off.
   int64_t measured = 0;            // points

@@ -125,9 +125,9 @@ enum RowsTerm {
 inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
     {"bandwidth", .75, .3, 1},
     {"fixed_us", 4, 0, 100},
-    {"wave_mib", .5, 0, 16},
-    {"x_norm_forward", 1.15, 1, 4},
-    {"x_norm_backward", 1.1, 1, 4},
+    {"wave_mib", .5, 0, 2},
+    {"x_norm_forward", 2.5, 1, 4},
+    {"x_norm_backward", 2, 1, 4},
     {"x_layer_norm", 1.4, 1, 4},
     {"x_softmax", 1.05, 1, 4},
     {"x_softmax_long", 1.6, 1, 4},
