@@ -44,21 +44,29 @@ TensorId bias_after(const Rewrite& r, TensorId product, TensorId weight, NodeId&
   return vector && (*bias.shape)[0] == (*r.tensor(weight).shape)[0] ? other : kNoTensor;
 }
 
+bool is_scaled(const Rewrite& r, TensorId t) {
+  const Node* mul = r.made_by(t, "Mul");
+  return mul && (r.is_host_number(mul->inputs[0]) || r.is_host_number(mul->inputs[1]));
+}
+
 // A head that multiplies by the embedding's own table: an exporter that folds writes it as a second
-// matrix of the same extents. Networks with layer norm (transformers) tie the two.
+// matrix of the same extents. Networks with layer norm (transformers) tie the two where there is
+// one such table; those that scale what the head reads do it because of the tie.
 TensorId tied_table(const Rewrite& r, TensorId weight, NodeId product) {
   if (!r.tensor(weight).name.starts_with("onnx::MatMul")) return kNoTensor;
-  bool has_layer_norm = false;
+  bool has_sign = is_scaled(r, r.node(product).inputs[0]);
   TensorId table = kNoTensor;
   for (NodeId id = 0; id < r.nodes(); ++id) {
     const Node& node = r.node(id);
     if (r.dead(id)) continue;
-    has_layer_norm = has_layer_norm || node.op == "LayerNormalization";
+    has_sign = has_sign || node.op == "LayerNormalization";
     const bool embeds =
         node.op == "Gather" && id < product && is_matrix_parameter(r, node.inputs[0]);
-    if (embeds && r.tensor(node.inputs[0]).shape == r.tensor(weight).shape) table = node.inputs[0];
+    if (!embeds || r.tensor(node.inputs[0]).shape != r.tensor(weight).shape) continue;
+    if (table != kNoTensor && table != node.inputs[0]) return kNoTensor;
+    table = node.inputs[0];
   }
-  return has_layer_norm ? table : kNoTensor;
+  return has_sign ? table : kNoTensor;
 }
 
 void make_linear(Finder& f, NodeId product, TensorId weight) {

@@ -48,31 +48,40 @@ std::optional<std::vector<TensorId>> parameters_behind(const Rewrite& r, TensorI
   return found;
 }
 
-// New parameters of `width` each in place of one that an exporter joined them to.
-std::vector<TensorId> taken_apart(Rewrite& r, TensorId joined, size_t count, const Dim& width) {
+// New parameters of `shape` each in place of one that an exporter joined them to.
+std::vector<TensorId> taken_apart(Rewrite& r, TensorId joined, size_t count, const Shape& shape) {
   std::vector<TensorId> parts;
   for (size_t i = 0; i < count; ++i) {
     const Tensor& whole = r.tensor(joined);
-    parts.push_back(
-        r.add_parameter(whole.name + "/part." + std::to_string(i), whole.dtype, {width}));
+    parts.push_back(r.add_parameter(whole.name + "/part." + std::to_string(i), whole.dtype, shape));
   }
   return parts;
+}
+
+// The matrix of each direction behind `t` [D, rows, columns]; nothing where they cannot be told.
+std::optional<std::vector<TensorId>> matrices_behind(Rewrite& r, TensorId t, size_t directions) {
+  auto found = parameters_behind(r, t);
+  if (!found) return std::nullopt;
+  const Shape shape = found->size() == 1 ? r.tensor((*found)[0]).shape.value_or(Shape{}) : Shape{};
+  if (shape.size() == 3) found = taken_apart(r, (*found)[0], directions, {shape[1], shape[2]});
+  if (found->size() != directions) return std::nullopt;
+  return found;
 }
 
 // Of one layer: w_ih, w_hh, b_ih, b_hh for each direction in turn, kNoTensor for biases it lacks;
 // nothing where they cannot be told.
 std::optional<std::vector<TensorId>> weights_of(Rewrite& r, const Node& node) {
   const auto directions = static_cast<size_t>(directions_of(node));
-  const auto w = parameters_behind(r, node.inputs[1]);
-  const auto u = parameters_behind(r, node.inputs[2]);
-  if (!w || !u || w->size() != directions || u->size() != directions) return std::nullopt;
+  const auto w = matrices_behind(r, node.inputs[1], directions);
+  const auto u = matrices_behind(r, node.inputs[2], directions);
+  if (!w || !u) return std::nullopt;
   std::vector<TensorId> b;
   if (node.inputs.size() > 3 && node.inputs[3] != kNoTensor) {
     const auto behind = parameters_behind(r, node.inputs[3]);
     const auto& shape = r.tensor(node.inputs[3]).shape;
     if (!behind || !shape || shape->size() != 2) return std::nullopt;
     b = *behind;
-    if (b.size() == 1) b = taken_apart(r, b[0], 2 * directions, floor_div((*shape)[1], 2));
+    if (b.size() == 1) b = taken_apart(r, b[0], 2 * directions, {floor_div((*shape)[1], 2)});
     if (b.size() != 2 * directions) return std::nullopt;
   }
   std::vector<TensorId> all;
