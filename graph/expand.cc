@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "graph/eager/ops.h"
+#include "graph/lifetimes.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll {
@@ -220,15 +221,6 @@ class Expander {
   }
 
   void run_forward(const Networks& chain) {
-    uses_.assign(graph_.tensors.size(), 0);
-    for (const PlannedNetwork* network : chain) {
-      for (NodeId id = network->first; id < network->last; ++id) {
-        for (const TensorId in : graph_.nodes[id].inputs) {
-          if (in != kNoTensor) ++uses_[in];
-        }
-      }
-      for (const TensorId out : network->outputs) ++uses_[out];
-    }
     for (size_t i = 0; i < chain.size(); ++i) {
       for (NodeId id = chain[i]->first; id < chain[i]->last; ++id) execute(id);
       if (i + 1 == chain.size()) break;
@@ -326,8 +318,18 @@ class Expander {
   }
 
   void find_data() {
+    is_read_.assign(graph_.tensors.size(), false);
+    std::vector<TensorId> returned = graph_.outputs;
+    for (const PlannedNetwork& network : plan_.networks) {
+      returned.insert(returned.end(), network.outputs.begin(), network.outputs.end());
+    }
+    for (const TensorId out : returned) is_read_[out] = true;
+    let_go_ = values_let_go(graph_, returned);
     read_as_data_.assign(graph_.tensors.size(), false);
     for (const Node& node : graph_.nodes) {
+      for (const TensorId in : node.inputs) {
+        if (in != kNoTensor) is_read_[in] = true;
+      }
       const size_t last = std::min(node.inputs.size(), host_from(node));
       for (size_t i = 0; i < last; ++i) {
         if (node.inputs[i] != kNoTensor) read_as_data_[node.inputs[i]] = true;
@@ -417,14 +419,10 @@ class Expander {
       if (out == kNoTensor) continue;
       const Tensor& t = graph_.tensors[out];
       if (!outputs[i].defined() && t.shape) outputs[i] = machine_.host(t.dtype, *t.shape);
-      if (uses_[out] > 0) values_[out] = std::move(outputs[i]);
+      if (is_read_[out]) values_[out] = std::move(outputs[i]);
     }
     outputs.clear();
-    for (const TensorId in : node.inputs) {
-      if (in != kNoTensor && --uses_[in] == 0 && graph_.tensors[in].kind == TensorKind::kValue) {
-        values_[in] = {};
-      }
-    }
+    for (const TensorId done : let_go_[id]) values_[done] = {};
   }
 
   // Integers that shapes are made of are computed by the host.
@@ -543,7 +541,8 @@ class Expander {
   std::vector<Value> values_;
   std::vector<Value> fed_;               // inputs as the loader brings them
   std::vector<eager::GradNodeRef> own_;  // where weights' gradients go, frozen or not
-  std::vector<int> uses_;
+  std::vector<bool> is_read_;
+  std::vector<std::vector<TensorId>> let_go_;  // by node
   std::vector<bool> read_as_data_;
   std::vector<Value> held_;
 };

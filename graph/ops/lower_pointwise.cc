@@ -68,6 +68,11 @@ int64_t flop_of(std::string_view op) {
 Values unary(Lowering& l, Keeps keeps, std::string_view rule) {
   if (!l.in(0).on_device()) return {l.m.host(l.out_dtype(0), l.out_shape(0))};
   const std::string op = lowered(l.node().op);
+  if (!l.m.grad_enabled() && l.attributes().integer("in_place", 0)) {
+    const Value& x = l.in(0);
+    l.m.launch_rows(KernelClass::kPointwise, op, x.count() * Dim(flop_of(l.node().op)), {&x}, {&x});
+    return {x};
+  }
   return {eager::unary(l.m, op, l.in(0), keeps, rule, flop_of(l.node().op))};
 }
 

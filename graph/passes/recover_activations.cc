@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "graph/passes/patterns.h"
 
@@ -157,14 +158,27 @@ bool glu(Finder& f, NodeId id) {
   return true;
 }
 
-// A leaky ReLU straight after a layer that does not need its own result is nearly always run in
-// place; then it is its result that is kept. The file does not say.
+// An activation straight after a convolution, a norm or a residual sum that nobody else reads is
+// nearly always run in place. It frees a map where no gradient is wanted; of a leaky ReLU it is
+// then the result that is kept. The file does not say.
 void mark_in_place(Finder& f, NodeId id) {
-  const TensorId x = f.r.node(id).inputs[0];
-  if (f.r.uses(x) != 1) return;
-  for (const std::string_view op :
-       {"Conv", "ConvTranspose", "BatchNormalization", "InstanceNormalization", "Gemm"}) {
-    if (f.r.made_by(x, op)) f.r.graph().nodes[id].attributes.set("in_place", int64_t{1});
+  static constexpr std::array<std::string_view, 5> kActivations = {"Relu", "LeakyRelu", "Clip",
+                                                                   "Silu", "HardSwish"};
+  static constexpr std::array<std::string_view, 7> kBefore = {"Conv",
+                                                              "ConvTranspose",
+                                                              "BatchNormalization",
+                                                              "InstanceNormalization",
+                                                              "Gemm",
+                                                              "GroupNormalization",
+                                                              "Add"};
+  const auto is_one_of = [](const auto& ops, const std::string& op) {
+    return std::find(ops.begin(), ops.end(), op) != ops.end();
+  };
+  Node& node = f.r.graph().nodes[id];
+  if (!is_one_of(kActivations, node.op) || f.r.uses(node.inputs[0]) != 1) return;
+  const NodeId before = f.r.producer(node.inputs[0]);
+  if (before != kNoNode && is_one_of(kBefore, f.r.node(before).op)) {
+    node.attributes.set("in_place", int64_t{1});
   }
 }
 
@@ -173,12 +187,14 @@ void mark_in_place(Finder& f, NodeId id) {
 void activations(Finder& f) {
   for (NodeId id = 0; id < f.r.nodes(); ++id) {
     const Node& node = f.r.node(id);
-    if (!f.r.dead(id) && node.op == "LeakyRelu") mark_in_place(f, id);
     if (f.r.dead(id) || node.op != "Mul" || node.inputs.size() != 2) continue;
     if (self_gated(f, id, "Sigmoid", "plimsoll", "Silu", "SiLU")) continue;
     if (self_gated(f, id, "HardSigmoid", "", "HardSwish", "hard swish")) continue;
     if (mish(f, id) || glu(f, id)) continue;
     gelu(f, id);
+  }
+  for (NodeId id = 0; id < f.r.nodes(); ++id) {
+    if (!f.r.dead(id)) mark_in_place(f, id);
   }
 }
 

@@ -28,6 +28,13 @@ bool has_own_bias(const Graph& graph, const Node& node) {
   return bias != graph.tensors[node.inputs[1]].name + "_bias" && !bias.starts_with("onnx::");
 }
 
+// A name of its own, for a call of its own: "/layer1/conv1/Conv" -> "/layer1/conv1.norm/Conv".
+std::string name_of_norm(std::string name) {
+  const size_t slash = name.rfind('/');
+  if (slash != std::string::npos && slash > 0) name.insert(slash, ".norm");
+  return name;
+}
+
 }  // namespace
 
 void folded_norms(Finder& f) {
@@ -45,7 +52,8 @@ void folded_norms(Finder& f) {
          {"/norm.weight", "/norm.bias", "/norm.running_mean", "/norm.running_var"}) {
       inputs.push_back(r.add_parameter(bias.name + part, bias.dtype, *bias.shape));
     }
-    r.replace(id, "", "BatchNormalization", std::move(inputs));
+    Node& norm = r.replace(id, "", "BatchNormalization", std::move(inputs));
+    norm.name = name_of_norm(std::move(norm.name));
     f.note("batch norm folded into a convolution", id, r.deaths());
   }
 }

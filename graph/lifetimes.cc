@@ -1,0 +1,135 @@
+#include "graph/lifetimes.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace plimsoll {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// The modules whose code was running, outermost first. A name like a path lists just those; a
+// dotted module path lists containers too, which are no calls: "layer.0" is one.
+std::vector<std::string_view> calls_around(const Node& node) {
+  if (node.name.starts_with('/')) {
+    auto scopes = split(node.name, '/');
+    if (!scopes.empty()) scopes.pop_back();
+    return scopes;
+  }
+  std::vector<std::string_view> calls;
+  for (const std::string_view part : split(node.module, '.')) {
+    if (is_number(part) && !calls.empty()) {
+      const char* begin = calls.back().data();
+      calls.back() = {begin, static_cast<size_t>(part.data() + part.size() - begin)};
+    } else {
+      calls.push_back(part);
+    }
+  }
+  return calls;
+}
+
+struct Call {
+  std::string_view name;
+  NodeId begin;
+  std::vector<TensorId> held;  // until it returns
+};
+
+struct Reader {
+  NodeId begin = kNoNode;  // of the call, or the node itself
+  bool is_call = false;
+};
+
+class Calls {
+ public:
+  Calls(const Graph& graph, std::vector<NodeId>& last)
+      : graph_(graph), last_(last), first_reader_(graph.tensors.size()) {}
+
+  void hold(TensorId tensor, NodeId until) {
+    if (last_[tensor] == kNoNode || last_[tensor] < until) last_[tensor] = until;
+  }
+
+  // Node `id` runs next: calls that it is not in have returned.
+  void enter(NodeId id) {
+    const Node& node = graph_.nodes[id];
+    if (!node.name.starts_with('/') && node.module.empty()) return;  // it does not say
+    const auto now = calls_around(node);
+    size_t same = 0;
+    while (same + 1 < open_.size() && same < now.size() && open_[same + 1].name == now[same]) {
+      ++same;
+    }
+    leave(same + 1, id);
+    for (size_t i = same; i < now.size(); ++i) open_.push_back({now[i], id, {}});
+  }
+
+  void leave(size_t depth, NodeId next) {
+    for (; open_.size() > depth; open_.pop_back()) {
+      for (const TensorId value : open_.back().held) hold(value, next - 1);
+    }
+  }
+
+  // Values made before the outermost call that is open were passed to it. What is read twice in the
+  // call that made it has a name there.
+  void read(NodeId id, TensorId in) {
+    const NodeId producer = graph_.tensors[in].producer;
+    if (producer == kNoNode) return;
+    const auto given = std::find_if(open_.begin(), open_.end(),
+                                    [&](const Call& call) { return producer < call.begin; });
+    if (given != open_.end()) given->held.push_back(in);
+    const auto maker = std::prev(given);
+    const bool by_call = given != open_.end();
+    const Reader reader{by_call ? given->begin : id, by_call};
+    Reader& first = first_reader_[in];
+    if (first.begin == kNoNode || first.begin < maker->begin) {
+      first = reader;
+      return;
+    }
+    // Of code outside all modules nothing is known unless it calls one.
+    const bool is_known = maker != open_.begin() || by_call || first.is_call;
+    if (first.begin != reader.begin && is_known) maker->held.push_back(in);
+  }
+
+ private:
+  const Graph& graph_;
+  std::vector<NodeId>& last_;
+  std::vector<Reader> first_reader_;
+  std::vector<Call> open_{Call{{}, 0, {}}};  // the first is the model itself
+};
+
+}  // namespace
+
+std::vector<std::vector<TensorId>> values_let_go(const Graph& graph,
+                                                 std::span<const TensorId> returned) {
+  std::vector<NodeId> last(graph.tensors.size(), kNoNode);
+  Calls calls(graph, last);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    calls.enter(id);
+    for (const TensorId in : graph.nodes[id].inputs) {
+      if (in == kNoTensor) continue;
+      calls.hold(in, id);
+      if (graph.nodes[id].op != "Shape") calls.read(id, in);
+    }
+  }
+  calls.leave(0, static_cast<NodeId>(graph.nodes.size()));
+  std::vector<std::vector<TensorId>> let_go(graph.nodes.size());
+  for (const TensorId out : returned) last[out] = kNoNode;
+  for (TensorId id = 0; id < last.size(); ++id) {
+    if (last[id] != kNoNode && graph.tensors[id].kind == TensorKind::kValue) {
+      let_go[last[id]].push_back(id);
+    }
+  }
+  return let_go;
+}
+
+}  // namespace plimsoll
