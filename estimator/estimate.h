@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "estimator/memory/timeline.h"
+#include "estimator/trace.h"
 #include "graph/graph.h"
 #include "graph/recipe.h"
 
@@ -103,6 +104,7 @@ struct Estimate {
   std::vector<std::string> recognised;  // what recover() found
   std::vector<std::string> basis;       // defaults taken and where figures come from
   Diagnostics diagnostics;
+  std::optional<Trace> trace;  // where the request asks for it
 };
 
 }  // namespace plimsoll

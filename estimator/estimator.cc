@@ -216,6 +216,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.fits = e.memory.device_bytes <= e.usable_bytes;
   e.layers = layers_of(model, *bound, granule, time.prices);
   e.kept = kept_of(model, *bound, granule);
+  if (request_.trace) e.trace = trace_of(model, *bound, time.prices, granule);
   e.recognised = model.recognised;
   e.basis.push_back(settings(model, platform_, request_, batch));
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());

@@ -43,6 +43,7 @@ struct Request {
   int64_t samples = 0;  // per epoch
   bool recover = true;
   bool strict = false;
+  bool trace = false;          // fill Estimate::trace
   std::string hwdb_directory;  // overrides embedded data, file by file
   Limits limits;
 };

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "estimator/cli/options.h"
 #include "estimator/cli/values.h"
@@ -6,14 +8,30 @@
 #include "estimator/estimator.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
+#include "estimator/report/trace.h"
 
 namespace plimsoll::cli {
 namespace {
 
 struct EstimateFlags {
   SharedFlags shared;
+  std::string trace;  // a file to write
+  bool force = false;
   bool json = false, layers = false, why = false, kernels = false;
 };
+
+// E610 for a file that is there already, E612 for one that cannot be written.
+Result<void> write_file(const std::string& path, const std::string& text, bool force) {
+  std::error_code ignored;
+  if (!force && std::filesystem::exists(path, ignored)) {
+    return error("E610", "exists; --force overwrites it", {.file = path, .node = {}});
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (file) return {};
+  return error("E612", "cannot be written", {.file = path, .node = {}});
+}
 
 int run_estimate(const EstimateFlags& flags) {
   auto request = to_request(flags.shared);
@@ -28,11 +46,16 @@ int run_estimate(const EstimateFlags& flags) {
   }
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
+  request->trace = !flags.trace.empty();
   auto estimated = estimate(*request, *hwdb);
   if (!estimated) return report(in_model(estimated.error(), request->model));
   const int status =
       report(as_strict(in_model(estimated->diagnostics, request->model), request->strict));
   if (status != 0) return status;
+  if (estimated->trace) {
+    auto written = write_file(flags.trace, to_chrome_trace(*estimated->trace), flags.force);
+    if (!written) return report(written.error());
+  }
   return print(flags.json ? to_json(*estimated) : to_text(*estimated, text),
                estimated->fits ? 0 : 1);
 }
@@ -48,6 +71,9 @@ Verb make_estimate(CLI::App& root) {
   app->add_flag("--json", flags->json, "the whole estimate as JSON");
   app->add_flag("--layers", flags->layers, "a line per layer");
   app->add_flag("--kernels", flags->kernels, "distinct kernels by their share of the time");
+  app->add_option("--trace", flags->trace,
+                  "write the step as a Chrome trace: launches, and live bytes by role");
+  app->add_flag("--force", flags->force, "overwrite the trace's file");
   app->add_flag("--why", flags->why, "every kept tensor, who keeps it and by which rule");
   return {app, [flags] { return run_estimate(*flags); }};
 }

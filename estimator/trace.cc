@@ -1,0 +1,38 @@
+#include "estimator/trace.h"
+
+#include "estimator/compiled_model.h"
+#include "estimator/layers.h"
+
+namespace plimsoll {
+
+Trace trace_of(const CompiledModel& model, const BoundStep& bound,
+               const std::vector<KernelPrice>& prices, int64_t granule) {
+  Trace trace;
+  const std::vector<BytesByRole> live = profile(model.step, bound, granule);
+  int64_t now = 0;
+  for (size_t i = 0; i < model.step.events.size(); ++i) {
+    const Event& e = model.step.events[i];
+    if (e.kind == Event::Kind::kLaunch) {
+      const KernelPrice& price = prices[e.id];
+      const std::string& op = bound.kernels[e.id].op;
+      trace.launches.push_back(
+          {.start_ns = now,
+           .duration_ns = price.ns,
+           .kernel = price.algorithm.empty() ? op : op + " " + price.algorithm,
+           .node = e.node == kNoNode ? std::string() : display_name(model.graph, e.node),
+           .phase = e.phase});
+      now += price.ns;
+      continue;
+    }
+    const bool same_instant = !trace.samples.empty() && trace.samples.back().at_ns == now;
+    // A peak within an instant must not be lost: it is the question.
+    if (same_instant && e.kind != Event::Kind::kFree) {
+      trace.samples.back().live = live[i];
+    } else if (!same_instant || trace.samples.back().live != live[i]) {
+      trace.samples.push_back({now, live[i]});
+    }
+  }
+  return trace;
+}
+
+}  // namespace plimsoll

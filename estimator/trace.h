@@ -1,0 +1,36 @@
+// Trace: a step as a time line: each launch with its time, live bytes by role between them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimator/bound_step.h"
+#include "estimator/memory/timeline.h"
+
+namespace plimsoll {
+
+struct CompiledModel;
+struct KernelPrice;
+
+struct TraceLaunch {
+  int64_t start_ns = 0, duration_ns = 0;
+  std::string kernel;  // "conv", with the algorithm where there is one
+  std::string node;    // whose forward or backward it serves; empty for loss and update
+  Phase phase = Phase::kForward;
+};
+
+struct TraceSample {
+  int64_t at_ns = 0;
+  BytesByRole live{};
+};
+
+struct Trace {
+  std::vector<TraceLaunch> launches;  // one after the other, as the GPU's queue runs them
+  std::vector<TraceSample> samples;   // wherever the live bytes change, last one of each instant
+};
+
+// `prices` by KernelId; `granule` as of walk(). Cost: linear in events.
+Trace trace_of(const CompiledModel& model, const BoundStep& bound,
+               const std::vector<KernelPrice>& prices, int64_t granule);
+
+}  // namespace plimsoll
