@@ -21,6 +21,8 @@ constexpr double kLargestLoss = 1.5;
 // Shorter memory-bound calls measured the host (NeuSight's notes).
 constexpr double kShortestRows = .15e-3;
 constexpr size_t kLargestSearch = 700;
+// How much further off (ln) a fit may be that was measured on another architecture or library.
+constexpr double kDerivedRange = .1;
 
 bool winograd_serves(const MeasuredKernel& k) {
   const auto* p = std::get_if<ConvProblem<int64_t>>(&k.kernel.problem);
@@ -63,6 +65,9 @@ Start start_of(const FitPlan& plan, const Fit* base, const Fit* lender) {
     bool fixed = contains(plan.held, row.name) || contains(plan.held, "all");
     if (lender != nullptr && contains(plan.lent, row.name)) value = lender->terms[i];
     if (row.name.starts_with("tile_")) value *= plan.tiles;
+    for (const GivenTerm& term : plan.given) {
+      if (term.name == row.name) value = term.value;
+    }
     if (row.name == "split") {
       value = plan.splits_k ? 1 : 0;
       fixed = true;
@@ -339,7 +344,7 @@ FitReport derive(const FitPlan& plan, const Start& start, const Fit& base) {
   report.fit = blank_fit(plan, start.trial);
   report.fit.error = base.error;
   report.fit.median = base.median;
-  report.fit.near90 = report.fit.far90 = base.far90;
+  report.fit.near90 = report.fit.far90 = base.far90 + kDerivedRange;
   return report;
 }
 

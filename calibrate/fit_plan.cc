@@ -33,7 +33,23 @@ const Cards kV100Pcie = {{"tesla-v100-pcie-32gb"}};
 
 // DeepBench repeats one kernel with warm caches at the clock of its moment; in the steps of
 // jcjohnson/cnn-benchmarks (ResNets and VGGs, eight cards) the same convolutions take so much.
+constexpr double kKeplerTiles = .6;
 constexpr double kMaxwellInSitu = .9, kPascalInSitu = 1.16, kVoltaInSitu = 1.2;
+
+// Kepler was never measured kernel by kernel. Its multiprocessors of 192 lanes have four
+// schedulers, which feed about two thirds of them; the K80 of rejunity/cnn-benchmarks agrees.
+FitPlan kepler_of(const FitPlan& base) {
+  FitPlan plan = base;
+  plan.name = base.kernel_class == "gemm" ? "gemm-kepler" : "conv-kepler";
+  plan.base = base.name;
+  plan.capabilities = {37};
+  plan.first = 0;
+  plan.last = 9999;
+  plan.sources = {};
+  plan.tiles = kKeplerTiles;
+  plan.note = "measured on sm_52; Kepler's share of peak from steps of rejunity/cnn-benchmarks";
+  return plan;
+}
 
 // cuBLAS 7.5 and early 8.0 do not split k; 8.0.88 (here 801) does.
 Plans gemm_plans() {
@@ -122,6 +138,7 @@ Plans maxwell_conv_plans() {
       "measured with cuDNN 5.0; products of cuDNN 1 and 2 take 30-40 % longer "
       "(soumith/convnet-benchmarks, networks)";
   Plans plans = {conv_row("conv-maxwell", 52, 500, 500, 500, kMaxwell), later, fourier, products};
+  plans.push_back(kepler_of(later));
   for (FitPlan& plan : plans) plan.in_situ = kMaxwellInSitu;
   return plans;
 }
@@ -193,8 +210,9 @@ Plans rows_plans() {
   FitPlan maxwell = row("rows-maxwell", 52, {{"gtx-titan-x"}});
   maxwell.library = 400;
   maxwell.sources = {"caffe"};
-  return {maxwell, row("rows-p100", 60, kP100), row("rows-sm61", 61, {{"tesla-p4"}}),
-          row("rows-v100", 70, kV100Pcie)};
+  FitPlan v100 = row("rows-v100", 70, kV100Pcie);
+  v100.given = {{"x_norm_backward", 2.8}};
+  return {maxwell, row("rows-p100", 60, kP100), row("rows-sm61", 61, {{"tesla-p4"}}), v100};
 }
 
 Plans make_plans() {

@@ -13,6 +13,12 @@ struct FitCard {
   double clock_low = 1, clock_high = 1;  // sustained clock relative to the printed boost
 };
 
+// A term that the plan's measurements do not hold, from elsewhere.
+struct GivenTerm {
+  std::string_view name;
+  double value = 0;
+};
+
 struct FitPlan {
   std::string_view name;  // for reports, and for `base` and `lender` of later rows
   std::string_view kernel_class, arithmetic = "f32";
@@ -29,6 +35,7 @@ struct FitPlan {
   // measured of the shapes that Winograd serves then says nothing.
   std::string_view lender{};
   std::vector<std::string_view> lent{};
+  std::vector<GivenTerm> given{};
   int measured_library = 0;  // 0: `library`
   double tiles = 1;          // factor on the base's tile efficiencies
   double in_situ = 1;        // as Fit::in_situ, from steps

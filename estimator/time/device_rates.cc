@@ -69,6 +69,15 @@ DeviceRates rates_of(const Device& device) {
   return rates;
 }
 
+Arithmetic arithmetic_on(const DeviceRates& rates, DType dtype, bool tensor_core) {
+  const Arithmetic plain = arithmetic_of(dtype, tensor_core);
+  if (plain != Arithmetic::kF16 && plain != Arithmetic::kBf16) return plain;
+  const auto peak = [&](Arithmetic a) { return rates.peak[static_cast<size_t>(a)]; };
+  const Arithmetic tensor = arithmetic_of(dtype, true);
+  if (peak(tensor) > 0) return tensor;
+  return peak(plain) <= peak(Arithmetic::kF32) ? Arithmetic::kF32 : plain;
+}
+
 double DeviceRates::peak_of(Arithmetic arithmetic) const {
   const double own = peak[static_cast<size_t>(arithmetic)];
   return own > 0 ? own : peak[static_cast<size_t>(Arithmetic::kF32)];

@@ -46,6 +46,10 @@ struct DeviceRates {
   double peak_of(Arithmetic arithmetic) const;
 };
 
+// The unit libraries use for operands of `dtype` on this card: tensor cores for 16 bits where it
+// has them, 32-bit arithmetic on 16-bit storage where its 16-bit unit is a token (1/64 on GP10x).
+Arithmetic arithmetic_on(const DeviceRates& rates, DType dtype, bool tensor_core);
+
 // The rates of a card in the database.
 DeviceRates rates_of(const Device& device);
 

@@ -59,7 +59,7 @@ Draft draft_gemm(const KernelAt& kernel, const TimeContext::Model& model) {
 
 // Columns in memory, image by image: the framework's own forward, and the plain GEMM library.
 ConvCost im2col(const KernelAt& kernel, const ConvShape& s, const TimeContext& context) {
-  const auto& gemm = context.gemm(arithmetic_of(kernel.dtype, kernel.tensor_core));
+  const auto& gemm = context.gemm(arithmetic_on(context.rates(), kernel.dtype, kernel.tensor_core));
   const double positions = s.out[0] * s.out[1] * s.out[2];
   const double taps = s.filter[0] * s.filter[1] * s.filter[2];
   const double in = s.c / s.groups * taps, out = s.k / s.groups;
@@ -70,9 +70,12 @@ ConvCost im2col(const KernelAt& kernel, const ConvShape& s, const TimeContext& c
   const double columns = s.c * taps * positions * s.element_bytes;
   const double image = s.c * s.in[0] * s.in[1] * s.in[2] * s.element_bytes;
   const double bandwidth = context.rates().bandwidth * .7;
-  const GemmCost cost = gemm.gemm ? gemm.gemm->cost(g) : GemmCost{};
+  GemmCost cost = gemm.gemm ? gemm.gemm->cost(g) : GemmCost{};
+  // Both kernels of an image wait in the queue.
+  const double launch = std::min(gemm.fixed * kLaunchShareInQueue, kRowsLaunchInQueue);
+  cost.seconds = std::max(0.0, cost.seconds - gemm.fixed) + launch;
   return {.algorithm = ConvAlgorithm::kIm2col,
-          .seconds = s.n * (cost.seconds + (columns + image) / bandwidth + gemm.fixed),
+          .seconds = s.n * (cost.seconds + (columns + image) / bandwidth + launch),
           .flop = 2 * s.n * s.k * positions * in,
           .bytes = s.n * (cost.bytes + columns + image),
           .workspace = columns,
@@ -159,7 +162,7 @@ Draft draft_rows(const KernelAt& kernel, const TimeContext::Model& model) {
 }
 
 const TimeContext::Model& model_for(const KernelAt& kernel, const TimeContext& context) {
-  const Arithmetic arithmetic = arithmetic_of(kernel.dtype, kernel.tensor_core);
+  const Arithmetic arithmetic = arithmetic_on(context.rates(), kernel.dtype, kernel.tensor_core);
   if (std::holds_alternative<GemmProblem<int64_t>>(kernel.problem)) return context.gemm(arithmetic);
   if (std::holds_alternative<ConvProblem<int64_t>>(kernel.problem)) return context.conv(arithmetic);
   if (std::holds_alternative<RecurrentProblem<int64_t>>(kernel.problem)) {

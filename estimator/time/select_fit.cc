@@ -71,6 +71,12 @@ SelectedFit select_fit(const std::vector<Calibration>& calibrations, std::string
     return {.widen = 0, .basis = "uncalibrated: roofline of datasheet figures"};
   }
   const Fit& fit = *best.fit;
+  if (fit.measured == 0) {
+    best.widen = .12 * architecture + .1 * unit;
+    best.basis = fmt::format("derived for sm_{} {} {}, library {}: {}", rates.compute_capability,
+                             name(arithmetic), kernel_class, version(fit.library), fit.note);
+    return best;
+  }
   const std::string measured = fmt::format(
       "sm_{} {} {}, library {}, {} measured kernels, error {:.0f} %", fit.compute_capability,
       fit.arithmetic, fit.kernel_class, version(fit.library), fit.measured, 100 * fit.error);

@@ -25,6 +25,19 @@ int device_index(const Correction& correction, const std::string& device) {
                                            : static_cast<int>(found - correction.devices.begin());
 }
 
+// The cuBLAS of the CUDA release a cuDNN came with: cuDNN's release notes. 0 where unknown.
+int cublas_of(int cudnn) {
+  struct Row {
+    int cudnn, cublas;
+  };
+  constexpr Row kRows[] = {{900, 1201}, {800, 1100}, {703, 1001}, {700, 900},
+                           {600, 801},  {500, 800},  {1, 705}};
+  for (const Row& row : kRows) {
+    if (cudnn >= row.cudnn) return row.cublas;
+  }
+  return 0;
+}
+
 // Points that cannot be read (a fault of the build, which a test would find) count as far away:
 // the formulas stand alone, with the wide range.
 Fit with_correction(Fit fit) {
@@ -38,6 +51,7 @@ Fit with_correction(Fit fit) {
 TimeContext::TimeContext(DeviceRates rates, const std::vector<Calibration>& calibrations,
                          TimeOptions options)
     : rates_(std::move(rates)), options_(options) {
+  if (options_.library.cublas == 0) options_.library.cublas = cublas_of(options_.library.cudnn);
   std::map<const Fit*, std::shared_ptr<const Fit>> shared;
   const auto share = [&](const Fit& fit, bool own) {
     std::shared_ptr<const Fit>& copy = shared[&fit];
