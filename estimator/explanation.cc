@@ -57,7 +57,7 @@ Result<Explanation> find_explanation(std::string_view code) {
 }
 
 bool looks_like_code(std::string_view text) {
-  return text.size() == 4 && (upper(text[0]) == 'E' || upper(text[0]) == 'W') &&
+  return text.size() == 4 && std::string_view("ENW").find(upper(text[0])) != text.npos &&
          text.find_first_not_of("0123456789", 1) == std::string_view::npos;
 }
 

@@ -22,7 +22,7 @@ Result<std::vector<Explanation>> explanations();
 // "e241" is taken for "E241". E153 for a code that the program never gives.
 Result<Explanation> find_explanation(std::string_view code);
 
-// Whether the text has the form of a code: a letter E or W and three digits.
+// Whether the text has the form of a code: E, N or W and three digits.
 bool looks_like_code(std::string_view text);
 
 }  // namespace plimsoll

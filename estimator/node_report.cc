@@ -21,6 +21,7 @@ bool lies_in(std::string_view module, std::string_view name) {
 // Nodes of that name, else those of the module of that name and of the modules in it.
 std::vector<NodeId> find_nodes(const Graph& graph, std::string_view name) {
   std::vector<NodeId> named, inside;
+  if (name.empty()) return named;  // what has no module is not meant
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];
     if (node.name == name) named.push_back(id);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "estimator/estimator.h"
+#include "estimator/time_plan.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
@@ -55,7 +56,11 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
       book = books.emplace(key, std::move(*loaded)).first;
     }
     const auto choice = book->second.choose(*problem, kernel.pass, policy);
-    if (!choice) return tl::unexpected(choice.error());
+    if (!choice) {
+      Diagnostics faults = choice.error();
+      for (Diagnostic& d : faults) d.message = kernel_label(kernel) + ": " + d.message;
+      return tl::unexpected(std::move(faults));
+    }
     plan.uses[id] = {.bytes = choice->plan.bytes,
                      .largest = policy.benchmark ? choice->largest : 0,
                      .least = choice->low};

@@ -34,14 +34,24 @@ bool names_part(std::string_view id, std::string_view part) {
   return false;
 }
 
+std::string without_dashes(std::string_view word) {
+  std::string plain(word);
+  std::erase(plain, '-');
+  return plain;
+}
+
+// Dashes are what people leave out: "rtx4090".
 std::vector<std::string> nearest_few(std::string_view word, std::vector<std::string> allowed) {
   constexpr size_t kFew = 3;
-  std::vector<std::string> found;
+  std::vector<std::string> found, plain;
+  for (const std::string& a : allowed) plain.push_back(without_dashes(a));
   while (found.size() < kFew) {
-    const std::string best = nearest(word, allowed);
+    const std::string best = nearest(without_dashes(word), plain);
     if (best.empty()) break;
-    found.push_back(best);
-    allowed.erase(std::find(allowed.begin(), allowed.end(), best));
+    const auto at = std::find(plain.begin(), plain.end(), best);
+    found.push_back(allowed[static_cast<size_t>(at - plain.begin())]);
+    allowed.erase(allowed.begin() + (at - plain.begin()));
+    plain.erase(at);
   }
   return found;
 }
@@ -162,6 +172,7 @@ Result<Entry> Hwdb::find(std::string_view prefix, std::string_view name, Reader 
     return error("E403", fmt::format("\"{}\" is an alias of both \"{}\" and \"{}\"", quoted,
                                      claims[0].id, claims[1].id));
   }
+  constexpr size_t kFewEnough = 20;  // to be listed in a message
   std::vector<std::string> parts;
   std::copy_if(all.begin(), all.end(), std::back_inserter(parts),
                [&](const std::string& id) { return !wanted.empty() && names_part(id, wanted); });
@@ -170,14 +181,17 @@ Result<Entry> Hwdb::find(std::string_view prefix, std::string_view name, Reader 
   }
   if (parts.empty()) parts = nearest_few(wanted, words);
   return error(std::string(code), fmt::format("unknown {} \"{}\"", noun, quoted), {},
-               parts.empty() ? fmt::format("known are {}", fmt::join(all, ", "))
-                             : fmt::format("nearest: {}", fmt::join(parts, ", ")));
+               !parts.empty()             ? fmt::format("nearest: {}", fmt::join(parts, ", "))
+               : all.size() <= kFewEnough ? fmt::format("known are {}", fmt::join(all, ", "))
+                                          : "");
 }
 
 Result<Device> Hwdb::device(std::string_view name) const {
   Result<Device> found = find<Device>("devices/", name, read_device, "GPU", "E140");
   if (!found && found.error().front().code == "E140") {
-    found.error().front().help += fmt::format("; 'plimsoll gpus' lists {}", device_ids().size());
+    std::string& help = found.error().front().help;
+    if (!help.empty()) help += "; ";
+    help += fmt::format("'plimsoll gpus' lists {}", device_ids().size());
   }
   return found;
 }

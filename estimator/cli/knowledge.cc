@@ -74,6 +74,30 @@ int show_schema(const std::string& name) {
                   .help = "estimate, validate, model-config"}});
 }
 
+int show_version(bool json) {
+  const auto data = data_versions();
+  if (!data) return report(data.error());
+  if (!json) {
+    std::string text = fmt::format("plimsoll {}, commit {}\n", kVersion, commit());
+    for (const DataVersion& v : *data)
+      text += fmt::format("{:<13}{:>4} files   {}\n", v.kind, v.files, v.digest);
+    return print(text);
+  }
+  JsonWriter out(JsonWriter::Layout::kIndented);
+  out.begin_object();
+  out.key("name").string("plimsoll");
+  out.key("version").string(kVersion);
+  out.key("commit").string(commit());
+  out.key("data").begin_object();
+  for (const DataVersion& v : *data) {
+    out.key(v.kind).begin_object();
+    out.key("files").integer(v.files);
+    out.key("digest").string(v.digest).end_object();
+  }
+  out.end_object().end_object();
+  return print(out.take() + "\n");
+}
+
 }  // namespace
 
 Verb make_ops(CLI::App& root) {
@@ -100,8 +124,10 @@ Verb make_schema(CLI::App& root) {
 }
 
 Verb make_version(CLI::App& root) {
+  auto json = std::make_shared<bool>(false);
   CLI::App* app = root.add_subcommand("version", "version of the program and of its data");
-  return {app, [] { return print(fmt::format("plimsoll {}\n", kVersion)); }};
+  app->add_flag("--json", *json, "as JSON");
+  return {app, [json] { return show_version(*json); }};
 }
 
 }  // namespace plimsoll::cli

@@ -84,6 +84,7 @@ std::vector<std::string> flag_names(const CLI::App& app) {
 Diagnostics unknown_arguments(const CLI::App& app, const std::vector<std::string>& extras) {
   Diagnostics problems;
   for (const std::string& extra : extras) {
+    if (extra == "--") continue;  // what ended the flags
     const bool is_flag = extra.starts_with("-");
     const std::string name = extra.substr(0, extra.find('='));
     const std::string near = is_flag ? nearest(name, flag_names(app)) : "";
@@ -117,6 +118,18 @@ Result<void> find_error_format(const std::vector<std::string>& arguments) {
     const auto choice = parse_word(kFlag, value, {"text", "json"});
     if (!choice) return tl::make_unexpected(choice.error());
     errors_as_json = *choice == 1;
+  }
+  return {};
+}
+
+// "@args.txt" means a file of arguments to other tools, and here nothing.
+Result<void> refuse_argument_files(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    if (!argument.starts_with("@")) continue;
+    return error(
+        "E101",
+        fmt::format("{}: arguments are not read from files", escape_for_terminal(argument, 80)), {},
+        "a model of that name is ./" + escape_for_terminal(argument, 80));
   }
   return {};
 }
@@ -164,6 +177,7 @@ std::vector<Verb> make_verbs(CLI::App& root) {
 
 int run(const std::vector<std::string>& arguments) {
   if (auto format = find_error_format(arguments); !format) return report(format.error());
+  if (auto plain = refuse_argument_files(arguments); !plain) return report(plain.error());
   CLI::App root{"plimsoll"};
   root.set_help_flag("-h,--help", "show this");
   root.require_subcommand(0, 1);
@@ -186,10 +200,8 @@ int run(const std::vector<std::string>& arguments) {
   }
   for (const Verb& v : verbs) {
     if (!v.app->parsed()) continue;
-    if (const auto extras = v.app->remaining(); !extras.empty()) {
-      return report(unknown_arguments(*v.app, extras));
-    }
-    return v.run();
+    const Diagnostics unknown = unknown_arguments(*v.app, v.app->remaining());
+    return unknown.empty() ? v.run() : report(unknown);
   }
   return unknown_command(verbs, arguments.front());
 }

@@ -208,9 +208,10 @@ std::string to_text(const Estimate& e, const TextOptions& options) {
   if (options.kernels) text += kernel_table(e, 40);
   if (options.layers || options.depth > 0) text += layer_table(e, options.depth);
   if (options.why) text += why(e);
-  text += "\n";
+  text += fmt::format("\ngpu: {} ({})\n", e.device_name, e.device_id);
   for (const std::string& basis : e.basis)
     text += fmt::format("basis: {}\n", escape_for_terminal(basis, 400));
+  if (!e.fits) text += "next: 'plimsoll max-batch' with these flags: the largest batch that fits\n";
   return text;
 }
 

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 // Codes that the sources give, with a file that gives them: "E241" or [E612] in a .cc file.
 std::map<std::string, std::string> codes_in_sources() {
   const fs::path root = PLIMSOLL_SOURCE_DIR;
-  const std::regex pattern("[\"\\[]([EW][1-9][0-9][0-9])[\"\\]]");
+  const std::regex pattern("[\"\\[]([ENW][1-9][0-9][0-9])[\"\\]]");
   std::map<std::string, std::string> found;
   for (const char* room : {"graph", "hwdb", "estimator", "calibrate"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {

@@ -1,0 +1,250 @@
+// The program as users meet it: verbs, flags, exit statuses, and rows C1, C2 and F1 to F16 of the
+// catalogue of bad inputs.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/support/run_plimsoll.h"
+
+using namespace plimsoll::test;
+using namespace std::string_literals;
+
+namespace {
+
+struct Row {
+  const char* name;
+  std::vector<std::string> arguments;
+  int status;
+  const char* code;     // in the first line of standard error; empty: nothing is said there
+  const char* message;  // somewhere on standard error
+};
+
+const std::string kNet = "builtin:squeezenet1_0";
+
+// estimate kNet --gpu l4 and more.
+std::vector<std::string> estimate(std::vector<std::string> more) {
+  more.insert(more.begin(), {"estimate", kNet, "--gpu", "l4"});
+  return more;
+}
+
+const std::vector<Row> kRows = {
+    {"F1", {}, 2, "", "plimsoll estimate builtin:"},
+    {"F2", {"estmate", "x"}, 2, "E101", "did you mean estimate?"},
+    {"F2", estimate({"--batc", "3"}), 2, "E101", "did you mean --batch?"},
+    {"F2", {"--batch", "3"}, 2, "E101", "flags follow the command"},
+    {"F2", estimate({"extra"}), 2, "E101", "unknown argument extra"},
+    {"F2", {"estimate", "--gpu", "l4"}, 2, "E108", "which model?"},
+    {"F2", {"estimate", kNet}, 2, "E109", "plimsoll gpus"},
+    {"F2", {"max-batch", kNet}, 2, "E109", "plimsoll max-batch builtin:"},
+    {"F2", {"compare", kNet}, 2, "E109", "plimsoll compare builtin:"},
+    {"F2", {"validate"}, 2, "E108", "name their files"},
+    {"F2", {"explain"}, 2, "E108", "plimsoll explain E241"},
+    {"F2", {"explain", "E999"}, 2, "E153", "did you mean"},
+    {"F2", {"explain", "features.O", kNet, "--gpu", "l4"}, 2, "E153", "did you mean features.0?"},
+    {"F2", {"schema", "estimat"}, 2, "E152", "estimate, validate"},
+    {"F2", {"ops", "Conf"}, 2, "E151", "did you mean Conv?"},
+    {"F2", {"models", "resnt50"}, 2, "E150", "did you mean resnet50?"},
+    {"F2", {"links", "pcie3-x16"}, 2, "E142", "pcie-3-x16"},
+    {"F2", {"frameworks", "pytroch"}, 2, "E143", "nearest: pytorch"},
+    {"F2", {"estimate", "builtin:resnet5", "--gpu", "l4"}, 2, "E150", "did you mean resnet50?"},
+    {"F3", estimate({"--batch", "0"}), 2, "E103", "from 1 to"},
+    {"F3", estimate({"--batch", "-1"}), 2, "E103", "found '-1'"},
+    {"F3", estimate({"--batch", "1e3"}), 2, "E103", "found '1e3'"},
+    {"F3", estimate({"--batch", "1_000"}), 2, "E103", "found '1_000'"},
+    {"F3", estimate({"--batch", "010"}), 2, "E103", "leading zeros"},
+    {"F3", estimate({"--batch", "0x10"}), 2, "E103", "found '0x10'"},
+    {"F3", estimate({"--batch", "9e99"}), 2, "E103", "found '9e99'"},
+    {"F3", estimate({"--batch", ""}), 2, "E103", "found ''"},
+    {"F3", estimate({"--batch="}), 2, "E102", "--batch needs a value"},
+    {"F3", estimate({"--batch", "nan"}), 2, "E103", "found 'nan'"},
+    {"F3", estimate({"--batch", "99999999999999999999999"}), 2, "E103", "from 1 to 2147483648"},
+    {"F3", estimate({"--batch", " 8"}), 2, "E103", "found ' 8'"},
+    {"F3", estimate({"--dropout", "nan"}), 2, "E103", "found 'nan'"},
+    {"F3", estimate({"--dropout", "1e400"}), 2, "E103", "from 0 to 1"},
+    {"F4", estimate({"--mem", "24G"}), 2, "E104", "write 24GB (decimal) or 24GiB (binary)"},
+    {"F4", estimate({"--mem", "-1GB"}), 2, "E104", "decimal number"},
+    {"F4", estimate({"--mem", "99999999EiB"}), 2, "E104", "more than 4 EiB"},
+    {"F4", estimate({"--mem", "24gb"}), 0, "", ""},
+    {"F4", estimate({"--mem", "0GiB"}), 2, "E104", "a capacity of nothing"},
+    {"F4", estimate({"--mem", "24GB"}), 0, "", ""},
+    {"F4", estimate({"--mem", "24 GB"}), 0, "", ""},
+    {"F4", estimate({"--mem", "7.5GiB"}), 0, "", ""},
+    {"F5", estimate({"--batch", "3", "--batch", "4"}), 2, "E114", "given twice: 3 and 4"},
+    {"F5", estimate({"--batch", "3", "--batch=3"}), 0, "", ""},
+    {"F6", estimate({"--gpu", "t4"}), 2, "E114", "'plimsoll compare' takes several"},
+    {"F7", {"estimate", "--dim", "width=224", kNet, "--gpu", "l4"}, 0, "", ""},
+    {"F7", {"estimate", "--gpu", "t4,l4", kNet}, 2, "E140", "unknown GPU \"t4,l4\""},
+    {"F8", {"estimate", "--gpu", "l4", "--", "-x.onnx"}, 4, "E601", "-x.onnx: error: no such file"},
+    {"F8", {"estimate", "--gpu", "l4", "--", "--help"}, 4, "E601", "--help: error: no such file"},
+    {"F9", estimate({"a\nb::error ::\x1b[2J\xff"}), 2, "E101", "a\\nb::error ::\\x1b[2J\\xff"},
+    {"F9", estimate(std::vector<std::string>(100'000, "x")), 2, "E101", "and 99980 more"},
+    {"F10", {"estimate", "@args.txt"}, 2, "E101", "not read from files"},
+    {"C1", {"gpus", "rtx4900"}, 2, "E140", "rtx-4090"},
+    {"C1", {"gpus", "zzz"}, 2, "E140", "'plimsoll gpus' lists"},
+    {"C2", {"gpus", "80gb"}, 2, "E141", "a100-pcie-80gb"},
+    {"dims", estimate({"--dim", "hieght=5"}), 2, "E113", "did you mean height?"},
+    {"dims", estimate({"--dim", "height"}), 2, "E105", "NAME=VALUE"},
+    {"dims",
+     {"estimate", "builtin:bert-base", "--gpu", "l4", "--image", "3"},
+     2,
+     "E113",
+     "no dimension 'image'"},
+    {"dims", estimate({"--set", "x=1"}), 2, "E134", "--dim NAME=N"},
+    {"words", estimate({"--precision", "fp17"}), 2, "E106", "did you mean fp16?"},
+    {"words", estimate({"--optimizer", "adamW2"}), 2, "E106", "did you mean adamw?"},
+    {"words", estimate({"--conv-algo", "magic"}), 2, "E106", "WINOGRAD"},
+    {"words", estimate({"--limit", "node=3"}), 2, "E110", "did you mean 'nodes'?"},
+    {"words", estimate({"--cudnn", "new"}), 2, "E103", "such as 7.6"},
+    {"words", estimate({"--error-format", "xml"}), 2, "E106", "text, json"},
+    {"limits", estimate({"--limit", "nodes=3"}), 5, "E802", "--limit nodes=N"},
+    {"verdict", estimate({"--mem", "1GiB"}), 1, "", ""},
+    {"verdict", estimate({"--reserve", "22GiB"}), 1, "", ""},
+    {"verdict", {"max-batch", kNet, "--gpu", "l4", "--mem", "1GiB"}, 1, "", ""},
+    {"verdict", {"compare", kNet, "--gpu", "l4", "--gpu", "t4", "--mem", "1GiB"}, 1, "", ""},
+};
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Text that a terminal may be given: printable, or a newline.
+bool plain(const std::string& text) {
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 32 && c != '\n') || byte == 127;
+  });
+}
+
+bool skipped() {
+  if (plimsoll_binary()) return false;
+  MESSAGE("PLIMSOLL_BINARY is not set: nothing was run; './dev test' sets it");
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("cli: each command line has its status, its code and its next step") {
+  if (skipped()) return;
+  for (const Row& row : kRows) {
+    const Ran ran = run_plimsoll(row.arguments);
+    const std::string last = row.arguments.empty() ? "" : row.arguments.back();
+    CAPTURE(std::string(row.name));
+    CAPTURE(last.substr(0, 60));
+    CAPTURE(ran.err.substr(0, 400));
+    CHECK(ran.status == row.status);
+    CHECK(ran.err.find(row.message) != std::string::npos);
+    CHECK(plain(ran.err));
+    if (*row.code) {
+      CHECK(first_line(ran.err).ends_with("["s + row.code + "]"));
+      CHECK(ran.out.empty());
+    }
+    CHECK(ran.peak_kib < 256 * 1024);
+  }
+}
+
+TEST_CASE("cli: help and lists answer on standard output") {
+  if (skipped()) return;
+  const std::vector<std::pair<std::vector<std::string>, const char*>> kAsked = {
+      {{"--help"}, "plimsoll estimate builtin:"},
+      {{"-h"}, "commands:"},
+      {{"estimate", "--help"}, "--workspace-limit"},
+      {{"max-batch", "-h"}, "--multiple"},
+      {{"version"}, "commit "},
+      {{"version", "--json"}, "\"digest\""},
+      {{"gpus"}, "tesla-t4"},
+      {{"gpus", "t4"}, "tesla-t4"},
+      {{"gpus", "--json"}, "\"tesla-t4\""},
+      {{"links"}, "pcie-3-x16"},
+      {{"frameworks", "pytorch"}, "pytorch-2"},
+      {{"models"}, "resnet50"},
+      {{"models", "gnmt"}, "gnmt"},
+      {{"ops", "Conv"}, "f32["},
+      {{"schema", "estimate"}, "plimsoll.estimate"},
+      {{"schema", "validate"}, "plimsoll.validate"},
+      {{"schema", "model-config"}, "$schema"},
+      {{"explain", "e241"}, "E241"},
+      {{"explain", "features.0", kNet, "--gpu", "l4"}, "conv forward"},
+      {{"explain", "features.3", kNet, "--gpu", "l4", "--json"}, "\"plimsoll.node\""},
+      {{"compare", kNet, "--gpu", "l4", "--gpu", "t4"}, "tesla-t4"},
+      {{"max-batch", kNet, "--gpu", "l4", "--max", "64"}, "SAFE 64"},
+      {{"estimate", kNet, "--gpu", "l4", "--layers"}, "features.0"},
+      {{"estimate", kNet, "--gpu", "l4", "--depth", "1"}, "features"},
+      {{"estimate", kNet, "--gpu", "l4", "--why"}, "Kept for the backward pass"},
+      {{"estimate", kNet, "--gpu", "l4", "--kernels"}, "conv forward"},
+  };
+  for (const auto& [arguments, expected] : kAsked) {
+    const Ran ran = run_plimsoll(arguments);
+    CAPTURE(arguments[0]);
+    CAPTURE(arguments.back());
+    CAPTURE(ran.err);
+    CHECK(ran.status == 0);
+    CHECK(ran.out.find(expected) != std::string::npos);
+    CHECK(ran.out.ends_with("\n"));
+    CHECK(plain(ran.out));
+  }
+}
+
+TEST_CASE("cli: the first line answers") {
+  if (skipped()) return;
+  const Ran fits = run_plimsoll({"estimate", kNet, "--gpu", "l4"});
+  CHECK(fits.out.starts_with("FITS   peak "));
+  CHECK(fits.out.find("\ngpu: ") != std::string::npos);
+  CHECK(fits.out.find("batch 32, assumed for a built-in model") != std::string::npos);
+  const Ran not_fits = run_plimsoll({"estimate", kNet, "--gpu", "l4", "--mem", "1GiB"});
+  CHECK(not_fits.out.starts_with("DOES NOT FIT   peak "));
+  CHECK(not_fits.out.find("plimsoll max-batch") != std::string::npos);
+}
+
+TEST_CASE("cli: messages as JSON, one object a line") {
+  if (skipped()) return;
+  for (const auto& flag : {std::vector<std::string>{"--error-format", "json"},
+                           std::vector<std::string>{"--error-format=json"}}) {
+    std::vector<std::string> arguments = {"estimate", kNet, "--batc"};
+    arguments.insert(arguments.begin() + 1, flag.begin(), flag.end());
+    const Ran ran = run_plimsoll(arguments);
+    CHECK(ran.status == 2);
+    CHECK(ran.err.starts_with("{\"code\":\"E101\",\"severity\":\"error\",\"message\":"));
+    CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') == 1);
+  }
+}
+
+// Row F13 and F14.
+TEST_CASE("cli: the same bytes in any locale, terminal and folder") {
+  if (skipped()) return;
+  const std::vector<std::string> asked = {"estimate", kNet, "--gpu", "l4", "--layers", "--json"};
+  const Ran plainly = run_plimsoll(asked);
+  REQUIRE(plainly.status == 0);
+  const Scratch elsewhere;
+  for (const std::vector<std::string>& environment :
+       {std::vector<std::string>{"LC_ALL=de_DE.UTF-8"},
+        {"LC_ALL=tr_TR.UTF-8"},
+        {"LC_ALL=nonsense"},
+        {"TERM=dumb", "NO_COLOR=1", "CI=true", "COLUMNS=0"},
+        {"HOME=/nonexistent"}}) {
+    const Ran ran = run_plimsoll(asked, {.environment = environment, .folder = elsewhere.path("")});
+    CAPTURE(environment.front());
+    CHECK(ran.status == 0);
+    CHECK(ran.out == plainly.out);
+  }
+}
+
+// Rows F15 and F16, G6 and G7.
+TEST_CASE("cli: closed descriptors, full disks and tight limits are no crashes") {
+  if (skipped()) return;
+  const std::vector<std::string> asked = {"estimate", kNet, "--gpu", "l4"};
+  const Ran full = run_plimsoll(asked, {.out = "/dev/full"});
+  CHECK(full.status == 4);
+  CHECK(full.err.find("No space left on device [E612]") != std::string::npos);
+  const Ran no_output = run_plimsoll(asked, {.closed = {1}});
+  CHECK(no_output.status == 4);
+  CHECK(no_output.err.find("[E612]") != std::string::npos);
+  CHECK(run_plimsoll(asked, {.closed = {0}}).status == 0);
+  CHECK(run_plimsoll(asked, {.closed = {2}}).status == 0);
+  CHECK(run_plimsoll({"estimate", "nosuch.onnx", "--gpu", "l4"}, {.closed = {2}}).status == 4);
+  CHECK(run_plimsoll(asked, {.stack = 256 << 10}).status == 0);
+  CHECK(run_plimsoll(asked, {.descriptors = 4}).status == 0);
+  std::string many = "[0";
+  for (int i = 0; i < 3'000'000; ++i) many += ",0";
+  const Ran starved = run_plimsoll({"estimate", "-", "--gpu", "h200"},
+                                   {.input = many + "]", .address_space = rlim_t{64} << 20});
+  CHECK(starved.status == 5);
+  CHECK(starved.err.find("[E801]") != std::string::npos);
+}

@@ -1,0 +1,92 @@
+// What the program writes is what its schemas say.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+
+#include "estimator/estimator.h"
+#include "estimator/report/json.h"
+#include "estimator/report/schemas.h"
+#include "tests/support/requests.h"
+
+using namespace plimsoll;
+using nlohmann::json;
+using plimsoll::test::request;
+
+namespace {
+
+// The first fault, or empty.
+std::string fault(const json& schema_text, const json& document) {
+  valijson::Schema schema;
+  valijson::SchemaParser parser;
+  parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_text), schema);
+  valijson::Validator validator;
+  valijson::ValidationResults results;
+  if (validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), &results))
+    return "";
+  valijson::ValidationResults::Error error;
+  std::string text = "invalid";
+  while (results.popError(error)) {
+    text.clear();
+    for (const std::string& part : error.context) text += part;
+    text += ": " + error.description;
+  }
+  return text;
+}
+
+json estimated(const Request& asked) {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb);
+  const auto e = estimate(asked, *hwdb);
+  const std::string why = e ? "" : e.error().front().message;
+  CAPTURE(why);
+  REQUIRE(e);
+  return json::parse(to_json(*e));
+}
+
+}  // namespace
+
+TEST_CASE("estimates of all kinds of models are as the schema says") {
+  const json schema = json::parse(schema_text("estimate"));
+  Request inference = request("builtin:squeezenet1_0", "rtx-4090");
+  inference.recipe.mode = Mode::kInference;
+  Request long_run = request("builtin:mlp", "a100", 7);
+  long_run.epochs = 3;
+  long_run.samples = 1000;
+  const std::vector<Request> requests = {
+      request("builtin:alexnet", "tesla-t4"),
+      request("builtin:lstm-lm", "quadro-p4000"),
+      request("builtin:dcgan", "h200"),
+      inference,
+      long_run,
+  };
+  for (const Request& asked : requests) {
+    CAPTURE(asked.model);
+    const json document = estimated(asked);
+    CHECK(fault(schema, document) == "");
+    // The check can fail:
+    json other = document;
+    other["result"]["memory"]["device_bytes"] = 1.5;
+    CHECK(fault(schema, other) != "");
+    other = document;
+    other["result"]["time"].erase("step_ns");
+    CHECK(fault(schema, other) != "");
+  }
+}
+
+TEST_CASE("sums over layers are the totals") {
+  const json e = estimated(request("builtin:alexnet", "tesla-t4"));
+  int64_t parameters = 0, weights = 0, gradients = 0;
+  for (const json& layer : e["result"]["layers"]) {
+    parameters += layer["parameters"].get<int64_t>();
+    weights += layer["weight_bytes"].get<int64_t>();
+    gradients += layer["gradient_bytes"].get<int64_t>();
+  }
+  CHECK(parameters == e["result"]["memory"]["parameters"]["count"]);
+  CHECK(weights == e["result"]["memory"]["parameters"]["bytes"]);
+  CHECK(gradients == e["result"]["memory"]["gradients_bytes"]);
+}
