@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "graph/infer.h"
+#include "graph/passes/cast.h"
 #include "graph/passes/fold.h"
 #include "graph/passes/recover.h"
 
@@ -92,6 +93,24 @@ TrainingPlan merge(ModelConfig& config, Graph& graph, bool losses_given) {
   return plan;
 }
 
+// The type a precision gives to all of a model; nothing where parameters stay in fp32.
+std::optional<DType> whole_type(Precision precision) {
+  switch (precision) {
+    case Precision::kFp16:
+      return DType::kFloat16;
+    case Precision::kBf16:
+      return DType::kBFloat16;
+    case Precision::kFp64:
+      return DType::kFloat64;
+    case Precision::kFp32:
+    case Precision::kTf32:
+    case Precision::kAmpFp16:
+    case Precision::kAmpBf16:
+      break;
+  }
+  return std::nullopt;
+}
+
 // "48 GELU, from 240 nodes of the file", by pattern.
 std::vector<std::string> summary_of(const RecoverReport& report) {
   struct Count {
@@ -145,6 +164,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
     }
     plan = plan_for(graph);  // passes renumber nodes
   }
+  if (const auto type = whole_type(compiled.recipe.precision)) cast(graph, *type);
   auto expanded = expand(graph, plan, compiled.recipe, policy, decider);
   if (!expanded) return tl::make_unexpected(expanded.error());
   compiled.step = std::move(expanded->step);

@@ -66,8 +66,8 @@ std::string_view word(Optimizer optimizer) {
   return kWords[static_cast<size_t>(optimizer)];
 }
 std::string_view word(Precision precision) {
-  static constexpr std::array<std::string_view, 6> kWords = {"fp32",     "tf32", "amp-fp16",
-                                                             "amp-bf16", "fp16", "bf16"};
+  static constexpr std::array<std::string_view, 7> kWords = {"fp32", "tf32", "amp-fp16", "amp-bf16",
+                                                             "fp16", "bf16", "fp64"};
   return kWords[static_cast<size_t>(precision)];
 }
 std::string settings(const CompiledModel& model, const Platform& platform, const Request& request,
@@ -119,20 +119,37 @@ DeviceRates device_rates(const Device& device) {
   return rates;
 }
 
+namespace {
+
+// NVLink where the card has it, else its PCIe slot.
+std::string usual_link(const Device& device) {
+  if (device.nvlink_links > 0) return fmt::format("nvlink-{}", device.nvlink_generation);
+  return fmt::format("pcie-{}-x16", std::max<int64_t>(2, device.pcie_generation));
+}
+
+}  // namespace
+
 Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
                                const std::string& device_name) {
   auto device = hwdb.device(device_name);
   if (!device) return tl::make_unexpected(device.error());
   auto framework = hwdb.framework(request.framework);
   if (!framework) return tl::make_unexpected(framework.error());
-  auto host = hwdb.host("generic");
+  auto host = hwdb.host(request.host);
   if (!host) return tl::make_unexpected(host.error());
-  return Platform{std::move(*device), std::move(*framework), std::move(*host)};
+  std::optional<Link> link;
+  if (request.gpu_count > 1) {
+    auto found = hwdb.link(request.link.empty() ? usual_link(*device) : request.link);
+    if (!found) return tl::make_unexpected(found.error());
+    link = std::move(*found);
+  }
+  return Platform{std::move(*device), std::move(*framework), std::move(*host), std::move(link)};
 }
 
 Policy policy_for(const Platform& platform, const Request& request) {
   Policy policy = platform.framework.policy;
   if (request.attention == "math") policy.attention.reset();
+  if (request.input_gradient) policy.first_layer_data_gradient = *request.input_gradient;
   const bool has_tf32 = platform.device.peak("tf32_tensor") != nullptr;
   policy.tf32_convolutions = has_tf32 && platform.framework.tf32_convolutions;
   policy.tf32_matmuls = has_tf32 && platform.framework.tf32_matmuls;

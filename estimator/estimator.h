@@ -24,9 +24,10 @@ struct Platform {
   Device device;
   FrameworkProfile framework;
   Host host;
+  std::optional<Link> link;  // where the request asks for several GPUs
 };
 
-// E140 and E143 for names nobody knows. `device_name` is one of request.devices.
+// E140, E142, E143 and E144 for names nobody knows. `device_name` is one of request.devices.
 Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
                                const std::string& device_name);
 

@@ -36,7 +36,10 @@ struct Request {
   std::string layout;          // "nchw" or "nhwc"; empty: the framework's
   std::string attention;       // "math", "fused"; empty: as the framework chooses
   int64_t gpu_count = 1;
-  std::string link;
+  std::string link;                    // between the GPUs; empty: PCIe or NVLink as the card has
+  std::string host = "generic";        // the machine around them
+  std::optional<bool> input_gradient;  // the first layer's data gradient; nothing: the framework's
+  std::optional<bool> input_copy;      // of a batch, inside the step; nothing: the framework's
   int64_t prefetch = 0;
   std::optional<int64_t> context_bytes;
   int64_t epochs = 0;

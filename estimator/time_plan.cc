@@ -148,7 +148,14 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Pla
     if (role == Role::kInput) input.input_bytes += bound.buffer_bytes[id];
     if (role == Role::kParameter) input.parameter_bytes += bound.buffer_bytes[id];
   }
-  if (platform.framework.input_path == FrameworkProfile::InputPath::kPageable) {
+  if (platform.link && request.gpu_count > 1) {
+    const LinkPoint& point = platform.link->point(request.gpu_count);
+    input.devices = request.gpu_count;
+    input.link.bandwidth = point.bus_bandwidth.value;
+    input.link.latency = point.latency.value;
+  }
+  const bool pageable = platform.framework.input_path == FrameworkProfile::InputPath::kPageable;
+  if (request.input_copy.value_or(pageable)) {
     input.habits.input_bandwidth = platform.host.pageable_copy.value;
   }
   const StepTime step = step_time(input, context);

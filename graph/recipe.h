@@ -15,7 +15,7 @@ namespace plimsoll {
 
 enum class Mode : uint8_t { kTrain, kTrainNoUpdate, kInference };
 enum class Optimizer : uint8_t { kSgd, kMomentum, kAdam, kAdamW, kRmsProp, kAdagrad };
-enum class Precision : uint8_t { kFp32, kTf32, kAmpFp16, kAmpBf16, kFp16, kBf16 };
+enum class Precision : uint8_t { kFp32, kTf32, kAmpFp16, kAmpBf16, kFp16, kBf16, kFp64 };
 enum class Loss : uint8_t { kCrossEntropy, kMse, kBce, kSum, kCtc, kNone };
 std::string_view name(Loss loss);  // "cross_entropy"
 // When gradients are set to nothing (or to zero: kKeep) relative to the step.

@@ -75,6 +75,15 @@ const MeasuredKey kKeys[] = {
     {"parallelism", &R::parallelism},
     {"algorithm", &R::algorithm},
     {"bytes", &R::bytes},
+    {"loss", &R::loss},
+    {"host", &R::host},
+    {"sequence", &R::sequence},
+    {"meter", &R::meter},
+    {"cudnn_benchmark", &R::cudnn_benchmark},
+    {"input_gradient", &R::input_gradient},
+    {"input_copy", &R::input_copy},
+    {"retains_activations", &R::retains_activations},
+    {"not_predicted", &R::not_predicted},
     {"quantity", &R::quantity},
     {"unit", &R::unit},
     {"result", &R::result},
@@ -93,6 +102,7 @@ const MeasuredKey kKeys[] = {
     {"device_used_mb", Above{}},
     {"host_mb", Above{}},
     {"peak_allocated_mb", Above{}},
+    {"train_memory_gb", Above{}},
     {"value", FromZero{}},
     {"value_mib", FromZero{}},
     {"duration_pct", FromZero{}},
@@ -140,6 +150,26 @@ struct Take {
   }
   void operator()(Above) const { take_measurement(record, run, key, false); }
   void operator()(FromZero) const { take_measurement(record, run, key, true); }
+};
+
+// Takes a member over where the run has nothing there.
+struct Complete {
+  MeasuredRun& run;
+  const MeasuredRun& defaults;
+
+  template <class T>
+  void operator()(std::vector<T> MeasuredRun::*member) const {
+    if ((run.*member).empty()) run.*member = defaults.*member;
+  }
+  void operator()(std::string MeasuredRun::*member) const {
+    if ((run.*member).empty()) run.*member = defaults.*member;
+  }
+  template <class T>
+  void operator()(std::optional<T> MeasuredRun::*member) const {
+    if (!(run.*member)) run.*member = defaults.*member;
+  }
+  void operator()(Above) const {}
+  void operator()(FromZero) const {}
 };
 
 // Keys that sources write in more than one type: each in a function of its own.
@@ -259,6 +289,10 @@ void decode_run(JsonObject& record, MeasuredRun& run) {
   run.a_t = take_transposed(record, "a_t");
   run.b_t = take_transposed(record, "b_t");
   take_nodes(record, run);
+}
+
+void complete_run(MeasuredRun& run, const MeasuredRun& defaults) {
+  for (const MeasuredKey& key : kKeys) std::visit(Complete{run, defaults}, key.member);
 }
 
 Result<std::optional<JsonValue>> cell_value(std::string_view column, const std::string& cell,

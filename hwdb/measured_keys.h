@@ -29,6 +29,9 @@ std::span<const MeasuredKey> measured_keys();
 // Fills a run from one record; faults go to the object's.
 void decode_run(JsonObject& record, MeasuredRun& run);
 
+// Gives a run what `defaults` has and the run has not; measurements stay as they are.
+void complete_run(MeasuredRun& run, const MeasuredRun& defaults);
+
 // A CSV cell as the value its column's type wants. Nothing for an empty or missing cell.
 // E512 where the text is not of that type.
 Result<std::optional<JsonValue>> cell_value(std::string_view column, const std::string& cell,

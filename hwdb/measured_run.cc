@@ -41,8 +41,7 @@ std::optional<RunKind> take_kind(JsonObject& object, std::optional<RunKind> othe
 }
 
 // One record, JSON or CSV, into `each`, where it is sound.
-void take_record(const JsonValue& value, MeasuredFile& file, Diagnostics& faults,
-                 const Each& each) {
+void take_record(const JsonValue& value, RunFile& file, Diagnostics& faults, const Each& each) {
   const size_t before = faults.size();
   JsonObject record(value, file.name, faults);
   MeasuredRun run;
@@ -58,17 +57,16 @@ void take_record(const JsonValue& value, MeasuredFile& file, Diagnostics& faults
   if (sound) each(std::move(run));
 }
 
-Result<MeasuredFile> finish(MeasuredFile file, Diagnostics faults) {
+Result<RunFile> finish(RunFile file, Diagnostics faults) {
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
-  if (file.runs == 0 && file.kind != RunKind::kWorkspace) {
+  if (file.runs == 0) {
     return error("E501", "no runs", {file.name, 0, 0, {}});
   }
   file.warnings = std::move(faults);
   return file;
 }
 
-Result<MeasuredFile> read_json_runs(const ByteSource& source, const Each& each,
-                                    const Limits& limits) {
+Result<RunFile> read_json_runs(const ByteSource& source, const Each& each, const Limits& limits) {
   if (source.size() > static_cast<uint64_t>(limits.json)) {
     return over_limit(limits, "json", {source.name(), 0, 0, {}});
   }
@@ -77,16 +75,23 @@ Result<MeasuredFile> read_json_runs(const ByteSource& source, const Each& each,
   if (!got) return tl::make_unexpected(got.error());
   const Result<JsonValue> value = read_json(text, source.name(), limits);
   if (!value) return tl::make_unexpected(value.error());
-  MeasuredFile file;
+  RunFile file;
   file.name = source.name();
   Diagnostics faults;
   JsonObject root(*value, file.name, faults, true);
   if (auto described = root.optional_object("source")) {
     file.title = described->optional_string("title").value_or("");
+    file.repository = described->optional_string("repository").value_or("");
   }
   file.kind = take_kind(root, std::nullopt);
-  if (file.kind != RunKind::kWorkspace) {
-    for (const JsonValue& record : root.required_list("records")) {
+  for (const JsonValue& record : root.required_list("records")) {
+    if (file.kind == RunKind::kWorkspace) {
+      MeasuredRun answer;
+      answer.index = file.runs++;
+      answer.line = record.line;
+      answer.kind = RunKind::kWorkspace;
+      each(std::move(answer));
+    } else {
       take_record(record, file, faults, each);
     }
   }
@@ -139,9 +144,8 @@ Result<JsonValue> row_value(const std::vector<std::string>& columns,
   return JsonValue{place.line, 0, std::move(members)};
 }
 
-Result<MeasuredFile> read_csv_runs(const ByteSource& source, const Each& each,
-                                   const Limits& limits) {
-  MeasuredFile file;
+Result<RunFile> read_csv_runs(const ByteSource& source, const Each& each, const Limits& limits) {
+  RunFile file;
   file.name = source.name();
   CsvReader csv(source, limits);
   const Result<std::vector<std::string>> columns = read_header(csv, file.name);
@@ -217,6 +221,7 @@ std::string MeasuredRun::framework_id() const {
       {"theano", "theano"},
       {"chainer", "chainer"},
       {"neon", "neon"},
+      {"torch", "torch7"},
   };
   std::string lower = framework;
   for (char& letter : lower) {
@@ -233,8 +238,7 @@ std::string MeasuredRun::framework_id() const {
   return {};
 }
 
-Result<MeasuredFile> read_measured(const ByteSource& source, const Each& each,
-                                   const Limits& limits) {
+Result<RunFile> read_measured(const ByteSource& source, const Each& each, const Limits& limits) {
   std::array<std::byte, 64> start{};
   const Result<size_t> got = source.read(0, start);
   if (!got) return tl::make_unexpected(got.error());
@@ -253,16 +257,6 @@ Result<MeasuredFile> read_measured(const ByteSource& source, const Each& each,
   if (first == head.npos && source.size() <= head.size()) return error("E501", "no runs", place);
   const bool json = first != head.npos && (head[first] == '{' || head[first] == '[');
   return json ? read_json_runs(source, each, limits) : read_csv_runs(source, each, limits);
-}
-
-Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& path, const Limits& limits) {
-  const Result<ByteSource> source = ByteSource::open(path, limits);
-  if (!source) return tl::make_unexpected(source.error());
-  std::vector<MeasuredRun> runs;
-  const Result<MeasuredFile> file = read_measured(
-      *source, [&](MeasuredRun&& run) { runs.push_back(std::move(run)); }, limits);
-  if (!file) return tl::make_unexpected(file.error());
-  return runs;
 }
 
 }  // namespace plimsoll

@@ -22,7 +22,7 @@
 
 namespace plimsoll {
 
-// kWorkspace is a library's answers, not a measurement: such a file has no runs.
+// kWorkspace is a library's answers, not a measurement: its runs are counted and hold nothing.
 enum class RunKind : uint8_t { kKernel, kLayer, kModel, kScaling, kMemory, kWorkspace };
 std::string_view name(RunKind kind);
 
@@ -70,6 +70,17 @@ struct MeasuredRun {
   std::string variable_update, parallelism, algorithm;
   std::optional<int64_t> bytes;
 
+  // What the timer and the meter held, where the record or its source says (measured_source.h).
+  std::string loss;                         // as --loss
+  std::string host;                         // id of the machine around the GPU
+  std::string sequence;                     // the model's symbol that a one-number input sets
+  std::string meter;                        // "process", "tensors", "saved": of a memory figure
+  std::optional<bool> cudnn_benchmark;      // algorithms were tried out
+  std::optional<bool> input_gradient;       // the first layer's data gradient was computed
+  std::optional<bool> input_copy;           // the batch was copied inside the timer
+  std::optional<bool> retains_activations;  // inference that kept what a backward would need
+  std::string not_predicted;                // why a source's figures are none to predict
+
   // What was measured. A fact has a `quantity` and, mostly, a measurement called "value".
   std::string quantity, unit, result;
   std::vector<Measurement> measured;  // in the file's order
@@ -88,10 +99,10 @@ struct MeasuredRun {
   std::string framework_id() const;
 };
 
-struct MeasuredFile {
+struct RunFile {
   std::string name;
-  std::string title;            // of the source
-  std::optional<RunKind> kind;  // of records that do not say
+  std::string title, repository;  // of the source
+  std::optional<RunKind> kind;    // of records that do not say
   size_t runs = 0;
   size_t missing_cells = 0;  // "[N/A]" and "[Not Supported]" in CSV
   Diagnostics warnings;
@@ -101,11 +112,8 @@ struct MeasuredFile {
 // E501 no runs, E502 unknown kind, E510 a column given twice, E511 a ragged row or an unclosed
 // quote, E512 a cell that is not of its column's type, E513 a negative measurement, E514 a zero,
 // E530 a pickle; E30x as the JSON reader; E816 more rows than the limit.
-Result<MeasuredFile> read_measured(const ByteSource& source,
-                                   const std::function<void(MeasuredRun&&)>& each,
-                                   const Limits& limits = {});
-// All of a file at once.
-Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& path,
-                                                    const Limits& limits = {});
+Result<RunFile> read_measured(const ByteSource& source,
+                              const std::function<void(MeasuredRun&&)>& each,
+                              const Limits& limits = {});
 
 }  // namespace plimsoll

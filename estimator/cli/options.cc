@@ -20,7 +20,7 @@ constexpr ValueFlag kValueFlags[] = {
     {"image", "height and width of image inputs"},
     {"mode", "train or inference"},
     {"optimizer", "sgd, momentum, adam, adamw, rmsprop or adagrad"},
-    {"precision", "fp32, tf32, amp-fp16, amp-bf16, fp16 or bf16"},
+    {"precision", "fp32, tf32, amp-fp16, amp-bf16, fp16, bf16 or fp64"},
     {"framework", "NAME[-VERSION], e.g. pytorch, tensorflow-1.15"},
     {"cudnn", "cuDNN version, e.g. 7.6"},
     {"workspace-limit", "most workspace a convolution may use"},
@@ -116,7 +116,7 @@ void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
   reader.word("optimizer", recipe.optimizer,
               {"sgd", "momentum", "adam", "adamw", "rmsprop", "adagrad"});
   reader.word("precision", recipe.precision,
-              {"fp32", "tf32", "amp-fp16", "amp-bf16", "fp16", "bf16"});
+              {"fp32", "tf32", "amp-fp16", "amp-bf16", "fp16", "bf16", "fp64"});
   reader.word("loss", recipe.loss, {"cross_entropy", "mse", "bce", "sum", "ctc", "none"});
   reader.word("zero-grad", recipe.zero_grad, {"none", "before", "after", "keep"});
   reader.count("accumulate", recipe.accumulate, 1, 4096);

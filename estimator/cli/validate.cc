@@ -8,7 +8,7 @@
 #include "estimator/cli/verb.h"
 #include "estimator/plan/validate.h"
 #include "estimator/report/validation.h"
-#include "graph/base/byte_source.h"
+#include "hwdb/measured_source.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -18,18 +18,6 @@ struct ValidateFlags {
   std::vector<std::string> files, tolerances;
   bool json = false;
 };
-
-Result<std::string> read_file(const std::string& path, const Limits& limits) {
-  auto source = ByteSource::open(path, limits);
-  if (!source) return tl::make_unexpected(source.error());
-  if (source->size() > static_cast<uint64_t>(limits.json))
-    return over_limit(limits, "json", {.file = path, .node = {}});
-  std::string text(source->size(), '\0');
-  auto read = source->read(0, std::as_writable_bytes(std::span(text)));
-  if (!read) return tl::make_unexpected(read.error());
-  text.resize(*read);
-  return text;
-}
 
 // "memory=10%" or "time=0.15".
 Result<std::map<std::string, double>> parse_tolerances(const std::vector<std::string>& texts) {
@@ -81,19 +69,19 @@ int run_validate(const ValidateFlags& flags) {
   }
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
+  auto sources = MeasuredSources::open(*hwdb);
+  if (!sources) return report(sources.error());
   Validator validator(*hwdb, *request);
   Validation validation;
   int worst = 0;
   for (const std::string& file : flags.files) {
-    auto text = read_file(file, request->limits);
-    auto records =
-        text ? read_records(*text, file, request->limits) : tl::make_unexpected(text.error());
-    if (!records) {
-      worst = std::max(worst, report(records.error()));
+    auto runs = read_runs(file, *sources, request->limits);
+    if (!runs) {
+      worst = std::max(worst, report(runs.error()));
       continue;
     }
-    for (const MeasuredRecord& r : *records) {
-      for (ValidationLine& l : validator.answer(r)) validation.lines.push_back(std::move(l));
+    for (const MeasuredRun& r : *runs) {
+      for (ValidationLine& l : validator.answer(r, file)) validation.lines.push_back(std::move(l));
     }
   }
   validation.summaries = summarize(validation.lines);

@@ -7,22 +7,35 @@
 #include <tuple>
 
 #include "estimator/estimator.h"
+#include "estimator/plan/measured_request.h"
 #include "estimator/plan/validate_kernels.h"
 #include "estimator/plan/validate_models.h"
+#include "estimator/plan/validate_quantities.h"
 
 namespace plimsoll {
 namespace {
 
-// The year 2015's cards to today's: what a record's cuDNN text means, as 100 * major + minor.
-int library_of(const MeasuredRecord& record, std::string_view key) {
-  std::string text = record.text(key);
-  if (const auto number = record.number(key)) text = fmt::format("{}", *number);
-  if (text.starts_with("R") || text.starts_with("v")) text.erase(0, 1);
-  const auto version = parse_version(text);
+// 100 * major + minor of what a record calls its library; 0 where it says nothing.
+int library_of(std::string_view text) {
+  const auto version = version_as_written(text);
   if (!version) return 0;
-  const auto part = [&](size_t i) { return i < version->numbers.size() ? version->numbers[i] : 0; };
-  // "7605" is 7.6.5.
-  return part(0) >= 1000 ? part(0) / 1000 * 100 + part(0) / 100 % 10 : part(0) * 100 + part(1);
+  const std::vector<int>& n = version->numbers;
+  return n[0] * 100 + (n.size() > 1 ? n[1] : 0);
+}
+
+// A convolution layer's backward pass runs two kernels.
+KernelTime price(const MeasuredRun& r, KernelAt kernel, const TimeContext& context) {
+  const bool both = kernel.kernel_class == KernelClass::kConv && kernel.pass == Pass::kBackward;
+  if (!both) return kernel_time(kernel, context);
+  kernel.pass = Pass::kBackwardWeights;
+  KernelTime sum = kernel_time(kernel, context);
+  if (r.c.value_or(0) <= 4) return sum;  // the first layer's input needs no gradient
+  kernel.pass = Pass::kBackwardData;
+  const KernelTime data = kernel_time(kernel, context);
+  sum.seconds += data.seconds;
+  sum.low += data.low;
+  sum.high += data.high;
+  return sum;
 }
 
 }  // namespace
@@ -50,6 +63,30 @@ struct Validator::State {
     return &at->second;
   }
 
+  ValidationLine kernel_line(const MeasuredRun& r, ValidationLine line) {
+    line.quantity = "time_ms";
+    line.measured = r.value("time_ms");
+    const auto skip = [&](std::string reason) {
+      line.skipped = std::move(reason);
+      return line;
+    };
+    if (!line.measured) return skip(no_prediction(r));
+    if (r.doubtful()) return skip("its source doubts it: " + r.flags.front());
+    const auto kernel = r.kind == RunKind::kKernel ? kernel_of(r) : layer_kernel_of(r);
+    if (!kernel) return skip(kernel.error());
+    // "cuDNN (version not printed, R4 era, ...)"
+    const bool fourth = r.conv_engine.find("R4") != std::string::npos;
+    const Libraries library{.cudnn = fourth ? 400 : library_of(r.cudnn),
+                            .cublas = library_of(r.cuda)};
+    const auto prepared = context(line.device, library);
+    if (!prepared) return skip(prepared.error());
+    const KernelTime t = price(r, *kernel, **prepared);
+    line.predicted = t.seconds * 1e3;
+    line.low = t.low * 1e3;
+    line.high = t.high * 1e3;
+    return line;
+  }
+
   const Hwdb& hwdb;
   std::vector<Calibration> calibrations;
   std::map<std::tuple<std::string, int, int>, TimeContext> contexts;
@@ -62,15 +99,15 @@ Validator::~Validator() = default;
 
 namespace {
 
-ValidationLine line_of(const MeasuredRecord& r) {
+ValidationLine line_of(const MeasuredRun& r, const std::string& file) {
   ValidationLine line;
-  line.file = r.file;
-  line.index = r.index;
-  line.kind = r.kind;
-  line.device = r.text("device");
-  line.op = r.kind == "layer" ? r.text("layer_type") : r.text("op");
-  line.pass = r.text("pass");
-  line.model = r.text("model");
+  line.file = file;
+  line.index = static_cast<int64_t>(r.index);
+  line.kind = name(r.kind);
+  line.device = r.device;
+  line.op = r.kind == RunKind::kLayer ? r.layer_type : r.op;
+  line.pass = r.pass;
+  line.model = r.model;
   return line;
 }
 
@@ -79,68 +116,36 @@ void finish(ValidationLine& line) {
     line.error = *line.predicted / *line.measured - 1;
 }
 
-// A convolution layer's backward pass runs two kernels.
-KernelTime price(const MeasuredRecord& r, KernelAt kernel, const TimeContext& context) {
-  const bool both = kernel.kernel_class == KernelClass::kConv && kernel.pass == Pass::kBackward;
-  if (!both) return kernel_time(kernel, context);
-  kernel.pass = Pass::kBackwardWeights;
-  KernelTime sum = kernel_time(kernel, context);
-  if (r.integer("c", 0) <= 4) return sum;  // the first layer's input needs no gradient
-  kernel.pass = Pass::kBackwardData;
-  const KernelTime data = kernel_time(kernel, context);
-  sum.seconds += data.seconds;
-  sum.low += data.low;
-  sum.high += data.high;
-  return sum;
-}
-
 }  // namespace
 
-std::vector<ValidationLine> Validator::answer(const MeasuredRecord& r) {
-  ValidationLine line = line_of(r);
-  const auto skip = [&](std::string reason) {
-    line.skipped = std::move(reason);
-    return std::vector<ValidationLine>{line};
-  };
-  if (r.kind == "workspace")
-    return skip("cuDNN's answers, not a measurement: see 'plimsoll workspace'");
-  if (r.kind != "kernel" && r.kind != "layer") {
-    auto lines = state_->models.answer(r, line);
-    for (ValidationLine& l : lines) finish(l);
-    return lines;
+std::vector<ValidationLine> Validator::answer(const MeasuredRun& r, const std::string& file) {
+  ValidationLine line = line_of(r, file);
+  if (r.kind == RunKind::kWorkspace) {
+    line.skipped = "cuDNN's answers, not a measurement: see 'plimsoll workspace'";
+    return {line};
   }
-  line.quantity = "time_ms";
-  line.measured = r.number("time_ms");
-  const auto kernel = r.kind == "kernel" ? kernel_of(r) : layer_kernel_of(r);
-  if (!kernel) return skip(kernel.error());
-  if (!line.measured) return skip("the record holds no time");
-  const std::string cudnn =
-      r.kind == "layer" && r.text("conv_engine").find("R4") != std::string::npos ? "4.0" : "";
-  Libraries library{.cudnn = cudnn.empty() ? library_of(r, "cudnn") : 400,
-                    .cublas = library_of(r, "cuda")};
-  const auto context = state_->context(line.device, library);
-  if (!context) return skip(context.error());
-  const KernelTime t = price(r, *kernel, **context);
-  line.predicted = t.seconds * 1e3;
-  line.low = t.low * 1e3;
-  line.high = t.high * 1e3;
-  finish(line);
-  return {line};
+  std::vector<ValidationLine> lines = r.kind == RunKind::kKernel || r.kind == RunKind::kLayer
+                                          ? std::vector{state_->kernel_line(r, std::move(line))}
+                                          : state_->models.answer(r, line);
+  for (ValidationLine& l : lines) finish(l);
+  return lines;
 }
 
 std::vector<ValidationSummary> summarize(const std::vector<ValidationLine>& lines) {
   struct Group {
     std::vector<double> errors;
-    int64_t skipped = 0, inside = 0, ranged = 0;
+    int64_t predicted = 0, skipped = 0, inside = 0, ranged = 0;
   };
   std::map<std::tuple<std::string, std::string, std::string, std::string, std::string>, Group>
       groups;
   for (const ValidationLine& l : lines) {
     Group& g = groups[{l.kind, l.device, l.op, l.pass, l.quantity}];
-    if (!l.error) {
+    if (!l.skipped.empty()) {
       ++g.skipped;
       continue;
     }
+    ++g.predicted;
+    if (!l.error) continue;
     g.errors.push_back(*l.error);
     if (!l.low || !l.high) continue;
     ++g.ranged;
@@ -150,9 +155,10 @@ std::vector<ValidationSummary> summarize(const std::vector<ValidationLine>& line
   for (auto& [key, g] : groups) {
     ValidationSummary s;
     std::tie(s.kind, s.device, s.op, s.pass, s.quantity) = key;
-    s.n = static_cast<int64_t>(g.errors.size());
+    s.n = g.predicted;
     s.skipped = g.skipped;
-    if (s.n > 0) {
+    if (!g.errors.empty()) {
+      const auto count = static_cast<double>(g.errors.size());
       double bias = 0;
       std::vector<double> absolute;
       for (const double e : g.errors) {
@@ -165,8 +171,8 @@ std::vector<ValidationSummary> summarize(const std::vector<ValidationLine>& line
       };
       double sum = 0;
       for (const double a : absolute) sum += a;
-      s.mape = sum / static_cast<double>(s.n);
-      s.bias = bias / static_cast<double>(s.n);
+      s.mape = sum / count;
+      s.bias = bias / count;
       s.median_ape = at(0.5);
       s.p90_ape = at(0.9);
       if (g.ranged > 0)

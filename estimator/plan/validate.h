@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "estimator/plan/measured_records.h"
 #include "estimator/request.h"
 #include "hwdb/hwdb.h"
+#include "hwdb/measured_run.h"
 
 namespace plimsoll {
 
@@ -40,7 +40,8 @@ class Validator {
   // `base`: flags of the command that hold for all records.
   Validator(const Hwdb& hwdb, Request base);
   ~Validator();
-  std::vector<ValidationLine> answer(const MeasuredRecord& record);
+  // `file` is the name lines give.
+  std::vector<ValidationLine> answer(const MeasuredRun& run, const std::string& file);
 
  private:
   struct State;

@@ -7,8 +7,8 @@ namespace {
 
 using Reason = tl::unexpected<std::string>;
 
-std::optional<Pass> pass_of(const MeasuredRecord& r) {
-  const std::string pass = r.text("pass");
+std::optional<Pass> pass_of(const MeasuredRun& r) {
+  const std::string pass = r.pass;
   if (pass == "forward" || pass.empty()) return Pass::kForward;
   if (pass == "backward_data") return Pass::kBackwardData;
   if (pass == "backward_weights") return Pass::kBackwardWeights;
@@ -17,8 +17,8 @@ std::optional<Pass> pass_of(const MeasuredRecord& r) {
 }
 
 // The type of the operands and whether tensor cores multiply them.
-bool set_type(const MeasuredRecord& r, KernelAt& kernel) {
-  const std::string dtype = r.text("dtype");
+bool set_type(const MeasuredRun& r, KernelAt& kernel) {
+  const std::string dtype = r.dtype;
   if (dtype == "fp32" || dtype.empty()) return true;
   if (dtype == "fp64") {
     kernel.dtype = DType::kFloat64;
@@ -32,22 +32,21 @@ bool set_type(const MeasuredRecord& r, KernelAt& kernel) {
   return true;
 }
 
-tl::expected<KernelAt, std::string> conv(const MeasuredRecord& r, KernelAt kernel) {
+tl::expected<KernelAt, std::string> conv(const MeasuredRun& r, KernelAt kernel) {
   ConvProblem<int64_t> p;
-  for (const auto* key : {"n", "c", "h", "w", "k", "r", "s"}) {
-    if (!r.integer(key)) return Reason(fmt::format("the record has no {}", key));
-  }
-  p.n = *r.integer("n");
-  p.c = *r.integer("c");
-  p.k = *r.integer("k");
-  p.groups = std::max<int64_t>(1, r.integer("groups", r.integer("group", 1)));
-  p.in = {1, *r.integer("h"), *r.integer("w")};
-  p.filter = {1, *r.integer("r"), *r.integer("s")};
-  p.pad = {0, r.integer("pad_h", 0), r.integer("pad_w", 0)};
-  p.stride = {1, std::max<int64_t>(1, r.integer("stride_h", 1)),
-              std::max<int64_t>(1, r.integer("stride_w", 1))};
-  p.dilation = {1, std::max<int64_t>(1, r.integer("dil_h", 1)),
-                std::max<int64_t>(1, r.integer("dil_w", 1))};
+  if (!r.n || !r.c || !r.h || !r.w || !r.k || !r.r || !r.s)
+    return Reason("the record lacks one of n, c, h, w, k, r, s");
+  p.n = *r.n;
+  p.c = *r.c;
+  p.k = *r.k;
+  p.groups = std::max<int64_t>(1, r.group.value_or(1));
+  p.in = {1, *r.h, *r.w};
+  p.filter = {1, *r.r, *r.s};
+  p.pad = {0, r.pad_h.value_or(0), r.pad_w.value_or(0)};
+  p.stride = {1, std::max<int64_t>(1, r.stride_h.value_or(1)),
+              std::max<int64_t>(1, r.stride_w.value_or(1))};
+  p.dilation = {1, std::max<int64_t>(1, r.dil_h.value_or(1)),
+                std::max<int64_t>(1, r.dil_w.value_or(1))};
   for (size_t i = 0; i < 3; ++i) {
     p.out[i] = (p.in[i] + 2 * p.pad[i] - p.dilation[i] * (p.filter[i] - 1) - 1) / p.stride[i] + 1;
     if (p.out[i] < 1) return Reason("the filter is larger than the input");
@@ -68,16 +67,12 @@ tl::expected<KernelAt, std::string> conv(const MeasuredRecord& r, KernelAt kerne
 }
 
 // Column-major C[m,n] = A[m,k] B[k,n] is row-major C'[n,m] = B'[n,k] A'[k,m].
-tl::expected<KernelAt, std::string> gemm(const MeasuredRecord& r, KernelAt kernel) {
-  for (const auto* key : {"m", "n", "k"}) {
-    if (!r.integer(key)) return Reason(fmt::format("the record has no {}", key));
-  }
-  GemmProblem<int64_t> p{.m = *r.integer("n"),
-                         .n = *r.integer("m"),
-                         .k = *r.integer("k"),
-                         .batch = std::max<int64_t>(1, r.integer("batch_count", 1))};
-  p.a_t = r.text("b_t") == "T";
-  p.b_t = r.text("a_t") == "T";
+tl::expected<KernelAt, std::string> gemm(const MeasuredRun& r, KernelAt kernel) {
+  if (!r.m || !r.n || !r.k) return Reason("the record lacks one of m, n, k");
+  GemmProblem<int64_t> p{
+      .m = *r.n, .n = *r.m, .k = *r.k, .batch = std::max<int64_t>(1, r.batch_count.value_or(1))};
+  p.a_t = r.b_t.value_or(false);
+  p.b_t = r.a_t.value_or(false);
   const int64_t element = bits(kernel.dtype) / 8;
   kernel.kernel_class = KernelClass::kGemm;
   kernel.op = "gemm";
@@ -88,8 +83,8 @@ tl::expected<KernelAt, std::string> gemm(const MeasuredRecord& r, KernelAt kerne
   return kernel;
 }
 
-tl::expected<KernelAt, std::string> recurrent(const MeasuredRecord& r, KernelAt kernel) {
-  const std::string cell = r.text("cell");
+tl::expected<KernelAt, std::string> recurrent(const MeasuredRun& r, KernelAt kernel) {
+  const std::string cell = r.cell;
   RecurrentProblem<int64_t> p;
   if (cell == "lstm") {
     p.cell = Cell::kLstm;
@@ -100,12 +95,12 @@ tl::expected<KernelAt, std::string> recurrent(const MeasuredRecord& r, KernelAt 
   } else {
     return Reason(fmt::format("no recurrent cell is called '{}'", cell));
   }
-  p.hidden = r.integer("hidden", 0);
-  p.input = r.integer("input_size", p.hidden);
-  p.batch = r.integer("batch", 0);
-  p.timesteps = r.integer("timesteps", 0);
-  p.layers = r.integer("layers", 1);
-  p.skip_input = r.text("input_mode") == "skip";
+  p.hidden = r.hidden.value_or(0);
+  p.input = p.hidden;
+  p.batch = r.batch.value_or(0);
+  p.timesteps = r.timesteps.value_or(0);
+  p.layers = r.layers.value_or(1);
+  p.skip_input = r.input_mode == "skip";
   if (p.hidden < 1 || p.batch < 1 || p.timesteps < 1)
     return Reason("the record lacks hidden, batch or timesteps");
   const int64_t gates = p.cell == Cell::kLstm ? 4 : p.cell == Cell::kGru ? 3 : 1;
@@ -120,14 +115,14 @@ tl::expected<KernelAt, std::string> recurrent(const MeasuredRecord& r, KernelAt 
   return kernel;
 }
 
-tl::expected<KernelAt, std::string> rows(const MeasuredRecord& r, KernelAt kernel,
+tl::expected<KernelAt, std::string> rows(const MeasuredRun& r, KernelAt kernel,
                                          KernelClass kernel_class, std::string op) {
-  const auto count = r.integer("rows");
-  const auto columns = r.integer("cols");
+  const auto count = r.rows;
+  const auto columns = r.cols;
   if (!count || !columns || *count < 1 || *columns < 1)
     return Reason("the record lacks rows or cols");
   const int64_t bytes = *count * *columns * (bits(kernel.dtype) / 8);
-  const int64_t moved = std::max<int64_t>(2, r.integer("tensors_moved", 2));
+  const int64_t moved = std::max<int64_t>(2, r.tensors_moved.value_or(2));
   kernel.kernel_class = kernel_class;
   kernel.op = std::move(op);
   kernel.flop = *count * *columns;
@@ -139,21 +134,21 @@ tl::expected<KernelAt, std::string> rows(const MeasuredRecord& r, KernelAt kerne
 
 }  // namespace
 
-tl::expected<KernelAt, std::string> kernel_of(const MeasuredRecord& r) {
+tl::expected<KernelAt, std::string> kernel_of(const MeasuredRun& r) {
   KernelAt kernel;
   const auto pass = pass_of(r);
-  if (!pass) return Reason(fmt::format("pass '{}' is not known", r.text("pass")));
+  if (!pass) return Reason(fmt::format("pass '{}' is not known", r.pass));
   kernel.pass = *pass;
-  if (!set_type(r, kernel)) return Reason(fmt::format("dtype '{}' is not known", r.text("dtype")));
-  const std::string op = r.text("op");
+  if (!set_type(r, kernel)) return Reason(fmt::format("dtype '{}' is not known", r.dtype));
+  const std::string op = r.op;
   if (op == "conv") return conv(r, kernel);
   if (op == "gemm") {
-    if (r.text("library").starts_with("openai"))
+    if (r.library.starts_with("openai"))
       return Reason("the openai-gemm library's kernels are not modelled");
     return gemm(r, kernel);
   }
   if (op == "rnn") return recurrent(r, kernel);
-  if (op == "elementwise") return rows(r, kernel, KernelClass::kPointwise, r.text("function"));
+  if (op == "elementwise") return rows(r, kernel, KernelClass::kPointwise, r.function);
   if (op == "layernorm") return rows(r, kernel, KernelClass::kNorm, "layer_norm");
   if (op == "softmax") return rows(r, kernel, KernelClass::kSoftmax, "softmax");
   return Reason(fmt::format("op '{}' is not a timed kernel", op));
@@ -176,31 +171,30 @@ constexpr LayerType kLayerTypes[] = {
     {"lrn", KernelClass::kNorm, "lrn", 2, 3},
 };
 
-tl::expected<KernelAt, std::string> pool(const MeasuredRecord& r, KernelAt kernel, std::string op) {
-  const auto out = r.numbers("out");
+tl::expected<KernelAt, std::string> pool(const MeasuredRun& r, KernelAt kernel, std::string op) {
+  const std::vector<int64_t>& out = r.out;
   const int64_t element = bits(kernel.dtype) / 8;
-  const int64_t x =
-      r.integer("n", 0) * r.integer("c", 0) * r.integer("h", 0) * r.integer("w", 0) * element;
+  const int64_t x = r.n.value_or(0) * r.c.value_or(0) * r.h.value_or(0) * r.w.value_or(0) * element;
   int64_t y = element;
-  for (const double extent : out) y *= static_cast<int64_t>(extent);
+  for (const int64_t extent : out) y *= extent;
   if (x < 1 || out.empty()) return Reason("the record lacks its input or output size");
   kernel.kernel_class = KernelClass::kPool;
   kernel.op = std::move(op);
-  kernel.flop = y / element * r.integer("r", 1) * r.integer("s", 1);
+  kernel.flop = y / element * r.r.value_or(1) * r.s.value_or(1);
   const bool forward = kernel.pass == Pass::kForward;
   kernel.read = forward ? x : 2 * y;
   kernel.written = forward ? y : 2 * x;
   kernel.problem =
-      RowsProblem<int64_t>{.rows = r.integer("n", 1) * r.integer("c", 1),
-                           .columns = std::max<int64_t>(1, r.integer("h", 1) * r.integer("w", 1))};
+      RowsProblem<int64_t>{.rows = r.n.value_or(1) * r.c.value_or(1),
+                           .columns = std::max<int64_t>(1, r.h.value_or(1) * r.w.value_or(1))};
   return kernel;
 }
 
-tl::expected<KernelAt, std::string> linear(const MeasuredRecord& r, KernelAt kernel) {
-  const int64_t n = r.integer("n", 0);
-  const int64_t inner = r.integer("c", 0) * std::max<int64_t>(1, r.integer("h", 1)) *
-                        std::max<int64_t>(1, r.integer("w", 1));
-  const int64_t k = r.integer("k", 0);
+tl::expected<KernelAt, std::string> linear(const MeasuredRun& r, KernelAt kernel) {
+  const int64_t n = r.n.value_or(0);
+  const int64_t inner = r.c.value_or(0) * std::max<int64_t>(1, r.h.value_or(1)) *
+                        std::max<int64_t>(1, r.w.value_or(1));
+  const int64_t k = r.k.value_or(0);
   if (n < 1 || inner < 1 || k < 1) return Reason("the record lacks its sizes");
   // Backward is two products of the forward's size: priced as one of twice the batch.
   const int64_t batch = kernel.pass == Pass::kForward ? 1 : 2;
@@ -216,14 +210,14 @@ tl::expected<KernelAt, std::string> linear(const MeasuredRecord& r, KernelAt ker
 
 }  // namespace
 
-tl::expected<KernelAt, std::string> layer_kernel_of(const MeasuredRecord& r) {
-  if (!r.number("time_ms")) return Reason("the record holds no time of a layer");
+tl::expected<KernelAt, std::string> layer_kernel_of(const MeasuredRun& r) {
+  if (!r.value("time_ms")) return Reason("the record holds no time of a layer");
   KernelAt kernel;
   const auto pass = pass_of(r);
-  if (!pass) return Reason(fmt::format("pass '{}' is not known", r.text("pass")));
+  if (!pass) return Reason(fmt::format("pass '{}' is not known", r.pass));
   kernel.pass = *pass;
-  if (!set_type(r, kernel)) return Reason(fmt::format("dtype '{}' is not known", r.text("dtype")));
-  const std::string type = r.text("layer_type");
+  if (!set_type(r, kernel)) return Reason(fmt::format("dtype '{}' is not known", r.dtype));
+  const std::string type = r.layer_type;
   if (type == "conv") {
     // Data and weight gradients together: the caller adds the two.
     return conv(r, kernel);
@@ -233,8 +227,7 @@ tl::expected<KernelAt, std::string> layer_kernel_of(const MeasuredRecord& r) {
   if (type == "linear") return linear(r, kernel);
   for (const LayerType& t : kLayerTypes) {
     if (t.name != type) continue;
-    const int64_t bytes =
-        r.integer("n", 1) * r.integer("c", 1) * r.integer("h", 1) * r.integer("w", 1) * 4;
+    const int64_t bytes = r.n.value_or(1) * r.c.value_or(1) * r.h.value_or(1) * r.w.value_or(1) * 4;
     const int64_t tensors = kernel.pass == Pass::kForward ? t.forward_tensors : t.backward_tensors;
     kernel.kernel_class = t.kernel_class;
     kernel.op = std::string(t.op);

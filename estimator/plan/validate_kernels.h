@@ -1,14 +1,15 @@
 // A measured kernel or layer as the kernel that kernel_time() prices.
 #pragma once
 
-#include "estimator/plan/measured_records.h"
+#include "graph/base/diagnostic.h"
 #include "graph/kernel.h"
+#include "hwdb/measured_run.h"
 
 namespace plimsoll {
 
 // The kernel of a record of kind "kernel", or why there is none: the error's text is the reason.
-tl::expected<KernelAt, std::string> kernel_of(const MeasuredRecord& record);
+tl::expected<KernelAt, std::string> kernel_of(const MeasuredRun& run);
 // The same of kind "layer".
-tl::expected<KernelAt, std::string> layer_kernel_of(const MeasuredRecord& record);
+tl::expected<KernelAt, std::string> layer_kernel_of(const MeasuredRun& run);
 
 }  // namespace plimsoll

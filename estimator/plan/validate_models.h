@@ -13,7 +13,7 @@ class ModelPredictor {
   ModelPredictor(const Hwdb& hwdb, Request base);
   ~ModelPredictor();
   // One line per measured quantity of the record; `blank` has what all of them share.
-  std::vector<ValidationLine> answer(const MeasuredRecord& record, const ValidationLine& blank);
+  std::vector<ValidationLine> answer(const MeasuredRun& run, const ValidationLine& blank);
 
  private:
   struct State;

@@ -10,7 +10,7 @@ using namespace plimsoll;
 namespace {
 
 struct Outcome {
-  Result<MeasuredFile> file;
+  Result<RunFile> file;
   std::vector<MeasuredRun> runs;
   std::string code() const { return file ? "" : file.error().front().code; }
 };
@@ -105,7 +105,8 @@ TEST_CASE("measured run: index counts every record, a record may say its own kin
   const Outcome asked = read(R"({"kind": "workspace", "records": [[1, 2]]})");
   REQUIRE(asked.file);
   CHECK(asked.file->kind == RunKind::kWorkspace);
-  CHECK(asked.runs.empty());
+  REQUIRE(asked.runs.size() == 1);
+  CHECK(asked.runs[0].kind == RunKind::kWorkspace);
 }
 
 TEST_CASE("measured run: frameworks as sources write them") {

@@ -1,0 +1,164 @@
+#include "estimator/plan/validate_quantities.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+constexpr double kNanosecondsPerMs = 1e6;
+constexpr double kMiB = 1048576.0;
+
+using Value = std::optional<double>;
+using Interval = std::optional<std::pair<double, double>>;
+
+double real(int64_t value) { return static_cast<double>(value); }
+
+Interval scaled(Range range, double unit) {
+  return std::pair(real(range.low) / unit, real(range.high) / unit);
+}
+
+Interval no_range(const Answer&) { return std::nullopt; }
+
+// Bytes in a unit of the record: MiB, unless it says that these are millions.
+double unit_of(const MeasuredRun& run, std::string_view name) {
+  if (name.ends_with("_gb")) return 1e9;
+  for (const char* decimal : {"10^6", "1e6", "times 1000", "rounded"}) {
+    if (run.unit.find(decimal) != std::string::npos) return 1e6;
+  }
+  return kMiB;
+}
+
+// What the process holds once a forward pass kept all that a backward pass would need.
+int64_t after_forward(const MemoryEstimate& m) {
+  return m.context_bytes + m.parameter_bytes + m.buffer_bytes + m.input_bytes + m.saved_bytes +
+         m.workspace_bytes;
+}
+
+MeasuredQuantity process_memory(const MeasuredRun& run, MeasuredQuantity q) {
+  const double unit = unit_of(run, q.name);
+  if (run.retains_activations.value_or(false) && run.mode == "inference") {
+    q.predict = [unit](const Answer& a) { return Value(real(after_forward(a.memory)) / unit); };
+    q.range = no_range;
+    return q;
+  }
+  // DLInfBench-like runs let the allocator grow; else such a framework's figure is the card's.
+  const bool card = run.meter == "card";
+  q.missing = "the framework takes the whole card whatever it runs";
+  q.predict = [unit, card](const Answer& a) {
+    return card && a.takes_whole_card ? Value() : Value(real(a.memory.device_bytes) / unit);
+  };
+  q.range = [unit](const Answer& a) { return scaled(a.memory.device_range, unit); };
+  return q;
+}
+
+MeasuredQuantity tensor_memory(const MeasuredRun& run, MeasuredQuantity q) {
+  const double unit = unit_of(run, q.name);
+  q.predict = [unit](const Answer& a) { return real(a.memory.allocated_peak_bytes) / unit; };
+  q.range = no_range;
+  return q;
+}
+
+MeasuredQuantity timed(MeasuredQuantity q, int64_t TimeEstimate::*member) {
+  q.predict = [member](const Answer& a) { return real(a.time.*member) / kNanosecondsPerMs; };
+  q.range = no_range;
+  if (member == &TimeEstimate::step_ns) {
+    q.range = [](const Answer& a) { return scaled(a.time.step_range_ns, kNanosecondsPerMs); };
+  }
+  return q;
+}
+
+// Of the memory that is in use at its largest, each role by itself: the view of TBD's Fig. 9.
+double feature_map_percent(const MemoryEstimate& m) {
+  int64_t all = 0;
+  for (const int64_t bytes : m.max_by_role) all += bytes;
+  const int64_t maps = m.max_by_role[static_cast<size_t>(Role::kFeatureMap)];
+  return all > 0 ? 100 * real(maps) / real(all) : 0;
+}
+
+std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measurement& m) {
+  MeasuredQuantity q;
+  q.name = m.name;
+  q.measured = m.value;
+  q.range = no_range;
+  if (m.name == "total_ms") return timed(std::move(q), &TimeEstimate::step_ns);
+  if (m.name == "forward_ms") return timed(std::move(q), &TimeEstimate::forward_ns);
+  if (m.name == "backward_ms") return timed(std::move(q), &TimeEstimate::backward_ns);
+  if (m.name == "nvidia_smi_mb" || m.name == "device_used_mb")
+    return run.meter == "tensors" ? tensor_memory(run, std::move(q))
+                                  : process_memory(run, std::move(q));
+  if (m.name == "peak_allocated_mb" || m.name == "train_memory_gb")
+    return tensor_memory(run, std::move(q));
+  if (m.name == "host_mb") {
+    q.missing = "memory of the host is not predicted: it is the framework's and the data's";
+    q.predict = [](const Answer&) { return Value(); };
+    return q;
+  }
+  return std::nullopt;
+}
+
+MeasuredQuantity fits(double measured) {
+  MeasuredQuantity q;
+  q.name = "fits";
+  q.measured = measured;
+  q.predict = [](const Answer& a) { return Value(a.fits ? 1 : 0); };
+  q.range = no_range;
+  return q;
+}
+
+std::optional<MeasuredQuantity> fact(const MeasuredRun& run) {
+  if (run.quantity == "fits") return fits(1);
+  const auto value = run.value("value");
+  if (!value) return std::nullopt;
+  MeasuredQuantity q;
+  q.name = run.quantity;
+  q.measured = *value;
+  q.range = no_range;
+  if (q.name == "gpu_compute_utilisation_pct") {
+    q.predict = [](const Answer& a) { return Value(100 * a.time.gpu_busy); };
+  } else if (q.name == "fp32_utilisation_pct") {
+    q.predict = [](const Answer& a) { return Value(100 * a.time.fp32_utilisation); };
+  } else if (q.name == "feature_map_fraction_of_memory_pct") {
+    q.predict = [](const Answer& a) { return Value(feature_map_percent(a.memory)); };
+  } else {
+    return std::nullopt;
+  }
+  return q;
+}
+
+}  // namespace
+
+std::vector<MeasuredQuantity> quantities_of(const MeasuredRun& run) {
+  std::vector<MeasuredQuantity> list;
+  for (const Measurement& m : run.measured) {
+    if (auto q = of_name(run, m)) list.push_back(std::move(*q));
+  }
+  if (!list.empty()) return list;
+  if (run.result.starts_with("OOM")) return {fits(0)};
+  if (auto q = fact(run)) return {std::move(*q)};
+  return {};
+}
+
+std::string no_prediction(const MeasuredRun& run) {
+  struct Reason {
+    std::string_view quantity, why;
+  };
+  constexpr Reason kReasons[] = {
+      {"specification", "a specification, not a run"},
+      {"total_memory_visible", "a specification, not a run"},
+      {"dataset_size", "a size of data, not a run"},
+      {"parameters", "counted, not measured"},
+      {"analytic_flop", "counted, not measured"},
+      {"qualitative", "words, no figure"},
+      {"kernel_share_and_fp32_utilisation", "share of a kernel by one library's own name"},
+      {"strong_scaling", "needs the run it is compared with"},
+  };
+  for (const auto& [quantity, why] : kReasons) {
+    if (run.quantity == quantity) return std::string(why);
+  }
+  if (!run.quantity.empty()) return fmt::format("quantity '{}' is not predicted", run.quantity);
+  return "the record holds nothing that is predicted";
+}
+
+}  // namespace plimsoll

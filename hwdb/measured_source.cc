@@ -1,0 +1,73 @@
+#include "hwdb/measured_source.h"
+
+#include "graph/config/json_object.h"
+#include "graph/config/json_reader.h"
+#include "hwdb/measured_keys.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kFile = "sources.json";
+
+}  // namespace
+
+Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::string_view file) {
+  const auto value = read_json(text, file);
+  if (!value) return tl::make_unexpected(value.error());
+  Diagnostics faults;
+  JsonObject root(*value, file, faults, true);
+  root.schema("plimsoll.sources", 1);
+  std::vector<MeasuredSource> sources;
+  for (const JsonValue& item : root.required_list("sources")) {
+    JsonObject object(item, file, faults);
+    MeasuredSource source;
+    source.source = object.required_string("source");
+    source.says = object.required_string("says");
+    if (auto defaults = object.optional_object("defaults")) {
+      decode_run(*defaults, source.defaults);
+      for (const JsonMember& note : source.defaults.notes) {
+        defaults->fail("E305", "no record has a key \"" + note.key + "\"", note.value);
+      }
+    }
+    object.finish();
+    sources.push_back(std::move(source));
+  }
+  root.finish();
+  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
+  return sources;
+}
+
+Result<MeasuredSources> MeasuredSources::open(const Hwdb& hwdb) {
+  const auto text = hwdb.read(kFile);
+  if (!text) return tl::make_unexpected(text.error());
+  auto read = read_sources(*text, kFile);
+  if (!read) return tl::make_unexpected(read.error());
+  MeasuredSources sources;
+  sources.sources_ = std::move(*read);
+  return sources;
+}
+
+const MeasuredSource* MeasuredSources::find(const RunFile& file) const {
+  for (const MeasuredSource& s : sources_) {
+    const bool named =
+        !s.source.empty() && (file.repository == s.source || file.title.starts_with(s.source));
+    if (named) return &s;
+  }
+  return nullptr;
+}
+
+Result<std::vector<MeasuredRun>> read_runs(const std::string& path, const MeasuredSources& sources,
+                                           const Limits& limits) {
+  const Result<ByteSource> source = ByteSource::open(path, limits);
+  if (!source) return tl::make_unexpected(source.error());
+  std::vector<MeasuredRun> runs;
+  const Result<RunFile> file = read_measured(
+      *source, [&](MeasuredRun&& run) { runs.push_back(std::move(run)); }, limits);
+  if (!file) return tl::make_unexpected(file.error());
+  if (const MeasuredSource* known = sources.find(*file)) {
+    for (MeasuredRun& run : runs) complete_run(run, known->defaults);
+  }
+  return runs;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,44 @@
+// What the sources of measured runs say once for all of their records: what the timer held, what
+// the memory figure means, which framework and machine it was. From hwdb/sources.json:
+//
+//   {"schema": "plimsoll.sources", "version": 1, "sources": [
+//     {"source": "jcjohnson/cnn-benchmarks", "says": "no loss, ... ",
+//      "defaults": {"loss": "none", "cudnn_benchmark": true}}]}
+//
+// `defaults` has the keys of a record (measured_run.h). What a record itself says wins.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hwdb/hwdb.h"
+#include "hwdb/measured_run.h"
+
+namespace plimsoll {
+
+struct MeasuredSource {
+  std::string source;  // the repository of a measured file, or the beginning of its title
+  std::string says;    // in words, with where it says so
+  MeasuredRun defaults;
+};
+
+// E3xx for a file that is not of this form.
+Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::string_view file);
+
+class MeasuredSources {
+ public:
+  // The database's; its folder's file wins as for devices.
+  static Result<MeasuredSources> open(const Hwdb& hwdb);
+  // Of a file's repository or title; null where nothing is known of it.
+  const MeasuredSource* find(const RunFile& file) const;
+
+ private:
+  std::vector<MeasuredSource> sources_;
+};
+
+// Every record of a file, each completed by what its source says. Codes of read_measured.
+Result<std::vector<MeasuredRun>> read_runs(const std::string& path, const MeasuredSources& sources,
+                                           const Limits& limits = {});
+
+}  // namespace plimsoll
