@@ -60,6 +60,7 @@ const MeasuredKey kKeys[] = {
     {"inplace", &R::inplace},
     {"out", &R::out},
     {"model", &R::model},
+    {"network", &R::network},
     {"mode", &R::mode},
     {"optimizer", &R::optimizer},
     {"architecture", &R::architecture},

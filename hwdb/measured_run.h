@@ -58,6 +58,7 @@ struct MeasuredRun {
 
   // Model, scaling, memory.
   std::string model, mode, optimizer, architecture;
+  std::string network;  // the MODEL that a source's word `model` means, where the word says less
   std::optional<int64_t> batch;  // of the whole run
   std::optional<int64_t> batch_per_gpu, n_gpus, nodes;
   std::vector<int64_t> input;  // [C, H, W] or [features]

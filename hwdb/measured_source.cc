@@ -29,12 +29,28 @@ Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::str
         defaults->fail("E305", "no record has a key \"" + note.key + "\"", note.value);
       }
     }
+    for (const JsonValue& row : object.optional_list("networks")) {
+      JsonObject network(row, file, faults);
+      source.networks.push_back({.model = network.required_string("model"),
+                                 .framework = network.optional_string("framework").value_or(""),
+                                 .network = network.required_string("network")});
+      network.finish();
+    }
     object.finish();
     sources.push_back(std::move(source));
   }
   root.finish();
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
   return sources;
+}
+
+void MeasuredSource::complete(MeasuredRun& run) const {
+  complete_run(run, defaults);
+  for (const NamedNetwork& n : networks) {
+    const bool meant = n.model == run.model && run.network.empty() &&
+                       (n.framework.empty() || n.framework == run.framework);
+    if (meant) run.network = n.network;
+  }
 }
 
 Result<MeasuredSources> MeasuredSources::open(const Hwdb& hwdb) {
@@ -65,7 +81,7 @@ Result<std::vector<MeasuredRun>> read_runs(const std::string& path, const Measur
       *source, [&](MeasuredRun&& run) { runs.push_back(std::move(run)); }, limits);
   if (!file) return tl::make_unexpected(file.error());
   if (const MeasuredSource* known = sources.find(*file)) {
-    for (MeasuredRun& run : runs) complete_run(run, known->defaults);
+    for (MeasuredRun& run : runs) known->complete(run);
   }
   return runs;
 }

@@ -3,9 +3,11 @@
 //
 //   {"schema": "plimsoll.sources", "version": 1, "sources": [
 //     {"source": "jcjohnson/cnn-benchmarks", "says": "no loss, ... ",
+//      "networks": [{"model": "alexnet", "framework": "caffe", "network": "alexnet-bvlc"}],
 //      "defaults": {"loss": "none", "cudnn_benchmark": true}}]}
 //
-// `defaults` has the keys of a record (measured_run.h). What a record itself says wins.
+// `defaults` has the keys of a record (measured_run.h). What a record itself says wins. `networks`
+// says which network a name means there, with any framework or one.
 #pragma once
 
 #include <string>
@@ -17,10 +19,19 @@
 
 namespace plimsoll {
 
+struct NamedNetwork {
+  std::string model, framework;  // framework empty: any
+  std::string network;
+};
+
 struct MeasuredSource {
   std::string source;  // the repository of a measured file, or the beginning of its title
   std::string says;    // in words, with where it says so
+  std::vector<NamedNetwork> networks;
   MeasuredRun defaults;
+
+  // Gives a record of this source what it does not say.
+  void complete(MeasuredRun& run) const;
 };
 
 // E3xx for a file that is not of this form.

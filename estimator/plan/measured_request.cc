@@ -157,8 +157,9 @@ tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Requ
   if (run.model.empty()) return Reason("the record names no model");
   if (run.recompute.value_or(false)) return Reason("recomputation of the framework's own choosing");
   Request q = base;
-  const bool path = run.model.ends_with(".onnx") || run.model.ends_with(".json");
-  q.model = path || run.model.starts_with("builtin:") ? run.model : "builtin:" + run.model;
+  const std::string& model = run.network.empty() ? run.model : run.network;
+  const bool path = model.ends_with(".onnx") || model.ends_with(".json");
+  q.model = path || model.starts_with("builtin:") ? model : "builtin:" + model;
   q.devices = {run.device};
   q.gpu_count = std::max<int64_t>(1, run.n_gpus.value_or(1));
   if (run.batch_per_gpu) {

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Predicted against measured, and against the memory oracle; rewrites the table in README.md.
+#
+#   tests/accuracy/accuracy.sh PLIMSOLL    # the binary
+set -euo pipefail
+plimsoll=$(realpath "$1")
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The measured kernels of the calibrations, in the columns that validate reads.
+kernels() {  # FILE COLUMNS AWK-EXPRESSION
+  awk -F, -v OFS=, -v columns="$2" '
+    /^#/ { next }
+    !header { for (i = 1; i <= NF; ++i) at[$i] = i; header = 1; print columns; next }
+    function cell(name) { return $at[name] }
+    function dtype(a) { return a == "f16_tensor" ? "fp16_mixed_tensor_core" : a == "f64" ? "fp64" :
+                               a == "f16" ? "fp16" : a == "f32" ? "fp32" : a }
+    function version(v) { return v ? int(v / 100) "." v % 100 : "" }
+    '"$3" "hwdb/calibrations/measured/$1.csv" >"$work/$1.csv"
+}
+kernels conv kind,device,op,dtype,cudnn,pass,n,c,h,w,k,r,s,pad_h,pad_w,stride_h,stride_w,groups,time_ms '
+  { print "kernel", cell("device"), "conv", dtype(cell("arithmetic")), version(cell("cudnn")), cell("pass"), cell("n"), cell("c"),
+    cell("h"), cell("w"), cell("k"), cell("r"), cell("s"), cell("pad_h"), cell("pad_w"), cell("stride_h"), cell("stride_w"),
+    cell("groups"), cell("time_ms") }'
+# The file is row-major, a record column-major: the product of the transposes.
+kernels gemm kind,device,op,dtype,cuda,m,n,k,a_t,b_t,batch_count,time_ms '
+  { print "kernel", cell("device"), "gemm", dtype(cell("arithmetic")), version(cell("cublas")), cell("n"), cell("m"), cell("k"),
+    cell("b_t") ? "true" : "false", cell("a_t") ? "true" : "false", cell("batch"), cell("time_ms") }'
+kernels recurrent kind,device,op,dtype,cudnn,pass,cell,hidden,batch,timesteps,input_mode,time_ms '
+  { print "kernel", cell("device"), "rnn", dtype(cell("arithmetic")), version(cell("cudnn")), cell("pass"), cell("cell"),
+    cell("hidden"), cell("batch"), cell("timesteps"), "skip", cell("time_ms") }'
+
+for file in conv gemm recurrent; do
+  "$plimsoll" validate "$work/$file.csv" --json >"$work/kernels-$file.json"
+done
+"$plimsoll" validate tests/measured/*.json --json >"$work/runs.json"
+python3 tests/accuracy/oracle.py "$plimsoll" "$work" >"$work/oracle.json"
+python3 tests/accuracy/table.py README.md "$work"

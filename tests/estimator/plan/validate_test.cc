@@ -1,0 +1,179 @@
+#include "estimator/plan/validate.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+#include "estimator/report/schemas.h"
+#include "estimator/report/validation.h"
+
+using namespace plimsoll;
+
+namespace {
+
+const Hwdb& hwdb() {
+  static const Hwdb kHwdb = *Hwdb::open();
+  return kHwdb;
+}
+
+std::vector<ValidationLine> answer(const std::string& record, const std::string& kind) {
+  const std::string text = "{\"kind\": \"" + kind + "\", \"records\": [{" + record + "}]}";
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  const ByteSource source = ByteSource::of("runs.json", {bytes, bytes + text.size()});
+  Validator validator(hwdb(), {});
+  std::vector<ValidationLine> lines;
+  const auto file = read_measured(source, [&](MeasuredRun&& run) {
+    for (ValidationLine& l : validator.answer(run, "runs.json")) lines.push_back(std::move(l));
+  });
+  REQUIRE_MESSAGE(file, file.error().front().message);
+  return lines;
+}
+
+std::string skipped(const std::string& record, const std::string& kind) {
+  const auto lines = answer(record, kind);
+  REQUIRE(lines.size() == 1);
+  CHECK_FALSE(lines[0].predicted);
+  CHECK_FALSE(lines[0].error);
+  return lines[0].skipped;
+}
+
+const std::string kStep =
+    R"("device": "titan-xp", "model": "builtin:cnn-torres", "batch": 32, "mode": "train",
+       "framework": "pytorch", "framework_version": "1.4")";
+
+}  // namespace
+
+TEST_CASE("validate: each measured quantity of a record gives a line, in the record's unit") {
+  const auto lines = answer(
+      kStep + R"(, "total_ms": 5, "forward_ms": 2, "nvidia_smi_mb": 600, "unit": "MB (10^6 bytes)")",
+      "model");
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].quantity == "total_ms");
+  CHECK(lines[1].quantity == "forward_ms");
+  CHECK(lines[2].quantity == "nvidia_smi_mb");
+  for (const ValidationLine& l : lines) {
+    CAPTURE(l.quantity);
+    CHECK(l.file == "runs.json");
+    CHECK(l.index == 0);
+    CHECK(l.kind == "model");
+    CHECK(l.skipped.empty());
+    REQUIRE(l.predicted);
+    REQUIRE(l.error);
+    CHECK(*l.error == doctest::Approx(*l.predicted / *l.measured - 1));
+  }
+  REQUIRE(lines[2].low);
+  CHECK(*lines[2].low <= *lines[2].predicted);
+  CHECK(*lines[2].high >= *lines[2].predicted);
+  const auto mebibytes = answer(kStep + R"(, "nvidia_smi_mb": 600)", "memory");
+  CHECK(*mebibytes[0].predicted * 1.048576 == doctest::Approx(*lines[2].predicted));
+}
+
+TEST_CASE("validate: kernels and layers") {
+  const std::string conv =
+      R"("device": "titan-xp", "dtype": "fp32", "n": 16, "c": 64, "h": 56, "w": 56, "k": 64, "r": 3,
+         "s": 3, "pad_h": 1, "pad_w": 1, "stride_h": 1, "stride_w": 1, "time_ms": 0.5)";
+  const auto forward = answer(R"("op": "conv", "pass": "forward", )" + conv, "kernel");
+  REQUIRE(forward.size() == 1);
+  CHECK(forward[0].op == "conv");
+  CHECK(forward[0].pass == "forward");
+  REQUIRE(forward[0].predicted);
+  CHECK(*forward[0].predicted > 0);
+  // A layer's backward pass is the gradients of data and weights.
+  const auto layer = answer(R"("layer_type": "conv", "pass": "backward", )" + conv, "layer");
+  const auto data = answer(R"("op": "conv", "pass": "backward_data", )" + conv, "kernel");
+  const auto weights = answer(R"("op": "conv", "pass": "backward_weights", )" + conv, "kernel");
+  CHECK(*layer[0].predicted == doctest::Approx(*data[0].predicted + *weights[0].predicted));
+  CHECK(layer[0].op == "conv");
+}
+
+TEST_CASE("validate: what is not predicted says why") {
+  CHECK(skipped(R"("device": "unknown", "model": "resnet50", "batch": 1, "total_ms": 1)",
+                "model") == "the record names no GPU");
+  CHECK(skipped(R"("device": "titan-xp", "model": "nonet", "batch": 1, "total_ms": 1)", "model") ==
+        "there is no built-in model 'nonet'");
+  CHECK(skipped(R"("device": "titan-xq", "model": "resnet50", "batch": 1, "total_ms": 1)", "model")
+            .find("titan-xq") != std::string::npos);
+  CHECK(skipped(kStep + R"(, "total_ms": 5, "flags": ["suspect_x"])", "model") ==
+        "its source doubts it: suspect_x");
+  CHECK(skipped(kStep + R"(, "quantity": "specification")", "model") ==
+        "a specification, not a run");
+  CHECK(skipped(kStep + R"(, "total_ms": 5, "parallelism": "tensor parallel 4")", "scaling") ==
+        "parallelism 'tensor parallel 4' is not modelled");
+  CHECK(skipped(R"("device": "titan-xp", "op": "sort", "time_ms": 1)", "kernel") ==
+        "op 'sort' is not a timed kernel");
+  CHECK(skipped(R"("device": "titan-xp")", "workspace").starts_with("cuDNN's answers"));
+}
+
+TEST_CASE("validate: a run that ended out of memory measured that it does not fit") {
+  const auto lines = answer(
+      R"("device": "gtx-1080", "model": "vgg16", "batch": 4096, "result": "OOM at 8 GB")", "model");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].quantity == "fits");
+  CHECK(lines[0].measured == 0.0);
+  CHECK(lines[0].predicted == 0.0);
+  CHECK(lines[0].skipped.empty());
+  CHECK_FALSE(lines[0].error);
+}
+
+TEST_CASE("validate: a data-parallel step costs an exchange more than one GPU's") {
+  const std::string step =
+      R"("device": "tesla-p100-sxm2-16gb", "model": "vgg16", "batch_per_gpu": 8, "total_ms": 100)";
+  const auto one = answer(step, "scaling");
+  const auto eight = answer(step + R"(, "n_gpus": 8)", "scaling");
+  CHECK(*eight[0].predicted > *one[0].predicted);
+}
+
+TEST_CASE("validate: summaries by kind, device, op, pass and quantity") {
+  const auto line = [](double measured, double predicted, double low, double high) {
+    ValidationLine l;
+    l.kind = "model";
+    l.device = "d";
+    l.quantity = "total_ms";
+    l.measured = measured;
+    l.predicted = predicted;
+    l.low = low;
+    l.high = high;
+    l.error = predicted / measured - 1;
+    return l;
+  };
+  ValidationLine none;
+  none.kind = "model";
+  none.device = "d";
+  none.quantity = "total_ms";
+  none.skipped = "why";
+  const auto sums =
+      summarize({line(10, 11, 9, 12), line(10, 8, 7, 9), line(10, 10.5, 9, 11), none});
+  REQUIRE(sums.size() == 1);
+  CHECK(sums[0].n == 3);
+  CHECK(sums[0].skipped == 1);
+  CHECK(*sums[0].median_ape == doctest::Approx(.1));
+  CHECK(*sums[0].mape == doctest::Approx((.1 + .2 + .05) / 3));
+  CHECK(*sums[0].bias == doctest::Approx((.1 - .2 + .05) / 3));
+  CHECK(*sums[0].within_range == doctest::Approx(2. / 3));
+}
+
+TEST_CASE("validate: the JSON is of its schema") {
+  Validation v;
+  v.lines = answer(kStep + R"(, "total_ms": 5, "nvidia_smi_mb": 600)", "model");
+  for (auto& l : answer(kStep + R"(, "quantity": "qualitative")", "model")) v.lines.push_back(l);
+  v.summaries = summarize(v.lines);
+  const auto schema_json = nlohmann::json::parse(schema_text("validate"));
+  const auto document = nlohmann::json::parse(to_json(v));
+  valijson::Schema schema;
+  valijson::SchemaParser parser;
+  parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_json), schema);
+  valijson::Validator validator;
+  valijson::ValidationResults results;
+  validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), &results);
+  valijson::ValidationResults::Error fault;
+  while (results.popError(fault)) {
+    std::string where;
+    for (const std::string& part : fault.context) where += part;
+    FAIL_CHECK(where << ": " << fault.description);
+  }
+  CHECK(document["records"].size() == 3);
+}

@@ -1,0 +1,81 @@
+#include "hwdb/measured_source.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+
+using namespace plimsoll;
+
+namespace {
+
+MeasuredSource only(const std::string& members) {
+  auto sources = read_sources(
+      R"({"schema": "plimsoll.sources", "version": 1, "sources": [{)" + members + "}]}", "s.json");
+  REQUIRE_MESSAGE(sources, sources.error().front().message);
+  REQUIRE(sources->size() == 1);
+  return sources->front();
+}
+
+std::string fault(const std::string& members) {
+  const auto sources = read_sources(
+      R"({"schema": "plimsoll.sources", "version": 1, "sources": [{)" + members + "}]}", "s.json");
+  return sources ? "" : sources.error().front().code;
+}
+
+}  // namespace
+
+TEST_CASE("measured source: a record is completed, never overruled") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words",
+         "networks": [{"model": "alexnet", "framework": "caffe", "network": "alexnet-bvlc"}],
+         "defaults": {"loss": "sum", "cudnn_benchmark": true, "n_gpus": 2})");
+  MeasuredRun run;
+  run.model = "alexnet";
+  run.framework = "caffe";
+  run.loss = "mse";
+  source.complete(run);
+  CHECK(run.loss == "mse");
+  CHECK(run.cudnn_benchmark == true);
+  CHECK(run.n_gpus == 2);
+  CHECK(run.network == "alexnet-bvlc");
+  MeasuredRun other;
+  other.model = "alexnet";
+  other.framework = "pytorch";
+  source.complete(other);
+  CHECK(other.network.empty());
+  CHECK(other.loss == "sum");
+}
+
+TEST_CASE("measured source: a misspelt key is refused") {
+  CHECK(fault(R"("source": "a", "says": "b", "defaults": {"los": "sum"})") == "E305");
+  CHECK(fault(R"("source": "a", "says": "b", "default": {})") == "E304");
+  CHECK(fault(R"("source": "a")") == "E306");
+}
+
+TEST_CASE("measured source: the database knows the transcribed sources once each") {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb);
+  const auto sources = MeasuredSources::open(*hwdb);
+  REQUIRE_MESSAGE(sources, sources.error().front().message);
+  RunFile file;
+  file.repository = "jcjohnson/cnn-benchmarks";
+  REQUIRE(sources->find(file));
+  CHECK(sources->find(file)->defaults.loss == "none");
+  file.repository = "nobody/nothing";
+  CHECK(sources->find(file) == nullptr);
+  file.title = "pytorch-gpu-benchmark, TITAN Xp";
+  REQUIRE(sources->find(file));
+  CHECK(sources->find(file)->defaults.host == "titan-xp-node");
+  const auto text = hwdb->read("sources.json");
+  REQUIRE(text);
+  const auto all = read_sources(*text, "sources.json");
+  REQUIRE(all);
+  std::set<std::string> names;
+  for (const MeasuredSource& s : *all) {
+    CAPTURE(s.source);
+    CHECK(names.insert(s.source).second);
+    CHECK_FALSE(s.says.empty());
+    if (!s.defaults.host.empty()) CHECK(hwdb->host(s.defaults.host));
+  }
+}
