@@ -49,7 +49,8 @@ const std::string kStep =
 
 TEST_CASE("validate: each measured quantity of a record gives a line, in the record's unit") {
   const auto lines = answer(
-      kStep + R"(, "total_ms": 5, "forward_ms": 2, "nvidia_smi_mb": 600, "unit": "MB (10^6 bytes)")",
+      kStep +
+          R"~(, "total_ms": 5, "forward_ms": 2, "nvidia_smi_mb": 600, "unit": "MB (10^6 bytes)")~",
       "model");
   REQUIRE(lines.size() == 3);
   CHECK(lines[0].quantity == "total_ms");
