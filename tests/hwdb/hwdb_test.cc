@@ -53,7 +53,8 @@ TEST_CASE("hwdb: the contract's ids and aliases") {
       {"titan-x-unspecified", "gtx-titan-x"},
       {"RTX-4090", "rtx-4090"},
   };
-  for (const auto& [alias, id] : aliases) {
+  for (const auto& [given, id] : aliases) {
+    const std::string alias = given;
     CAPTURE(alias);
     const auto device = hwdb.device(alias);
     REQUIRE(device);
@@ -170,7 +171,8 @@ TEST_CASE("hwdb: frameworks by name and version") {
       {"ideal", "ideal"},
       {"mxnet", "mxnet"},
   };
-  for (const auto& [name, id] : names) {
+  for (const auto& [given, id] : names) {
+    const std::string name = given;
     CAPTURE(name);
     const auto profile = hwdb.framework(name);
     REQUIRE(profile);

@@ -51,7 +51,8 @@ TEST_CASE("quantity: SI and IEC prefixes, all of them, exact to the byte") {
       {"Pi", int64_t{1} << 50},
       {"Ei", int64_t{1} << 60},
   };
-  for (const auto& [prefix, scale] : sizes) {
+  for (const auto& [given, scale] : sizes) {
+    const std::string prefix = given;
     CAPTURE(prefix);
     for (const char* blank : {"", " "}) {
       const auto size = parse_bytes("3" + (blank + prefix) + "B");
