@@ -33,11 +33,11 @@ const Cards kV100Pcie = {{"tesla-v100-pcie-32gb"}};
 
 // DeepBench repeats one kernel with warm caches at the clock of its moment; in the steps of
 // jcjohnson/cnn-benchmarks (ResNets and VGGs, eight cards) the same convolutions take so much.
-constexpr double kKeplerTiles = .6;
+constexpr double kKeplerTiles = .5;
 constexpr double kMaxwellInSitu = .9, kPascalInSitu = 1.16, kVoltaInSitu = 1.2;
 
 // Kepler was never measured kernel by kernel. Its multiprocessors of 192 lanes have four
-// schedulers, which feed about two thirds of them; the K80 of rejunity/cnn-benchmarks agrees.
+// schedulers, which feed half to two thirds of them; the K80 of rejunity/cnn-benchmarks agrees.
 FitPlan kepler_of(const FitPlan& base) {
   FitPlan plan = base;
   plan.name = base.kernel_class == "gemm" ? "gemm-kepler" : "conv-kepler";

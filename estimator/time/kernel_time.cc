@@ -57,6 +57,10 @@ Draft draft_gemm(const KernelAt& kernel, const TimeContext::Model& model) {
   return draft;
 }
 
+// Two short kernels for an image, one after the other, never fill the card as repeats of one do: so
+// much longer they take in steps (jcjohnson/cnn-benchmarks, torch.nn on eight cards).
+constexpr double kIm2colInSitu = 1.2;
+
 // Columns in memory, image by image: the framework's own forward, and the plain GEMM library.
 ConvCost im2col(const KernelAt& kernel, const ConvShape& s, const TimeContext& context) {
   const auto& gemm = context.gemm(arithmetic_on(context.rates(), kernel.dtype, kernel.tensor_core));
@@ -75,7 +79,7 @@ ConvCost im2col(const KernelAt& kernel, const ConvShape& s, const TimeContext& c
   const double launch = std::min(gemm.fixed * kLaunchShareInQueue, kRowsLaunchInQueue);
   cost.seconds = std::max(0.0, cost.seconds - gemm.fixed) + launch;
   return {.algorithm = ConvAlgorithm::kIm2col,
-          .seconds = s.n * (cost.seconds + (columns + image) / bandwidth + launch),
+          .seconds = s.n * kIm2colInSitu * (cost.seconds + (columns + image) / bandwidth + launch),
           .flop = 2 * s.n * s.k * positions * in,
           .bytes = s.n * (cost.bytes + columns + image),
           .workspace = columns,
