@@ -1,0 +1,81 @@
+#include "calibrate/fit.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "calibrate/search.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+namespace {
+
+std::vector<MeasuredKernel> transcription(const std::string& kernel_class) {
+  const std::string name = kernel_class + ".csv";
+  std::ifstream in(PLIMSOLL_SOURCE_DIR "/hwdb/calibrations/measured/" + name);
+  std::stringstream text;
+  text << in.rdbuf();
+  const auto kernels = read_measured(text.str(), name, kernel_class);
+  REQUIRE(kernels.has_value());
+  return *kernels;
+}
+
+const FitPlan& plan(std::string_view name) {
+  return *std::ranges::find(fit_plans(), name, &FitPlan::name);
+}
+
+TEST_CASE("a fit of the shipped transcription is the shipped fit") {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb.has_value());
+  const FitPlan& v100 = plan("gemm-v100");
+  std::map<std::string, DeviceRates> rates;
+  for (const FitCard& card : v100.cards) {
+    rates[std::string(card.device)] = rates_of(*hwdb->device(card.device));
+  }
+  const auto report = fit_kernels(v100, transcription("gemm"), rates, {});
+  REQUIRE(report.has_value());
+  const auto all = shipped_calibrations();
+  REQUIRE(all.has_value());
+  const auto sm70 = std::ranges::find(*all, "sm_70", &Calibration::id);
+  REQUIRE(sm70 != all->end());
+  const auto shipped = std::ranges::find_if(sm70->fits, [&](const Fit& f) {
+    return f.kernel_class == "gemm" && f.arithmetic == "f32" && f.library == v100.library;
+  });
+  REQUIRE(shipped != sm70->fits.end());
+  CHECK(report->fit.measured == shipped->measured);
+  CHECK(report->fit.error == doctest::Approx(shipped->error).epsilon(.1));
+  CHECK(report->coverage >= .85);
+  CHECK(report->coverage <= .95);
+}
+
+TEST_CASE("a plan without a card's rates or measurements is refused") {
+  const FitPlan& v100 = plan("gemm-v100");
+  CHECK(fit_kernels(v100, {}, {}, {}).error().front().code == "E510");
+  std::map<std::string, DeviceRates> rates;
+  rates["tesla-v100-sxm2-16gb"] = {};
+  CHECK(fit_kernels(v100, {}, rates, {}).error().front().code == "E510");
+}
+
+TEST_CASE("a transcription names its line when a column is missing or wrong") {
+  const auto missing = read_measured("source,device\nx,y\n", "t.csv", "gemm");
+  REQUIRE_FALSE(missing.has_value());
+  CHECK(missing.error().front().code == "E501");
+  CHECK(missing.error().front().place.line == 2);
+}
+
+TEST_CASE("the search finds the bottom of a bent valley, and stays in its box") {
+  const auto valley = [](const Point& p) {
+    return std::fabs(p[0] - .3) + 10 * std::fabs(p[1] - p[0] * p[0]);
+  };
+  const Point best = minimise(valley, {.9, .9}, {{0, 0}, {1, 1}}, 500);
+  CHECK(best[0] == doctest::Approx(.3).epsilon(.02));
+  CHECK(best[1] == doctest::Approx(.09).epsilon(.05));
+  const Point edge = minimise(valley, {.9, .9}, {{.5, 0}, {1, 1}}, 500);
+  CHECK(edge[0] == doctest::Approx(.5).epsilon(.01));
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,183 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "estimator/time/kernel_time.h"
+#include "hwdb/calibration.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+namespace {
+
+const std::vector<Calibration>& calibrations() {
+  static const auto all = shipped_calibrations();
+  REQUIRE(all.has_value());
+  return *all;
+}
+
+TimeContext context(std::string_view device, int cudnn) {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb.has_value());
+  const auto card = hwdb->device(device);
+  REQUIRE(card.has_value());
+  TimeOptions options;
+  options.library.cudnn = cudnn;
+  return TimeContext(rates_of(*card), calibrations(), options);
+}
+
+struct Layer {
+  int64_t c, k, in, filter, stride, pad;
+};
+
+KernelAt conv(int64_t n, const Layer& l, Pass pass) {
+  ConvProblem<int64_t> p{.n = n, .c = l.c, .k = l.k, .in = {1, l.in, l.in}};
+  p.filter = {1, l.filter, l.filter};
+  p.pad = {0, l.pad, l.pad};
+  p.stride = {1, l.stride, l.stride};
+  const int64_t out = (l.in + 2 * l.pad - l.filter) / l.stride + 1;
+  p.out = {1, out, out};
+  KernelAt kernel;
+  kernel.kernel_class = KernelClass::kConv;
+  kernel.op = "conv";
+  kernel.pass = pass;
+  const int64_t x = 4 * n * l.c * l.in * l.in, y = 4 * n * l.k * out * out;
+  const int64_t w = 4 * l.k * l.c * l.filter * l.filter;
+  kernel.flop = 2 * n * l.k * out * out * l.c * l.filter * l.filter;
+  kernel.written = pass == Pass::kForward ? y : pass == Pass::kBackwardData ? x : w;
+  kernel.read = x + y + w - kernel.written;
+  kernel.problem = p;
+  return kernel;
+}
+
+constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackwardData, Pass::kBackwardWeights};
+// ResNet-50's and VGG's kinds of layers.
+constexpr Layer kLayers[] = {
+    {3, 64, 224, 7, 2, 3},   {64, 64, 56, 1, 1, 0},   {64, 64, 56, 3, 1, 1},
+    {256, 512, 56, 1, 2, 0}, {256, 256, 14, 3, 1, 1}, {1024, 256, 14, 1, 1, 0},
+    {512, 512, 7, 3, 1, 1},  {64, 64, 224, 3, 1, 1},  {128, 256, 56, 3, 1, 1}};
+constexpr std::string_view kCards[] = {"gtx-titan-x",          "gtx-1080-ti",
+                                       "tesla-p100-sxm2-16gb", "tesla-v100-sxm2-16gb",
+                                       "quadro-p4000",         "tesla-t4"};
+
+TEST_CASE("no convolution is faster than its card's roofline at the highest clock") {
+  for (const std::string_view card : kCards) {
+    for (const int cudnn : {400, 500, 501, 605, 706, 809}) {
+      const TimeContext c = context(card, cudnn);
+      const double peak = c.rates().peak_of(Arithmetic::kF32) * c.rates().maximum_clock;
+      for (const Layer& layer : kLayers) {
+        for (const Pass pass : kPasses) {
+          const KernelAt kernel = conv(32, layer, pass);
+          const KernelTime t = kernel_time(kernel, c);
+          const double bytes = static_cast<double>(kernel.read) + double(kernel.written);
+          CHECK(t.seconds >= t.flop / peak * .999999);
+          CHECK(t.seconds >= bytes / c.rates().bandwidth * .999999);
+          CHECK(t.low <= t.seconds);
+          CHECK(t.seconds <= t.high);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("twice the batch never takes less time") {
+  for (const std::string_view card : kCards) {
+    const TimeContext c = context(card, 605);
+    for (const Layer& layer : kLayers) {
+      for (const Pass pass : kPasses) {
+        double before = 0;
+        for (int64_t n = 4; n <= 128; n *= 2) {
+          const double seconds = kernel_time(conv(n, layer, pass), c).seconds;
+          CAPTURE(card);
+          CAPTURE(layer.c);
+          CAPTURE(layer.in);
+          CAPTURE(n);
+          CHECK(seconds >= before);
+          before = seconds;
+        }
+      }
+    }
+  }
+}
+
+// AlexNet's conv2 to conv5 as Kim et al. (ISPASS 2017) ran them: TITAN X, batch 256, cuDNN 5.0.
+constexpr Layer kAlexNet[] = {{96, 256, 27, 5, 1, 2},
+                              {256, 384, 13, 3, 1, 1},
+                              {384, 384, 13, 3, 1, 1},
+                              {384, 256, 13, 3, 1, 1}};
+
+TEST_CASE("AlexNet's conv2 to conv5 at batch 256 take Fourier transforms, as Kim et al. saw") {
+  const TimeContext c = context("gtx-titan-x", 500);
+  for (const Layer& layer : kAlexNet) {
+    for (const Pass pass : kPasses) {
+      CHECK(kernel_time(conv(256, layer, pass), c).algorithm == "FFT");
+    }
+  }
+}
+
+TEST_CASE("Winograd is ahead of Fourier transforms for 3x3 filters and small batches") {
+  const TimeContext c = context("gtx-titan-x", 501);
+  for (const int64_t n : {1, 2, 4, 8, 16}) {
+    const auto rows = conv_alternatives(conv(n, {384, 384, 13, 3, 1, 1}, Pass::kForward), c);
+    const auto of = [&](ConvAlgorithm a) {
+      for (const ConvCost& row : rows) {
+        if (row.algorithm == a) return row.seconds;
+      }
+      return std::numeric_limits<double>::infinity();
+    };
+    const double winograd =
+        std::min(of(ConvAlgorithm::kWinograd), of(ConvAlgorithm::kWinogradNonfused));
+    CHECK(winograd < std::min(of(ConvAlgorithm::kFft), of(ConvAlgorithm::kFftTiling)));
+  }
+}
+
+TEST_CASE("each generation of cuDNN shortens VGG-16 on the TITAN X as measured") {
+  // jcjohnson/cnn-benchmarks, batch 16: 339 ms with 4.0, 262 with 5.0, 193 with 5.1.
+  constexpr Layer kVgg[] = {
+      {3, 64, 224, 3, 1, 1},    {64, 64, 224, 3, 1, 1},  {64, 128, 112, 3, 1, 1},
+      {128, 128, 112, 3, 1, 1}, {128, 256, 56, 3, 1, 1}, {256, 256, 56, 3, 1, 1},
+      {256, 256, 56, 3, 1, 1},  {256, 512, 28, 3, 1, 1}, {512, 512, 28, 3, 1, 1},
+      {512, 512, 28, 3, 1, 1},  {512, 512, 14, 3, 1, 1}, {512, 512, 14, 3, 1, 1},
+      {512, 512, 14, 3, 1, 1}};
+  const auto seconds = [&](int cudnn) {
+    const TimeContext c = context("gtx-titan-x", cudnn);
+    double sum = 0;
+    for (const Layer& layer : kVgg) {
+      for (const Pass pass : kPasses) sum += kernel_time(conv(16, layer, pass), c).seconds;
+    }
+    return sum;
+  };
+  const double products = seconds(200), fourier = seconds(400), fused = seconds(500),
+               winograd = seconds(501);
+  CHECK(products > fourier);
+  CHECK(fourier / fused == doctest::Approx(338.7 / 262.3).epsilon(.15));
+  CHECK(fourier / winograd == doctest::Approx(338.7 / 192.8).epsilon(.15));
+}
+
+TEST_CASE("a card without measurements says whose calibration it takes, with a wider range") {
+  const TimeContext own = context("gtx-1080-ti", 605);
+  const TimeContext other = context("tesla-t4", 605);
+  const KernelAt kernel = conv(32, kLayers[4], Pass::kForward);
+  const KernelTime a = kernel_time(kernel, own), b = kernel_time(kernel, other);
+  CHECK(own.bases()[static_cast<size_t>(a.basis)].starts_with("calibrated: sm_61"));
+  CHECK(other.bases()[static_cast<size_t>(b.basis)].starts_with("transferred to sm_75"));
+  CHECK(b.high / b.low > a.high / a.low);
+}
+
+TEST_CASE("16-bit work goes where the card multiplies 16 bits") {
+  const auto peak_share = [](std::string_view card) {
+    const TimeContext c = context(card, 706);
+    KernelAt kernel = conv(32, kLayers[4], Pass::kForward);
+    const double single = kernel_time(kernel, c).seconds;
+    kernel.dtype = DType::kFloat16;
+    kernel.read /= 2;
+    kernel.written /= 2;
+    return kernel_time(kernel, c).seconds / single;
+  };
+  CHECK(peak_share("tesla-v100-sxm2-16gb") < .7);  // tensor cores
+  CHECK(peak_share("gtx-1080-ti") > .7);           // 32-bit arithmetic on 16-bit storage
+  CHECK(peak_share("gtx-1080-ti") < 1.1);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,125 @@
+#include "hwdb/calibration.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "hwdb/calibration_terms.h"
+
+namespace plimsoll {
+namespace {
+
+// Mean five-fold error of a class's 32-bit fits in one pass, weighted by kernels; libraries within
+// the range the measurements of DeepBench and Caffe come from.
+struct Mean {
+  double error = 0, roofline = 0;
+  int64_t kernels = 0;
+};
+
+Mean mean_error(const std::vector<Calibration>& all, std::string_view kernel_class,
+                std::string_view pass, int last_library) {
+  Mean mean;
+  for (const Calibration& c : all) {
+    for (const Fit& fit : c.fits) {
+      if (fit.kernel_class != kernel_class || fit.arithmetic != "f32") continue;
+      if (fit.library > last_library) continue;
+      for (const PassError& p : fit.passes) {
+        if (!pass.empty() && p.pass != pass) continue;
+        mean.error += p.error * static_cast<double>(p.kernels);
+        mean.roofline += p.roofline * static_cast<double>(p.kernels);
+        mean.kernels += p.kernels;
+      }
+    }
+  }
+  mean.error /= static_cast<double>(mean.kernels);
+  mean.roofline /= static_cast<double>(mean.kernels);
+  return mean;
+}
+
+TEST_CASE("shipped calibrations predict kernels left out of them") {
+  const auto all = shipped_calibrations();
+  REQUIRE(all.has_value());
+  struct Bar {
+    std::string kernel_class, pass;
+    int last_library;
+    double error;
+  };
+  // The bars of the project; cuDNN 8's random odd shapes (PyTorch 2.1) are a harder set.
+  const Bar bars[] = {
+      {"gemm", "", 9999, .15},
+      {"conv", "forward", 799, .15},
+      {"conv", "backward_data", 799, .15},
+      {"conv", "backward_weights", 799, .19},
+      {"recurrent", "", 9999, .16},
+      {"rows", "", 9999, .08},
+  };
+  for (const Bar& bar : bars) {
+    const Mean mean = mean_error(*all, bar.kernel_class, bar.pass, bar.last_library);
+    CAPTURE(bar.kernel_class);
+    CAPTURE(bar.pass);
+    MESSAGE(bar.kernel_class << " " << bar.pass << ": n " << mean.kernels << ", error "
+                             << mean.error << ", roofline " << mean.roofline);
+    CHECK(mean.kernels > 200);
+    CHECK(mean.error <= bar.error);
+    CHECK(mean.error < .5 * mean.roofline);
+  }
+}
+
+TEST_CASE("a fit says where it holds and how wide its range is") {
+  const auto all = shipped_calibrations();
+  REQUIRE(all.has_value());
+  for (const Calibration& c : *all) {
+    for (const Fit& fit : c.fits) {
+      CAPTURE(c.id);
+      CAPTURE(fit.kernel_class);
+      CAPTURE(fit.library);
+      CHECK(fit.terms.size() == coefficient_rows(fit.kernel_class).size());
+      CHECK(fit.domain_low.size() == fit.domain_high.size());
+      CHECK(fit.near90 <= fit.far90);
+      if (fit.measured == 0) {
+        CHECK_FALSE(fit.note.empty());  // where it comes from
+      } else {
+        CHECK_FALSE(fit.passes.empty());
+        CHECK(fit.correlation > .7);
+      }
+    }
+  }
+}
+
+TEST_CASE("every correction's points can be read and written") {
+  const auto all = shipped_calibrations();
+  REQUIRE(all.has_value());
+  int files = 0;
+  for (const Calibration& c : *all) {
+    for (const Fit& fit : c.fits) {
+      if (fit.correction.file.empty()) continue;
+      CAPTURE(fit.correction.file);
+      const auto full = with_points(fit.correction);
+      REQUIRE(full.has_value());
+      CHECK(full->weights.size() == static_cast<size_t>(fit.measured));
+      const auto again = parse_correction_points(write_correction_points(*full), fit.correction);
+      REQUIRE(again.has_value());
+      CHECK(*again == *full);
+      ++files;
+    }
+  }
+  CHECK(files > 20);
+}
+
+TEST_CASE("points that do not fit their correction are refused by line") {
+  Correction correction;
+  correction.reach = {1, 2};
+  correction.devices = {"a"};
+  correction.file = "bad.csv";
+  CHECK(parse_correction_points("0,.5,1,2\n", correction).has_value());
+  for (const std::string line : {"0,.5,1", "1,.5,1,2", "0,.5,1,x", "-1,.5,1,2"}) {
+    CAPTURE(line);
+    const auto parsed = parse_correction_points("# head\n" + line + "\n", correction);
+    REQUIRE_FALSE(parsed.has_value());
+    CHECK(parsed.error().front().code == "E402");
+    CHECK(parsed.error().front().place.line == 2);
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll
