@@ -59,6 +59,7 @@ const MeasuredKey kKeys[] = {
     {"conv_engine", &R::conv_engine},
     {"inplace", &R::inplace},
     {"out", &R::out},
+    {"tensor", &R::tensor},
     {"model", &R::model},
     {"network", &R::network},
     {"mode", &R::mode},
@@ -72,6 +73,8 @@ const MeasuredKey kKeys[] = {
     {"activation", &R::activation},
     {"batchnorm", &R::batchnorm},
     {"recompute", &R::recompute},
+    {"link", &R::link},
+    {"memory_option", &R::memory_option},
     {"variable_update", &R::variable_update},
     {"parallelism", &R::parallelism},
     {"algorithm", &R::algorithm},
@@ -210,7 +213,12 @@ std::optional<bool> take_transposed(JsonObject& record, std::string_view key) {
 }
 
 void take_nodes(JsonObject& record, MeasuredRun& run) {
-  if (const JsonValue* nodes = record.optional("nodes")) run.nodes = nodes->integer();
+  const JsonValue* nodes = record.optional("nodes");
+  if (!nodes) return;
+  run.nodes = nodes->integer();
+  // Gavel's "spread over several".
+  const std::string* words = nodes->string();
+  if (words && words->find("several") != std::string::npos && !run.nodes) run.nodes = 2;
 }
 
 constexpr std::string_view kLoose[] = {"kind", "input", "hidden", "dropout", "a_t", "b_t", "nodes"};

@@ -54,13 +54,15 @@ struct MeasuredRun {
   std::optional<int64_t> rows, cols, tensors_moved;
   std::string net, layer, layer_type, conv_engine;
   std::optional<bool> inplace;
-  std::vector<int64_t> out;
+  std::vector<int64_t> out, tensor;  // extents: of a layer's output; of what it works on
 
   // Model, scaling, memory.
   std::string model, mode, optimizer, architecture;
   std::string network;  // the MODEL that a source's word `model` means, where the word says less
   std::optional<int64_t> batch;  // of the whole run
   std::optional<int64_t> batch_per_gpu, n_gpus, nodes;
+  std::string link;           // id of the link between the GPUs
+  std::string memory_option;  // a switch of the source's own program that saves memory
   std::vector<int64_t> input;  // [C, H, W] or [features]
   std::string input_text;      // where the input is words: "timm default"
   std::vector<int64_t> linear_widths;

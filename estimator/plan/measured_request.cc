@@ -134,6 +134,7 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
 }  // namespace
 
 std::string link_of(const MeasuredRun& run) {
+  if (!run.link.empty()) return run.link;
   if (run.nodes.value_or(1) > 1) return "infiniband-edr";
   if (run.device.find("p100-sxm2") != std::string::npos) return "nvlink-1";
   if (run.device.find("v100-sxm2") != std::string::npos) return "nvlink-2";

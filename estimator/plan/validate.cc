@@ -29,7 +29,8 @@ KernelTime price(const MeasuredRun& r, KernelAt kernel, const TimeContext& conte
   if (!both) return kernel_time(kernel, context);
   kernel.pass = Pass::kBackwardWeights;
   KernelTime sum = kernel_time(kernel, context);
-  if (r.c.value_or(0) <= 4) return sum;  // the first layer's input needs no gradient
+  const bool image = r.c.value_or(0) <= 4;
+  if (image && !r.input_gradient.value_or(false)) return sum;
   kernel.pass = Pass::kBackwardData;
   const KernelTime data = kernel_time(kernel, context);
   sum.seconds += data.seconds;

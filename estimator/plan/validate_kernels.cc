@@ -7,6 +7,15 @@ namespace {
 
 using Reason = tl::unexpected<std::string>;
 
+// Whether work and bytes of these sizes can be counted; sizes come from a file.
+bool countable(std::initializer_list<std::optional<int64_t>> sizes) {
+  constexpr double kMost = 1e17;
+  double product = 1;
+  for (const auto& size : sizes)
+    product *= static_cast<double>(std::max<int64_t>(1, size.value_or(1)));
+  return product < kMost;
+}
+
 std::optional<Pass> pass_of(const MeasuredRun& r) {
   const std::string pass = r.pass;
   if (pass == "forward" || pass.empty()) return Pass::kForward;
@@ -36,6 +45,10 @@ tl::expected<KernelAt, std::string> conv(const MeasuredRun& r, KernelAt kernel) 
   ConvProblem<int64_t> p;
   if (!r.n || !r.c || !r.h || !r.w || !r.k || !r.r || !r.s)
     return Reason("the record lacks one of n, c, h, w, k, r, s");
+  const bool sane = countable({r.n, r.c, r.h, r.w, r.k, r.r, r.s}) &&
+                    countable({r.pad_h, r.pad_w, r.stride_h, r.stride_w, r.dil_h, r.dil_w});
+  if (!sane) return Reason("the sizes are too large");
+  if (*r.n < 1 || *r.c < 1 || *r.k < 1) return Reason("a size is 0");
   p.n = *r.n;
   p.c = *r.c;
   p.k = *r.k;
@@ -69,6 +82,7 @@ tl::expected<KernelAt, std::string> conv(const MeasuredRun& r, KernelAt kernel) 
 // Column-major C[m,n] = A[m,k] B[k,n] is row-major C'[n,m] = B'[n,k] A'[k,m].
 tl::expected<KernelAt, std::string> gemm(const MeasuredRun& r, KernelAt kernel) {
   if (!r.m || !r.n || !r.k) return Reason("the record lacks one of m, n, k");
+  if (!countable({r.m, r.n, r.k, r.batch_count})) return Reason("the sizes are too large");
   GemmProblem<int64_t> p{
       .m = *r.n, .n = *r.m, .k = *r.k, .batch = std::max<int64_t>(1, r.batch_count.value_or(1))};
   p.a_t = r.b_t.value_or(false);
@@ -103,6 +117,8 @@ tl::expected<KernelAt, std::string> recurrent(const MeasuredRun& r, KernelAt ker
   p.skip_input = r.input_mode == "skip";
   if (p.hidden < 1 || p.batch < 1 || p.timesteps < 1)
     return Reason("the record lacks hidden, batch or timesteps");
+  if (!countable({r.hidden, r.hidden, r.batch, r.timesteps, r.layers}))
+    return Reason("the sizes are too large");
   const int64_t gates = p.cell == Cell::kLstm ? 4 : p.cell == Cell::kGru ? 3 : 1;
   const int64_t weights = gates * p.hidden * (p.hidden + (p.skip_input ? 0 : p.input)) * p.layers;
   const int64_t element = bits(kernel.dtype) / 8;
@@ -121,6 +137,7 @@ tl::expected<KernelAt, std::string> rows(const MeasuredRun& r, KernelAt kernel,
   const auto columns = r.cols;
   if (!count || !columns || *count < 1 || *columns < 1)
     return Reason("the record lacks rows or cols");
+  if (!countable({count, columns, r.tensors_moved})) return Reason("the sizes are too large");
   const int64_t bytes = *count * *columns * (bits(kernel.dtype) / 8);
   const int64_t moved = std::max<int64_t>(2, r.tensors_moved.value_or(2));
   kernel.kernel_class = kernel_class;
@@ -167,6 +184,7 @@ constexpr LayerType kLayerTypes[] = {
     {"relu", KernelClass::kPointwise, "relu", 2, 3},
     {"concat", KernelClass::kCopy, "concat", 2, 2},
     {"bias", KernelClass::kPointwise, "add", 2, 1},
+    {"bias addition", KernelClass::kPointwise, "add", 2, 1},
     {"batchnorm", KernelClass::kNorm, "batch_norm", 2, 3},
     {"lrn", KernelClass::kNorm, "lrn", 2, 3},
 };
@@ -217,6 +235,10 @@ tl::expected<KernelAt, std::string> layer_kernel_of(const MeasuredRun& r) {
   if (!pass) return Reason(fmt::format("pass '{}' is not known", r.pass));
   kernel.pass = *pass;
   if (!set_type(r, kernel)) return Reason(fmt::format("dtype '{}' is not known", r.dtype));
+  if (!countable({r.n, r.c, r.h, r.w, r.k, r.r, r.s})) return Reason("the sizes are too large");
+  for (const int64_t extent : r.tensor) {
+    if (r.tensor.size() > 4 || extent > 10'000) return Reason("the sizes are too large");
+  }
   const std::string type = r.layer_type;
   if (type == "conv") {
     // Data and weight gradients together: the caller adds the two.
@@ -227,7 +249,10 @@ tl::expected<KernelAt, std::string> layer_kernel_of(const MeasuredRun& r) {
   if (type == "linear") return linear(r, kernel);
   for (const LayerType& t : kLayerTypes) {
     if (t.name != type) continue;
-    const int64_t bytes = r.n.value_or(1) * r.c.value_or(1) * r.h.value_or(1) * r.w.value_or(1) * 4;
+    if (r.tensor.empty() && (!r.n || !r.c)) return Reason("the record lacks its sizes");
+    int64_t bytes = 4;
+    for (const int64_t extent : r.tensor) bytes *= extent;
+    if (r.tensor.empty()) bytes = 4 * *r.n * *r.c * r.h.value_or(1) * r.w.value_or(1);
     const int64_t tensors = kernel.pass == Pass::kForward ? t.forward_tensors : t.backward_tensors;
     kernel.kernel_class = t.kernel_class;
     kernel.op = std::string(t.op);

@@ -73,6 +73,17 @@ struct ModelPredictor::State {
     return answers.emplace(whole_key, estimate(q, **evaluator, key)).first->second;
   }
 
+  // An image size is a dimension of the model, or a parameter that decides its structure.
+  static Result<CompiledModel> compile_at(const Request& q, const Platform& platform) {
+    auto model = compile(q, platform);
+    if (model || !q.image) return model;
+    Request other = q;
+    other.image.reset();
+    other.settings["image"] = fmt::format("{}", *q.image);
+    auto again = compile(other, platform);
+    return again ? std::move(again) : std::move(model);
+  }
+
   tl::expected<Answer, std::string> estimate(const Request& q, const Evaluator& evaluator,
                                              const std::string& key) {
     auto at = models.find(key);
@@ -82,7 +93,7 @@ struct ModelPredictor::State {
       binding[at->second.batch_symbol] = *q.batch;
     }
     if (at == models.end() || !guards_hold(at->second.step, binding)) {
-      auto model = compile(q, evaluator.platform());
+      auto model = compile_at(q, evaluator.platform());
       if (!model) return Reason(model.error().front().message);
       binding = model->binding;
       at = models.insert_or_assign(key, std::move(*model)).first;
@@ -124,6 +135,10 @@ std::string unusable(const MeasuredRun& r) {
   if (r.device.empty() || r.device == "unknown" || r.device == "host")
     return "the record names no GPU";
   if (r.doubtful()) return "its source doubts it: " + r.flags.front();
+  const bool plain = r.memory_option.empty() || r.memory_option == "naive" ||
+                     r.memory_option.starts_with("optMemory 0");
+  if (!plain)
+    return fmt::format("memory is saved by the source's own program: {}", r.memory_option);
   const bool data_parallel = r.parallelism.empty() || r.parallelism == "none" ||
                              r.parallelism.find("data") != std::string::npos ||
                              r.parallelism == "nn.DataParallel";

@@ -148,7 +148,14 @@ Result<BuiltinModel> find_builtin(std::string_view name) {
                                   [&](const Alias& a) { return a.name == name; });
   if (alias != aliases->end() && exists(alias->model)) {
     auto model = read_model(alias->model);
-    if (model) model->settings = alias->settings;
+    if (!model) return model;
+    model->settings = alias->settings;
+    // A file has no parameters: there "image" is the size that stands where the user names none.
+    if (const auto image = model->settings.find("image");
+        model->kind == BuiltinKind::kOnnx && image != model->settings.end()) {
+      model->image = std::stoll(image->second);
+      model->settings.erase(image);
+    }
     return model;
   }
   std::vector<std::string> names;

@@ -14,8 +14,11 @@ kernels() {  # FILE COLUMNS AWK-EXPRESSION
     /^#/ { next }
     !header { for (i = 1; i <= NF; ++i) at[$i] = i; header = 1; print columns; next }
     function cell(name) { return $at[name] }
-    function dtype(a) { return a == "f16_tensor" ? "fp16_mixed_tensor_core" : a == "f64" ? "fp64" :
-                               a == "f16" ? "fp16" : a == "f32" ? "fp32" : a }
+    function dtype(a) {
+      if (a == "f16_tensor") return "fp16_mixed_tensor_core"
+      sub(/^f/, "fp", a)
+      return a
+    }
     function version(v) { return v ? int(v / 100) "." v % 100 : "" }
     '"$3" "hwdb/calibrations/measured/$1.csv" >"$work/$1.csv"
 }
