@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "graph/eager/ops.h"
 #include "graph/lifetimes.h"
@@ -42,87 +41,6 @@ std::string_view name(Role role) {
       "parameter",   "buffer",    "gradient",  "optimizer_state", "input",
       "feature_map", "temporary", "workspace", "context"};
   return kNames[static_cast<size_t>(role)];
-}
-
-namespace {
-
-bool is_weight_input(const Node& node, size_t input) {
-  static constexpr std::array<std::string_view, 14> kLayers = {"Conv",
-                                                               "ConvTranspose",
-                                                               "MatMul",
-                                                               "Gemm",
-                                                               "Linear",
-                                                               "LSTM",
-                                                               "GRU",
-                                                               "RNN",
-                                                               "Recurrent",
-                                                               "BatchNormalization",
-                                                               "LayerNormalization",
-                                                               "GroupNormalization",
-                                                               "InstanceNormalization",
-                                                               "RMSNormalization"};
-  if (node.op == "Gather") return input == 0;
-  return input > 0 && std::find(kLayers.begin(), kLayers.end(), node.op) != kLayers.end();
-}
-
-// "val_7", "unsqueeze_14", "onnx::Mul_12": what exporters call results that they folded.
-bool is_folded_name(std::string_view name) {
-  if (name.find("::") != std::string_view::npos) return true;
-  if (name.find('.') != std::string_view::npos) return false;
-  const size_t digits = name.find_last_not_of("0123456789");
-  return digits != std::string_view::npos && digits + 1 < name.size() && name[digits] == '_';
-}
-
-}  // namespace
-
-namespace {
-
-// What no node reads is nobody's parameter: passes put others in its place.
-void drop_unread(const Graph& graph, std::vector<ParameterKind>& kinds) {
-  std::vector<bool> read(graph.tensors.size(), false);
-  for (const Node& node : graph.nodes) {
-    for (const TensorId in : node.inputs) {
-      if (in != kNoTensor) read[in] = true;
-    }
-  }
-  for (TensorId id = 0; id < kinds.size(); ++id) {
-    if (!read[id]) kinds[id] = ParameterKind::kConstant;
-  }
-}
-
-}  // namespace
-
-std::vector<ParameterKind> classify_parameters(const Graph& graph) {
-  std::vector<ParameterKind> kinds(graph.tensors.size(), ParameterKind::kConstant);
-  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
-    const Tensor& t = graph.tensors[id];
-    if (t.kind == TensorKind::kParameter && is_float(t.dtype) && !t.from_constant_node &&
-        !is_folded_name(t.name)) {
-      kinds[id] = ParameterKind::kTrained;
-    }
-  }
-  for (const Node& node : graph.nodes) {
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const TensorId in = node.inputs[i];
-      if (in == kNoTensor || graph.tensors[in].kind != TensorKind::kParameter) continue;
-      if (node.op == "BatchNormalization" && i >= 3) kinds[in] = ParameterKind::kBuffer;
-      if (is_float(graph.tensors[in].dtype) && kinds[in] == ParameterKind::kConstant &&
-          is_weight_input(node, i) && !graph.tensors[in].from_constant_node &&
-          !graph.tensors[in].contents) {
-        kinds[in] = ParameterKind::kTrained;
-      }
-    }
-  }
-  drop_unread(graph, kinds);
-  // A small constant whose contents the file gives is a number, not a weight.
-  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
-    const Tensor& t = graph.tensors[id];
-    const bool scalar = t.shape && elements(*t.shape) == Dim(1);
-    if (kinds[id] == ParameterKind::kTrained && t.contents && scalar && t.shape->empty()) {
-      kinds[id] = ParameterKind::kConstant;
-    }
-  }
-  return kinds;
 }
 
 namespace {

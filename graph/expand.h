@@ -3,18 +3,12 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "graph/parameter_kinds.h"
 #include "graph/recipe.h"
 #include "graph/step.h"
 #include "graph/training_plan.h"
 
 namespace plimsoll {
-
-// What an initializer is to training.
-enum class ParameterKind : uint8_t { kTrained, kBuffer, kConstant };
-// For each tensor; meaningful for kind kParameter only. Statistics of norms are buffers; float
-// initializers are trained, unless an exporter's folding made them (its names say so) and no layer
-// takes them as a weight; the rest are constants.
-std::vector<ParameterKind> classify_parameters(const Graph& graph);
 
 struct Expansion {
   Step step;

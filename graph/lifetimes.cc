@@ -1,6 +1,7 @@
 #include "graph/lifetimes.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace plimsoll {
@@ -46,6 +47,20 @@ struct Call {
   std::vector<TensorId> held;  // until it returns
 };
 
+bool is_arithmetic(const Node& node) {
+  return node.op == "Add" || node.op == "Sub" || node.op == "Mul" || node.op == "Div";
+}
+
+// Is it more than shape arithmetic or another view?
+bool makes_data(const Graph& graph, const Node& node) {
+  static constexpr std::array<std::string_view, 7> kViews = {
+      "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Slice", "Split", "Expand"};
+  if (std::find(kViews.begin(), kViews.end(), node.op) != kViews.end()) return false;
+  return std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId out) {
+    return out != kNoTensor && is_float(graph.tensors[out].dtype) && !graph.tensors[out].has_dims;
+  });
+}
+
 struct Reader {
   NodeId begin = kNoNode;  // of the call, or the node itself
   bool is_call = false;
@@ -54,7 +69,11 @@ struct Reader {
 class Calls {
  public:
   Calls(const Graph& graph, std::vector<NodeId>& last)
-      : graph_(graph), last_(last), first_reader_(graph.tensors.size()) {}
+      : graph_(graph), last_(last), first_reader_(graph.tensors.size()) {
+    kernels_.push_back(0);
+    for (const Node& node : graph.nodes)
+      kernels_.push_back(kernels_.back() + (makes_data(graph, node) ? 1 : 0));
+  }
 
   void hold(TensorId tensor, NodeId until) {
     if (last_[tensor] == kNoNode || last_[tensor] < until) last_[tensor] = until;
@@ -80,7 +99,8 @@ class Calls {
   }
 
   // Values made before the outermost call that is open were passed to it. What is read twice in the
-  // call that made it has a name there.
+  // call that made it, or not before other kernels have run, has a name there and lives as long;
+  // terms of a longer expression have none.
   void read(NodeId id, TensorId in) {
     const NodeId producer = graph_.tensors[in].producer;
     if (producer == kNoNode) return;
@@ -91,12 +111,15 @@ class Calls {
     const bool by_call = given != open_.end();
     const Reader reader{by_call ? given->begin : id, by_call};
     Reader& first = first_reader_[in];
-    if (first.begin == kNoNode || first.begin < maker->begin) {
-      first = reader;
-      return;
-    }
     // Of code outside all modules nothing is known unless it calls one.
     const bool is_known = maker != open_.begin() || by_call || first.is_call;
+    if (first.begin == kNoNode || first.begin < maker->begin) {
+      first = reader;
+      const bool waits = kernels_[reader.begin] > kernels_[producer + 1];
+      if (waits && maker != open_.begin() && !is_arithmetic(graph_.nodes[producer]))
+        maker->held.push_back(in);
+      return;
+    }
     if (first.begin != reader.begin && is_known) maker->held.push_back(in);
   }
 
@@ -104,6 +127,7 @@ class Calls {
   const Graph& graph_;
   std::vector<NodeId>& last_;
   std::vector<Reader> first_reader_;
+  std::vector<size_t> kernels_;              // before each node
   std::vector<Call> open_{Call{{}, 0, {}}};  // the first is the model itself
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/made_of_shapes.h"
+
 namespace plimsoll {
 
 Rewrite::Rewrite(Graph& graph)
@@ -11,27 +13,7 @@ Rewrite::Rewrite(Graph& graph)
       is_output_(graph.tensors.size(), 0),
       dead_(graph.nodes.size(), 0) {
   for (const TensorId out : graph.outputs) is_output_[out] = 1;
-  find_made_of_shapes();
-}
-
-void Rewrite::find_made_of_shapes() {
-  from_shapes_.assign(graph_.tensors.size(), 0);
-  for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
-    const Tensor& t = graph_.tensors[id];
-    from_shapes_[id] =
-        t.contents || t.has_dims ||
-        (t.kind == TensorKind::kParameter && (t.from_constant_node || !is_float(t.dtype)));
-  }
-  for (const Node& node : graph_.nodes) {
-    const bool random = node.op.starts_with("Random") || node.op == "Bernoulli" ||
-                        node.op == "Multinomial" || node.op == "Dropout";
-    const bool all = node.op == "Shape" || node.op == "Size" ||
-                     std::all_of(node.inputs.begin(), node.inputs.end(),
-                                 [&](TensorId in) { return in == kNoTensor || from_shapes_[in]; });
-    for (const TensorId out : node.outputs) {
-      if (out != kNoTensor && all && !random) from_shapes_[out] = 1;
-    }
-  }
+  from_shapes_ = plimsoll::made_of_shapes(graph);
 }
 
 NodeId Rewrite::producer(TensorId tensor) const {

@@ -68,7 +68,6 @@ class Rewrite {
   std::vector<NodeId> finish();
 
  private:
-  void find_made_of_shapes();
   TensorId add_tensor(Tensor tensor, bool from_shapes);
   void kill_if_unused(NodeId id);
   void read(NodeId reader, TensorId tensor);

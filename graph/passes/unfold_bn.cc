@@ -28,11 +28,11 @@ bool has_own_bias(const Graph& graph, const Node& node) {
   return bias != graph.tensors[node.inputs[1]].name + "_bias" && !bias.starts_with("onnx::");
 }
 
-// A name of its own, for a call of its own: "/layer1/conv1/Conv" -> "/layer1/conv1.norm/Conv".
-std::string name_of_norm(std::string name) {
-  const size_t slash = name.rfind('/');
-  if (slash != std::string::npos && slash > 0) name.insert(slash, ".norm");
-  return name;
+// A module of its own: "/layer1/conv1/Conv" becomes "/layer1/conv1.norm/Conv".
+void rename_norm(Node& node) {
+  const size_t slash = node.name.rfind('/');
+  if (slash != std::string::npos && slash > 0) node.name.insert(slash, ".norm");
+  if (slash == std::string::npos && !node.module.empty()) node.module += ".norm";
 }
 
 }  // namespace
@@ -52,8 +52,7 @@ void folded_norms(Finder& f) {
          {"/norm.weight", "/norm.bias", "/norm.running_mean", "/norm.running_var"}) {
       inputs.push_back(r.add_parameter(bias.name + part, bias.dtype, *bias.shape));
     }
-    Node& norm = r.replace(id, "", "BatchNormalization", std::move(inputs));
-    norm.name = name_of_norm(std::move(norm.name));
+    rename_norm(r.replace(id, "", "BatchNormalization", std::move(inputs)));
     f.note("batch norm folded into a convolution", id, r.deaths());
   }
 }

@@ -1,0 +1,130 @@
+// Memory figures of golden models: what the estimator says of an exported file, beside what the
+// oracle of tests/oracles asked of PyTorch.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "estimator/bound_step.h"
+#include "estimator/estimator.h"
+#include "estimator/memory/timeline.h"
+#include "graph/base/embedded.h"
+#include "hwdb/hwdb.h"
+#include "tests/support/scratch.h"
+
+namespace plimsoll::test {
+
+inline std::string golden_path(const std::string& path) {
+  return PLIMSOLL_SOURCE_DIR "/tests/golden/" + path;
+}
+
+inline std::string read_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+inline nlohmann::json read_golden(const std::string& path) {
+  return nlohmann::json::parse(read_bytes(golden_path(path)), nullptr, false);
+}
+
+// `mode` is an optimizer's name or "inference".
+struct GoldenCase {
+  int64_t batch = 0;
+  std::string mode;
+  Loss loss = Loss::kCrossEntropy;
+  std::map<std::string, std::vector<int64_t>> shapes;  // of the inputs
+};
+
+struct MemoryFigures {
+  int64_t parameters = 0, buffers = 0, gradients = 0, optimizer_state = 0;
+  int64_t saved = 0, peak = 0;
+  std::string phase;
+};
+
+class GoldenModels {
+ public:
+  GoldenModels()
+      : hwdb_(Hwdb::open({}).value()),
+        platform_(find_platform(hwdb_, Request{}, "gtx-1080-ti").value()) {}
+
+  // `file` is under tests/golden, gzipped. An error where the model does not compile.
+  Result<MemoryFigures> figures(const std::string& file, const GoldenCase& wanted) {
+    auto model = gunzip(read_bytes(golden_path(file)), size_t{64} << 20);
+    if (!model) return tl::make_unexpected(model.error());
+    Request request;
+    request.model = scratch_.write("model.onnx", *model);
+    request.batch = wanted.batch;
+    request.shapes = wanted.shapes;
+    request.recipe.loss = wanted.loss;
+    if (wanted.mode == "inference") request.recipe.mode = Mode::kInference;
+    if (wanted.mode == "adam") request.recipe.optimizer = Optimizer::kAdam;
+    auto compiled = compile(request, platform_);
+    if (!compiled) return tl::make_unexpected(compiled.error());
+    const Result<BoundStep> bound = plimsoll::bind(compiled->step, compiled->binding);
+    if (!bound) return tl::make_unexpected(bound.error());
+    const Timeline t = walk(compiled->step, *bound, 512);
+    const auto resident = [&](Role role) { return t.resident_bytes[static_cast<size_t>(role)]; };
+    return MemoryFigures{
+        .parameters = resident(Role::kParameter),
+        .buffers = resident(Role::kBuffer),
+        .gradients = t.gradient_bytes,
+        .optimizer_state = resident(Role::kOptimizerState),
+        .saved = t.saved_bytes,
+        .peak = t.peak_bytes,
+        .phase = t.peak_phase == Phase::kUpdate ? "step" : std::string(name(t.peak_phase))};
+  }
+
+ private:
+  Scratch scratch_;
+  Hwdb hwdb_;
+  Platform platform_;
+};
+
+// Relative errors, by size.
+class Errors {
+ public:
+  void add(std::string what, int64_t predicted, int64_t measured) {
+    const double error = static_cast<double>(predicted) / static_cast<double>(measured) - 1;
+    errors_.emplace_back(std::abs(error), std::move(what));
+    std::sort(errors_.begin(), errors_.end());
+  }
+  size_t count() const { return errors_.size(); }
+  double at(double share) const {
+    if (errors_.empty()) return 1;
+    const auto index = static_cast<size_t>(share * static_cast<double>(errors_.size()));
+    return errors_[std::min(index, errors_.size() - 1)].first;
+  }
+  double median() const { return at(0.5); }
+  double p95() const { return at(0.95); }
+  double share_within(double bound) const {
+    const auto end = std::find_if(errors_.begin(), errors_.end(),
+                                  [&](const auto& error) { return error.first > bound; });
+    return static_cast<double>(end - errors_.begin()) / static_cast<double>(errors_.size());
+  }
+  double share_exact() const { return share_within(0); }
+  // "n 218, exact 61.5 %, median 0.000 %, p95 1.200 %, worst: ..."
+  std::string text() const {
+    std::string line =
+        fmt::format("n {}, exact {:.1f} %, median {:.4f} %, p95 {:.4f} %, worst:", count(),
+                    100 * share_exact(), 100 * median(), 100 * p95());
+    for (size_t i = 0; i < 4 && i < errors_.size(); ++i) {
+      const auto& [error, what] = errors_[errors_.size() - 1 - i];
+      line += fmt::format("\n    {} {:.3f} %", what, 100 * error);
+    }
+    return line;
+  }
+
+ private:
+  std::vector<std::pair<double, std::string>> errors_;
+};
+
+}  // namespace plimsoll::test
