@@ -63,7 +63,9 @@ void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds) {
     for (const TensorId in : node.inputs) {
       if (node.op != "Mul" || in == kNoTensor || kinds[in] != ParameterKind::kTrained) continue;
       const TensorId other = beside(node, in);
-      if (other != kNoTensor && from_shapes[other]) kinds[in] = ParameterKind::kBuffer;
+      const auto& shape = graph.tensors[in].shape;
+      const bool table = other != kNoTensor && from_shapes[other] && shape && !shape->empty();
+      if (table) kinds[in] = ParameterKind::kBuffer;
     }
   }
 }
