@@ -160,6 +160,30 @@ int refused(const CLI::ParseError& e) {
                   .help = {}}});
 }
 
+// What a verb's help begins with.
+constexpr std::array<std::pair<std::string_view, const char*>, 9> kExamples = {{
+    {"estimate",
+     "plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128\n"
+     "  plimsoll estimate model.onnx --gpu a100-80gb-sxm --dim sequence=512 --optimizer adamw"},
+    {"max-batch", "plimsoll max-batch model.onnx --gpu tesla-t4 --multiple 8 --reserve 1GiB"},
+    {"compare", "plimsoll compare builtin:resnet50 --batch 64 --gpu tesla-t4 --gpu l4"},
+    {"validate", "plimsoll validate runs.csv --tolerance memory=10% --tolerance time=15%"},
+    {"workspace", "plimsoll workspace --gpu quadro-p4000 --cudnn 9.10 < problems.jsonl"},
+    {"explain",
+     "plimsoll explain E241\n"
+     "  plimsoll explain layer1.0.conv1 builtin:resnet50 --gpu tesla-t4"},
+    {"gpus", "plimsoll gpus tesla-t4"},
+    {"ops", "plimsoll ops Conv"},
+    {"schema", "plimsoll schema estimate"},
+}};
+
+void show_examples(CLI::App& app) {
+  for (const auto& [verb, example] : kExamples) {
+    if (app.get_name() == verb)
+      app.description(fmt::format("{}\n\n  {}\n", app.get_description(), example));
+  }
+}
+
 std::vector<Verb> make_verbs(CLI::App& root) {
   const std::array makers = {make_estimate,  make_max_batch, make_validate, make_compare,
                              make_workspace, make_gpus,      make_links,    make_frameworks,
@@ -169,6 +193,7 @@ std::vector<Verb> make_verbs(CLI::App& root) {
   for (const auto make : makers) {
     verbs.push_back(make(root));
     CLI::App& app = *verbs.back().app;
+    show_examples(app);
     app.allow_extras(true);
     app.add_option("--error-format", "of messages: text, or json for one object a line");
   }

@@ -135,7 +135,7 @@ std::string kernel_table(const Estimate& e, size_t most) {
 
 // The first `depth` parts of a module path.
 std::string fold(const LayerEstimate& l, int64_t depth) {
-  if (l.module.empty()) return "(" + l.op + ")";
+  if (l.module.empty()) return l.op.empty() ? l.node : "(" + l.op + ")";
   size_t at = 0;
   for (int64_t i = 0; i < depth; ++i) {
     at = l.module.find('.', at);
