@@ -209,7 +209,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   auto bound = bind_where_valid(model, binding);
   if (!bound) return tl::make_unexpected(bound.error());
   const int64_t batch = batch_at(model, binding);
-  const TimePlan time = plan_time(model, *bound, platform_, context_, request_, batch);
+  TimePlan time = plan_time(model, *bound, platform_, context_, request_, batch);
   if (!countable(time.estimate)) {
     return error("E232", fmt::format("on {} this takes more than the 292 years that nanoseconds in "
                                      "64 bits count",
@@ -217,6 +217,9 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   }
   const auto workspaces = plan_workspaces(*bound, platform_, request_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
+  // One fact, one place: the time model's own idea of scratch memory is not shown.
+  for (size_t id = 0; id < time.prices.size(); ++id)
+    time.prices[id].workspace_bytes = workspaces->uses[id].bytes;
   auto memory = plan_memory(model, *bound, platform_, request_, *workspaces, true);
   if (!memory) return tl::make_unexpected(memory.error());
   const int64_t granule = granule_of(platform_.framework);

@@ -146,6 +146,7 @@ TEST_CASE("cli: help and lists answer on standard output") {
       {{"--help"}, "plimsoll estimate builtin:"},
       {{"-h"}, "commands:"},
       {{"estimate", "--help"}, "--workspace-limit"},
+      {{"explain", "--help"}, "\n  plimsoll explain E241\n"},
       {{"max-batch", "-h"}, "--multiple"},
       {{"version"}, "commit "},
       {{"version", "--json"}, "\"digest\""},
