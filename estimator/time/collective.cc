@@ -10,9 +10,14 @@ double all_reduce_seconds(double bytes, int64_t devices, const LinkRates& link) 
   return link.latency * (n - 1) + 2 * (n - 1) / n * bytes / link.bandwidth;
 }
 
+// The last bucket of gradients is whole only when the backward pass ends: PyTorch's
+// DistributedDataParallel fills buckets of 25 MiB (bucket_cap_mb).
+constexpr double kBucketBytes = 25 * 1024.0 * 1024.0;
+
 double exposed_all_reduce(double bytes, int64_t devices, double backward, const LinkRates& link) {
   const double seconds = all_reduce_seconds(bytes, devices, link);
-  return std::max(0.0, seconds - link.overlap * backward);
+  const double last_bucket = all_reduce_seconds(std::min(bytes, kBucketBytes), devices, link);
+  return std::max(last_bucket, seconds - link.overlap * backward);
 }
 
 }  // namespace plimsoll
