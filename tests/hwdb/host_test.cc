@@ -15,7 +15,7 @@ TEST_CASE("host: the newest row not newer than the version, else the oldest") {
   CHECK(since("1.4") == "0");
   CHECK(since("1.13.1") == "1.8");
   CHECK(since("2.9") == "2");
-  CHECK(host.find("darknet", Version{}) == nullptr);
+  CHECK(host.find("neon", Version{}) == nullptr);
   const Host dgx = Hwdb::open()->host("dgx-1").value();
   CHECK(dgx.find("pytorch", Version{}) == nullptr);
   CHECK(dgx.find("tensorflow", *parse_version("1.3"))->per_step.value == 6e-3);

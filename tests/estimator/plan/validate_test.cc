@@ -122,7 +122,7 @@ TEST_CASE("validate: a run that ended out of memory measured that it does not fi
 
 TEST_CASE("validate: a data-parallel step costs an exchange more than one GPU's") {
   const std::string step =
-      R"("device": "tesla-p100-sxm2-16gb", "model": "vgg16", "batch_per_gpu": 8, "total_ms": 100)";
+      R"("device": "gtx-1080-ti", "model": "alexnet", "batch_per_gpu": 1, "total_ms": 100)";
   const auto one = answer(step, "scaling");
   const auto eight = answer(step + R"(, "n_gpus": 8)", "scaling");
   CHECK(*eight[0].predicted > *one[0].predicted);
