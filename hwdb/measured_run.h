@@ -61,8 +61,8 @@ struct MeasuredRun {
   std::string network;  // the MODEL that a source's word `model` means, where the word says less
   std::optional<int64_t> batch;  // of the whole run
   std::optional<int64_t> batch_per_gpu, n_gpus, nodes;
-  std::string link;           // id of the link between the GPUs
-  std::string memory_option;  // a switch of the source's own program that saves memory
+  std::string link;            // id of the link between the GPUs
+  std::string memory_option;   // a switch of the source's own program that saves memory
   std::vector<int64_t> input;  // [C, H, W] or [features]
   std::string input_text;      // where the input is words: "timm default"
   std::vector<int64_t> linear_widths;

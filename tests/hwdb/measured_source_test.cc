@@ -4,7 +4,6 @@
 
 #include <set>
 
-
 using namespace plimsoll;
 
 namespace {

@@ -1,9 +1,10 @@
 // One pretended GPU for PyTorch's dispatcher.
 //
-// Under FakeTensorMode no kernel runs and no device memory is touched, yet the CUDA code path still asks which devices
-// and streams exist and what the device can do. This library is preloaded, so its definitions win over libc10_cuda's and
-// libtorch_cuda's. ORACLE_CAPABILITY (default 61, that is 6.1) is the compute capability; it decides among other things
-// which fused attention kernels are considered.
+// Under FakeTensorMode no kernel runs and no device memory is touched, yet the CUDA code path still
+// asks which devices and streams exist and what the device can do. This library is preloaded, so
+// its definitions win over libc10_cuda's and libtorch_cuda's. ORACLE_CAPABILITY (default 61, that
+// is 6.1) is the compute capability; it decides among other things which fused attention kernels
+// are considered.
 #include <ATen/cuda/CUDAContextLight.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
