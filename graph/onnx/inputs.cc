@@ -109,9 +109,15 @@ Result<Dim> Inputs::extent(const ValueSpec& input, size_t k) {
   if (dim.kind == DimSpec::Kind::kValue && !told_of_unknown_) {
     told_of_unknown_ = true;
     warnings_.push_back(warning(
-        "W203", fmt::format("an extent of {} is taken as unknown", dim.value), place_of(input)));
+        "W203",
+        fmt::format("an extent of {} is taken as unknown{}", dim.value,
+                    dim.value == 0 ? ", 0 unless it is given" : ""),
+        place_of(input)));
   }
-  return Dim::symbol(symbol_for(k == 0 ? "batch" : fmt::format("{}_dim{}", input.name, k)));
+  const std::string symbol = symbol_for(k == 0 ? "batch" : fmt::format("{}_dim{}", input.name, k));
+  // Who writes 0 may mean an empty tensor, until told otherwise.
+  if (dim.kind == DimSpec::Kind::kValue && dim.value == 0) graph_.defaults.try_emplace(symbol, 0);
+  return Dim::symbol(symbol);
 }
 
 Result<Tensor> Inputs::declare(const ValueSpec& input) {
