@@ -64,7 +64,7 @@ struct TimeEstimate {
   int64_t pcie_bytes = 0;
   bool host_bound = false;
   int64_t launches = 0;
-  double samples_per_second = 0;
+  double samples_per_second = 0;  // of all devices together
   std::string sample_unit = "samples";
   std::optional<int64_t> run_ns;  // of --epochs and --samples
   std::string provenance;         // "uncalibrated", "calibrated: ..."

@@ -78,9 +78,12 @@ std::string settings(const CompiledModel& model, const Platform& platform, const
       r.mode == Mode::kInference
           ? "inference"
           : fmt::format("train, {}, loss {}", word(r.optimizer), name(r.loss));
-  return fmt::format("{}, {}, batch {}, {} GPU{}, {} ({}), cuDNN {}", training, word(r.precision),
-                     batch, request.gpu_count, request.gpu_count > 1 ? "s" : "", f.id, f.framework,
-                     request.cudnn ? *request.cudnn : f.cudnn.text());
+  const std::string devices =
+      platform.link ? fmt::format("on each of {} GPUs over {}", request.gpu_count, platform.link->id)
+                    : "1 GPU";
+  return fmt::format("{}, {}{}, batch {}, {}, {} ({}), cuDNN {}", training, word(r.precision),
+                     request.layout.empty() ? "" : ", " + request.layout, batch, devices, f.id,
+                     f.framework, request.cudnn ? *request.cudnn : f.cudnn.text());
 }
 
 }  // namespace
@@ -149,6 +152,8 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
 Policy policy_for(const Platform& platform, const Request& request) {
   Policy policy = platform.framework.policy;
   if (request.attention == "math") policy.attention.reset();
+  // A profile's own layout is what its kernels use; only PyTorch's tensors carry one with them.
+  policy.channels_last = request.layout == "nhwc";
   if (request.input_gradient) policy.first_layer_data_gradient = *request.input_gradient;
   const bool has_tf32 = platform.device.peak("tf32_tensor") != nullptr;
   policy.tf32_convolutions = has_tf32 && platform.framework.tf32_convolutions;

@@ -177,11 +177,14 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Pla
   plan.estimate = estimate_of(step, input, platform);
   TimeEstimate& t = plan.estimate;
   const auto units = model.meta.units_per_sample.evaluate(model.binding).value_or(1);
-  t.samples_per_second = step.seconds > 0 ? static_cast<double>(batch * units) / step.seconds : 0;
+  // Every device takes a batch of its own.
+  const double whole_batch = static_cast<double>(batch) * static_cast<double>(input.devices);
+  t.samples_per_second =
+      step.seconds > 0 ? whole_batch * static_cast<double>(units) / step.seconds : 0;
   t.sample_unit = model.meta.sample_unit;
   const int64_t samples = request.samples > 0 ? request.samples : model.meta.samples_per_epoch;
   if (request.epochs > 0 && samples > 0 && batch > 0) {
-    const double steps = std::ceil(static_cast<double>(samples) / static_cast<double>(batch));
+    const double steps = std::ceil(static_cast<double>(samples) / whole_batch);
     t.run_ns = to_ns(steps * static_cast<double>(request.epochs) * step.seconds);
   }
   t.provenance = plan.basis.empty() ? "uncalibrated" : plan.basis.front();

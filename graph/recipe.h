@@ -54,6 +54,8 @@ struct Policy {
   int64_t attention_row_padding = 32;
   // Element-wise activations overwrite their input where autograd allows (static frameworks).
   bool in_place_activations = false;
+  // Images and filters of rank 4 come with channels innermost (NHWC).
+  bool channels_last = false;
   // Dropout keeps a byte per element, or a value of the input's type.
   int64_t dropout_mask_bytes = 1;
   // fp32 operands go to tensor cores in reduced precision, though the recipe does not ask for it.

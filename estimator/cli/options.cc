@@ -146,15 +146,10 @@ Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_vi
 }
 
 // What the model of a step does not have yet is refused rather than left out in silence.
-Result<void> refuse_unsupported(const SharedFlags& flags, const Request& request) {
-  const auto refuse = [](std::string_view what) {
-    return error("E116", fmt::format("{} not supported yet", what), {}, "leave the flag out");
-  };
-  if (request.gpu_count > 1) return refuse("data-parallel runs (--gpus above 1) are");
-  if (!request.link.empty()) return refuse("links between GPUs (--link) are");
-  if (request.recipe.checkpoint != "none") return refuse("checkpointing (--checkpoint) is");
-  if (value_of(flags, "layout")) return refuse("a layout other than the framework's (--layout) is");
-  return {};
+Result<void> refuse_unsupported(const Request& request) {
+  if (request.recipe.checkpoint == "none") return {};
+  return error("E116", "checkpointing (--checkpoint) is not supported yet", {},
+               "leave the flag out");
 }
 
 }  // namespace
@@ -293,7 +288,7 @@ Result<Request> to_request(const SharedFlags& flags) {
               });
   if (reader.fault()) return tl::make_unexpected(*reader.fault());
   if (request.memory_bytes == 0) return error("E104", "--mem: a capacity of nothing");
-  if (auto supported = refuse_unsupported(flags, request); !supported)
+  if (auto supported = refuse_unsupported(request); !supported)
     return tl::make_unexpected(supported.error());
   return request;
 }

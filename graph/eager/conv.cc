@@ -12,17 +12,17 @@ bool channels_last(const Value& x, Decider& decider) {
 }
 
 LayoutRef image_layout(Machine& m, DType dtype, const Shape& sizes, bool last) {
-  if (!last) return contiguous_layout(dtype, sizes);
-  Shape strides(sizes.size());
-  Dim stride = 1;
-  strides[1] = stride;
-  stride *= sizes[1];
-  for (size_t i = sizes.size(); i-- > 2;) {
-    strides[i] = stride;
-    stride *= sizes[i];
-  }
-  strides[0] = stride;
-  return strided_layout(dtype, sizes, strides, m.decider());
+  return last ? channels_last_layout(dtype, sizes, m.decider()) : contiguous_layout(dtype, sizes);
+}
+
+// The library takes images in one layout: one that lies otherwise is copied for the call.
+Value in_layout(Machine& m, const Value& x, bool last) {
+  if (!last || channels_last(x, m.decider())) return x;
+  auto layout = channels_last_layout(x.dtype(), x.sizes(), m.decider());
+  if (layout->contiguous) return x;
+  Value y = m.allocate(std::move(layout));
+  m.launch_rows(KernelClass::kCopy, "layout", 0, {&x}, {&y});
+  return y;
 }
 
 // The convolution as a problem. A transposed one is the convolution whose data gradient it is.
@@ -82,7 +82,8 @@ Value bias_gradient(Machine& m, const Value& g, const Dim& channels) {
 
 Value convolution(Machine& m, const Value& x, const Value& weight, const Value& bias,
                   const Convolution& c, const Shape& out_sizes) {
-  const bool last = channels_last(x, m.decider());
+  const bool last = channels_last(x, m.decider()) || channels_last(weight, m.decider());
+  const Value copy = in_layout(m, x, last);
   Value y = m.allocate(image_layout(m, x.dtype(), out_sizes, last));
   const ConvProblem<Dim> p = problem_of(x, weight, c, out_sizes, last);
   const Pass forward = c.transposed ? Pass::kBackwardData : Pass::kForward;
@@ -97,12 +98,14 @@ Value convolution(Machine& m, const Value& x, const Value& weight, const Value& 
              Gradients out(3);
              const Value& input = n.saved(0);
              const Value& w = n.saved(1);
+             const Value relaid = in_layout(mm, input, last);
+             const Value gradient = in_layout(mm, g[0], last);
              if (n.needs(0) || always_data) {
                out[0] = mm.allocate(image_layout(mm, input.dtype(), input.sizes(), last));
                launch_pass(mm, data, p, g[0].bytes() + w.bytes(), input.bytes(), input.dtype());
              }
              if (n.needs(1)) {
-               out[1] = mm.allocate(w.dtype(), w.sizes());
+               out[1] = mm.allocate(std::make_shared<Layout>(w.layout()));
                launch_pass(mm, Pass::kBackwardWeights, p, g[0].bytes() + input.bytes(), w.bytes(),
                            input.dtype());
              }

@@ -37,6 +37,19 @@ LayoutRef strided_layout(DType dtype, Shape sizes, Shape strides, Decider& decid
   return layout;
 }
 
+LayoutRef channels_last_layout(DType dtype, const Shape& sizes, Decider& decider) {
+  Shape strides(sizes.size());
+  Dim stride = 1;
+  strides[1] = stride;
+  stride *= sizes[1];
+  for (size_t i = sizes.size(); i-- > 2;) {
+    strides[i] = stride;
+    stride *= sizes[i];
+  }
+  strides[0] = stride;
+  return strided_layout(dtype, sizes, std::move(strides), decider);
+}
+
 bool is_dense(const Layout& layout, Decider& decider) {
   if (layout.contiguous) return true;
   std::vector<size_t> order(layout.sizes.size());
@@ -79,7 +92,9 @@ void Machine::free_storage(BufferId id) {
 }
 
 Value Machine::resident(DType dtype, const Shape& sizes, Role role) {
-  auto layout = contiguous_layout(dtype, sizes);
+  const bool last = policy_.channels_last && sizes.size() == 4 && role != Role::kBuffer;
+  auto layout =
+      last ? channels_last_layout(dtype, sizes, decider_) : contiguous_layout(dtype, sizes);
   const Dim size = bytes(dtype, layout->count);
   auto storage = std::make_shared<Storage>(this, new_buffer(size, role, true));
   Value value(std::move(layout), std::move(storage));

@@ -50,7 +50,8 @@ class Machine {
   void set_grad_enabled(bool enabled) { grad_enabled_ = enabled; }
 
   // --- storage ---
-  // A tensor that lives before and after the step.
+  // A tensor that lives before and after the step. Images, filters and what belongs to filters lie
+  // as the policy's layout says.
   Value resident(DType dtype, const Shape& sizes, Role role);
   // The same, a trained parameter: gradients accumulate at it.
   Value parameter(DType dtype, const Shape& sizes);
@@ -127,6 +128,8 @@ class Machine {
 // Layout helpers.
 LayoutRef contiguous_layout(DType dtype, Shape sizes);
 LayoutRef strided_layout(DType dtype, Shape sizes, Shape strides, Decider& decider);
+// Dense with the second dimension innermost, then the last: PyTorch's channels_last, NHWC.
+LayoutRef channels_last_layout(DType dtype, const Shape& sizes, Decider& decider);
 // Dense, without overlap, in some order of dimensions.
 bool is_dense(const Layout& layout, Decider& decider);
 
