@@ -78,9 +78,9 @@ std::string settings(const CompiledModel& model, const Platform& platform, const
       r.mode == Mode::kInference
           ? "inference"
           : fmt::format("train, {}, loss {}", word(r.optimizer), name(r.loss));
-  const std::string devices =
-      platform.link ? fmt::format("on each of {} GPUs over {}", request.gpu_count, platform.link->id)
-                    : "1 GPU";
+  const std::string devices = platform.link ? fmt::format("on each of {} GPUs over {}",
+                                                          request.gpu_count, platform.link->id)
+                                            : "1 GPU";
   return fmt::format("{}, {}{}, batch {}, {}, {} ({}), cuDNN {}", training, word(r.precision),
                      request.layout.empty() ? "" : ", " + request.layout, batch, devices, f.id,
                      f.framework, request.cudnn ? *request.cudnn : f.cudnn.text());

@@ -108,11 +108,10 @@ Result<Dim> Inputs::extent(const ValueSpec& input, size_t k) {
   }
   if (dim.kind == DimSpec::Kind::kValue && !told_of_unknown_) {
     told_of_unknown_ = true;
-    warnings_.push_back(warning(
-        "W203",
-        fmt::format("an extent of {} is taken as unknown{}", dim.value,
-                    dim.value == 0 ? ", 0 unless it is given" : ""),
-        place_of(input)));
+    warnings_.push_back(warning("W203",
+                                fmt::format("an extent of {} is taken as unknown{}", dim.value,
+                                            dim.value == 0 ? ", 0 unless it is given" : ""),
+                                place_of(input)));
   }
   const std::string symbol = symbol_for(k == 0 ? "batch" : fmt::format("{}_dim{}", input.name, k));
   // Who writes 0 may mean an empty tensor, until told otherwise.
