@@ -1,5 +1,6 @@
 #include "graph/config/json_writer.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -8,8 +9,19 @@
 #include "graph/base/escape.h"
 
 namespace plimsoll {
+namespace {
+
+bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '<'; }
+
+}  // namespace
 
 std::string json_string(std::string_view text) {
+  // Nearly every key and name.
+  if (std::all_of(text.begin(), text.end(), is_plain)) {
+    std::string quoted;
+    quoted.reserve(text.size() + 2);
+    return quoted.append(1, '"').append(text).append(1, '"');
+  }
   constexpr std::string_view kHex = "0123456789abcdef";
   const std::string valid = to_valid_utf8(text);
   std::string out = "\"";
