@@ -2,9 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include "hwdb/hwdb.h"
+#include "tests/support/golden_memory.h"
 
 namespace plimsoll {
 namespace {
@@ -26,6 +25,37 @@ Estimate answer(const Request& request) {
 }
 
 }  // namespace
+
+// The built-in network, both exporters' files and one with its norms folded away are one network.
+TEST_CASE("every form of ResNet-50 gets the same answer") {
+  const test::Scratch scratch;
+  Request request = resnet50();
+  request.batch = 32;
+  const Estimate builtin = answer(request);
+  CHECK(builtin.memory.parameter_count == 25557032);
+  CHECK(builtin.memory.parameter_bytes == 4 * 25557032);
+  CHECK(builtin.memory.gradient_bytes == 4 * 25557032);
+  CHECK(builtin.memory.optimizer_state_bytes == 4 * 25557032);
+  int64_t flop = 0;
+  for (const LayerEstimate& layer : builtin.layers) {
+    if (layer.op == "Conv" || layer.op == "Gemm") flop += layer.flop_forward;
+  }
+  CHECK(flop == int64_t{32} * 2 * 4089184256);  // 4.09 GMAC an image
+  for (const char* form : {"train-ts", "train-dy", "eval-ts"}) {
+    CAPTURE(form);
+    const std::string file = std::string("onnx/") + form + "/torchvision-resnet50.onnx.gz";
+    const auto model = gunzip(test::read_bytes(test::golden_path(file)), size_t{64} << 20);
+    REQUIRE(model);
+    request.model = scratch.write(std::string(form) + ".onnx", *model);
+    const Estimate e = answer(request);
+    CHECK(e.memory.parameter_count == builtin.memory.parameter_count);
+    CHECK(e.memory.gradient_bytes == builtin.memory.gradient_bytes);
+    CHECK(e.memory.optimizer_state_bytes == builtin.memory.optimizer_state_bytes);
+    CHECK(e.memory.saved_bytes == builtin.memory.saved_bytes);
+    CHECK(e.memory.live_peak_bytes == builtin.memory.live_peak_bytes);
+    CHECK(e.time.step_ns == builtin.time.step_ns);
+  }
+}
 
 // PyTorch keeps the same bytes for this network in both layouts (asked of it with momentum at batch
 // 8: saved 682,707,968, peak 940,373,504), while cuDNN is asked about other kernels.
