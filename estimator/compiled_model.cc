@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "graph/infer.h"
+#include "graph/passes/assume_dropout.h"
 #include "graph/passes/cast.h"
 #include "graph/passes/fold.h"
 #include "graph/passes/recover.h"
@@ -130,6 +131,21 @@ std::vector<std::string> summary_of(const RecoverReport& report) {
   return lines;
 }
 
+// --dropout P on a file whose exporter dropped dropout.
+void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::string>& basis) {
+  const double ratio = recipe.assumed_dropout.value_or(0);
+  if (recipe.mode == Mode::kInference || ratio <= 0) return;
+  const AssumedDropout assumed = assume_dropout(graph, ratio);
+  if (assumed.has_own) {
+    basis.push_back(fmt::format("dropout {} in place of the file's ratios", ratio));
+  } else if (assumed.total() == 0) {
+    basis.push_back("the file has no dropout, and no layer where it would usually be");
+  } else {
+    basis.push_back(
+        fmt::format("dropout {} assumed, the file has none: {}", ratio, describe(assumed)));
+  }
+}
+
 }  // namespace
 
 Result<CompiledModel> compile(LoadedModel model, const Request& request, const Policy& policy) {
@@ -159,6 +175,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
     }
     if (request.recover) {
       compiled.recognised = summary_of(recover(graph));
+      put_dropout_back(graph, compiled.recipe, compiled.basis);
     } else {
       fold(graph);
     }

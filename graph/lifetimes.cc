@@ -115,7 +115,8 @@ class Calls {
     const bool is_known = maker != open_.begin() || by_call || first.is_call;
     if (first.begin == kNoNode || first.begin < maker->begin) {
       first = reader;
-      const bool waits = kernels_[reader.begin] > kernels_[producer + 1];
+      const bool waits =
+          kernels_[reader.begin] > kernels_[producer + 1] || (by_call && joins(producer, maker));
       if (waits && maker != open_.begin() && !is_arithmetic(graph_.nodes[producer]))
         maker->held.push_back(in);
       return;
@@ -124,6 +125,14 @@ class Calls {
   }
 
  private:
+  // Tensors joined by the very call that passes them on have a name there: `concated_features` of
+  // DenseNet's layers.
+  bool joins(NodeId producer, std::vector<Call>::const_iterator maker) const {
+    const Node& node = graph_.nodes[producer];
+    const auto depth = static_cast<size_t>(maker - open_.begin());
+    return node.op == "Concat" && calls_around(node).size() == depth;
+  }
+
   const Graph& graph_;
   std::vector<NodeId>& last_;
   std::vector<Reader> first_reader_;

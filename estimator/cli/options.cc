@@ -145,13 +145,6 @@ Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_vi
   }
 }
 
-// What the model of a step does not have yet is refused rather than left out in silence.
-Result<void> refuse_unsupported(const Request& request) {
-  if (request.recipe.checkpoint == "none") return {};
-  return error("E116", "checkpointing (--checkpoint) is not supported yet", {},
-               "leave the flag out");
-}
-
 }  // namespace
 
 const std::string* value_of(const SharedFlags& flags, std::string_view name) {
@@ -288,8 +281,6 @@ Result<Request> to_request(const SharedFlags& flags) {
               });
   if (reader.fault()) return tl::make_unexpected(*reader.fault());
   if (request.memory_bytes == 0) return error("E104", "--mem: a capacity of nothing");
-  if (auto supported = refuse_unsupported(request); !supported)
-    return tl::make_unexpected(supported.error());
   return request;
 }
 

@@ -1,3 +1,4 @@
+#include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -17,24 +18,43 @@ Value separate(Machine& m, const Value& q, const Value& k, const Value& v, const
   return matmul(m, weights, v);
 }
 
-Shape with_last(const Shape& leading_of, const Dim& rows, const Dim& columns) {
-  Shape sizes(leading_of.begin(), leading_of.end() - 2);
-  sizes.push_back(rows);
-  sizes.push_back(columns);
-  return sizes;
+// A tensor of q's sizes, heads as wide as v's. The flash kernel gives it q's order in memory, the
+// memory-efficient one [N,S,H,D] seen as [N,H,S,D].
+Value result_of(Machine& m, const Value& q, const Value& v, bool flash) {
+  const Shape& s = q.sizes();
+  if (flash && s[3] == v.sizes()[3])
+    return m.allocate(dense_like(q.layout(), q.dtype(), m.decider()));
+  const Value memory = m.allocate(q.dtype(), {s[0], s[2], s[1], v.sizes()[3]});
+  return transpose(m, memory, 1, 2);
+}
+
+// Flash attention takes no mask and half precision alone; the memory-efficient kernel serves the
+// rest (ATen/native/transformers/cuda/sdp_utils.cpp). Operands of other ranks go in pieces.
+std::optional<AttentionForm> form_for(Machine& m, const Value& q, const Value& mask) {
+  const auto form = m.policy().attention;
+  if (!form || q.rank() != 4) return std::nullopt;
+  const bool flash = *form == AttentionForm::kFlash && bits(q.dtype()) == 16 && !mask.defined();
+  return flash || *form != AttentionForm::kFlash ? *form : AttentionForm::kMemoryEfficient;
 }
 
 }  // namespace
 
-Value attention(Machine& m, const Value& q, const Value& k, const Value& v, const Value& mask,
-                const AttentionOptions& options) {
-  const size_t r = q.rank();
-  if (!m.policy().attention || r != 4) return separate(m, q, k, v, mask, options);
+Value attention(Machine& m, const Value& query, const Value& key, const Value& value,
+                const Value& bias, const AttentionOptions& options) {
+  const Value q = lowered(m, query);
+  const Value k = lowered(m, key);
+  const Value v = lowered(m, value);
+  const Value mask = lowered(m, bias);
+  const auto form = form_for(m, q, mask);
+  if (!form) {
+    const AutocastPause pause(m);  // the pieces run in the type the whole was given
+    return separate(m, q, k, v, mask, options);
+  }
   const Dim& batch = q.sizes()[0];
   const Dim& heads = q.sizes()[1];
   const Dim& queries = q.sizes()[2];
   const Dim& keys = k.sizes()[2];
-  AttentionProblem<Dim> p{.form = *m.policy().attention,
+  AttentionProblem<Dim> p{.form = *form,
                           .batch = batch,
                           .heads = heads,
                           .kv_heads = k.sizes()[1],
@@ -53,16 +73,12 @@ Value attention(Machine& m, const Value& q, const Value& k, const Value& v, cons
   Value used_mask = mask;
   if (mask.defined() && mask.on_device() && mask.strides().back() != Dim(1))
     used_mask = clone(m, mask);
-  // [N,S,H,D] in memory, seen as [N,H,S,D].
-  Value out = m.allocate(q.dtype(), {batch, queries, heads, v.sizes()[3]});
   const Dim flop = Dim(2) * batch * heads * queries * keys * (q.sizes()[3] + v.sizes()[3]);
-  Dim row_padding = m.policy().attention_row_padding;
+  const bool flash = *form == AttentionForm::kFlash;
+  const Dim row_padding = flash ? 1 : m.policy().attention_row_padding;
   const Dim padded = ceil_div(queries, row_padding) * row_padding;
   std::vector<Kept> kept;
-  const Value seen =
-      m.view_of(out, strided_layout(q.dtype(), with_last(q.sizes(), queries, v.sizes()[3]),
-                                    {out.strides()[0], out.strides()[2], out.strides()[1], Dim(1)},
-                                    m.decider()));
+  const Value seen = result_of(m, q, v, flash);
   if (tracked) {
     const Value row_sums = m.allocate(DType::kFloat32, {batch, heads, padded});
     const Value seed = m.allocate(DType::kInt64, {});
@@ -88,18 +104,15 @@ Value attention(Machine& m, const Value& q, const Value& k, const Value& v, cons
                .written = bytes_written,
                .problem = p});
   };
-  launch(m, Pass::kForward, q.bytes() + k.bytes() + v.bytes(), out.bytes(), q.dtype(), 2);
+  launch(m, Pass::kForward, q.bytes() + k.bytes() + v.bytes(), seen.bytes(), q.dtype(), 2);
   Value result = seen;
   const Value inputs[] = {q, k, v, mask};
   m.record(result, inputs, std::move(kept),
-           [launch](Machine& mm, const Gradients& g, const GradNode& n) {
+           [launch, flash](Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out_gradients(4);
              const Dim operands = n.saved(0).bytes() + n.saved(1).bytes() + n.saved(2).bytes();
              for (size_t i = 0; i < 3; ++i) {
-               const Value& operand = n.saved(i);
-               const Shape& s = operand.sizes();
-               const Value memory = mm.allocate(operand.dtype(), {s[0], s[2], s[1], s[3]});
-               out_gradients[i] = transpose(mm, memory, 1, 2);
+               out_gradients[i] = result_of(mm, n.saved(i), n.saved(i), flash);
              }
              if (n.needs(3)) {
                const Shape scores{n.saved(0).sizes()[0], n.saved(0).sizes()[1],

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -80,8 +81,11 @@ Value bias_gradient(Machine& m, const Value& g, const Dim& channels) {
 
 }  // namespace
 
-Value convolution(Machine& m, const Value& x, const Value& weight, const Value& bias,
+Value convolution(Machine& m, const Value& given, const Value& filter, const Value& added,
                   const Convolution& c, const Shape& out_sizes) {
+  const Value x = lowered(m, given);
+  const Value weight = lowered(m, filter);
+  const Value bias = lowered(m, added);
   const bool last = channels_last(x, m.decider()) || channels_last(weight, m.decider());
   const Value copy = in_layout(m, x, last);
   Value y = m.allocate(image_layout(m, x.dtype(), out_sizes, last));

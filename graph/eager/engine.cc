@@ -71,6 +71,11 @@ struct Engine {
     slot = slot.defined() ? m.sum(std::move(slot), std::move(gradient)) : std::move(gradient);
   }
 
+  void unpack(GradNode& node) {
+    if (!node.region->ran_again) m.run_again(*node.region);
+    node.kept = std::move(node.region->made[node.place]);
+  }
+
   void run(const GradNodeRef& node) {
     Gradients incoming = std::move(pending[node.get()].gradients);
     incoming.resize(node->outputs);
@@ -83,11 +88,15 @@ struct Engine {
     const bool any =
         std::any_of(incoming.begin(), incoming.end(), [](const Value& v) { return v.defined(); });
     Gradients outgoing;
-    if (any && node->backward && !node->muted) outgoing = node->backward(m, incoming, *node);
+    if (any && node->backward && !node->muted) {
+      if (node->region) unpack(*node);
+      outgoing = node->backward(m, incoming, *node);
+    }
     outgoing.resize(node->edges.size());
     for (size_t i = 0; i < outgoing.size(); ++i) {
       if (outgoing[i].defined() && node->edges[i].node) {
-        outgoing[i] = sum_to(m, outgoing[i], node->edges[i].input->sizes);
+        const Layout& input = *node->edges[i].input;
+        outgoing[i] = cast(m, sum_to(m, outgoing[i], input.sizes), input.dtype);
       }
     }
     if (held) {
@@ -96,6 +105,7 @@ struct Engine {
       }
     } else {
       node->kept.clear();
+      node->region.reset();
     }
     incoming.clear();
     for (size_t i = 0; i < outgoing.size(); ++i) {

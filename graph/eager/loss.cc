@@ -1,5 +1,6 @@
 #include <numeric>
 
+#include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -10,7 +11,8 @@ Value target_like(Machine& m, const Shape& sizes, DType dtype) {
 }
 
 // Mean of an element-wise distance: keeps prediction and target.
-Value mean_distance(Machine& m, const std::string& op, const Value& x, const Value& target) {
+Value mean_distance(Machine& m, const std::string& op, const Value& given, const Value& target) {
+  const Value x = widened(m, given);
   Value loss = m.allocate(x.dtype(), {});
   m.launch_rows(KernelClass::kReduce, op, x.count() * Dim(3), {&x, &target}, {&loss});
   const Value inputs[] = {x};
@@ -35,10 +37,16 @@ Value cross_entropy(Machine& m, const Value& logits, size_t axis) {
   Shape target_sizes = scores.sizes();
   target_sizes.erase(target_sizes.begin() + static_cast<std::ptrdiff_t>(axis));
   const Value targets = target_like(m, target_sizes, DType::kInt64);
-  return nll(m, softmax(m, scores, axis, true), targets);
+  // The log-softmax inside names its type, hence is not widened; its result is.
+  const Value log_probabilities = [&] {
+    const AutocastPause pause(m);
+    return softmax(m, scores, axis, true);
+  }();
+  return nll(m, log_probabilities, targets);
 }
 
-Value nll(Machine& m, const Value& log_probabilities, const Value& targets) {
+Value nll(Machine& m, const Value& given, const Value& targets) {
+  const Value log_probabilities = widened(m, given);
   Value loss = m.allocate(log_probabilities.dtype(), {});
   Value total_weight = m.allocate(log_probabilities.dtype(), {});
   m.launch_rows(KernelClass::kReduce, "nll_loss", targets.count(), {&targets}, {&loss});

@@ -66,6 +66,23 @@ bool is_dense(const Layout& layout, Decider& decider) {
   return true;
 }
 
+LayoutRef dense_like(const Layout& like, DType dtype, Decider& decider) {
+  auto layout = std::make_shared<Layout>(like);
+  layout->dtype = dtype;
+  if (is_dense(like, decider)) return layout;
+  std::vector<size_t> order(like.sizes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return decider.less(like.strides[b], like.strides[a]);
+  });
+  Dim stride = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    layout->strides[order[i]] = stride;
+    stride *= like.sizes[order[i]];
+  }
+  return strided_layout(dtype, like.sizes, layout->strides, decider);
+}
+
 Machine::~Machine() {
   finished_ = true;  // no events for what is torn down with the machine
   // Chains of nodes can be deep: take the graph apart without recursion.
@@ -76,6 +93,7 @@ Machine::~Machine() {
   for (const auto& node : pending) {
     node->edges.clear();
     node->kept.clear();
+    node->region.reset();
   }
 }
 
@@ -104,8 +122,24 @@ Value Machine::resident(DType dtype, const Shape& sizes, Role role) {
 
 Value Machine::parameter(DType dtype, const Shape& sizes) {
   Value value = resident(dtype, sizes, Role::kParameter);
+  weight_casts_[&value.layout()] = {};
   if (grad_enabled_) leaves_.push_back(require_gradient(value));
   return value;
+}
+
+void Machine::begin_autocast() {
+  if (recipe_.precision == Precision::kAmpFp16) autocast_ = DType::kFloat16;
+  if (recipe_.precision == Precision::kAmpBf16) autocast_ = DType::kBFloat16;
+}
+
+void Machine::end_autocast() {
+  autocast_.reset();
+  for (auto& [weight, cast] : weight_casts_) cast = {};
+}
+
+Value* Machine::cast_of_weight(const Value& x) {
+  const auto at = weight_casts_.find(&x.layout());
+  return at == weight_casts_.end() ? nullptr : &at->second;
 }
 
 GradNodeRef Machine::require_gradient(Value& value) {
@@ -166,10 +200,7 @@ void Machine::launch(Kernel kernel) {
 void Machine::launch_rows(KernelClass kernel_class, std::string op, const Dim& flop,
                           std::initializer_list<const Value*> read,
                           std::initializer_list<const Value*> written, Dim rows) {
-  Kernel kernel{.kernel_class = kernel_class,
-                .pass = phase_ == Phase::kBackward ? Pass::kBackward : Pass::kForward,
-                .op = std::move(op),
-                .flop = flop};
+  Kernel kernel{.kernel_class = kernel_class, .pass = pass(), .op = std::move(op), .flop = flop};
   Dim columns = 0;
   for (const Value* v : read) {
     if (v->on_device()) kernel.read += v->bytes();
@@ -189,7 +220,7 @@ void Machine::launch_rows(KernelClass kernel_class, std::string op, const Dim& f
 void Machine::launch_over(KernelClass kernel_class, std::string op, const Dim& flop,
                           std::span<const Value> read, const Value& written, Dim rows) {
   Kernel kernel{.kernel_class = kernel_class,
-                .pass = phase_ == Phase::kBackward ? Pass::kBackward : Pass::kForward,
+                .pass = pass(),
                 .dtype = written.dtype(),
                 .op = std::move(op),
                 .flop = flop};
@@ -238,10 +269,54 @@ void Machine::record(std::vector<Value>& outputs, std::span<const Value> inputs,
   for (Kept& k : kept) k.value = k.value.detached();
   node->kept = std::move(kept);
   node->backward = std::move(backward);
+  if (region_ || running_again_) keep_for_region(*node);
   grad_nodes_.push_back(node);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].defined()) outputs[i].set_grad(node, static_cast<uint32_t>(i));
   }
+}
+
+void Machine::begin_region(std::span<const Value> inputs,
+                           std::function<void(const Region&)> again) {
+  region_ = std::make_shared<Region>();
+  region_->again = std::move(again);
+  region_->inputs = std::make_shared<GradNode>();
+  region_->inputs->node = node_;
+  for (const Value& in : inputs)
+    region_->inputs->kept.push_back({in, "a checkpoint keeps what its block reads"});
+  grad_nodes_.push_back(region_->inputs);
+}
+
+// In forward the node forgets what it keeps, but for its layout; when the block runs again, that is
+// put by for it.
+void Machine::keep_for_region(GradNode& node) {
+  const bool keeps = std::any_of(node.kept.begin(), node.kept.end(), [](const Kept& k) {
+    return k.value.defined() && k.value.on_device();
+  });
+  if (!keeps) return;
+  if (running_again_) {
+    running_again_->made.push_back(node.kept);
+    return;
+  }
+  node.region = region_;
+  node.place = region_->keepers++;
+  for (Kept& k : node.kept) {
+    if (k.value.defined()) k.value = {k.value.layout_ref(), nullptr};
+  }
+}
+
+void Machine::run_again(Region& region) {
+  const NodeId node = node_;
+  running_again_ = &region;
+  grad_enabled_ = true;
+  begin_autocast();
+  region.again(region);
+  end_autocast();
+  grad_enabled_ = false;
+  running_again_ = nullptr;
+  node_ = node;
+  region.ran_again = true;
+  region.made.resize(region.keepers);
 }
 
 void Machine::mark_end_of_forward() {

@@ -9,11 +9,12 @@
 #pragma once
 
 #include <initializer_list>
-#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 
+#include "graph/eager/region.h"
 #include "graph/eager/value.h"
 #include "graph/recipe.h"
 
@@ -45,6 +46,22 @@ class Machine {
   }
   Phase phase() const { return phase_; }
   NodeId node() const { return node_; }
+
+  // Mixed precision holds between these two: the type to cast to, where the recipe says so.
+  void begin_autocast();
+  void end_autocast();  // drops the weights' casts
+  std::optional<DType> autocast() const { return autocast_; }
+  void set_autocast(std::optional<DType> type) { autocast_ = type; }
+  // Where the cast of a trained weight is kept for the scope (undefined at first); null for others.
+  Value* cast_of_weight(const Value& x);
+
+  // What is recorded between these two keeps nothing but `inputs`; `again` runs it once more.
+  void begin_region(std::span<const Value> inputs, std::function<void(const Region&)> again);
+  void end_region() { region_.reset(); }
+  // Whether kernels run now as part of the forward pass: also a block that runs again in backward.
+  Pass pass() const {
+    return phase_ == Phase::kBackward && !running_again_ ? Pass::kBackward : Pass::kForward;
+  }
 
   bool grad_enabled() const { return grad_enabled_; }
   void set_grad_enabled(bool enabled) { grad_enabled_ = enabled; }
@@ -107,6 +124,8 @@ class Machine {
   void become_gradient(const Value& value);
   void accumulate(GradNode& leaf, Value gradient);
   Value sum(Value older, Value newer);
+  void keep_for_region(GradNode& node);
+  void run_again(Region& region);
   friend struct Engine;
 
   const Recipe& recipe_;
@@ -117,6 +136,10 @@ class Machine {
   NodeId node_ = kNoNode;
   bool grad_enabled_ = true;
   bool finished_ = false;
+  std::optional<DType> autocast_;
+  std::unordered_map<const Layout*, Value> weight_casts_;  // of parameters themselves, not of views
+  std::shared_ptr<Region> region_;                         // the block that is being recorded
+  Region* running_again_ = nullptr;                        // or run once more
   uint64_t sequence_ = 0;
   std::vector<std::weak_ptr<GradNode>> grad_nodes_;
   std::vector<GradNodeRef> leaves_;
@@ -130,6 +153,8 @@ LayoutRef contiguous_layout(DType dtype, Shape sizes);
 LayoutRef strided_layout(DType dtype, Shape sizes, Shape strides, Decider& decider);
 // Dense with the second dimension innermost, then the last: PyTorch's channels_last, NHWC.
 LayoutRef channels_last_layout(DType dtype, const Shape& sizes, Decider& decider);
+// Dense, its dimensions in memory in the order of `like` (empty_like's layout).
+LayoutRef dense_like(const Layout& like, DType dtype, Decider& decider);
 // Dense, without overlap, in some order of dimensions.
 bool is_dense(const Layout& layout, Decider& decider);
 

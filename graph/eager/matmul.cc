@@ -1,3 +1,4 @@
+#include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -13,7 +14,7 @@ void launch_gemm(Machine& m, const Value& a, const Value& b, const Value& c, con
   problem.b_t = b.on_device() && b.strides()[rb - 1] != Dim(1) && b.strides()[rb - 2] == Dim(1);
   problem.accumulate = accumulate;
   Kernel kernel{.kernel_class = KernelClass::kGemm,
-                .pass = m.phase() == Phase::kBackward ? Pass::kBackward : Pass::kForward,
+                .pass = m.pass(),
                 .dtype = a.dtype(),
                 .tensor_core = m.tensor_core_matmuls(),
                 .op = "gemm",
@@ -73,7 +74,9 @@ std::vector<Kept> kept_factors(const Value& a, const Value& b, std::string_view 
 
 }  // namespace
 
-Value mm(Machine& m, const Value& a, const Value& b) {
+Value mm(Machine& m, const Value& left, const Value& right) {
+  const Value a = lowered(m, left);
+  const Value b = lowered(m, right);
   Value c = m.allocate(a.dtype(), {a.sizes()[0], b.sizes()[1]});
   launch_gemm(m, a, b, c, 1, a.sizes()[0], b.sizes()[1], a.sizes()[1], false);
   const Value inputs[] = {a, b};
@@ -84,7 +87,9 @@ Value mm(Machine& m, const Value& a, const Value& b) {
   return c;
 }
 
-Value bmm(Machine& m, const Value& a, const Value& b) {
+Value bmm(Machine& m, const Value& left, const Value& right) {
+  const Value a = lowered(m, left);
+  const Value b = lowered(m, right);
   Value c = m.allocate(a.dtype(), {a.sizes()[0], a.sizes()[1], b.sizes()[2]});
   launch_gemm(m, a, b, c, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], false);
   const Value inputs[] = {a, b};
@@ -95,7 +100,10 @@ Value bmm(Machine& m, const Value& a, const Value& b) {
   return c;
 }
 
-Value addmm(Machine& m, const Value& bias, const Value& a, const Value& b) {
+Value addmm(Machine& m, const Value& added, const Value& left, const Value& right) {
+  const Value bias = lowered(m, added);
+  const Value a = lowered(m, left);
+  const Value b = lowered(m, right);
   Value c = m.allocate(a.dtype(), {a.sizes()[0], b.sizes()[1]});
   launch_gemm(m, a, b, c, 1, a.sizes()[0], b.sizes()[1], a.sizes()[1], true);
   const Value inputs[] = {bias, a, b};
@@ -108,8 +116,10 @@ Value addmm(Machine& m, const Value& bias, const Value& a, const Value& b) {
 
 // Rank 2: one addmm. Contiguous and higher: the same on a flattened view. Otherwise matmul (which
 // folds by reshape, hence copies) and an addition in place.
-Value linear(Machine& m, const Value& x, const Value& weight, const Value& bias) {
-  const Value w = transpose(m, weight, 0, 1);
+Value linear(Machine& m, const Value& given, const Value& weight, const Value& added) {
+  const Value x = lowered(m, given);
+  const Value w = transpose(m, lowered(m, weight), 0, 1);
+  const Value bias = lowered(m, added);
   if (x.rank() == 2) return bias.defined() ? addmm(m, bias, x, w) : mm(m, x, w);
   Shape out = x.sizes();
   out.back() = weight.sizes()[0];
@@ -169,7 +179,9 @@ Value folded(Machine& m, const Value& a, const Value& b) {
 
 }  // namespace
 
-Value matmul(Machine& m, const Value& a, const Value& b) {
+Value matmul(Machine& m, const Value& first, const Value& second) {
+  const Value a = lowered(m, first);
+  const Value b = lowered(m, second);
   if (!a.on_device() && !b.on_device()) return m.host(a.dtype(), {});
   if (a.rank() == 2 && b.rank() == 2) return mm(m, a, b);
   if (a.rank() == 1 && b.rank() == 1) {

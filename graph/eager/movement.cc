@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -43,24 +44,6 @@ Value window(Machine& m, const Value& x, Shape sizes, Shape strides) {
   return m.view_of(x, strided_layout(x.dtype(), std::move(sizes), std::move(strides), m.decider()));
 }
 
-// Strides of a dense tensor of `sizes` whose dimensions lie in memory in the order of `like`.
-Shape dense_strides_like(const Layout& like, Decider& decider) {
-  if (like.contiguous) return like.strides;
-  if (is_dense(like, decider)) return like.strides;
-  std::vector<size_t> order(like.sizes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return decider.less(like.strides[b], like.strides[a]);
-  });
-  Shape strides(like.sizes.size());
-  Dim stride = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    strides[order[i]] = stride;
-    stride *= like.sizes[order[i]];
-  }
-  return strides;
-}
-
 Value copy_of(Machine& m, const Value& x, LayoutRef layout, std::string op) {
   if (!x.on_device()) return m.host(x.dtype(), x.sizes());
   Value y = m.allocate(std::move(layout));
@@ -101,10 +84,7 @@ Value contiguous(Machine& m, const Value& x) { return x.contiguous() ? x : clone
 Value cast(Machine& m, const Value& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   if (!x.on_device()) return m.host(dtype, x.sizes());
-  auto layout = std::make_shared<Layout>(x.layout());
-  layout->dtype = dtype;
-  layout->strides = dense_strides_like(x.layout(), m.decider());
-  Value y = m.allocate(std::move(layout));
+  Value y = m.allocate(dense_like(x.layout(), dtype, m.decider()));
   m.launch_rows(KernelClass::kCopy, "cast", 0, {&x}, {&y});
   if (!is_float(dtype)) return y;
   const Value inputs[] = {x};
@@ -248,7 +228,8 @@ std::vector<Value> split(Machine& m, const Value& x, size_t axis, const std::vec
   return parts;
 }
 
-Value concat(Machine& m, std::span<const Value> parts, size_t axis) {
+Value concat(Machine& m, std::span<const Value> given, size_t axis) {
+  const std::vector<Value> parts = of_one_type(m, given);
   Shape sizes = parts[0].sizes();
   sizes[axis] = 0;
   bool on_device = false;

@@ -1,3 +1,4 @@
+#include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -61,14 +62,14 @@ Value batch_norm(Machine& m, const Value& x, const Value& scale, const Value& bi
 Value layer_norm(Machine& m, const Value& x, const Value& scale, const Value& bias, size_t axis) {
   Shape rows = x.sizes();
   for (size_t i = axis; i < rows.size(); ++i) rows[i] = 1;
-  return normalize(m, "layer_norm", x, scale, bias, rows, elements(rows),
-                   "layer norm keeps its input and scale");
+  return normalize(m, "layer_norm", widened(m, x), widened(m, scale), widened(m, bias), rows,
+                   elements(rows), "layer norm keeps its input and scale");
 }
 
 Value group_norm(Machine& m, const Value& x, const Value& scale, const Value& bias,
                  const Dim& groups) {
   const Shape rows{x.sizes()[0], groups};
-  return normalize(m, "group_norm", contiguous(m, x), scale, bias, rows, elements(rows),
+  return normalize(m, "group_norm", contiguous(m, widened(m, x)), scale, bias, rows, elements(rows),
                    "group norm keeps its input and scale");
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -82,10 +83,33 @@ Value map(Machine& m, std::string op, std::span<const Value> operands, DType dty
   return elementwise(m, std::move(op), operands, dtype);
 }
 
-Value unary(Machine& m, std::string_view op, const Value& x, Keeps keeps, std::string_view rule,
-            int64_t flop_per_element) {
+namespace {
+
+Value over(Machine& m, std::string op, const Value& x, int64_t flop_per_element) {
+  m.launch_rows(KernelClass::kPointwise, std::move(op), x.count() * Dim(flop_per_element), {&x},
+                {&x});
+  return x.detached();
+}
+
+Backward add_backward(bool negated) {
+  return [negated](Machine& mm, const Gradients& g, const GradNode& n) {
+    Gradients out(2);
+    if (n.needs(0)) out[0] = g[0];
+    if (n.needs(1)) out[1] = negated ? elementwise(mm, "neg", g, g[0].dtype()) : g[0];
+    return out;
+  };
+}
+
+}  // namespace
+
+Value unary(Machine& m, std::string_view op, const Value& given, Keeps keeps, std::string_view rule,
+            int64_t flop_per_element, bool in_place) {
+  const Value x = wants_single(op) ? widened(m, given) : given;
   const Value inputs[] = {x};
-  Value y = elementwise(m, std::string(op), inputs, x.dtype(), flop_per_element);
+  const bool free = keeps == Keeps::kResult || keeps == Keeps::kNothing || !m.grad_enabled();
+  Value y = in_place && free && x.on_device()
+                ? over(m, std::string(op), x, flop_per_element)
+                : elementwise(m, std::string(op), inputs, x.dtype(), flop_per_element);
   std::vector<Kept> kept;
   if (keeps == Keeps::kInput || keeps == Keeps::kBoth) kept.push_back({x, rule});
   if (keeps == Keeps::kResult || keeps == Keeps::kBoth) kept.push_back({y, rule});
@@ -101,14 +125,16 @@ Value unary(Machine& m, std::string_view op, const Value& x, Keeps keeps, std::s
 
 Value add(Machine& m, const Value& a, const Value& b, std::string_view op) {
   const Value inputs[] = {a, b};
-  Value y = elementwise(m, std::string(op), inputs, a.dtype());
-  const bool negated = op == "sub";
-  m.record(y, inputs, {}, [negated](Machine& mm, const Gradients& g, const GradNode& n) {
-    Gradients out(2);
-    if (n.needs(0)) out[0] = g[0];
-    if (n.needs(1)) out[1] = negated ? elementwise(mm, "neg", g, g[0].dtype()) : g[0];
-    return out;
-  });
+  Value y = elementwise(m, std::string(op), inputs, common_type(inputs));
+  m.record(y, inputs, {}, add_backward(op == "sub"));
+  return y;
+}
+
+Value add_in_place(Machine& m, const Value& into, const Value& b) {
+  const Value inputs[] = {into, b};
+  m.launch_rows(KernelClass::kPointwise, "add", into.count(), {&into, &b}, {&into});
+  Value y = into.detached();
+  m.record(y, inputs, {}, add_backward(false));
   return y;
 }
 
@@ -116,14 +142,14 @@ namespace {
 
 Value product(Machine& m, const Value& a, const Value& b) {
   const Value parts[] = {a, b};
-  return elementwise(m, "mul", parts, a.dtype());
+  return elementwise(m, "mul", parts, common_type(parts));
 }
 
 }  // namespace
 
 Value mul(Machine& m, const Value& a, const Value& b) {
   const Value inputs[] = {a, b};
-  Value y = elementwise(m, "mul", inputs, a.dtype());
+  Value y = elementwise(m, "mul", inputs, common_type(inputs));
   std::vector<Kept> kept(2);
   // Each factor is kept only if the other needs a gradient; host numbers have no storage to keep.
   if (b.requires_grad()) kept[0] = {a, "mul keeps the other factor"};
@@ -139,7 +165,7 @@ Value mul(Machine& m, const Value& a, const Value& b) {
 
 Value div(Machine& m, const Value& a, const Value& b) {
   const Value inputs[] = {a, b};
-  Value y = elementwise(m, "div", inputs, a.dtype());
+  Value y = elementwise(m, "div", inputs, common_type(inputs));
   std::vector<Kept> kept(2);
   if (b.requires_grad()) kept[0] = {a, "div keeps the dividend where the divisor needs a gradient"};
   kept[1] = {b, "div keeps the divisor"};
@@ -147,14 +173,14 @@ Value div(Machine& m, const Value& a, const Value& b) {
     Gradients out(2);
     if (n.needs(0)) {
       const Value parts[] = {g[0], n.saved(1)};
-      out[0] = elementwise(mm, "div", parts, g[0].dtype());
+      out[0] = elementwise(mm, "div", parts, common_type(parts));
     }
     if (n.needs(1)) {
       // -grad * ((self / other) / other): three full-size results, one after the other
       const Value quotient_parts[] = {n.saved(0), n.saved(1)};
-      Value q = elementwise(mm, "div", quotient_parts, g[0].dtype());
+      Value q = elementwise(mm, "div", quotient_parts, common_type(quotient_parts));
       const Value again[] = {q, n.saved(1)};
-      q = elementwise(mm, "div", again, g[0].dtype());
+      q = elementwise(mm, "div", again, common_type(again));
       const Value negated = elementwise(mm, "neg", g, g[0].dtype());
       out[1] = product(mm, negated, q);
     }
@@ -163,9 +189,11 @@ Value div(Machine& m, const Value& a, const Value& b) {
   return y;
 }
 
-Value power(Machine& m, const Value& a, const Value& b) {
+Value power(Machine& m, const Value& base_given, const Value& exponent) {
+  const Value a = widened(m, base_given);
+  const Value b = widened(m, exponent);
   const Value inputs[] = {a, b};
-  Value y = elementwise(m, "pow", inputs, a.dtype(), 8);
+  Value y = elementwise(m, "pow", inputs, common_type(inputs), 8);
   std::vector<Kept> kept{{a, "pow keeps its base"}};
   if (b.on_device()) {
     kept.push_back({b, "pow keeps its exponent"});
@@ -189,7 +217,7 @@ Value power(Machine& m, const Value& a, const Value& b) {
 
 Value binary_keeping_both(Machine& m, std::string op, const Value& a, const Value& b) {
   const Value inputs[] = {a, b};
-  Value y = elementwise(m, op, inputs, a.dtype());
+  Value y = elementwise(m, op, inputs, common_type(inputs));
   m.record(y, inputs, {{a, "both operands are kept"}, {b, "both operands are kept"}},
            [op](Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out(2);
@@ -204,8 +232,8 @@ Value binary_keeping_both(Machine& m, std::string op, const Value& a, const Valu
 
 Value where(Machine& m, const Value& condition, const Value& a, const Value& b) {
   const Value operands[] = {condition, a, b};
-  Value y = elementwise(m, "where", operands, a.dtype());
   const Value inputs[] = {a, b};
+  Value y = elementwise(m, "where", operands, common_type(inputs));
   m.record(y, inputs, {{condition, "where keeps its condition"}},
            [](Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out(2);

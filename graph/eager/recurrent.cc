@@ -1,3 +1,4 @@
+#include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -5,12 +6,38 @@ namespace {
 
 int64_t gates(Cell cell) { return cell == Cell::kLstm ? 4 : cell == Cell::kGru ? 3 : 1; }
 
+// Under autocast all weights are cast into one flat buffer at every call, and seen as windows on it
+// (ATen/native/cudnn/RNN.cpp, _cudnn_rnn_cast_reflatten).
+std::vector<Value> cast_weights(Machine& m, std::span<const Value> weights, Value& flat) {
+  if (!m.autocast()) return {weights.begin(), weights.end()};
+  Dim count = 0;
+  for (const Value& w : weights) count += w.count();
+  flat = fill(m, *m.autocast(), {count});
+  std::vector<Value> windows;
+  for (const Value& w : weights) {
+    Value window = m.view_of(flat, contiguous_layout(flat.dtype(), w.sizes()));
+    m.launch_rows(KernelClass::kCopy, "cast", 0, {&w}, {&window});
+    const Value inputs[] = {w};
+    m.record(window, inputs, {},
+             [type = w.dtype()](Machine& mm, const Gradients& g, const GradNode&) {
+               return Gradients{cast(mm, g[0], type)};
+             });
+    windows.push_back(std::move(window));
+  }
+  return windows;
+}
+
 }  // namespace
 
 // One library call for the whole stack. The reserve is opaque (cudnnGetRNNTrainingReserveSize);
 // taken as gates + 1 values per step, sample, layer, direction and hidden unit.
-std::vector<Value> recurrent(Machine& m, const Value& x, Value h0, Value c0,
-                             std::span<const Value> weights, const RecurrentOptions& o) {
+std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
+                             std::span<const Value> given_weights, const RecurrentOptions& o) {
+  const Value x = lowered(m, given);
+  h0 = lowered(m, h0);
+  c0 = lowered(m, c0);
+  Value flat_weights;
+  const std::vector<Value> weights = cast_weights(m, given_weights, flat_weights);
   const Dim& batch = x.sizes()[o.batch_first ? 0 : 1];
   const Dim& steps = x.sizes()[o.batch_first ? 1 : 0];
   const Shape state{Dim(o.layers * o.directions), batch, o.hidden};
@@ -63,17 +90,20 @@ std::vector<Value> recurrent(Machine& m, const Value& x, Value h0, Value c0,
             {y, "recurrent layers keep their result"},
             {reserve, "recurrent layers keep the library's reserve"}};
     if (has_cell) kept.push_back({c0, "recurrent layers keep their first cell"});
+    if (flat_weights.defined())
+      kept.push_back({flat_weights, "recurrent layers keep their weights' casts"});
   }
   std::vector<Value> outputs{y, h};
   if (has_cell) outputs.push_back(c);
   m.record(outputs, inputs, std::move(kept),
-           [launch, weight_count, weight_bytes](Machine& mm, const Gradients&, const GradNode& n) {
+           [launch, weight_count, weight_bytes, has_cell](Machine& mm, const Gradients&,
+                                                          const GradNode& n) {
              Gradients out(n.edges.size());
              const Value& input = n.saved(0);
              const Value flat = fill(mm, input.dtype(), {weight_count});
              out[0] = mm.allocate(input.dtype(), input.sizes());
              const Value dh = mm.allocate(n.saved(1).dtype(), n.saved(1).sizes());
-             const Value dc = n.kept.size() > 4 ? mm.allocate(dh.dtype(), dh.sizes()) : Value();
+             const Value dc = has_cell ? mm.allocate(dh.dtype(), dh.sizes()) : Value();
              launch(mm, Pass::kBackwardData, n.saved(2).bytes() + weight_bytes, input.bytes());
              launch(mm, Pass::kBackwardWeights, n.saved(2).bytes() + input.bytes(), weight_bytes);
              // Every weight's gradient is a window on one flat buffer.

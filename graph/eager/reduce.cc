@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -28,7 +29,10 @@ Value reduce(Machine& m, std::string op, const Value& x, const std::vector<size_
     if (reduced && keep_dims) sizes.push_back(1);
   }
   if (!x.on_device()) return m.host(x.dtype(), sizes);
-  Value y = m.allocate(x.dtype(), sizes);
+  // Sums and norms read half precision and write single, without a cast between.
+  const bool single = kind == Reduction::kSum || kind == Reduction::kKeepsInputAndResult;
+  const bool sums_single = m.autocast() && single && is_float(x.dtype());
+  Value y = m.allocate(sums_single ? DType::kFloat32 : x.dtype(), sizes);
   m.launch_rows(KernelClass::kReduce, op, x.count(), {&x}, {&y}, y.count());
   std::vector<Kept> kept;
   if (kind == Reduction::kKeepsInput || kind == Reduction::kKeepsInputAndResult) {
@@ -64,15 +68,19 @@ Value reduce(Machine& m, std::string op, const Value& x, const std::vector<size_
   return y;
 }
 
-Value softmax(Machine& m, const Value& x, size_t axis, bool log) {
+// Under autocast the result is single precision. fp16 is widened inside the kernel, bf16 by a cast
+// before it (ATen/native/SoftMax.cpp).
+Value softmax(Machine& m, const Value& given, size_t axis, bool log) {
   const std::string op = log ? "log_softmax" : "softmax";
+  const bool inside = m.autocast() && given.dtype() == DType::kFloat16;
+  const Value x = inside ? given : widened(m, given);
   const Dim rows = floor_div(x.count(), x.sizes()[axis]);
-  Value y = m.allocate(x.dtype(), x.sizes());
+  Value y = m.allocate(inside ? DType::kFloat32 : x.dtype(), x.sizes());
   m.launch_rows(KernelClass::kSoftmax, op, y.count() * Dim(5), {&x}, {&y}, rows);
   const Value inputs[] = {x};
   m.record(y, inputs, {{y, "softmax keeps its result"}},
            [op, rows](Machine& mm, const Gradients& g, const GradNode& n) {
-             Value dx = mm.allocate(g[0].dtype(), g[0].sizes());
+             Value dx = mm.allocate(n.edges[0].input->dtype, g[0].sizes());
              mm.launch_rows(KernelClass::kSoftmax, op, dx.count() * Dim(4), {&g[0], &n.saved(0)},
                             {&dx}, rows);
              return Gradients{dx};

@@ -93,6 +93,8 @@ struct Edge {
   LayoutRef input;  // what the gradient must look like: it is summed to these sizes
 };
 
+struct Region;  // eager/region.h
+
 struct GradNode : std::enable_shared_from_this<GradNode> {
   uint64_t sequence = 0;
   NodeId node = kNoNode;  // the graph's node that is being executed
@@ -100,6 +102,9 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
   std::vector<Edge> edges;
   std::vector<Kept> kept;
   Backward backward;
+  // In a checkpointed block: who makes `kept` anew, and which of what it makes is this node's.
+  std::shared_ptr<Region> region;
+  size_t place = 0;
   // Of a leaf: accumulates into `gradient`.
   bool is_leaf = false;
   bool muted = false;  // wants no gradient for now

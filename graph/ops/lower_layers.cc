@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/eager/autocast.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll::lower {
@@ -13,8 +14,8 @@ Values matmul(Lowering& l) {
 }
 
 Values gemm(Lowering& l) {
-  Value a = l.in(0);
-  Value b = l.in(1);
+  Value a = eager::lowered(l.m, l.in(0));
+  Value b = eager::lowered(l.m, l.in(1));
   if (l.attributes().integer("transA", 0)) a = eager::transpose(l.m, a, 0, 1);
   if (l.attributes().integer("transB", 0)) b = eager::transpose(l.m, b, 0, 1);
   if (!l.has(2)) return {eager::mm(l.m, a, b)};

@@ -1,7 +1,9 @@
 // Views, copies, indexing and reductions.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
+#include "graph/eager/autocast.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll::lower {
@@ -64,7 +66,9 @@ Values concat(Lowering& l) {
 Values rearrange(Lowering& l) {
   std::string op = l.node().op;
   for (char& c : op) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return {eager::rearrange(l.m, op, l.in(0), l.out_shape(0))};
+  const bool resamples = op == "resize" || op == "upsample" || op == "gridsample";
+  const Value x = resamples ? eager::widened(l.m, l.in(0)) : l.in(0);
+  return {eager::rearrange(l.m, op, x, l.out_shape(0))};
 }
 
 Values pad(Lowering& l) {
@@ -114,8 +118,9 @@ Values top_k(Lowering& l) {
 }
 
 Values grid_sample(Lowering& l) {
-  const Value& x = l.in(0);
-  const Value& grid = l.in(1);
+  const auto both = eager::of_one_type(l.m, std::array{l.in(0), l.in(1)});
+  const Value& x = both[0];
+  const Value& grid = both[1];
   Value y = l.m.allocate(x.dtype(), l.out_shape(0));
   l.m.launch_over(KernelClass::kGather, "grid_sample", y.count() * Dim(8), l.inputs(), y);
   const Value inputs[] = {x, grid};

@@ -1,3 +1,4 @@
+#include "graph/eager/autocast.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll {
@@ -44,7 +45,7 @@ namespace {
 
 using eager::Keeps;
 
-std::string lowered(std::string_view op) {
+std::string spelled(std::string_view op) {
   std::string out;
   for (size_t i = 0; i < op.size(); ++i) {
     const char c = op[i];
@@ -67,13 +68,9 @@ int64_t flop_of(std::string_view op) {
 
 Values unary(Lowering& l, Keeps keeps, std::string_view rule) {
   if (!l.in(0).on_device()) return {l.m.host(l.out_dtype(0), l.out_shape(0))};
-  const std::string op = lowered(l.node().op);
-  if (!l.m.grad_enabled() && l.attributes().integer("in_place", 0)) {
-    const Value& x = l.in(0);
-    l.m.launch_rows(KernelClass::kPointwise, op, x.count() * Dim(flop_of(l.node().op)), {&x}, {&x});
-    return {x};
-  }
-  return {eager::unary(l.m, op, l.in(0), keeps, rule, flop_of(l.node().op))};
+  const std::string op = spelled(l.node().op);
+  const bool in_place = l.attributes().integer("in_place", 0) != 0;
+  return {eager::unary(l.m, op, l.in(0), keeps, rule, flop_of(l.node().op), in_place)};
 }
 
 }  // namespace
@@ -85,7 +82,7 @@ Values keep_nothing(Lowering& l) { return unary(l, Keeps::kNothing, ""); }
 Values zero_gradient(Lowering& l) {
   if (!l.in(0).on_device()) return {l.m.host(l.out_dtype(0), l.out_shape(0))};
   const Value inputs[] = {l.in(0)};
-  Value y = eager::map(l.m, lowered(l.node().op), inputs, l.out_dtype(0));
+  Value y = eager::map(l.m, spelled(l.node().op), inputs, l.out_dtype(0));
   l.m.record(y, inputs, {},
              [](eager::Machine& m, const eager::Gradients&, const eager::GradNode& n) {
                const eager::Layout& before = *n.edges[0].input;
@@ -119,7 +116,7 @@ Values no_gradient(Lowering& l) {
       continue;
     }
     Value y = l.m.allocate(l.out_dtype(i), l.out_shape(i));
-    l.m.launch_over(KernelClass::kPointwise, lowered(l.node().op), y.count(), l.inputs(), y);
+    l.m.launch_over(KernelClass::kPointwise, spelled(l.node().op), y.count(), l.inputs(), y);
     outputs.push_back(std::move(y));
   }
   return outputs;
@@ -134,7 +131,7 @@ Values keep_inputs(Lowering& l) {
   for (size_t i = 0; i < l.node().outputs.size(); ++i) {
     outputs.push_back(l.wants(i) ? l.m.allocate(l.out_dtype(i), l.out_shape(i)) : Value());
   }
-  const std::string op = lowered(l.node().op);
+  const std::string op = spelled(l.node().op);
   l.m.launch_over(KernelClass::kPointwise, op, outputs[0].count(), l.inputs(), outputs[0]);
   l.m.record(outputs, l.inputs(), std::move(kept),
              [op](eager::Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
@@ -177,9 +174,22 @@ Values softsign(Lowering& l) {
   return {eager::div(l.m, x, eager::add(l.m, magnitude, l.m.host(x.dtype(), {})))};
 }
 
-Values prelu(Lowering& l) { return {eager::binary_keeping_both(l.m, "prelu", l.in(0), l.in(1))}; }
+Values prelu(Lowering& l) {
+  return {eager::binary_keeping_both(l.m, "prelu", eager::lowered(l.m, l.in(0)),
+                                     eager::lowered(l.m, l.in(1)))};
+}
 
-Values add(Lowering& l) { return {eager::add(l.m, l.in(0), l.in(1))}; }
+// Into one of its operands, 1 or 2, where recover() says so and types and sizes allow it.
+Values add(Lowering& l) {
+  const auto into = static_cast<size_t>(l.attributes().integer("in_place", 0));
+  if (into == 1 || into == 2) {
+    const Value& x = l.in(into - 1);
+    const Value& other = l.in(2 - into);
+    const bool fits = x.on_device() && x.sizes() == l.out_shape(0) && x.dtype() == other.dtype();
+    if (fits) return {eager::add_in_place(l.m, x, other)};
+  }
+  return {eager::add(l.m, l.in(0), l.in(1))};
+}
 Values sub(Lowering& l) { return {eager::add(l.m, l.in(0), l.in(1), "sub")}; }
 Values mul(Lowering& l) { return {eager::mul(l.m, l.in(0), l.in(1))}; }
 Values div(Lowering& l) { return {eager::div(l.m, l.in(0), l.in(1))}; }
@@ -188,7 +198,7 @@ Values pow(Lowering& l) { return {eager::power(l.m, l.in(0), l.in(1))}; }
 Values keep_both(Lowering& l) {
   Value y = l.in(0);
   for (size_t i = 1; i < l.inputs().size(); ++i) {
-    y = eager::binary_keeping_both(l.m, lowered(l.node().op), y, l.in(i));
+    y = eager::binary_keeping_both(l.m, spelled(l.node().op), y, l.in(i));
   }
   return {y};
 }

@@ -56,12 +56,22 @@ Values recurrent(Lowering& l) {
   return outputs;
 }
 
+namespace {
+
+double attention_dropout(Lowering& l) {
+  const Recipe& recipe = l.m.recipe();
+  const double written = l.attributes().real("dropout", 0);
+  if (recipe.mode == Mode::kInference || recipe.ignore_dropout || written <= 0) return 0;
+  return recipe.assumed_dropout.value_or(written);
+}
+
+}  // namespace
+
 // plimsoll:Attention: q, k, v as [N,heads,S,D], optional mask.
 Values attention(Lowering& l) {
-  const eager::AttentionOptions options{
-      .causal = l.attributes().integer("causal", 0) != 0,
-      .scaled = l.attributes().integer("scaled", 1) != 0,
-      .dropout = l.m.recipe().mode == Mode::kInference ? 0 : l.attributes().real("dropout", 0)};
+  const eager::AttentionOptions options{.causal = l.attributes().integer("causal", 0) != 0,
+                                        .scaled = l.attributes().integer("scaled", 1) != 0,
+                                        .dropout = attention_dropout(l)};
   return {eager::attention(l.m, l.in(0), l.in(1), l.in(2), l.in(3), options)};
 }
 

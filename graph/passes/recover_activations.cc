@@ -158,6 +158,18 @@ bool glu(Finder& f, NodeId id) {
   return true;
 }
 
+// The sum that such an activation reads is run in place as well (`out += identity`), into the
+// branch that ends in a norm and that nobody else reads.
+void mark_residual_sum(Finder& f, NodeId sum) {
+  Node& add = f.r.graph().nodes[sum];
+  for (size_t i = 0; i < add.inputs.size() && i < 2; ++i) {
+    const Node* norm = f.r.made_by(add.inputs[i], "BatchNormalization");
+    if (!norm || f.r.uses(add.inputs[i]) != 1) continue;
+    add.attributes.set("in_place", static_cast<int64_t>(i + 1));
+    return;
+  }
+}
+
 // An activation straight after a convolution, a norm or a residual sum that nobody else reads is
 // nearly always run in place. It frees a map where no gradient is wanted; of a leaky ReLU it is
 // then the result that is kept. The file does not say.
@@ -177,9 +189,9 @@ void mark_in_place(Finder& f, NodeId id) {
   Node& node = f.r.graph().nodes[id];
   if (!is_one_of(kActivations, node.op) || f.r.uses(node.inputs[0]) != 1) return;
   const NodeId before = f.r.producer(node.inputs[0]);
-  if (before != kNoNode && is_one_of(kBefore, f.r.node(before).op)) {
-    node.attributes.set("in_place", int64_t{1});
-  }
+  if (before == kNoNode || !is_one_of(kBefore, f.r.node(before).op)) return;
+  node.attributes.set("in_place", int64_t{1});
+  if (f.r.node(before).op == "Add") mark_residual_sum(f, before);
 }
 
 }  // namespace

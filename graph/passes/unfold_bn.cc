@@ -28,11 +28,12 @@ bool has_own_bias(const Graph& graph, const Node& node) {
   return bias != graph.tensors[node.inputs[1]].name + "_bias" && !bias.starts_with("onnx::");
 }
 
-// A module of its own: "/layer1/conv1/Conv" becomes "/layer1/conv1.norm/Conv".
+// A module of its own, beside the convolution's: "/layer1/conv1/Conv" becomes
+// "/layer1/conv1.norm/Conv", module "layer1.conv1" becomes "layer1.conv1_norm".
 void rename_norm(Node& node) {
   const size_t slash = node.name.rfind('/');
   if (slash != std::string::npos && slash > 0) node.name.insert(slash, ".norm");
-  if (slash == std::string::npos && !node.module.empty()) node.module += ".norm";
+  if (slash == std::string::npos && !node.module.empty()) node.module += "_norm";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
     python memory_oracle.py torchvision:resnet50 --batch 8 --optimizer adam     one figure set, on standard output
     python memory_oracle.py --out FOLDER [--models GLOB,...] [--redo]           a golden file per catalogue entry
     python memory_oracle.py --ops FILE                                         one golden file for all of op_models.py
+    python memory_oracle.py --recipes FILE                                     one golden file for all of recipes.txt
 
 README.md says what the figures mean.
 """
@@ -26,6 +27,7 @@ from torch.utils._pytree import tree_leaves  # noqa: E402
 
 import caching_allocator  # noqa: E402
 import workloads  # noqa: E402
+from recipes import FP32, Recipe, checkpoint_blocks  # noqa: E402
 from storage_trace import SavedTensors, StorageTrace, added_in_place, peak, rounded  # noqa: E402
 
 MODES = ("momentum", "adam", "inference")
@@ -77,9 +79,11 @@ def sizes(tensors):
 class Step:
     """One configuration, ready to run steps."""
 
-    def __init__(self, work, mode):
-        self.work, self.training = work, mode != "inference"
+    def __init__(self, work, mode, recipe=FP32):
+        self.work, self.training, self.recipe = work, mode != "inference", recipe
         self.model = work.model.train(self.training)
+        if recipe.checkpoint != "none":
+            checkpoint_blocks(self.model, self)
         self.trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = optimizer_for(mode, self.trained) if self.training else None
         with torch.no_grad():
@@ -87,6 +91,8 @@ class Step:
         self.shapes = [list(output.shape) for output in outputs]
         needs_targets = self.training and work.loss == "cross_entropy"
         self.targets = targets_for(outputs) if needs_targets else []
+        self.scaler = recipe.new_scaler() if self.training else None
+        self.trace = None   # hears when a checkpointed block is computed again
 
     def gradients(self):
         return [p.grad for p in self.trained if p.grad is not None]
@@ -97,8 +103,10 @@ class Step:
 
     def resident(self):
         """(role, tensors) of what is there before a step, in the order in which a script makes it."""
-        return [("parameter", self.model.parameters()), ("buffer", self.model.buffers()),
-                ("input", [*self.work.inputs.values(), *self.targets]), ("optimizer_state", self.states())]
+        scaler = self.scaler.state() if self.scaler else []
+        return [("parameter", self.model.parameters()), ("buffer", [*self.model.buffers(), *scaler]),
+                ("input", [*self.work.inputs.values(), *self.targets]), ("gradient", self.gradients()),
+                ("optimizer_state", self.states())]
 
     def new_trace(self):
         """A trace that knows what is there, and the role of each storage so far."""
@@ -110,21 +118,31 @@ class Step:
 
     def run(self, enter, saving=nullcontext):
         """A step as people write it: outputs and loss have names, so they live to its end. `enter` hears each phase."""
-        enter("forward")
-        if not self.training:
-            with torch.no_grad():
-                outputs = self.model(*self.work.inputs.values())  # noqa: F841
-            return
-        with saving():
-            outputs = self.model(*self.work.inputs.values())
-            enter("loss")
-            loss = loss_of(float_outputs(outputs), self.targets, self.work.loss)
-        enter("backward")
-        loss.backward()
+        if self.recipe.zero_grad == "before":
+            self.optimizer.zero_grad()
+        for _ in range(self.recipe.accumulate if self.training else 1):
+            enter("forward")
+            if not self.training:
+                with torch.no_grad(), self.recipe.autocast():
+                    outputs = self.model(*self.work.inputs.values())  # noqa: F841
+                return
+            with saving(), self.recipe.autocast():
+                outputs = self.model(*self.work.inputs.values())
+                enter("loss")
+                loss = loss_of(float_outputs(outputs), self.targets, self.work.loss)
+            enter("backward")
+            (self.scaler.scale(loss) if self.scaler else loss).backward()
         enter("step")
+        if self.scaler:
+            self.scaler.unscale(self.gradients())
         self.optimizer.step()
+        if self.scaler:
+            self.scaler.update()
         enter("end")
-        self.optimizer.zero_grad()
+        if self.recipe.zero_grad in ("none", "after"):
+            self.optimizer.zero_grad()
+        if self.recipe.zero_grad == "keep":
+            self.optimizer.zero_grad(set_to_none=False)
 
 
 def figures(events, phases, roles=None):
@@ -139,11 +157,11 @@ def figures(events, phases, roles=None):
     return {**result, **caching_allocator.replay(events)}
 
 
-def measure(spec, batch, mode):
+def measure(spec, batch, mode, recipe=FP32):
     """(facts about the model, figures of this case, events of a plain steady step with their phases)"""
-    work = workloads.load(spec, batch)
+    work = recipe.typed(workloads.load(spec, batch))
     with pretended_gpu.gpu():
-        step = Step(pretended_gpu.on_gpu(work), mode)
+        step = Step(pretended_gpu.on_gpu(work), mode, recipe)
         first = None
         if step.training:   # the step after which the optimizer has its state
             first, _ = step.new_trace()
@@ -151,6 +169,7 @@ def measure(spec, batch, mode):
                 step.run(first.enter_phase)
 
         trace, roles = step.new_trace()
+        step.trace = trace
         saved = SavedTensors(step.model, trace, roles)
         moments, gradients = {}, {}
 
@@ -180,7 +199,8 @@ def measure(spec, batch, mode):
         case["in_place"] = figures(plain, phases, roles)
         if trace.sums:
             case["out_of_place"] = figures(trace.events, trace.phases)
-        facts = {"loss": work.loss, "parameters": sizes(step.model.parameters()), "buffers": sizes(step.model.buffers())}
+        ratio = max((m.p for m in step.model.modules() if isinstance(m, torch.nn.Dropout)), default=0)
+        facts = {"loss": work.loss, **({"dropout": ratio} if ratio else {}), "parameters": sizes(step.model.parameters()), "buffers": sizes(step.model.buffers())}
         if step.training:
             facts |= {"gradients": gradients, "saved_by_module": {"batch": batch, "bytes": saved.by_module()}}
     return facts, case, (plain, phases)
@@ -232,10 +252,12 @@ def main():
     parser.add_argument("--models", default="*")
     parser.add_argument("--redo", action="store_true", help="measure again what is there already")
     parser.add_argument("--ops", type=Path)
+    parser.add_argument("--recipes", type=Path)
+    Recipe.add_arguments(parser)
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     if options.model:
-        facts, case, _ = measure(options.model, options.batch, options.mode)
+        facts, case, _ = measure(options.model, options.batch, options.mode, Recipe.of(options))
         print(json.dumps({**facts, **case}, indent=1))
     if options.out:
         (options.out / "traces").mkdir(parents=True, exist_ok=True)
@@ -249,6 +271,9 @@ def main():
     if options.ops:
         import op_models
         op_models.write_golden(options.ops, measure, versions())
+    if options.recipes:
+        import recipes
+        recipes.write_golden(options.recipes, measure, versions())
 
 
 if __name__ == "__main__":

@@ -75,21 +75,28 @@ def recurrent_layers_replaced(torch):
             cy = None if cx is None else torch.empty_like(cx)
             values = rows * layers * directions * width * (gates + 1) if train else 0
             reserve = torch.empty(values * x.element_size(), dtype=torch.uint8, device=x.device)
-            ctx.save_for_backward(x, hx, cx, y, reserve, *weights)
+            if x.dtype != weights[0].dtype:   # autocast: _cudnn_rnn_cast_reflatten casts all weights into one buffer
+                flat = x.new_zeros(sum(weight.numel() for weight in weights))
+                ctx.save_for_backward(x, hx, cx, y, reserve, flat)
+            else:
+                ctx.save_for_backward(x, hx, cx, y, reserve, *weights)
+            ctx.weights = [(weight.shape, weight.dtype) for weight in weights]
             return y, hy, cy
 
         @staticmethod
         def backward(ctx, *_):
-            x, hx, cx, _, _, *weights = ctx.saved_tensors
-            sizes = [weight.numel() for weight in weights]
+            x, hx, cx, *_ = ctx.saved_tensors
+            sizes = [shape.numel() for shape, _ in ctx.weights]
             joined = x.new_zeros(sum(sizes))   # cuDNN writes all weight gradients into one buffer
-            gradients = [part.view_as(weight) for part, weight in zip(joined.split(sizes), weights)]
+            gradients = [part.view(shape).to(dtype) for part, (shape, dtype) in zip(joined.split(sizes), ctx.weights)]
             dx, dhx = torch.empty_like(x), torch.empty_like(hx)
             return None, None, None, None, dx, dhx, None if cx is None else torch.empty_like(cx), *gradients
 
     def stand_in(gates):
         def call(x, state, weights, bias, layers, dropout, train, bidirectional, batch_first):
             hx, cx = state if gates == 4 else (state, None)
+            if torch.is_autocast_enabled("cuda"):
+                x, hx, cx = (t if t is None else t.to(torch.get_autocast_dtype("cuda")) for t in (x, hx, cx))
             y, hy, cy = CudnnRecurrence.apply(gates, layers, train, 2 if bidirectional else 1, x, hx, cx, *weights)
             return (y, hy, cy) if gates == 4 else (y, hy)
         return call

@@ -19,6 +19,7 @@ class StorageTrace(TorchDispatchMode):
         super().__init__()
         self.events, self.phases, self.exact, self.sums = [], [(0, "start")], {}, []
         self.watched = {}   # address of a living storage -> (its number, the weak reference that waits for its end)
+        self.recomputing = False   # a checkpointed block runs its forward again, inside backward
 
     def number(self, tensor):
         """The number of a tensor's storage, which is watched from now on; None if it takes no GPU memory."""
@@ -53,7 +54,7 @@ class StorageTrace(TorchDispatchMode):
             if isinstance(leaf, torch.Tensor):
                 self.number(leaf)
         # In backward it is nearly always the engine that adds two tensors of one shape: gradients that meet.
-        if operator is torch.ops.aten.add.Tensor and self.phases[-1][1] == "backward":
+        if operator is torch.ops.aten.add.Tensor and self.phases[-1][1] == "backward" and not self.recomputing:
             older, newer = args[:2]
             if isinstance(newer, torch.Tensor) and older.shape == newer.shape:
                 self.sums.append((len(self.events), self.number(result), self.number(older)))

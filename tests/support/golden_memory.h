@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,11 @@ struct GoldenCase {
   std::string mode;
   Loss loss = Loss::kCrossEntropy;
   std::map<std::string, std::vector<int64_t>> shapes;  // of the inputs
+  std::optional<double> dropout;                       // to assume where the file has none
+  Precision precision = Precision::kFp32;
+  std::string checkpoint = "none";
+  int64_t accumulate = 1;
+  ZeroGrad zero_grad = ZeroGrad::kNone;
 };
 
 struct MemoryFigures {
@@ -52,9 +58,9 @@ struct MemoryFigures {
 
 class GoldenModels {
  public:
-  GoldenModels()
-      : hwdb_(Hwdb::open({}).value()),
-        platform_(find_platform(hwdb_, Request{}, "gtx-1080-ti").value()) {}
+  // `device` has the compute capability that the oracle pretended.
+  explicit GoldenModels(const std::string& device = "gtx-1080-ti")
+      : hwdb_(Hwdb::open({}).value()), platform_(find_platform(hwdb_, Request{}, device).value()) {}
 
   // `file` is under tests/golden, gzipped. An error where the model does not compile.
   Result<MemoryFigures> figures(const std::string& file, const GoldenCase& wanted) {
@@ -65,6 +71,11 @@ class GoldenModels {
     request.batch = wanted.batch;
     request.shapes = wanted.shapes;
     request.recipe.loss = wanted.loss;
+    request.recipe.assumed_dropout = wanted.dropout;
+    request.recipe.precision = wanted.precision;
+    request.recipe.checkpoint = wanted.checkpoint;
+    request.recipe.accumulate = wanted.accumulate;
+    request.recipe.zero_grad = wanted.zero_grad;
     if (wanted.mode == "inference") request.recipe.mode = Mode::kInference;
     if (wanted.mode == "adam") request.recipe.optimizer = Optimizer::kAdam;
     auto compiled = compile(request, platform_);

@@ -1,0 +1,23 @@
+// Region: a block of the forward pass under activation checkpointing. Its nodes are recorded as
+// usual, but what they would keep is thrown away; the first of them that runs backward runs the
+// block's forward again, up to the last tensor kept, and each node takes what is its own
+// (torch/utils/checkpoint.py, use_reentrant=False with early stop).
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "graph/eager/value.h"
+
+namespace plimsoll::eager {
+
+struct Region {
+  std::function<void(const Region&)> again;  // runs the block's forward
+  GradNodeRef inputs;                        // keeps what the block read
+  size_t keepers = 0;                        // nodes that keep something
+  std::vector<std::vector<Kept>> made;       // what they keep, once the block ran again
+  bool ran_again = false;
+  bool complete() const { return made.size() >= keepers; }
+};
+
+}  // namespace plimsoll::eager

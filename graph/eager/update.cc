@@ -1,0 +1,67 @@
+#include "graph/eager/update.h"
+
+#include <array>
+
+#include "graph/eager/ops.h"
+
+namespace plimsoll::eager {
+namespace {
+
+// Gradients are divided by the scale in place; whether one overflowed is known till the update.
+Value unscale(Machine& m, const Value& scale) {
+  if (!scale.defined()) return {};
+  Value found = fill(m, DType::kFloat32, {});
+  const Value inverse = fill(m, DType::kFloat32, {});
+  std::vector<Value> gradients;
+  for (const auto& leaf : m.leaves()) {
+    if (leaf->gradient.defined()) gradients.push_back(leaf->gradient);
+  }
+  Dim count = 0;
+  for (const Value& g : gradients) count += g.count();
+  const Value flat = m.host(DType::kFloat32, {count});
+  m.launch_over(KernelClass::kPointwise, "unscale", count, gradients, flat);
+  return found;
+}
+
+void launch_update(Machine& m) {
+  static constexpr std::array<std::string_view, 6> kNames = {"sgd",   "momentum", "adam",
+                                                             "adamw", "rmsprop",  "adagrad"};
+  Dim parameter_bytes = 0;
+  Dim count = 0;
+  for (const auto& leaf : m.leaves()) {
+    if (!leaf->gradient.defined()) continue;
+    parameter_bytes += leaf->leaf.bytes();
+    count += leaf->leaf.count();
+  }
+  const Dim states = state_count(m.recipe().optimizer);
+  m.launch({.kernel_class = KernelClass::kUpdate,
+            .pass = Pass::kForward,
+            .op = std::string(kNames[static_cast<size_t>(m.recipe().optimizer)]),
+            .flop = count * (Dim(2) + Dim(5) * states),
+            .read = parameter_bytes * (Dim(2) + states),
+            .written = parameter_bytes * (Dim(1) + states),
+            .problem = RowsProblem<Dim>{.rows = 1, .columns = count}});
+}
+
+}  // namespace
+
+void update(Machine& m, const Value& scale) {
+  const Recipe& recipe = m.recipe();
+  m.enter(Phase::kUpdate, kNoNode);
+  const auto& leaves = m.leaves();
+  const bool adam = recipe.optimizer == Optimizer::kAdam || recipe.optimizer == Optimizer::kAdamW;
+  const Value found_overflow = unscale(m, scale);
+  std::vector<Value> temporaries;
+  const auto add_set = [&] {
+    for (const auto& leaf : leaves) {
+      if (leaf->gradient.defined()) {
+        temporaries.push_back(m.allocate(leaf->leaf.dtype(), leaf->leaf.sizes()));
+      }
+    }
+  };
+  if (m.policy().foreach_optimizer && recipe.weight_decay) add_set();
+  if (m.policy().foreach_optimizer && (adam || recipe.optimizer == Optimizer::kRmsProp)) add_set();
+  launch_update(m);
+}
+
+}  // namespace plimsoll::eager
