@@ -40,10 +40,12 @@ struct MemoryEstimate {
   int64_t workspace_bytes = 0;
   std::string workspace_basis;  // "rule", "asked", "measured", "none"
   int64_t allocated_peak_bytes = 0, reserved_bytes = 0;
+  int64_t steady_allocated_bytes = 0;  // of a later step, in which nothing is tried out
   int64_t context_bytes = 0, device_bytes = 0;
   Range device_range;
   int64_t minimum_bytes = 0;
   int64_t host_bytes = 0;  // of the process
+  Range host_range;
 };
 
 struct KernelShare {

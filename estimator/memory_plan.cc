@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "estimator/estimator.h"
+#include "estimator/host_memory.h"
 #include "estimator/layers.h"
+#include "estimator/replay_input.h"
 
 namespace plimsoll {
 namespace {
@@ -15,6 +17,8 @@ AllocatorRules rules_of(const FrameworkProfile& framework) {
     case FrameworkProfile::Allocator::kBfc:
       return BfcRules{};
     case FrameworkProfile::Allocator::kMxnetPool:
+      // A symbol's executor plans its memory as a whole; arrays without a plan come from the pool.
+      if (framework.execution == FrameworkProfile::Execution::kGraph) return StaticRules{};
       return PoolRules{};
     case FrameworkProfile::Allocator::kStatic:
       return StaticRules{};
@@ -24,19 +28,34 @@ AllocatorRules rules_of(const FrameworkProfile& framework) {
   return NoAllocator{};
 }
 
-bool uses_cudnn(const BoundStep& bound) {
-  return std::any_of(bound.kernels.begin(), bound.kernels.end(), [](const KernelAt& k) {
-    return k.kernel_class == KernelClass::kConv || k.kernel_class == KernelClass::kRecurrent ||
-           k.op == "batch_norm";
-  });
+// Batch norm of plain features is PyTorch's own kernel: use_cudnn in _batch_norm_impl_index asks
+// for three dimensions or more (aten/src/ATen/native/Normalization.cpp).
+bool norm_by_cudnn(const Graph& graph, const Node& node) {
+  if (node.op != "BatchNormalization" || node.inputs.empty()) return false;
+  const auto& shape = graph.tensors[node.inputs[0]].shape;
+  return !shape || shape->size() >= 3;
 }
 
-Context context_of(const Platform& platform, const Request& request, const BoundStep& bound) {
+bool uses_cudnn(const Graph& graph, const BoundStep& bound) {
+  return std::any_of(bound.kernels.begin(), bound.kernels.end(),
+                     [](const KernelAt& k) {
+                       return k.kernel_class == KernelClass::kConv ||
+                              k.kernel_class == KernelClass::kRecurrent;
+                     }) ||
+         std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [&](const Node& node) { return norm_by_cudnn(graph, node); });
+}
+
+Context context_of(const Platform& platform, const Request& request, const Graph& graph,
+                   const BoundStep& bound) {
   if (request.context_bytes)
     return {*request.context_bytes, *request.context_bytes, *request.context_bytes};
-  const ContextRow& row = platform.framework.context_for(platform.device.architecture);
-  return {uses_cudnn(bound) ? row.with_cudnn.value : row.plain.value, row.low.value,
-          row.high.value};
+  const ContextRow& row =
+      platform.framework.context_for(platform.device.id, platform.device.architecture);
+  const int64_t stacks = row.per_sm.value * platform.device.sms;
+  const int64_t bytes = stacks + (uses_cudnn(graph, bound) ? row.with_cudnn : row.plain).value;
+  if (request.context_measured) return {bytes, bytes, bytes};
+  return {bytes, stacks + row.low.value, stacks + row.high.value};
 }
 
 // Library buffers taken through the allocator, one per thread that multiplies matrices.
@@ -47,6 +66,23 @@ std::vector<int64_t> library_buffers(const Platform& platform) {
           .value;
   return bytes > 0 ? std::vector<int64_t>{bytes, bytes} : std::vector<int64_t>{};
 }
+
+// A program of the user's own that prefetches brings bytes and converts them to floats on the
+// device, as timm's and NVIDIA's loaders do (timm/data/loader.py, PrefetchLoader).
+void set_loader(ReplayInput& input, const Request& request, const FrameworkProfile& framework) {
+  constexpr int64_t kFloatBytes = 4;
+  const bool own = request.prefetch > 0;
+  input.prefetch = static_cast<int>(own ? request.prefetch : framework.prefetched_batches);
+  if (input.prefetch > 0) input.loader_stream = 1;
+  if (own && !input.inputs.empty()) input.staging = {input.inputs.front() / kFloatBytes};
+}
+
+int64_t batch_of(const CompiledModel& model) {
+  const auto at = model.binding.find(model.batch_symbol);
+  return at == model.binding.end() ? model.facts.batch : at->second;
+}
+
+RangeRule range_of(const FrameworkProfile& framework) { return {.spread = framework.memory_spread}; }
 
 }  // namespace
 
@@ -59,62 +95,6 @@ int64_t granule_of(const FrameworkProfile& framework) {
     default:
       return 1;
   }
-}
-
-ReplayInput replay_input(const Step& step, const BoundStep& bound, const WorkspacePlan& workspaces,
-                         const std::vector<int64_t>& kept_buffers, int64_t prefetched_batches) {
-  ReplayInput input;
-  std::vector<int32_t> ids(step.buffers.size(), -1);
-  int32_t next = 0;
-  for (BufferId id = 0; id < step.buffers.size(); ++id) {
-    const int64_t bytes = bound.buffer_bytes[id];
-    if (!step.buffers[id].resident) {
-      ids[id] = next++;
-      continue;
-    }
-    switch (step.buffers[id].role) {
-      case Role::kInput:
-        input.inputs.push_back(bytes);
-        break;
-      case Role::kOptimizerState:
-        input.optimizer_state.push_back(bytes);
-        break;
-      default:
-        input.resident.push_back(bytes);
-        break;
-    }
-  }
-  input.workspaces = workspaces.uses;
-  input.kept = kept_buffers;
-  input.prefetch = static_cast<int>(prefetched_batches);
-  if (prefetched_batches > 0) input.loader_stream = 1;
-  bool updating = false;
-  bool multiplied[2] = {false, false};
-  input.step.reserve(step.events.size());
-  const auto push = [&](StepEvent::Kind kind, int32_t id, int64_t bytes) {
-    input.step.push_back({.kind = kind, .stream = 0, .id = id, .bytes = bytes});
-  };
-  for (const Event& e : step.events) {
-    if (e.phase == Phase::kUpdate && !updating) {
-      updating = true;
-      push(StepEvent::Kind::kUpdate, 0, 0);
-    }
-    if (e.kind == Event::Kind::kAllocate)
-      push(StepEvent::Kind::kAllocate, ids[e.id], bound.buffer_bytes[e.id]);
-    if (e.kind == Event::Kind::kFree)
-      push(StepEvent::Kind::kFree, ids[e.id], bound.buffer_bytes[e.id]);
-    if (e.kind != Event::Kind::kLaunch) continue;
-    if (e.id < workspaces.uses.size() && workspaces.uses[e.id].bytes > 0) {
-      push(StepEvent::Kind::kWorkspace, static_cast<int32_t>(e.id), workspaces.uses[e.id].bytes);
-    }
-    const size_t thread = e.phase == Phase::kBackward ? 1 : 0;
-    const bool multiplies = bound.kernels[e.id].kernel_class == KernelClass::kGemm;
-    if (multiplies && !multiplied[thread] && thread < kept_buffers.size()) {
-      multiplied[thread] = true;
-      push(StepEvent::Kind::kKept, static_cast<int32_t>(thread), kept_buffers[thread]);
-    }
-  }
-  return input;
 }
 
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
@@ -140,22 +120,32 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.peak_phase = t.peak_phase;
   m.peak_node = t.peak_node == kNoNode ? "" : display_name(model.graph, t.peak_node);
   m.peak_by_role = t.peak_by_role;
-  const int64_t prefetch =
-      request.prefetch > 0 ? request.prefetch : platform.framework.prefetched_batches;
-  const ReplayInput input =
-      replay_input(model.step, bound, workspaces, library_buffers(platform), prefetch);
+  ReplayInput input =
+      replay_input(model, bound, workspaces, platform.framework, library_buffers(platform));
+  set_loader(input, request, platform.framework);
+  input.timing_empties_cache = platform.framework.autotune_empties_cache;
   auto device = device_memory(input, rules_of(platform.framework),
-                              context_of(platform, request, bound), {}, with_minimum);
+                              context_of(platform, request, model.graph, bound),
+                              range_of(platform.framework), with_minimum);
   if (!device) return tl::make_unexpected(device.error());
   m.workspace_bytes = device->largest_workspace;
   m.workspace_basis = workspaces.basis;
   m.max_by_role[static_cast<size_t>(Role::kWorkspace)] = device->largest_workspace;
   m.allocated_peak_bytes = device->allocated;
+  m.steady_allocated_bytes = device->steady;
   m.reserved_bytes = device->reserved;
   m.context_bytes = device->context;
   m.device_bytes = device->device_bytes;
   m.device_range = {device->low, device->high};
   m.minimum_bytes = device->minimum;
+  const int64_t batch = batch_of(model);
+  const HostMemory host = host_memory(
+      platform.framework, {.bytes_per_sample = batch > 0 ? m.input_bytes / batch : 0,
+                           .samples_in_memory = request.samples_in_memory,
+                           .batch = batch,
+                           .batches_ahead = request.prefetch});
+  m.host_bytes = host.bytes;
+  m.host_range = host.range;
   return m;
 }
 

@@ -16,10 +16,6 @@ namespace plimsoll {
 
 struct Platform;
 
-// The program that the allocator sees, from a step at a point.
-ReplayInput replay_input(const Step& step, const BoundStep& bound, const WorkspacePlan& workspaces,
-                         const std::vector<int64_t>& kept_buffers, int64_t prefetched_batches);
-
 // `with_minimum`: search the smallest capacity too, some ten replays more.
 // E902 for a step that frees what it never allocated: a bug of ours.
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,

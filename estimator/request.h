@@ -42,8 +42,10 @@ struct Request {
   std::optional<bool> input_copy;      // of a batch, inside the step; nothing: the framework's
   int64_t prefetch = 0;
   std::optional<int64_t> context_bytes;
+  bool context_measured = false;  // the profile's context was measured on this very machine
   int64_t epochs = 0;
   int64_t samples = 0;  // per epoch
+  int64_t samples_in_memory = 0;  // of a data set that lies in the host's memory as floats
   bool recover = true;
   bool strict = false;
   bool trace = false;          // fill Estimate::trace

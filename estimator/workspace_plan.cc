@@ -12,6 +12,17 @@ int capability_of(const Device& device) {
   return device.compute_capability.major * 10 + device.compute_capability.minor;
 }
 
+namespace {
+
+bool pointwise(const ConvProblem<int64_t>& c) {
+  const auto all_one = [](const std::array<int64_t, 3>& extents) {
+    return extents[0] == 1 && extents[1] == 1 && extents[2] == 1;
+  };
+  return all_one(c.filter) && all_one(c.stride) && c.groups == 1;
+}
+
+}  // namespace
+
 WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
   using Framework = WorkspacePolicy::Framework;
   WorkspacePolicy policy;
@@ -35,6 +46,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
   const auto number = [&](size_t i) {
     return i < version->numbers.size() ? version->numbers[i] : 0;
   };
+  const bool timed = policy.benchmark && !platform.framework.autotune_outside;
   std::map<std::pair<DType, bool>, WorkspaceBook> books;
   WorkspacePlan plan;
   plan.uses.resize(bound.kernels.size());
@@ -44,6 +56,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
     const KernelAt& kernel = bound.kernels[id];
     const auto* problem = std::get_if<ConvProblem<int64_t>>(&kernel.problem);
     if (!problem) continue;
+    if (platform.framework.pointwise_by_gemm && pointwise(*problem)) continue;
     const std::pair key{kernel.dtype, problem->channels_last};
     auto book = books.find(key);
     if (book == books.end()) {
@@ -62,7 +75,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
       return tl::unexpected(std::move(faults));
     }
     plan.uses[id] = {.bytes = choice->plan.bytes,
-                     .largest = policy.benchmark ? choice->largest : 0,
+                     .largest = timed ? choice->largest : 0,
                      .least = choice->low};
     plan.bases[id] = name(choice->basis);
     worst = std::max(worst.value_or(choice->basis), choice->basis);

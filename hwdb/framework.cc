@@ -39,6 +39,7 @@ void read_context(JsonObject& root, Profile& profile) {
     row.with_cudnn = figures.part<Bytes>(object, "with_cudnn", kContext);
     row.low = figures.part<Bytes>(object, "low", kContext);
     row.high = figures.part<Bytes>(object, "high", kContext);
+    if (object.has("per_sm")) row.per_sm = figures.part<Bytes>(object, "per_sm", {"0 B", "32 MiB"});
     if (row.plain < row.low || row.with_cudnn < row.plain || row.high < row.with_cudnn) {
       object.fail("E402", "a context must satisfy low <= plain <= with_cudnn <= high");
     }
@@ -62,6 +63,17 @@ void read_libraries(Figures& figures, Profile& profile) {
     figures.object().optional("workspace_limit");
   }
   profile.autotune_empties_cache = figures.boolean("autotune_empties_cache");
+  if (figures.has("autotune_outside"))
+    profile.autotune_outside = figures.boolean("autotune_outside");
+  if (figures.has("workspace_home"))
+    profile.workspace_home =
+        choice<Profile::WorkspaceHome>(figures, "workspace_home", {"allocator", "shared", "own"});
+  if (figures.has("workspace_copies"))
+    profile.workspace_copies = figures.integer("workspace_copies", {.low = 1, .high = 16});
+  if (figures.has("pointwise_by_gemm"))
+    profile.pointwise_by_gemm = figures.boolean("pointwise_by_gemm");
+  if (figures.has("norm_buffers"))
+    profile.norm_buffers = figures.integer("norm_buffers", {.low = 1, .high = 16});
   profile.cudnn = version(figures, "cudnn");
   profile.cuda = version(figures, "cuda");
   profile.tf32_convolutions = figures.boolean("tf32_convolutions");
@@ -90,6 +102,18 @@ void read_policy(Figures& figures, Policy& policy) {
   policy.dropout_mask_bytes = figures.integer("dropout_mask_bytes", {.low = 0, .high = 8});
 }
 
+void read_host(Figures& figures, Profile& profile) {
+  constexpr Plausible kProcess{"0 B", "64 GiB"};
+  if (!figures.has("host_base")) return;
+  JsonObject base = figures.open("host_base");
+  profile.host_base = figures.part<Bytes>(base, "value", kProcess);
+  profile.host_base_low = figures.part<Bytes>(base, "low", kProcess);
+  profile.host_base_high = figures.part<Bytes>(base, "high", kProcess);
+  figures.note(base, "host_base", fmt::format("{} MiB", profile.host_base.value >> 20));
+  base.finish();
+  profile.host_dataset_copies = figures.real("host_dataset_copies", {.low = 0, .high = 16});
+}
+
 void read_fields(JsonObject& root, Profile& profile) {
   Figures figures(root, profile.figures);
   profile.framework = root.required_string("framework");
@@ -105,17 +129,24 @@ void read_fields(JsonObject& root, Profile& profile) {
   profile.keeps_activation_gradients = figures.boolean("keeps_activation_gradients");
   profile.zero_grad = choice<ZeroGrad>(figures, "zero_grad", {"none", "before", "after", "keep"});
   profile.prefetched_batches = figures.integer("prefetched_batches", {.low = 0, .high = 64});
+  if (figures.has("memory_spread"))
+    profile.memory_spread = figures.real("memory_spread", {.low = 0, .high = 10});
   profile.input_path = choice<Profile::InputPath>(figures, "input_path", {"pageable", "pinned"});
+  read_host(figures, profile);
   read_policy(figures, profile.policy);
 }
 
 }  // namespace
 
-const ContextRow& FrameworkProfile::context_for(std::string_view architecture) const {
-  const auto found = std::find_if(context.begin(), context.end(), [&](const ContextRow& row) {
-    return row.architecture == architecture;
-  });
-  return found == context.end() ? context.back() : *found;
+const ContextRow& FrameworkProfile::context_for(std::string_view device,
+                                                std::string_view architecture) const {
+  for (const std::string_view wanted : {device, architecture}) {
+    const auto found = std::find_if(context.begin(), context.end(), [&](const ContextRow& row) {
+      return row.architecture == wanted;
+    });
+    if (found != context.end()) return *found;
+  }
+  return context.back();
 }
 
 Result<FrameworkProfile> read_framework(std::string_view text, std::string_view file,

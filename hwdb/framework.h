@@ -19,10 +19,12 @@ namespace plimsoll {
 // What the process takes from the device before the first tensor: driver context, loaded kernels,
 // library handles. Depends on card, driver and build; the interval says how much.
 struct ContextRow {
-  std::string architecture;  // of a device, or "any"
+  std::string architecture;  // of a device, or "any"; or the id of one device
   Bytes plain;               // no cuDNN call was made
   Bytes with_cudnn;          // convolutions, batch norm or recurrent layers were run
   Bytes low, high;
+  // On top of each, times the multiprocessors of the card: the stacks of its resident threads.
+  Bytes per_sm;
 };
 
 struct FrameworkProfile {
@@ -37,6 +39,12 @@ struct FrameworkProfile {
     kAutotune,   // the fastest of those tried, within workspace_limit
     kIm2col,     // columns and a GEMM, image by image
   };
+  // Where a convolution's scratch memory lies.
+  enum class WorkspaceHome : uint8_t {
+    kAllocator,  // asked for at each use: PyTorch, TensorFlow
+    kShared,     // one buffer for all, as large as the largest: MXNet, Caffe2, Torch7
+    kOwn,        // each convolution keeps its own: Caffe
+  };
   enum class InputPath : uint8_t { kPageable, kPinned };
 
   std::string id;
@@ -50,7 +58,12 @@ struct FrameworkProfile {
   std::vector<ContextRow> context;  // the last one is for "any"
   ConvPolicy conv_policy = ConvPolicy::kHeuristic;
   std::optional<Bytes> workspace_limit;
-  bool autotune_empties_cache = false;                   // after the first call of each problem
+  bool autotune_empties_cache = false;  // after the first call of each problem
+  bool autotune_outside = false;        // the library times with memory of its own, given back
+  WorkspaceHome workspace_home = WorkspaceHome::kAllocator;
+  int64_t workspace_copies = 1;    // kOwn: of each convolution's
+  bool pointwise_by_gemm = false;  // 1x1 convolutions of stride 1 are matrix products
+  int64_t norm_buffers = 1;        // kLayers: buffers of its result's size that a batch norm keeps
   Version cudnn, cuda;                                   // usual for this framework version
   bool tf32_convolutions = false, tf32_matmuls = false;  // by default, where the card can
   Bytes cublas_workspace;                                // through the allocator, per handle
@@ -58,13 +71,20 @@ struct FrameworkProfile {
   bool keeps_activation_gradients = false;  // gradient buffers live as long as the net
   ZeroGrad zero_grad = ZeroGrad::kNone;
   int64_t prefetched_batches = 0;  // that lie on the device beside the one in use
+  // Half-width of the 95 % range of what the framework takes beside its context, as a share, where
+  // its allocations are modelled in outline only; 0 where they are replayed one by one.
+  double memory_spread = 0;
   InputPath input_path = InputPath::kPageable;
+  // Of the process on the host: what it takes with nothing loaded, and how many times it holds a
+  // data set that lies in memory.
+  Bytes host_base, host_base_low, host_base_high;
+  double host_dataset_copies = 1;
   Policy policy;
   std::vector<FigureNote> figures;
   Diagnostics warnings;
 
-  // The row for a device's architecture, else the one for "any".
-  const ContextRow& context_for(std::string_view architecture) const;
+  // The row for the device, else for its architecture, else the one for "any".
+  const ContextRow& context_for(std::string_view device, std::string_view architecture) const;
 };
 
 // E3xx and E4xx as read_device.

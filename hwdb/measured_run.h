@@ -60,6 +60,11 @@ struct MeasuredRun {
   std::string model, mode, optimizer, architecture;
   std::string network;  // the MODEL that a source's word `model` means, where the word says less
   std::optional<int64_t> batch;  // of the whole run
+  // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never shrink
+  // (src/caffe/blob.cpp, Reshape).
+  std::optional<int64_t> least_batch;
+  std::string dataset;
+  std::optional<int64_t> samples;  // of a data set that lies in the host's memory
   std::optional<int64_t> batch_per_gpu, n_gpus, nodes;
   std::string link;            // id of the link between the GPUs
   std::string memory_option;   // a switch of the source's own program that saves memory
@@ -81,6 +86,11 @@ struct MeasuredRun {
   std::optional<bool> cudnn_benchmark;      // algorithms were tried out
   std::optional<bool> input_gradient;       // the first layer's data gradient was computed
   std::optional<bool> input_copy;           // the batch was copied inside the timer
+  std::optional<bool> weight_decay;         // the optimizer decayed weights
+  std::optional<int64_t> prefetch;          // batches on the device beside the one in use
+  std::optional<bool> context_measured;     // the framework profile's context is this machine's
+  std::optional<bool> settings_unknown;     // neither weight decay nor cudnn.benchmark is told
+  std::optional<bool> own_size;             // images had the model's own size, whatever `input` says
   std::optional<bool> retains_activations;  // inference that kept what a backward would need
   std::string not_predicted;                // why a source's figures are none to predict
 

@@ -8,6 +8,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::string_view kFile = "sources.json";
+constexpr IntegerRange kSamples{.low = 1, .high = int64_t{1} << 40};
 
 }  // namespace
 
@@ -33,8 +34,16 @@ Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::str
       JsonObject network(row, file, faults);
       source.networks.push_back({.model = network.required_string("model"),
                                  .framework = network.optional_string("framework").value_or(""),
-                                 .network = network.required_string("network")});
+                                 .network = network.required_string("network"),
+                                 .least_batch = network.optional_integer("least_batch", kSamples)});
       network.finish();
+    }
+    for (const JsonValue& row : object.optional_list("datasets")) {
+      JsonObject dataset(row, file, faults);
+      source.datasets.push_back(
+          {.dataset = dataset.required_string("dataset"),
+           .samples = dataset.optional_integer("samples", kSamples).value_or(0)});
+      dataset.finish();
     }
     object.finish();
     sources.push_back(std::move(source));
@@ -49,7 +58,12 @@ void MeasuredSource::complete(MeasuredRun& run) const {
   for (const NamedNetwork& n : networks) {
     const bool meant = n.model == run.model && run.network.empty() &&
                        (n.framework.empty() || n.framework == run.framework);
-    if (meant) run.network = n.network;
+    if (!meant) continue;
+    run.network = n.network;
+    if (!run.least_batch) run.least_batch = n.least_batch;
+  }
+  for (const NamedDataset& d : datasets) {
+    if (d.dataset == run.dataset && !run.samples) run.samples = d.samples;
   }
 }
 

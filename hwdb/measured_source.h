@@ -7,7 +7,8 @@
 //      "defaults": {"loss": "none", "cudnn_benchmark": true}}]}
 //
 // `defaults` has the keys of a record (measured_run.h). What a record itself says wins. `networks`
-// says which network a name means there, with any framework or one.
+// says which network a name means there, with any framework or one; `datasets` how many samples a
+// data set has that the program holds in the host's memory.
 #pragma once
 
 #include <string>
@@ -22,12 +23,19 @@ namespace plimsoll {
 struct NamedNetwork {
   std::string model, framework;  // framework empty: any
   std::string network;
+  std::optional<int64_t> least_batch;  // of the net file, see MeasuredRun
+};
+
+struct NamedDataset {
+  std::string dataset;
+  int64_t samples = 0;
 };
 
 struct MeasuredSource {
   std::string source;  // the repository of a measured file, or the beginning of its title
   std::string says;    // in words, with where it says so
   std::vector<NamedNetwork> networks;
+  std::vector<NamedDataset> datasets;
   MeasuredRun defaults;
 
   // Gives a record of this source what it does not say.

@@ -132,7 +132,8 @@ class Replayer {
         allocator_.empty_cache();
         return true;
       case Kind::kMark:
-        result_.marks.push_back({allocator_.reserved(), allocated_});
+        result_.marks.push_back({allocator_.reserved(), allocated_, step_peak_});
+        step_peak_ = allocated_;
         return true;
     }
     return true;
@@ -154,6 +155,7 @@ class Replayer {
     allocated_ += allocator_.block_size(*block);
     requested_ += held.bytes;
     result_.allocated_peak = std::max(result_.allocated_peak, allocated_);
+    step_peak_ = std::max(step_peak_, allocated_);
     result_.requested_peak = std::max(result_.requested_peak, requested_);
     result_.needed_peak = std::max(result_.needed_peak, allocator_.needed());
     return true;
@@ -171,7 +173,7 @@ class Replayer {
   Allocator allocator_;
   std::vector<Held> held_;
   Replay result_;
-  int64_t allocated_ = 0, requested_ = 0;
+  int64_t allocated_ = 0, requested_ = 0, step_peak_ = 0;
 };
 
 // The plan is made once, before the program runs.
@@ -194,7 +196,7 @@ Replay replay_plan(std::span<const AllocatorEvent> events, const StaticRules& ru
       tensor.dies = position;
       live -= tensor.bytes;
     } else if (event.kind == Kind::kMark) {
-      result.marks.push_back({0, live});
+      result.marks.push_back({0, live, result.requested_peak});
     }
   }
   const int64_t bytes = planned_bytes(tensors, rules);

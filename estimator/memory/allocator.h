@@ -59,6 +59,7 @@ using AllocatorRules = std::variant<NoAllocator, CachingRules, BfcRules, PoolRul
 struct AllocatorState {
   int64_t reserved = 0;   // taken from the device
   int64_t allocated = 0;  // in blocks handed out: an unsplit rest counts
+  int64_t allocated_peak = 0;  // since the mark before
 };
 
 // Bytes throughout.

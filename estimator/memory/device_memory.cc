@@ -88,7 +88,7 @@ class Program {
     const WorkspaceUse& use = input_.workspaces[problem];
     if (use.largest > 0 && !timed_[problem]) {
       scratch(use.largest, 0, stream);
-      events_.push_back(empty_cache());
+      if (input_.timing_empties_cache) events_.push_back(empty_cache());
       timed_[problem] = true;
     }
     scratch(use.bytes, std::min(use.least, use.bytes), stream);
@@ -119,20 +119,29 @@ class Program {
   std::vector<bool> kept_, timed_;
 };
 
-void set_range(DeviceMemory& memory, const Context& context, const RangeRule& rule) {
+double half_width(const DeviceMemory& memory, const RangeRule& rule) {
   const auto device = static_cast<double>(memory.device_bytes);
-  const double width =
-      memory.largest_workspace > 0
-          ? rule.scale * (rule.share * device + static_cast<double>(memory.largest_workspace))
-          : rule.plain_share * device;
-  const auto half = static_cast<int64_t>(std::llround(width));
+  if (rule.spread > 0) return rule.spread * static_cast<double>(memory.reserved);
+  if (memory.largest_workspace == 0) return rule.plain_share * device;
+  return rule.scale * (rule.share * device + static_cast<double>(memory.largest_workspace));
+}
+
+// The context and what the allocator does err independently: their widths add as squares.
+void set_range(DeviceMemory& memory, const Context& context, const RangeRule& rule) {
+  const double half = half_width(memory, rule);
+  const auto reach = [&](int64_t of_context) {
+    return static_cast<int64_t>(std::llround(std::hypot(half, static_cast<double>(of_context))));
+  };
   const int64_t below = context.low > 0 ? context.bytes - context.low : 0;
   const int64_t above = context.high > 0 ? context.high - context.bytes : 0;
-  // What was asked for is certain: the allocator cannot hold less.
-  memory.low = std::max(memory.device_bytes - half - below,
-                        memory.context - below + memory.live - memory.largest_workspace);
-  memory.low = std::min(memory.low, memory.device_bytes);
-  memory.high = memory.device_bytes + half + above;
+  memory.low = memory.device_bytes - reach(below);
+  if (rule.spread == 0) {
+    // What was asked for is certain: the allocator cannot hold less.
+    memory.low = std::max(memory.low,
+                          memory.context - below + memory.live - memory.largest_workspace);
+  }
+  memory.low = std::clamp<int64_t>(memory.low, 0, memory.device_bytes);
+  memory.high = memory.device_bytes + reach(above);
 }
 
 }  // namespace
@@ -150,6 +159,8 @@ Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRule
   memory.context = context.bytes;
   memory.reserved = replayed->reserved_peak;
   memory.allocated = replayed->allocated_peak;
+  memory.steady =
+      replayed->marks.empty() ? memory.allocated : replayed->marks.back().allocated_peak;
   memory.live = replayed->requested_peak;
   memory.fragmentation = memory.reserved - memory.allocated;
   memory.device_bytes = memory.context + memory.reserved;

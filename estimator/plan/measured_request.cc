@@ -89,7 +89,7 @@ void set_mlp(const MeasuredRun& run, Request& q) {
 void set_input(const MeasuredRun& run, Request& q) {
   if (run.model == "mlp") {
     set_mlp(run, q);
-  } else if (run.input.size() == 3) {
+  } else if (run.input.size() == 3 && !run.own_size.value_or(false)) {
     q.image = run.input[1];
   } else if (run.input.size() == 1 && !run.sequence.empty()) {
     q.dims[run.sequence] = run.input[0];
@@ -106,6 +106,7 @@ tl::expected<void, std::string> set_recipe(const MeasuredRun& run, Request& q) {
   const auto precision = precision_of(run.dtype);
   if (!precision) return Reason(fmt::format("dtype '{}' is not known", run.dtype));
   q.recipe.precision = *precision;
+  if (run.weight_decay) q.recipe.weight_decay = *run.weight_decay;
   if (run.loss.empty()) return {};
   const auto loss = loss_of(run.loss);
   if (!loss) return Reason(fmt::format("loss '{}' is not known", run.loss));
@@ -127,6 +128,9 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
   if (run.cudnn_benchmark) q.cudnn_benchmark = run.cudnn_benchmark;
   if (run.input_gradient) q.input_gradient = run.input_gradient;
   if (run.input_copy) q.input_copy = run.input_copy;
+  if (run.prefetch) q.prefetch = *run.prefetch;
+  q.samples_in_memory = run.samples.value_or(0);
+  q.context_measured = run.context_measured.value_or(false);
   if (q.gpu_count > 1) q.link = link_of(run);
   return {};
 }
@@ -170,6 +174,7 @@ tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Requ
   } else if (!q.batch) {
     return Reason("the record names no batch");
   }
+  if (run.least_batch) q.batch = std::max(*q.batch, *run.least_batch);
   if (*q.batch < 1) return Reason("the batch is smaller than the number of GPUs");
   if (auto recipe = set_recipe(run, q); !recipe) return Reason(recipe.error());
   if (auto habits = set_habits(run, q); !habits) return Reason(habits.error());

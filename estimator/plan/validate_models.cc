@@ -17,17 +17,18 @@ using Reason = tl::unexpected<std::string>;
 // What an Evaluator depends on.
 std::string evaluator_key(const Request& q) {
   const auto word = [](const std::optional<bool>& flag) { return flag ? int{*flag} : -1; };
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0], q.framework, q.cudnn.value_or(""),
-                     q.conv_algorithm, word(q.cudnn_benchmark), word(q.input_copy), q.host,
-                     q.gpu_count, q.link);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0], q.framework,
+                     q.cudnn.value_or(""), q.conv_algorithm, word(q.cudnn_benchmark),
+                     word(q.input_copy), q.host, q.gpu_count, q.link, q.prefetch,
+                     q.context_measured, q.samples_in_memory);
 }
 
 // What a compiled model depends on beside the batch.
 std::string model_key(const Request& q, const Policy& p) {
   const Recipe& r = q.recipe;
   std::string key =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.model, q.image.value_or(0),
-                  static_cast<int>(r.mode), static_cast<int>(r.optimizer),
+      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.model, q.image.value_or(0),
+                  static_cast<int>(r.mode), static_cast<int>(r.optimizer), r.weight_decay,
                   static_cast<int>(r.precision), q.loss_given ? static_cast<int>(r.loss) : -1,
                   q.framework, p.attention ? static_cast<int>(*p.attention) : -1,
                   p.tf32_convolutions, p.tf32_matmuls, p.first_layer_data_gradient);
@@ -71,6 +72,21 @@ struct ModelPredictor::State {
     const auto known = answers.find(whole_key);
     if (known != answers.end()) return known->second;
     return answers.emplace(whole_key, estimate(q, **evaluator, key)).first->second;
+  }
+
+  // Where the source does not tell its settings, the range is the union of the alternatives'.
+  void widen(Answer& answer, Request q) {
+    Range& range = answer.memory.device_range;
+    for (const bool decay : {false, true}) {
+      for (const bool benchmark : {false, true}) {
+        q.recipe.weight_decay = decay;
+        q.cudnn_benchmark = benchmark;
+        const auto other = this->answer(q);
+        if (!other) continue;
+        range.low = std::min(range.low, other->memory.device_range.low);
+        range.high = std::max(range.high, other->memory.device_range.high);
+      }
+    }
   }
 
   // An image size is a dimension of the model, or a parameter that decides its structure.
@@ -172,8 +188,9 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
   const bool keeps = r.retains_activations.value_or(false);
   if (keeps && request->recipe.mode == Mode::kInference)
     request->recipe.mode = Mode::kTrainNoUpdate;
-  const auto answer = state_->answer(*request);
+  auto answer = state_->answer(*request);
   if (!answer) return skip_all(answer.error());
+  if (r.settings_unknown.value_or(false)) state_->widen(*answer, *request);
   for (size_t i = 0; i < lines.size(); ++i) {
     const auto predicted = quantities[i].predict(*answer);
     if (!predicted) {

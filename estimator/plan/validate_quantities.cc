@@ -30,17 +30,23 @@ double unit_of(const MeasuredRun& run, std::string_view name) {
   return kMiB;
 }
 
-// What the process holds once a forward pass kept all that a backward pass would need.
+// What the process holds once a forward pass kept all that a backward pass would need. The last
+// pass's result, and all that it keeps alive, dies when the next one takes its name.
 int64_t after_forward(const MemoryEstimate& m) {
-  return m.context_bytes + m.parameter_bytes + m.buffer_bytes + m.input_bytes + m.saved_bytes +
-         m.workspace_bytes;
+  constexpr int64_t kPasses = 2;
+  return m.context_bytes + m.parameter_bytes + m.buffer_bytes +
+         kPasses * (m.input_bytes + m.saved_bytes) + m.workspace_bytes;
 }
 
 MeasuredQuantity process_memory(const MeasuredRun& run, MeasuredQuantity q) {
   const double unit = unit_of(run, q.name);
   if (run.retains_activations.value_or(false) && run.mode == "inference") {
     q.predict = [unit](const Answer& a) { return Value(real(after_forward(a.memory)) / unit); };
-    q.range = no_range;
+    q.range = [unit](const Answer& a) {
+      const int64_t more = after_forward(a.memory) - a.memory.device_bytes;
+      const Range& range = a.memory.device_range;
+      return scaled({range.low + more, range.high + more}, unit);
+    };
     return q;
   }
   // DLInfBench-like runs let the allocator grow; else such a framework's figure is the card's.
@@ -55,8 +61,18 @@ MeasuredQuantity process_memory(const MeasuredRun& run, MeasuredQuantity q) {
 
 MeasuredQuantity tensor_memory(const MeasuredRun& run, MeasuredQuantity q) {
   const double unit = unit_of(run, q.name);
-  q.predict = [unit](const Answer& a) { return real(a.memory.allocated_peak_bytes) / unit; };
+  q.predict = [unit](const Answer& a) { return real(a.memory.steady_allocated_bytes) / unit; };
   q.range = no_range;
+  return q;
+}
+
+MeasuredQuantity host_memory(const MeasuredRun& run, MeasuredQuantity q) {
+  const double unit = unit_of(run, q.name);
+  q.missing = "the host's memory of this framework is not known";
+  q.predict = [unit](const Answer& a) {
+    return a.memory.host_bytes > 0 ? Value(real(a.memory.host_bytes) / unit) : Value();
+  };
+  q.range = [unit](const Answer& a) { return scaled(a.memory.host_range, unit); };
   return q;
 }
 
@@ -90,11 +106,7 @@ std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measuremen
                                   : process_memory(run, std::move(q));
   if (m.name == "peak_allocated_mb" || m.name == "train_memory_gb")
     return tensor_memory(run, std::move(q));
-  if (m.name == "host_mb") {
-    q.missing = "memory of the host is not predicted: it is the framework's and the data's";
-    q.predict = [](const Answer&) { return Value(); };
-    return q;
-  }
+  if (m.name == "host_mb") return host_memory(run, std::move(q));
   return std::nullopt;
 }
 

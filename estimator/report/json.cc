@@ -93,6 +93,8 @@ void write_memory(JsonWriter& out, const MemoryEstimate& m) {
   write_range(out, m.device_range);
   out.key("minimum_bytes").integer(m.minimum_bytes);
   out.key("host_bytes").integer(m.host_bytes);
+  out.key("host_range_bytes");
+  write_range(out, m.host_range);
   out.end_object();
 }
 

@@ -20,9 +20,11 @@ TEST_CASE("framework: PyTorch 2 as its sources say") {
   CHECK(profile.policy.attention == AttentionForm::kMemoryEfficient);
   CHECK(profile.policy.attention_row_padding == 32);
   CHECK(profile.zero_grad == ZeroGrad::kNone);
-  CHECK(profile.context_for("ampere-ga100").with_cudnn.value == int64_t{1721} << 20);
-  CHECK(profile.context_for("ampere-ga100").plain.value == int64_t{1429} << 20);
-  CHECK(profile.context_for("no such architecture").architecture == "any");
+  const ContextRow& a100 = profile.context_for("a100-sxm-40gb", "ampere-ga100");
+  CHECK(a100.with_cudnn.value == int64_t{1721} << 20);
+  CHECK(a100.plain.value == int64_t{1429} << 20);
+  CHECK(profile.context_for("rtx-3090", "ampere-ga10x").per_sm.value > 3 << 20);
+  CHECK(profile.context_for("no such device", "nor such architecture").architecture == "any");
 }
 
 TEST_CASE("framework: a policy differs where the frameworks do") {
@@ -38,7 +40,7 @@ TEST_CASE("framework: a policy differs where the frameworks do") {
   CHECK_FALSE(old.policy.foreach_optimizer);
   CHECK(old.cublas_workspace.value == 0);
   CHECK(hwdb.framework("torch7")->policy.first_layer_data_gradient);
-  CHECK(hwdb.framework("ideal")->context_for("volta").high.value == 0);
+  CHECK(hwdb.framework("ideal")->context_for("tesla-v100-pcie-16gb", "volta").high.value == 0);
 }
 
 TEST_CASE("framework: contexts name architectures that devices have, none twice") {

@@ -1,0 +1,27 @@
+// host_memory: what the training process takes of the machine's own memory.
+#pragma once
+
+#include <cstdint>
+
+#include "estimator/estimate.h"
+#include "hwdb/framework.h"
+
+namespace plimsoll {
+
+struct HostLoad {
+  int64_t bytes_per_sample = 0;   // as the step takes it
+  int64_t samples_in_memory = 0;  // of a data set that is loaded as a whole; 0: streamed
+  int64_t batch = 0;
+  int64_t batches_ahead = 0;  // that the loader holds in pinned memory
+};
+
+struct HostMemory {
+  int64_t bytes = 0;  // 0 where the framework's own part is not known
+  Range range;        // as wide as the framework's part; two equal runs differ by 600 MB (Mahendran)
+};
+
+// The framework with nothing loaded, the copies it makes of a data set in memory (PyTorch 2.0,
+// TensorFlow 4.0: Torres et al. 2021, Table 4), and the batches ahead.
+HostMemory host_memory(const FrameworkProfile& framework, const HostLoad& load);
+
+}  // namespace plimsoll

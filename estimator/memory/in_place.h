@@ -1,0 +1,32 @@
+// in_place: which outputs of a step take their input's storage. A step's events give every result
+// a storage of its own, which is right for the peak of live bytes; but where the input dies in the
+// same operation a program that works in place asks the allocator for nothing, and holes in its
+// segments lie elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/step.h"
+
+namespace plimsoll {
+
+enum class InPlaceHabit : uint8_t {
+  kNever,
+  // PyTorch's image models, torchvision and timm alike: nn.ReLU(inplace=True) on feature maps, and
+  // `out += identity` before it (torchvision/models/resnet.py, timm/models/resnet.py). A file does
+  // not say; elsewhere, as in transformers, modules are out of place.
+  kImageModels,
+  // Element-wise operators take over an input that nobody else holds: TensorFlow's
+  // OpKernelContext::forward_input (core/framework/op_kernel.h), NNVM's FInplaceOption
+  // (src/operator/tensor/elemwise_unary_op.h), Caffe's layers with top == bottom.
+  kElementwise,
+};
+
+// By BufferId: the buffer whose storage it takes over, or itself. `bytes` by BufferId. Cost: one
+// walk over the events.
+std::vector<BufferId> storage_taken(const Graph& graph, const Step& step,
+                                    const std::vector<int64_t>& bytes, InPlaceHabit habit);
+
+}  // namespace plimsoll

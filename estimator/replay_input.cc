@@ -1,0 +1,158 @@
+#include "estimator/replay_input.h"
+
+#include <algorithm>
+#include <map>
+
+#include "estimator/memory/in_place.h"
+
+namespace plimsoll {
+namespace {
+
+InPlaceHabit in_place_habit(const FrameworkProfile& framework) {
+  if (framework.policy.in_place_activations) return InPlaceHabit::kElementwise;
+  return framework.framework == "pytorch" ? InPlaceHabit::kImageModels : InPlaceHabit::kNever;
+}
+
+// SGD clones its first momentum from the decayed copies of the gradients; Adam makes its state
+// before it copies anything (torch/optim/sgd.py, adam.py).
+bool state_first(const Recipe& recipe) {
+  return recipe.optimizer != Optimizer::kSgd && recipe.optimizer != Optimizer::kMomentum;
+}
+
+class Writer {
+ public:
+  Writer(const CompiledModel& model, const BoundStep& bound, const WorkspacePlan& workspaces,
+         const FrameworkProfile& framework, const std::vector<int64_t>& kept)
+      : graph_(model.graph),
+        step_(model.step),
+        bound_(bound),
+        workspaces_(workspaces),
+        framework_(framework),
+        kept_(kept),
+        state_first_(state_first(model.recipe)),
+        keeps_all_(framework.execution == FrameworkProfile::Execution::kLayers),
+        source_(storage_taken(model.graph, model.step, bound.buffer_bytes,
+                              in_place_habit(framework))),
+        taken_(source_.size(), false) {
+    for (BufferId id = 0; id < source_.size(); ++id) {
+      if (source_[id] != id) taken_[source_[id]] = true;
+    }
+  }
+
+  ReplayInput write() {
+    place_buffers();
+    place_workspaces();
+    input_.kept = kept_;
+    input_.step.reserve(step_.events.size());
+    for (const Event& event : step_.events) add(event);
+    return std::move(input_);
+  }
+
+ private:
+  void place_buffers() {
+    ids_.assign(step_.buffers.size(), -1);
+    int32_t next = 0;
+    for (BufferId id = 0; id < step_.buffers.size(); ++id) {
+      if (!step_.buffers[id].resident) {
+        ids_[id] = next++;
+        if (keeps_all_ && source_[id] == id) input_.resident.push_back(kept_bytes(id));
+        continue;
+      }
+      const Role role = step_.buffers[id].role;
+      auto& list = role == Role::kInput            ? input_.inputs
+                   : role == Role::kOptimizerState ? input_.optimizer_state
+                                                   : input_.resident;
+      list.push_back(bound_.buffer_bytes[id]);
+    }
+  }
+
+  // A layer's blob; Caffe's batch norm works in place and keeps others of its size.
+  int64_t kept_bytes(BufferId id) const {
+    const NodeId node = step_.buffers[id].node;
+    const bool norm = node != kNoNode && graph_.nodes[node].op == "BatchNormalization";
+    return bound_.buffer_bytes[id] * (norm ? framework_.norm_buffers : 1);
+  }
+
+  // Scratch that does not pass through the allocator is there from the start.
+  void place_workspaces() {
+    using Home = FrameworkProfile::WorkspaceHome;
+    if (framework_.workspace_home == Home::kAllocator) {
+      input_.workspaces = workspaces_.uses;
+      return;
+    }
+    int64_t largest = 0;
+    std::map<NodeId, int64_t> own;
+    for (const Event& e : step_.events) {
+      if (e.kind != Event::Kind::kLaunch || workspaces_.uses[e.id].bytes == 0) continue;
+      const int64_t bytes = workspaces_.uses[e.id].bytes;
+      largest = std::max(largest, bytes);
+      own[e.node] = std::max(own[e.node], bytes * framework_.workspace_copies);
+    }
+    if (framework_.workspace_home == Home::kShared) {
+      if (largest > 0) input_.resident.push_back(largest);
+      return;
+    }
+    for (const auto& [node, bytes] : own) input_.resident.push_back(bytes);
+  }
+
+  void push(StepEvent::Kind kind, int32_t id = 0, int64_t bytes = 0) {
+    input_.step.push_back({.kind = kind, .stream = 0, .id = id, .bytes = bytes});
+  }
+
+  BufferId storage(BufferId id) const {
+    while (source_[id] != id) id = source_[id];
+    return id;
+  }
+
+  void add(const Event& e) {
+    const bool born_now = state_first_ || e.kind == Event::Kind::kLaunch;
+    if (e.phase == Phase::kUpdate && !updating_ && born_now) {
+      updating_ = true;
+      push(StepEvent::Kind::kUpdate);
+    }
+    if (e.kind == Event::Kind::kAllocate && source_[e.id] == e.id && !keeps_all_)
+      push(StepEvent::Kind::kAllocate, ids_[e.id], bound_.buffer_bytes[e.id]);
+    if (e.kind == Event::Kind::kFree && !taken_[e.id] && !keeps_all_)
+      push(StepEvent::Kind::kFree, ids_[storage(e.id)], bound_.buffer_bytes[e.id]);
+    if (e.kind == Event::Kind::kLaunch) launch(e);
+  }
+
+  void launch(const Event& e) {
+    if (e.id < input_.workspaces.size()) {
+      const WorkspaceUse& use = input_.workspaces[e.id];
+      if (use.bytes > 0 || use.largest > 0)
+        push(StepEvent::Kind::kWorkspace, static_cast<int32_t>(e.id), use.bytes);
+    }
+    const size_t thread = e.phase == Phase::kBackward ? 1 : 0;
+    const bool multiplies = bound_.kernels[e.id].kernel_class == KernelClass::kGemm;
+    if (multiplies && !multiplied_[thread] && thread < kept_.size()) {
+      multiplied_[thread] = true;
+      push(StepEvent::Kind::kKept, static_cast<int32_t>(thread), kept_[thread]);
+    }
+  }
+
+  const Graph& graph_;
+  const Step& step_;
+  const BoundStep& bound_;
+  const WorkspacePlan& workspaces_;
+  const FrameworkProfile& framework_;
+  const std::vector<int64_t>& kept_;
+  bool state_first_;
+  bool keeps_all_;
+  std::vector<BufferId> source_;  // by buffer: whose storage it takes over, or itself
+  std::vector<bool> taken_;       // by buffer: another one takes its storage over
+  std::vector<int32_t> ids_;      // by buffer: id in the program
+  bool updating_ = false;
+  bool multiplied_[2] = {false, false};
+  ReplayInput input_;
+};
+
+}  // namespace
+
+ReplayInput replay_input(const CompiledModel& model, const BoundStep& bound,
+                         const WorkspacePlan& workspaces, const FrameworkProfile& framework,
+                         const std::vector<int64_t>& kept) {
+  return Writer(model, bound, workspaces, framework, kept).write();
+}
+
+}  // namespace plimsoll

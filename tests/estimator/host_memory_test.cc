@@ -1,0 +1,41 @@
+#include "estimator/host_memory.h"
+
+#include <doctest/doctest.h>
+
+#include "hwdb/hwdb.h"
+
+using namespace plimsoll;
+
+namespace {
+
+HostMemory of(const std::string& framework, int64_t samples) {
+  // Images of 3x32x32 floats: Torres et al.'s 60000 and 600000 are 703 and 7031 MiB.
+  return host_memory(*Hwdb::open()->framework(framework),
+                     {.bytes_per_sample = 3 * 32 * 32 * 4, .samples_in_memory = samples});
+}
+
+}  // namespace
+
+TEST_CASE("host memory: grows by two copies of the data set in PyTorch, by four in TensorFlow") {
+  const double set = 540000.0 * 3 * 32 * 32 * 4;
+  const auto growth = [&](const std::string& framework) {
+    return static_cast<double>(of(framework, 600000).bytes - of(framework, 60000).bytes) / set;
+  };
+  CHECK(growth("pytorch-1.4") == doctest::Approx(2.005));
+  CHECK(growth("tensorflow-2.2") == doctest::Approx(4.02));
+}
+
+TEST_CASE("host memory: a streamed data set takes nothing, batches ahead do") {
+  const FrameworkProfile pytorch = *Hwdb::open()->framework("pytorch");
+  const HostMemory bare = host_memory(pytorch, {.bytes_per_sample = 1000});
+  CHECK(bare.bytes == pytorch.host_base.value);
+  CHECK(bare.range.low < bare.bytes);
+  CHECK(bare.range.high > bare.bytes);
+  const HostMemory ahead =
+      host_memory(pytorch, {.bytes_per_sample = 1000, .batch = 32, .batches_ahead = 2});
+  CHECK(ahead.bytes == bare.bytes + 64000);
+}
+
+TEST_CASE("host memory: nothing is said where the framework's part is not known") {
+  CHECK(host_memory(*Hwdb::open()->framework("cntk"), {.samples_in_memory = 5}).bytes == 0);
+}

@@ -1,0 +1,96 @@
+// The bars of accuracy on device memory, on the measured runs that are published with the source.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "estimator/plan/validate.h"
+#include "hwdb/measured_source.h"
+
+using namespace plimsoll;
+
+namespace {
+
+struct Run {
+  std::string model;
+  int64_t batch;
+  double measured, predicted, low, high;
+};
+
+std::vector<Run> runs_of(const std::string& file, const std::string& quantity) {
+  const Hwdb hwdb = *Hwdb::open();
+  const MeasuredSources sources = *MeasuredSources::open(hwdb);
+  const auto path = std::filesystem::path(PLIMSOLL_SOURCE_DIR) / "tests/measured" / file;
+  Validator validator(hwdb, {});
+  std::vector<Run> runs;
+  for (const MeasuredRun& run : *read_runs(path.string(), sources)) {
+    for (const ValidationLine& l : validator.answer(run, file)) {
+      if (!l.skipped.empty() || l.quantity != quantity || !l.low) continue;
+      runs.push_back({l.model, run.batch.value_or(0), *l.measured, *l.predicted, *l.low, *l.high});
+    }
+  }
+  return runs;
+}
+
+template <class Of>
+double quantile(const std::vector<Run>& runs, double q, Of of) {
+  std::vector<double> values;
+  for (const Run& r : runs) values.push_back(of(r));
+  std::sort(values.begin(), values.end());
+  return values.at(std::min(values.size() - 1,
+                            static_cast<size_t>(q * static_cast<double>(values.size()))));
+}
+
+double off(const Run& r) { return std::abs(r.predicted / r.measured - 1); }
+double half_width(const Run& r) { return (r.high - r.low) / 2 / r.predicted; }
+
+double inside(const std::vector<Run>& runs) {
+  const auto n = std::count_if(runs.begin(), runs.end(), [](const Run& r) {
+    return r.low <= r.measured && r.measured <= r.high;
+  });
+  return static_cast<double>(n) / static_cast<double>(runs.size());
+}
+
+// Relative errors of bytes per image between batch 64 and 128.
+double median_slope_error(const std::vector<Run>& runs) {
+  std::map<std::string, std::map<int64_t, Run>> models;
+  for (const Run& r : runs) models[r.model].insert({r.batch, r});
+  std::vector<double> errors;
+  for (const auto& [model, at] : models) {
+    if (!at.contains(64) || !at.contains(128)) continue;
+    const double measured = at.at(128).measured - at.at(64).measured;
+    errors.push_back(std::abs((at.at(128).predicted - at.at(64).predicted) / measured - 1));
+  }
+  std::nth_element(errors.begin(), errors.begin() + static_cast<long>(errors.size() / 2),
+                   errors.end());
+  return errors[errors.size() / 2];
+}
+
+}  // namespace
+
+TEST_CASE("measured memory: image networks trained on an A100") {
+  const std::vector<Run> runs = runs_of("gpumemnet-timm-memory.json", "nvidia_smi_mb");
+  REQUIRE(runs.size() > 150);
+  CHECK(quantile(runs, 0.5, off) <= 0.02);
+  CHECK(quantile(runs, 0.95, off) <= 0.10);
+  CHECK(inside(runs) >= 0.92);
+  CHECK(inside(runs) <= 0.98);
+  CHECK(quantile(runs, 0.5, half_width) <= 0.09);
+  CHECK(median_slope_error(runs) <= 0.03);
+}
+
+TEST_CASE("measured memory: perceptrons trained on an A100") {
+  const std::vector<Run> runs = runs_of("gpumemnet-mlp-memory.json", "nvidia_smi_mb");
+  REQUIRE(runs.size() > 350);
+  CHECK(quantile(runs, 0.95, off) <= 0.02);
+  CHECK(inside(runs) >= 0.92);
+  CHECK(inside(runs) <= 0.98);
+}
+
+TEST_CASE("measured memory: torchvision's networks on five cards") {
+  const std::vector<Run> runs = runs_of("schedtune-memory.json", "nvidia_smi_mb");
+  REQUIRE(runs.size() == 180);
+  CHECK(quantile(runs, 0.5, off) <= 0.04);
+}
