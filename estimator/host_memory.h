@@ -17,7 +17,7 @@ struct HostLoad {
 
 struct HostMemory {
   int64_t bytes = 0;  // 0 where the framework's own part is not known
-  Range range;        // as wide as the framework's part; two equal runs differ by 600 MB (Mahendran)
+  Range range;  // as wide as the framework's part; two equal runs differ by 600 MB (Mahendran)
 };
 
 // The framework with nothing loaded, the copies it makes of a data set in memory (PyTorch 2.0,

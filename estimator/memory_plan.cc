@@ -15,7 +15,8 @@ AllocatorRules rules_of(const FrameworkProfile& framework) {
     case FrameworkProfile::Allocator::kPytorchCaching:
       return CachingRules{};
     case FrameworkProfile::Allocator::kBfc:
-      return BfcRules{};
+      // Both profiles stand for versions before 2.3.
+      return BfcRules{.garbage_collection = false, .first_region = 1 << 20};
     case FrameworkProfile::Allocator::kMxnetPool:
       // A symbol's executor plans its memory as a whole; arrays without a plan come from the pool.
       if (framework.execution == FrameworkProfile::Execution::kGraph) return StaticRules{};
@@ -82,7 +83,9 @@ int64_t batch_of(const CompiledModel& model) {
   return at == model.binding.end() ? model.facts.batch : at->second;
 }
 
-RangeRule range_of(const FrameworkProfile& framework) { return {.spread = framework.memory_spread}; }
+RangeRule range_of(const FrameworkProfile& framework) {
+  return {.spread = framework.memory_spread};
+}
 
 }  // namespace
 
@@ -123,6 +126,7 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   ReplayInput input =
       replay_input(model, bound, workspaces, platform.framework, library_buffers(platform));
   set_loader(input, request, platform.framework);
+  if (std::holds_alternative<StaticRules>(rules_of(platform.framework))) input.steps = 1;
   input.timing_empties_cache = platform.framework.autotune_empties_cache;
   auto device = device_memory(input, rules_of(platform.framework),
                               context_of(platform, request, model.graph, bound),
@@ -139,11 +143,11 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.device_range = {device->low, device->high};
   m.minimum_bytes = device->minimum;
   const int64_t batch = batch_of(model);
-  const HostMemory host = host_memory(
-      platform.framework, {.bytes_per_sample = batch > 0 ? m.input_bytes / batch : 0,
-                           .samples_in_memory = request.samples_in_memory,
-                           .batch = batch,
-                           .batches_ahead = request.prefetch});
+  const HostMemory host =
+      host_memory(platform.framework, {.bytes_per_sample = batch > 0 ? m.input_bytes / batch : 0,
+                                       .samples_in_memory = request.samples_in_memory,
+                                       .batch = batch,
+                                       .batches_ahead = request.prefetch});
   m.host_bytes = host.bytes;
   m.host_range = host.range;
   return m;

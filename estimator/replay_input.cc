@@ -9,7 +9,10 @@ namespace plimsoll {
 namespace {
 
 InPlaceHabit in_place_habit(const FrameworkProfile& framework) {
-  if (framework.policy.in_place_activations) return InPlaceHabit::kElementwise;
+  if (framework.policy.in_place_activations) {
+    const bool layers = framework.execution == FrameworkProfile::Execution::kLayers;
+    return layers ? InPlaceHabit::kActivations : InPlaceHabit::kElementwise;
+  }
   return framework.framework == "pytorch" ? InPlaceHabit::kImageModels : InPlaceHabit::kNever;
 }
 
@@ -31,8 +34,8 @@ class Writer {
         kept_(kept),
         state_first_(state_first(model.recipe)),
         keeps_all_(framework.execution == FrameworkProfile::Execution::kLayers),
-        source_(storage_taken(model.graph, model.step, bound.buffer_bytes,
-                              in_place_habit(framework))),
+        source_(
+            storage_taken(model.graph, model.step, bound.buffer_bytes, in_place_habit(framework))),
         taken_(source_.size(), false) {
     for (BufferId id = 0; id < source_.size(); ++id) {
       if (source_[id] != id) taken_[source_[id]] = true;

@@ -44,7 +44,7 @@ struct Request {
   std::optional<int64_t> context_bytes;
   bool context_measured = false;  // the profile's context was measured on this very machine
   int64_t epochs = 0;
-  int64_t samples = 0;  // per epoch
+  int64_t samples = 0;            // per epoch
   int64_t samples_in_memory = 0;  // of a data set that lies in the host's memory as floats
   bool recover = true;
   bool strict = false;

@@ -74,9 +74,8 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
       for (Diagnostic& d : faults) d.message = kernel_label(kernel) + ": " + d.message;
       return tl::unexpected(std::move(faults));
     }
-    plan.uses[id] = {.bytes = choice->plan.bytes,
-                     .largest = timed ? choice->largest : 0,
-                     .least = choice->low};
+    plan.uses[id] = {
+        .bytes = choice->plan.bytes, .largest = timed ? choice->largest : 0, .least = choice->low};
     plan.bases[id] = name(choice->basis);
     worst = std::max(worst.value_or(choice->basis), choice->basis);
   }

@@ -64,7 +64,7 @@ struct FrameworkProfile {
   int64_t workspace_copies = 1;    // kOwn: of each convolution's
   bool pointwise_by_gemm = false;  // 1x1 convolutions of stride 1 are matrix products
   int64_t norm_buffers = 1;        // kLayers: buffers of its result's size that a batch norm keeps
-  Version cudnn, cuda;                                   // usual for this framework version
+  Version cudnn, cuda;             // usual for this framework version
   bool tf32_convolutions = false, tf32_matmuls = false;  // by default, where the card can
   Bytes cublas_workspace;                                // through the allocator, per handle
   Bytes cublas_workspace_hopper;

@@ -60,8 +60,8 @@ struct MeasuredRun {
   std::string model, mode, optimizer, architecture;
   std::string network;  // the MODEL that a source's word `model` means, where the word says less
   std::optional<int64_t> batch;  // of the whole run
-  // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never shrink
-  // (src/caffe/blob.cpp, Reshape).
+  // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never
+  // shrink (src/caffe/blob.cpp, Reshape).
   std::optional<int64_t> least_batch;
   std::string dataset;
   std::optional<int64_t> samples;  // of a data set that lies in the host's memory
@@ -79,18 +79,18 @@ struct MeasuredRun {
   std::optional<int64_t> bytes;
 
   // What the timer and the meter held, where the record or its source says (measured_source.h).
-  std::string loss;                         // as --loss
-  std::string host;                         // id of the machine around the GPU
-  std::string sequence;                     // the model's symbol that a one-number input sets
-  std::string meter;                        // "process", "tensors", "saved": of a memory figure
-  std::optional<bool> cudnn_benchmark;      // algorithms were tried out
-  std::optional<bool> input_gradient;       // the first layer's data gradient was computed
-  std::optional<bool> input_copy;           // the batch was copied inside the timer
-  std::optional<bool> weight_decay;         // the optimizer decayed weights
-  std::optional<int64_t> prefetch;          // batches on the device beside the one in use
-  std::optional<bool> context_measured;     // the framework profile's context is this machine's
-  std::optional<bool> settings_unknown;     // neither weight decay nor cudnn.benchmark is told
-  std::optional<bool> own_size;             // images had the model's own size, whatever `input` says
+  std::string loss;                      // as --loss
+  std::string host;                      // id of the machine around the GPU
+  std::string sequence;                  // the model's symbol that a one-number input sets
+  std::string meter;                     // "process", "tensors", "saved": of a memory figure
+  std::optional<bool> cudnn_benchmark;   // algorithms were tried out
+  std::optional<bool> input_gradient;    // the first layer's data gradient was computed
+  std::optional<bool> input_copy;        // the batch was copied inside the timer
+  std::optional<bool> weight_decay;      // the optimizer decayed weights
+  std::optional<int64_t> prefetch;       // batches on the device beside the one in use
+  std::optional<bool> context_measured;  // the framework profile's context is this machine's
+  std::optional<bool> settings_unknown;  // neither weight decay nor cudnn.benchmark is told
+  std::optional<bool> own_size;          // images had the model's own size, whatever `input` says
   std::optional<bool> retains_activations;  // inference that kept what a backward would need
   std::string not_predicted;                // why a source's figures are none to predict
 

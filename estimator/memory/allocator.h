@@ -57,8 +57,8 @@ struct NoAllocator {
 using AllocatorRules = std::variant<NoAllocator, CachingRules, BfcRules, PoolRules, StaticRules>;
 
 struct AllocatorState {
-  int64_t reserved = 0;   // taken from the device
-  int64_t allocated = 0;  // in blocks handed out: an unsplit rest counts
+  int64_t reserved = 0;        // taken from the device
+  int64_t allocated = 0;       // in blocks handed out: an unsplit rest counts
   int64_t allocated_peak = 0;  // since the mark before
 };
 

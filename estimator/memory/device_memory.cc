@@ -137,8 +137,8 @@ void set_range(DeviceMemory& memory, const Context& context, const RangeRule& ru
   memory.low = memory.device_bytes - reach(below);
   if (rule.spread == 0) {
     // What was asked for is certain: the allocator cannot hold less.
-    memory.low = std::max(memory.low,
-                          memory.context - below + memory.live - memory.largest_workspace);
+    memory.low =
+        std::max(memory.low, memory.context - below + memory.live - memory.largest_workspace);
   }
   memory.low = std::clamp<int64_t>(memory.low, 0, memory.device_bytes);
   memory.high = memory.device_bytes + reach(above);

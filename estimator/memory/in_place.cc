@@ -9,10 +9,10 @@ namespace plimsoll {
 namespace {
 
 // Activations whose derivative needs their result only: PyTorch keeps no copy of the input.
-constexpr std::array<std::string_view, 4> kActivations = {"Relu", "Clip", "LeakyRelu", "Elu"};
-constexpr std::array<std::string_view, 12> kElementwise = {
-    "Relu",    "Clip", "LeakyRelu", "Elu", "Sigmoid", "Tanh",
-    "Dropout", "Add",  "Sum",       "Sub", "Mul",     "HardSwish"};
+constexpr std::array<std::string_view, 3> kActivations = {"Relu", "LeakyRelu", "Elu"};
+constexpr std::array<std::string_view, 7> kOneInput = {"Relu",    "Clip", "LeakyRelu", "Elu",
+                                                       "Sigmoid", "Tanh", "Dropout"};
+constexpr std::array<std::string_view, 5> kOthers = {"Add", "Sum", "Sub", "Mul", "HardSwish"};
 
 template <size_t N>
 bool among(const std::array<std::string_view, N>& list, std::string_view op) {
@@ -34,7 +34,9 @@ class Habit {
   bool in_place(NodeId id) const {
     if (habit_ == InPlaceHabit::kNever || id == kNoNode) return false;
     const Node& node = graph_.nodes[id];
-    if (habit_ == InPlaceHabit::kElementwise) return among(kElementwise, node.op);
+    if (habit_ == InPlaceHabit::kActivations) return among(kOneInput, node.op);
+    if (habit_ == InPlaceHabit::kElementwise)
+      return among(kOneInput, node.op) || among(kOthers, node.op);
     if (node.outputs.empty()) return false;
     const TensorId out = node.outputs.front();
     const auto& shape = graph_.tensors[out].shape;

@@ -18,9 +18,13 @@ enum class InPlaceHabit : uint8_t {
   // `out += identity` before it (torchvision/models/resnet.py, timm/models/resnet.py). A file does
   // not say; elsewhere, as in transformers, modules are out of place.
   kImageModels,
+  // Layers of one input where top == bottom by custom: activations and dropout in Caffe's net
+  // files, brew.relu(model, x, x) in Caffe2's, nn.ReLU(true) in Torch7's. Sums have a blob of their
+  // own.
+  kActivations,
   // Element-wise operators take over an input that nobody else holds: TensorFlow's
   // OpKernelContext::forward_input (core/framework/op_kernel.h), NNVM's FInplaceOption
-  // (src/operator/tensor/elemwise_unary_op.h), Caffe's layers with top == bottom.
+  // (src/operator/tensor/elemwise_unary_op.h).
   kElementwise,
 };
 

@@ -110,7 +110,8 @@ TEST_CASE("device memory: the range is wide where the workspace is") {
   const double half = 2.1 * (0.02 * static_cast<double>(with.device_bytes) + 40.0 * kMiB);
   CHECK(with.high == with.device_bytes + std::llround(std::hypot(half, 200.0 * kMiB)));
   CHECK(with.low < with.device_bytes - 100 * kMiB);
-  const auto outline = *device_memory(input, CachingRules{}, {.bytes = 400 * kMiB}, {.spread = 0.5});
+  const auto outline =
+      *device_memory(input, CachingRules{}, {.bytes = 400 * kMiB}, {.spread = 0.5});
   CHECK(outline.low == outline.device_bytes - outline.reserved / 2);
   CHECK(outline.high == outline.device_bytes + outline.reserved / 2);
   input.workspaces[0].bytes = 0;

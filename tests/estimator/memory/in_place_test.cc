@@ -4,7 +4,7 @@
 
 #include "estimator/bound_step.h"
 #include "estimator/estimator.h"
-#include "support/requests.h"
+#include "tests/support/requests.h"
 
 using namespace plimsoll;
 
@@ -31,8 +31,8 @@ size_t shared_by(const std::string& model, InPlaceHabit habit) {
 TEST_CASE("in place: image models overwrite with ReLU and with the sum before it") {
   // ResNet-18: 17 ReLUs and 8 sums, all on feature maps.
   CHECK(shared_by("builtin:resnet18", InPlaceHabit::kImageModels) == 25);
-  // MobileNetV2's sums are of linear bottlenecks and written x + conv(x): 35 ReLU6 alone.
-  CHECK(shared_by("builtin:mobilenet_v2", InPlaceHabit::kImageModels) == 35);
+  // MobileNetV2's sums are of linear bottlenecks and written x + conv(x); ReLU6 keeps its input.
+  CHECK(shared_by("builtin:mobilenet_v2", InPlaceHabit::kImageModels) == 0);
   CHECK(shared_by("builtin:resnet18", InPlaceHabit::kNever) == 0);
 }
 
@@ -43,6 +43,7 @@ TEST_CASE("in place: transformers and perceptrons are written out of place") {
 
 TEST_CASE("in place: static frameworks do so wherever an input dies") {
   CHECK(shared_by("builtin:mlp", InPlaceHabit::kElementwise) > 0);
+  CHECK(shared_by("builtin:resnet18", InPlaceHabit::kActivations) == 17);
   CHECK(shared_by("builtin:mobilenet_v2", InPlaceHabit::kElementwise) >
         shared_by("builtin:mobilenet_v2", InPlaceHabit::kImageModels));
 }

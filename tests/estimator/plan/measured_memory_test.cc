@@ -25,7 +25,9 @@ std::vector<Run> runs_of(const std::string& file, const std::string& quantity) {
   const auto path = std::filesystem::path(PLIMSOLL_SOURCE_DIR) / "tests/measured" / file;
   Validator validator(hwdb, {});
   std::vector<Run> runs;
-  for (const MeasuredRun& run : *read_runs(path.string(), sources)) {
+  const auto measured = read_runs(path.string(), sources);
+  REQUIRE(measured);
+  for (const MeasuredRun& run : *measured) {
     for (const ValidationLine& l : validator.answer(run, file)) {
       if (!l.skipped.empty() || l.quantity != quantity || !l.low) continue;
       runs.push_back({l.model, run.batch.value_or(0), *l.measured, *l.predicted, *l.low, *l.high});
@@ -39,8 +41,8 @@ double quantile(const std::vector<Run>& runs, double q, Of of) {
   std::vector<double> values;
   for (const Run& r : runs) values.push_back(of(r));
   std::sort(values.begin(), values.end());
-  return values.at(std::min(values.size() - 1,
-                            static_cast<size_t>(q * static_cast<double>(values.size()))));
+  return values.at(
+      std::min(values.size() - 1, static_cast<size_t>(q * static_cast<double>(values.size()))));
 }
 
 double off(const Run& r) { return std::abs(r.predicted / r.measured - 1); }

@@ -1,0 +1,117 @@
+// What published studies and PyTorch itself say of memory; the source beside each check.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "estimator/estimator.h"
+#include "estimator/plan/max_batch.h"
+#include "tests/support/requests.h"
+
+using namespace plimsoll;
+
+namespace {
+
+const Hwdb& hwdb() {
+  static const Hwdb kHwdb = *Hwdb::open();
+  return kHwdb;
+}
+
+const LayerEstimate& layer(const Estimate& e, std::string_view node) {
+  const auto found = std::find_if(e.layers.begin(), e.layers.end(),
+                                  [&](const LayerEstimate& l) { return l.node == node; });
+  REQUIRE(found != e.layers.end());
+  return *found;
+}
+
+// A model on a GPU, compiled once.
+struct Compiled {
+  Evaluator evaluator;
+  CompiledModel model;
+
+  static Compiled of(const std::string& name, const std::string& gpu) {
+    const Request request = test::request("builtin:" + name, gpu);
+    Platform platform = *find_platform(hwdb(), request, gpu);
+    CompiledModel model = *compile(request, platform);
+    return {*Evaluator::make(std::move(platform), request), std::move(model)};
+  }
+
+  Result<BatchPoint> at(int64_t batch) const {
+    Binding binding = model.binding;
+    binding[model.batch_symbol] = batch;
+    const auto memory = evaluator.memory(model, binding);
+    if (!memory) return tl::make_unexpected(memory.error());
+    return BatchPoint{.batch = batch,
+                      .device_bytes = memory->device_bytes,
+                      .low = memory->device_range.low,
+                      .high = memory->device_range.high};
+  }
+};
+
+}  // namespace
+
+// PyTorch's own accounting, batch 32: batch norm's output and two statistics of 512 bytes; max
+// pool's output (kept by the convolution behind it) and its int64 positions.
+TEST_CASE("memory facts: ResNet-50's stem, to the byte") {
+  const auto e = estimate(test::request("builtin:resnet50", "quadro-p4000", 32), hwdb());
+  REQUIRE(e);
+  constexpr double kMiB = 1 << 20;
+  const auto kept = [&](std::string_view node) {
+    return static_cast<double>(layer(*e, node).feature_map_bytes) / kMiB;
+  };
+  CHECK(kept("bn1") == 98.0009765625);
+  CHECK(kept("maxpool") == 49.0);
+  CHECK(kept("layer1.0.conv1") == 24.5);
+}
+
+// Kim et al., ISPASS 2017: AlexNet's gradients of 250 MB.
+TEST_CASE("memory facts: AlexNet's gradients take 250 MB") {
+  const auto e = estimate(test::request("builtin:alexnet-kim", "gtx-titan-x", 128), hwdb());
+  REQUIRE(e);
+  CHECK(static_cast<double>(e->memory.gradient_bytes) / 1e6 == doctest::Approx(250).epsilon(0.01));
+}
+
+// Zhu et al., TBD (IISWC 2018), observation 10: feature maps dominate, and grow with the batch.
+TEST_CASE("memory facts: ResNet-50's feature maps are linear in the batch") {
+  const Compiled resnet = Compiled::of("resnet50", "quadro-p4000");
+  const auto saved = [&](int64_t batch) {
+    Binding binding = resnet.model.binding;
+    binding[resnet.model.batch_symbol] = batch;
+    return static_cast<double>(resnet.evaluator.memory(resnet.model, binding)->saved_bytes);
+  };
+  CHECK(saved(32) / saved(16) == doctest::Approx(2).epsilon(0.001));
+  const auto m = resnet.evaluator.memory(resnet.model, resnet.model.binding);  // batch 32
+  CHECK(static_cast<double>(m->saved_bytes) > 0.75 * static_cast<double>(m->live_peak_bytes));
+}
+
+TEST_CASE("memory facts: max-batch is what trying every batch gives, on 20 models and 3 GPUs") {
+  constexpr std::array kModels = {"alexnet",         "vgg11",           "vgg16_bn",
+                                  "resnet18",        "resnet50",        "resnext50_32x4d",
+                                  "wide_resnet50_2", "densenet121",     "googlenet-v1",
+                                  "inception_v3",    "mobilenet_v2",    "mobilenet_v3_small",
+                                  "mnasnet1_0",      "efficientnet_b0", "convnext_tiny",
+                                  "swin_t",          "vit_b_16",        "mlp",
+                                  "cnn-torres",      "lstm-lm"};
+  constexpr std::array kGpus = {"gtx-1080", "rtx-3070", "quadro-m4000"};
+  constexpr int64_t kMultiple = 16, kMost = 256;
+  for (const char* name : kModels) {
+    for (const char* gpu : kGpus) {
+      CAPTURE(name);
+      CAPTURE(gpu);
+      const Compiled compiled = Compiled::of(name, gpu);
+      const int64_t capacity = compiled.evaluator.platform().device.memory_reported.value;
+      int64_t safe = 0, last = 0;
+      for (int64_t batch = kMultiple; batch <= kMost; batch += kMultiple) {
+        const auto point = compiled.at(batch);
+        REQUIRE(point);
+        if (point->high <= capacity) safe = batch;
+        if (point->low <= capacity) last = batch;
+      }
+      const auto answer = max_batch([&](int64_t batch) { return compiled.at(batch); },
+                                    {.capacity = capacity, .multiple = kMultiple, .max = kMost});
+      REQUIRE(answer);
+      CHECK(answer->safe == safe);
+      CHECK(answer->last_may_fit == std::max(last, safe));
+    }
+  }
+}

@@ -1,0 +1,62 @@
+// Frameworks' habits as the allocator sees them.
+#include "estimator/replay_input.h"
+
+#include <doctest/doctest.h>
+
+#include "estimator/estimator.h"
+#include "tests/support/requests.h"
+
+using namespace plimsoll;
+
+namespace {
+
+MemoryEstimate memory_of(const std::string& model, const std::string& framework, Mode mode,
+                         int64_t batch, bool benchmark = false) {
+  static const Hwdb kHwdb = *Hwdb::open();
+  Request request = test::request("builtin:" + model, "titan-x-pascal", batch);
+  request.framework = framework;
+  request.recipe.mode = mode;
+  if (benchmark) request.cudnn_benchmark = true;
+  const auto e = estimate(request, kHwdb);
+  REQUIRE(e);
+  return e->memory;
+}
+
+int64_t bytes_per_image(const std::string& model, const std::string& framework) {
+  const auto at = [&](int64_t batch) {
+    return memory_of(model, framework, Mode::kInference, batch).reserved_bytes;
+  };
+  return (at(64) - at(32)) / 32;
+}
+
+constexpr double kMiB = 1 << 20;
+
+}  // namespace
+
+TEST_CASE("replay input: Caffe keeps every blob, and three more for each batch norm") {
+  // ResNet-50 by hand: 42.4 MiB of convolutions, four times; 21.05 of sums, the pool and its mask.
+  const double per_image = static_cast<double>(bytes_per_image("resnet50", "caffe")) / kMiB;
+  CHECK(per_image == doctest::Approx(4 * 42.4 + 21.05 + 2.3).epsilon(0.03));
+}
+
+TEST_CASE("replay input: Caffe2 keeps blobs, MXNet plans, PyTorch frees") {
+  const int64_t caffe2 = bytes_per_image("resnet50", "caffe2");
+  CHECK(static_cast<double>(caffe2) / kMiB == doctest::Approx(2 * 42.4 + 21.05).epsilon(0.04));
+  CHECK(bytes_per_image("resnet50", "mxnet") < caffe2 / 5);
+  CHECK(bytes_per_image("resnet50", "pytorch-1.4") < caffe2 / 5);
+}
+
+TEST_CASE("replay input: timing plans is seen by the allocator, later steps are steady") {
+  const auto tf = memory_of("vgg16", "tensorflow-1.15", Mode::kTrain, 16);
+  CHECK(tf.steady_allocated_bytes < tf.allocated_peak_bytes);
+  // MXNet's library times with memory of its own.
+  const auto mxnet = memory_of("vgg16", "mxnet", Mode::kTrain, 16);
+  CHECK(mxnet.steady_allocated_bytes == mxnet.allocated_peak_bytes);
+}
+
+TEST_CASE("replay input: timed problems empty PyTorch's cache, so that later holes differ") {
+  const auto plain = memory_of("resnet18", "pytorch", Mode::kTrain, 64);
+  const auto timed = memory_of("resnet18", "pytorch", Mode::kTrain, 64, true);
+  CHECK(timed.reserved_bytes != plain.reserved_bytes);
+  CHECK(timed.saved_bytes == plain.saved_bytes);
+}
