@@ -176,13 +176,13 @@ std::vector<LayerEstimate> folded(const std::vector<LayerEstimate>& layers, int6
 
 std::string layer_table(const Estimate& e, int64_t depth) {
   std::string text =
-      fmt::format("\n{:<36}{:<20}{:>20}{:>11}{:>10}{:>10}{:>10}{:>10}{:>10}{:>11}{:>9}{:>9}\n",
+      fmt::format("\n{:<36}{:<18}{:>20}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}{:>10}{:>9}{:>9}\n",
                   "layer", "op", "output", "parameters", "weights", "gradients", "maps",
                   "workspace", "optimizer", "fwd GFLOP", "forward", "backward");
   for (const LayerEstimate& l : folded(e.layers, depth)) {
     text +=
-        fmt::format("{:<36}{:<20}{:>20}{:>11}{:>10}{:>10}{:>10}{:>10}{:>10}{:>11.3f}{:>9}{:>9}\n",
-                    escape_for_terminal(l.node, 35), escape_for_terminal(l.op, 19),
+        fmt::format("{:<36}{:<18}{:>20}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}{:>10.3f}{:>9}{:>9}\n",
+                    escape_for_terminal(l.node, 35), escape_for_terminal(l.op, 17),
                     escape_for_terminal(l.output_shape, 19), l.parameters,
                     human_bytes(l.weight_bytes), human_bytes(l.gradient_bytes),
                     human_bytes(l.feature_map_bytes), human_bytes(l.workspace_bytes),
