@@ -56,10 +56,18 @@ TensorId beside(const Node& node, TensorId one) {
   return node.inputs[node.inputs[0] == one ? 1 : 0];
 }
 
-// A table that multiplies nothing but positions, as rotary frequencies do, is not trained.
+// A table that multiplies nothing but positions, as rotary frequencies do, is not trained; nor is
+// one that a layer takes as its data, as Swin v2 does its coordinates. (A matrix there may be one
+// factor of a weight.)
 void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds) {
   const std::vector<char> from_shapes = made_of_shapes(graph);
   for (const Node& node : graph.nodes) {
+    if (node.op == "MatMul" || node.op == "Linear") {
+      const TensorId data = node.inputs[0];
+      const auto& shape = graph.tensors[data].shape;
+      if (kinds[data] == ParameterKind::kTrained && shape && shape->size() > 2)
+        kinds[data] = ParameterKind::kBuffer;
+    }
     for (const TensorId in : node.inputs) {
       if (node.op != "Mul" || in == kNoTensor || kinds[in] != ParameterKind::kTrained) continue;
       const TensorId other = beside(node, in);

@@ -12,8 +12,8 @@ namespace plimsoll {
 enum class ParameterKind : uint8_t { kTrained, kBuffer, kConstant };
 // For each tensor; meaningful for kind kParameter only. Statistics of norms are buffers; float
 // initializers are trained, unless an exporter's folding made them (its names say so) and no layer
-// takes them as a weight or as the scale of an affine pair; tables that multiply positions are
-// buffers; the rest are constants.
+// takes them as a weight or as the scale of an affine pair; tables that multiply positions,
+// or that a layer takes as its data, are buffers; the rest are constants.
 std::vector<ParameterKind> classify_parameters(const Graph& graph);
 
 }  // namespace plimsoll

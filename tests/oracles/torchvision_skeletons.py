@@ -67,10 +67,12 @@ def skeleton(name):
                       training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, export_params=False,
                       input_names=["input"], dynamic_axes={"input": axes})
     exported = onnx.load_from_string(file.getvalue())
+    shapes_are_computed = any(node.op_type == "Shape" for node in exported.graph.node)
+    if shapes_are_computed:   # while the weights are inputs, which nothing can be folded into
+        exported = folded(exported)
     weights = as_initializers(exported)
     strip(exported, weights)
-    if any(node.op_type == "Shape" for node in exported.graph.node):
-        exported = folded(exported)
+    if shapes_are_computed:
         write_batch_as_rest(exported.graph)
     return shortened(exported, weights)
 
@@ -119,11 +121,12 @@ def write_batch_as_rest(graph):
 
 
 def shortened(model, weights):
-    """Tensors between nodes are numbered; nodes keep the names that say their module."""
+    """Tensors between nodes are numbered, constants as exporters number what they folded; nodes keep the names that
+    say their module."""
     names = {"": "", "input": "input", **{weight: weight for weight in weights}}
     del model.graph.value_info[:]
     for tensor in model.graph.initializer:
-        tensor.name = names.setdefault(tensor.name, f"c{len(names)}")
+        tensor.name = names.setdefault(tensor.name, f"c_{len(names)}")
     for node in model.graph.node:
         del node.metadata_props[:]
         for names_of in (node.input, node.output):
@@ -135,10 +138,9 @@ def shortened(model, weights):
 
 def facts(name):
     """Parameters, and multiply-adds of one image in inference, counted and as published beside the weights."""
-    with torch.device("meta"):
-        model = network(name).eval()
-        with FlopCounterMode(display=False) as counter:
-            model(torch.empty(1, 3, side_of(name), side_of(name)))
+    model = network(name).eval().to("meta")
+    with torch.device("meta"), FlopCounterMode(display=False) as counter:
+        model(torch.empty(1, 3, side_of(name), side_of(name)))
     flop = {str(op).removeprefix("aten."): count for op, count in counter.get_flop_counts()["Global"].items()}
     dense = sum(flop.pop(op, 0) for op in ("convolution", "addmm", "mm"))
     result = {"image": side_of(name), "parameters": sum(p.numel() for p in model.parameters()),
