@@ -61,11 +61,13 @@ struct KernelShare {
 struct TimeEstimate {
   int64_t step_ns = 0, forward_ns = 0, backward_ns = 0, update_ns = 0;
   int64_t communication_ns = 0, input_copy_ns = 0;
+  // What the step is made of: device work, dispatch by the host, the framework's own terms.
+  int64_t gpu_ns = 0, host_ns = 0, framework_ns = 0;
   Range step_range_ns;
   double gpu_busy = 0, fp32_utilisation = 0, cpu_utilisation = 0;
   int64_t pcie_bytes = 0;
   bool host_bound = false;
-  int64_t launches = 0;
+  int64_t launches = 0, forward_launches = 0, parameter_arrays = 0;
   double samples_per_second = 0;  // of all devices together
   std::string sample_unit = "samples";
   std::optional<int64_t> run_ns;  // of --epochs and --samples

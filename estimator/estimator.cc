@@ -36,6 +36,10 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   if (!version) return tl::make_unexpected(version.error());
   options.library.cudnn = library_number(*version);
   options.policy = policy_of(platform.framework, request);
+  const bool last =
+      request.layout.empty() ? platform.framework.channels_last : request.layout == "nhwc";
+  options.layout = last ? Layout::kChannelsLast : Layout::kChannelsFirst;
+  options.separate_batch_norm = platform.framework.separate_batch_norm;
   options.workspace_limit = request.workspace_limit;
   if (!options.workspace_limit && platform.framework.workspace_limit) {
     options.workspace_limit = platform.framework.workspace_limit->value;
@@ -146,7 +150,10 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
     if (!found) return tl::make_unexpected(found.error());
     link = std::move(*found);
   }
-  return Platform{std::move(*device), std::move(*framework), std::move(*host), std::move(link)};
+  const auto errors = open_step_errors(hwdb);
+  if (!errors) return tl::make_unexpected(errors.error());
+  return Platform{std::move(*device), std::move(*framework), std::move(*host), std::move(link),
+                  *errors};
 }
 
 Policy policy_for(const Platform& platform, const Request& request) {

@@ -16,6 +16,7 @@
 #include "estimator/request.h"
 #include "estimator/time_plan.h"
 #include "hwdb/hwdb.h"
+#include "hwdb/step_errors.h"
 
 namespace plimsoll {
 
@@ -25,6 +26,7 @@ struct Platform {
   FrameworkProfile framework;
   Host host;
   std::optional<Link> link;  // where the request asks for several GPUs
+  StepErrors errors{};
 };
 
 // E140, E142, E143 and E144 for names nobody knows. `device_name` is one of request.devices.

@@ -36,6 +36,9 @@ struct Request {
   std::string layout;          // "nchw" or "nhwc"; empty: the framework's
   std::string attention;       // "math", "fused"; empty: as the framework chooses
   int64_t gpu_count = 1;
+  // One process feeds all GPUs and copies the parameters to each in every step, as
+  // torch.nn.DataParallel does; else a process for each and an all-reduce of gradients.
+  bool replicate = false;
   std::string link;                    // between the GPUs; empty: PCIe or NVLink as the card has
   std::string host = "generic";        // the machine around them
   std::optional<bool> input_gradient;  // the first layer's data gradient; nothing: the framework's

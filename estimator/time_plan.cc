@@ -53,29 +53,61 @@ StepPhase phase_of(Phase phase) { return static_cast<StepPhase>(phase); }
 
 // Launches of one kernel in one phase, counted.
 StepTimeInput count_launches(const CompiledModel& model, const BoundStep& bound,
-                             std::vector<KernelId>& ids) {
+                             const Platform& platform, std::vector<KernelId>& ids) {
   std::map<std::pair<KernelId, Phase>, int64_t> counts;
   for (const Event& e : model.step.events) {
     if (e.kind == Event::Kind::kLaunch) ++counts[{e.id, e.phase}];
   }
   StepTimeInput input;
   for (const auto& [key, count] : counts) {
-    input.kernels.push_back({bound.kernels[key.first], count, phase_of(key.second)});
+    const KernelAt& kernel = bound.kernels[key.first];
+    input.kernels.push_back({kernel, count, phase_of(key.second)});
+    if (platform.framework.separate_batch_norm && is_batch_norm(kernel))
+      input.extra_launches += count * (kSeparateNormLaunches - 1);
     ids.push_back(key.first);
   }
   return input;
 }
 
-StepHabits habits_of(const Platform& platform) {
+StepHabits habits_of(const Platform& platform, bool training) {
   StepHabits habits;
   const Dispatch* dispatch =
-      platform.host.find(platform.framework.framework, platform.framework.since);
+      platform.host.find(platform.framework.framework, platform.framework.asked);
   if (!dispatch) return habits;
   habits.launch = dispatch->per_launch.value;
-  habits.fixed = dispatch->per_step.value;
-  habits.per_parameter = dispatch->per_array.value;
+  habits.fixed = (training ? dispatch->per_step : dispatch->per_forward).value;
+  habits.per_parameter = training ? dispatch->per_array.value : 0;
   habits.gpu_factor = dispatch->gpu_factor;
+  habits.per_replica = dispatch->per_replica.value;
   return habits;
+}
+
+// What makes this step's time less certain than its kernels are.
+StepRange errors_of(const CompiledModel& model, const Platform& platform, bool transferred) {
+  const StepErrors& e = platform.errors;
+  const Recipe& r = model.recipe;
+  const bool half = r.precision == Precision::kFp16 || r.precision == Precision::kBf16 ||
+                    r.precision == Precision::kAmpFp16 || r.precision == Precision::kAmpBf16;
+  const Dispatch* dispatch =
+      platform.host.find(platform.framework.framework, platform.framework.asked);
+  double squares = e.step * e.step;
+  const auto add = [&](bool applies, double error) { squares += applies ? error * error : 0; };
+  add(r.mode == Mode::kInference, e.inference);
+  add(transferred, e.transferred);
+  add(half, e.half);
+  add(r.precision == Precision::kFp64, e.fp64);
+  add(!dispatch || dispatch->assumed, e.assumed);
+  return {.step = std::sqrt(squares), .host = e.host, .copy = e.copy, .exchange = e.exchange};
+}
+
+// Whether most of the work that libraries do is priced by another architecture's calibration.
+bool transferred(const StepTimeInput& input, const TimeContext& context) {
+  double own = 0, other = 0;
+  for (const CountedKernel& k : input.kernels) {
+    const auto flop = static_cast<double>(k.kernel.flop) * static_cast<double>(k.count);
+    (is_own(k.kernel, context) ? own : other) += flop;
+  }
+  return other > own;
 }
 
 // Distinct kernels by their share of the step.
@@ -109,15 +141,21 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
   t.update_ns = to_ns(at(StepPhase::kUpdate));
   t.communication_ns = to_ns(step.communication);
   t.input_copy_ns = to_ns(step.input_copy);
+  t.gpu_ns = to_ns(step.gpu);
+  t.host_ns = to_ns(step.host);
+  t.framework_ns = to_ns(step.fixed);
+  t.parameter_arrays = input.parameter_arrays;
   t.step_range_ns = {to_ns(step.low), to_ns(step.high)};
   t.gpu_busy = step.gpu_busy;
   t.host_bound = step.host_bound;
   t.cpu_utilisation = step.seconds > 0 ? std::min(1.0, (step.host + step.fixed) / step.seconds) : 0;
   t.pcie_bytes = input.input_bytes;
   double flop = 0;
+  t.launches = input.extra_launches;
   for (const CountedKernel& k : input.kernels) {
     flop += static_cast<double>(k.kernel.flop) * static_cast<double>(k.count);
     t.launches += k.count;
+    if (k.phase == StepPhase::kForward) t.forward_launches += k.count;
   }
   const Peak* fp32 = platform.device.peak("fp32");
   t.fp32_utilisation =
@@ -139,9 +177,8 @@ bool countable(const TimeEstimate& time) {
 TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Platform& platform,
                    const TimeContext& context, const Request& request, int64_t batch) {
   std::vector<KernelId> ids;
-  StepTimeInput input = count_launches(model, bound, ids);
-  input.habits = habits_of(platform);
-  input.samples = batch;
+  StepTimeInput input = count_launches(model, bound, platform, ids);
+  input.habits = habits_of(platform, model.recipe.mode != Mode::kInference);
   input.parameter_arrays = model.step.parameter_arrays;
   for (BufferId id = 0; id < model.step.buffers.size(); ++id) {
     const Role role = model.step.buffers[id].role;
@@ -151,13 +188,17 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Pla
   if (platform.link && request.gpu_count > 1) {
     const LinkPoint& point = platform.link->point(request.gpu_count);
     input.devices = request.gpu_count;
+    input.replicate = request.replicate;
+    input.training = model.recipe.mode != Mode::kInference;
     input.link.bandwidth = point.bus_bandwidth.value;
     input.link.latency = point.latency.value;
   }
   const bool pageable = platform.framework.input_path == FrameworkProfile::InputPath::kPageable;
   if (request.input_copy.value_or(pageable)) {
-    input.habits.input_bandwidth = platform.host.pageable_copy.value;
+    input.habits.input_bandwidth =
+        (pageable ? platform.host.pageable_copy : platform.host.pinned_copy).value;
   }
+  input.errors = errors_of(model, platform, transferred(input, context));
   const StepTime step = step_time(input, context);
   TimePlan plan;
   plan.kernels.resize(bound.kernels.size());

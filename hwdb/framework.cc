@@ -62,6 +62,12 @@ void read_libraries(Figures& figures, Profile& profile) {
   } else {
     figures.object().optional("workspace_limit");
   }
+  if (figures.has("batch_norm")) {
+    profile.separate_batch_norm =
+        figures.choice("batch_norm", {"library", "separate"}) == "separate";
+  } else {
+    figures.object().optional("batch_norm");
+  }
   profile.autotune_empties_cache = figures.boolean("autotune_empties_cache");
   if (figures.has("autotune_outside"))
     profile.autotune_outside = figures.boolean("autotune_outside");

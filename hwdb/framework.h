@@ -51,6 +51,7 @@ struct FrameworkProfile {
   std::vector<std::string> aliases;
   std::string framework;  // "pytorch"
   Version since;          // first version this profile stands for
+  Version asked;          // the one that was asked for; later than all where none was
   Execution execution = Execution::kEager;
   bool channels_last = false;
   Allocator allocator = Allocator::kPytorchCaching;
@@ -58,6 +59,7 @@ struct FrameworkProfile {
   std::vector<ContextRow> context;  // the last one is for "any"
   ConvPolicy conv_policy = ConvPolicy::kHeuristic;
   std::optional<Bytes> workspace_limit;
+  bool separate_batch_norm = false;     // kernels of its own, not cuDNN's
   bool autotune_empties_cache = false;  // after the first call of each problem
   bool autotune_outside = false;        // the library times with memory of its own, given back
   WorkspaceHome workspace_home = WorkspaceHome::kAllocator;

@@ -26,13 +26,18 @@ void read_dispatch(JsonObject& root, Host& host) {
     row.per_launch_low = figures.part<Seconds>(object, "per_launch_low", kLaunch);
     row.per_launch_high = figures.part<Seconds>(object, "per_launch_high", kLaunch);
     row.per_step = figures.part<Seconds>(object, "per_step", {"0 us", "10 s"});
+    row.per_forward = object.has("per_forward")
+                          ? figures.part<Seconds>(object, "per_forward", {"0 us", "10 s"})
+                          : row.per_step;
     row.per_array = figures.part<Seconds>(object, "per_array", kLaunch);
-    row.per_sample = figures.part<Seconds>(object, "per_sample", {"0 us", "10 s"});
+    if (object.has("per_replica"))
+      row.per_replica = figures.part<Seconds>(object, "per_replica", kLaunch);
     row.gpu_factor = object.required_real("gpu_factor", {.low = 0.1, .high = 10});
-    row.parameter_passes = object.required_real("parameter_passes", {.low = 0, .high = 100});
     if (row.per_launch < row.per_launch_low || row.per_launch_high < row.per_launch) {
       object.fail("E402", "per_launch is outside per_launch_low to per_launch_high");
     }
+    const JsonValue* source = value.find("source");
+    row.assumed = source && source->string() && source->string()->starts_with("assumed");
     figures.note(
         object, fmt::format("dispatch.{}-{}", row.framework, row.since.text()),
         object.value().find("per_launch") ? fmt::format("{} us", row.per_launch.value * 1e6) : "");

@@ -14,19 +14,20 @@
 namespace plimsoll {
 
 // One framework's cost per step on this host:
-//   step = max(gpu_factor * gpu, per_launch * launches) + per_step + per_array * parameter arrays
-//          + per_sample * samples
-// where gpu includes parameter_passes reads of all parameters in the update.
+//   step = larger of (gpu_factor * gpu, per_launch * launches) + per_step + per_array * arrays
+// where "larger of" is smooth (estimator/time/step_time.h), and per_forward stands for per_step and
+// arrays where there is no backward pass.
 struct Dispatch {
   std::string framework;
   Version since;
   Seconds per_launch;
   Seconds per_launch_low, per_launch_high;  // what other hosts were seen to need
   Seconds per_step;                         // copies, synchronisation, Python around the step
+  Seconds per_forward;                      // ... around a forward pass alone
   Seconds per_array;                        // per parameter array: key-value stores
-  Seconds per_sample;                       // input pipeline; 0 unless the source's timer holds one
+  Seconds per_replica;  // per parameter array and further GPU, where one process feeds them all
   double gpu_factor = 1;
-  double parameter_passes = 0;
+  bool assumed = false;  // nobody measured it: its source begins so
 };
 
 struct Host {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <set>
 
 #include "graph/base/byte_source.h"
@@ -75,12 +76,12 @@ Result<std::string> read_file(const std::string& path) {
 std::vector<std::string> list_folder(const std::string& folder) {
   namespace fs = std::filesystem;
   std::vector<std::string> names;
-  for (const char* room : {"calibrations", "devices", "frameworks", "hosts", "links"}) {
+  for (const char* room : {"", "calibrations/", "devices/", "frameworks/", "hosts/", "links/"}) {
     std::error_code fault;
     for (fs::directory_iterator at(fs::path(folder) / room, fault), end; !fault && at != end;
          at.increment(fault)) {
       const std::string file = at->path().filename().string();
-      if (file.ends_with(kExtension)) names.push_back(fmt::format("{}/{}", room, file));
+      if (file.ends_with(kExtension)) names.push_back(room + file);
     }
   }
   std::sort(names.begin(), names.end());
@@ -233,6 +234,7 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
   FrameworkProfile* oldest = nullptr;
   for (FrameworkProfile& profile : profiles) {
     if (profile.framework != family) continue;
+    profile.asked = version.value_or(Version{.numbers = {std::numeric_limits<int>::max()}});
     if (!oldest || profile.since < oldest->since) oldest = &profile;
     if (version && *version < profile.since) continue;
     if (!newest || newest->since < profile.since) newest = &profile;

@@ -80,6 +80,7 @@ const MeasuredKey kKeys[] = {
     {"memory_option", &R::memory_option},
     {"variable_update", &R::variable_update},
     {"parallelism", &R::parallelism},
+    {"layout", &R::layout},
     {"algorithm", &R::algorithm},
     {"bytes", &R::bytes},
     {"loss", &R::loss},

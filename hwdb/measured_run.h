@@ -80,6 +80,7 @@ struct MeasuredRun {
 
   // What the timer and the meter held, where the record or its source says (measured_source.h).
   std::string loss;                      // as --loss
+  std::string layout;                    // as --layout
   std::string host;                      // id of the machine around the GPU
   std::string sequence;                  // the model's symbol that a one-number input sets
   std::string meter;                     // "process", "tensors", "saved": of a memory figure

@@ -10,7 +10,37 @@ namespace {
 constexpr std::string_view kFile = "sources.json";
 constexpr IntegerRange kSamples{.low = 1, .high = int64_t{1} << 40};
 
+void read_defaults(JsonObject& object, MeasuredRun& defaults) {
+  auto read = object.optional_object("defaults");
+  if (!read) return;
+  decode_run(*read, defaults);
+  for (const JsonMember& note : defaults.notes) {
+    read->fail("E305", "no record has a key \"" + note.key + "\"", note.value);
+  }
+}
+
+MeasuredCase read_case(JsonObject& object) {
+  MeasuredCase c;
+  object.required_string("says");
+  c.framework = object.optional_string("framework").value_or("");
+  c.model = object.optional_string("model").value_or("");
+  c.device = object.optional_string("device").value_or("");
+  c.mode = object.optional_string("mode").value_or("");
+  c.several_nodes = object.optional_bool("several_nodes");
+  read_defaults(object, c.defaults);
+  object.finish();
+  return c;
+}
+
 }  // namespace
+
+bool MeasuredCase::holds(const MeasuredRun& run) const {
+  const auto meets = [](const std::string& wanted, const std::string& word) {
+    return wanted.empty() || wanted == word;
+  };
+  return meets(framework, run.framework) && meets(model, run.model) && meets(device, run.device) &&
+         meets(mode, run.mode) && (!several_nodes || *several_nodes == (run.nodes.value_or(1) > 1));
+}
 
 Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::string_view file) {
   const auto value = read_json(text, file);
@@ -24,11 +54,10 @@ Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::str
     MeasuredSource source;
     source.source = object.required_string("source");
     source.says = object.required_string("says");
-    if (auto defaults = object.optional_object("defaults")) {
-      decode_run(*defaults, source.defaults);
-      for (const JsonMember& note : source.defaults.notes) {
-        defaults->fail("E305", "no record has a key \"" + note.key + "\"", note.value);
-      }
+    read_defaults(object, source.defaults);
+    for (const JsonValue& row : object.optional_list("cases")) {
+      JsonObject part(row, file, faults);
+      source.cases.push_back(read_case(part));
     }
     for (const JsonValue& row : object.optional_list("networks")) {
       JsonObject network(row, file, faults);
@@ -54,6 +83,9 @@ Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::str
 }
 
 void MeasuredSource::complete(MeasuredRun& run) const {
+  for (const MeasuredCase& c : cases) {
+    if (c.holds(run)) complete_run(run, c.defaults);
+  }
   complete_run(run, defaults);
   for (const NamedNetwork& n : networks) {
     const bool meant = n.model == run.model && run.network.empty() &&

@@ -4,13 +4,17 @@
 //   {"schema": "plimsoll.sources", "version": 1, "sources": [
 //     {"source": "jcjohnson/cnn-benchmarks", "says": "no loss, ... ",
 //      "networks": [{"model": "alexnet", "framework": "caffe", "network": "alexnet-bvlc"}],
+//      "cases": [{"framework": "caffe2", "model": "alexnet", "says": "without cuDNN",
+//                 "defaults": {"conv_library": "im2col"}}],
 //      "defaults": {"loss": "none", "cudnn_benchmark": true}}]}
 //
 // `defaults` has the keys of a record (measured_run.h). What a record itself says wins. `networks`
 // says which network a name means there, with any framework or one; `datasets` how many samples a
-// data set has that the program holds in the host's memory.
+// data set has that the program holds in the host's memory; `cases` what holds for some of the
+// records only: those of a framework, model or device, on several machines or on one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,11 +35,21 @@ struct NamedDataset {
   int64_t samples = 0;
 };
 
+// Each word empty, each flag absent: any.
+struct MeasuredCase {
+  std::string framework, model, device, mode;
+  std::optional<bool> several_nodes;
+  MeasuredRun defaults;
+
+  bool holds(const MeasuredRun& run) const;
+};
+
 struct MeasuredSource {
   std::string source;  // the repository of a measured file, or the beginning of its title
   std::string says;    // in words, with where it says so
   std::vector<NamedNetwork> networks;
   std::vector<NamedDataset> datasets;
+  std::vector<MeasuredCase> cases;  // the first that holds and says a thing wins
   MeasuredRun defaults;
 
   // Gives a record of this source what it does not say.

@@ -125,6 +125,7 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
   if (const auto version = version_as_written(run.cudnn)) q.cudnn = version->text();
   if (run.conv_library.find("im2col") != std::string::npos) q.conv_algorithm = "im2col";
   if (!run.host.empty()) q.host = run.host;
+  if (run.layout == "nchw" || run.layout == "nhwc") q.layout = run.layout;
   if (run.cudnn_benchmark) q.cudnn_benchmark = run.cudnn_benchmark;
   if (run.input_gradient) q.input_gradient = run.input_gradient;
   if (run.input_copy) q.input_copy = run.input_copy;
@@ -132,6 +133,7 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
   q.samples_in_memory = run.samples.value_or(0);
   q.context_measured = run.context_measured.value_or(false);
   if (q.gpu_count > 1) q.link = link_of(run);
+  q.replicate = run.parallelism == "nn.DataParallel";
   return {};
 }
 

@@ -47,8 +47,8 @@ struct Validator::State {
 
   // Prepared contexts by device and libraries.
   tl::expected<const TimeContext*, std::string> context(const std::string& device,
-                                                        const Libraries& library) {
-    const auto key = std::tuple(device, library.cudnn, library.cublas);
+                                                        const Libraries& library, bool columns) {
+    const auto key = std::tuple(device, library.cudnn, library.cublas, columns);
     if (const auto at = contexts.find(key); at != contexts.end()) return &at->second;
     const auto found = hwdb.device(device);
     if (!found) return tl::unexpected<std::string>(fmt::format("device '{}' is not known", device));
@@ -59,6 +59,7 @@ struct Validator::State {
     TimeOptions options;
     options.library = library;
     options.alone = true;  // benchmarks time one call after the other from the host
+    if (columns) options.policy = AlgorithmPolicy::kIm2col;
     const auto at =
         contexts.emplace(key, TimeContext(device_rates(*found), calibrations, options)).first;
     return &at->second;
@@ -79,18 +80,31 @@ struct Validator::State {
     const bool fourth = r.conv_engine.find("R4") != std::string::npos;
     const Libraries library{.cudnn = fourth ? 400 : library_of(r.cudnn),
                             .cublas = library_of(r.cuda)};
-    const auto prepared = context(line.device, library);
+    const bool columns = r.conv_engine.find("im2col") != std::string::npos;
+    const auto prepared = context(line.device, library, columns);
     if (!prepared) return skip(prepared.error());
     const KernelTime t = price(r, *kernel, **prepared);
     line.predicted = t.seconds * 1e3;
     line.low = t.low * 1e3;
     line.high = t.high * 1e3;
+    if (r.kind == RunKind::kLayer) widen(line);
     return line;
+  }
+
+  // A layer in a framework's run: its own kernel, not the one that was calibrated.
+  void widen(ValidationLine& line) const {
+    const auto errors = open_step_errors(hwdb);
+    if (!errors) return;
+    const auto wide = [&](double ratio) {
+      return std::exp(std::hypot(std::log(std::max(1.0, ratio)), errors->layer));
+    };
+    line.low = *line.predicted / wide(*line.predicted / *line.low);
+    line.high = *line.predicted * wide(*line.high / *line.predicted);
   }
 
   const Hwdb& hwdb;
   std::vector<Calibration> calibrations;
-  std::map<std::tuple<std::string, int, int>, TimeContext> contexts;
+  std::map<std::tuple<std::string, int, int, bool>, TimeContext> contexts;
   ModelPredictor models;
 };
 

@@ -14,12 +14,19 @@
 
 namespace plimsoll {
 
+// What a predicted step is made of: what fits of hosts need.
+struct StepParts {
+  double gpu_ms = 0, host_ms = 0, framework_ms = 0, copy_ms = 0, communication_ms = 0;
+  int64_t launches = 0, forward_launches = 0, parameter_arrays = 0, parameter_bytes = 0;
+};
+
 struct ValidationLine {
   std::string file;
   int64_t index = 0;
   std::string kind, device, op, pass, model, quantity;
   std::optional<double> measured, predicted, low, high;  // in the record's own unit
   std::optional<double> error;                           // predicted / measured - 1
+  std::optional<StepParts> parts;                        // of whole steps
   std::string skipped;                                   // the reason; empty where predicted
 };
 

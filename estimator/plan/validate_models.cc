@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "estimator/estimator.h"
 #include "estimator/plan/measured_request.h"
@@ -17,21 +18,21 @@ using Reason = tl::unexpected<std::string>;
 // What an Evaluator depends on.
 std::string evaluator_key(const Request& q) {
   const auto word = [](const std::optional<bool>& flag) { return flag ? int{*flag} : -1; };
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0], q.framework,
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0], q.framework,
                      q.cudnn.value_or(""), q.conv_algorithm, word(q.cudnn_benchmark),
                      word(q.input_copy), q.host, q.gpu_count, q.link, q.prefetch,
-                     q.context_measured, q.samples_in_memory);
+                     q.context_measured, q.samples_in_memory, q.replicate, q.layout);
 }
 
 // What a compiled model depends on beside the batch.
 std::string model_key(const Request& q, const Policy& p) {
   const Recipe& r = q.recipe;
-  std::string key =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.model, q.image.value_or(0),
-                  static_cast<int>(r.mode), static_cast<int>(r.optimizer), r.weight_decay,
-                  static_cast<int>(r.precision), q.loss_given ? static_cast<int>(r.loss) : -1,
-                  q.framework, p.attention ? static_cast<int>(*p.attention) : -1,
-                  p.tf32_convolutions, p.tf32_matmuls, p.first_layer_data_gradient);
+  std::string key = fmt::format(
+      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.model, q.image.value_or(0),
+      static_cast<int>(r.mode), static_cast<int>(r.optimizer), r.weight_decay,
+      static_cast<int>(r.precision), q.loss_given ? static_cast<int>(r.loss) : -1, q.framework,
+      p.attention ? static_cast<int>(*p.attention) : -1, p.tf32_convolutions, p.tf32_matmuls,
+      p.first_layer_data_gradient, p.channels_last);
   for (const auto& [name, value] : q.settings) key += "|" + name + "=" + value;
   for (const auto& [name, value] : q.dims) key += fmt::format("|{}:{}", name, value);
   return key;
@@ -142,6 +143,10 @@ ValidationLine all_reduce_line(const MeasuredRun& r, ValidationLine line, const 
   const LinkRates rates{
       .bandwidth = point.bus_bandwidth.value, .latency = point.latency.value, .overlap = 0};
   line.predicted = all_reduce_seconds(static_cast<double>(*r.bytes), gpus, rates) * 1e3;
+  if (const auto errors = open_step_errors(hwdb)) {
+    line.low = *line.predicted * std::exp(-errors->all_reduce);
+    line.high = *line.predicted * std::exp(errors->all_reduce);
+  }
   return line;
 }
 
@@ -160,6 +165,19 @@ std::string unusable(const MeasuredRun& r) {
                              r.parallelism == "nn.DataParallel";
   if (!data_parallel) return fmt::format("parallelism '{}' is not modelled", r.parallelism);
   return {};
+}
+
+StepParts parts_of(const TimeEstimate& t, const MemoryEstimate& m) {
+  const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
+  return {.gpu_ms = ms(t.gpu_ns),
+          .host_ms = ms(t.host_ns),
+          .framework_ms = ms(t.framework_ns),
+          .copy_ms = ms(t.input_copy_ns),
+          .communication_ms = ms(t.communication_ns),
+          .launches = t.launches,
+          .forward_launches = t.forward_launches,
+          .parameter_arrays = t.parameter_arrays,
+          .parameter_bytes = m.parameter_bytes};
 }
 
 }  // namespace
@@ -198,6 +216,7 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
       continue;
     }
     lines[i].predicted = predicted;
+    if (lines[i].quantity == "total_ms") lines[i].parts = parts_of(answer->time, answer->memory);
     if (const auto range = quantities[i].range(*answer)) {
       lines[i].low = range->first;
       lines[i].high = range->second;

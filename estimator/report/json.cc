@@ -106,6 +106,9 @@ void write_time(JsonWriter& out, const TimeEstimate& t) {
   out.key("update_ns").integer(t.update_ns);
   out.key("communication_ns").integer(t.communication_ns);
   out.key("input_copy_ns").integer(t.input_copy_ns);
+  out.key("gpu_ns").integer(t.gpu_ns);
+  out.key("host_ns").integer(t.host_ns);
+  out.key("framework_ns").integer(t.framework_ns);
   out.key("step_range_ns");
   write_range(out, t.step_range_ns);
   out.key("gpu_busy").real(t.gpu_busy);

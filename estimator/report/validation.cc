@@ -19,6 +19,20 @@ void real_or_null(JsonWriter& out, std::string_view key, const std::optional<dou
   value ? out.real(*value) : out.null();
 }
 
+void write_parts(JsonWriter& out, const StepParts& p) {
+  out.begin_object();
+  out.key("gpu_ms").real(p.gpu_ms);
+  out.key("host_ms").real(p.host_ms);
+  out.key("framework_ms").real(p.framework_ms);
+  out.key("copy_ms").real(p.copy_ms);
+  out.key("communication_ms").real(p.communication_ms);
+  out.key("launches").integer(p.launches);
+  out.key("forward_launches").integer(p.forward_launches);
+  out.key("parameter_bytes").integer(p.parameter_bytes);
+  out.key("parameter_arrays").integer(p.parameter_arrays);
+  out.end_object();
+}
+
 void write_line(JsonWriter& out, const ValidationLine& l) {
   out.begin_object();
   out.key("file").string(l.file);
@@ -38,6 +52,8 @@ void write_line(JsonWriter& out, const ValidationLine& l) {
     out.null();
   }
   real_or_null(out, "error", l.error);
+  out.key("parts");
+  l.parts ? write_parts(out, *l.parts) : static_cast<void>(out.null());
   text_or_null(out, "skipped", l.skipped);
   out.end_object();
 }

@@ -7,7 +7,7 @@ namespace plimsoll {
 double all_reduce_seconds(double bytes, int64_t devices, const LinkRates& link) {
   if (devices <= 1 || link.bandwidth <= 0) return 0;
   const double n = static_cast<double>(devices);
-  return link.latency * (n - 1) + 2 * (n - 1) / n * bytes / link.bandwidth;
+  return link.latency + 2 * (n - 1) / n * bytes / link.bandwidth;
 }
 
 // The last bucket of gradients is whole only when the backward pass ends: PyTorch's

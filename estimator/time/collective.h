@@ -8,7 +8,7 @@ namespace plimsoll {
 
 struct LinkRates {
   double bandwidth = 0;    // B/s of the bus, one direction, as a ring sees it
-  double latency = 20e-6;  // seconds of one hop
+  double latency = 20e-6;  // seconds of an all-reduce of nothing among these devices
   double overlap = .5;     // share of the backward pass behind which the exchange hides
 };
 

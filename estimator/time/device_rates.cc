@@ -70,9 +70,10 @@ DeviceRates rates_of(const Device& device) {
 }
 
 Arithmetic arithmetic_on(const DeviceRates& rates, DType dtype, bool tensor_core) {
-  const Arithmetic plain = arithmetic_of(dtype, tensor_core);
-  if (plain != Arithmetic::kF16 && plain != Arithmetic::kBf16) return plain;
   const auto peak = [&](Arithmetic a) { return rates.peak[static_cast<size_t>(a)]; };
+  Arithmetic plain = arithmetic_of(dtype, tensor_core);
+  if (tensor_core && peak(plain) <= 0) plain = arithmetic_of(dtype, false);
+  if (plain != Arithmetic::kF16 && plain != Arithmetic::kBf16) return plain;
   const Arithmetic tensor = arithmetic_of(dtype, true);
   if (peak(tensor) > 0) return tensor;
   return peak(plain) <= peak(Arithmetic::kF32) ? Arithmetic::kF32 : plain;

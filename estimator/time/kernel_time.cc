@@ -18,6 +18,11 @@ constexpr double kLaunchShareInQueue = .4;
 constexpr double kLongestLaunchInQueue = 6e-6;
 // ... of memory-bound kernels, whose calls of 25-60 us were a framework's (NeuSight).
 constexpr double kRowsLaunchInQueue = 4e-6;
+// Bandwidth of cuDNN's nchwToNhwc and nhwcToNchw kernels; assumed, as of other copies.
+constexpr double kTurnBandwidth = .7;
+// Tensor cores take channels in eights; from this version on the library pads them (cuDNN release
+// notes 7.3).
+constexpr int kPadsChannels = 703;
 // Bandwidth the memory system gives to fused attention; assumed.
 constexpr double kAttentionBandwidth = .8;
 
@@ -30,8 +35,10 @@ double element_bytes(const KernelAt& kernel) { return std::max(bits(kernel.dtype
 struct Draft {
   double seconds = 0;
   double flop = 0, bytes = 0, workspace = 0;
+  double turned = 0;  // seconds of changing the layout, beside the rest
   std::string_view algorithm{};
   bool memory_bound = false;
+  bool in_situ = false;  // the time is that inside a step
   Corrected corrected{};
 };
 
@@ -57,9 +64,10 @@ Draft draft_gemm(const KernelAt& kernel, const TimeContext::Model& model) {
   return draft;
 }
 
-// Two short kernels for an image, one after the other, never fill the card as repeats of one do: so
-// much longer they take in steps (jcjohnson/cnn-benchmarks, torch.nn on eight cards).
-constexpr double kIm2colInSitu = 1.2;
+// Columns, product and bias of one image are called one after the other by the framework's loop: so
+// much for an image and pass, whatever its size, and so much of the work alone (rejunity and
+// jcjohnson/cnn-benchmarks, torch.nn: VGG, ResNets and GoogLeNet on V100 agree on both).
+constexpr double kIm2colCall = 33e-6, kIm2colInSitu = 1.13;
 
 // Columns in memory, image by image: the framework's own forward, and the plain GEMM library.
 ConvCost im2col(const KernelAt& kernel, const ConvShape& s, const TimeContext& context) {
@@ -75,11 +83,10 @@ ConvCost im2col(const KernelAt& kernel, const ConvShape& s, const TimeContext& c
   const double image = s.c * s.in[0] * s.in[1] * s.in[2] * s.element_bytes;
   const double bandwidth = context.rates().bandwidth * .7;
   GemmCost cost = gemm.gemm ? gemm.gemm->cost(g) : GemmCost{};
-  // Both kernels of an image wait in the queue.
-  const double launch = std::min(gemm.fixed * kLaunchShareInQueue, kRowsLaunchInQueue);
-  cost.seconds = std::max(0.0, cost.seconds - gemm.fixed) + launch;
+  cost.seconds = std::max(0.0, cost.seconds - gemm.fixed);
   return {.algorithm = ConvAlgorithm::kIm2col,
-          .seconds = s.n * kIm2colInSitu * (cost.seconds + (columns + image) / bandwidth + launch),
+          .seconds =
+              s.n * (kIm2colInSitu * (cost.seconds + (columns + image) / bandwidth) + kIm2colCall),
           .flop = 2 * s.n * s.k * positions * in,
           .bytes = s.n * (cost.bytes + columns + image),
           .workspace = columns,
@@ -105,6 +112,36 @@ const ConvCost& choose(const ConvCosts& costs, const TimeOptions& options) {
   return best != nullptr ? *best : costs.rows[0];
 }
 
+bool on_tensor_cores(Arithmetic a) {
+  return a == Arithmetic::kF16Tensor || a == Arithmetic::kBf16Tensor ||
+         a == Arithmetic::kTf32Tensor;
+}
+
+// The unit that multiplies `kernel`.
+Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context) {
+  const Arithmetic unit = arithmetic_on(context.rates(), kernel.dtype, kernel.tensor_core);
+  const auto* conv = std::get_if<ConvProblem<int64_t>>(&kernel.problem);
+  const TimeOptions& options = context.options();
+  if (!conv || !on_tensor_cores(unit) || options.layout == Layout::kNative) return unit;
+  const bool eights = conv->c / conv->groups % 8 == 0 && conv->k / conv->groups % 8 == 0;
+  const bool pads = options.library.cudnn == 0 || options.library.cudnn >= kPadsChannels;
+  return eights || pads ? unit : Arithmetic::kF32;
+}
+
+// Seconds of turning operands and result of a convolution around.
+double turned_around(const KernelAt& kernel, const ConvShape& s, const TimeContext& context) {
+  const Layout layout = context.options().layout;
+  const Layout wanted =
+      on_tensor_cores(unit_of(kernel, context)) ? Layout::kChannelsLast : Layout::kChannelsFirst;
+  if (layout == Layout::kNative || layout == wanted) return 0;
+  // With channels last a filter of one tap is a plain product.
+  const bool one = s.filter[0] * s.filter[1] * s.filter[2] * s.stride[1] * s.stride[2] == 1;
+  if (layout == Layout::kChannelsLast && one) return 0;
+  const double in = s.n * s.c * s.in[0] * s.in[1] * s.in[2];
+  const double out = s.n * s.k * s.out[0] * s.out[1] * s.out[2];
+  return 2 * (in + out) * s.element_bytes / (kTurnBandwidth * context.rates().bandwidth);
+}
+
 Draft draft_conv(const KernelAt& kernel, const TimeContext::Model& model,
                  const TimeContext& context) {
   const auto& p = std::get<ConvProblem<int64_t>>(kernel.problem);
@@ -120,8 +157,10 @@ Draft draft_conv(const KernelAt& kernel, const TimeContext::Model& model,
               .flop = chosen.flop,
               .bytes = chosen.bytes,
               .workspace = chosen.workspace,
+              .turned = turned_around(kernel, shape, context),
               .algorithm = name(chosen.algorithm),
-              .memory_bound = chosen.memory_bound};
+              .memory_bound = chosen.memory_bound,
+              .in_situ = columns};
   if (model.own && !columns) {
     draft.corrected = correct(model.fit->correction, conv_features(shape), model.device);
   }
@@ -157,6 +196,29 @@ double compulsory(const KernelAt& kernel) {
   return static_cast<double>(kernel.read) + static_cast<double>(kernel.written);
 }
 
+// Caffe's BatchNorm and Scale layers, tensors read or written: subtract, replicate, divide and
+// copy, scale and copy (batch_norm_layer.cu and scale_layer.cu, Forward_gpu and Backward_gpu).
+constexpr double kSeparateInference = 12, kSeparateForward = 16, kSeparateBackward = 24;
+
+bool separate_norm(const KernelAt& kernel, const TimeContext& context) {
+  return context.options().separate_batch_norm && is_batch_norm(kernel);
+}
+
+// Several kernels, one after the other, of the traffic of copies.
+Draft draft_separate_norm(const KernelAt& kernel, const TimeContext& context) {
+  const bool forward = kernel.pass == Pass::kForward;
+  const double tensor = compulsory(kernel) / (forward ? 2 : 3);
+  const double tensors = kernel.op == "affine" ? kSeparateInference
+                         : forward             ? kSeparateForward
+                                               : kSeparateBackward;
+  const double bytes = tensor * tensors;
+  return {.seconds = kSeparateNormLaunches * kRowsLaunchInQueue +
+                     bytes / (kTurnBandwidth * context.rates().bandwidth),
+          .flop = static_cast<double>(kernel.flop),
+          .bytes = bytes,
+          .memory_bound = true};
+}
+
 Draft draft_rows(const KernelAt& kernel, const TimeContext::Model& model) {
   const double bytes = compulsory(kernel);
   return {.seconds = model.rows->seconds(kernel),
@@ -166,7 +228,7 @@ Draft draft_rows(const KernelAt& kernel, const TimeContext::Model& model) {
 }
 
 const TimeContext::Model& model_for(const KernelAt& kernel, const TimeContext& context) {
-  const Arithmetic arithmetic = arithmetic_on(context.rates(), kernel.dtype, kernel.tensor_core);
+  const Arithmetic arithmetic = unit_of(kernel, context);
   if (std::holds_alternative<GemmProblem<int64_t>>(kernel.problem)) return context.gemm(arithmetic);
   if (std::holds_alternative<ConvProblem<int64_t>>(kernel.problem)) return context.conv(arithmetic);
   if (std::holds_alternative<RecurrentProblem<int64_t>>(kernel.problem)) {
@@ -186,11 +248,16 @@ Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
   if (model.gemm) return draft_gemm(kernel, model);
   if (model.conv) return draft_conv(kernel, model, context);
   if (model.recurrent) return draft_recurrent(kernel, model);
+  if (separate_norm(kernel, context)) return draft_separate_norm(kernel, context);
   if (model.rows) return draft_rows(kernel, model);
   return {.flop = static_cast<double>(kernel.flop), .bytes = compulsory(kernel)};
 }
 
 }  // namespace
+
+bool is_batch_norm(const KernelAt& kernel) {
+  return kernel.op == "batch_norm" || kernel.op == "affine";
+}
 
 std::string_view name(BoundBy bound_by) {
   constexpr std::array<std::string_view, 4> kNames = {"compute", "dram", "latency", "host"};
@@ -204,8 +271,10 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
   const double launch =
       context.options().alone ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
   const double work = std::max(0.0, draft.seconds - model.fixed);
-  const double in_situ = context.options().alone || !model.fit ? 1 : model.fit->in_situ;
-  const double predicted = (work + launch) * std::exp(draft.corrected.log_factor) * in_situ;
+  const bool as_drafted = context.options().alone || !model.fit || draft.in_situ;
+  const double in_situ = as_drafted ? 1 : model.fit->in_situ;
+  const double predicted =
+      (work + launch) * std::exp(draft.corrected.log_factor) * in_situ + draft.turned;
   const double compute_floor = model.highest_flops > 0 ? draft.flop / model.highest_flops : 0;
   const double memory_floor =
       context.rates().bandwidth > 0 ? compulsory(kernel) / context.rates().bandwidth : 0;
@@ -231,6 +300,10 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
                   : draft.flop / model.highest_flops * context.rates().maximum_clock / time.seconds;
   }
   return time;
+}
+
+bool is_own(const KernelAt& kernel, const TimeContext& context) {
+  return model_for(kernel, context).own;
 }
 
 std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context) {

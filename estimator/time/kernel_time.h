@@ -25,6 +25,11 @@
 
 namespace plimsoll {
 
+// Launches of a batch norm that is no single library call (TimeOptions::separate_batch_norm).
+inline constexpr int kSeparateNormLaunches = 13;
+// With statistics of the batch, or with fixed ones ("affine").
+bool is_batch_norm(const KernelAt& kernel);
+
 // How a framework has its library choose a convolution's algorithm.
 enum class AlgorithmPolicy : uint8_t {
   kAutotune,       // every algorithm is timed, the fastest that fits the workspace limit stays
@@ -40,6 +45,10 @@ struct Libraries {
   int cudnn = 0, cublas = 0;  // 100 * major + minor; 0: the newest with measurements
 };
 
+// How a framework keeps images. Ordinary cores convolve channels first, tensor cores channels last:
+// what comes the other way is turned around before and after the convolution.
+enum class Layout : uint8_t { kNative, kChannelsFirst, kChannelsLast };
+
 struct TimeOptions {
   Libraries library;
   AlgorithmPolicy policy = AlgorithmPolicy::kAutotune;
@@ -47,6 +56,9 @@ struct TimeOptions {
   std::optional<int64_t> workspace_limit;  // bytes
   // A kernel in a queue hides part of its launch. True: timed alone by the host, as benchmarks do.
   bool alone = false;
+  Layout layout = Layout::kNative;
+  // Batch norm as Caffe's own sequence of kernels instead of the library's.
+  bool separate_batch_norm = false;
 };
 
 enum class BoundBy : uint8_t { kCompute, kDram, kLatency, kHost };
@@ -97,6 +109,9 @@ class TimeContext {
 
 // Cost: 1-4 microseconds, no allocation.
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
+
+// Whether the calibration behind it was measured on the card's own architecture and library.
+bool is_own(const KernelAt& kernel, const TimeContext& context);
 
 // Every algorithm a convolution could use, fastest first, whatever the policy says; empty for other
 // kernels.

@@ -3,7 +3,10 @@
 //
 //   gpu  = sum of count * kernel_time
 //   host = launches * host_seconds_per_launch
-//   step = max(gpu, host) + copies + framework's own terms + exposed communication
+//   step = (gpu^p + host^p)^(1/p) + copies + framework's own terms + exposed communication
+//
+// A step's layers are bound by the device or the host each by itself, so where both are near each
+// other the step is longer than either.
 #pragma once
 
 #include <array>
@@ -31,18 +34,29 @@ struct StepHabits {
   double per_parameter = 0;    // per parameter array: key-value store, optimizer call
   double input_bandwidth = 0;  // B/s of the copy of a batch inside the step; 0: it is overlapped
   double gpu_factor = 1;       // in-situ kernels against those timed alone
+  double per_replica = 0;      // of a parameter array copied to one more device by one process
+};
+
+// What of hwdb's StepErrors applies to a step: half widths of |ln(measured / predicted)| that hold
+// 90 of 100 steps; the last three times the share of the step that dispatch, copy, exchange take.
+struct StepRange {
+  double step = 0;
+  double host = 0, copy = 0, exchange = 0;
 };
 
 struct StepTimeInput {
   std::vector<CountedKernel> kernels;
   int64_t parameter_bytes = 0;  // gradients to exchange, bytes
   int64_t parameter_arrays = 0;
-  int64_t input_bytes = 0;        // copied to the device in every step
-  int64_t samples = 0;            // in one step, on one device
-  int64_t extra_launches = 0;     // dispatched by the host without device work of note
-  double seconds_per_sample = 0;  // input pipeline, where the user gives it
+  int64_t input_bytes = 0;     // copied to the device in every step
+  int64_t extra_launches = 0;  // dispatched by the host without device work of note
   StepHabits habits;
+  StepRange errors;
   int64_t devices = 1;
+  // One process feeds all devices: it dispatches the forward passes one after the other (Python's
+  // interpreter lock) and copies parameters out and gradients back; backward passes have threads.
+  bool replicate = false;
+  bool training = true;
   LinkRates link;  // used where devices > 1
 };
 

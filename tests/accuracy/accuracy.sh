@@ -33,8 +33,13 @@ kernels gemm kind,device,op,dtype,cuda,m,n,k,a_t,b_t,batch_count,time_ms '
 kernels recurrent kind,device,op,dtype,cudnn,pass,cell,hidden,batch,timesteps,input_mode,time_ms '
   { print "kernel", cell("device"), "rnn", dtype(cell("arithmetic")), version(cell("cudnn")), cell("pass"), cell("cell"),
     cell("hidden"), cell("batch"), cell("timesteps"), "skip", cell("time_ms") }'
+kernels rows kind,device,op,dtype,cudnn,pass,function,rows,cols,tensors_moved,time_ms '
+  cell("source") == "neusight" {
+    op = cell("op") == "layer_norm" ? "layernorm" : cell("op") == "softmax" ? "softmax" : "elementwise"
+    print "kernel", cell("device"), op, dtype(cell("arithmetic")), version(cell("cudnn")), cell("pass"), cell("op"),
+    cell("rows"), cell("columns"), cell("tensors"), cell("time_ms") }'
 
-for file in conv gemm recurrent; do
+for file in conv gemm recurrent rows; do
   "$plimsoll" validate "$work/$file.csv" --json >"$work/kernels-$file.json"
 done
 "$plimsoll" validate tests/measured/*.json --json >"$work/runs.json"

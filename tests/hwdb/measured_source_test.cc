@@ -46,10 +46,33 @@ TEST_CASE("measured source: a record is completed, never overruled") {
   CHECK(other.loss == "sum");
 }
 
+TEST_CASE("measured source: a case holds for the records it names") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words", "cases": [
+           {"framework": "pytorch", "device": "gtx-1080", "says": "without cuDNN",
+            "defaults": {"conv_library": "im2col"}},
+           {"several_nodes": true, "says": "Ethernet", "defaults": {"link": "ethernet-10g"}}],
+         "defaults": {"link": "pcie-3-x16"})");
+  MeasuredRun run;
+  run.framework = "pytorch";
+  run.device = "gtx-1080";
+  source.complete(run);
+  CHECK(run.conv_library == "im2col");
+  CHECK(run.link == "pcie-3-x16");
+  MeasuredRun other;
+  other.framework = "pytorch";
+  other.device = "gtx-1080-ti";
+  other.nodes = 4;
+  source.complete(other);
+  CHECK(other.conv_library.empty());
+  CHECK(other.link == "ethernet-10g");
+}
+
 TEST_CASE("measured source: a misspelt key is refused") {
   CHECK(fault(R"("source": "a", "says": "b", "defaults": {"los": "sum"})") == "E305");
   CHECK(fault(R"("source": "a", "says": "b", "default": {})") == "E304");
   CHECK(fault(R"("source": "a")") == "E306");
+  CHECK(fault(R"("source": "a", "says": "b", "cases": [{"defaults": {}}])") == "E306");
 }
 
 TEST_CASE("measured source: the database knows the transcribed sources once each") {

@@ -16,13 +16,14 @@ const std::vector<Calibration>& calibrations() {
   return *all;
 }
 
-TimeContext context(std::string_view device, int cudnn) {
+TimeContext context(std::string_view device, int cudnn, Layout layout = Layout::kNative) {
   const auto hwdb = Hwdb::open();
   REQUIRE(hwdb.has_value());
   const auto card = hwdb->device(device);
   REQUIRE(card.has_value());
   TimeOptions options;
   options.library.cudnn = cudnn;
+  options.layout = layout;
   return TimeContext(rates_of(*card), calibrations(), options);
 }
 
@@ -170,6 +171,7 @@ TEST_CASE("16-bit work goes where the card multiplies 16 bits") {
     KernelAt kernel = conv(32, kLayers[4], Pass::kForward);
     const double single = kernel_time(kernel, c).seconds;
     kernel.dtype = DType::kFloat16;
+    kernel.tensor_core = true;  // as frameworks ask for: the card may have none
     kernel.read /= 2;
     kernel.written /= 2;
     return kernel_time(kernel, c).seconds / single;
@@ -177,6 +179,60 @@ TEST_CASE("16-bit work goes where the card multiplies 16 bits") {
   CHECK(peak_share("tesla-v100-sxm2-16gb") < .7);  // tensor cores
   CHECK(peak_share("gtx-1080-ti") > .7);           // 32-bit arithmetic on 16-bit storage
   CHECK(peak_share("gtx-1080-ti") < 1.1);
+}
+
+TEST_CASE("tensor cores want channels last, ordinary ones channels first") {
+  const auto seconds = [](Layout layout, DType dtype, const Layer& layer, int cudnn) {
+    KernelAt kernel = conv(32, layer, Pass::kForward);
+    kernel.dtype = dtype;
+    if (dtype == DType::kFloat16) {
+      kernel.read /= 2;
+      kernel.written /= 2;
+    }
+    return kernel_time(kernel, context("tesla-v100-sxm2-16gb", cudnn, layout)).seconds;
+  };
+  const Layer& layer = kLayers[2];
+  // 64 channels of 56x56 in and out, two bytes, read and written once more: 51 MB at 900 GB/s and
+  // less.
+  const double turn = seconds(Layout::kChannelsFirst, DType::kFloat16, layer, 706) -
+                      seconds(Layout::kChannelsLast, DType::kFloat16, layer, 706);
+  CHECK(turn > 2 * 2 * 32 * 64 * 56 * 56 * 2 / 900e9);
+  CHECK(turn < 2 * 2 * 2 * 32 * 64 * 56 * 56 * 2 / 900e9);
+  CHECK(seconds(Layout::kChannelsLast, DType::kFloat32, layer, 706) >
+        seconds(Layout::kChannelsFirst, DType::kFloat32, layer, 706));
+  // A filter of one tap is a plain product whichever way.
+  CHECK(seconds(Layout::kChannelsLast, DType::kFloat32, kLayers[1], 706) ==
+        seconds(Layout::kChannelsFirst, DType::kFloat32, kLayers[1], 706));
+}
+
+TEST_CASE("before cuDNN 7.3 ordinary cores took channels that are no eights") {
+  const auto basis = [](const Layer& layer, int cudnn) {
+    const TimeContext c = context("tesla-v100-sxm2-16gb", cudnn, Layout::kChannelsFirst);
+    KernelAt kernel = conv(32, layer, Pass::kForward);
+    kernel.dtype = DType::kFloat16;
+    return c.bases()[static_cast<size_t>(kernel_time(kernel, c).basis)];
+  };
+  CHECK(basis(kLayers[0], 700).find("f32 conv") != std::string::npos);
+  CHECK(basis(kLayers[0], 706).find("f16_tensor conv") != std::string::npos);
+  CHECK(basis(kLayers[2], 700).find("f16_tensor conv") != std::string::npos);
+}
+
+TEST_CASE("overlapping windows of a forward pool are read again, others are not") {
+  const TimeContext c = context("gtx-titan-x", 400);
+  // 64 images of 64 channels, 112x112, as in convnet-benchmarks.
+  const auto seconds = [&](int64_t window, int64_t out) {
+    constexpr int64_t kIn = 64 * 64 * 112 * 112;
+    const int64_t y = 64 * 64 * out * out;
+    KernelAt kernel{
+        .kernel_class = KernelClass::kPool, .op = "max_pool", .flop = y * window * window};
+    kernel.read = 4 * kIn;
+    kernel.written = 4 * y;
+    kernel.problem = RowsProblem<int64_t>{.rows = 64 * 64, .columns = 112 * 112};
+    return kernel_time(kernel, c).seconds;
+  };
+  const double apart = seconds(2, 56), overlapping = seconds(3, 56), everywhere = seconds(3, 112);
+  CHECK(overlapping / apart == doctest::Approx(1.5).epsilon(.06));
+  CHECK(everywhere / apart == doctest::Approx(3.15 * 2 / 1.25).epsilon(.06));
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+#include "hwdb/step_errors.h"
+
+#include "graph/config/json_object.h"
+#include "graph/config/json_reader.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kFile = "step_errors.json";
+
+struct Term {
+  std::string_view name;
+  double StepErrors::*member;
+};
+
+constexpr Term kTerms[] = {
+    {"step", &StepErrors::step},
+    {"inference", &StepErrors::inference},
+    {"transferred", &StepErrors::transferred},
+    {"half", &StepErrors::half},
+    {"fp64", &StepErrors::fp64},
+    {"assumed", &StepErrors::assumed},
+    {"host", &StepErrors::host},
+    {"copy", &StepErrors::copy},
+    {"exchange", &StepErrors::exchange},
+    {"all_reduce", &StepErrors::all_reduce},
+    {"layer", &StepErrors::layer},
+};
+
+}  // namespace
+
+Result<StepErrors> read_step_errors(std::string_view text, std::string_view file) {
+  const auto value = read_json(text, file);
+  if (!value) return tl::make_unexpected(value.error());
+  Diagnostics faults;
+  JsonObject root(*value, file, faults, true);
+  root.schema("plimsoll.step-errors", 1);
+  root.required_string("source");
+  StepErrors errors;
+  for (const Term& term : kTerms) {
+    errors.*term.member = root.required_real(term.name, {.low = 0, .high = 5});
+  }
+  root.finish();
+  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
+  return errors;
+}
+
+Result<StepErrors> open_step_errors(const Hwdb& hwdb) {
+  const auto text = hwdb.read(kFile);
+  if (!text) return tl::make_unexpected(text.error());
+  return read_step_errors(*text, kFile);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,34 @@
+// StepErrors: how far off whole steps are, beside what the calibrations of their kernels say of
+// themselves. From hwdb/step_errors.json, which tests/accuracy/ranges.py measures.
+//
+// Each is a half width of |ln(measured / predicted)| that holds 90 of 100 steps. Those that apply
+// to a step are added in squares.
+#pragma once
+
+#include <string_view>
+
+#include "graph/base/diagnostic.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+
+struct StepErrors {
+  double step = 0;         // every step
+  double inference = 0;    // a forward pass alone: nothing averages out
+  double transferred = 0;  // kernels priced by another architecture's calibration
+  double half = 0;         // 16-bit arithmetic
+  double fp64 = 0;
+  double assumed = 0;  // a framework whose habits nobody measured
+  // Times the share of the step that dispatch, the copy of the batch and the exchange take.
+  double host = 0, copy = 0, exchange = 0;
+
+  // Of one collective or one layer by itself.
+  double all_reduce = 0, layer = 0;
+};
+
+// E3xx for a file that is not of this form.
+Result<StepErrors> read_step_errors(std::string_view text, std::string_view file);
+// The database's own.
+Result<StepErrors> open_step_errors(const Hwdb& hwdb);
+
+}  // namespace plimsoll

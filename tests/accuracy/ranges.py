@@ -1,0 +1,98 @@
+"""Measures hwdb/step_errors.json: how far off whole steps are beside what the calibrations of their kernels say.
+
+    python3 ranges.py PLIMSOLL FILE...      # run where the files' names hold; prints the new file
+
+Each term's part in a step's range is asked from Plimsoll itself: validate with that term 1 and the others 0. The terms
+then are those that make half widths the 90th percentile of |ln(measured / predicted)| (least pinball loss), and the
+printed coverage is that of networks which the fit did not see.
+"""
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+from statistics import median
+
+TERMS = ["step", "inference", "transferred", "half", "fp64", "assumed", "host", "copy", "exchange"]
+FOLDS = 6  # of networks
+ALONE = ["all_reduce", "layer"]
+GRID = [0, .02, .04, .06, .08, .1, .12, .15, .18, .22, .26, .3, .35, .4, .5, .6, .7, .8, 1, 1.2, 1.5]
+
+
+def ask(plimsoll, files, values):
+    with tempfile.TemporaryDirectory() as folder:
+        errors = {"schema": "plimsoll.step-errors", "version": 1, "source": "-"} | dict.fromkeys(TERMS + ALONE, 0) | values
+        (Path(folder) / "step_errors.json").write_text(json.dumps(errors))
+        run = subprocess.run([plimsoll, "validate", *files, "--json", "--hwdb", folder], capture_output=True, text=True, check=False)
+    return [l for l in json.loads(run.stdout)["records"] if l["error"] is not None and l["range"]]
+
+
+def half(line, side):
+    return abs(math.log(line["range"][side] / line["predicted"]))
+
+
+def samples(plimsoll, files):
+    """Of each step: |residual|, squares of the kernels' half width and of each term's part, network, and its line."""
+    base = ask(plimsoll, files, {})
+    terms = {t: ask(plimsoll, files, {t: 1}) for t in TERMS}
+    rows = []
+    for i, line in enumerate(base):
+        if line["quantity"] != "total_ms":
+            continue
+        side = 1 if line["measured"] > line["predicted"] else 0
+        own = half(line, side) ** 2
+        parts = [max(0, half(terms[t][i], side) ** 2 - own) for t in TERMS]
+        rows.append((abs(math.log(line["measured"] / line["predicted"])), own, parts, line["model"], line))
+    return rows
+
+
+def width(row, values):
+    return math.sqrt(row[1] + sum(p * v * v for p, v in zip(row[2], values)))
+
+
+def loss(rows, values):
+    total = 0
+    for row in rows:
+        beyond = row[0] - width(row, values)
+        total += .9 * beyond if beyond > 0 else -.1 * beyond
+    return total
+
+
+def fit(rows, values):
+    values = list(values)
+    for _ in range(3):
+        before = list(values)
+        for t in range(len(TERMS)):
+            values[t] = min(GRID, key=lambda v: loss(rows, values[:t] + [v] + values[t + 1:]))
+        if values == before:
+            break
+    return values
+
+
+def quantile90(residuals):
+    return sorted(residuals)[int(.9 * (len(residuals) - 1) + .5)] if residuals else 0
+
+
+def main(plimsoll, files):
+    rows = samples(plimsoll, files)
+    values = fit(rows, [.15] * len(TERMS))
+    inside = 0
+    fold = lambda r: zlib.crc32(r[3].encode()) % FOLDS
+    for out in range(FOLDS):
+        others = fit([r for r in rows if fold(r) != out], values)
+        inside += sum(r[0] <= width(r, others) for r in rows if fold(r) == out)
+    alone = ask(plimsoll, files, {})
+    residual = lambda l: abs(math.log(l["measured"] / l["predicted"])) if l["measured"] and l["predicted"] else 0
+    result = dict(zip(TERMS, values))
+    result["all_reduce"] = round(quantile90([residual(l) for l in alone if l["kind"] == "scaling" and l["quantity"] == "time_ms"]), 2)
+    layers = [math.sqrt(max(0, residual(l) ** 2 - half(l, 1 if l["measured"] > l["predicted"] else 0) ** 2)) for l in alone if l["kind"] == "layer"]
+    result["layer"] = round(quantile90(layers), 2)
+    source = (f"tests/accuracy/ranges.py on {len(rows)} steps of tests/measured: of networks left out of the fit "
+              f"{100 * inside / len(rows):.0f} % lie in the range, whose median half width is {100 * median(width(r, values) for r in rows):.0f} %")
+    print(json.dumps({"schema": "plimsoll.step-errors", "version": 1, "source": source} | result, indent=2))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,85 @@
+#include "estimator/time/step_time.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+namespace plimsoll {
+namespace {
+
+// One byte a second, no calibration: a copy of n bytes takes n seconds.
+TimeContext unit_context() {
+  DeviceRates rates{.id = "unit", .compute_capability = 52, .sms = 1, .bandwidth = 1};
+  rates.peak.fill(1);
+  return {rates, {}};
+}
+
+StepTimeInput copies(int64_t bytes, int64_t count, StepPhase phase = StepPhase::kForward) {
+  StepTimeInput input;
+  KernelAt kernel{.kernel_class = KernelClass::kCopy, .op = "copy", .read = bytes, .written = 0};
+  input.kernels.push_back({kernel, count, phase});
+  return input;
+}
+
+TEST_CASE("step: device and host far apart, the slower one decides") {
+  StepTimeInput input = copies(1000, 4);
+  CHECK(step_time(input, unit_context()).seconds == 4000);
+  input.habits.launch = 1;
+  const StepTime gpu = step_time(input, unit_context());
+  CHECK(gpu.seconds == doctest::Approx(4000).epsilon(1e-6));
+  CHECK_FALSE(gpu.host_bound);
+  input.habits.launch = 1e6;
+  const StepTime host = step_time(input, unit_context());
+  CHECK(host.seconds == doctest::Approx(4e6).epsilon(1e-6));
+  CHECK(host.host_bound);
+}
+
+TEST_CASE("step: where device and host are alike, some layers wait for either") {
+  StepTimeInput input = copies(1000, 4);
+  input.habits.launch = 1000;
+  const double seconds = step_time(input, unit_context()).seconds;
+  CHECK(seconds > 4000 * 1.2);
+  CHECK(seconds < 4000 * 1.5);
+}
+
+TEST_CASE(
+    "step: one process for two devices dispatches twice and copies parameters there and back") {
+  StepTimeInput input = copies(1000, 10);
+  input.habits.launch = 1000;
+  input.habits.per_replica = 7;
+  input.parameter_arrays = 3;
+  input.parameter_bytes = 500;
+  input.link.bandwidth = 10;
+  const StepTime one = step_time(input, unit_context());
+  input.devices = 2;
+  input.replicate = true;
+  const StepTime two = step_time(input, unit_context());
+  CHECK(one.communication == 0);
+  CHECK(two.communication == 100);  // 50 s out, 50 s back
+  CHECK(two.fixed == 21);           // three arrays for one more device
+  CHECK(two.host > 2 * one.host);   // and the threads wait for each other
+  input.training = false;
+  CHECK(step_time(input, unit_context()).communication == 50);
+}
+
+TEST_CASE("step: errors of its own widen the range, each by the share it concerns") {
+  StepTimeInput input = copies(1000, 4);
+  const auto width = [&] {
+    const StepTime t = step_time(input, unit_context());
+    CHECK(t.low <= t.seconds);
+    CHECK(t.seconds <= t.high);
+    return std::log(t.high / t.seconds);
+  };
+  const double kernels = width();
+  input.errors.step = .3;
+  CHECK(width() == doctest::Approx(std::hypot(kernels, .3)));
+  input.errors.exchange = 5;  // there is no exchange
+  CHECK(width() == doctest::Approx(std::hypot(kernels, .3)));
+  input.errors.host = 1;  // nothing is dispatched either
+  CHECK(width() == doctest::Approx(std::hypot(kernels, .3)));
+  input.habits.fixed = 4000;  // half of the step
+  CHECK(width() > std::hypot(.3, .45));
+}
+
+}  // namespace
+}  // namespace plimsoll
