@@ -52,7 +52,8 @@ void add_devices(const StepTimeInput& input, int64_t launches, int64_t forward, 
   }
   const auto others = static_cast<double>(input.devices - 1);
   step.host += others * kThreads * static_cast<double>(forward) * habits.launch;
-  step.fixed += others * static_cast<double>(input.parameter_arrays) * habits.per_replica;
+  step.fixed +=
+      others * (habits.forward + static_cast<double>(input.parameter_arrays) * habits.per_replica);
   const double once = input.link.bandwidth > 0 ? bytes / input.link.bandwidth : 0;
   step.communication = input.training ? 2 * once : once;
 }

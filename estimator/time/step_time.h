@@ -34,6 +34,7 @@ struct StepHabits {
   double per_parameter = 0;    // per parameter array: key-value store, optimizer call
   double input_bandwidth = 0;  // B/s of the copy of a batch inside the step; 0: it is overlapped
   double gpu_factor = 1;       // in-situ kernels against those timed alone
+  double forward = 0;          // around a forward pass, of each further device of one process
   double per_replica = 0;      // of a parameter array copied to one more device by one process
 };
 

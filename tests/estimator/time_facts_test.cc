@@ -49,8 +49,9 @@ TEST_CASE("Inception-v3 saturates the Quadro P4000 at batch 16") {
 TEST_CASE("batch norm takes a tenth of ResNet-50's step, forward and backward each") {
   const Estimate tf = step("resnet50", "quadro-p4000", "tensorflow-1.3", "6.0", 32);
   CHECK(share(tf, "batch_norm forward") == doctest::Approx(.102).epsilon(.2));
-  const Estimate mxnet = step("resnet50", "quadro-p4000", "mxnet", "6.0", 32);
-  CHECK(share(mxnet, "batch_norm backward") == doctest::Approx(.094).epsilon(.35));
+  // 11.9 % is predicted: backward kernels are a quarter slower here than in life.
+  const Estimate mxnet = step("resnet50", "quadro-p4000", "mxnet-0.11", "6.0", 32);
+  CHECK(share(mxnet, "batch_norm backward") == doctest::Approx(.094).epsilon(.28));
 }
 
 // Kim et al. (ISPASS 2017), section VI: about 200 ms forward and backward at batch 256.

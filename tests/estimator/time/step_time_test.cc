@@ -47,6 +47,7 @@ TEST_CASE(
   StepTimeInput input = copies(1000, 10);
   input.habits.launch = 1000;
   input.habits.per_replica = 7;
+  input.habits.forward = 2;
   input.parameter_arrays = 3;
   input.parameter_bytes = 500;
   input.link.bandwidth = 10;
@@ -56,7 +57,7 @@ TEST_CASE(
   const StepTime two = step_time(input, unit_context());
   CHECK(one.communication == 0);
   CHECK(two.communication == 100);  // 50 s out, 50 s back
-  CHECK(two.fixed == 21);           // three arrays for one more device
+  CHECK(two.fixed == 23);           // three arrays for one more device, and its forward pass
   CHECK(two.host > 2 * one.host);   // and the threads wait for each other
   input.training = false;
   CHECK(step_time(input, unit_context()).communication == 50);
