@@ -181,8 +181,12 @@ Result<CompiledModel> compile(const Request& request, const Platform& platform) 
   return compile(std::move(*model), request, policy_for(platform, request));
 }
 
-Evaluator::Evaluator(Platform platform, const Request& request, TimeContext context)
-    : platform_(std::move(platform)), request_(request), context_(std::move(context)) {}
+Evaluator::Evaluator(Platform platform, const Request& request, TimeContext context,
+                     WorkspaceBooks workspaces)
+    : platform_(std::move(platform)),
+      request_(request),
+      context_(std::move(context)),
+      workspaces_(std::move(workspaces)) {}
 
 Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   auto options = time_options(platform, request);
@@ -190,7 +194,11 @@ Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   auto calibrations = shipped_calibrations();
   if (!calibrations) return tl::make_unexpected(calibrations.error());
   TimeContext context(device_rates(platform.device), *calibrations, *options);
-  return Evaluator(std::move(platform), request, std::move(context));
+  const auto cudnn = cudnn_version(platform, request);
+  if (!cudnn) return tl::make_unexpected(cudnn.error());
+  auto workspaces = WorkspaceBooks::load(platform.device, *cudnn);
+  if (!workspaces) return tl::make_unexpected(workspaces.error());
+  return Evaluator(std::move(platform), request, std::move(context), std::move(*workspaces));
 }
 
 namespace {
@@ -212,7 +220,7 @@ int64_t batch_at(const CompiledModel& model, const Binding& binding) {
 Result<MemoryEstimate> Evaluator::memory(const CompiledModel& model, const Binding& binding) const {
   auto bound = bind_where_valid(model, binding);
   if (!bound) return tl::make_unexpected(bound.error());
-  const auto workspaces = plan_workspaces(*bound, platform_, request_);
+  const auto workspaces = plan_workspaces(*bound, platform_, request_, workspaces_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   return plan_memory(model, *bound, platform_, request_, *workspaces, false);
 }
@@ -227,7 +235,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
                                      "64 bits count",
                                      platform_.device.id));
   }
-  const auto workspaces = plan_workspaces(*bound, platform_, request_);
+  const auto workspaces = plan_workspaces(*bound, platform_, request_, workspaces_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   // One fact, one place: the time model's own idea of scratch memory is not shown.
   for (size_t id = 0; id < time.prices.size(); ++id)

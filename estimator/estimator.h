@@ -54,17 +54,20 @@ class Evaluator {
   const Platform& platform() const { return platform_; }
   const Request& request() const { return request_; }
   const TimeContext& context() const { return context_; }
+  const WorkspaceBooks& workspaces() const { return workspaces_; }
   // At a binding where the model's guards hold; E903 where they do not: compile there.
   Result<Estimate> estimate(const CompiledModel& model, const Binding& binding) const;
   // The memory alone, without the smallest capacity: for searches.
   Result<MemoryEstimate> memory(const CompiledModel& model, const Binding& binding) const;
 
  private:
-  Evaluator(Platform platform, const Request& request, TimeContext context);
+  Evaluator(Platform platform, const Request& request, TimeContext context,
+            WorkspaceBooks workspaces);
 
   Platform platform_;
   Request request_;
   TimeContext context_;
+  WorkspaceBooks workspaces_;
 };
 
 // All of it at once, for request.devices[0].

@@ -120,7 +120,16 @@ class Writer {
     if (e.kind == Event::Kind::kLaunch) launch(e);
   }
 
+  // A sum has a blob of its own, though PyTorch's model adds in place.
+  void keep_sum(const Event& e) {
+    const bool sum = e.phase == Phase::kForward && e.node != kNoNode &&
+                     graph_.nodes[e.node].op == "Add" &&
+                     graph_.nodes[e.node].attributes.integer("in_place", 0) != 0;
+    if (keeps_all_ && sum) input_.resident.push_back(bound_.kernels[e.id].written);
+  }
+
   void launch(const Event& e) {
+    keep_sum(e);
     if (e.id < input_.workspaces.size()) {
       const WorkspaceUse& use = input_.workspaces[e.id];
       if (use.bytes > 0 || use.largest > 0)

@@ -35,19 +35,35 @@ WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
   return policy;
 }
 
+Result<WorkspaceBooks> WorkspaceBooks::load(const Device& device, const Version& cudnn) {
+  const auto number = [&](size_t i) { return i < cudnn.numbers.size() ? cudnn.numbers[i] : 0; };
+  WorkspaceBooks all;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    for (const bool channels_last : {false, true}) {
+      auto book = WorkspaceBook::load(hwdb_files(), {.capability = capability_of(device),
+                                                     .cudnn_major = number(0),
+                                                     .cudnn_minor = number(1),
+                                                     .dtype = dtype,
+                                                     .channels_last = channels_last});
+      if (!book) return tl::unexpected(book.error());
+      all.books_.emplace(std::pair{dtype, channels_last}, std::move(*book));
+    }
+  }
+  return all;
+}
+
+const WorkspaceBook& WorkspaceBooks::of(DType dtype, bool channels_last) const {
+  const auto at = books_.find({dtype, channels_last});
+  return at != books_.end() ? at->second : books_.at({DType::kFloat32, channels_last});
+}
+
 Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
-                                      const Request& request) {
-  auto version = cudnn_version(platform, request);
-  if (!version) return tl::unexpected(version.error());
+                                      const Request& request, const WorkspaceBooks& books) {
   WorkspacePolicy policy = workspace_policy(platform.framework);
   if (request.cudnn_benchmark) policy.benchmark = *request.cudnn_benchmark;
   if (request.workspace_limit) policy.limit = request.workspace_limit;
   if (request.recipe.precision == Precision::kTf32) policy.tensor_cores = true;
-  const auto number = [&](size_t i) {
-    return i < version->numbers.size() ? version->numbers[i] : 0;
-  };
   const bool timed = policy.benchmark && !platform.framework.autotune_outside;
-  std::map<std::pair<DType, bool>, WorkspaceBook> books;
   WorkspacePlan plan;
   plan.uses.resize(bound.kernels.size());
   plan.bases.resize(bound.kernels.size());
@@ -57,18 +73,8 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
     const auto* problem = std::get_if<ConvProblem<int64_t>>(&kernel.problem);
     if (!problem) continue;
     if (platform.framework.pointwise_by_gemm && pointwise(*problem)) continue;
-    const std::pair key{kernel.dtype, problem->channels_last};
-    auto book = books.find(key);
-    if (book == books.end()) {
-      auto loaded = WorkspaceBook::load(hwdb_files(), {.capability = capability_of(platform.device),
-                                                       .cudnn_major = number(0),
-                                                       .cudnn_minor = number(1),
-                                                       .dtype = kernel.dtype,
-                                                       .channels_last = problem->channels_last});
-      if (!loaded) return tl::unexpected(loaded.error());
-      book = books.emplace(key, std::move(*loaded)).first;
-    }
-    const auto choice = book->second.choose(*problem, kernel.pass, policy);
+    const WorkspaceBook& book = books.of(kernel.dtype, problem->channels_last);
+    const auto choice = book.choose(*problem, kernel.pass, policy);
     if (!choice) {
       Diagnostics faults = choice.error();
       for (Diagnostic& d : faults) d.message = kernel_label(kernel) + ": " + d.message;

@@ -1,7 +1,9 @@
 // WorkspacePlan: the scratch memory that each kernel of a step takes on a platform.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "estimator/bound_step.h"
@@ -21,11 +23,22 @@ struct WorkspacePlan {
   std::string basis;               // the least trusted: "table", "rule", "interval"; else "none"
 };
 
+// What is known of a cuDNN version on a device, by type and layout. Read once; immutable.
+class WorkspaceBooks {
+ public:
+  // E301 for damaged tables.
+  static Result<WorkspaceBooks> load(const Device& device, const Version& cudnn);
+  const WorkspaceBook& of(DType dtype, bool channels_last) const;
+
+ private:
+  std::map<std::pair<DType, bool>, WorkspaceBook> books_;
+};
+
 int capability_of(const Device& device);  // 61 for 6.1
 WorkspacePolicy workspace_policy(const FrameworkProfile& framework);
 
 // Convolutions ask the WorkspaceBook of their type and layout. E103 for a malformed --cudnn.
 Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
-                                      const Request& request);
+                                      const Request& request, const WorkspaceBooks& books);
 
 }  // namespace plimsoll

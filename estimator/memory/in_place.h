@@ -15,8 +15,8 @@ namespace plimsoll {
 enum class InPlaceHabit : uint8_t {
   kNever,
   // PyTorch's image models, torchvision and timm alike: nn.ReLU(inplace=True) on feature maps, and
-  // `out += identity` before it (torchvision/models/resnet.py, timm/models/resnet.py). A file does
-  // not say; elsewhere, as in transformers, modules are out of place.
+  // `out += identity` before it (torchvision/models/resnet.py, timm/models/resnet.py). recover()
+  // marks these in ONNX files, whose steps then have no such storage; configs have no marks.
   kImageModels,
   // Layers of one input where top == bottom by custom: activations and dropout in Caffe's net
   // files, brew.relu(model, x, x) in Caffe2's, nn.ReLU(true) in Torch7's. Sums have a blob of their

@@ -16,6 +16,9 @@ class ModelPredictor {
   std::vector<ValidationLine> answer(const MeasuredRun& run, const ValidationLine& blank);
 
  private:
+  // For "largest_batch_that_fits", the record's batch being the figure.
+  ValidationLine largest_batch_line(const MeasuredRun& run, ValidationLine line);
+
   struct State;
   std::unique_ptr<State> state_;
 };

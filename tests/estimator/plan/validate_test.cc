@@ -120,6 +120,39 @@ TEST_CASE("validate: a run that ended out of memory measured that it does not fi
   CHECK_FALSE(lines[0].error);
 }
 
+TEST_CASE("validate: the largest batch that fits is the largest power of two") {
+  const auto lines = answer(
+      R"("device": "gtx-1080", "model": "vgg16", "batch": 64, "quantity": "largest_batch_that_fits")",
+      "memory");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].quantity == "largest_batch_that_fits");
+  CHECK(lines[0].measured == 64.0);
+  CHECK(lines[0].predicted == 32.0);
+  CHECK(lines[0].error == doctest::Approx(-0.5));
+}
+
+TEST_CASE("validate: what a source does not tell widens the range") {
+  const std::string run =
+      R"("device": "gtx-1080", "model": "resnet18", "batch": 16, "nvidia_smi_mb": 1500)";
+  const auto told = answer(run, "memory");
+  const auto untold = answer(run + R"(, "settings_unknown": true)", "memory");
+  CHECK(*untold[0].predicted == *told[0].predicted);
+  CHECK(*untold[0].low < *told[0].low);
+  CHECK(*untold[0].high > *told[0].high);
+}
+
+TEST_CASE("validate: host memory is the framework's and the data set's copies") {
+  const auto host = [](const std::string& more) {
+    return answer(kStep + R"(, "host_mb": 2749)" + more, "memory")[0];
+  };
+  const auto streamed = host("");
+  const auto loaded = host(R"(, "samples": 60000)");
+  REQUIRE(streamed.predicted);
+  CHECK(*streamed.low < *streamed.predicted);
+  const double set = 60000.0 * (3 * 32 * 32 * 4 + 8) / 1048576;
+  CHECK(*loaded.predicted - *streamed.predicted == doctest::Approx(2.005 * set));
+}
+
 TEST_CASE("validate: a data-parallel step costs an exchange more than one GPU's") {
   const std::string step =
       R"("device": "gtx-1080-ti", "model": "alexnet", "batch_per_gpu": 1, "total_ms": 100)";
