@@ -154,7 +154,8 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
   if (!estimate) return tl::make_unexpected(estimate.error());
   const auto bound = bind(model.step, binding);
   if (!bound) return tl::make_unexpected(bound.error());
-  const auto workspaces = plan_workspaces(*bound, evaluator.platform(), evaluator.request(), evaluator.workspaces());
+  const auto workspaces =
+      plan_workspaces(*bound, evaluator.platform(), evaluator.request(), evaluator.workspaces());
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   const TimePlan time = plan_time(model, *bound, evaluator.platform(), evaluator.context(),
                                   evaluator.request(), estimate->input.batch);
