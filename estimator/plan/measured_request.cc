@@ -176,7 +176,8 @@ tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Requ
   } else if (!q.batch) {
     return Reason("the record names no batch");
   }
-  if (run.least_batch) q.batch = std::max(*q.batch, *run.least_batch);
+  // What the net file names is held; what the run feeds is what takes time.
+  if (run.least_batch && !run.value("total_ms")) q.batch = std::max(*q.batch, *run.least_batch);
   if (*q.batch < 1) return Reason("the batch is smaller than the number of GPUs");
   if (auto recipe = set_recipe(run, q); !recipe) return Reason(recipe.error());
   if (auto habits = set_habits(run, q); !habits) return Reason(habits.error());

@@ -87,6 +87,27 @@ TEST_CASE("measured request: a path stays a path, a source's word for a network 
   CHECK(request_of(r, {})->model == "builtin:alexnet-bvlc");
 }
 
+TEST_CASE("measured request: a net file's batch holds memory, it takes no time") {
+  MeasuredRun r = run();
+  r.batch = 2;
+  r.least_batch = 10;
+  CHECK(request_of(r, {})->batch == 10);
+  r.measured = {{"total_ms", 5.0}};
+  CHECK(request_of(r, {})->batch == 2);
+}
+
+TEST_CASE("measured request: layout and one process for all GPUs") {
+  MeasuredRun r = run();
+  r.layout = "nhwc";
+  r.n_gpus = 2;
+  r.parallelism = "nn.DataParallel";
+  const auto q = request_of(r, {});
+  CHECK(q->layout == "nhwc");
+  CHECK(q->replicate);
+  r.parallelism = "data (all-reduce)";
+  CHECK_FALSE(request_of(r, {})->replicate);
+}
+
 TEST_CASE("measured request: what is not known is said, never guessed") {
   MeasuredRun r = run();
   r.optimizer = "lars";
