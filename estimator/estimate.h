@@ -43,6 +43,9 @@ struct MemoryEstimate {
   int64_t steady_allocated_bytes = 0;  // of a later step, in which nothing is tried out
   int64_t context_bytes = 0, device_bytes = 0;
   Range device_range;
+  // Inference in Python: what a name that outlives its use, or ends before it, may add or take at
+  // the peak. In device_range.
+  int64_t held_by_names = 0;
   int64_t minimum_bytes = 0;
   int64_t host_bytes = 0;  // of the process
   Range host_range;

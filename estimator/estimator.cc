@@ -172,6 +172,11 @@ Policy policy_for(const Platform& platform, const Request& request) {
   if (policy.attention && half && platform.device.compute_capability.major >= 8) {
     policy.attention = AttentionForm::kFlash;
   }
+  // kDefaultBucketBytesCap and kDefaultFirstBucketBytes of torch/csrc/distributed/c10d/reducer.hpp.
+  if (request.gpu_count > 1 && platform.framework.framework == "pytorch") {
+    policy.gradient_bucket_bytes = int64_t{25} << 20;
+    policy.first_gradient_bucket_bytes = int64_t{1} << 20;
+  }
   return policy;
 }
 
@@ -261,6 +266,13 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.basis.push_back(settings(model, platform_, request_, batch));
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
   e.basis.insert(e.basis.end(), time.basis.begin(), time.basis.end());
+  if (e.memory.held_by_names > 0) {
+    e.basis.push_back(
+        fmt::format("the range has one value of {:.1f} MB more and less: how long names of the "
+                    "Python code hold "
+                    "values is not in the file",
+                    static_cast<double>(e.memory.held_by_names) / 1e6));
+  }
   e.diagnostics = model.warnings;
   return e;
 }

@@ -141,6 +141,13 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.context_bytes = device->context;
   m.device_bytes = device->device_bytes;
   m.device_range = {device->low, device->high};
+  if (model.recipe.mode == Mode::kInference && platform.framework.framework == "pytorch") {
+    // Without gradients a value lives as long as a name of the Python code holds it, which no file
+    // says: one more or one less at the peak.
+    m.held_by_names = largest_value_at_peak(model.step, bound, granule_of(platform.framework), t);
+    m.device_range.low = std::max<int64_t>(0, m.device_range.low - m.held_by_names);
+    m.device_range.high += m.held_by_names;
+  }
   m.minimum_bytes = device->minimum;
   const int64_t batch = batch_of(model);
   const HostMemory host =

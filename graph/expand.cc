@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/eager/data_parallel.h"
 #include "graph/eager/ops.h"
 #include "graph/eager/update.h"
 #include "graph/forward.h"
@@ -182,6 +183,7 @@ class Expander {
         machine_.resident(leaf->leaf.dtype(), leaf->leaf.sizes(), Role::kOptimizerState);
       }
     }
+    eager::make_gradient_buckets(machine_);
     if (recipe_.zero_grad == ZeroGrad::kKeep) {
       for (const auto& leaf : leaves) {
         leaf->gradient = machine_.resident(leaf->leaf.dtype(), leaf->leaf.sizes(), Role::kGradient);
@@ -197,7 +199,19 @@ class Expander {
     return all;
   }
 
+  std::vector<Value> buffers() {
+    std::vector<Value> all;
+    for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
+      const bool buffer = graph_.tensors[id].kind == TensorKind::kParameter &&
+                          kinds_[id] == ParameterKind::kBuffer && value(id).defined();
+      if (buffer) all.push_back(value(id));
+    }
+    return all;
+  }
+
   Result<void> pass_once(const Networks& chain, bool last) {
+    machine_.enter(Phase::kForward, kNoNode);
+    if (trains_) eager::broadcast_buffers(machine_, buffers());
     run_forward(chain);
     if (!trains_) {
       machine_.end_autocast();

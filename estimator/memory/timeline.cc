@@ -1,5 +1,6 @@
 #include "estimator/memory/timeline.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "graph/base/checked.h"
@@ -87,6 +88,21 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule) {
   t.gradient_bytes += t.resident_bytes[index(Role::kGradient)];
   t.final_role = std::move(live.roles);
   return t;
+}
+
+int64_t largest_value_at_peak(const Step& step, const BoundStep& bound, int64_t granule,
+                              const Timeline& timeline) {
+  std::vector<char> alive(step.buffers.size(), 0);
+  for (size_t i = 0; i < step.events.size() && i <= timeline.peak_event; ++i) {
+    const Event& e = step.events[i];
+    if (e.kind == Event::Kind::kAllocate) alive[e.id] = 1;
+    if (e.kind == Event::Kind::kFree) alive[e.id] = 0;
+  }
+  int64_t largest = 0;
+  for (BufferId id = 0; id < step.buffers.size(); ++id) {
+    if (alive[id]) largest = std::max(largest, round_up(bound.buffer_bytes[id], granule));
+  }
+  return largest;
 }
 
 std::vector<BytesByRole> profile(const Step& step, const BoundStep& bound, int64_t granule) {

@@ -31,6 +31,11 @@ struct Timeline {
 // Cost: one walk over the events.
 Timeline walk(const Step& step, const BoundStep& bound, int64_t granule);
 
+// The largest of the values that are alive at the peak and not resident, in granules; 0 where there
+// is none. Cost: one walk over the events before the peak.
+int64_t largest_value_at_peak(const Step& step, const BoundStep& bound, int64_t granule,
+                              const Timeline& timeline);
+
 // Live bytes after each event, by role: for traces and plots. Same order as step.events.
 std::vector<BytesByRole> profile(const Step& step, const BoundStep& bound, int64_t granule);
 

@@ -1,4 +1,4 @@
-// Element-wise operators: activations, arithmetic, logic, comparison, casts.
+// Element-wise operators: arithmetic, functions, logic, comparison, casts.
 #include <algorithm>
 
 #include "graph/ops/families.h"
@@ -51,34 +51,6 @@ template <std::optional<Fraction> (*fold)(InferContext&, const Fraction&)>
 Result<void> unary(InferContext& c) {
   c.set(0, c.dtype(0), c.shape(0));
   follow_unary(c, fold);
-  return {};
-}
-
-// The slope of PRelu must not widen the input.
-Result<void> prelu(InferContext& c) {
-  auto shape = broadcast_two(c, c.shape(0), c.shape(1));
-  if (!shape) return tl::unexpected(shape.error());
-  if (shape->size() != c.rank(0)) return c.fail("E251", "the slope has more dimensions than input");
-  c.set(0, c.dtype(0), c.shape(0));
-  return {};
-}
-
-Result<void> clip(InferContext& c) {
-  c.set(0, c.dtype(0), c.shape(0));
-  auto values = known(c, 0);
-  const auto low = known(c, 1);
-  const auto high = known(c, 2);
-  if (!values || (c.has(1) && (!low || low->size() != 1)) ||
-      (c.has(2) && (!high || high->size() != 1)) || c.opset() < 11) {
-    return {};
-  }
-  for (Fraction& value : *values) {
-    if (low && !(low->front().under == value.under)) return {};
-    if (high && !(high->front().under == value.under)) return {};
-    if (low) value.over = max(value.over, low->front().over);
-    if (high) value.over = min(value.over, high->front().over);
-  }
-  set_known(c, 0, std::move(*values));
   return {};
 }
 
@@ -139,17 +111,6 @@ Result<void> where(InferContext& c) {
   return {};
 }
 
-// Operators of com.microsoft that add a bias of one dimension first.
-Result<void> biased(InferContext& c) {
-  if (auto checked = require_rank(c, 0, 1); !checked) return checked;
-  if (c.has(1)) {
-    auto shape = broadcast_two(c, c.shape(0), c.shape(1));
-    if (!shape) return tl::unexpected(shape.error());
-  }
-  c.set(0, c.dtype(0), c.shape(0));
-  return {};
-}
-
 constexpr OpRow kRows[] = {
     {.name = "Abs",
      .shape = unary<magnitude>,
@@ -170,10 +131,6 @@ constexpr OpRow kRows[] = {
      .shape = arithmetic<fold_add>,
      .lower = lower::add,
      .example = "f32[B,1,4] f32[3,1] -> f32[B,3,4]"},
-    {.name = "Affine",
-     .shape = like_first,
-     .lower = lower::keep_nothing,
-     .example = "f32[B,4] -> f32[B,4]"},
     {.name = "And",
      .inputs = 2,
      .shape = comparison<fold_min>,
@@ -199,12 +156,6 @@ constexpr OpRow kRows[] = {
      .shape = like_first,
      .lower = lower::keep_input,
      .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "BiasGelu",
-     .domain = "com.microsoft",
-     .inputs = 2,
-     .shape = biased,
-     .lower = lower::keep_input,
-     .example = "f32[B,8,16] f32[16] -> f32[B,8,16]"},
     {.name = "BitShift",
      .since = 11,
      .inputs = 2,
@@ -248,16 +199,6 @@ constexpr OpRow kRows[] = {
      .shape = unary<fold_ceil>,
      .lower = lower::zero_gradient,
      .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "Celu",
-     .since = 12,
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "Clip",
-     .shape = clip,
-     .lower = lower::clip,
-     .host_from = 1,
-     .example = "f32[B,4] f32[] f32[] -> f32[B,4]"},
     {.name = "Cos",
      .since = 7,
      .shape = like_first,
@@ -273,10 +214,6 @@ constexpr OpRow kRows[] = {
      .shape = arithmetic<fold_div>,
      .lower = lower::div,
      .example = "f32[B,4] f32[] -> f32[B,4]"},
-    {.name = "Elu",
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,4] -> f32[B,4]"},
     {.name = "Equal",
      .inputs = 2,
      .shape = comparison<fold_equal>,
@@ -291,25 +228,10 @@ constexpr OpRow kRows[] = {
      .shape = like_first,
      .lower = lower::keep_result,
      .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "FastGelu",
-     .domain = "com.microsoft",
-     .shape = biased,
-     .lower = lower::keep_input,
-     .example = "f32[B,8,16] f32[16] -> f32[B,8,16]"},
     {.name = "Floor",
      .shape = unary<fold_floor>,
      .lower = lower::zero_gradient,
      .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "Gelu",
-     .since = 20,
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,8,16] -> f32[B,8,16]"},
-    {.name = "Gelu",
-     .domain = "com.microsoft",
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,8,16] -> f32[B,8,16]"},
     {.name = "Greater",
      .inputs = 2,
      .shape = comparison<fold_greater>,
@@ -321,15 +243,6 @@ constexpr OpRow kRows[] = {
      .shape = comparison<fold_greater_or_equal>,
      .lower = lower::no_gradient,
      .example = "f32[B,4] f32[B,1] -> bool[B,4]"},
-    {.name = "HardSigmoid",
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "HardSwish",
-     .since = 14,
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,4] -> f32[B,4]"},
     {.name = "IsInf",
      .since = 10,
      .shape = unary_bool,
@@ -340,10 +253,6 @@ constexpr OpRow kRows[] = {
      .shape = unary_bool,
      .lower = lower::no_gradient,
      .example = "f32[B,4] -> bool[B,4]"},
-    {.name = "LeakyRelu",
-     .shape = like_first,
-     .lower = lower::leaky_relu,
-     .example = "f32[B,4] {alpha=0.1} -> f32[B,4]"},
     {.name = "Less",
      .inputs = 2,
      .shape = comparison<fold_less>,
@@ -371,11 +280,6 @@ constexpr OpRow kRows[] = {
      .shape = arithmetic<fold_min>,
      .lower = lower::keep_both,
      .example = "f32[B,4] f32[1] -> f32[B,4]"},
-    {.name = "Mish",
-     .since = 18,
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,4] -> f32[B,4]"},
     {.name = "Mod",
      .since = 10,
      .inputs = 2,
@@ -400,54 +304,19 @@ constexpr OpRow kRows[] = {
      .shape = comparison<fold_max>,
      .lower = lower::no_gradient,
      .example = "bool[B,4] bool[4] -> bool[B,4]"},
-    {.name = "PRelu",
-     .inputs = 2,
-     .shape = prelu,
-     .lower = lower::prelu,
-     .example = "f32[B,8,7,7] f32[8,1,1] -> f32[B,8,7,7]"},
-    {.name = "ParametricSoftplus",
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,4] -> f32[B,4]"},
     {.name = "Pow",
      .inputs = 2,
      .shape = broadcast_rule,
      .lower = lower::pow,
      .example = "f32[B,4] f32[] -> f32[B,4]"},
-    {.name = "QuickGelu",
-     .domain = "com.microsoft",
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,8,16] -> f32[B,8,16]"},
     {.name = "Reciprocal",
      .shape = like_first,
      .lower = lower::keep_result,
      .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "Relu",
-     .shape = like_first,
-     .lower = lower::keep_result,
-     .example = "f32[B,8,7,7] -> f32[B,8,7,7]"},
     {.name = "Round",
      .since = 11,
      .shape = like_first,
      .lower = lower::zero_gradient,
-     .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "ScaledTanh",
-     .shape = like_first,
-     .lower = lower::keep_result,
-     .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "Selu",
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "Shrink",
-     .since = 9,
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "Sigmoid",
-     .shape = like_first,
-     .lower = lower::keep_result,
      .example = "f32[B,4] -> f32[B,4]"},
     {.name = "Sign",
      .since = 9,
@@ -464,14 +333,6 @@ constexpr OpRow kRows[] = {
      .shape = like_first,
      .lower = lower::keep_input,
      .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "Softplus",
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "Softsign",
-     .shape = like_first,
-     .lower = lower::softsign,
-     .example = "f32[B,4] -> f32[B,4]"},
     {.name = "Sqrt",
      .shape = like_first,
      .lower = lower::keep_result,
@@ -485,24 +346,10 @@ constexpr OpRow kRows[] = {
      .shape = arithmetic<fold_add>,
      .lower = lower::sum,
      .example = "f32[B,4] f32[B,4] f32[4] -> f32[B,4]"},
-    {.name = "Swish",
-     .since = 24,
-     .shape = like_first,
-     .lower = lower::keep_input,
-     .example = "f32[B,4] -> f32[B,4]"},
     {.name = "Tan",
      .since = 7,
      .shape = like_first,
      .lower = lower::keep_result,
-     .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "Tanh",
-     .shape = like_first,
-     .lower = lower::keep_result,
-     .example = "f32[B,4] -> f32[B,4]"},
-    {.name = "ThresholdedRelu",
-     .since = 10,
-     .shape = like_first,
-     .lower = lower::keep_input,
      .example = "f32[B,4] -> f32[B,4]"},
     {.name = "Where",
      .since = 9,
