@@ -201,9 +201,8 @@ Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   TimeContext context(device_rates(platform.device), *calibrations, *options);
   const auto cudnn = cudnn_version(platform, request);
   if (!cudnn) return tl::make_unexpected(cudnn.error());
-  auto workspaces = WorkspaceBooks::load(platform.device, *cudnn);
-  if (!workspaces) return tl::make_unexpected(workspaces.error());
-  return Evaluator(std::move(platform), request, std::move(context), std::move(*workspaces));
+  WorkspaceBooks workspaces(platform.device, *cudnn);
+  return Evaluator(std::move(platform), request, std::move(context), std::move(workspaces));
 }
 
 namespace {

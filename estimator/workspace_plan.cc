@@ -35,26 +35,26 @@ WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
   return policy;
 }
 
-Result<WorkspaceBooks> WorkspaceBooks::load(const Device& device, const Version& cudnn) {
+WorkspaceBooks::WorkspaceBooks(const Device& device, const Version& cudnn) {
   const auto number = [&](size_t i) { return i < cudnn.numbers.size() ? cudnn.numbers[i] : 0; };
-  WorkspaceBooks all;
-  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
-    for (const bool channels_last : {false, true}) {
-      auto book = WorkspaceBook::load(hwdb_files(), {.capability = capability_of(device),
-                                                     .cudnn_major = number(0),
-                                                     .cudnn_minor = number(1),
-                                                     .dtype = dtype,
-                                                     .channels_last = channels_last});
-      if (!book) return tl::unexpected(book.error());
-      all.books_.emplace(std::pair{dtype, channels_last}, std::move(*book));
-    }
-  }
-  return all;
+  key_.capability = capability_of(device);
+  key_.cudnn_major = number(0);
+  key_.cudnn_minor = number(1);
 }
 
-const WorkspaceBook& WorkspaceBooks::of(DType dtype, bool channels_last) const {
-  const auto at = books_.find({dtype, channels_last});
-  return at != books_.end() ? at->second : books_.at({DType::kFloat32, channels_last});
+Result<const WorkspaceBook*> WorkspaceBooks::of(DType dtype, bool channels_last) const {
+  const std::lock_guard<std::mutex> lock(shelf_->reading);
+  const std::pair place{dtype, channels_last};
+  auto at = shelf_->books.find(place);
+  if (at == shelf_->books.end()) {
+    WorkspaceKey key = key_;
+    key.dtype = dtype;
+    key.channels_last = channels_last;
+    auto book = WorkspaceBook::load(hwdb_files(), key);
+    if (!book) return tl::unexpected(book.error());
+    at = shelf_->books.emplace(place, std::move(*book)).first;
+  }
+  return &at->second;
 }
 
 Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
@@ -73,8 +73,9 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
     const auto* problem = std::get_if<ConvProblem<int64_t>>(&kernel.problem);
     if (!problem) continue;
     if (platform.framework.pointwise_by_gemm && pointwise(*problem)) continue;
-    const WorkspaceBook& book = books.of(kernel.dtype, problem->channels_last);
-    const auto choice = book.choose(*problem, kernel.pass, policy);
+    const auto book = books.of(kernel.dtype, problem->channels_last);
+    if (!book) return tl::unexpected(book.error());
+    const auto choice = (*book)->choose(*problem, kernel.pass, policy);
     if (!choice) {
       Diagnostics faults = choice.error();
       for (Diagnostic& d : faults) d.message = kernel_label(kernel) + ": " + d.message;

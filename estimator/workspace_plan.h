@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,15 +25,21 @@ struct WorkspacePlan {
   std::string basis;               // the least trusted: "table", "rule", "interval"; else "none"
 };
 
-// What is known of a cuDNN version on a device, by type and layout. Read once; immutable.
+// What is known of a cuDNN version on a device, by type and layout; each book is read when it is
+// first asked for. Copies share them; any thread may ask.
 class WorkspaceBooks {
  public:
+  WorkspaceBooks(const Device& device, const Version& cudnn);
   // E301 for damaged tables.
-  static Result<WorkspaceBooks> load(const Device& device, const Version& cudnn);
-  const WorkspaceBook& of(DType dtype, bool channels_last) const;
+  Result<const WorkspaceBook*> of(DType dtype, bool channels_last) const;
 
  private:
-  std::map<std::pair<DType, bool>, WorkspaceBook> books_;
+  struct Shelf {
+    std::mutex reading;
+    std::map<std::pair<DType, bool>, WorkspaceBook> books;
+  };
+  WorkspaceKey key_;
+  std::shared_ptr<Shelf> shelf_ = std::make_shared<Shelf>();
 };
 
 int capability_of(const Device& device);  // 61 for 6.1

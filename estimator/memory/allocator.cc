@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace plimsoll {
 namespace {
@@ -246,13 +248,35 @@ Result<Replay> replay(std::span<const AllocatorEvent> events, const AllocatorRul
   return std::visit(Run{events, limit}, rules);
 }
 
+namespace {
+
+// What the program holds at once where every allocation takes the least that it can do with.
+int64_t least_peak(std::span<const AllocatorEvent> events) {
+  std::vector<int64_t> held(events.size());
+  int64_t live = 0, peak = 0;
+  for (const AllocatorEvent& event : events) {
+    if (event.kind == Kind::kAllocate) {
+      int64_t& bytes = held[static_cast<size_t>(event.id)];
+      bytes = event.least >= 0 ? std::min(event.least, event.bytes) : event.bytes;
+      live += bytes;
+      peak = std::max(peak, live);
+    } else if (event.kind == Kind::kFree) {
+      live -= std::exchange(held[static_cast<size_t>(event.id)], 0);
+    }
+  }
+  return peak;
+}
+
+}  // namespace
+
 Result<int64_t> minimum_capacity(std::span<const AllocatorEvent> events,
                                  const AllocatorRules& rules, int64_t granule) {
   auto uncapped = replay(events, rules);
   if (!uncapped) return tl::unexpected(uncapped.error());
   // Between a capacity that cannot suffice and one that does.
   int64_t enough = round_up(uncapped->needed_peak, granule) / granule;
-  int64_t too_little = -1;
+  int64_t too_little = round_up(least_peak(events), granule) / granule - 1;
+  enough = std::max(enough, too_little + 1);
   const auto runs = [&](int64_t granules) {
     return !std::visit(Run{events, granules * granule}, rules).out_of_memory;
   };
