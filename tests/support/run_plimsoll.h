@@ -75,6 +75,7 @@ inline Ran run_plimsoll(std::vector<std::string> arguments, RunOptions options =
     detail::become(0, in.c_str(), O_RDONLY);
     detail::become(2, err.c_str(), O_WRONLY | O_CREAT);
     detail::become(1, options.out ? options.out : out.c_str(), O_WRONLY | O_CREAT);
+    ::close_range(3, ~0U, 0);  // what this process inherited would count against the limit
     for (const int descriptor : options.closed) ::close(descriptor);
     if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) _exit(126);
     detail::limit(RLIMIT_AS, options.address_space);
