@@ -117,7 +117,8 @@ void read_conv(Row& row, MeasuredKernel& out, double bytes) {
   if (p.groups < 1) return row.set_fault("no groups");
   const double x = double(p.n * p.c) * double(p.in[1] * p.in[2]);
   const double y = double(p.n * p.k) * double(p.out[1] * p.out[2]);
-  const double w = double(p.k * p.c / p.groups) * double(p.filter[1] * p.filter[2]);
+  const int64_t filters = p.k * p.c / p.groups;
+  const double w = double(filters) * double(p.filter[1] * p.filter[2]);
   out.kernel.kernel_class = KernelClass::kConv;
   out.kernel.op = "Conv";
   out.kernel.pass = pass_of(row);

@@ -49,7 +49,7 @@ class Attributes {
   }
   std::string string(std::string_view name, std::string otherwise) const {
     const auto* value = get<std::string>(name);
-    return value ? *value : otherwise;
+    return value ? *value : std::move(otherwise);
   }
   std::vector<int64_t> integers(std::string_view name) const {
     const auto* value = get<std::vector<int64_t>>(name);

@@ -46,8 +46,8 @@ struct Policy {
   bool first_layer_data_gradient = false;
   // Max pooling keeps int64 positions (and its input); otherwise its input and its output.
   bool pool_keeps_indices = true;
-  // Data-parallel runs: gradients are copied into buckets of at least so many bytes, which stay; the
-  // first is smaller. 0: none.
+  // Data-parallel runs: gradients are copied into buckets of at least so many bytes, which stay;
+  // the first is smaller. 0: none.
   int64_t gradient_bucket_bytes = 0, first_gradient_bucket_bytes = 0;
   // Element-wise optimizers work on whole lists and hold one parameter-sized temporary.
   bool foreach_optimizer = true;

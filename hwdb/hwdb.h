@@ -1,7 +1,6 @@
 // Hwdb: the database of devices, links, hosts and frameworks. It travels in the binary; a folder of
-// the user's (`--hwdb DIR`, with devices/, links/, hosts/, frameworks/, calibrations/ and the single
-// files as here)
-// adds to it and overrides it file by file.
+// the user's (`--hwdb DIR`, with devices/, links/, hosts/, frameworks/, calibrations/ and the
+// single files as here) adds to it and overrides it file by file.
 //
 //   const Result<Hwdb> hwdb = Hwdb::open();
 //   const Result<Device> card = hwdb->device("p4000");

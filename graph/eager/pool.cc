@@ -6,16 +6,7 @@ namespace {
 LayoutRef pooled_layout(Machine& m, const Value& x, const Shape& sizes, DType dtype) {
   if (x.contiguous() || x.rank() < 4 || x.strides()[1] != Dim(1))
     return contiguous_layout(dtype, sizes);
-  Shape strides(sizes.size());
-  Dim stride = 1;
-  strides[1] = stride;
-  stride *= sizes[1];
-  for (size_t i = sizes.size(); i-- > 2;) {
-    strides[i] = stride;
-    stride *= sizes[i];
-  }
-  strides[0] = stride;
-  return strided_layout(dtype, sizes, strides, m.decider());
+  return channels_last_layout(dtype, sizes, m.decider());
 }
 
 Dim planes(const Value& x) { return x.rank() > 1 ? x.sizes()[0] * x.sizes()[1] : Dim(1); }
