@@ -170,7 +170,9 @@ TEST_CASE("cli: help and lists answer on standard output") {
       {{"estimate", kNet, "--gpu", "l4", "--why"}, "Kept for the backward pass"},
       {{"estimate", kNet, "--gpu", "l4", "--kernels"}, "conv forward"},
   };
-  for (const auto& [arguments, expected] : kAsked) {
+  for (const auto& asked : kAsked) {
+    const auto& arguments = asked.first;
+    const char* const expected = asked.second;
     const Ran ran = run_plimsoll(arguments);
     CAPTURE(arguments[0]);
     CAPTURE(arguments.back());

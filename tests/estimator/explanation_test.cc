@@ -51,9 +51,10 @@ TEST_CASE("every code that the sources give is explained, and nothing else is") 
     CHECK_MESSAGE(e.meaning.ends_with("."), e.code);
     CHECK_MESSAGE(e.remedy.ends_with("."), e.code);
   }
-  for (const auto& [code, file] : used) {
-    CHECK_MESSAGE(explained.contains(code),
-                  code << ", given in " << file << ", is missing in estimator/explanations.json");
+  for (const auto& use : used) {
+    CHECK_MESSAGE(
+        explained.contains(use.first),
+        use.first << ", given in " << use.second << ", is missing in estimator/explanations.json");
   }
 }
 

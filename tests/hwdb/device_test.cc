@@ -51,7 +51,9 @@ TEST_CASE("device: quoted peaks follow from units, width and clock within 1 %") 
   const Hwdb hwdb = *Hwdb::open();
   for (const std::string& id : hwdb.device_ids()) {
     const Device device = hwdb.device(id).value();
-    for (const auto& [name, peak] : device.peaks) {
+    for (const auto& row : device.peaks) {
+      const auto& name = row.first;
+      const auto& peak = row.second;
       CAPTURE(id);
       CAPTURE(name);
       const double derived =

@@ -237,7 +237,9 @@ TEST_CASE(
       {"sharing", StaticRules{.strategy = StaticRules::Strategy::kSharing}},
       {"offsets", StaticRules{.strategy = StaticRules::Strategy::kOffsets}},
   };
-  for (const auto& [label, rules] : all) {
+  for (const auto& allocator : all) {
+    const auto& label = allocator.first;
+    const auto& rules = allocator.second;
     for (uint32_t seed = 1; seed <= 6; ++seed) {
       CAPTURE(label);
       CAPTURE(seed);

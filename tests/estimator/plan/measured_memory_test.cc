@@ -117,7 +117,9 @@ TEST_CASE("measured memory: inference in frameworks whose allocators are modelle
   // As measured when the rules were written, rounded up: a regression shows.
   const std::map<std::string, double> medians = {
       {"caffe", 0.15}, {"caffe2", 0.08}, {"mxnet", 0.08}, {"pytorch", 0.10}, {"tensorflow", 0.25}};
-  for (const auto& [framework, median] : medians) {
+  for (const auto& bar : medians) {
+    const std::string& framework = bar.first;
+    const double median = bar.second;
     CAPTURE(framework);
     REQUIRE(by_framework[framework].size() > 40);
     CHECK(quantile(by_framework[framework], 0.5, off) <= median);

@@ -273,7 +273,9 @@ TEST_CASE("models are found by the names that measured runs give them") {
   CHECK_FALSE(find_builtin("aliases"));
   CHECK_FALSE(find_builtin(""));
   std::set<std::string> configs = config_names();
-  for (const auto& [alias, model] : builtin_aliases()) {
+  for (const auto& row : builtin_aliases()) {
+    const std::string& alias = row.first;
+    const std::string& model = row.second;
     CAPTURE(alias);
     CHECK(alias != model);
     if (!configs.count(model)) continue;  // one of torchvision's

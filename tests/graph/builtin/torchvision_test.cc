@@ -76,7 +76,9 @@ TEST_CASE("torchvision's classification networks have their parameters and multi
   const auto table = golden();
   REQUIRE(table.size() == 80);
   int published = 0;
-  for (const auto& [name, facts] : table.items()) {
+  for (const auto& row : table.items()) {
+    const std::string& name = row.key();
+    const auto& facts = row.value();
     CAPTURE(name);
     const Counted counted = count(load(name), facts["image"]);
     CHECK(counted.parameters == facts["parameters"]);

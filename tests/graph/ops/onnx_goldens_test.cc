@@ -67,7 +67,9 @@ TEST_CASE("shape rules agree with ONNX's own tests and inference") {
   size_t agreed = 0;
   size_t supported = 0;
   std::map<std::string, size_t> unsupported;
-  for (const auto& [op, lines] : goldens.at("cases").items()) {
+  for (const auto& row : goldens.at("cases").items()) {
+    const std::string& op = row.key();
+    const auto& lines = row.value();
     if (!find_op("", op)) {
       unsupported[op] = lines.size();
       continue;
