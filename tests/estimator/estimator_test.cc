@@ -57,8 +57,9 @@ TEST_CASE("every form of ResNet-50 gets the same answer") {
   }
 }
 
-// PyTorch keeps the same bytes for this network in both layouts (asked of it with momentum at batch
-// 8: saved 682,707,968, peak 940,373,504), while cuDNN is asked about other kernels.
+// PyTorch keeps the same bytes for this network in both layouts, while cuDNN is asked about other
+// kernels. The figures (momentum, batch 8) come from the memory oracle with model and images turned
+// to channels_last by hand; tests/oracles has no option for it.
 TEST_CASE("channels last reaches every convolution and changes no feature map") {
   Request request = resnet50();
   const Estimate nchw = answer(request);
