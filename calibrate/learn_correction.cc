@@ -37,14 +37,16 @@ Correction learn_correction(const std::vector<Leftover>& leftovers, const Tents&
                         .file = {},
                         .points = {},
                         .device_of = {},
-                        .weights = {}};
+                        .weights = {},
+                        .order = {},
+                        .shared = {}};
   for (Eigen::Index i = 0; i < n; ++i) {
     const Leftover& a = leftovers[static_cast<size_t>(i)];
     correction.points.insert(correction.points.end(), a.features.begin(), a.features.end());
     correction.device_of.push_back(a.device);
     correction.weights.push_back(weights[i]);
   }
-  return correction;
+  return sorted(std::move(correction));
 }
 
 }  // namespace plimsoll

@@ -196,9 +196,7 @@ Evaluator::Evaluator(Platform platform, const Request& request, TimeContext cont
 Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   auto options = time_options(platform, request);
   if (!options) return tl::make_unexpected(options.error());
-  auto calibrations = shipped_calibrations();
-  if (!calibrations) return tl::make_unexpected(calibrations.error());
-  TimeContext context(device_rates(platform.device), *calibrations, *options);
+  TimeContext context(device_rates(platform.device), Calibrations::shipped(), *options);
   const auto cudnn = cudnn_version(platform, request);
   if (!cudnn) return tl::make_unexpected(cudnn.error());
   WorkspaceBooks workspaces(platform.device, *cudnn);

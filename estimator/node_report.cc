@@ -101,7 +101,7 @@ KernelReport report_kernel(const Facts& facts, KernelId id, Phase phase, int64_t
   report.fraction_of_peak = t.fraction_of_peak;
   report.workspace_bytes = facts.workspaces.uses[id].bytes;
   report.workspace_basis = facts.workspaces.bases[id];
-  report.time_basis = facts.context.bases()[static_cast<size_t>(t.basis)];
+  report.time_basis = facts.context.basis(t.basis);
   return report;
 }
 

@@ -218,8 +218,10 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Pla
     counts[ids[i]] += input.kernels[i].count;
     used.insert(t.basis);
   }
-  for (const int index : used)
-    plan.basis.push_back("time: " + context.bases()[static_cast<size_t>(index)]);
+  for (const int index : used) {
+    const std::string basis = "time: " + context.basis(index);
+    if (std::ranges::find(plan.basis, basis) == plan.basis.end()) plan.basis.push_back(basis);
+  }
   plan.estimate = estimate_of(step, input, platform);
   TimeEstimate& t = plan.estimate;
   const auto units = model.meta.units_per_sample.evaluate(model.binding).value_or(1);

@@ -35,6 +35,13 @@ bool names_part(std::string_view id, std::string_view part) {
   return false;
 }
 
+// "pytorch-1.13" and "pytorch" of "pytorch".
+bool is_profile_of(std::string_view id, std::string_view framework) {
+  if (!id.starts_with(framework)) return false;
+  id.remove_prefix(framework.size());
+  return id.empty() || (id.front() == '-' && parse_version(id.substr(1)).has_value());
+}
+
 std::string without_dashes(std::string_view word) {
   std::string plain(word);
   std::erase(plain, '-');
@@ -213,7 +220,14 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
   std::string family = version ? wanted.substr(0, dash) : wanted;
   std::vector<FrameworkProfile> profiles;
   std::set<std::string> words;
-  for (const std::string& id : framework_ids()) {
+  std::vector<std::string> ids = framework_ids();
+  // Built-in profiles are called FRAMEWORK or FRAMEWORK-VERSION: the others need not be read to
+  // look for an alias. A user's file may have any name.
+  std::vector<std::string> named;
+  std::ranges::copy_if(ids, std::back_inserter(named),
+                       [&](const std::string& id) { return is_profile_of(id, family); });
+  if (!named.empty() && own_.empty()) ids = std::move(named);
+  for (const std::string& id : ids) {
     Result<FrameworkProfile> profile = load<FrameworkProfile>("frameworks/", id, read_framework);
     if (!profile) {
       if (id == wanted) return profile;

@@ -134,9 +134,25 @@ Result<void> refuse_argument_files(const std::vector<std::string>& arguments) {
   return {};
 }
 
-int unknown_command(const std::vector<Verb>& verbs, const std::string& word) {
+constexpr std::array<std::pair<std::string_view, Verb (*)(CLI::App&)>, 13> kVerbs = {{
+    {"estimate", make_estimate},
+    {"max-batch", make_max_batch},
+    {"validate", make_validate},
+    {"compare", make_compare},
+    {"workspace", make_workspace},
+    {"gpus", make_gpus},
+    {"links", make_links},
+    {"frameworks", make_frameworks},
+    {"models", make_models},
+    {"ops", make_ops},
+    {"explain", make_explain},
+    {"schema", make_schema},
+    {"version", make_version},
+}};
+
+int unknown_command(const std::string& word) {
   std::vector<std::string> names;
-  for (const Verb& v : verbs) names.push_back(v.app->get_name());
+  for (const auto& verb : kVerbs) names.emplace_back(verb.first);
   const std::string near = nearest(word, names);
   const bool flag = word.starts_with("-");
   return report({{.code = "E101",
@@ -184,13 +200,11 @@ void show_examples(CLI::App& app) {
   }
 }
 
-std::vector<Verb> make_verbs(CLI::App& root) {
-  const std::array makers = {make_estimate,  make_max_batch, make_validate, make_compare,
-                             make_workspace, make_gpus,      make_links,    make_frameworks,
-                             make_models,    make_ops,       make_explain,  make_schema,
-                             make_version};
+// The verb that the command line names, alone: the flags of the others need not be declared.
+std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
   std::vector<Verb> verbs;
-  for (const auto make : makers) {
+  for (const auto& [name, make] : kVerbs) {
+    if (name != named) continue;
     verbs.push_back(make(root));
     CLI::App& app = *verbs.back().app;
     show_examples(app);
@@ -207,7 +221,7 @@ int run(const std::vector<std::string>& arguments) {
   root.set_help_flag("-h,--help", "show this");
   root.require_subcommand(0, 1);
   root.allow_extras(true);
-  const std::vector<Verb> verbs = make_verbs(root);
+  const std::vector<Verb> verbs = make_verbs(root, arguments.empty() ? "" : arguments.front());
   const std::string introduction = fmt::format(fmt::runtime(kIntroduction), kVersion);
   if (arguments.empty()) {
     std::fputs(introduction.c_str(), stderr);
@@ -228,7 +242,7 @@ int run(const std::vector<std::string>& arguments) {
     const Diagnostics unknown = unknown_arguments(*v.app, v.app->remaining());
     return unknown.empty() ? v.run() : report(unknown);
   }
-  return unknown_command(verbs, arguments.front());
+  return unknown_command(arguments.front());
 }
 
 }  // namespace

@@ -270,9 +270,14 @@ int64_t least_peak(std::span<const AllocatorEvent> events) {
 }  // namespace
 
 Result<int64_t> minimum_capacity(std::span<const AllocatorEvent> events,
-                                 const AllocatorRules& rules, int64_t granule) {
-  auto uncapped = replay(events, rules);
-  if (!uncapped) return tl::unexpected(uncapped.error());
+                                 const AllocatorRules& rules, int64_t granule,
+                                 const Replay* uncapped) {
+  Result<Replay> replayed;
+  if (!uncapped) {
+    replayed = replay(events, rules);
+    if (!replayed) return tl::unexpected(replayed.error());
+    uncapped = &*replayed;
+  }
   // Between a capacity that cannot suffice and one that does.
   int64_t enough = round_up(uncapped->needed_peak, granule) / granule;
   int64_t too_little = round_up(least_peak(events), granule) / granule - 1;
@@ -280,13 +285,16 @@ Result<int64_t> minimum_capacity(std::span<const AllocatorEvent> events,
   const auto runs = [&](int64_t granules) {
     return !std::visit(Run{events, granules * granule}, rules).out_of_memory;
   };
-  while (!runs(enough)) {
+  // PyTorch's takes more only where it is refused nothing: with as much it does the same again.
+  const bool known = std::holds_alternative<CachingRules>(rules);
+  while (!known && !runs(enough)) {
     too_little = enough;
     enough = 2 * enough + 1;
   }
-  while (enough - too_little > 1) {
-    const int64_t middle = too_little + (enough - too_little) / 2;
-    (runs(middle) ? enough : too_little) = middle;
+  // Often nothing can be given back when it matters: then one run says so.
+  for (int64_t next = enough - 1; enough - too_little > 1;
+       next = too_little + (enough - too_little) / 2) {
+    (runs(next) ? enough : too_little) = next;
   }
   return enough * granule;
 }

@@ -96,9 +96,11 @@ Result<Replay> replay(std::span<const AllocatorEvent> events, const AllocatorRul
                       std::optional<int64_t> capacity = std::nullopt);
 
 // The smallest capacity, to `granule` bytes, at which replay() reaches the end. Nothing is assumed
-// but that more memory does not hurt near the answer; found by bisection between the live peak and
-// the uncapped reserved peak. Cost: some ten replays.
+// but that more memory does not hurt near the answer; searched between the live peak and the
+// reserved peak without a capacity (`uncapped`, where the caller has it). Cost: up to some ten
+// replays.
 Result<int64_t> minimum_capacity(std::span<const AllocatorEvent> events,
-                                 const AllocatorRules& rules, int64_t granule = 2 << 20);
+                                 const AllocatorRules& rules, int64_t granule = 2 << 20,
+                                 const Replay* uncapped = nullptr);
 
 }  // namespace plimsoll

@@ -169,7 +169,8 @@ Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRule
   }
   set_range(memory, context, range);
   if (with_minimum) {
-    const auto least = minimum_capacity(*events, rules);
+    constexpr int64_t kGranule = 2 << 20;  // what drivers hand out
+    const auto least = minimum_capacity(*events, rules, kGranule, &*replayed);
     if (!least) return tl::unexpected(least.error());
     memory.minimum = memory.context + *least;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <mutex>
+#include <optional>
 
 #include "estimator/memory/block_list.h"
 #include "estimator/memory/workspace_legacy.h"
@@ -157,6 +159,24 @@ double plan_seconds(const ConvPlan& plan, const WorkspaceShape& shape, Pass, DTy
   return 2 * static_cast<double>(plan.bytes) / kBytes + std::max(flop(shape) / rate, memory);
 }
 
+struct WorkspaceBook::Rule {
+  Rule(const EmbeddedFiles& from, std::string file) : files(from), name(std::move(file)) {}
+  // Null where the file is damaged: a fault of the build that tests would find.
+  const WorkspaceRule* get() {
+    std::call_once(asked, [&] {
+      const auto text = files.read(name);
+      auto read = text ? WorkspaceRule::read(*text, name) : tl::unexpected(text.error());
+      if (read) rule = std::move(*read);
+    });
+    return rule ? &*rule : nullptr;
+  }
+
+  EmbeddedFiles files;
+  std::string name;
+  std::once_flag asked;
+  std::optional<WorkspaceRule> rule;
+};
+
 Result<WorkspaceBook> WorkspaceBook::load(const EmbeddedFiles& files, const WorkspaceKey& key) {
   WorkspaceBook book;
   book.key_ = key;
@@ -180,11 +200,7 @@ Result<WorkspaceBook> WorkspaceBook::load(const EmbeddedFiles& files, const Work
     book.table_ = std::make_shared<const WorkspaceTable>(std::move(*read));
   }
   if (files.contains(rule)) {
-    const auto text = files.read(rule);
-    if (!text) return tl::unexpected(text.error());
-    auto read = WorkspaceRule::read(*text, rule);
-    if (!read) return tl::unexpected(read.error());
-    book.rule_ = std::make_shared<const WorkspaceRule>(std::move(*read));
+    book.rule_ = std::make_shared<Rule>(files, rule);
   }
   return book;
 }
@@ -209,7 +225,8 @@ KnownPlans WorkspaceBook::known(const WorkspaceShape& shape, Pass pass,
     return plans;
   }
   KnownPlans plans;
-  if (!rule_) return plans;
+  const WorkspaceRule* rule = rule_ ? rule_->get() : nullptr;
+  if (!rule) return plans;
   const auto guess = [&](const std::optional<WorkspaceRule::Guess>& found) {
     std::optional<KnownPlan> plan;
     if (!found) return plan;
@@ -219,8 +236,8 @@ KnownPlans WorkspaceBook::known(const WorkspaceShape& shape, Pass pass,
     if (!bytes) plan->exception = true;
     return plan;
   };
-  plans.plain = guess(rule_->plain(shape, pass));
-  const auto tensor = rule_->tensor(shape, pass);
+  plans.plain = guess(rule->plain(shape, pass));
+  const auto tensor = rule->tensor(shape, pass);
   plans.tensor = guess(tensor);
   plans.tensor_first = tensor && tensor->preferred;
   return plans;

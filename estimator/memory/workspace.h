@@ -86,7 +86,8 @@ class WorkspaceBook {
   WorkspaceKey key_;
   std::shared_ptr<const LayerList> layers_;
   std::shared_ptr<const WorkspaceTable> table_;
-  std::shared_ptr<const WorkspaceRule> rule_;
+  struct Rule;  // read when a layer first stands in no table
+  std::shared_ptr<Rule> rule_;
 };
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 #include "estimator/memory/workspace_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -102,12 +103,22 @@ Result<WorkspaceTable> WorkspaceTable::read(std::string_view bytes) {
   }
   size_t exceptions = 0;
   for (size_t column = 0; column < 2; ++column) {
-    for (size_t i = 0; i < problems; ++i) {
-      const uint8_t code = table.byte(table.columns_ + column * problems + i);
+    enum class Meaning : uint8_t { kPlan, kException, kDamaged };
+    std::array<Meaning, 256> meanings;
+    for (size_t code = 0; code < meanings.size(); ++code) {
       const bool exception = code == kException || (column == 1 && code == kPreferredException);
-      if (exception) table.exceptions_of_[column].push_back(static_cast<uint32_t>(i));
       const size_t known = column == 1 && code >= kLater ? code - kLater : code;
-      if (!exception && code != kNone && known >= plans) return damaged("a table");
+      meanings[code] = exception                        ? Meaning::kException
+                       : code == kNone || known < plans ? Meaning::kPlan
+                                                        : Meaning::kDamaged;
+    }
+    const std::string_view codes =
+        std::string_view(table.bytes_).substr(table.columns_ + column * problems, problems);
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const Meaning meaning = meanings[static_cast<uint8_t>(codes[i])];
+      if (meaning == Meaning::kPlan) continue;  // nearly all
+      if (meaning == Meaning::kDamaged) return damaged("a table");
+      table.exceptions_of_[column].push_back(static_cast<uint32_t>(i));
     }
     exceptions += table.exceptions_of_[column].size();
   }

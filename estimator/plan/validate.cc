@@ -52,10 +52,6 @@ struct Validator::State {
     if (const auto at = contexts.find(key); at != contexts.end()) return &at->second;
     const auto found = hwdb.device(device);
     if (!found) return tl::unexpected<std::string>(fmt::format("device '{}' is not known", device));
-    if (calibrations.empty()) {
-      auto shipped = shipped_calibrations();
-      if (shipped) calibrations = std::move(*shipped);
-    }
     TimeOptions options;
     options.library = library;
     options.alone = true;  // benchmarks time one call after the other from the host
@@ -103,7 +99,7 @@ struct Validator::State {
   }
 
   const Hwdb& hwdb;
-  std::vector<Calibration> calibrations;
+  const Calibrations calibrations = Calibrations::shipped();
   std::map<std::tuple<std::string, int, int, bool>, TimeContext> contexts;
   ModelPredictor models;
 };

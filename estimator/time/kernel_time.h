@@ -1,8 +1,8 @@
 // kernel_time: how long one kernel takes on one card. The one function that estimates and fits use.
 //
-//   auto calibrations = shipped_calibrations();
-//   TimeContext context(rates, *calibrations, {.library = {.cudnn = 605, .cublas = 800}});
-//   KernelTime t = kernel_time(kernel, context);   // t.seconds, t.algorithm, t.low .. t.high
+//   TimeContext context(rates, Calibrations::shipped(), {.library = {.cudnn = 605, .cublas =
+//   800}}); KernelTime t = kernel_time(kernel, context);   // t.seconds, t.algorithm, t.low ..
+//   t.high
 //
 // Law: seconds >= max(flop really done / peak at the highest clock, compulsory bytes / bandwidth).
 #pragma once
@@ -73,15 +73,15 @@ struct KernelTime {
   double workspace = 0;        // bytes the algorithm needs
   BoundBy bound_by = BoundBy::kCompute;
   double fraction_of_peak = 0;  // of the resource it is bound by; latency: of compute
-  int basis = 0;                // index into TimeContext::bases()
+  int basis = 0;                // for TimeContext::basis()
 };
 
-// What is prepared once per card, calibration and options. Immutable; share it between threads.
+// What is prepared once per card, calibration and options, each class of kernels when it is first
+// asked for. Share it between threads.
 class TimeContext {
  public:
   // Where no calibration applies to a class, the plain roofline does.
-  TimeContext(DeviceRates rates, const std::vector<Calibration>& calibrations,
-              TimeOptions options = {});
+  TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptions options = {});
   ~TimeContext();
   TimeContext(TimeContext&&) noexcept;
   TimeContext& operator=(TimeContext&&) noexcept;
@@ -90,24 +90,29 @@ class TimeContext {
   const TimeOptions& options() const { return options_; }
   // Provenance, one sentence each: "calibrated: sm_61 f32 conv, 332 measured kernels, error 11 %",
   // "transferred from sm_61 ...", "uncalibrated: roofline of datasheet figures".
-  const std::vector<std::string>& bases() const { return bases_; }
+  // `basis` is a KernelTime's.
+  const std::string& basis(int basis) const;
 
   struct Model;  // one class of kernels in one arithmetic
-  const Model& gemm(Arithmetic a) const { return *gemm_[static_cast<size_t>(a)]; }
-  const Model& conv(Arithmetic a) const { return *conv_[static_cast<size_t>(a)]; }
-  const Model& recurrent(Arithmetic a) const { return *recurrent_[static_cast<size_t>(a)]; }
-  const Model& rows() const { return *rows_; }
+  const Model& gemm(Arithmetic a) const { return model(Class::kGemm, a); }
+  const Model& conv(Arithmetic a) const { return model(Class::kConv, a); }
+  const Model& recurrent(Arithmetic a) const { return model(Class::kRecurrent, a); }
+  const Model& rows() const { return model(Class::kRows, Arithmetic::kF32); }
 
  private:
+  enum class Class : uint8_t { kGemm, kConv, kRecurrent, kRows };
+  struct Slot;
+  struct Slots;
+  const Model& model(Class of, Arithmetic arithmetic) const;
+  void prepare(Slot& slot, Class of, Arithmetic arithmetic) const;
+
   DeviceRates rates_;
   TimeOptions options_;
-  std::vector<std::string> bases_;
-  using PerArithmetic = std::array<std::unique_ptr<Model>, kArithmeticCount>;
-  PerArithmetic gemm_, conv_, recurrent_;
-  std::unique_ptr<Model> rows_;
+  Calibrations calibrations_;
+  std::unique_ptr<Slots> slots_;
 };
 
-// Cost: 1-4 microseconds, no allocation.
+// Cost: 1-4 microseconds, no allocation once its class is prepared.
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
 
 // Whether the calibration behind it was measured on the card's own architecture and library.

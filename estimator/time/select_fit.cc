@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace plimsoll {
 namespace {
@@ -43,19 +45,31 @@ double library_distance(const Fit& fit, int library) {
   return gap / 100.0 + age;
 }
 
+// The architectures with calibrations and how far they are, nearest first.
+std::vector<std::pair<double, int>> by_distance(const Calibrations& calibrations, int capability) {
+  std::vector<std::pair<double, int>> all;
+  for (const int c : calibrations.capabilities()) {
+    all.emplace_back(std::fabs(place(c) - place(capability)), c);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
 std::string version(int library) { return fmt::format("{}.{}", library / 100, library % 100); }
 
 }  // namespace
 
-SelectedFit select_fit(const std::vector<Calibration>& calibrations, std::string_view kernel_class,
+SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel_class,
                        Arithmetic arithmetic, const DeviceRates& rates, int library) {
   SelectedFit best;
   double nearest = std::numeric_limits<double>::infinity();
   double architecture = 0, unit = 0, age = 0;
-  for (const Calibration& calibration : calibrations) {
-    for (const Fit& fit : calibration.fits) {
+  for (const auto& [a, capability] : by_distance(calibrations, rates.compute_capability)) {
+    if (2 * a >= nearest) break;  // no fit of it or of the rest is nearer
+    const Calibration* calibration = calibrations.of(capability);
+    if (!calibration) continue;
+    for (const Fit& fit : calibration->fits) {
       if (fit.kernel_class != kernel_class) continue;
-      const double a = std::fabs(place(fit.compute_capability) - place(rates.compute_capability));
       const double u = kernel_class == "rows" ? 0 : arithmetic_distance(arithmetic, fit.arithmetic);
       const double l = library_distance(fit, library);
       const double distance = 2 * a + 3 * u + .5 * l;

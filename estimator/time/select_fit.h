@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "estimator/time/device_rates.h"
 #include "hwdb/calibration.h"
@@ -19,7 +18,7 @@ struct SelectedFit {
 };
 
 // `library` as in Fit, 0 for the newest.
-SelectedFit select_fit(const std::vector<Calibration>& calibrations, std::string_view kernel_class,
+SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel_class,
                        Arithmetic arithmetic, const DeviceRates& rates, int library);
 
 // Version texts as records and profiles give them ("6.0.21", "5 (major only given)", "R3-rc1") as

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "estimator/time/select_fit.h"
 #include "estimator/time/time_model.h"
@@ -48,52 +47,65 @@ Fit with_correction(Fit fit) {
 
 }  // namespace
 
-TimeContext::TimeContext(DeviceRates rates, const std::vector<Calibration>& calibrations,
-                         TimeOptions options)
-    : rates_(std::move(rates)), options_(options) {
+TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptions options)
+    : rates_(std::move(rates)),
+      options_(options),
+      calibrations_(std::move(calibrations)),
+      slots_(std::make_unique<Slots>()) {
   if (options_.library.cublas == 0) options_.library.cublas = cublas_of(options_.library.cudnn);
-  std::map<const Fit*, std::shared_ptr<const Fit>> shared;
-  const auto share = [&](const Fit& fit, bool own) {
-    std::shared_ptr<const Fit>& copy = shared[&fit];
-    if (!copy) copy = std::make_shared<const Fit>(own ? with_correction(fit) : fit);
-    return copy;
-  };
-  const auto prepare = [&](std::string_view kernel_class, Arithmetic arithmetic, int library) {
-    auto model = std::make_unique<Model>();
-    const SelectedFit selected =
-        select_fit(calibrations, kernel_class, arithmetic, rates_, library);
-    const auto known = std::ranges::find(bases_, selected.basis);
-    model->basis = static_cast<int>(known - bases_.begin());
-    if (known == bases_.end()) bases_.push_back(selected.basis);
-    const double peak = rates_.peak_of(arithmetic);
-    model->highest_flops = peak * rates_.maximum_clock;
-    model->flops = peak;
-    model->near90 = model->far90 = kUncalibrated90;
-    if (selected.fit == nullptr) return model;
-    const Fit& fit = *selected.fit;
-    model->fit = share(fit, selected.own);
-    model->own = selected.own;
-    model->flops = std::min(peak * clock_of(fit, rates_.id), model->highest_flops);
-    model->device = device_index(model->fit->correction, rates_.id);
-    model->near90 = fit.near90 + selected.widen;
-    model->far90 = fit.far90 + selected.widen;
-    const GemmRates gemm{model->flops, static_cast<double>(rates_.sms), rates_.bandwidth};
-    const std::vector<double>& terms = model->fit->terms;
-    const int cudnn = options_.library.cudnn == 0 ? fit.library : options_.library.cudnn;
-    if (kernel_class == "gemm") model->gemm.emplace(terms, gemm);
-    if (kernel_class == "conv") model->conv.emplace(terms, gemm, cudnn);
-    if (kernel_class == "recurrent") model->recurrent.emplace(terms, gemm);
-    if (kernel_class == "rows") model->rows.emplace(terms, rates_.bandwidth, rates_.sms);
-    model->fixed = kernel_class == "rows" ? terms[kRowsFixed] * 1e-6 : terms[kFixed] * 1e-6;
-    return model;
-  };
-  for (int i = 0; i < kArithmeticCount; ++i) {
-    const auto arithmetic = static_cast<Arithmetic>(i);
-    gemm_[i] = prepare("gemm", arithmetic, options_.library.cublas);
-    conv_[i] = prepare("conv", arithmetic, options_.library.cudnn);
-    recurrent_[i] = prepare("recurrent", arithmetic, options_.library.cudnn);
+}
+
+void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
+  constexpr std::array<std::string_view, 4> kNames = {"gemm", "conv", "recurrent", "rows"};
+  const int library = of == Class::kGemm ? options_.library.cublas : options_.library.cudnn;
+  SelectedFit selected =
+      select_fit(calibrations_, kNames[static_cast<size_t>(of)], arithmetic, rates_, library);
+  slot.basis = std::move(selected.basis);
+  Model& model = slot.model;
+  const double peak = rates_.peak_of(arithmetic);
+  model.highest_flops = peak * rates_.maximum_clock;
+  model.flops = peak;
+  model.near90 = model.far90 = kUncalibrated90;
+  if (selected.fit == nullptr) return;
+  model.fit = selected.own ? with_correction(*selected.fit) : *selected.fit;
+  const Fit& fit = *model.fit;
+  model.own = selected.own;
+  model.flops = std::min(peak * clock_of(fit, rates_.id), model.highest_flops);
+  model.device = device_index(fit.correction, rates_.id);
+  model.near90 = fit.near90 + selected.widen;
+  model.far90 = fit.far90 + selected.widen;
+  const GemmRates gemm{model.flops, static_cast<double>(rates_.sms), rates_.bandwidth};
+  const std::vector<double>& terms = fit.terms;
+  const int cudnn = options_.library.cudnn == 0 ? fit.library : options_.library.cudnn;
+  switch (of) {
+    case Class::kGemm:
+      model.gemm.emplace(terms, gemm);
+      break;
+    case Class::kConv:
+      model.conv.emplace(terms, gemm, cudnn);
+      break;
+    case Class::kRecurrent:
+      model.recurrent.emplace(terms, gemm);
+      break;
+    case Class::kRows:
+      model.rows.emplace(terms, rates_.bandwidth, rates_.sms);
+      break;
   }
-  rows_ = prepare("rows", Arithmetic::kF32, options_.library.cudnn);
+  model.fixed = (of == Class::kRows ? terms[kRowsFixed] : terms[kFixed]) * 1e-6;
+}
+
+const TimeContext::Model& TimeContext::model(Class of, Arithmetic arithmetic) const {
+  const size_t index = 4 * static_cast<size_t>(arithmetic) + static_cast<size_t>(of);
+  Slot& slot = slots_->all[index];
+  std::call_once(slot.prepared, [&] {
+    slot.model.basis = static_cast<int>(index);
+    prepare(slot, of, arithmetic);
+  });
+  return slot.model;
+}
+
+const std::string& TimeContext::basis(int basis) const {
+  return slots_->all[static_cast<size_t>(basis)].basis;
 }
 
 TimeContext::~TimeContext() = default;

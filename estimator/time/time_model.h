@@ -1,8 +1,10 @@
 // The prepared model of one class of kernels on one card: private to estimator/time.
 #pragma once
 
-#include <memory>
+#include <array>
+#include <mutex>
 #include <optional>
+#include <string>
 
 #include "estimator/time/kernel_time.h"
 
@@ -13,14 +15,25 @@ struct TimeContext::Model {
   std::optional<ConvModel> conv;
   std::optional<RecurrentModel> recurrent;
   std::optional<MemoryBoundModel> rows;
-  std::shared_ptr<const Fit> fit;  // null: roofline
-  int device = -1;                 // index into the correction's devices
+  std::optional<Fit> fit;  // none: roofline
+  int device = -1;         // index into the correction's devices
   bool own = false;
   double flops = 0;          // what is sustained, flop/s
   double highest_flops = 0;  // what no kernel exceeds
   double near90 = 0, far90 = 0;
   double fixed = 0;  // seconds of a launch timed alone
   int basis = 0;
+};
+
+// A model and when it was prepared.
+struct TimeContext::Slot {
+  std::once_flag prepared;
+  Model model;
+  std::string basis;
+};
+
+struct TimeContext::Slots {
+  std::array<Slot, 4 * kArithmeticCount> all;
 };
 
 }  // namespace plimsoll

@@ -23,21 +23,18 @@ class Cursor {
 
   // Moves to the next token and returns its first byte's offset.
   size_t next_token() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n,:").find(text_[at_]) != text_.npos) {
-      step();
-    }
+    while (at_ < text_.size() && is_between(text_[at_])) step();
     return at_;
   }
-  void skip(size_t count) {
-    for (; count > 0 && at_ < text_.size(); --count) step();
-  }
+  // Over part of a token, which holds no line break.
+  void skip(size_t count) { at_ = std::min(at_ + count, text_.size()); }
   std::string_view number() const {
     return text_.substr(at_, text_.find_first_not_of("+-.0123456789eE", at_) - at_);
   }
   void skip_string() {
-    step();
+    skip(1);
     while (at_ < text_.size() && text_[at_] != '"') skip(text_[at_] == '\\' ? 2 : 1);
-    step();
+    skip(1);
   }
   void seek(size_t offset) {
     while (at_ < std::min(offset, text_.size())) step();
@@ -46,8 +43,10 @@ class Cursor {
   int column() const { return static_cast<int>(at_ - line_start_) + 1; }
 
  private:
+  static bool is_between(char c) {
+    return c == ' ' || c == '\n' || c == ',' || c == ':' || c == '\t' || c == '\r';
+  }
   void step() {
-    if (at_ >= text_.size()) return;
     if (text_[at_] == '\n') {
       ++line_;
       line_start_ = at_ + 1;

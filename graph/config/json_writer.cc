@@ -13,15 +13,8 @@ namespace {
 
 bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '<'; }
 
-}  // namespace
-
-std::string json_string(std::string_view text) {
-  // Nearly every key and name.
-  if (std::all_of(text.begin(), text.end(), is_plain)) {
-    std::string quoted;
-    quoted.reserve(text.size() + 2);
-    return quoted.append(1, '"').append(text).append(1, '"');
-  }
+// Text with something to escape, in quotes.
+std::string escaped(std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   const std::string valid = to_valid_utf8(text);
   std::string out = "\"";
@@ -56,6 +49,23 @@ std::string json_string(std::string_view text) {
   return out;
 }
 
+void append_string(std::string& out, std::string_view text) {
+  // Nearly every key and name.
+  if (std::all_of(text.begin(), text.end(), is_plain)) {
+    out.append(1, '"').append(text).append(1, '"');
+  } else {
+    out += escaped(text);
+  }
+}
+
+}  // namespace
+
+std::string json_string(std::string_view text) {
+  std::string out;
+  append_string(out, text);
+  return out;
+}
+
 void JsonWriter::new_line() {
   if (layout_ != Layout::kIndented) return;
   out_ += '\n';
@@ -84,6 +94,13 @@ JsonWriter& JsonWriter::close(char bracket) {
   return *this;
 }
 
+template <class Number>
+void JsonWriter::append(Number value) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  out_.append(digits.data(), end);
+}
+
 JsonWriter& JsonWriter::begin_object() { return open('{'); }
 JsonWriter& JsonWriter::end_object() { return close('}'); }
 JsonWriter& JsonWriter::begin_array() { return open('['); }
@@ -91,7 +108,7 @@ JsonWriter& JsonWriter::end_array() { return close(']'); }
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   before_value();
-  out_ += json_string(name);
+  append_string(out_, name);
   out_ += layout_ == Layout::kIndented ? ": " : ":";
   after_key_ = true;
   return *this;
@@ -99,22 +116,20 @@ JsonWriter& JsonWriter::key(std::string_view name) {
 
 JsonWriter& JsonWriter::string(std::string_view text) {
   before_value();
-  out_ += json_string(text);
+  append_string(out_, text);
   return *this;
 }
 
 JsonWriter& JsonWriter::integer(int64_t value) {
   before_value();
-  out_ += std::to_string(value);
+  append(value);
   return *this;
 }
 
 JsonWriter& JsonWriter::real(double value) {
   if (!std::isfinite(value)) return null();
   before_value();
-  std::array<char, 32> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  out_.append(digits.data(), end);
+  append(value);
   return *this;
 }
 

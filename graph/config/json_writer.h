@@ -45,6 +45,8 @@ class JsonWriter {
   JsonWriter& open(char bracket);
   JsonWriter& close(char bracket);
   void new_line();
+  template <class Number>
+  void append(Number value);
 
   Layout layout_;
   std::string out_;

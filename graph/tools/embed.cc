@@ -22,14 +22,20 @@ bool pack(const std::string& root, const std::string& name, Packed& packed) {
   std::ifstream in(root + "/" + name, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in) return false;
-  uLongf length = compressBound(bytes.size());
-  std::string squeezed(length, '\0');
-  if (compress2(reinterpret_cast<Bytef*>(squeezed.data()), &length,
-                reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(),
-                Z_BEST_COMPRESSION) != Z_OK) {
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL,
+                   Z_DEFAULT_STRATEGY) != Z_OK) {
     return false;
   }
-  squeezed.resize(length);
+  std::string squeezed(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(squeezed.data());
+  stream.avail_out = static_cast<uInt>(squeezed.size());
+  const bool done = deflate(&stream, Z_FINISH) == Z_STREAM_END;
+  squeezed.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (!done) return false;
   const bool helps = squeezed.size() < bytes.size();
   packed = {name, helps ? squeezed : bytes, bytes.size(), helps};
   return true;

@@ -106,6 +106,25 @@ TEST_CASE("every correction's points can be read and written") {
   CHECK(files > 20);
 }
 
+TEST_CASE("calibrations are read one by one, the same as all at once") {
+  const auto all = shipped_calibrations();
+  REQUIRE(all.has_value());
+  const Calibrations shelf = Calibrations::shipped();
+  const Calibrations given(*all);
+  CHECK(shelf.capabilities() == given.capabilities());
+  CHECK(shelf.capabilities().size() == all->size());
+  for (const Calibration& c : *all) {
+    CAPTURE(c.id);
+    const int capability = c.fits.front().compute_capability;
+    REQUIRE(shelf.of(capability) != nullptr);
+    CHECK(*shelf.of(capability) == c);
+    // The nearest architecture is looked for by its file's name alone.
+    for (const Fit& fit : c.fits) CHECK(fit.compute_capability == capability);
+  }
+  CHECK(shelf.of(1) == nullptr);
+  CHECK(Calibrations().capabilities().empty());
+}
+
 TEST_CASE("points that do not fit their correction are refused by line") {
   Correction correction;
   correction.reach = {1, 2};

@@ -43,6 +43,17 @@ TEST_CASE("framework: a policy differs where the frameworks do") {
   CHECK(hwdb.framework("ideal")->context_for("tesla-v100-pcie-16gb", "volta").high.value == 0);
 }
 
+TEST_CASE("framework: a built-in profile's name starts with its framework's") {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb.has_value());
+  for (const std::string& id : hwdb->framework_ids()) {
+    const auto profile = hwdb->framework(id);
+    REQUIRE(profile.has_value());
+    CAPTURE(id);
+    CHECK((id == profile->framework || id.starts_with(profile->framework + "-")));
+  }
+}
+
 TEST_CASE("framework: contexts name architectures that devices have, none twice") {
   const Hwdb hwdb = *Hwdb::open();
   std::set<std::string> known = {"any"};
