@@ -189,9 +189,9 @@ Result<WorkspaceBook> WorkspaceBook::load(const EmbeddedFiles& files, const Work
   if (files.contains(table)) {
     auto layers = read_layers(files);
     if (!layers) return tl::unexpected(layers.error());
-    const auto bytes = files.read(table);
+    auto bytes = files.read(table);
     if (!bytes) return tl::unexpected(bytes.error());
-    auto read = WorkspaceTable::read(*bytes);
+    auto read = WorkspaceTable::read(std::move(*bytes));
     if (!read) return tl::unexpected(read.error());
     if (read->layers() != (*layers)->size()) {
       return error("E301", table + " does not belong to workspaces/layers.bin");

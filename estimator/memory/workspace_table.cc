@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -80,10 +81,11 @@ std::optional<uint32_t> LayerList::find(const WorkspaceShape& shape) const {
   return std::nullopt;
 }
 
-Result<WorkspaceTable> WorkspaceTable::read(std::string_view bytes) {
-  if (bytes.size() < 12 || bytes.substr(0, 4) != "PLW1") return damaged("a table");
+Result<WorkspaceTable> WorkspaceTable::read(std::string owned) {
   WorkspaceTable table;
-  table.bytes_ = bytes;
+  table.bytes_ = std::move(owned);
+  const std::string_view bytes = table.bytes_;
+  if (bytes.size() < 12 || bytes.substr(0, 4) != "PLW1") return damaged("a table");
   table.layers_ = little_endian(bytes, 4, 4);
   const size_t batches = table.byte(8), plans = table.byte(9);
   const size_t problems = table.layers_ * batches * 3;
@@ -112,8 +114,7 @@ Result<WorkspaceTable> WorkspaceTable::read(std::string_view bytes) {
                        : code == kNone || known < plans ? Meaning::kPlan
                                                         : Meaning::kDamaged;
     }
-    const std::string_view codes =
-        std::string_view(table.bytes_).substr(table.columns_ + column * problems, problems);
+    const std::string_view codes = bytes.substr(table.columns_ + column * problems, problems);
     for (size_t i = 0; i < codes.size(); ++i) {
       const Meaning meaning = meanings[static_cast<uint8_t>(codes[i])];
       if (meaning == Meaning::kPlan) continue;  // nearly all

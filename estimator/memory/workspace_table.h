@@ -44,7 +44,7 @@ class LayerList {
 class WorkspaceTable {
  public:
   // E301 where the bytes are no table.
-  static Result<WorkspaceTable> read(std::string_view bytes);
+  static Result<WorkspaceTable> read(std::string bytes);
   // The answers for the layer at the nearest batch (the same, where `batch` says so).
   KnownPlans find(uint32_t layer, const WorkspaceShape& shape, Pass pass, DType dtype) const;
   size_t layers() const { return layers_; }
