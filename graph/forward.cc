@@ -61,20 +61,36 @@ Forward::Forward(const Graph& graph, const std::vector<ParameterKind>& kinds,
     return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
   });
   make(ParameterKind::kConstant, [&](TensorId id, const Tensor&) { return constant(id); });
-  for (const Node& node : graph_.nodes) {
-    // The count of batches that a norm has seen: eight bytes that no file carries.
-    if (node.op == "BatchNormalization") machine_.resident(DType::kInt64, {}, Role::kBuffer);
-  }
+  make(ParameterKind::kComputed,
+       [&](TensorId, const Tensor& t) { return machine_.host(t.dtype, *t.shape); });
+  let_go_of(kinds, ParameterKind::kComputed);
+  for (const TensorType& buffer : buffers_not_written(graph_, kinds))
+    machine_.resident(buffer.dtype, buffer.shape, Role::kBuffer);
   for (const TensorId id : graph_.inputs) {
     const Tensor& t = graph_.tensors[id];
     if (t.shape) values_[id] = machine_.resident(t.dtype, *t.shape, Role::kInput);
   }
 }
 
-// A single number is the host's; so are arrays that only say shapes and axes.
+// Parameters of this kind go after their last reader, as values do.
+void Forward::let_go_of(const std::vector<ParameterKind>& kinds, ParameterKind kind) {
+  std::vector<NodeId> last(graph_.tensors.size(), kNoNode);
+  for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+    for (const TensorId in : graph_.nodes[id].inputs) {
+      if (in != kNoTensor) last[in] = id;
+    }
+  }
+  for (TensorId id = 0; id < last.size(); ++id) {
+    const bool parameter = graph_.tensors[id].kind == TensorKind::kParameter;
+    if (parameter && kinds[id] == kind && last[id] != kNoNode) let_go_[last[id]].push_back(id);
+  }
+}
+
+// A single number is the host's; so are empty arrays, and arrays that only say shapes and axes.
 Value Forward::constant(TensorId id) {
   const Tensor& t = graph_.tensors[id];
-  if (elements(*t.shape) == Dim(1) || !read_as_data_[id]) return machine_.host(t.dtype, *t.shape);
+  const Dim count = elements(*t.shape);
+  if (count == Dim(1) || count == Dim(0) || !read_as_data_[id]) return machine_.host(t.dtype, *t.shape);
   return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
 }
 

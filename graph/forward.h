@@ -41,6 +41,7 @@ class Forward {
   using Inputs = std::vector<std::pair<TensorId, eager::Value>>;
 
   void find_data(const std::vector<TensorId>& returned);
+  void let_go_of(const std::vector<ParameterKind>& kinds, ParameterKind kind);
   eager::Value constant(TensorId id);
   std::vector<eager::Value> read_inputs(const Node& node, size_t host_from, bool& on_device);
   bool is_host_arithmetic(const Node& node) const;

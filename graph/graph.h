@@ -60,6 +60,11 @@ struct Node {
   std::vector<TensorId> outputs;
 };
 
+// Attributes that an importer adds where the exporter says so: a Pad was merged into this node; the
+// node is a piece of the framework's own RMS norm.
+inline constexpr const char* kPadMerged = "plimsoll.pad_merged";
+inline constexpr const char* kFusedNorm = "plimsoll.fused_norm";
+
 struct Graph {
   std::string name;
   std::string producer;  // "pytorch 2.4.0"

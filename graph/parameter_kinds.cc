@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "graph/made_of_shapes.h"
+#include "graph/ops/op.h"
 
 namespace plimsoll {
 
@@ -99,7 +101,81 @@ void find_folded_scales(const Graph& graph, std::vector<ParameterKind>& kinds) {
   }
 }
 
+// Arrays that PyTorch's exporters folded, and frequencies that positions are divided by (DETR's
+// sine embedding), are made anew at every step.
+void find_computed(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  if (!graph.producer.starts_with("pytorch")) return;
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    if (t.kind == TensorKind::kParameter && kinds[id] == ParameterKind::kConstant &&
+        !t.from_constant_node && is_folded_name(t.name)) {
+      kinds[id] = ParameterKind::kComputed;
+    }
+  }
+  const std::vector<char> from_shapes = made_of_shapes(graph);
+  for (const Node& node : graph.nodes) {
+    if (node.op != "Div" || !from_shapes[node.inputs[0]]) continue;
+    const Tensor& divisor = graph.tensors[node.inputs[1]];
+    if (divisor.from_constant_node && divisor.shape && divisor.shape->size() == 1)
+      kinds[node.inputs[1]] = ParameterKind::kComputed;
+  }
+}
+
+// Hugging Face's rotary embeddings hold their frequencies twice: inv_freq and original_inv_freq
+// (transformers/modeling_rope_utils.py).
+bool is_rotary_table(const Tensor& t) {
+  if (t.kind != TensorKind::kParameter || !is_float(t.dtype) || !t.shape || t.shape->empty())
+    return false;
+  if (elements(*t.shape) == Dim(1)) return false;
+  return t.name.ends_with("rotary_emb.inv_freq") || t.name.find("/rotary_emb/") != t.name.npos;
+}
+
+std::string_view last_part(std::string_view module) {
+  return module.substr(module.rfind('.') + 1);  // npos + 1 is 0
+}
+
+// How many modules hold a table of their own: exporters write equal ones once. Modules of one kind
+// have the same name in their parents ("blocks.0.attn", "blocks.1.attn").
+size_t holders(const Graph& graph, const std::vector<NodeId>& readers, TensorId table) {
+  std::set<std::string_view> modules;
+  for (const NodeId reader : readers) {
+    const Node& node = graph.nodes[reader];
+    const OpRow* row = find_op(node.domain, node.op);
+    for (size_t i = 0; row && i < std::min(node.inputs.size(), row->host_from); ++i) {
+      const bool alike = modules.empty() || last_part(*modules.begin()) == last_part(node.module);
+      if (node.inputs[i] == table && alike && !node.module.empty()) modules.insert(node.module);
+    }
+  }
+  return std::max<size_t>(modules.size(), 1);
+}
+
+// Short arrays are extents and axes.
+bool is_table(const Tensor& t) {
+  const auto count = t.shape ? elements(*t.shape).constant() : std::nullopt;
+  return t.kind == TensorKind::kParameter && count && *count >= 16;
+}
+
 }  // namespace
+
+std::vector<TensorType> buffers_not_written(const Graph& graph,
+                                            const std::vector<ParameterKind>& kinds) {
+  std::vector<TensorType> buffers;
+  for (const Node& node : graph.nodes) {
+    // The count of batches that a norm has seen.
+    if (node.op == "BatchNormalization") buffers.push_back({DType::kInt64, {}});
+  }
+  if (!graph.producer.starts_with("pytorch")) return buffers;
+  const auto readers = consumers(graph);
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    const bool held = kinds[id] == ParameterKind::kBuffer || kinds[id] == ParameterKind::kConstant;
+    if (!held) continue;
+    const size_t modules = is_table(t) ? holders(graph, readers[id], id) : 1;
+    const size_t copies = modules * (is_rotary_table(t) ? 2 : 1);
+    for (size_t i = 1; i < copies; ++i) buffers.push_back({t.dtype, *t.shape});
+  }
+  return buffers;
+}
 
 std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   std::vector<ParameterKind> kinds(graph.tensors.size(), ParameterKind::kConstant);
@@ -124,6 +200,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   }
   find_tables(graph, kinds);
   find_folded_scales(graph, kinds);
+  find_computed(graph, kinds);
   drop_unread(graph, kinds);
   // A small constant whose contents the file gives is a number, not a weight.
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {

@@ -8,12 +8,18 @@
 
 namespace plimsoll {
 
-// What an initializer is to training.
-enum class ParameterKind : uint8_t { kTrained, kBuffer, kConstant };
+// What an initializer is to training. A computed one is the result of something that eager code
+// runs at every step, which the exporter ran once.
+enum class ParameterKind : uint8_t { kTrained, kBuffer, kConstant, kComputed };
 // For each tensor; meaningful for kind kParameter only. Statistics of norms are buffers; float
 // initializers are trained, unless an exporter's folding made them (its names say so) and no layer
 // takes them as a weight or as the scale of an affine pair; tables that multiply positions,
-// or that a layer takes as its data, are buffers; the rest are constants.
+// or that a layer takes as its data, are buffers; results that an exporter folded are computed; the
+// rest are constants.
 std::vector<ParameterKind> classify_parameters(const Graph& graph);
+
+// Buffers that a network holds and the file does not carry: counters of norms, second copies.
+std::vector<TensorType> buffers_not_written(const Graph& graph,
+                                            const std::vector<ParameterKind>& kinds);
 
 }  // namespace plimsoll

@@ -37,6 +37,35 @@ std::optional<AttentionForm> form_for(Machine& m, const Value& q, const Value& m
   return flash || *form != AttentionForm::kFlash ? *form : AttentionForm::kMemoryEfficient;
 }
 
+// The memory-efficient kernel reads masks whose rows start at multiples of this many elements
+// (mem_eff_alignment in ATen/native/transformers/attention.cpp); the gradients it makes for them
+// are wider still (kernels in native/transformers/cuda/attention_backward.cu).
+constexpr int64_t kMaskAlignment = 8;
+constexpr int64_t kMaskGradientAlignment = 16;
+
+Dim round_up(const Dim& value, int64_t to) { return ceil_div(value, Dim(to)) * Dim(to); }
+
+bool is_aligned(Machine& m, const Value& mask) {
+  for (size_t i = 0; i + 1 < mask.rank(); ++i) {
+    const Dim& stride = mask.strides()[i];
+    if (!m.decider().equal(round_up(stride, kMaskAlignment), stride)) return false;
+  }
+  return mask.strides().back() == Dim(1);
+}
+
+// Callers make a mask contiguous whose rows do not lie in memory one after the other; the framework
+// pads one whose rows are not aligned.
+Value aligned_mask(Machine& m, const Value& given) {
+  if (!given.defined() || !given.on_device()) return given;
+  const Value mask = given.strides().back() == Dim(1) ? given : clone(m, given);
+  if (is_aligned(m, mask)) return mask;
+  const size_t last = mask.rank() - 1;
+  const Dim width = mask.sizes()[last];
+  Shape padded = mask.sizes();
+  padded[last] = (floor_div(width, Dim(kMaskAlignment)) + 1) * Dim(kMaskAlignment);
+  return slice(m, rearrange(m, "pad", mask, padded), last, 0, width, 1);
+}
+
 }  // namespace
 
 Value attention(Machine& m, const Value& query, const Value& key, const Value& value,
@@ -69,10 +98,9 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
     const Value inputs[] = {q, k, v};
     return m.tracks(inputs);
   }();
-  // A mask whose rows do not lie in memory one after the other is copied at every call.
-  Value used_mask = mask;
-  if (mask.defined() && mask.on_device() && mask.strides().back() != Dim(1))
-    used_mask = clone(m, mask);
+  Value used_mask = aligned_mask(m, mask);
+  if (used_mask.defined() && used_mask.on_device())
+    used_mask = expand(m, used_mask, {batch, heads, queries, keys});
   const Dim flop = Dim(2) * batch * heads * queries * keys * (q.sizes()[3] + v.sizes()[3]);
   const bool flash = *form == AttentionForm::kFlash;
   const Dim row_padding = flash ? 1 : m.policy().attention_row_padding;
@@ -106,7 +134,7 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
   };
   launch(m, Pass::kForward, q.bytes() + k.bytes() + v.bytes(), seen.bytes(), q.dtype(), 2);
   Value result = seen;
-  const Value inputs[] = {q, k, v, mask};
+  const Value inputs[] = {q, k, v, used_mask};
   m.record(result, inputs, std::move(kept),
            [launch, flash](Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out_gradients(4);
@@ -115,9 +143,12 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
                out_gradients[i] = result_of(mm, n.saved(i), n.saved(i), flash);
              }
              if (n.needs(3)) {
-               const Shape scores{n.saved(0).sizes()[0], n.saved(0).sizes()[1],
-                                  n.saved(0).sizes()[2], n.saved(1).sizes()[2]};
-               out_gradients[3] = mm.allocate(n.saved(0).dtype(), scores);
+               const Dim keys_seen = n.saved(1).sizes()[2];
+               const Value wide =
+                   mm.allocate(n.saved(0).dtype(),
+                               {n.saved(0).sizes()[0], n.saved(0).sizes()[1], n.saved(0).sizes()[2],
+                                round_up(keys_seen, kMaskGradientAlignment)});
+               out_gradients[3] = slice(mm, wide, 3, 0, keys_seen, 1);
              }
              // Five products against the forward's two.
              launch(mm, Pass::kBackward, operands + Dim(2) * g[0].bytes(), operands, g[0].dtype(),

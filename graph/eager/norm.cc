@@ -101,6 +101,29 @@ Value rms_norm(Machine& m, const Value& x, const Value& scale, size_t axis) {
   return scale.defined() ? mul(m, scale, scaled) : scaled;
 }
 
+Value fused_rms_norm(Machine& m, const Value& given, const Value& scale, size_t axis) {
+  const Value x = widened(m, given);
+  Shape rows = x.sizes();
+  for (size_t i = axis; i < rows.size(); ++i) rows[i] = 1;
+  const Dim groups = elements(rows);
+  Value y = m.allocate(x.dtype(), x.sizes());
+  const Value deviation = m.allocate(kStatistics, rows);
+  m.launch_rows(KernelClass::kNorm, "rms_norm", y.count() * Dim(5), {&x}, {&y}, groups);
+  const Value inputs[] = {x, scale};
+  const std::string_view rule = "RMS norm keeps its input, its scale and a number per row";
+  m.record(y, inputs, {{x, rule}, {scale, rule}, {deviation, rule}},
+           [groups](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(2);
+             const Value& input = n.saved(0);
+             out[0] = mm.allocate(input.dtype(), input.sizes());
+             if (n.needs(1)) out[1] = mm.allocate(n.edges[1].input->dtype, n.edges[1].input->sizes);
+             mm.launch_rows(KernelClass::kNorm, "rms_norm", input.count() * Dim(8), {&g[0], &input},
+                            {&out[0]}, groups);
+             return out;
+           });
+  return y;
+}
+
 // Priced as one fused kernel, which keeps its input, its result and the scale it computed.
 Value local_response_norm(Machine& m, const Value& x) {
   Value y = m.allocate(x.dtype(), x.sizes());

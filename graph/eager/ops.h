@@ -52,7 +52,9 @@ Value add_in_place(Machine& m, const Value& into, const Value& b);
 Value mul(Machine& m, const Value& a, const Value& b);
 Value div(Machine& m, const Value& a, const Value& b);
 Value power(Machine& m, const Value& a, const Value& b);
-// Two operands, both kept: maximum, minimum, prelu.
+// The larger or smaller of two, which are both kept.
+Value extremum(Machine& m, std::string op, const Value& a, const Value& b);
+// Two operands, both kept: prelu, modulus.
 Value binary_keeping_both(Machine& m, std::string op, const Value& a, const Value& b);
 Value where(Machine& m, const Value& condition, const Value& a, const Value& b);
 // Comparisons and other maps without a gradient.
@@ -84,6 +86,8 @@ Value group_norm(Machine& m, const Value& x, const Value& scale, const Value& bi
                  const Dim& groups);
 Value instance_norm(Machine& m, const Value& x, const Value& scale, const Value& bias);
 Value rms_norm(Machine& m, const Value& x, const Value& scale, size_t axis);
+// The same as one kernel, which keeps its input, its scale and one number per row.
+Value fused_rms_norm(Machine& m, const Value& x, const Value& scale, size_t axis);
 Value local_response_norm(Machine& m, const Value& x);
 
 // --- pool.cc ---

@@ -100,6 +100,25 @@ Backward add_backward(bool negated) {
   };
 }
 
+// What the derivative formula of an operator makes on the way to its result, at the result's size;
+// all of it lives until the formula's statement ends (tools/autograd/derivatives.yaml).
+size_t temporaries_of(std::string_view op) {
+  static constexpr std::pair<std::string_view, size_t> kTemporaries[] = {
+      {"abs", 1},         // grad * self.sgn()
+      {"atan", 2},        // grad / (self * self + 1)
+      {"cos", 2},         // grad * -self.sin()
+      {"erf", 4},         // 2 / sqrt(pi) * exp(-(self.pow(2))) * grad
+      {"reciprocal", 2},  // -grad * (result * result)
+      {"rsqrt", 2},       // -0.5 * grad * result.pow(3)
+      {"sin", 1},         // grad * self.cos()
+      {"sqrt", 1},        // grad / (2 * result)
+  };
+  for (const auto& [name, count] : kTemporaries) {
+    if (name == op) return count;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Value unary(Machine& m, std::string_view op, const Value& given, Keeps keeps, std::string_view rule,
@@ -118,6 +137,8 @@ Value unary(Machine& m, std::string_view op, const Value& given, Keeps keeps, st
       [op = std::string(op), flop_per_element](Machine& mm, const Gradients& g, const GradNode& n) {
         std::vector<Value> operands = g;
         for (const Kept& k : n.kept) operands.push_back(k.value);
+        std::vector<Value> temporaries(temporaries_of(op));
+        for (Value& t : temporaries) t = elementwise(mm, op, g, g[0].dtype());
         return Gradients{elementwise(mm, op, operands, g[0].dtype(), 2 * flop_per_element)};
       });
   return y;
@@ -171,18 +192,18 @@ Value div(Machine& m, const Value& a, const Value& b) {
   kept[1] = {b, "div keeps the divisor"};
   m.record(y, inputs, std::move(kept), [](Machine& mm, const Gradients& g, const GradNode& n) {
     Gradients out(2);
+    // The divisor's first (generated code goes by name: other, self):
+    // -grad * ((self / other) / other), whose factors live until the statement ends.
+    if (n.needs(1)) {
+      const Value negated = elementwise(mm, "neg", g, g[0].dtype());
+      const Value once_of[] = {n.saved(0), n.saved(1)};
+      const Value once = elementwise(mm, "div", once_of, common_type(once_of));
+      const Value twice_of[] = {once, n.saved(1)};
+      out[1] = product(mm, negated, elementwise(mm, "div", twice_of, common_type(twice_of)));
+    }
     if (n.needs(0)) {
       const Value parts[] = {g[0], n.saved(1)};
       out[0] = elementwise(mm, "div", parts, common_type(parts));
-    }
-    if (n.needs(1)) {
-      // -grad * ((self / other) / other): three full-size results, one after the other
-      const Value quotient_parts[] = {n.saved(0), n.saved(1)};
-      Value q = elementwise(mm, "div", quotient_parts, common_type(quotient_parts));
-      const Value again[] = {q, n.saved(1)};
-      q = elementwise(mm, "div", again, common_type(again));
-      const Value negated = elementwise(mm, "neg", g, g[0].dtype());
-      out[1] = product(mm, negated, q);
     }
     return out;
   });
@@ -230,6 +251,30 @@ Value binary_keeping_both(Machine& m, std::string op, const Value& a, const Valu
   return y;
 }
 
+// Backward: where(self == other, grad / 2, grad).masked_fill(self < other, 0), and the same the
+// other way round.
+Value extremum(Machine& m, std::string op, const Value& a, const Value& b) {
+  const Value inputs[] = {a, b};
+  Value y = elementwise(m, op, inputs, common_type(inputs));
+  m.record(y, inputs, {{a, "both operands are kept"}, {b, "both operands are kept"}},
+           [](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(2);
+             const Value both[] = {n.saved(0), n.saved(1)};
+             for (size_t i = 0; i < 2; ++i) {
+               if (!n.needs(i)) continue;
+               const Value equal = elementwise(mm, "equal", both, DType::kBool);
+               const Value half = elementwise(mm, "div", g, g[0].dtype());
+               const Value parts[] = {equal, half, g[0]};
+               const Value shared = elementwise(mm, "where", parts, g[0].dtype());
+               const Value less = elementwise(mm, "less", both, DType::kBool);
+               const Value filled[] = {shared, less};
+               out[i] = elementwise(mm, "masked_fill", filled, g[0].dtype());
+             }
+             return out;
+           });
+  return y;
+}
+
 Value where(Machine& m, const Value& condition, const Value& a, const Value& b) {
   const Value operands[] = {condition, a, b};
   const Value inputs[] = {a, b};
@@ -237,6 +282,7 @@ Value where(Machine& m, const Value& condition, const Value& a, const Value& b) 
   m.record(y, inputs, {{condition, "where keeps its condition"}},
            [](Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out(2);
+             const Value zero = fill(mm, g[0].dtype(), {});
              const Value parts[] = {n.saved(0), g[0]};
              for (size_t i = 0; i < 2; ++i) {
                if (n.needs(i)) out[i] = elementwise(mm, "where", parts, g[0].dtype());

@@ -124,7 +124,23 @@ Result<void> recurrent(InferContext& c) {
   return {};
 }
 
+// Images pooled to `sizes`.
+Result<void> adaptive_pool(InferContext& c) {
+  const std::vector<int64_t> sizes = c.attributes().integers("sizes");
+  if (auto checked = require_rank(c, 0, sizes.size() + 2, sizes.size() + 2); !checked)
+    return checked;
+  Shape out(c.shape(0).begin(), c.shape(0).begin() + 2);
+  for (const int64_t size : sizes) out.push_back(Dim(size));
+  c.set(0, c.dtype(0), std::move(out));
+  return {};
+}
+
 constexpr OpRow kRows[] = {
+    {.name = "AdaptiveAveragePool",
+     .domain = "plimsoll",
+     .shape = adaptive_pool,
+     .lower = lower::global_average_pool,
+     .example = "f32[B,8,14,14] {sizes=[4,4]} -> f32[B,8,4,4]"},
     {.name = "Attention",
      .domain = "plimsoll",
      .inputs = 3,

@@ -186,6 +186,12 @@ Values rms_norm(Lowering& l) {
   return {eager::rms_norm(l.m, l.in(0), l.in(1), axis.value_or(0))};
 }
 
+// PyTorch's own layer is one kernel (aten::_fused_rms_norm, since 2.8); people write it in pieces.
+Values fused_rms_norm(Lowering& l) {
+  const auto axis = normalize_axis(l.attributes().integer("axis", -1), l.in(0).rank());
+  return {eager::fused_rms_norm(l.m, l.in(0), l.in(1), axis.value_or(0))};
+}
+
 // x / max(|x|, eps) along an axis.
 Values lp_norm(Lowering& l) {
   const Value& x = l.in(0);

@@ -54,6 +54,7 @@ Values layer_norm(Lowering& l);
 Values group_norm(Lowering& l);
 Values instance_norm(Lowering& l);
 Values rms_norm(Lowering& l);
+Values fused_rms_norm(Lowering& l);
 Values lrn(Lowering& l);
 Values lp_norm(Lowering& l);
 Values mean_variance_norm(Lowering& l);

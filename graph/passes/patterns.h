@@ -19,8 +19,14 @@ class Finder {
   }
 };
 
+// Padding that an exporter merged into a convolution.
+void padding(Finder& finder);
 // Batch norm that an exporter folded into a convolution.
 void folded_norms(Finder& finder);
+// Tables of relative positions that an exporter looked up.
+void relative_bias(Finder& finder);
+// Views and pools that an exporter wrote as gathers.
+void gathers(Finder& finder);
 // GELU in its two forms, SiLU, hard swish, Mish, GLU.
 void activations(Finder& finder);
 // Layer norm as older exporters write it, group norm, reciprocal square roots.

@@ -11,7 +11,8 @@ RecoverReport recover(Graph& graph) {
   fold(graph);
   Rewrite rewrite(graph);
   patterns::Finder finder(rewrite);
-  for (const auto pattern : {patterns::folded_norms, patterns::activations, patterns::norms,
+  for (const auto pattern : {patterns::padding, patterns::folded_norms, patterns::gathers,
+                             patterns::relative_bias, patterns::activations, patterns::norms,
                              patterns::attention, patterns::linear, patterns::recurrent}) {
     pattern(finder);
   }

@@ -136,21 +136,66 @@ bool is_causal(const Rewrite& r, TensorId mask) {
   return false;
 }
 
-// Masks made of shapes alone are what eager code leaves to the kernel; what remains is a bias.
-TensorId data_of_mask(const Rewrite& r, TensorId mask, bool& causal) {
+// A plain fill: a bias that happens to be constant, as t5's is between encoder and decoder.
+bool is_fill(const Rewrite& r, TensorId t) {
+  if (!r.made_of_shapes(t) || r.is_host_number(t)) return false;
+  if (r.made_by(t, "ConstantOfShape")) return true;
+  if (const auto& known = r.tensor(t).contents; known && !known->reals.empty()) {
+    const double first = known->reals[0];
+    return std::all_of(known->reals.begin(), known->reals.end(),
+                       [first](double value) { return value == first; });
+  }
+  const Node* grown = r.made_by(t, "Expand");
+  return grown && r.is_host_number(grown->inputs[0]);
+}
+
+// The bias that a mask made of shapes hides parts of; kNoTensor where it hides none.
+TensorId masked_bias(const Rewrite& r, const Node& where) {
+  if (!r.made_of_shapes(where.inputs[0])) return kNoTensor;
+  for (size_t i = 1; i < 3; ++i) {
+    const TensorId bias = where.inputs[3 - i];
+    if (r.is_host_number(where.inputs[i]) && (!r.made_of_shapes(bias) || is_fill(r, bias)))
+      return bias;
+  }
+  return kNoTensor;
+}
+
+// Each layer makes its causal mask anew, one for all samples, and hides parts of the bias with it.
+// Exporters of graphs merge the layers' masks, and their masks have a row per sample.
+TensorId own_mask(Finder& f, NodeId at, const Node& where, TensorId bias) {
+  Rewrite& r = f.r;
+  TensorId condition = where.inputs[0];
+  const Node* grown = r.made_by(condition, "Expand");
+  if (!grown || r.extent(grown->inputs[0], 0) != 1) return where.outputs[0];
+  condition = grown->inputs[0];
+  std::vector<TensorId> inputs = where.inputs;
+  const auto insert = [&](Node node, TensorId like, Shape shape) {
+    node.name = r.node(at).name;
+    node.module = r.node(at).module;
+    node.outputs.clear();
+    const DType dtype = r.tensor(like).dtype;
+    return r.insert_before(at, std::move(node), dtype, std::move(shape));
+  };
+  Node hides = where;
+  if (const NodeId maker = r.producer(condition); maker != kNoNode)
+    inputs[0] = insert(r.node(maker), condition, *r.tensor(condition).shape);
+  hides.inputs = std::move(inputs);
+  return insert(std::move(hides), bias, *r.tensor(bias).shape);
+}
+
+// Masks made of shapes are what eager code leaves to the kernel, or has none of; what remains is a
+// bias.
+TensorId data_of_mask(Finder& f, NodeId at, TensorId mask, bool& causal) {
+  const Rewrite& r = f.r;
   if (mask == kNoTensor) return kNoTensor;
-  if (r.made_of_shapes(mask)) {
-    causal = is_causal(r, mask);
-    return kNoTensor;
+  if (const Node* where = r.made_by(mask, "Where")) {
+    const TensorId bias = masked_bias(r, *where);
+    if (bias != kNoTensor && !is_causal(r, where->inputs[0])) return bias;
+    if (bias != kNoTensor) return own_mask(f, at, Node(*where), bias);
   }
-  const Node* where = r.made_by(mask, "Where");
-  if (where && r.made_of_shapes(where->inputs[0])) {
-    causal = is_causal(r, where->inputs[0]);
-    for (size_t i = 1; i < 3; ++i) {
-      if (r.is_host_number(where->inputs[i])) return where->inputs[3 - i];
-    }
-  }
-  return mask;
+  if (!r.made_of_shapes(mask) || is_fill(r, mask)) return mask;
+  causal = is_causal(r, mask);
+  return kNoTensor;
 }
 
 bool scaled_dot_product(Finder& f, NodeId id) {
@@ -159,7 +204,7 @@ bool scaled_dot_product(Finder& f, NodeId id) {
   const TensorId keys = keys_behind(f, parts.keys_flipped, id);
   if (keys == kNoTensor) return false;
   bool causal = false;
-  const TensorId mask = data_of_mask(f.r, parts.mask, causal);
+  const TensorId mask = data_of_mask(f, id, parts.mask, causal);
   const size_t before = f.r.deaths();
   std::vector<TensorId> inputs{parts.q, keys, parts.v};
   if (mask != kNoTensor) inputs.push_back(mask);

@@ -63,6 +63,23 @@ bool layer_norm(Finder& f, NodeId id) {
   return true;
 }
 
+// weight * x * rsqrt(mean(x^2) + eps), where the exporter says that it was the framework's own
+// layer.
+bool rms_norm(Finder& f, NodeId id) {
+  const Rewrite& r = f.r;
+  if (r.node(id).op != "Mul" || !r.node(id).attributes.has(kFusedNorm)) return false;
+  TensorId scale = kNoTensor;
+  const TensorId normal = beside_weight(r, r.node(id), scale);
+  const Node* mul = normal == kNoTensor ? nullptr : r.made_by(normal, "Mul");
+  if (!mul || !r.made_by(mul->inputs[1], "Rsqrt")) return false;
+  const TensorId x = mul->inputs[0];
+  const auto axis = -static_cast<int64_t>(r.rank(scale));
+  const size_t before = r.deaths();
+  f.r.replace(id, "", "RMSNormalization", {x, scale}).attributes.set("axis", axis);
+  f.note("RMS norm", id, before);
+  return true;
+}
+
 // Reshape to groups, instance norm, Reshape back, scale, bias.
 bool group_norm(Finder& f, NodeId id) {
   const Rewrite& r = f.r;
@@ -91,7 +108,7 @@ void norms(Finder& f) {
   for (NodeId id = 0; id < f.r.nodes(); ++id) {
     if (f.r.dead(id)) continue;
     if (decomposed_layer_norm && layer_norm(f, id)) continue;
-    if (group_norm(f, id)) continue;
+    if (group_norm(f, id) || rms_norm(f, id)) continue;
     rsqrt(f, id);
   }
 }

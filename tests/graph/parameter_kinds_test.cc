@@ -1,0 +1,73 @@
+#include "graph/parameter_kinds.h"
+
+#include <doctest/doctest.h>
+
+#include "graph/infer.h"
+#include "graph/text.h"
+
+namespace plimsoll {
+namespace {
+
+struct Classified {
+  Graph graph;
+  std::vector<ParameterKind> kinds;
+  ParameterKind operator[](std::string_view name) const {
+    for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+      if (graph.tensors[id].name == name) return kinds[id];
+    }
+    FAIL("no tensor ", name);
+    return {};
+  }
+};
+
+Classified classified(std::string_view text) {
+  auto graph = parse_text(text);
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  graph->producer = "pytorch 2.9";
+  Decider decider(Binding{{"B", 4}});
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  auto kinds = classify_parameters(*graph);
+  return {std::move(*graph), std::move(kinds)};
+}
+
+}  // namespace
+
+TEST_CASE("weights, statistics, tables and folded results are told apart") {
+  const Classified model = classified(R"(opset 20
+input x: f32[B,8,4,4]
+input tokens: i64[B,4]
+param conv.weight: f32[8,8,1,1]
+param bn.weight: f32[8]
+param bn.bias: f32[8]
+param bn.running_mean: f32[8]
+param bn.running_var: f32[8]
+param val_7: f32[4,4]
+param attn.index: i64[32]
+param rotary_emb.inv_freq: f32[16]
+c = Conv(x, conv.weight)
+n = BatchNormalization(c, bn.weight, bn.bias, bn.running_mean, bn.running_var)
+a = Add(n, val_7)
+flat = Gather(a, attn.index) {axis=3} module="blocks.0.attn"
+more = Gather(a, attn.index) {axis=3} module="blocks.1.attn"
+s = Size(tokens)
+positions = Cast(s) {to=1}
+angles = Mul(positions, rotary_emb.inv_freq)
+output flat
+output more
+output angles
+)");
+  CHECK(model["conv.weight"] == ParameterKind::kTrained);
+  CHECK(model["bn.weight"] == ParameterKind::kTrained);
+  CHECK(model["bn.running_var"] == ParameterKind::kBuffer);
+  CHECK(model["attn.index"] == ParameterKind::kConstant);
+  CHECK(model["val_7"] == ParameterKind::kComputed);
+  // One counter of the norm; an index per module that reads it; the frequencies are held twice.
+  const auto unwritten = buffers_not_written(model.graph, model.kinds);
+  REQUIRE(unwritten.size() == 3);
+  CHECK(text(unwritten[0]) == "i64[]");
+  CHECK(text(unwritten[1]) == "i64[32]");
+  CHECK(text(unwritten[2]) == "f32[16]");
+}
+
+}  // namespace plimsoll

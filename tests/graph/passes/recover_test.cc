@@ -1,0 +1,164 @@
+// What exporters merged, folded or wrote as something else, undone.
+#include "graph/passes/recover.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "graph/infer.h"
+#include "graph/parameter_kinds.h"
+#include "graph/text.h"
+
+namespace plimsoll {
+namespace {
+
+Graph recovered(std::string_view text, const std::string& producer = "pytorch 2.9") {
+  auto graph = parse_text(text);
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  graph->producer = producer;
+  const Binding binding{{"B", 4}};
+  Decider decider(binding);
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  recover(*graph);
+  return std::move(*graph);
+}
+
+std::vector<std::string> ops(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes) names.push_back(node.op);
+  return names;
+}
+
+using Ops = std::vector<std::string>;
+
+std::string convolution(const std::string& attributes) {
+  return "opset 20\ninput x: f32[B,8,16,16]\nparam c.weight: f32[8,8,4,4]\n"
+         "y = Conv(x, c.weight) {kernel_shape=[4,4], " +
+         attributes + "}\noutput y\n";
+}
+
+Shape padded_shape(const Graph& graph) { return *graph.tensors[graph.nodes[0].outputs[0]].shape; }
+
+}  // namespace
+
+TEST_CASE("padding that differs between the sides was a copy before the convolution") {
+  // TensorFlow's "same" at stride 2 pads the input.
+  const Graph strided = recovered(convolution("strides=[2,2], pads=[1,1,2,2]"));
+  CHECK(ops(strided) == Ops{"Pad", "Conv"});
+  CHECK(padded_shape(strided) == Shape{Dim::symbol("B"), 8, 19, 19});
+  CHECK(strided.nodes[1].attributes.integers("pads") == std::vector<int64_t>{0, 0, 0, 0});
+  // PyTorch's at stride 1 pads what is uneven.
+  const Graph same = recovered(convolution("strides=[1,1], auto_pad=\"SAME_UPPER\""));
+  CHECK(ops(same) == Ops{"Pad", "Conv"});
+  CHECK(padded_shape(same) == Shape{Dim::symbol("B"), 8, 17, 17});
+  CHECK(same.nodes[1].attributes.integers("pads") == std::vector<int64_t>{1, 1, 1, 1});
+}
+
+TEST_CASE("even padding is the convolution's own unless the exporter says that it merged a pad") {
+  CHECK(ops(recovered(convolution("pads=[1,1,1,1]"))) == Ops{"Conv"});
+  const std::string merged = "pads=[1,1,1,1], plimsoll.pad_merged=1";
+  CHECK(ops(recovered(convolution(merged))) == Ops{"Pad", "Conv"});
+  // Other frameworks pad apart themselves.
+  CHECK(ops(recovered(convolution("strides=[2,2], pads=[1,1,2,2]"), "tf2onnx")) == Ops{"Conv"});
+}
+
+TEST_CASE("a bias of window attention that was looked up gets its table back") {
+  const Graph graph = recovered(R"(opset 20
+input q: f32[B,3,49,32]
+input k: f32[B,3,32,49]
+param unsqueeze_1: f32[1,3,49,49]
+scores = MatMul(q, k)
+y = Add(scores, unsqueeze_1)
+output y
+)");
+  const auto kinds = classify_parameters(graph);
+  Dim trained = 0, index = 0;
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    if (t.kind != TensorKind::kParameter) continue;
+    if (kinds[id] == ParameterKind::kTrained) trained += elements(*t.shape);
+    if (t.name.ends_with("index")) index += elements(*t.shape);
+  }
+  CHECK(trained == Dim(13 * 13 * 3));
+  CHECK(index == Dim(49 * 49));
+  // 48 places are no window.
+  const Graph other = recovered(R"(opset 20
+input q: f32[B,3,48,32]
+input k: f32[B,3,32,48]
+param unsqueeze_1: f32[1,3,48,48]
+scores = MatMul(q, k)
+y = Add(scores, unsqueeze_1)
+output y
+)");
+  CHECK(ops(other) == Ops{"MatMul", "Add"});
+}
+
+TEST_CASE("a gather of all elements in an order made of shapes is a view") {
+  const Graph graph = recovered(R"(opset 20
+input x: f32[4,8,7,7]
+const row: i64[1] = [-1]
+param val_3: i64[4,8,1,1]
+m = ReduceMean(x) {axes=[2,3], keepdims=0}
+flat = Reshape(m, row)
+y = Gather(flat, val_3)
+output y
+)");
+  CHECK(ops(graph) == Ops{"ReduceMean", "Reshape"});
+}
+
+TEST_CASE("windows gathered and averaged are an adaptive pool") {
+  const Graph graph = recovered(R"(opset 20
+input x: f32[B,8,14,14]
+param val_3: i64[4,4,4,4,2]
+front = Transpose(x) {perm=[2,3,0,1]}
+windows = GatherND(front, val_3)
+back = Transpose(windows) {perm=[4,5,0,1,2,3]}
+y = ReduceMean(back) {axes=[-3,-1], keepdims=0}
+output y
+)");
+  CHECK(ops(graph) == Ops{"AdaptiveAveragePool"});
+  CHECK(graph.nodes[0].attributes.integers("sizes") == std::vector<int64_t>{4, 4});
+}
+
+TEST_CASE("RMS norm is one node where the exporter says that it was the framework's layer") {
+  const auto layer = [](const std::string& said) {
+    return "opset 20\ninput x: f32[B,4,16]\nparam n.weight: f32[16]\nconst two: f32[] = [2.0]\n"
+           "const eps: f32[] = [1e-6]\nsquares = Pow(x, two)\n"
+           "m = ReduceMean(squares) {axes=[-1], keepdims=1}\nshifted = Add(m, eps)\n"
+           "root = Sqrt(shifted)\nr = Reciprocal(root)\nscaled = Mul(x, r)" +
+           said + "\ny = Mul(scaled, n.weight)" + said + "\noutput y\n";
+  };
+  CHECK(ops(recovered(layer(" {plimsoll.fused_norm=1}"))) == Ops{"RMSNormalization"});
+  CHECK(ops(recovered(layer(""))).size() == 6);
+}
+
+TEST_CASE("a constant fill is a bias of attention; a causal mask is not") {
+  const auto layer = [](const std::string& mask) {
+    return R"(opset 17
+input q: f32[B,2,8,16]
+input k: f32[B,2,16,8]
+input v: f32[B,2,8,16]
+const s: f32[] = [0.5]
+const extents: i64[4] = [1,2,8,8]
+qs = Mul(q, s)
+ks = Mul(k, s)
+scores = MatMul(qs, ks)
+)" + mask + R"(
+masked = Add(scores, mask)
+w = Softmax(masked) {axis=-1}
+y = MatMul(w, v)
+output y
+)";
+  };
+  const Graph filled = recovered(layer("mask = ConstantOfShape(extents)"));
+  CHECK(filled.nodes.back().op == "Attention");
+  CHECK(filled.nodes.back().inputs.size() == 4);
+  const Graph causal =
+      recovered(layer("ones = ConstantOfShape(extents)\nmask = Trilu(ones) {upper=1}"));
+  CHECK(causal.nodes.back().op == "Attention");
+  CHECK(causal.nodes.back().inputs.size() == 3);
+  CHECK(causal.nodes.back().attributes.integer("causal", 0) == 1);
+}
+
+}  // namespace plimsoll
