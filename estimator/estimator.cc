@@ -39,6 +39,10 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   const bool last =
       request.layout.empty() ? platform.framework.channels_last : request.layout == "nhwc";
   options.layout = last ? Layout::kChannelsLast : Layout::kChannelsFirst;
+  if (last) {
+    options.norm_factor = platform.framework.channels_last_norm;
+    options.concat_factor = platform.framework.channels_last_concat;
+  }
   options.separate_batch_norm = platform.framework.separate_batch_norm;
   options.workspace_limit = request.workspace_limit;
   if (!options.workspace_limit && platform.framework.workspace_limit) {

@@ -83,6 +83,14 @@ StepHabits habits_of(const Platform& platform, bool training) {
   return habits;
 }
 
+// B/s of a batch on its way to the device.
+double input_path(const Platform& platform, bool pageable) {
+  const Dispatch* dispatch =
+      platform.host.find(platform.framework.framework, platform.framework.asked);
+  if (dispatch && dispatch->input_path.value > 0) return dispatch->input_path.value;
+  return (pageable ? platform.host.pageable_copy : platform.host.pinned_copy).value;
+}
+
 // Watts below which a card lowers its clock under the load of a step, by how much nobody measured:
 // NeuSight's transformers take twice as long as predicted on the P4 (75 W) and T4 (70 W).
 constexpr double kSustains = 80;
@@ -200,8 +208,7 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Pla
   }
   const bool pageable = platform.framework.input_path == FrameworkProfile::InputPath::kPageable;
   if (request.input_copy.value_or(pageable)) {
-    input.habits.input_bandwidth =
-        (pageable ? platform.host.pageable_copy : platform.host.pinned_copy).value;
+    input.habits.input_bandwidth = input_path(platform, pageable);
   }
   input.errors = errors_of(model, platform, transferred(input, context));
   const StepTime step = step_time(input, context);

@@ -78,6 +78,11 @@ void read_libraries(Figures& figures, Profile& profile) {
     profile.workspace_copies = figures.integer("workspace_copies", {.low = 1, .high = 16});
   if (figures.has("pointwise_by_gemm"))
     profile.pointwise_by_gemm = figures.boolean("pointwise_by_gemm");
+  constexpr RealRange kTimes{.low = 1, .high = 30};
+  if (figures.has("channels_last_norm"))
+    profile.channels_last_norm = figures.real("channels_last_norm", kTimes);
+  if (figures.has("channels_last_concat"))
+    profile.channels_last_concat = figures.real("channels_last_concat", kTimes);
   if (figures.has("norm_buffers"))
     profile.norm_buffers = figures.integer("norm_buffers", {.low = 1, .high = 16});
   profile.cudnn = version(figures, "cudnn");

@@ -65,6 +65,9 @@ struct FrameworkProfile {
   WorkspaceHome workspace_home = WorkspaceHome::kAllocator;
   int64_t workspace_copies = 1;    // kOwn: of each convolution's
   bool pointwise_by_gemm = false;  // 1x1 convolutions of stride 1 are matrix products
+  // Traffic of its own forward batch norm and concatenation of channels-last images, times that of
+  // the library's kernels.
+  double channels_last_norm = 1, channels_last_concat = 1;
   int64_t norm_buffers = 1;        // kLayers: buffers of its result's size that a batch norm keeps
   Version cudnn, cuda;             // usual for this framework version
   bool tf32_convolutions = false, tf32_matmuls = false;  // by default, where the card can

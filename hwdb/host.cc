@@ -7,6 +7,8 @@
 namespace plimsoll {
 namespace {
 
+constexpr Plausible kCopy{"100 MB/s", "1 TB/s"};
+
 Version read_version(JsonObject& object, std::string_view key) {
   const std::string text = object.required_string(key);
   const auto version = parse_version(text);
@@ -32,6 +34,8 @@ void read_dispatch(JsonObject& root, Host& host) {
     row.per_array = figures.part<Seconds>(object, "per_array", kLaunch);
     if (object.has("per_replica"))
       row.per_replica = figures.part<Seconds>(object, "per_replica", kLaunch);
+    if (object.has("input_path"))
+      row.input_path = figures.part<BytesPerSecond>(object, "input_path", kCopy);
     row.gpu_factor = object.required_real("gpu_factor", {.low = 0.1, .high = 10});
     if (row.per_launch < row.per_launch_low || row.per_launch_high < row.per_launch) {
       object.fail("E402", "per_launch is outside per_launch_low to per_launch_high");
@@ -66,7 +70,6 @@ Result<Host> read_host(std::string_view text, std::string_view file, std::string
   return read_entry<Host>("plimsoll.host", text, file, stem, [](JsonObject& root, Host& host) {
     Figures figures(root, host.figures);
     host.name = root.required_string("name");
-    constexpr Plausible kCopy{"100 MB/s", "1 TB/s"};
     host.pageable_copy = figures.quantity<BytesPerSecond>("pageable_copy", kCopy);
     host.pinned_copy = figures.quantity<BytesPerSecond>("pinned_copy", kCopy);
     read_dispatch(root, host);

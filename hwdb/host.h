@@ -25,6 +25,9 @@ struct Dispatch {
   Seconds per_step;                         // copies, synchronisation, Python around the step
   Seconds per_forward;                      // ... around a forward pass alone
   Seconds per_array;                        // per parameter array: key-value stores
+  // The way of a batch to the device where it is slower than the copy: loaders, copies on the host;
+  // 0: the host's pageable_copy or pinned_copy.
+  BytesPerSecond input_path;
   Seconds per_replica;  // per parameter array and further GPU, where one process feeds them all
   double gpu_factor = 1;
   bool assumed = false;  // nobody measured it: its source begins so

@@ -7,6 +7,7 @@
 #include "estimator/time/correction.h"
 #include "estimator/time/features.h"
 #include "estimator/time/time_model.h"
+#include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
 namespace {
@@ -42,8 +43,25 @@ struct Draft {
   Corrected corrected{};
 };
 
-Draft draft_gemm(const KernelAt& kernel, const TimeContext::Model& model) {
+// A matrix times a vector is read once: libraries have a kernel of its own for it, or one that
+// splits k. Steps of VGG and AlexNet grow by 2 to 3 ms from batch 1 to 2 on all Pascal cards and in
+// every framework of nicklhy/DLInfBench.
+Draft draft_vector_product(const KernelAt& kernel, const TimeContext::Model& model,
+                           const TimeContext& context) {
+  const double bytes = static_cast<double>(kernel.read) + static_cast<double>(kernel.written);
+  const double sustained = context.rates().bandwidth * context.rows().fit->terms[kRowsBandwidth];
+  return {.seconds = model.fixed + bytes / sustained,
+          .flop = static_cast<double>(kernel.flop),
+          .bytes = bytes,
+          .memory_bound = true};
+}
+
+Draft draft_gemm(const KernelAt& kernel, const TimeContext::Model& model,
+                 const TimeContext& context) {
   const auto& p = std::get<GemmProblem<int64_t>>(kernel.problem);
+  if (std::min(p.m, p.n) == 1 && p.batch == 1 && context.rows().fit) {
+    return draft_vector_product(kernel, model, context);
+  }
   const GemmShape shape{.m = static_cast<double>(p.m),
                         .n = static_cast<double>(p.n),
                         .k = static_cast<double>(p.k),
@@ -197,8 +215,10 @@ double compulsory(const KernelAt& kernel) {
 }
 
 // Caffe's BatchNorm and Scale layers, tensors read or written: subtract, replicate, divide and
-// copy, scale and copy (batch_norm_layer.cu and scale_layer.cu, Forward_gpu and Backward_gpu).
-constexpr double kSeparateInference = 12, kSeparateForward = 16, kSeparateBackward = 24;
+// copy, scale and copy (batch_norm_layer.cu and scale_layer.cu, Forward_gpu and Backward_gpu). The
+// two products of depth one that replicate count twice: they reach half of the bandwidth of copies
+// (nicklhy/DLInfBench, ResNets at batch 16 and 32 on GTX 1080 Ti).
+constexpr double kSeparateInference = 15, kSeparateForward = 19, kSeparateBackward = 24;
 
 bool separate_norm(const KernelAt& kernel, const TimeContext& context) {
   return context.options().separate_batch_norm && is_batch_norm(kernel);
@@ -219,11 +239,18 @@ Draft draft_separate_norm(const KernelAt& kernel, const TimeContext& context) {
           .memory_bound = true};
 }
 
-Draft draft_rows(const KernelAt& kernel, const TimeContext::Model& model) {
-  const double bytes = compulsory(kernel);
-  return {.seconds = model.rows->seconds(kernel),
+// How much longer than the library's a framework's own kernel takes in its layout.
+double own_kernel(const KernelAt& kernel, const TimeOptions& options) {
+  if (kernel.op == "concat") return options.concat_factor;
+  return is_batch_norm(kernel) && kernel.pass == Pass::kForward ? options.norm_factor : 1;
+}
+
+Draft draft_rows(const KernelAt& kernel, const TimeContext::Model& model,
+                 const TimeOptions& options) {
+  const double bytes = compulsory(kernel), own = own_kernel(kernel, options);
+  return {.seconds = model.rows->seconds(kernel) * own,
           .flop = static_cast<double>(kernel.flop),
-          .bytes = bytes * model.rows->traffic_factor(kernel),
+          .bytes = bytes * model.rows->traffic_factor(kernel) * own,
           .memory_bound = true};
 }
 
@@ -245,11 +272,11 @@ Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
   if (std::holds_alternative<AttentionProblem<int64_t>>(kernel.problem)) {
     return draft_attention(kernel, model, context);
   }
-  if (model.gemm) return draft_gemm(kernel, model);
+  if (model.gemm) return draft_gemm(kernel, model, context);
   if (model.conv) return draft_conv(kernel, model, context);
   if (model.recurrent) return draft_recurrent(kernel, model);
   if (separate_norm(kernel, context)) return draft_separate_norm(kernel, context);
-  if (model.rows) return draft_rows(kernel, model);
+  if (model.rows) return draft_rows(kernel, model, context.options());
   return {.flop = static_cast<double>(kernel.flop), .bytes = compulsory(kernel)};
 }
 

@@ -59,6 +59,8 @@ struct TimeOptions {
   Layout layout = Layout::kNative;
   // Batch norm as Caffe's own sequence of kernels instead of the library's.
   bool separate_batch_norm = false;
+  // A framework's own forward batch norm and concatenation, times the library's traffic.
+  double norm_factor = 1, concat_factor = 1;
 };
 
 enum class BoundBy : uint8_t { kCompute, kDram, kLatency, kHost };

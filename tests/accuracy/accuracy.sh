@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Predicted against measured, and against the memory oracle; rewrites the table in README.md.
+# Predicted against measured, and against the memory oracle; rewrites the table in README.md and steps.md.
 #
 #   tests/accuracy/accuracy.sh PLIMSOLL    # the binary
 set -euo pipefail
@@ -45,3 +45,4 @@ done
 "$plimsoll" validate tests/measured/*.json --json >"$work/runs.json"
 python3 tests/accuracy/oracle.py "$plimsoll" "$work" >"$work/oracle.json"
 python3 tests/accuracy/table.py README.md "$work"
+python3 tests/accuracy/misses.py tests/accuracy/steps.md "$work"

@@ -1,63 +1,117 @@
-"""What a machine and a framework add to a step, fitted to measured steps on one GPU, and how far off a network is that
-was left out of the fit.
+"""What a machine and a framework add to a step, fitted to measured steps on one GPU, and how far off a network or a
+card is that was left out of the fit.
 
     python3 hosts.py FOLDER
 
-FOLDER holds the answers of `plimsoll validate FILE --json`; run where the files' names hold. For each source and framework: the seconds of one dispatch
-and those of a step, which hwdb/hosts/*.json carry, by mean |ln(predicted / measured)|; then the error of each network
-predicted by a fit to the others.
+FOLDER holds the answers of `plimsoll validate FILE --json`. For each source, machine (a source has one for each card),
+framework and mode: the microseconds of one dispatch, the milliseconds of a step, the GB/s of the input's way to the device
+and the milliseconds of a parameter array, which hwdb/hosts/*.json carry, by mean |ln(predicted / measured)|; then the
+error of each network predicted by a fit to the others.
 """
 import collections
-import json
 import math
 import sys
-from pathlib import Path
 from statistics import mean, median
 
+from records import is_step, load
+
 SMOOTH = 2.5  # as kSmooth in estimator/time/step_time.cc
-LAUNCH = [.002 * 1.15**i for i in range(30)]  # ms, to 0.13
-STEP = [0, .05, .1, .2, .3, .5, .7, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 14, 17, 20]
+TERMS = [
+    [.002 * 1.15**i for i in range(32)],                                         # ms of a dispatch, to 0.15
+    [0, .05, .1, .2, .3, .5, .7, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 14, 17, 20],  # ms of a step
+    [.3, .4, .5, .6, .8, 1, 1.25, 1.6, 2, 2.5, 3, 4, 5, 6, 8, 10, 12],           # GB/s of the input
+    [0, .02, .03, .05, .07, .085, .1, .125, .15, .2, .25],                       # ms of a parameter array
+]
+STARTS = [(.01, .3, 4, 0), (.03, 1, 2, .1)]
 
 
-def step(parts, launch, fixed, factor=1.0):
-    gpu, host = factor * parts["gpu_ms"], launch * parts["launches"]
-    return (gpu**SMOOTH + host**SMOOTH) ** (1 / SMOOTH) + fixed + parts["copy_ms"]
+def sample(l):
+    """What of a line the terms multiply: device ms, dispatches, GB copied, parameter arrays; and the measured ms."""
+    p, r = l["parts"], l["run"]
+    shape = r["input"] if isinstance(r.get("input"), list) else [3, 224, 224]
+    size = 2 if "16" in l["dtype"] else 8 if "64" in l["dtype"] else 4
+    copied = math.prod(shape) * (r.get("batch") or 1) * size / 1e9 if p["copy_ms"] > 0 else 0
+    arrays = p["parameter_arrays"] if r.get("framework") == "mxnet" else 0
+    return p["gpu_ms"], p["launches"], copied, arrays, l["measured"]
+
+
+def step(s, terms):
+    gpu, launches, copied, arrays, _ = s
+    host = terms[0] * launches
+    return (gpu**SMOOTH + host**SMOOTH) ** (1 / SMOOTH) + terms[1] + 1e3 * copied / terms[2] + terms[3] * arrays
+
+
+def loss(samples, terms):
+    return mean(min(1.5, abs(math.log(step(s, terms) / s[4]))) for s in samples)
+
+
+def descend(samples, terms):
+    used = [True, True, any(s[2] for s in samples), any(s[3] for s in samples)]
+    terms = [t if u else g[0] for t, u, g in zip(terms, used, TERMS)]
+    for _ in range(4):
+        before = list(terms)
+        for i, grid in enumerate(TERMS):
+            if used[i]:
+                terms[i] = min(grid, key=lambda v: loss(samples, terms[:i] + [v] + terms[i + 1:]))
+        if terms == before:
+            break
+    return terms
 
 
 def fit(lines):
-    def loss(launch, fixed):
-        return mean(min(1.5, abs(math.log(step(l["parts"], launch, fixed) / l["measured"]))) for l in lines)
-    return min(((loss(a, c), a, c) for a in LAUNCH for c in STEP))[1:]
+    samples = [sample(l) for l in lines]
+    return min((descend(samples, start) for start in STARTS), key=lambda terms: loss(samples, terms))
 
 
-def left_out(lines):
-    errors = []
-    for network in sorted({l["model"] for l in lines}):
-        others = [l for l in lines if l["model"] != network]
-        if others:
-            terms = fit(others)
-            errors += [abs(step(l["parts"], *terms) / l["measured"] - 1) for l in lines if l["model"] == network]
-    return errors
+def group(lines, *keys):
+    groups = collections.defaultdict(list)
+    for l in lines:
+        if is_step(l) and l.get("parts") and l["error"] is not None:
+            r = l["run"]
+            place = {"source": l["source"], "device": l["device"], "mode": r.get("mode", "train"), "framework": r.get("framework", "")}
+            groups[tuple(place[k] for k in keys)].append(l)
+    return groups
+
+
+def moved(l, predicted):
+    """The line with another prediction, and its range around that."""
+    ratio = predicted / l["predicted"]
+    return l | {"predicted": predicted, "error": predicted / l["measured"] - 1,
+                "range": [ratio * r for r in l["range"]] if l["range"] else None}
+
+
+def left_out(lines, by, *keys):
+    """Each line of a group predicted by terms that are fitted to those of the group with another `by`; groups of one
+    `by` are left out themselves."""
+    result = []
+    for members in group(lines, *keys).values():
+        for value in sorted({l[by] for l in members}):
+            others = [l for l in members if l[by] != value]
+            if others:
+                terms = fit(others)
+                result += [moved(l, step(sample(l), terms)) for l in members if l[by] == value]
+    return result
+
+
+def without_network(lines):
+    return left_out(lines, "model", "source", "device", "mode", "framework")
+
+
+def without_card(lines):
+    return left_out(lines, "device", "source", "mode", "framework")
 
 
 def main(folder):
-    groups, files = collections.defaultdict(list), {}
-    for path in sorted(Path(folder).glob("*.json")):
-        for l in json.loads(path.read_text())["records"]:
-            if not l.get("parts") or l["error"] is None:
-                continue
-            if l["file"] not in files:
-                files[l["file"]] = json.loads(Path(l["file"]).read_text())["records"]
-            run = files[l["file"]][l["index"]]
-            if run.get("n_gpus", 1) == 1:
-                groups[Path(l["file"]).stem, run.get("mode", "train"), run.get("framework", "")].append(l)
-    print(f"{'source':32}{'mode':>10}{'framework':>20}{'n':>5}{'launch us':>11}{'step ms':>9}{'error':>8}{'left out':>10}{'median':>8}")
-    for key, lines in groups.items():
-        launch, fixed = fit(lines)
-        own = mean(abs(step(l["parts"], launch, fixed) / l["measured"] - 1) for l in lines)
-        out = left_out(lines) or [float("nan")]
-        print(f"{key[0]:32}{key[1]:>10}{key[2]:>20}{len(lines):5}{1e3 * launch:11.1f}{fixed:9.2f}{100 * own:7.1f}%"
-              f"{100 * mean(out):9.1f}%{100 * median(out):7.1f}%")
+    lines = load(folder)
+    print(f"{'source':32}{'device':>22}{'mode':>17}{'framework':>22}{'n':>5}{'us':>7}{'ms':>7}{'GB/s':>7}{'array':>7}"
+          f"{'now':>8}{'error':>8}{'left out':>10}{'median':>8}")
+    for key, members in sorted(group(lines, "source", "device", "mode", "framework").items()):
+        terms = fit(members)
+        own = mean(abs(step(sample(l), terms) / l["measured"] - 1) for l in members)
+        out = [abs(l["error"]) for l in without_network(members)] or [float("nan")]
+        now = mean(abs(l["error"]) for l in members)
+        print(f"{key[0]:32}{key[1]:>22}{key[2]:>17}{key[3]:>22}{len(members):5}{1e3 * terms[0]:7.1f}{terms[1]:7.2f}{terms[2]:7.2f}"
+              f"{terms[3]:7.3f}{100 * now:7.1f}%{100 * own:7.1f}%{100 * mean(out):9.1f}%{100 * median(out):7.1f}%")
 
 
 if __name__ == "__main__":

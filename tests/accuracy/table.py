@@ -7,14 +7,10 @@ import sys
 from pathlib import Path
 from statistics import mean, median
 
+from hosts import without_card, without_network
+from records import calibrated, is_step, load, on_several, training, uncalibrated
+
 BEGIN, END = "<!-- accuracy:begin -->", "<!-- accuracy:end -->"
-
-# Cards whose kernels the calibrations have measured.
-MEASURED = ("gtx-titan-x", "titan-xp", "titan-x-pascal", "tesla-p100-pcie-16gb", "tesla-p100-sxm2-16gb", "tesla-m40", "gtx-1080-ti")
-
-
-def step(l):
-    return l["quantity"] == "total_ms" and l["kind"] == "model"
 
 
 def rows(l, *ops):
@@ -27,12 +23,14 @@ CLASSES = [
     ("tensors saved for backward, the same", lambda l: l["quantity"] == "saved_bytes"),
     ("memory of the process (nvidia-smi)", lambda l: l["quantity"] in ("nvidia_smi_mb", "device_used_mb")),
     ("memory in tensors, as frameworks count it", lambda l: l["quantity"] in ("peak_allocated_mb", "train_memory_gb")),
-    ("step or forward pass, one GPU", step),
-    ("... on cards whose kernels were measured (TITAN X, Xp, P100, M40, 1080 Ti), fp32", lambda l: step(l) and l["device"] in MEASURED and l["dtype"] == "fp32"),
-    ("... on cards in no calibration, fp32", lambda l: step(l) and l["device"] not in MEASURED and "v100" not in l["device"] and l["dtype"] == "fp32"),
-    ("... in 16 bits", lambda l: step(l) and "16" in l["dtype"]),
-    ("... in 64 bits", lambda l: step(l) and l["dtype"] == "fp64"),
-    ("step, several GPUs and one beside them", lambda l: l["quantity"] == "total_ms" and l["kind"] == "scaling"),
+    ("step or forward pass, one GPU", is_step),
+    ("... on cards whose kernels were measured (TITAN X, Xp, P100, M40, 1080 Ti), fp32", calibrated),
+    ("... ... training steps alone", lambda l: calibrated(l) and training(l)),
+    ("... on cards in no calibration, fp32", uncalibrated),
+    ("... ... training steps alone", lambda l: uncalibrated(l) and training(l)),
+    ("... in 16 bits", lambda l: is_step(l) and "16" in l["dtype"]),
+    ("... in 64 bits", lambda l: is_step(l) and l["dtype"] == "fp64"),
+    ("step, several GPUs and one beside them", on_several),
     ("forward part of a step", lambda l: l["quantity"] == "forward_ms"),
     ("backward part of a step", lambda l: l["quantity"] == "backward_ms"),
     ("one layer in a framework", lambda l: l["kind"] == "layer"),
@@ -43,6 +41,15 @@ CLASSES = [
     ("convolutions (calibrated on these)", lambda l: l["kind"] == "kernel" and l["op"] == "conv"),
     ("matrix products (calibrated on these)", lambda l: l["kind"] == "kernel" and l["op"] == "gemm"),
     ("recurrent layers (calibrated on these)", lambda l: l["kind"] == "kernel" and l["op"] == "rnn"),
+]
+
+# Steps whose host's terms are fitted to the source's other networks, or to its other cards (hosts.py). The kernels of the
+# cards in no calibration are in no fit either way.
+LEFT_OUT = [
+    ("step, one GPU, host's terms from the other networks: measured cards, fp32", without_network, calibrated),
+    ("... cards in no calibration, fp32", without_network, uncalibrated),
+    ("step, one GPU, host's terms from the other cards: measured cards, fp32", without_card, calibrated),
+    ("... cards in no calibration, fp32", without_card, uncalibrated),
 ]
 
 # Kernels predicted by fits that did not see them: five-fold, as the calibrations record it.
@@ -93,26 +100,13 @@ def table(lines):
     head = ["| what | n | skipped | median error | mean error | bias (median) | inside its range |",
             "|---|--:|--:|--:|--:|--:|--:|"]
     body = [row(title, taken) for title, takes in CLASSES if (taken := [l for l in lines if takes(l)])]
-    return "\n".join(head + body + [five_fold(*f) for f in FIVE_FOLD])
-
-
-def with_dtype(lines):
-    """Each line with the arithmetic its record names."""
-    files = {}
-    for l in lines:
-        name = l.get("file", "")
-        if name.endswith(".json") and Path(name).exists() and "index" in l:
-            if name not in files:
-                files[name] = json.loads(Path(name).read_text()).get("records", [])
-            l["dtype"] = files[name][l["index"]].get("dtype") or "fp32"
-        else:
-            l["dtype"] = ""
-    return lines
+    fits = {leave: leave(lines) for leave in (without_network, without_card)}
+    out = [row(title, [l for l in fits[leave] if takes(l)]) for title, leave, takes in LEFT_OUT]
+    return "\n".join(head + body + out + [five_fold(*f) for f in FIVE_FOLD])
 
 
 def main(readme, folder):
-    lines = with_dtype([l for path in sorted(Path(folder).glob("*.json")) for l in json.loads(path.read_text())["records"]])
-    text = table(lines)
+    text = table(load(folder))
     print(text)
     page = Path(readme)
     page_text = page.read_text() if page.exists() else ""

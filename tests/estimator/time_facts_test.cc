@@ -7,7 +7,8 @@ namespace plimsoll {
 namespace {
 
 Estimate step(const std::string& model, const std::string& gpu, const std::string& framework,
-              const std::string& cudnn, int64_t batch) {
+              const std::string& cudnn, int64_t batch, const std::string& algorithm = "",
+              const std::string& layout = "") {
   static const auto hwdb = Hwdb::open();
   REQUIRE(hwdb.has_value());
   Request request;
@@ -16,6 +17,8 @@ Estimate step(const std::string& model, const std::string& gpu, const std::strin
   request.framework = framework;
   request.cudnn = cudnn;
   request.batch = batch;
+  request.conv_algorithm = algorithm;
+  request.layout = layout;
   auto estimated = estimate(request, *hwdb);
   REQUIRE(estimated.has_value());
   return *estimated;
@@ -59,6 +62,67 @@ TEST_CASE("AlexNet on the TITAN X takes about 200 ms forward and backward") {
   const Estimate e = step("alexnet-kim", "gtx-titan-x", "tensorflow-1.0", "5.0", 256);
   const double ms = static_cast<double>(e.time.forward_ns + e.time.backward_ns) / 1e6;
   CHECK(ms == doctest::Approx(200).epsilon(.15));
+}
+
+double milliseconds(const Estimate& e) {
+  return static_cast<double>(e.time.forward_ns + e.time.backward_ns) / 1e6;
+}
+
+// Kim et al., section V: the best of cuDNN's options is about twice as fast as the default.
+TEST_CASE("AlexNet's best convolutions halve the time of plain products") {
+  const auto with = [](const std::string& algorithm) {
+    return milliseconds(
+        step("alexnet-kim", "gtx-titan-x", "tensorflow-1.0", "5.0", 256, algorithm));
+  };
+  CHECK(with("IMPLICIT_PRECOMP_GEMM") / with("autotune") == doctest::Approx(2).epsilon(.15));
+}
+
+// TBD, observations 4 and 6: the GPU is busy for 89.4 % of Faster R-CNN's step and does 58.9 % of
+// its peak meanwhile. 99 and 51 % are predicted: the work of the host between kernels, proposals
+// above all, is not in the model.
+TEST_CASE("Faster R-CNN keeps the Quadro P4000 busy") {
+  const Estimate e = step("faster-rcnn-r101", "quadro-p4000", "tensorflow-1.3", "6.0", 1);
+  CHECK(e.time.gpu_busy == doctest::Approx(.894).epsilon(.12));
+  CHECK(e.time.fp32_utilisation == doctest::Approx(.589).epsilon(.15));
+}
+
+// TBD, observation 2: 365 sentences a second at batch 128, 1.25 times those at 64. The ratio is met
+// within 5 %; the rate is missed, tests/accuracy/steps.md says by how much: TensorFlow 1.3 unrolls
+// the layers into cells, which are priced here as cuDNN's.
+TEST_CASE("NMT gains a quarter from twice the batch") {
+  const auto rate = [](int64_t batch) {
+    return step("seq2seq-nmt", "quadro-p4000", "tensorflow-1.3", "6.0", batch)
+        .time.samples_per_second;
+  };
+  CHECK(rate(128) / rate(64) == doctest::Approx(1.25).epsilon(.05));
+}
+
+// nicklhy/DLInfBench: TensorFlow 1.2 takes half as long again for Inception with its own layout.
+TEST_CASE("TensorFlow's own layout costs Inception what its batch norms and concatenations cost") {
+  const auto in = [](const std::string& layout) {
+    return milliseconds(
+        step("inception-v3", "gtx-1080-ti", "tensorflow-1.2", "5.1", 64, "", layout));
+  };
+  CHECK(in("nhwc") > 1.1 * in("nchw"));
+}
+
+// nicklhy/DLInfBench, VGG-16 in MXNet on a TITAN X (Pascal): 4.9 ms at batch 1, 9.4 at 2, 14.4 at
+// 4: products with one vector are read once, those with two are not.
+TEST_CASE("VGG-16 takes nearly twice as long for two images as for one") {
+  const auto seconds = [](int64_t batch) {
+    static const auto hwdb = Hwdb::open();
+    Request request;
+    request.model = "builtin:vgg16";
+    request.devices = {"titan-x-pascal"};
+    request.framework = "mxnet";
+    request.cudnn = "5.1";
+    request.batch = batch;
+    request.recipe.mode = Mode::kInference;
+    const auto e = estimate(request, *hwdb);
+    REQUIRE(e.has_value());
+    return static_cast<double>(e->time.step_ns) / 1e9;
+  };
+  CHECK(seconds(2) - seconds(1) > 1.3 * (seconds(4) - seconds(2)) / 2);
 }
 
 }  // namespace

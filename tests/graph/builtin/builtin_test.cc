@@ -107,6 +107,8 @@ const std::vector<Published>& published() {
       {"gpt2", "", {}, 124'439'808, "the released weights, 124 M"},
       {"gpt2-large", "", {}, 774'030'080, "the released weights, 774 M"},
       {"inception-bn", "", {}, 11'295'240, "MXNet's inception-bn: 11.3 M"},
+      {"inception-21k", "", {}, 12'257'944, "counted in the net file: weights, biases, norms"},
+      {"resnet-slim", "", {}, 25'557'032, "as torchvision's resnet50: strides add no weight"},
       {"alexnet-bvlc", "", {}, 60'965'224, "bvlc_alexnet.caffemodel"},
       {"resnet-v2", "", {}, 64'666'280, "by hand; arXiv:1603.05027 names no figure"},
       {"resnet-v2",

@@ -1,0 +1,101 @@
+"""Writes the page of steps that miss what is asked of them: which records are to blame, with figures.
+
+    python3 misses.py steps.md FOLDER    # FOLDER as for table.py
+
+The reasons are reasons.json's, by source, framework, device, mode and model; every figure is computed here.
+"""
+import collections
+import json
+import sys
+from pathlib import Path
+from statistics import mean, median
+
+from records import calibrated, load, training, uncalibrated
+
+CLASSES = [  # title, lines, the largest mean error that is allowed
+    ("Steps and forward passes in fp32, cards whose kernels were measured", calibrated, .085),
+    ("Steps and forward passes in fp32, cards in no calibration", uncalibrated, .11),
+]
+REASONS = json.loads((Path(__file__).parent / "reasons.json").read_text())["reasons"]
+HEAD = ["source", "framework", "card", "mode", "n", "mean error", "bias (median)", "share of the class's error", "bound by the host"]
+
+
+def percent(value):
+    return f"{100 * value:.1f} %"
+
+
+def place(l):
+    return l["source"], l["run"].get("framework", ""), l["device"], l["run"].get("mode", "train")
+
+
+def reasons_of(l):
+    where = dict(zip(("source", "framework", "device", "mode"), place(l))) | {"model": l["model"]}
+    return [i for i, r in enumerate(REASONS) if all(where[k] == v for k, v in r.items() if k in where)]
+
+
+def host_bound(l):
+    return bool(l["parts"]) and l["parts"]["host_ms"] > l["parts"]["gpu_ms"]
+
+
+def mape(lines):
+    return mean(abs(l["error"]) for l in lines)
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, r)) + " |" for r in rows])
+
+
+def summary(lines, must):
+    parts = [("all", lines), ("training steps", [l for l in lines if training(l)]), ("forward passes", [l for l in lines if not training(l)]),
+             ("bound by the host", [l for l in lines if host_bound(l)]), ("bound by the device", [l for l in lines if not host_bound(l)])]
+    return table(["records", "n", "median error", "mean error", f"at most {percent(must)} off"],
+                 [(name, len(p), percent(median(abs(l["error"]) for l in p)), percent(mape(p)),
+                   percent(sum(abs(l["error"]) <= must for l in p) / len(p))) for name, p in parts if p])
+
+
+def section(title, lines, must):
+    text = [f"## {title}", "", f"Asked: a mean error of at most {percent(must)}. Reached: {percent(mape(lines))} of {len(lines)} records.", "",
+            summary(lines, must), ""]
+    if mape(lines) <= must:
+        return text
+    groups = collections.defaultdict(list)
+    for l in lines:
+        groups[place(l)].append(l)
+    worse = sorted((g for g in groups.values() if mape(g) > must), key=lambda g: -mape(g) * len(g))
+    rest = [l for g in groups.values() if mape(g) <= must for l in g]
+    total = sum(abs(l["error"]) for l in lines)
+    rows, used = [], []
+    for g in worse:
+        numbers = sorted({i for l in g for i in reasons_of(l)})
+        used += [i for i in numbers if i not in used]
+        rows.append((*place(g[0]), len(g), percent(mape(g)), percent(median(l["error"] for l in g)),
+                     percent(sum(abs(l["error"]) for l in g) / total), percent(mean(host_bound(l) for l in g)),
+                     " ".join(f"[{i + 1}]" for i in numbers)))
+    text += ["To blame, the groups of records that are further off than that, by what they add:", "", table(HEAD + ["why"], rows), ""]
+    if rest:
+        text += [f"The other {len(rest)} records of the class: {percent(mape(rest))}.", ""]
+    for i in sorted(used):
+        of = [l for l in lines if i in reasons_of(l)]
+        text.append(f"- [{i + 1}] ({len(of)} records, mean error {percent(mape(of))}, bias {percent(median(l['error'] for l in of))}) {REASONS[i]['why']}")
+    return text + [""]
+
+
+def facts(lines):
+    """What studies report beside whole steps: utilisations, shares, choices of algorithms."""
+    told = [l for l in lines if l["source"].startswith("seeds-") and l["kind"] != "memory"]
+    rows = [(l["source"], l["model"] or l["op"] or "", l["device"] or "", l["quantity"] or "", l["measured"],
+             "–" if l["predicted"] is None else f"{l['predicted']:.4g}", "–" if l["error"] is None else percent(l["error"]), l["skipped"] or "")
+            for l in told]
+    return ["## What studies report", "", table(["study", "model", "card", "what", "reported", "predicted", "error", "not predicted because"], rows), ""]
+
+
+def main(page, folder):
+    lines = load(folder)
+    text = ["# Steps that are missed, and why", "", "Made by `./dev accuracy`; the reasons are in `reasons.json`, the figures are computed.", ""]
+    for title, takes, must in CLASSES:
+        text += section(title, [l for l in lines if takes(l) and l["error"] is not None], must)
+    Path(page).write_text("\n".join(text + facts(lines)))
+
+
+main(*sys.argv[1:3])
