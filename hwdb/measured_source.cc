@@ -63,6 +63,7 @@ Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::str
       JsonObject network(row, file, faults);
       source.networks.push_back({.model = network.required_string("model"),
                                  .framework = network.optional_string("framework").value_or(""),
+                                 .version = network.optional_string("version").value_or(""),
                                  .network = network.required_string("network"),
                                  .least_batch = network.optional_integer("least_batch", kSamples)});
       network.finish();
@@ -89,7 +90,8 @@ void MeasuredSource::complete(MeasuredRun& run) const {
   complete_run(run, defaults);
   for (const NamedNetwork& n : networks) {
     const bool meant = n.model == run.model && run.network.empty() &&
-                       (n.framework.empty() || n.framework == run.framework);
+                       (n.framework.empty() || n.framework == run.framework) &&
+                       run.framework_version.starts_with(n.version);
     if (!meant) continue;
     run.network = n.network;
     if (!run.least_batch) run.least_batch = n.least_batch;
