@@ -9,9 +9,10 @@
 //      "defaults": {"loss": "none", "cudnn_benchmark": true}}]}
 //
 // `defaults` has the keys of a record (measured_run.h). What a record itself says wins. `networks`
-// says which network a name means there, with any framework or one or one version of it; `datasets` how many samples a
-// data set has that the program holds in the host's memory; `cases` what holds for some of the
-// records only: those of a framework, model or device, on several machines or on one.
+// says which network a name means there, with any framework or one or one version of it; `datasets`
+// how many samples a data set has that the program holds in the host's memory; `cases` what holds
+// for some of the records only: those of a framework, model or device, on several machines or on
+// one.
 #pragma once
 
 #include <optional>
