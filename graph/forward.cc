@@ -90,7 +90,8 @@ void Forward::let_go_of(const std::vector<ParameterKind>& kinds, ParameterKind k
 Value Forward::constant(TensorId id) {
   const Tensor& t = graph_.tensors[id];
   const Dim count = elements(*t.shape);
-  if (count == Dim(1) || count == Dim(0) || !read_as_data_[id]) return machine_.host(t.dtype, *t.shape);
+  if (count == Dim(1) || count == Dim(0) || !read_as_data_[id])
+    return machine_.host(t.dtype, *t.shape);
   return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
 }
 
@@ -116,6 +117,15 @@ void Forward::release() {
   }
 }
 
+// An array of the host, made on the device. One that is expanded there takes no more than before.
+Value Forward::filled(TensorId id) {
+  const Tensor& t = graph_.tensors[id];
+  const bool expanded = t.producer != kNoNode && graph_.nodes[t.producer].op == "Expand";
+  const auto& small = expanded ? graph_.tensors[graph_.nodes[t.producer].inputs[0]].shape : t.shape;
+  if (!expanded || !small || small->empty()) return eager::fill(machine_, t.dtype, *t.shape);
+  return eager::expand(machine_, eager::fill(machine_, t.dtype, *small), *t.shape);
+}
+
 // What a node reads. Arrays of the host go to the device the first time that data there meets
 // them, and stay as long as they are read.
 std::vector<Value> Forward::read_inputs(const Node& node, size_t host_from, bool& on_device) {
@@ -137,7 +147,7 @@ std::vector<Value> Forward::read_inputs(const Node& node, size_t host_from, bool
     Value& value = values_[in];
     if (!value.defined() && t.shape) value = machine_.host(t.dtype, *t.shape);
     const bool array = value.defined() && !value.on_device() && value.count() != Dim(1);
-    if (on_device && i < data && array) value = eager::fill(machine_, t.dtype, *t.shape);
+    if (on_device && i < data && array) value = filled(in);
     inputs.push_back(value);
   }
   return inputs;

@@ -43,6 +43,7 @@ class Forward {
   void find_data(const std::vector<TensorId>& returned);
   void let_go_of(const std::vector<ParameterKind>& kinds, ParameterKind kind);
   eager::Value constant(TensorId id);
+  eager::Value filled(TensorId id);
   std::vector<eager::Value> read_inputs(const Node& node, size_t host_from, bool& on_device);
   bool is_host_arithmetic(const Node& node) const;
   void execute(NodeId id);

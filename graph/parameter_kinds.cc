@@ -74,7 +74,9 @@ void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds) {
       if (node.op != "Mul" || in == kNoTensor || kinds[in] != ParameterKind::kTrained) continue;
       const TensorId other = beside(node, in);
       const auto& shape = graph.tensors[in].shape;
-      const bool table = other != kNoTensor && from_shapes[other] && shape && !shape->empty();
+      if (other == kNoTensor || !from_shapes[other] || !shape || shape->empty()) continue;
+      const auto& positions = graph.tensors[other].shape;  // a single number is a factor
+      const bool table = positions && !positions->empty();
       if (table) kinds[in] = ParameterKind::kBuffer;
     }
   }
@@ -161,8 +163,10 @@ std::vector<TensorType> buffers_not_written(const Graph& graph,
                                             const std::vector<ParameterKind>& kinds) {
   std::vector<TensorType> buffers;
   for (const Node& node : graph.nodes) {
-    // The count of batches that a norm has seen.
-    if (node.op == "BatchNormalization") buffers.push_back({DType::kInt64, {}});
+    // The count of batches, of a norm that tracks its statistics.
+    const bool tracks = node.op == "BatchNormalization" && node.inputs.size() > 3 &&
+                        graph.tensors[node.inputs[3]].kind == TensorKind::kParameter;
+    if (tracks) buffers.push_back({DType::kInt64, {}});
   }
   if (!graph.producer.starts_with("pytorch")) return buffers;
   const auto readers = consumers(graph);
@@ -177,13 +181,15 @@ std::vector<TensorType> buffers_not_written(const Graph& graph,
   return buffers;
 }
 
+// `final_logits_bias`: what Hugging Face's BART and its kin register as a buffer, of zeros.
 std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   std::vector<ParameterKind> kinds(graph.tensors.size(), ParameterKind::kConstant);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (t.kind == TensorKind::kParameter && is_float(t.dtype) && !t.from_constant_node &&
         !is_folded_name(t.name)) {
-      kinds[id] = ParameterKind::kTrained;
+      kinds[id] =
+          t.name.ends_with("final_logits_bias") ? ParameterKind::kBuffer : ParameterKind::kTrained;
     }
   }
   for (const Node& node : graph.nodes) {

@@ -4,9 +4,19 @@
 namespace plimsoll::eager {
 namespace {
 
+// A tensor of few heads, repeated for all.
+Value repeated(Machine& m, const Value& few, const Value& q) {
+  if (few.rank() != 4 || q.rank() != 4 || few.sizes()[1] == q.sizes()[1]) return few;
+  Shape sizes = few.sizes();
+  sizes[1] = q.sizes()[1];
+  return rearrange(m, "repeat", few, sizes);
+}
+
 // Scaled q and k, their product, mask, softmax, dropout, product with v.
-Value separate(Machine& m, const Value& q, const Value& k, const Value& v, const Value& mask,
-               const AttentionOptions& options) {
+Value separate(Machine& m, const Value& q, const Value& keys, const Value& values,
+               const Value& mask, const AttentionOptions& options) {
+  const Value k = repeated(m, keys, q);
+  const Value v = repeated(m, values, q);
   const Value number = m.host(q.dtype(), {});
   const Value scaled_q = options.scaled ? mul(m, q, number) : q;
   const Value flipped = transpose(m, k, k.rank() - 2, k.rank() - 1);

@@ -56,4 +56,26 @@ Value scatter(Machine& m, std::string op, const Value& x, const Value& indices,
   return y;
 }
 
+// Backward (CopySlices in autograd's custom_function and accumulate code): the whole gradient is
+// copied, the part cloned for the copy's own backward, which also makes zeros of it.
+Value assign(Machine& m, const Value& given, const Value& updates) {
+  // A weight is cloned by whoever writes into it.
+  const Value x = given.requires_grad() && given.grad()->is_leaf ? clone(m, given) : given;
+  m.launch_rows(KernelClass::kCopy, "copy", 0, {&updates}, {&updates});
+  Value y = x.detached();
+  const Value inputs[] = {x, updates};
+  m.record(y, inputs, {},
+           [part = updates.layout_ref()](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(2);
+             const Value whole = clone(mm, g[0]);
+             const Value cut = mm.allocate(part->dtype, part->sizes);
+             mm.launch_rows(KernelClass::kCopy, "copy", 0, {&cut}, {&cut});
+             const Value zeros = fill(mm, part->dtype, part->sizes);
+             if (n.needs(0)) out[0] = whole;
+             if (n.needs(1)) out[1] = cut;
+             return out;
+           });
+  return y;
+}
+
 }  // namespace plimsoll::eager

@@ -52,6 +52,8 @@ Value add_in_place(Machine& m, const Value& into, const Value& b);
 Value mul(Machine& m, const Value& a, const Value& b);
 Value div(Machine& m, const Value& a, const Value& b);
 Value power(Machine& m, const Value& a, const Value& b);
+// x + a * b, in one kernel.
+Value addcmul(Machine& m, const Value& x, const Value& a, const Value& b);
 // The larger or smaller of two, which are both kept.
 Value extremum(Machine& m, std::string op, const Value& a, const Value& b);
 // Two operands, both kept: prelu, modulus.
@@ -103,6 +105,7 @@ enum class Reduction : uint8_t {
   kKeepsInput,
   kKeepsInputAndResult,
   kKeepsResult,
+  kExtremum,  // keeps both; backward shares the gradient among equals
   kIndices
 };
 Value reduce(Machine& m, std::string op, const Value& x, const std::vector<size_t>& axes,
@@ -116,6 +119,8 @@ Value gather(Machine& m, std::string op, const Value& x, const Value& indices,
              const Shape& out_sizes, bool keeps_source);
 Value scatter(Machine& m, std::string op, const Value& x, const Value& indices,
               const Value& updates);
+// x[window] = updates, in place.
+Value assign(Machine& m, const Value& x, const Value& updates);
 
 // --- attention.cc ---
 struct AttentionOptions {

@@ -236,6 +236,25 @@ Value power(Machine& m, const Value& base_given, const Value& exponent) {
   return y;
 }
 
+Value addcmul(Machine& m, const Value& x, const Value& a, const Value& b) {
+  const Value inputs[] = {x, a, b};
+  Value y = elementwise(m, "addcmul", inputs, common_type(inputs), 2);
+  std::vector<Kept> kept(2);
+  if (b.requires_grad()) kept[0] = {a, "addcmul keeps the other factor"};
+  if (a.requires_grad()) kept[1] = {b, "addcmul keeps the other factor"};
+  m.record(y, inputs, std::move(kept), [](Machine& mm, const Gradients& g, const GradNode& n) {
+    Gradients out(3);
+    if (n.needs(0)) out[0] = g[0];
+    for (size_t i = 0; i < 2; ++i) {
+      if (!n.needs(1 + i)) continue;
+      const Value other[] = {n.saved(1 - i)};  // times a number
+      out[1 + i] = product(mm, g[0], elementwise(mm, "mul", other, other[0].dtype()));
+    }
+    return out;
+  });
+  return y;
+}
+
 Value binary_keeping_both(Machine& m, std::string op, const Value& a, const Value& b) {
   const Value inputs[] = {a, b};
   Value y = elementwise(m, op, inputs, common_type(inputs));

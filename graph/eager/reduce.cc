@@ -35,10 +35,11 @@ Value reduce(Machine& m, std::string op, const Value& x, const std::vector<size_
   Value y = m.allocate(sums_single ? DType::kFloat32 : x.dtype(), sizes);
   m.launch_rows(KernelClass::kReduce, op, x.count(), {&x}, {&y}, y.count());
   std::vector<Kept> kept;
-  if (kind == Reduction::kKeepsInput || kind == Reduction::kKeepsInputAndResult) {
+  const bool extremum = kind == Reduction::kExtremum;
+  if (extremum || kind == Reduction::kKeepsInput || kind == Reduction::kKeepsInputAndResult) {
     kept.push_back({x, "the reduction keeps its input"});
   }
-  if (kind == Reduction::kKeepsResult || kind == Reduction::kKeepsInputAndResult) {
+  if (extremum || kind == Reduction::kKeepsResult || kind == Reduction::kKeepsInputAndResult) {
     kept.push_back({y, "the reduction keeps its result"});
   }
   if (kind == Reduction::kIndices) {
@@ -55,6 +56,17 @@ Value reduce(Machine& m, std::string op, const Value& x, const std::vector<size_
                mm.launch_rows(KernelClass::kScatter, "scatter", g[0].count(), {&g[0], &n.saved(0)},
                               {&g[0]});
                return Gradients{dx};
+             }
+             if (kind == Reduction::kExtremum) {
+               // (grad * mask) / mask.sum(dim, true), mask = result == self
+               const Value& input = n.saved(0);
+               const Value compared[] = {input};
+               const Value mask = elementwise(mm, "equal", compared, DType::kBool);
+               const Value masked[] = {wide, input};
+               const Value product = elementwise(mm, "mul", masked, before.dtype);
+               const Value count = mm.allocate(DType::kInt64, g[0].sizes());
+               const Value parts[] = {product};
+               return Gradients{elementwise(mm, "div", parts, before.dtype)};
              }
              std::vector<Value> operands{wide};
              for (const Kept& k : n.kept) {

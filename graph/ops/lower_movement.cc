@@ -112,6 +112,8 @@ Values pick(Lowering& l) {
 
 Values scatter(Lowering& l) { return {eager::scatter(l.m, "scatter", l.in(0), l.in(1), l.in(2))}; }
 
+Values assign(Lowering& l) { return {eager::assign(l.m, l.in(0), l.in(1))}; }
+
 Values top_k(Lowering& l) {
   const Value indices = l.m.allocate(DType::kInt64, l.out_shape(1));
   return {eager::gather(l.m, "top_k", l.in(0), indices, l.out_shape(0), false), indices};
@@ -156,7 +158,12 @@ Values reduce_keeping_input(Lowering& l) { return reduced(l, eager::Reduction::k
 Values reduce_keeping_both(Lowering& l) {
   return reduced(l, eager::Reduction::kKeepsInputAndResult);
 }
-Values reduce_extremum(Lowering& l) { return reduced(l, eager::Reduction::kIndices); }
+// torch.amax keeps its input; max and min along a dimension, whose positions are asked for too,
+// keep those (as recover() marks them).
+Values reduce_extremum(Lowering& l) {
+  const bool positions = l.attributes().integer("positions", 0) != 0;
+  return reduced(l, positions ? eager::Reduction::kIndices : eager::Reduction::kExtremum);
+}
 
 namespace {
 

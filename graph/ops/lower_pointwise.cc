@@ -250,6 +250,7 @@ Values mean(Lowering& l) {
   return {eager::div(l.m, total, l.m.host(total.dtype(), {}))};
 }
 
+Values addcmul(Lowering& l) { return {eager::addcmul(l.m, l.in(0), l.in(1), l.in(2))}; }
 Values where(Lowering& l) { return {eager::where(l.m, l.in(0), l.in(1), l.in(2))}; }
 Values cast(Lowering& l) { return {eager::cast(l.m, l.in(0), l.out_dtype(0))}; }
 Values identity(Lowering& l) { return {l.in(0)}; }

@@ -30,6 +30,7 @@ Values prelu(Lowering& l);
 Values sum(Lowering& l);  // of any number of inputs
 Values mean(Lowering& l);
 Values where(Lowering& l);
+Values addcmul(Lowering& l);
 Values cast(Lowering& l);
 Values clip(Lowering& l);
 Values dropout(Lowering& l);
@@ -88,6 +89,7 @@ Values gather(Lowering& l);
 Values gather_elements(Lowering& l);
 Values pick(Lowering& l);  // by indices or boxes, which are kept
 Values scatter(Lowering& l);
+Values assign(Lowering& l);
 Values top_k(Lowering& l);
 Values grid_sample(Lowering& l);  // keeps both inputs
 

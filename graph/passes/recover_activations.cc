@@ -49,11 +49,15 @@ TensorId beside_number(const Rewrite& r, const Node& node, double value) {
   return r.is_number(node.inputs[0], value) ? node.inputs[1] : kNoTensor;
 }
 
+// 1 + `t`: t, or kNoTensor.
+TensorId argument_of_one_plus(const Rewrite& r, TensorId sum) {
+  const Node* add = r.made_by(sum, "Add");
+  return add ? beside_number(r, *add, 1) : kNoTensor;
+}
+
 // 1 + `op`(argument): the argument, or kNoTensor.
 TensorId argument_of_one_plus(const Rewrite& r, TensorId sum, std::string_view op) {
-  const Node* add = r.made_by(sum, "Add");
-  if (!add) return kNoTensor;
-  const TensorId value = beside_number(r, *add, 1);
+  const TensorId value = argument_of_one_plus(r, sum);
   const Node* inner = value == kNoTensor ? nullptr : r.made_by(value, op);
   return inner ? inner->inputs[0] : kNoTensor;
 }
@@ -85,6 +89,25 @@ TensorId tanh_argument(const Rewrite& r, TensorId t) {
   return kNoTensor;
 }
 
+// x where `t` is sqrt(2/pi) * x * (1 + 0.044715 * x * x): Megatron's form, which its users (Bloom)
+// run as an autograd function of their own that keeps the input.
+TensorId factored_tanh_argument(const Rewrite& r, TensorId t) {
+  const Node* outer = r.made_by(t, "Mul");
+  if (!outer) return kNoTensor;
+  std::vector<TensorId> parts = factors(r, *outer);
+  if (parts.size() != 3 || !take_number(r, parts, kSqrtTwoOverPi)) return kNoTensor;
+  for (size_t i = 0; i < 2; ++i) {
+    const TensorId x = parts[i];
+    const TensorId square = argument_of_one_plus(r, parts[1 - i]);
+    const Node* mul = square == kNoTensor ? nullptr : r.made_by(square, "Mul");
+    if (!mul) continue;
+    std::vector<TensorId> inner = factors(r, *mul);
+    const bool scaled = take_number(r, inner, kTanhCubic);
+    if (scaled && inner.size() == 2 && inner[0] == x && inner[1] == x) return x;
+  }
+  return kNoTensor;
+}
+
 // 0.5 * x * (1 + erf(x / sqrt(2))), or the same with tanh, in any order of the factors.
 bool gelu(Finder& f, NodeId id) {
   const Rewrite& r = f.r;
@@ -95,7 +118,8 @@ bool gelu(Finder& f, NodeId id) {
     const TensorId erf = argument_of_one_plus(r, parts[1 - i], "Erf");
     const TensorId tanh = argument_of_one_plus(r, parts[1 - i], "Tanh");
     const bool exact = erf != kNoTensor && over_sqrt_two(r, erf) == x;
-    const bool approximate = tanh != kNoTensor && tanh_argument(r, tanh) == x;
+    const bool approximate =
+        tanh != kNoTensor && (tanh_argument(r, tanh) == x || factored_tanh_argument(r, tanh) == x);
     if (!exact && !approximate) continue;
     const size_t before = f.r.deaths();
     Node& node = f.r.replace(id, "", "Gelu", {x});
@@ -194,9 +218,30 @@ void mark_in_place(Finder& f, NodeId id) {
   if (f.r.node(before).op == "Add") mark_residual_sum(f, before);
 }
 
+// x + (a * b) * 1: torch.addcmul, whose factor the exporter writes though it is one.
+bool addcmul(Finder& f, NodeId id) {
+  const Rewrite& r = f.r;
+  const Node& add = r.node(id);
+  for (size_t i = 0; add.op == "Add" && i < 2; ++i) {
+    const Node* scaled = r.made_by(add.inputs[i], "Mul");
+    const TensorId inner = scaled ? beside_number(r, *scaled, 1) : kNoTensor;
+    const Node* product = inner == kNoTensor ? nullptr : r.made_by(inner, "Mul");
+    if (!product || r.uses(add.inputs[i]) != 1 || r.uses(inner) != 1) continue;
+    const size_t before = r.deaths();
+    f.r.replace(id, "plimsoll", "Addcmul",
+                {add.inputs[1 - i], product->inputs[0], product->inputs[1]});
+    f.note("addcmul", id, before);
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void activations(Finder& f) {
+  for (NodeId id = 0; id < f.r.nodes(); ++id) {
+    if (!f.r.dead(id)) addcmul(f, id);
+  }
   for (NodeId id = 0; id < f.r.nodes(); ++id) {
     const Node& node = f.r.node(id);
     if (f.r.dead(id) || node.op != "Mul" || node.inputs.size() != 2) continue;

@@ -198,11 +198,24 @@ TensorId data_of_mask(Finder& f, NodeId at, TensorId mask, bool& causal) {
   return kNoTensor;
 }
 
+// Heads that share keys and values (enable_gqa): the kernel takes one of each per group, where the
+// exporter of graphs writes Unsqueeze, Expand, Reshape. It numbers results of its own ("val_45");
+// what people repeat themselves has its operator's name ("expand_3"), and is a copy.
+TensorId one_per_group(const Rewrite& r, TensorId t) {
+  const Node* joined = r.made_by(t, "Reshape");
+  const Node* grown = joined ? r.made_by(joined->inputs[0], "Expand") : nullptr;
+  const Node* apart = grown ? r.made_by(grown->inputs[0], "Unsqueeze") : nullptr;
+  const bool by_exporter = apart && r.tensor(joined->inputs[0]).name.starts_with("val_");
+  return by_exporter && r.rank(apart->inputs[0]) == 4 ? apart->inputs[0] : t;
+}
+
 bool scaled_dot_product(Finder& f, NodeId id) {
   Parts parts;
   if (!match(f.r, f.r.node(id), parts)) return false;
-  const TensorId keys = keys_behind(f, parts.keys_flipped, id);
+  TensorId keys = keys_behind(f, parts.keys_flipped, id);
   if (keys == kNoTensor) return false;
+  keys = one_per_group(f.r, keys);
+  parts.v = one_per_group(f.r, parts.v);
   bool causal = false;
   const TensorId mask = data_of_mask(f, id, parts.mask, causal);
   const size_t before = f.r.deaths();

@@ -1,5 +1,6 @@
-// PyTorch's exporter of graphs writes views with strides, and pools whose windows do not divide the
-// image, as gathers with tables of positions that eager code never makes.
+// Gathers and scatters with tables of positions that eager code never makes: views with strides and
+// pools whose windows do not divide the image (PyTorch's exporter of graphs), assignments to a part
+// of a tensor (both exporters).
 #include <algorithm>
 
 #include "graph/passes/patterns.h"
@@ -46,12 +47,84 @@ bool adaptive_pool(Finder& f, NodeId id) {
   return true;
 }
 
+// x[window] = y: the copy is in place.
+bool assignment(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  const Node& node = r.node(id);
+  if (node.op != "ScatterND" || !r.graph().producer.starts_with("pytorch")) return false;
+  const TensorId x = node.inputs[0];
+  const TensorId updates = node.inputs[2];
+  const bool plain = node.attributes.string("reduction", "none") == "none";
+  if (!plain || !r.made_of_shapes(node.inputs[1]) || r.made_of_shapes(x)) return false;
+  const size_t before = r.deaths();
+  r.replace(id, "plimsoll", "Assign", {x, updates});
+  f.note("assignment to a part", id, before);
+  return true;
+}
+
+// Whoever asks for the largest values and their positions asks once.
+void mark_positions(Rewrite& r, NodeId id) {
+  const Node& node = r.node(id);
+  const bool largest = node.op == "ReduceMax";
+  if (!largest && node.op != "ReduceMin") return;
+  for (const NodeId reader : r.readers(node.inputs[0])) {
+    if (r.node(reader).op == (largest ? "ArgMax" : "ArgMin"))
+      r.graph().nodes[id].attributes.set("positions", int64_t{1});
+  }
+}
+
+// A map that windows were put together to, whether rolled back or not.
+bool of_windows(const Rewrite& r, TensorId map) {
+  for (size_t steps = 0; steps < 8; ++steps) {
+    const Node* roll = r.made_by(map, "Concat");
+    if (!roll) roll = r.made_by(map, "Slice");
+    if (!roll) break;
+    map = roll->inputs[0];
+  }
+  const Node* windows = r.made_by(map, "Reshape");
+  return windows && r.rank(windows->inputs[0]) == 6;
+}
+
+// x[:, :H, :W, :] of windows put together again: attention over windows cuts padding off and makes
+// the rest contiguous, in every library, which leaves no node.
+bool unpadding(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  const Node* last = &r.node(id);
+  if (last->op != "Slice" || r.rank(last->outputs[0]) != 4) return false;
+  const TensorId out = last->outputs[0];
+  const std::vector<NodeId> readers = r.readers(out);
+  if (readers.empty() || r.node(readers[0]).op == "Slice") return false;
+  TensorId whole = last->inputs[0];
+  while (const Node* slice = r.made_by(whole, "Slice")) whole = slice->inputs[0];
+  const auto& before = r.tensor(whole).shape;
+  if (!before || before->size() != 4) return false;
+  const Shape after = *r.tensor(out).shape;
+  const bool cut = (*before)[0] == after[0] && (*before)[3] == after[3] &&
+                   (*before)[1] != after[1] && (*before)[2] != after[2];
+  if (!cut || !of_windows(r, whole)) return false;
+  Node copy{.op = "Contiguous",
+            .domain = "plimsoll",
+            .name = r.node(id).name,
+            .module = r.node(id).module,
+            .attributes = {},
+            .inputs = {out},
+            .outputs = {}};
+  const NodeId first = *std::min_element(readers.begin(), readers.end());
+  const TensorId copied = r.insert_before(first, std::move(copy), r.tensor(out).dtype, after);
+  for (const NodeId reader : readers) r.read_instead(reader, out, copied);
+  f.note("padding of windows cut off", r.producer(copied), r.deaths());
+  return true;
+}
+
 }  // namespace
 
 void gathers(Finder& f) {
-  for (NodeId id = 0; id < f.r.nodes(); ++id) {
+  const size_t nodes = f.r.nodes();
+  for (NodeId id = 0; id < nodes; ++id) {
     if (f.r.dead(id)) continue;
-    if (!strided_view(f, id)) adaptive_pool(f, id);
+    mark_positions(f.r, id);
+    if (unpadding(f, id)) continue;
+    if (!strided_view(f, id) && !adaptive_pool(f, id)) assignment(f, id);
   }
 }
 

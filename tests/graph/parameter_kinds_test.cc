@@ -50,8 +50,10 @@ n = BatchNormalization(c, bn.weight, bn.bias, bn.running_mean, bn.running_var)
 a = Add(n, val_7)
 flat = Gather(a, attn.index) {axis=3} module="blocks.0.attn"
 more = Gather(a, attn.index) {axis=3} module="blocks.1.attn"
-s = Size(tokens)
-positions = Cast(s) {to=1}
+s = Shape(tokens)
+extents = Cast(s) {to=1}
+const last: i64[1] = [1]
+positions = Unsqueeze(extents, last)
 angles = Mul(positions, rotary_emb.inv_freq)
 output flat
 output more
@@ -68,6 +70,21 @@ output angles
   CHECK(text(unwritten[0]) == "i64[]");
   CHECK(text(unwritten[1]) == "i64[32]");
   CHECK(text(unwritten[2]) == "f32[16]");
+}
+
+TEST_CASE("a weight times a number is a weight; a norm without statistics counts no batches") {
+  const Classified model = classified(R"(opset 17
+input x: f32[B,8]
+param gain: f32[8]
+const scale: f32[] = [0.5]
+scaled = Mul(gain, scale)
+y = Mul(x, scaled)
+mean = ReduceMean(y) {axes=[0], keepdims=0}
+n = BatchNormalization(y, gain, gain, mean, mean)
+output n
+)");
+  CHECK(model["gain"] == ParameterKind::kTrained);
+  CHECK(buffers_not_written(model.graph, model.kinds).empty());
 }
 
 }  // namespace plimsoll

@@ -126,10 +126,11 @@ TEST_CASE("memory of models exported for training is PyTorch's own") {
   CHECK(all.gradients == all.training);
   CHECK(all.states == all.training);
   CHECK(all.buffers == all.training);
-  CHECK(all.saved.share_exact() >= 0.80);
-  CHECK(all.saved.share_within(0.001) >= 0.95);
+  // What is left: dropout in place, which this exporter does not tell from dropout.
+  CHECK(all.saved.share_exact() >= 0.90);
+  CHECK(all.saved.share_within(0.001) == 1);
   CHECK(all.peak.median() <= 0.0001);
-  CHECK(all.peak.p95() <= 0.003);
+  CHECK(all.peak.p95() <= 0.0001);
   CHECK(all.share(all.phases) >= 0.98);
   CHECK(all.inference.median() <= 0.01);
   CHECK(all.inference.p95() <= 0.10);
@@ -138,15 +139,15 @@ TEST_CASE("memory of models exported for training is PyTorch's own") {
 TEST_CASE("memory of models from the newer exporter is PyTorch's own") {
   const Tally all = tally("train-dy");
   CHECK(all.failed.empty());
-  CHECK(all.training >= 60);
+  CHECK(all.training >= 170);
   CHECK(all.parameters == all.training);
   CHECK(all.gradients == all.training);
   CHECK(all.states == all.training);
   CHECK(all.buffers == all.training);
-  CHECK(all.saved.share_exact() >= 0.80);
-  CHECK(all.saved.share_within(0.001) >= 0.95);
+  CHECK(all.saved.share_exact() >= 0.98);
+  CHECK(all.saved.share_within(0.001) == 1);
   CHECK(all.peak.median() <= 0.0001);
-  CHECK(all.peak.p95() <= 0.003);
+  CHECK(all.peak.p95() <= 0.0001);
   CHECK(all.share(all.phases) >= 0.98);
   CHECK(all.inference.median() <= 0.01);
 }

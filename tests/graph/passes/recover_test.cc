@@ -121,6 +121,62 @@ output y
   CHECK(graph.nodes[0].attributes.integers("sizes") == std::vector<int64_t>{4, 4});
 }
 
+TEST_CASE("an assignment to a part of a tensor is a copy in place") {
+  const Graph graph = recovered(R"(opset 17
+input x: f32[B,8]
+input y: f32[B,4]
+param places: i64[4,4,2]
+part = Relu(y)
+whole = Relu(x)
+z = ScatterND(whole, places, part)
+output z
+)");
+  CHECK(graph.nodes.back().op == "Assign");
+  CHECK(graph.nodes.back().inputs.size() == 2);
+}
+
+TEST_CASE("a product times one that is added is addcmul") {
+  const Graph graph = recovered(R"(opset 17
+input x: f32[B,8]
+param bias: f32[8]
+param weight: f32[8]
+const one: f32[] = [1.0]
+ab = Mul(weight, x)
+scaled = Mul(ab, one)
+y = Add(bias, scaled)
+output y
+)");
+  CHECK(ops(graph) == Ops{"Addcmul"});
+}
+
+TEST_CASE("keys and values of grouped heads that the exporter repeated are one per group") {
+  const Graph graph = recovered(R"(opset 20
+input q: f32[B,4,8,16]
+input k: f32[B,2,8,16]
+input v: f32[B,2,8,16]
+const s: f32[] = [0.5]
+const two: i64[1] = [2]
+const grown: i64[5] = [1,2,2,8,16]
+const joined: i64[4] = [-1,4,8,16]
+ku = Unsqueeze(k, two)
+val_1 = Expand(ku, grown)
+kr = Reshape(val_1, joined)
+vu = Unsqueeze(v, two)
+val_2 = Expand(vu, grown)
+vr = Reshape(val_2, joined)
+kt = Transpose(kr) {perm=[0,1,3,2]}
+qs = Mul(q, s)
+ks = Mul(kt, s)
+scores = MatMul(qs, ks)
+w = Softmax(scores) {axis=-1}
+y = MatMul(w, vr)
+output y
+)");
+  REQUIRE(ops(graph) == Ops{"Attention"});
+  CHECK(graph.tensors[graph.nodes[0].inputs[1]].name == "k");
+  CHECK(graph.tensors[graph.nodes[0].inputs[2]].name == "v");
+}
+
 TEST_CASE("RMS norm is one node where the exporter says that it was the framework's layer") {
   const auto layer = [](const std::string& said) {
     return "opset 20\ninput x: f32[B,4,16]\nparam n.weight: f32[16]\nconst two: f32[] = [2.0]\n"
