@@ -83,9 +83,26 @@ LayoutRef dense_like(const Layout& like, DType dtype, Decider& decider) {
   return strided_layout(dtype, like.sizes, layout->strides, decider);
 }
 
+// Chains of nodes are as long as networks are deep: nodes that nobody else holds are let go one
+// after the other, in the order that recursion would take.
+GradNode::~GradNode() {
+  kept.clear();
+  std::vector<GradNodeRef> next;
+  const auto take_from = [&](GradNode& from) {
+    for (auto edge = from.edges.rbegin(); edge != from.edges.rend(); ++edge) {
+      if (edge->node && edge->node.use_count() == 1) next.push_back(std::move(edge->node));
+    }
+  };
+  take_from(*this);
+  while (!next.empty()) {
+    const GradNodeRef last = std::move(next.back());
+    next.pop_back();
+    take_from(*last);
+  }
+}
+
 Machine::~Machine() {
   finished_ = true;  // no events for what is torn down with the machine
-  // Chains of nodes can be deep: take the graph apart without recursion.
   std::vector<GradNodeRef> pending;
   for (const auto& weak : grad_nodes_) {
     if (auto node = weak.lock()) pending.push_back(std::move(node));

@@ -96,6 +96,11 @@ struct Edge {
 struct Region;  // eager/region.h
 
 struct GradNode : std::enable_shared_from_this<GradNode> {
+  GradNode() = default;
+  GradNode(const GradNode&) = delete;
+  GradNode& operator=(const GradNode&) = delete;
+  ~GradNode();
+
   uint64_t sequence = 0;
   NodeId node = kNoNode;  // the graph's node that is being executed
   uint32_t outputs = 1;
