@@ -36,6 +36,12 @@ struct Sizes {
   double bytes(double element) const { return (x + w + y) * element; }
 };
 
+// In 64 bits cuDNN has products only (CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD, _FFT: no DOUBLE_CONFIG),
+// and those of a forward pass take so much longer for a flop than a gradient's: 4.4 against 3.2 ms
+// for 1e9 of them on a TITAN Xp, 16 networks (ryujaehun/pytorch-gpu-benchmark).
+constexpr double kForward64 = 4.4 / 3.2;
+bool in_64_bits(const ConvShape& s) { return s.element_bytes > 4; }
+
 bool unit(const std::array<double, 3>& v) { return product(v) == 1; }
 bool flat(const ConvShape& s) { return s.in[0] == 1 && s.filter[0] == 1; }
 bool square(const ConvShape& s, double side) {
@@ -101,6 +107,7 @@ ConvCost ConvModel::implicit(const ConvShape& s) const {
     g.m = z.o;
     g.k = z.i * z.taps;
     if (z.i < 8) g.slower = few_channels_;
+    if (in_64_bits(s)) g.slower *= kForward64;
   } else if (s.pass == Pass::kBackwardData) {
     g.n = s.n * z.positions_in;
     g.m = z.i;
@@ -246,7 +253,7 @@ ConvCosts ConvModel::costs(const ConvShape& s) const {
   }
   add(implicit(s));
   if (s.pass == Pass::kBackwardData) add(columns(s));
-  if (!unit(s.stride) || !unit(s.dilation) || !flat(s)) return all;
+  if (!unit(s.stride) || !unit(s.dilation) || !flat(s) || in_64_bits(s)) return all;
   const bool weights = s.pass == Pass::kBackwardWeights;
   if (cudnn_ >= 500 && square(s, 3) && !weights) add(winograd_fused(s));
   if (cudnn_ >= 500 && (square(s, 3) || (cudnn_ >= 700 && square(s, 5)))) {
