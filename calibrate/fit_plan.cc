@@ -194,6 +194,8 @@ Plans conv_plans() {
   p100_half.arithmetic = "f16";
   FitPlan v100_tensor = conv_row("conv-v100-tensor", 70, 706, 0, 9999, kV100);
   v100_tensor.arithmetic = "f16_tensor";
+  p100_half.in_situ = kPascalInSitu;
+  v100_tensor.in_situ = kVoltaInSitu;
   const FitPlan sm61_double = double_of("conv-sm61-f64", sm61, 706);
   Plans plans = {sm61, sm61_double, early, p100, v100, pascal_8, v100_8, p100_half, v100_tensor};
   const Plans maxwell = maxwell_conv_plans();

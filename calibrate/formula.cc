@@ -76,7 +76,7 @@ Formula::Formula(const FitPlan& plan, std::vector<DeviceRates> cards,
       keep(gemm_features(gemms_.back()));
     } else if (plan.kernel_class == "conv") {
       convs_.push_back(conv_shape(std::get<ConvProblem<int64_t>>(k->kernel.problem), k->kernel.pass,
-                                  bytes_of(*k)));
+                                  bytes_of(*k), bytes_of(*k)));
       keep(conv_features(convs_.back()));
     } else if (plan.kernel_class == "recurrent") {
       keep(recurrent_features(std::get<RecurrentProblem<int64_t>>(k->kernel.problem),

@@ -11,17 +11,10 @@
 #include "estimator/plan/validate_kernels.h"
 #include "estimator/plan/validate_models.h"
 #include "estimator/plan/validate_quantities.h"
+#include "estimator/time/select_fit.h"
 
 namespace plimsoll {
 namespace {
-
-// 100 * major + minor of what a record calls its library; 0 where it says nothing.
-int library_of(std::string_view text) {
-  const auto version = version_as_written(text);
-  if (!version) return 0;
-  const std::vector<int>& n = version->numbers;
-  return n[0] * 100 + (n.size() > 1 ? n[1] : 0);
-}
 
 // A convolution layer's backward pass runs two kernels.
 KernelTime price(const MeasuredRun& r, KernelAt kernel, const TimeContext& context) {
@@ -74,9 +67,10 @@ struct Validator::State {
     if (!kernel) return skip(kernel.error());
     // "cuDNN (version not printed, R4 era, ...)"
     const bool fourth = r.conv_engine.find("R4") != std::string::npos;
-    const Libraries library{.cudnn = fourth ? 400 : library_of(r.cudnn),
-                            .cublas = library_of(r.cuda)};
-    const bool columns = r.conv_engine.find("im2col") != std::string::npos;
+    const Libraries library{.cudnn = fourth ? 400 : library_version(r.cudnn),
+                            .cublas = library_version(r.cuda)};
+    const bool columns =
+        r.conv_engine.find("im2col") != std::string::npos || r.library == "nn.SpatialConvolutionMM";
     const auto prepared = context(line.device, library, columns);
     if (!prepared) return skip(prepared.error());
     const KernelTime t = price(r, *kernel, **prepared);

@@ -79,7 +79,8 @@ tl::expected<KernelAt, std::string> conv(const MeasuredRun& r, KernelAt kernel) 
   return kernel;
 }
 
-// Column-major C[m,n] = A[m,k] B[k,n] is row-major C'[n,m] = B'[n,k] A'[k,m].
+// Column-major C[m,n] = A[m,k] B[k,n], as cuBLAS is called, is row-major C'[n,m] = B'[n,k] A'[k,m].
+// PyTorch's "linear" and "bmm" are told row-major as they stand.
 tl::expected<KernelAt, std::string> gemm(const MeasuredRun& r, KernelAt kernel) {
   if (!r.m || !r.n || !r.k) return Reason("the record lacks one of m, n, k");
   if (!countable({r.m, r.n, r.k, r.batch_count})) return Reason("the sizes are too large");
@@ -87,6 +88,10 @@ tl::expected<KernelAt, std::string> gemm(const MeasuredRun& r, KernelAt kernel) 
       .m = *r.n, .n = *r.m, .k = *r.k, .batch = std::max<int64_t>(1, r.batch_count.value_or(1))};
   p.a_t = r.b_t.value_or(false);
   p.b_t = r.a_t.value_or(false);
+  if (r.variant == "linear" || r.variant == "bmm") {
+    std::swap(p.m, p.n);
+    std::swap(p.a_t, p.b_t);
+  }
   const int64_t element = bits(kernel.dtype) / 8;
   kernel.kernel_class = KernelClass::kGemm;
   kernel.op = "gemm";

@@ -59,7 +59,8 @@ std::optional<ConvAlgorithm> conv_algorithm_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-ConvShape conv_shape(const ConvProblem<int64_t>& p, Pass pass, double element_bytes) {
+ConvShape conv_shape(const ConvProblem<int64_t>& p, Pass pass, double element_bytes,
+                     double product_bytes) {
   ConvShape s;
   s.n = static_cast<double>(p.n);
   s.c = static_cast<double>(p.c);
@@ -75,6 +76,7 @@ ConvShape conv_shape(const ConvProblem<int64_t>& p, Pass pass, double element_by
   }
   s.pass = pass;
   s.element_bytes = element_bytes;
+  s.product_bytes = product_bytes;
   return s;
 }
 
@@ -197,11 +199,11 @@ ConvCost ConvModel::winograd_nonfused(const ConvShape& s, double outputs) const 
   g.m = s.pass == Pass::kBackwardData ? z.i : z.o;
   g.k = weights ? tiles : s.pass == Pass::kBackwardData ? z.o : z.i;
   g.may_split = weights;
-  g.element_bytes = s.element_bytes;
+  g.element_bytes = s.product_bytes;
   g.slower = 1 / (weights ? nonfused_wgrad_ : nonfused_);
   const GemmCost cost = gemm_.cost(g);
   const double transformed =
-      points * (tiles * (z.i + z.o) + z.i * z.o) * s.groups * s.element_bytes;
+      points * (tiles * (z.i + z.o) + z.i * z.o) * s.groups * s.product_bytes;
   const double moved = z.bytes(s.element_bytes) + transformed;
   return {.algorithm = ConvAlgorithm::kWinogradNonfused,
           .seconds = cost.seconds + moved / transform_,

@@ -44,8 +44,10 @@ struct ConvShape {
       dilation{1, 1, 1};
   Pass pass = Pass::kForward;
   double element_bytes = 4;
+  double product_bytes = 4;  // of an operand where it is multiplied: 4 for 16 bits on f32 units
 };
-ConvShape conv_shape(const ConvProblem<int64_t>& problem, Pass pass, double element_bytes);
+ConvShape conv_shape(const ConvProblem<int64_t>& problem, Pass pass, double element_bytes,
+                     double product_bytes);
 
 struct ConvCost {
   ConvAlgorithm algorithm = ConvAlgorithm::kImplicitGemm;

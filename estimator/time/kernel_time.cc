@@ -22,8 +22,10 @@ constexpr double kRowsLaunchInQueue = 4e-6;
 // Bandwidth of cuDNN's nchwToNhwc and nhwcToNchw kernels; assumed, as of other copies.
 constexpr double kTurnBandwidth = .7;
 // Tensor cores take channels in eights; from this version on the library pads them (cuDNN release
-// notes 7.3).
-constexpr int kPadsChannels = 703;
+// notes 7.3). Before it weight gradients took as long as on ordinary cores: with 7.0 the backward
+// passes of ResNet-152, DenseNet-161 and VGG-16 on V100, TITAN V and RTX 2080 Ti
+// (u39kun/deep-learning-benchmark), which are 1.2 to 1.5 times shorter with 7.4.
+constexpr int kAllOnTensorCores = 703;
 // Bandwidth the memory system gives to fused attention; assumed.
 constexpr double kAttentionBandwidth = .8;
 
@@ -142,8 +144,15 @@ Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context) {
   const TimeOptions& options = context.options();
   if (!conv || !on_tensor_cores(unit) || options.layout == Layout::kNative) return unit;
   const bool eights = conv->c / conv->groups % 8 == 0 && conv->k / conv->groups % 8 == 0;
-  const bool pads = options.library.cudnn == 0 || options.library.cudnn >= kPadsChannels;
-  return eights || pads ? unit : Arithmetic::kF32;
+  if (options.library.cudnn == 0 || options.library.cudnn >= kAllOnTensorCores) return unit;
+  return eights && kernel.pass != Pass::kBackwardWeights ? unit : Arithmetic::kF32;
+}
+
+ConvShape shape_of(const KernelAt& kernel, const TimeContext& context) {
+  const double bytes = element_bytes(kernel);
+  const bool in_f32 = unit_of(kernel, context) == Arithmetic::kF32;
+  const auto& problem = std::get<ConvProblem<int64_t>>(kernel.problem);
+  return conv_shape(problem, kernel.pass, bytes, in_f32 ? std::max(4.0, bytes) : bytes);
 }
 
 // Seconds of turning operands and result of a convolution around.
@@ -162,8 +171,7 @@ double turned_around(const KernelAt& kernel, const ConvShape& s, const TimeConte
 
 Draft draft_conv(const KernelAt& kernel, const TimeContext::Model& model,
                  const TimeContext& context) {
-  const auto& p = std::get<ConvProblem<int64_t>>(kernel.problem);
-  const ConvShape shape = conv_shape(p, kernel.pass, element_bytes(kernel));
+  const ConvShape shape = shape_of(kernel, context);
   const bool columns = context.options().policy == AlgorithmPolicy::kIm2col;
   ConvCost chosen;
   if (columns) {
@@ -334,11 +342,9 @@ bool is_own(const KernelAt& kernel, const TimeContext& context) {
 }
 
 std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context) {
-  const auto* problem = std::get_if<ConvProblem<int64_t>>(&kernel.problem);
   const TimeContext::Model& model = model_for(kernel, context);
-  if (problem == nullptr || !model.conv) return {};
-  const ConvCosts costs =
-      model.conv->costs(conv_shape(*problem, kernel.pass, element_bytes(kernel)));
+  if (!model.conv) return {};
+  const ConvCosts costs = model.conv->costs(shape_of(kernel, context));
   std::vector<ConvCost> rows(costs.all().begin(), costs.all().end());
   std::ranges::stable_sort(rows, {}, &ConvCost::seconds);
   return rows;

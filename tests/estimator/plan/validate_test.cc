@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
@@ -89,6 +90,42 @@ TEST_CASE("validate: kernels and layers") {
   const auto weights = answer(R"("op": "conv", "pass": "backward_weights", )" + conv, "kernel");
   CHECK(*layer[0].predicted == doctest::Approx(*data[0].predicted + *weights[0].predicted));
   CHECK(layer[0].op == "conv");
+}
+
+TEST_CASE("validate: a product is priced with the cuBLAS and the layout its source used") {
+  // DeepBench: column-major, 8.0.88, which splits k as 8.0 does not yet.
+  const auto split = answer(
+      R"("device": "gtx-1080-ti", "cuda": "8.0.88", "op": "gemm", "dtype": "fp32", "m": 1760,
+         "n": 16, "k": 1760, "a_t": "N", "b_t": "N", "time_ms": 0.058)",
+      "kernel");
+  REQUIRE(split[0].error);
+  CHECK(std::abs(*split[0].error) < .1);
+  const auto of = [](const std::string& sizes) {
+    const auto lines = answer(
+        R"("device": "tesla-p100-pcie-16gb", "op": "gemm", "dtype": "fp32", "time_ms": 1, )" +
+            sizes,
+        "kernel");
+    REQUIRE(lines[0].predicted);
+    return *lines[0].predicted;
+  };
+  // PyTorch's linear, row-major with the weight stored [n, k], is cuBLAS's TN of turned sizes.
+  CHECK(of(R"("variant": "linear", "m": 512, "n": 4096, "k": 1024, "a_t": "N", "b_t": "T")") ==
+        of(R"("m": 4096, "n": 512, "k": 1024, "a_t": "T", "b_t": "N")"));
+}
+
+TEST_CASE("validate: a convolution is that of the library its source names") {
+  // soumith/convnet-benchmarks on the TITAN X, 9x9 filters: cuDNN R3 transforms, Torch's own
+  // library multiplies columns: 13.75 against 146.45 ms.
+  const std::string sizes =
+      R"("device": "gtx-titan-x", "op": "conv", "pass": "forward", "dtype": "fp32", "n": 128,
+         "c": 64, "h": 64, "w": 64, "k": 128, "r": 9, "s": 9, )";
+  const auto fourier = answer(sizes + R"("cudnn": "R3-rc1", "time_ms": 13.75)", "kernel");
+  const auto columns =
+      answer(sizes + R"("library": "nn.SpatialConvolutionMM", "time_ms": 146.45)", "kernel");
+  REQUIRE(fourier[0].error);
+  REQUIRE(columns[0].error);
+  CHECK(std::abs(*fourier[0].error) < .3);
+  CHECK(std::abs(*columns[0].error) < .3);
 }
 
 TEST_CASE("validate: what is not predicted says why") {

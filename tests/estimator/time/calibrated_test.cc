@@ -225,16 +225,32 @@ TEST_CASE("tensor cores want channels last, ordinary ones channels first") {
         seconds(Layout::kChannelsFirst, DType::kFloat32, kLayers[1], 706));
 }
 
-TEST_CASE("before cuDNN 7.3 ordinary cores took channels that are no eights") {
-  const auto basis = [](const Layer& layer, int cudnn) {
+TEST_CASE("before cuDNN 7.3 ordinary cores took channels that are no eights, and all weights") {
+  const auto basis = [](const Layer& layer, int cudnn, Pass pass = Pass::kForward) {
     const TimeContext c = context("tesla-v100-sxm2-16gb", cudnn, Layout::kChannelsFirst);
-    KernelAt kernel = conv(32, layer, Pass::kForward);
+    KernelAt kernel = conv(32, layer, pass);
     kernel.dtype = DType::kFloat16;
     return c.basis(kernel_time(kernel, c).basis);
   };
   CHECK(basis(kLayers[0], 700).find("f32 conv") != std::string::npos);
   CHECK(basis(kLayers[0], 706).find("f16_tensor conv") != std::string::npos);
   CHECK(basis(kLayers[2], 700).find("f16_tensor conv") != std::string::npos);
+  CHECK(basis(kLayers[2], 700, Pass::kBackwardData).find("f16_tensor") != std::string::npos);
+  CHECK(basis(kLayers[2], 700, Pass::kBackwardWeights).find("f32 conv") != std::string::npos);
+  CHECK(basis(kLayers[2], 703, Pass::kBackwardWeights).find("f16_tensor") != std::string::npos);
+}
+
+TEST_CASE("without 16-bit units Winograd's products of 16-bit images are kept in 32 bits") {
+  const auto workspace = [](std::string_view card, DType dtype) {
+    KernelAt kernel = conv(32, {256, 256, 14, 3, 1, 1}, Pass::kForward);
+    kernel.dtype = dtype;
+    for (const ConvCost& cost : conv_alternatives(kernel, context(card, 605))) {
+      if (cost.algorithm == ConvAlgorithm::kWinogradNonfused) return cost.workspace;
+    }
+    return 0.0;
+  };
+  CHECK(workspace("gtx-1080-ti", DType::kFloat32) > 0);
+  CHECK(workspace("gtx-1080-ti", DType::kFloat16) == workspace("gtx-1080-ti", DType::kFloat32));
 }
 
 TEST_CASE("overlapping windows of a forward pool are read again, others are not") {
