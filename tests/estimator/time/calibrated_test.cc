@@ -271,5 +271,19 @@ TEST_CASE("overlapping windows of a forward pool are read again, others are not"
   CHECK(everywhere / apart == doctest::Approx(3.15 * 2 / 1.25).epsilon(.06));
 }
 
+TEST_CASE("softmax and layer norm are less certain than element-wise work") {
+  const TimeContext c = context("tesla-v100-pcie-32gb", 809);
+  const auto range = [&](KernelClass kernel_class, const char* op) {
+    KernelAt kernel{.kernel_class = kernel_class, .op = op};
+    kernel.read = kernel.written = 1 << 26;
+    kernel.problem = RowsProblem<int64_t>{.rows = 1 << 15, .columns = 512};
+    const KernelTime t = kernel_time(kernel, c);
+    return t.high / t.seconds;
+  };
+  const double plain = range(KernelClass::kPointwise, "relu");
+  CHECK(range(KernelClass::kNorm, "layer_norm") > plain);
+  CHECK(range(KernelClass::kSoftmax, "softmax") > range(KernelClass::kNorm, "layer_norm"));
+}
+
 }  // namespace
 }  // namespace plimsoll
