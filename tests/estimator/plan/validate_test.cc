@@ -93,13 +93,17 @@ TEST_CASE("validate: kernels and layers") {
 }
 
 TEST_CASE("validate: a product is priced with the cuBLAS and the layout its source used") {
-  // DeepBench: column-major, 8.0.88, which splits k as 8.0 does not yet.
-  const auto split = answer(
-      R"("device": "gtx-1080-ti", "cuda": "8.0.88", "op": "gemm", "dtype": "fp32", "m": 1760,
-         "n": 16, "k": 1760, "a_t": "N", "b_t": "N", "time_ms": 0.058)",
-      "kernel");
-  REQUIRE(split[0].error);
-  CHECK(std::abs(*split[0].error) < .1);
+  // DeepBench: column-major, cuBLAS 8.0.88, which splits k as 8.0 does not yet.
+  const auto error_with = [](const std::string& cuda) {
+    const auto lines = answer(
+        R"("device": "gtx-1080-ti", "op": "gemm", "dtype": "fp32", "m": 1760, "n": 16, "k": 1760,
+           "a_t": "N", "b_t": "N", "time_ms": 0.058, "cuda": ")" +
+            cuda + "\"",
+        "kernel");
+    REQUIRE(lines[0].error);
+    return std::abs(*lines[0].error);
+  };
+  CHECK(error_with("8.0.88") < error_with("8.0"));
   const auto of = [](const std::string& sizes) {
     const auto lines = answer(
         R"("device": "tesla-p100-pcie-16gb", "op": "gemm", "dtype": "fp32", "time_ms": 1, )" +
@@ -122,10 +126,9 @@ TEST_CASE("validate: a convolution is that of the library its source names") {
   const auto fourier = answer(sizes + R"("cudnn": "R3-rc1", "time_ms": 13.75)", "kernel");
   const auto columns =
       answer(sizes + R"("library": "nn.SpatialConvolutionMM", "time_ms": 146.45)", "kernel");
-  REQUIRE(fourier[0].error);
-  REQUIRE(columns[0].error);
-  CHECK(std::abs(*fourier[0].error) < .3);
-  CHECK(std::abs(*columns[0].error) < .3);
+  REQUIRE(fourier[0].predicted);
+  REQUIRE(columns[0].predicted);
+  CHECK(*columns[0].predicted > 5 * *fourier[0].predicted);
 }
 
 TEST_CASE("validate: what is not predicted says why") {
