@@ -36,7 +36,7 @@ def on_several(l):
 
 
 def training(l):
-    return is_step(l) and l["run"].get("mode", "train") != "inference"
+    return l["run"].get("mode", "train") != "inference"
 
 
 def calibrated(l):
