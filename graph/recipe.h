@@ -33,7 +33,8 @@ struct Recipe {
   ZeroGrad zero_grad = ZeroGrad::kNone;
   // Dropout ratio to assume where the file has none; nothing: only what the file says.
   std::optional<double> assumed_dropout;
-  bool ignore_dropout = false;  // --dropout none
+  bool ignore_dropout = false;    // --dropout none
+  bool batch_statistics = false;  // batch norms compute them in a forward pass alone too
 };
 
 // Number of parameter-sized states an optimizer keeps.

@@ -91,6 +91,7 @@ const MeasuredKey kKeys[] = {
     {"input_gradient", &R::input_gradient},
     {"input_copy", &R::input_copy},
     {"weight_decay", &R::weight_decay},
+    {"batch_statistics", &R::batch_statistics},
     {"prefetch", &R::prefetch},
     {"context_measured", &R::context_measured},
     {"settings_unknown", &R::settings_unknown},

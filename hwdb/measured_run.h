@@ -87,6 +87,7 @@ struct MeasuredRun {
   std::optional<bool> cudnn_benchmark;   // algorithms were tried out
   std::optional<bool> input_gradient;    // the first layer's data gradient was computed
   std::optional<bool> input_copy;        // the batch was copied inside the timer
+  std::optional<bool> batch_statistics;  // of batch norms, in a forward pass alone too
   std::optional<bool> weight_decay;      // the optimizer decayed weights
   std::optional<int64_t> prefetch;       // batches on the device beside the one in use
   std::optional<bool> context_measured;  // the framework profile's context is this machine's

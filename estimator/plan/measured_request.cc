@@ -106,6 +106,7 @@ tl::expected<void, std::string> set_recipe(const MeasuredRun& run, Request& q) {
   const auto precision = precision_of(run.dtype);
   if (!precision) return Reason(fmt::format("dtype '{}' is not known", run.dtype));
   q.recipe.precision = *precision;
+  q.recipe.batch_statistics = run.batch_statistics.value_or(false);
   if (run.weight_decay) q.recipe.weight_decay = *run.weight_decay;
   if (run.loss.empty()) return {};
   const auto loss = loss_of(run.loss);

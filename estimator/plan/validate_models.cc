@@ -28,8 +28,8 @@ std::string evaluator_key(const Request& q) {
 std::string model_key(const Request& q, const Policy& p) {
   const Recipe& r = q.recipe;
   std::string key = fmt::format(
-      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.model, q.image.value_or(0),
-      static_cast<int>(r.mode), static_cast<int>(r.optimizer), r.weight_decay,
+      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.model, q.image.value_or(0),
+      static_cast<int>(r.mode), static_cast<int>(r.optimizer), r.weight_decay, r.batch_statistics,
       static_cast<int>(r.precision), q.loss_given ? static_cast<int>(r.loss) : -1, q.framework,
       p.attention ? static_cast<int>(*p.attention) : -1, p.tf32_convolutions, p.tf32_matmuls,
       p.first_layer_data_gradient, p.channels_last);

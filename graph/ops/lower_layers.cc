@@ -161,7 +161,8 @@ Values global_max_pool(Lowering& l) {
 Values lp_pool(Lowering& l) { return average_pool(l); }
 
 Values batch_norm(Lowering& l) {
-  const bool training = l.m.recipe().mode != Mode::kInference;
+  const Recipe& recipe = l.m.recipe();
+  const bool training = recipe.mode != Mode::kInference || recipe.batch_statistics;
   Values outputs{eager::batch_norm(l.m, l.in(0), l.in(1), l.in(2), training)};
   outputs.resize(l.node().outputs.size());  // running statistics are updated where they are
   return outputs;
