@@ -46,6 +46,22 @@ TEST_CASE("measured source: a record is completed, never overruled") {
   CHECK(other.loss == "sum");
 }
 
+TEST_CASE("measured source: a network may be that of one version of its framework") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words", "networks": [
+           {"model": "alexnet", "version": "0.9", "network": "older"},
+           {"model": "alexnet", "network": "newer"}], "defaults": {})");
+  const auto network = [&](const char* version) {
+    MeasuredRun run;
+    run.model = "alexnet";
+    run.framework_version = version;
+    source.complete(run);
+    return run.network;
+  };
+  CHECK(network("0.9 era") == "older");
+  CHECK(network("1.2.0rc1") == "newer");
+}
+
 TEST_CASE("measured source: a case holds for the records it names") {
   const MeasuredSource source = only(
       R"("source": "a/b", "says": "words", "cases": [

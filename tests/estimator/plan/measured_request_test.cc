@@ -54,6 +54,13 @@ TEST_CASE("measured request: what a run says, in the words of requests") {
   CHECK_FALSE(q->input_copy);
 }
 
+TEST_CASE("measured request: norms with the batch's statistics in a forward pass") {
+  MeasuredRun r = run();
+  CHECK_FALSE(request_of(r, {})->recipe.batch_statistics);
+  r.batch_statistics = true;
+  CHECK(request_of(r, {})->recipe.batch_statistics);
+}
+
 TEST_CASE("measured request: perceptrons by their widths, sequences by the model's symbol") {
   MeasuredRun r = run();
   r.model = "mlp";
