@@ -101,6 +101,25 @@ Value rms_norm(Machine& m, const Value& x, const Value& scale, size_t axis) {
   return scale.defined() ? mul(m, scale, scaled) : scaled;
 }
 
+// aten::_weight_norm_interface, whose kernels serve norms over all but the first or last dimension.
+Value weight_norm(Machine& m, const Value& direction, const Value& length) {
+  Value y = m.allocate(direction.dtype(), direction.sizes());
+  const Value norms = m.allocate(kStatistics, length.sizes());
+  m.launch_rows(KernelClass::kNorm, "weight_norm", y.count() * Dim(3), {&direction}, {&y});
+  const Value inputs[] = {direction, length};
+  const std::string_view rule = "weight norm keeps direction, length and norms";
+  m.record(y, inputs, {{direction, rule}, {length, rule}, {norms, rule}},
+           [](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(2);
+             for (size_t i = 0; i < 2; ++i)
+               out[i] = mm.allocate(n.saved(i).dtype(), n.saved(i).sizes());
+             mm.launch_rows(KernelClass::kNorm, "weight_norm", g[0].count() * Dim(5),
+                            {&g[0], &n.saved(0)}, {&out[0], &out[1]});
+             return out;
+           });
+  return y;
+}
+
 Value fused_rms_norm(Machine& m, const Value& given, const Value& scale, size_t axis) {
   const Value x = widened(m, given);
   Shape rows = x.sizes();

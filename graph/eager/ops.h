@@ -90,6 +90,8 @@ Value instance_norm(Machine& m, const Value& x, const Value& scale, const Value&
 Value rms_norm(Machine& m, const Value& x, const Value& scale, size_t axis);
 // The same as one kernel, which keeps its input, its scale and one number per row.
 Value fused_rms_norm(Machine& m, const Value& x, const Value& scale, size_t axis);
+// direction / |direction| * length, over all dimensions in which length has one place.
+Value weight_norm(Machine& m, const Value& direction, const Value& length);
 Value local_response_norm(Machine& m, const Value& x);
 
 // --- pool.cc ---

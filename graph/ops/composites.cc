@@ -196,6 +196,12 @@ constexpr OpRow kRows[] = {
      .shape = like_first,
      .lower = lower::keep_input,
      .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "WeightNorm",
+     .domain = "plimsoll",
+     .inputs = 2,
+     .shape = like_first,
+     .lower = lower::weight_norm,
+     .example = "f32[8,4,3] f32[8,1,1] -> f32[8,4,3]"},
 };
 
 }  // namespace

@@ -244,6 +244,7 @@ Values embed_norm(Lowering& l) {
   return outputs;
 }
 
+Values weight_norm(Lowering& l) { return {eager::weight_norm(l.m, l.in(0), l.in(1))}; }
 Values lrn(Lowering& l) { return {eager::local_response_norm(l.m, l.in(0))}; }
 
 }  // namespace plimsoll::lower

@@ -56,6 +56,7 @@ Values group_norm(Lowering& l);
 Values instance_norm(Lowering& l);
 Values rms_norm(Lowering& l);
 Values fused_rms_norm(Lowering& l);
+Values weight_norm(Lowering& l);
 Values lrn(Lowering& l);
 Values lp_norm(Lowering& l);
 Values mean_variance_norm(Lowering& l);

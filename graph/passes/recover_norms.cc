@@ -80,6 +80,26 @@ bool rms_norm(Finder& f, NodeId id) {
   return true;
 }
 
+// v / |v| * g with the norm over all but the first or the last dimension: one kernel.
+bool weight_norm(Finder& f, NodeId id) {
+  const Rewrite& r = f.r;
+  if (r.node(id).op != "Mul") return false;
+  TensorId length = kNoTensor;
+  const TensorId unit = beside_weight(r, r.node(id), length);
+  const Node* div = unit == kNoTensor ? nullptr : r.made_by(unit, "Div");
+  const Node* norm = div ? r.made_by(div->inputs[1], "ReduceL2") : nullptr;
+  if (!norm || norm->inputs[0] != div->inputs[0]) return false;
+  const TensorId direction = div->inputs[0];
+  const size_t rank = r.rank(direction);
+  const bool weights = r.tensor(direction).kind == TensorKind::kParameter;
+  if (!weights || rank < 2 || r.rank(length) != rank) return false;
+  if (r.extent(length, 0) == 1 && r.extent(length, rank - 1) == 1) return false;
+  const size_t before = r.deaths();
+  f.r.replace(id, "plimsoll", "WeightNorm", {direction, length});
+  f.note("weight norm", id, before);
+  return true;
+}
+
 // Reshape to groups, instance norm, Reshape back, scale, bias.
 bool group_norm(Finder& f, NodeId id) {
   const Rewrite& r = f.r;
@@ -108,7 +128,7 @@ void norms(Finder& f) {
   for (NodeId id = 0; id < f.r.nodes(); ++id) {
     if (f.r.dead(id)) continue;
     if (decomposed_layer_norm && layer_norm(f, id)) continue;
-    if (group_norm(f, id) || rms_norm(f, id)) continue;
+    if (group_norm(f, id) || rms_norm(f, id) || weight_norm(f, id)) continue;
     rsqrt(f, id);
   }
 }

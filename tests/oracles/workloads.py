@@ -31,6 +31,12 @@ HUGGING_FACE = {
     "llama-small": ("Llama", "ForCausalLM", {"hidden_size": 512, "intermediate_size": 1376,
                                              "num_hidden_layers": 8, "num_attention_heads": 8}),
     "t5-small": ("T5", "ForConditionalGeneration", {"decoder_start_token_id": 0}),
+    "deberta-v2": ("DebertaV2", "ForMaskedLM", {
+        "hidden_size": 384, "num_attention_heads": 6, "num_hidden_layers": 3, "intermediate_size": 1536,
+        "vocab_size": 32000, "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 256,
+        "share_att_key": True, "norm_rel_ebd": "layer_norm"}),
+    "wav2vec2": ("Wav2Vec2", "ForCTC", {"num_hidden_layers": 3, "layerdrop": 0.0, "mask_time_prob": 0.0,
+                                        "mask_feature_prob": 0.0}),
     "vit-base": ("ViT", "ForImageClassification", {"num_labels": 1000}),
 }
 
@@ -108,6 +114,9 @@ def of_hugging_face(name, batch, length=128):
     with no_init_weights():
         model = getattr(transformers, prefix + head)(config)
     model.tie_weights()  # no_init_weights leaves them untied
+    if prefix == "Wav2Vec2":
+        inputs = {"input_values": torch.randn(batch, 16000)}
+        return Workload(Logits(model, list(inputs)), inputs)
     if prefix == "ViT":
         inputs = {"pixel_values": torch.randn(batch, 3, 224, 224)}
         return Workload(Logits(model, list(inputs)), inputs)

@@ -189,6 +189,54 @@ TEST_CASE("RMS norm is one node where the exporter says that it was the framewor
   CHECK(ops(recovered(layer(""))).size() == 6);
 }
 
+TEST_CASE("padding of windows is cut off with a copy; a cropped image is a view") {
+  const auto layer = [](const std::string& windows) {
+    return "opset 17\ninput x: " + windows + R"(
+const target: i64[4] = [-1,8,8,16]
+const none: i64[2] = [0,0]
+const ends: i64[2] = [7,7]
+const axes: i64[2] = [1,2]
+map = Reshape(x, target)
+cut = Slice(map, none, ends, axes)
+y = Relu(cut)
+output y
+)";
+  };
+  const Graph windows = recovered(layer("f32[B,2,4,2,4,16]"));
+  CHECK(ops(windows) == Ops{"Reshape", "Slice", "Contiguous", "Relu"});
+  const Graph image = recovered(layer("f32[B,64,16]"));
+  CHECK(ops(image) == Ops{"Reshape", "Slice", "Relu"});
+}
+
+TEST_CASE("the largest value keeps its position where that is asked for too") {
+  const Graph graph = recovered(R"(opset 17
+input x: f32[B,8]
+input z: f32[B,8]
+a = ReduceMax(x) {axes=[1], keepdims=0}
+b = ArgMax(x) {axis=1, keepdims=0}
+c = ReduceMax(z) {axes=[1], keepdims=0}
+output a
+output b
+output c
+)");
+  CHECK(graph.nodes[0].attributes.integer("positions", 0) == 1);
+  CHECK_FALSE(graph.nodes[2].attributes.has("positions"));
+}
+
+TEST_CASE("weight norm is one node") {
+  const Graph graph = recovered(R"(opset 17
+input x: f32[B,8,16]
+param c.direction: f32[8,8,3]
+param c.length: f32[1,1,3]
+norm = ReduceL2(c.direction) {axes=[0,1], keepdims=1}
+unit = Div(c.direction, norm)
+w = Mul(unit, c.length)
+y = Conv(x, w) {kernel_shape=[3]}
+output y
+)");
+  CHECK(ops(graph) == Ops{"WeightNorm", "Conv"});
+}
+
 TEST_CASE("a constant fill is a bias of attention; a causal mask is not") {
   const auto layer = [](const std::string& mask) {
     return R"(opset 17
