@@ -9,23 +9,26 @@ namespace plimsoll::eager {
 void make_gradient_buckets(Machine& m) {
   const Policy& policy = m.policy();
   if (policy.gradient_bucket_bytes == 0) return;
-  std::map<DType, Dim> open;  // counts by type: a bucket has one
-  bool first = true;
-  const auto close = [&](DType type, Dim& count) {
-    m.resident(type, {count}, Role::kTemporary);
-    count = 0;
-    first = false;
+  struct Bucket {
+    Dim count = 0;
+    bool first = true;  // of its type
+  };
+  std::map<DType, Bucket> open;
+  const auto close = [&](DType type, Bucket& bucket) {
+    m.resident(type, {bucket.count}, Role::kTemporary);
+    bucket = {.count = 0, .first = false};
   };
   const auto& leaves = m.leaves();
   for (size_t i = leaves.size(); i-- > 0;) {  // backward reaches the last parameters first
     const DType type = leaves[i]->leaf.dtype();
-    Dim& count = open[type];
-    count += leaves[i]->leaf.count();
-    const Dim limit = first ? policy.first_gradient_bucket_bytes : policy.gradient_bucket_bytes;
-    if (!m.decider().less(bytes(type, count), limit)) close(type, count);
+    Bucket& bucket = open[type];
+    bucket.count += leaves[i]->leaf.count();
+    const Dim limit =
+        bucket.first ? policy.first_gradient_bucket_bytes : policy.gradient_bucket_bytes;
+    if (!m.decider().less(bytes(type, bucket.count), limit)) close(type, bucket);
   }
-  for (auto& [type, count] : open) {
-    if (count != Dim(0)) close(type, count);
+  for (auto& [type, bucket] : open) {
+    if (bucket.count != Dim(0)) close(type, bucket);
   }
 }
 

@@ -8,7 +8,7 @@
 namespace plimsoll::eager {
 
 // One resident per bucket, in the order gradients arrive: a bucket is closed by the tensor that
-// reaches its limit, the first one's is smaller (torch/csrc/distributed/c10d/reducer.cpp,
+// reaches its limit, that of each type's first is smaller (torch/csrc/distributed/c10d/reducer.cpp,
 // compute_bucket_assignment_by_size). Limits are the policy's; none without them.
 void make_gradient_buckets(Machine& m);
 
