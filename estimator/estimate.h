@@ -34,6 +34,7 @@ struct MemoryEstimate {
   int64_t saved_bytes = 0;
   int64_t live_peak_bytes = 0;
   BytesByRole max_by_role{};
+  int64_t activations_peak_bytes = 0;  // of feature maps and temporaries together
   Phase peak_phase = Phase::kForward;
   std::string peak_node;  // "layer1.0.conv3" or the node's name; empty between nodes
   BytesByRole peak_by_role{};

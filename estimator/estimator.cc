@@ -166,6 +166,8 @@ Policy policy_for(const Platform& platform, const Request& request) {
   // A profile's own layout is what its kernels use; only PyTorch's tensors carry one with them.
   policy.channels_last = request.layout == "nhwc";
   if (request.input_gradient) policy.first_layer_data_gradient = *request.input_gradient;
+  policy.gradients_in_place = platform.framework.execution != FrameworkProfile::Execution::kEager;
+  policy.relu_keeps_input = platform.framework.asked < platform.framework.relu_input_dropped;
   const bool has_tf32 = platform.device.peak("tf32_tensor") != nullptr;
   policy.tf32_convolutions = has_tf32 && platform.framework.tf32_convolutions;
   policy.tf32_matmuls = has_tf32 && platform.framework.tf32_matmuls;

@@ -47,13 +47,22 @@ bool uses_cudnn(const Graph& graph, const BoundStep& bound) {
                      [&](const Node& node) { return norm_by_cudnn(graph, node); });
 }
 
+// Where each group of a convolution has library handles of its own (Caffe).
+int64_t handle_bytes(const ContextRow& row, const Graph& graph) {
+  int64_t groups = 0;
+  for (const Node& node : graph.nodes) {
+    if (node.op == "Conv") groups += std::max<int64_t>(1, node.attributes.integer("group", 1));
+  }
+  return row.per_convolution.value * std::min<int64_t>(groups, int64_t{1} << 20);
+}
+
 Context context_of(const Platform& platform, const Request& request, const Graph& graph,
                    const BoundStep& bound) {
   if (request.context_bytes)
     return {*request.context_bytes, *request.context_bytes, *request.context_bytes};
   const ContextRow& row =
       platform.framework.context_for(platform.device.id, platform.device.architecture);
-  const int64_t stacks = row.per_sm.value * platform.device.sms;
+  const int64_t stacks = row.per_sm.value * platform.device.sms + handle_bytes(row, graph);
   const int64_t bytes = stacks + (uses_cudnn(graph, bound) ? row.with_cudnn : row.plain).value;
   if (request.context_measured) return {bytes, bytes, bytes};
   return {bytes, stacks + row.low.value, stacks + row.high.value};
@@ -120,6 +129,7 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.saved_bytes = t.saved_bytes;
   m.live_peak_bytes = t.peak_bytes;
   m.max_by_role = t.max_by_role;
+  m.activations_peak_bytes = t.activations_peak_bytes;
   m.peak_phase = t.peak_phase;
   m.peak_node = t.peak_node == kNoNode ? "" : display_name(model.graph, t.peak_node);
   m.peak_by_role = t.peak_by_role;
@@ -128,8 +138,12 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   set_loader(input, request, platform.framework);
   if (std::holds_alternative<StaticRules>(rules_of(platform.framework))) input.steps = 1;
   input.timing_empties_cache = platform.framework.autotune_empties_cache;
-  auto device = device_memory(input, rules_of(platform.framework),
-                              context_of(platform, request, model.graph, bound),
+  const Context context = context_of(platform, request, model.graph, bound);
+  if (const int64_t left = platform.framework.system_reserve.value; left > 0) {
+    const int64_t card = request.memory_bytes.value_or(platform.device.memory_reported.value);
+    input.capacity = std::max<int64_t>(1, card - context.bytes - left);
+  }
+  auto device = device_memory(input, rules_of(platform.framework), context,
                               range_of(platform.framework), with_minimum);
   if (!device) return tl::make_unexpected(device.error());
   m.workspace_bytes = device->largest_workspace;

@@ -83,6 +83,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
     }
     plan.uses[id] = {
         .bytes = choice->plan.bytes, .largest = timed ? choice->largest : 0, .least = choice->low};
+    if (timed && platform.framework.autotune_tries_each) plan.uses[id].tried = choice->tried;
     plan.bases[id] = name(choice->basis);
     worst = std::max(worst.value_or(choice->basis), choice->basis);
   }

@@ -45,8 +45,10 @@ struct Policy {
   bool sums_in_place = true;
   // The data gradient of a layer whose input needs none is computed all the same.
   bool first_layer_data_gradient = false;
-  // Max pooling keeps int64 positions (and its input); otherwise its input and its output.
+  // Max pooling keeps positions of so many bytes (and its input); otherwise its input and its
+  // output.
   bool pool_keeps_indices = true;
+  int64_t pool_index_bytes = 8;
   // Data-parallel runs: gradients are copied into buckets of at least so many bytes, which stay;
   // the first is smaller. 0: none.
   int64_t gradient_bucket_bytes = 0, first_gradient_bucket_bytes = 0;
@@ -60,6 +62,15 @@ struct Policy {
   bool in_place_activations = false;
   // Images and filters of rank 4 come with channels innermost (NHWC).
   bool channels_last = false;
+  // Activations whose derivative their result tells keep their input as well, since cuDNN's
+  // backward call takes both.
+  bool smooth_keeps_input = false;  // tanh, sigmoid
+  bool relu_keeps_input = false;
+  // Softmax and cross entropy are one operator, which puts probabilities in the scores' place.
+  bool fused_softmax_loss = false;
+  // A gradient that is there already is written, or added to, by the operator that makes it;
+  // PyTorch makes it elsewhere first and adds it.
+  bool gradients_in_place = false;
   // Dropout keeps a byte per element, or a value of the input's type.
   int64_t dropout_mask_bytes = 1;
   // fp32 operands go to tensor cores in reduced precision, though the recipe does not ask for it.

@@ -39,6 +39,8 @@ void read_context(JsonObject& root, Profile& profile) {
     row.with_cudnn = figures.part<Bytes>(object, "with_cudnn", kContext);
     row.low = figures.part<Bytes>(object, "low", kContext);
     row.high = figures.part<Bytes>(object, "high", kContext);
+    if (object.has("per_convolution"))
+      row.per_convolution = figures.part<Bytes>(object, "per_convolution", {"0 B", "64 MiB"});
     if (object.has("per_sm")) row.per_sm = figures.part<Bytes>(object, "per_sm", {"0 B", "32 MiB"});
     if (row.plain < row.low || row.with_cudnn < row.plain || row.high < row.with_cudnn) {
       object.fail("E402", "a context must satisfy low <= plain <= with_cudnn <= high");
@@ -94,6 +96,22 @@ void read_libraries(Figures& figures, Profile& profile) {
   profile.cublas_workspace_hopper = figures.quantity<Bytes>("cublas_workspace_hopper", kWorkspace);
 }
 
+// What is rare: absent where a framework does not have the habit.
+void read_habits(Figures& figures, Profile& profile) {
+  if (figures.has("fused_softmax_loss"))
+    profile.policy.fused_softmax_loss = figures.boolean("fused_softmax_loss");
+  if (figures.has("pool_index_bytes"))
+    profile.policy.pool_index_bytes = figures.integer("pool_index_bytes", {.low = 4, .high = 8});
+  if (figures.has("system_reserve"))
+    profile.system_reserve = figures.quantity<Bytes>("system_reserve", {"0 B", "4 GiB"});
+  if (figures.has("autotune_tries_each"))
+    profile.autotune_tries_each = figures.boolean("autotune_tries_each");
+  if (figures.has("smooth_keeps_input"))
+    profile.policy.smooth_keeps_input = figures.boolean("smooth_keeps_input");
+  if (figures.has("relu_keeps_input_before"))
+    profile.relu_input_dropped = version(figures, "relu_keeps_input_before");
+}
+
 void read_policy(Figures& figures, Policy& policy) {
   policy.sums_in_place = figures.boolean("sums_in_place");
   policy.first_layer_data_gradient = figures.boolean("first_layer_data_gradient");
@@ -145,6 +163,7 @@ void read_fields(JsonObject& root, Profile& profile) {
   profile.input_path = choice<Profile::InputPath>(figures, "input_path", {"pageable", "pinned"});
   read_host(figures, profile);
   read_policy(figures, profile.policy);
+  read_habits(figures, profile);
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ struct ContextRow {
   Bytes low, high;
   // On top of each, times the multiprocessors of the card: the stacks of its resident threads.
   Bytes per_sm;
+  // And for each group of each convolution, where these have library handles of their own.
+  Bytes per_convolution;
 };
 
 struct FrameworkProfile {
@@ -62,6 +64,8 @@ struct FrameworkProfile {
   bool separate_batch_norm = false;     // kernels of its own, not cuDNN's
   bool autotune_empties_cache = false;  // after the first call of each problem
   bool autotune_outside = false;        // the library times with memory of its own, given back
+  bool autotune_tries_each = false;     // with its own scratch memory, one after the other
+  Bytes system_reserve;                 // of the card, left alone by the allocator
   WorkspaceHome workspace_home = WorkspaceHome::kAllocator;
   int64_t workspace_copies = 1;    // kOwn: of each convolution's
   bool pointwise_by_gemm = false;  // 1x1 convolutions of stride 1 are matrix products
@@ -84,6 +88,8 @@ struct FrameworkProfile {
   // data set that lies in memory.
   Bytes host_base, host_base_low, host_base_high;
   double host_dataset_copies = 1;
+  // First version in which ReLU keeps its result alone, where tanh and sigmoid keep both.
+  Version relu_input_dropped;
   Policy policy;
   std::vector<FigureNote> figures;
   Diagnostics warnings;

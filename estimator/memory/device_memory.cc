@@ -87,7 +87,8 @@ class Program {
   void use(size_t problem, uint16_t stream) {
     const WorkspaceUse& use = input_.workspaces[problem];
     if (use.largest > 0 && !timed_[problem]) {
-      scratch(use.largest, 0, stream);
+      for (const int64_t bytes : use.tried) scratch(bytes, 0, stream);
+      if (use.tried.empty()) scratch(use.largest, 0, stream);
       if (input_.timing_empties_cache) events_.push_back(empty_cache());
       timed_[problem] = true;
     }
@@ -153,7 +154,10 @@ Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRule
                                    bool with_minimum) {
   const auto events = replay_events(input);
   if (!events) return tl::unexpected(events.error());
-  auto replayed = replay(*events, rules);
+  auto replayed =
+      input.capacity > 0 ? replay(*events, rules, input.capacity) : replay(*events, rules);
+  // What does not fit is told without the limit.
+  if (replayed && replayed->out_of_memory) replayed = replay(*events, rules);
   if (!replayed) return tl::unexpected(replayed.error());
   DeviceMemory memory;
   memory.context = context.bytes;

@@ -38,6 +38,9 @@ struct WorkspaceUse {
   // Where the library is timed first (PyTorch's cudnn.benchmark): the largest plan's scratch, used
   // once. 0: not timed.
   int64_t largest = 0;
+  // Where each algorithm is timed with scratch memory of its own, theirs in order; the device may
+  // refuse one.
+  std::vector<int64_t> tried = {};
   int64_t least = 0;  // of the plan with the smallest scratch; taken where the device is full
 };
 
@@ -58,6 +61,8 @@ struct ReplayInput {
   uint16_t loader_stream = 0;
   std::vector<int64_t> staging;
   int steps = 3;
+  // What the device has for the allocator, where that shapes what it takes; 0: no matter.
+  int64_t capacity = 0;
 };
 
 // cuBLAS's workspace in PyTorch 2: one per thread that has a handle, `:4096:2:16:8` as cuBLAS

@@ -74,6 +74,9 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule) {
     if (e.kind == Event::Kind::kBecomeGradient && live.roles[e.id] != Role::kGradient)
       t.gradient_bytes += bound.buffer_bytes[e.id];
     live.apply(e);
+    t.activations_peak_bytes =
+        std::max(t.activations_peak_bytes,
+                 live.by_role[index(Role::kFeatureMap)] + live.by_role[index(Role::kTemporary)]);
     for (size_t r = 0; r < t.max_by_role.size(); ++r) {
       t.max_by_role[r] = std::max(t.max_by_role[r], live.by_role[r]);
     }

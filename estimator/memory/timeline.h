@@ -23,6 +23,7 @@ struct Timeline {
   NodeId peak_node = kNoNode;
   BytesByRole peak_by_role{};
   BytesByRole max_by_role{};
+  int64_t activations_peak_bytes = 0;  // of feature maps and temporaries together
   // Each buffer's role at the end of its life.
   std::vector<Role> final_role;
 };

@@ -97,6 +97,7 @@ WorkspaceChoice legacy(const WorkspaceShape& shape, Pass pass, const WorkspaceKe
   choice.low = choice.high = chosen.bytes;
   for (const LegacyAlgorithm& other : legacy_algorithms(shape, pass, key.dtype)) {
     if (policy.limit && other.bytes > *policy.limit) continue;
+    choice.tried.push_back(other.bytes);
     choice.low = std::min(choice.low, other.bytes);
     choice.high = std::max(choice.high, other.bytes);
     if (std::string_view(other.name) != chosen.name) {

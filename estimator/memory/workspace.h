@@ -40,6 +40,8 @@ struct WorkspaceChoice {
   int64_t low = 0, high = 0;                // bounds of plan.bytes
   int64_t largest =
       0;  // of all plans cuDNN lists: what PyTorch's benchmark mode takes to time them
+  std::vector<int64_t> tried = {};  // of each algorithm, in cuDNN's order; empty where only
+                                    // `largest` is known
   WorkspaceBasis basis = WorkspaceBasis::kInterval;
 };
 

@@ -170,6 +170,11 @@ void Machine::become_gradient(const Value& value) {
 void Machine::accumulate(GradNode& leaf, Value gradient) {
   if (!gradient.defined() || !gradient.on_device()) return;
   if (leaf.gradient.defined()) {
+    Buffer& made = step_.buffers[gradient.storage()->id()];
+    if (policy_.gradients_in_place && made.node == node_) {
+      made.bytes = 0;  // it lies in the older one
+      return;
+    }
     launch_rows(KernelClass::kPointwise, "add", gradient.count(), {&leaf.gradient, &gradient},
                 {&leaf.gradient});
     return;

@@ -26,6 +26,29 @@ Value mean_distance(Machine& m, const std::string& op, const Value& given, const
 
 }  // namespace
 
+namespace {
+
+// The probabilities take the scores' place, unless somebody else keeps these.
+Value fused_cross_entropy(Machine& m, const Value& scores, const Value& targets) {
+  const Dim rows = targets.count();
+  Value loss = m.allocate(scores.dtype(), {});
+  m.launch_rows(KernelClass::kSoftmax, "softmax_loss", scores.count() * Dim(5), {&scores, &targets},
+                {&scores}, rows);
+  const Value inputs[] = {scores};
+  m.record(loss, inputs,
+           {{scores.detached(), "the loss keeps the probabilities, in place of the scores"},
+            {targets, "the loss keeps its targets"}},
+           [rows](Machine& mm, const Gradients&, const GradNode& n) {
+             Value dx = mm.allocate(n.saved(0).dtype(), n.saved(0).sizes());
+             mm.launch_rows(KernelClass::kSoftmax, "softmax_loss", dx.count(),
+                            {&n.saved(0), &n.saved(1)}, {&dx}, rows);
+             return Gradients{dx};
+           });
+  return loss;
+}
+
+}  // namespace
+
 // log-softmax, then the negative log-likelihood of the targets. Sequences are flattened to rows.
 Value cross_entropy(Machine& m, const Value& logits, size_t axis) {
   Value scores = logits;
@@ -37,6 +60,7 @@ Value cross_entropy(Machine& m, const Value& logits, size_t axis) {
   Shape target_sizes = scores.sizes();
   target_sizes.erase(target_sizes.begin() + static_cast<std::ptrdiff_t>(axis));
   const Value targets = target_like(m, target_sizes, DType::kInt64);
+  if (m.policy().fused_softmax_loss) return fused_cross_entropy(m, scores, targets);
   // The log-softmax inside names its type, hence is not widened; its result is.
   const Value log_probabilities = [&] {
     const AutocastPause pause(m);

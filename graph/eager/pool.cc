@@ -27,8 +27,11 @@ Value max_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& wi
   Value y = m.allocate(pooled_layout(m, x, out_sizes, x.dtype()));
   std::vector<Kept> kept{{x, "max pool keeps its input"}};
   if (m.policy().pool_keeps_indices || indices) {
-    Value positions = m.allocate(pooled_layout(m, x, out_sizes, DType::kInt64));
-    kept.push_back({positions, "max pool keeps its positions (int64)"});
+    const bool wide = m.policy().pool_index_bytes == 8;
+    const DType type = wide ? DType::kInt64 : DType::kInt32;
+    Value positions = m.allocate(pooled_layout(m, x, out_sizes, type));
+    kept.push_back({positions, wide ? "max pool keeps its positions (int64)"
+                                    : "max pool keeps its positions (int32)"});
     if (indices) *indices = positions;
   } else {
     kept.push_back({y, "max pool keeps its result"});

@@ -66,7 +66,15 @@ int64_t flop_of(std::string_view op) {
   return 1;
 }
 
-Values unary(Lowering& l, Keeps keeps, std::string_view rule) {
+Keeps kept_by(const Policy& policy, std::string_view op, Keeps keeps) {
+  const bool smooth = op == "Tanh" || op == "Sigmoid";
+  const bool both =
+      (op == "Relu" && policy.relu_keeps_input) || (smooth && policy.smooth_keeps_input);
+  return both ? Keeps::kBoth : keeps;
+}
+
+Values unary(Lowering& l, Keeps own, std::string_view rule) {
+  const Keeps keeps = kept_by(l.m.policy(), l.node().op, own);
   if (!l.in(0).on_device()) return {l.m.host(l.out_dtype(0), l.out_shape(0))};
   const std::string op = spelled(l.node().op);
   const bool in_place = l.attributes().integer("in_place", 0) != 0;

@@ -51,6 +51,26 @@ TEST_CASE("device memory: one step by eye") {
   CHECK(memory.replay.marks.size() == 3);
 }
 
+// TensorFlow gives each algorithm scratch memory of its own while it times them, one after the
+// other: the sum of doubled regions differs from what the largest alone would leave.
+TEST_CASE("device memory: algorithms tried one by one shape the regions") {
+  ReplayInput input = small_step();
+  input.resident = {1 * kMiB};
+  input.inputs = {};
+  input.step = {event(Kind::kWorkspace, 0)};
+  input.workspaces = {{.bytes = 0, .largest = 60 * kMiB}};
+  const BfcRules rules{.garbage_collection = false, .first_region = 1 << 20};
+  // A region of 1 MiB, and one of 64.
+  CHECK(device_memory(input, rules, {})->reserved == 65 * kMiB);
+  input.workspaces = {{.bytes = 0, .largest = 60 * kMiB, .tried = {0, 30 * kMiB, 60 * kMiB}}};
+  // 1, 32 and 64.
+  CHECK(device_memory(input, rules, {})->reserved == 97 * kMiB);
+  // Where the card has less, the larger algorithm is not tried, and the last region is what is
+  // left.
+  input.capacity = 50 * kMiB;
+  CHECK(device_memory(input, rules, {})->reserved == 33 * kMiB);
+}
+
 TEST_CASE("device memory: the optimizer's state is born in the holes of step 0") {
   ReplayInput input = small_step();
   input.optimizer_state = {20 * kMiB};

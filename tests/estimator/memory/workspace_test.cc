@@ -132,6 +132,28 @@ TEST_CASE("workspace bounds: 3-D convolutions, types without a table, impossible
   CHECK(book(61).choose(impossible, Pass::kForward, {}).error()[0].code == "E232");
 }
 
+// TensorFlow's allocator doubles its regions until the scratch memory that it tries fits: those that
+// DLInfBench's runs at batch 1 end with bracket what an FFT asks for.
+TEST_CASE("cuDNN 5 to 7: an FFT's scratch memory lies where TensorFlow's regions say") {
+  const auto fft = [](int64_t side, int64_t channels) {
+    const WorkspaceShape v = *conv_shape({.n = 1,
+                                          .c = channels,
+                                          .k = channels,
+                                          .in = {1, side, side},
+                                          .out = {1, side, side},
+                                          .filter = {1, 3, 3},
+                                          .pad = {0, 1, 1}});
+    for (const LegacyAlgorithm& a : legacy_algorithms(v, Pass::kForward, DType::kFloat32)) {
+      if (std::string_view(a.name) == "fft") return a.bytes >> 20;
+    }
+    return int64_t{0};
+  };
+  CHECK(fft(7, 512) > 512);  // ResNet's last stage
+  CHECK(fft(7, 512) <= 1024);
+  CHECK(fft(224, 64) > 2048);  // VGG's first
+  CHECK(fft(224, 64) <= 4096);
+}
+
 TEST_CASE("cuDNN 5 to 7: Winograd to the byte, brackets of the non-fused one, limits") {
   const WorkspaceShape v = *conv_shape(three_by_three(32));
   // LBANN issue 437: "only 256 KiB" for ResNet-50's res2a_branch2b.
