@@ -163,6 +163,8 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   if (const auto& losses = plan.networks.front().losses; !losses.empty()) {
     compiled.recipe.loss = losses.front().kind;
   }
+  compiled.longest = compiled.meta.longest;
+  for (const auto& asked : request.dims) compiled.longest.erase(asked.first);
   auto binding = bind_symbols(graph, request, model.builtin, compiled.basis);
   if (!binding) return tl::make_unexpected(binding.error());
   compiled.binding = std::move(*binding);

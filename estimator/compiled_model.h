@@ -21,6 +21,7 @@ struct CompiledModel {
   Graph graph;  // inferred and recovered: node ids of the step are its
   std::vector<ParameterKind> parameter_kinds;
   Step step;
+  Binding longest;  // sizes of the largest batch that differ from the usual ones
   Binding binding;  // at which it was compiled; valid elsewhere while the guards hold
   std::vector<std::string> recognised;
   std::vector<std::string> basis;

@@ -218,6 +218,26 @@ Result<BoundStep> bind_where_valid(const CompiledModel& model, const Binding& bi
   return bind(model.step, binding);
 }
 
+// Where memory is read: at the largest batch's sizes, unless the point names others.
+Binding largest_batch(const CompiledModel& model, Binding binding) {
+  for (const auto& [symbol, size] : model.longest) {
+    const auto usual = model.binding.find(symbol);
+    auto here = binding.find(symbol);
+    if (usual == model.binding.end() || here == binding.end()) continue;
+    if (here->second == usual->second) here->second = std::max(here->second, size);
+  }
+  return binding;
+}
+
+std::string largest_batch_note(const Binding& at, const Binding& usual) {
+  std::string list;
+  for (const auto& [symbol, size] : at) {
+    if (size != usual.at(symbol))
+      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", symbol, size);
+  }
+  return fmt::format("memory at {}, the longest that the data set's batches get", list);
+}
+
 int64_t batch_at(const CompiledModel& model, const Binding& binding) {
   const auto at = binding.find(model.batch_symbol);
   return at == binding.end() ? model.facts.batch : at->second;
@@ -226,7 +246,7 @@ int64_t batch_at(const CompiledModel& model, const Binding& binding) {
 }  // namespace
 
 Result<MemoryEstimate> Evaluator::memory(const CompiledModel& model, const Binding& binding) const {
-  auto bound = bind_where_valid(model, binding);
+  auto bound = bind_where_valid(model, largest_batch(model, binding));
   if (!bound) return tl::make_unexpected(bound.error());
   const auto workspaces = plan_workspaces(*bound, platform_, request_, workspaces_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
@@ -243,6 +263,9 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
                                      "64 bits count",
                                      platform_.device.id));
   }
+  const Binding largest = largest_batch(model, binding);
+  if (largest != binding) bound = bind_where_valid(model, largest);
+  if (!bound) return tl::make_unexpected(bound.error());
   const auto workspaces = plan_workspaces(*bound, platform_, request_, workspaces_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   // One fact, one place: the time model's own idea of scratch memory is not shown.
@@ -269,6 +292,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.basis.push_back(settings(model, platform_, request_, batch));
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
   e.basis.insert(e.basis.end(), time.basis.begin(), time.basis.end());
+  if (largest != binding) e.basis.push_back(largest_batch_note(largest, binding));
   if (e.memory.held_by_names > 0) {
     e.basis.push_back(
         fmt::format("the range has one value of {:.1f} MB more and less: how long names of the "

@@ -85,12 +85,15 @@ MeasuredQuantity timed(MeasuredQuantity q, int64_t TimeEstimate::*member) {
   return q;
 }
 
-// Of the memory that is in use at its largest, each role by itself: the view of TBD's Fig. 9.
+// TBD's profilers (section III-D, Fig. 9) label what each allocation site of a framework takes:
+// weights, their gradients, workspace, what is allocated while training (the optimizer's state),
+// and feature maps: all that lies in the pool of the graph's own arrays, their gradients among it.
 double feature_map_percent(const MemoryEstimate& m) {
-  int64_t all = 0;
-  for (const int64_t bytes : m.max_by_role) all += bytes;
-  const int64_t maps = m.max_by_role[static_cast<size_t>(Role::kFeatureMap)];
-  return all > 0 ? 100 * real(maps) / real(all) : 0;
+  const auto most = [&](Role role) { return m.max_by_role[static_cast<size_t>(role)]; };
+  const int64_t others = most(Role::kParameter) + most(Role::kBuffer) + most(Role::kGradient) +
+                         most(Role::kOptimizerState) + most(Role::kWorkspace);
+  const int64_t maps = m.activations_peak_bytes;
+  return maps > 0 ? 100 * real(maps) / real(maps + others) : 0;
 }
 
 std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measurement& m) {

@@ -90,9 +90,20 @@ std::vector<TensorId> attention(Layer& layer) {
   return {project(layer, "output", joined, size)};
 }
 
+std::vector<TensorId> additive_scores(Layer& layer) {
+  const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
+  return {layer.composite("AdditiveScores", {layer.input(0), layer.input(1), weight})};
+}
+
 constexpr LayerType kRows[] = {
     {"attention", 1, 3, kKeys, attention,
      "multi-head attention of [N, S, E]; inputs query, memory (for keys and values), mask"},
+    {"additive_scores",
+     2,
+     2,
+     {},
+     additive_scores,
+     "v . tanh(q + k) of queries [N, T, H] and keys [N, S, H], query by query"},
 };
 
 }  // namespace

@@ -30,6 +30,10 @@ constexpr Key kRecurrentKeys[] = {
     {"bias", KeyKind::kFlag, "true", "two bias vectors per layer and direction"},
     {"batch_first", KeyKind::kFlag, "true", "input is [batch, time, features]"},
     {"skip_input", KeyKind::kFlag, "false", "the first layer adds its input without a weight"},
+    {"unrolled", KeyKind::kFlag, "false",
+     "its operators run step by step and keep what each needs, as programs without the library do"},
+    {"gate_norm", KeyKind::kFlag, "false",
+     "batch norm of what the input gives to the gates; with \"unrolled\""},
 };
 constexpr Key kRnnKeys[] = {
     {"hidden", KeyKind::kExtent, kRequired, "features of the state"},
@@ -39,6 +43,10 @@ constexpr Key kRnnKeys[] = {
     {"bias", KeyKind::kFlag, "true", "two bias vectors per layer and direction"},
     {"batch_first", KeyKind::kFlag, "true", "input is [batch, time, features]"},
     {"skip_input", KeyKind::kFlag, "false", "the first layer adds its input without a weight"},
+    {"unrolled", KeyKind::kFlag, "false",
+     "its operators run step by step and keep what each needs, as programs without the library do"},
+    {"gate_norm", KeyKind::kFlag, "false",
+     "batch norm of what the input gives to the gates; with \"unrolled\""},
     {"nonlinearity", KeyKind::kChoice, "tanh", "of the state", 1, "tanh|relu"},
 };
 
@@ -121,6 +129,8 @@ std::vector<TensorId> recurrent(Layer& layer) {
   node.attributes.set("directions", directions);
   node.attributes.set("batch_first", int64_t{layer.flag("batch_first")});
   node.attributes.set("skip_input", int64_t{layer.flag("skip_input")});
+  node.attributes.set("unrolled", int64_t{layer.flag("unrolled")});
+  node.attributes.set("gate_norm", int64_t{layer.flag("gate_norm")});
   node.attributes.set("dropout", layer.real("dropout"));
   node.inputs = {layer.input()};
   add_weights(layer, cell, layers, directions, node.inputs);

@@ -79,6 +79,8 @@ class Reader {
   const Binder& binder() const { return binder_; }
 
  private:
+  static constexpr int64_t kLongest = int64_t{1} << 32;
+
   void read_meta(Meta& meta) {
     meta.description = top_.optional_string("description").value_or("");
     meta.sources = top_.optional_strings("sources");
@@ -92,6 +94,13 @@ class Reader {
       meta.dataset = dataset->required_string("name");
       meta.samples_per_epoch = dataset->required_integer("samples", {.low = 1});
       dataset->finish();
+    }
+    if (auto longest = object->optional_object("longest")) {
+      for (const auto& [name, usual] : parameters_.defaults()) {
+        if (longest->has(name))
+          meta.longest[name] = longest->required_integer(name, {.low = 1, .high = kLongest});
+      }
+      longest->finish();
     }
     object->finish();
   }
@@ -343,7 +352,10 @@ Result<ModelConfig> load_model_config(std::string_view text, std::string_view fi
   const config::Parameters parameters(root->find("parameters"), file_name, options.set, faults);
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
   warnings.insert(warnings.end(), faults.begin(), faults.end());
-  return config::read_config(*root, file_name, parameters, warnings);
+  auto read = config::read_config(*root, file_name, parameters, warnings);
+  if (!read) return read;
+  for (const auto& setting : options.set) read->meta.longest.erase(setting.first);  // as was asked
+  return read;
 }
 
 }  // namespace plimsoll

@@ -60,6 +60,8 @@ struct Meta {
   Dim units_per_sample = 1;  // tokens of a sentence, seconds of an utterance
   std::string dataset;       // empty where the config names none
   int64_t samples_per_epoch = 0;
+  // Sizes of the largest batch, where batches differ: memory is read there, time at the defaults.
+  Binding longest;
 };
 
 struct ConfigParameter {

@@ -93,6 +93,7 @@ constexpr std::string_view kHead = R"({
     "meta": {"type": "object", "additionalProperties": false, "properties": {
       "unit": {"type": "string", "description": "what throughput counts: images, tokens"},
       "units_per_sample": {"$ref": "#/$defs/count"},
+      "longest": {"type": "object", "description": "parameters' values in the largest batch, where batches differ: memory is read there", "additionalProperties": {"type": "integer", "minimum": 1}},
       "dataset": {"type": "object", "required": ["name", "samples"], "additionalProperties": false,
         "properties": {"name": {"type": "string"}, "samples": {"type": "integer", "minimum": 1}}}}},
     "blocks": {"type": "object", "additionalProperties": {"type": "object", "required": ["layers"], "additionalProperties": false,

@@ -168,4 +168,38 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
   return result;
 }
 
+// All queries keep the tanh, and its input where the framework keeps that; what backward makes of
+// it lives for one query only.
+Value additive_scores(Machine& m, const Value& q, const Value& k, const Value& v) {
+  const Dim& queries = q.sizes()[1];
+  const Shape one_query = k.sizes();
+  const Shape all{k.sizes()[0], queries, k.sizes()[1], k.sizes()[2]};
+  const bool keeps_sums = m.policy().smooth_keeps_input;
+  const Value sums = m.allocate(q.dtype(), keeps_sums ? all : one_query);
+  const Value bent = m.allocate(q.dtype(), all);
+  Value scores = m.allocate(q.dtype(), {all[0], all[1], all[2]});
+  m.launch_rows(KernelClass::kPointwise, "add", bent.count(), {&q, &k}, {&bent});
+  m.launch_rows(KernelClass::kPointwise, "tanh", bent.count() * Dim(8), {&bent}, {&bent});
+  m.launch_rows(KernelClass::kReduce, "scores", bent.count() * Dim(2), {&bent, &v}, {&scores},
+                scores.count());
+  const Value inputs[] = {q, k, v};
+  std::vector<Kept> kept{{bent, "additive attention keeps its tanh"},
+                         {v, "additive attention keeps its weight"}};
+  if (keeps_sums) kept.push_back({sums, "additive attention keeps the input of its tanh"});
+  m.record(scores, inputs, std::move(kept),
+           [one_query](Machine& mm, const Gradients& g, const GradNode& n) {
+             const Value& tanh = n.saved(0);
+             const Value dtanh = mm.allocate(tanh.dtype(), one_query);
+             Gradients out;
+             for (size_t i = 0; i < 3; ++i)
+               out.push_back(mm.allocate(n.edges[i].input->dtype, n.edges[i].input->sizes));
+             mm.launch_rows(KernelClass::kPointwise, "tanh", tanh.count() * Dim(4),
+                            {&g[0], &tanh, &tanh}, {&tanh});
+             mm.launch_rows(KernelClass::kReduce, "add_backward", tanh.count() * Dim(2),
+                            {&tanh, &tanh}, {&out[0], &out[1], &out[2]}, out[0].count());
+             return out;
+           });
+  return scores;
+}
+
 }  // namespace plimsoll::eager

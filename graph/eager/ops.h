@@ -135,11 +135,17 @@ struct AttentionOptions {
 Value attention(Machine& m, const Value& q, const Value& k, const Value& v, const Value& mask,
                 const AttentionOptions& options);
 
+// v . tanh(q + k) for every pair of queries [N,T,H] and keys [N,S,H] -> [N,T,S] (Bahdanau et al.,
+// arXiv:1409.0473), made query by query, as decoders do that feed their result back.
+Value additive_scores(Machine& m, const Value& q, const Value& k, const Value& v);
+
 // --- recurrent.cc ---
 struct RecurrentOptions {
   Cell cell = Cell::kLstm;
   int64_t layers = 1, directions = 1;
   bool batch_first = false, skip_input = false;
+  bool unrolled = false;   // operators of each time step, not one library call
+  bool gate_norm = false;  // batch norm of what the input gives to the gates
   Dim hidden{1};
 };
 // Outputs y, h, c (c undefined but for LSTM). Undefined initial states are zeros it makes itself.

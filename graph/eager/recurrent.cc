@@ -27,10 +27,35 @@ std::vector<Value> cast_weights(Machine& m, std::span<const Value> weights, Valu
   return windows;
 }
 
+// Values that the operators of one time step keep, per sample, layer, direction and hidden unit,
+// the state included. Cut from one product, gates are arrays of their own:
+//   LSTM  4 gates; c, tanh(c), h              before their bends: 4 gates (tanh(c)'s input is c)
+//   GRU   2 gates; r h, tanh, n - h, h        2 gates and n; a norm of the gates' input: 2
+//   tanh  h                                   1
+// (apache/mxnet: python/mxnet/rnn/rnn_cell.py, example/speech_recognition/stt_layer_gru.py).
+int64_t kept_unrolled(const Policy& policy, const RecurrentOptions& o) {
+  const bool before = policy.smooth_keeps_input;
+  switch (o.cell) {
+    case Cell::kLstm:
+      return 7 + (before ? 4 : 0) + (o.gate_norm ? 4 : 0);
+    case Cell::kGru:
+      return 6 + (before ? 3 : 0) + (o.gate_norm ? 2 : 0);
+    case Cell::kRnnTanh:
+      return 1 + (before ? 1 : 0) + (o.gate_norm ? 1 : 0);
+    case Cell::kRnnRelu:
+      return 1 + (policy.relu_keeps_input ? 1 : 0) + (o.gate_norm ? 1 : 0);
+  }
+  return 1;
+}
+
+// A library's reserve is opaque (cudnnGetRNNTrainingReserveSize); taken as gates + 1 values.
+int64_t kept_per_unit(const Policy& policy, const RecurrentOptions& o) {
+  return o.unrolled ? kept_unrolled(policy, o) : gates(o.cell) + 1;
+}
+
 }  // namespace
 
-// One library call for the whole stack. The reserve is opaque (cudnnGetRNNTrainingReserveSize);
-// taken as gates + 1 values per step, sample, layer, direction and hidden unit.
+// One call for the whole stack; where it is unrolled, what its time steps keep is counted as one.
 std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
                              std::span<const Value> given_weights, const RecurrentOptions& o) {
   const Value x = lowered(m, given);
@@ -48,8 +73,9 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
   Value h = m.allocate(x.dtype(), state);
   Value c = has_cell ? m.allocate(x.dtype(), state) : Value();
   const Dim width = Dim(bits(x.dtype()) / 8);
-  const Dim reserve_bytes =
-      batch * steps * Dim(o.layers * o.directions * (gates(o.cell) + 1)) * o.hidden * width;
+  const Dim reserve_bytes = batch * steps *
+                            Dim(o.layers * o.directions * kept_per_unit(m.policy(), o)) * o.hidden *
+                            width;
   std::vector<Value> inputs{x, h0, c0};
   inputs.insert(inputs.end(), weights.begin(), weights.end());
   Dim weight_bytes = 0;
@@ -88,7 +114,8 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
     kept = {{x, "recurrent layers keep their input"},
             {h0, "recurrent layers keep their first state"},
             {y, "recurrent layers keep their result"},
-            {reserve, "recurrent layers keep the library's reserve"}};
+            {reserve, o.unrolled ? "recurrent layers keep what each time step needs"
+                                 : "recurrent layers keep the library's reserve"}};
     if (has_cell) kept.push_back({c0, "recurrent layers keep their first cell"});
     if (flat_weights.defined())
       kept.push_back({flat_weights, "recurrent layers keep their weights' casts"});

@@ -47,6 +47,23 @@ Result<void> attention(InferContext& c) {
   return {};
 }
 
+// queries [N,T,H], keys [N,S,H], weight [H] -> [N,T,S].
+Result<void> additive_scores(InferContext& c) {
+  for (size_t i = 0; i < 2; ++i) {
+    if (auto checked = require_rank(c, i, 3, 3); !checked) return checked;
+  }
+  if (auto checked = require_rank(c, 2, 1, 1); !checked) return checked;
+  const Shape& q = c.shape(0);
+  const Shape& k = c.shape(1);
+  if (auto same = require_equal(c, q[0], k[0], "samples of queries and keys"); !same) return same;
+  for (const Dim& size : {k[2], c.shape(2)[0]}) {
+    if (auto same = require_equal(c, q[2], size, "features of queries and keys"); !same)
+      return same;
+  }
+  c.set(0, c.dtype(0), {q[0], q[1], k[1]});
+  return {};
+}
+
 // Two halves along `axis`, one gating the other.
 Result<void> glu(InferContext& c) {
   const auto axis = c.axis(c.attributes().integer("axis", -1), c.shape(0).size());
@@ -147,6 +164,12 @@ constexpr OpRow kRows[] = {
      .shape = broadcast_rule,
      .lower = lower::addcmul,
      .example = "f32[4] f32[4] f32[B,4] -> f32[B,4]"},
+    {.name = "AdditiveScores",
+     .domain = "plimsoll",
+     .inputs = 3,
+     .shape = additive_scores,
+     .lower = lower::additive_scores,
+     .example = "f32[B,T,16] f32[B,S,16] f32[16] -> f32[B,T,S]"},
     {.name = "Assign",
      .domain = "plimsoll",
      .inputs = 2,

@@ -44,6 +44,8 @@ Values recurrent(Lowering& l) {
                                         .directions = at.integer("directions", 1),
                                         .batch_first = at.integer("batch_first", 0) != 0,
                                         .skip_input = at.integer("skip_input", 0) != 0,
+                                        .unrolled = at.integer("unrolled", 0) != 0,
+                                        .gate_norm = at.integer("gate_norm", 0) != 0,
                                         .hidden = l.in(2).sizes()[1]};
   const auto count = static_cast<size_t>(4 * options.layers * options.directions);
   Values weights;
@@ -73,6 +75,11 @@ Values attention(Lowering& l) {
                                         .scaled = l.attributes().integer("scaled", 1) != 0,
                                         .dropout = attention_dropout(l)};
   return {eager::attention(l.m, l.in(0), l.in(1), l.in(2), l.in(3), options)};
+}
+
+// plimsoll:AdditiveScores: queries [N,T,H], keys [N,S,H], weight [H].
+Values additive_scores(Lowering& l) {
+  return {eager::additive_scores(l.m, l.in(0), l.in(1), l.in(2))};
 }
 
 namespace {

@@ -98,6 +98,7 @@ Values grid_sample(Lowering& l);  // keeps both inputs
 Values onnx_recurrent(Lowering& l);  // ONNX's LSTM, GRU, RNN: one layer
 Values recurrent(Lowering& l);       // the stack that recover() or a config makes
 Values attention(Lowering& l);
+Values additive_scores(Lowering& l);
 Values onnx_attention(Lowering& l);    // heads apart or still joined
 Values packed_attention(Lowering& l);  // with the projection of all three operands
 Values softmax_cross_entropy(Lowering& l);

@@ -2,6 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "estimator/estimator.h"
+#include "estimator/plan/max_batch.h"
 
 namespace plimsoll {
 namespace {
@@ -27,10 +28,46 @@ void evaluate_resnet50(benchmark::State& state) {
   const Request request = resnet50();
   const auto platform = find_platform(*hwdb, request, request.devices[0]);
   const auto model = compile(request, *platform);
-  for (auto _ : state)
-    benchmark::DoNotOptimize(evaluate(*model, *platform, *hwdb, request, model->binding));
+  const auto evaluator = Evaluator::make(*platform, request);
+  for (auto _ : state) benchmark::DoNotOptimize(evaluator->estimate(*model, model->binding));
 }
 BENCHMARK(evaluate_resnet50)->Unit(benchmark::kMillisecond);
+
+// The search alone, after the compilation: at most 60 ms is asked of each.
+void max_batch_of(benchmark::State& state, const char* name) {
+  const auto hwdb = Hwdb::open();
+  Request request = resnet50();
+  request.model = std::string("builtin:") + name;
+  const auto platform = find_platform(*hwdb, request, request.devices[0]);
+  const auto model = compile(request, *platform);
+  const auto evaluator = Evaluator::make(*platform, request);
+  const auto at = [&](int64_t batch) -> Result<BatchPoint> {
+    Binding binding = model->binding;
+    binding[model->batch_symbol] = batch;
+    const auto memory = evaluator->memory(*model, binding);
+    if (!memory) return tl::make_unexpected(memory.error());
+    return BatchPoint{.batch = batch,
+                      .device_bytes = memory->device_bytes,
+                      .low = memory->device_range.low,
+                      .high = memory->device_range.high};
+  };
+  const MaxBatchQuery query{.capacity = platform->device.memory_reported.value};
+  for (auto _ : state) {
+    const auto answer = max_batch(at, query);
+    if (!answer) state.SkipWithError(answer.error().front().message.c_str());
+    benchmark::DoNotOptimize(answer);
+  }
+}
+// The models of the test of max-batch, from the one with the fewest events to those with most.
+BENCHMARK_CAPTURE(max_batch_of, mlp, "mlp")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(max_batch_of, alexnet, "alexnet")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(max_batch_of, vgg16_bn, "vgg16_bn")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(max_batch_of, resnet50, "resnet50")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(max_batch_of, inception_v3, "inception_v3")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(max_batch_of, densenet121, "densenet121")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(max_batch_of, efficientnet_b0, "efficientnet_b0")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(max_batch_of, swin_t, "swin_t")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(max_batch_of, vit_b_16, "vit_b_16")->Unit(benchmark::kMillisecond);
 
 void multiply_dims(benchmark::State& state) {
   const Dim batch = Dim::symbol("batch");

@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "hwdb/hwdb.h"
 #include "tests/support/golden_memory.h"
+#include "tests/support/requests.h"
 
 namespace plimsoll {
 namespace {
@@ -99,3 +102,24 @@ TEST_CASE("a data-parallel run answers for all devices and names their link") {
 }
 
 }  // namespace plimsoll
+
+// Sentences differ in length: memory has to hold the longest batch, time is that of the usual one.
+TEST_CASE("memory is read at the longest batch of the data set, time at the usual one") {
+  Request request = test::request("builtin:seq2seq-sockeye", "quadro-p4000", 16);
+  const Estimate usual = answer(request);
+  request.dims = {{"source", 100}, {"target", 100}};
+  const Estimate longest = answer(request);
+  CHECK(usual.memory.device_bytes == longest.memory.device_bytes);
+  CHECK(usual.time.step_ns < longest.time.step_ns);
+  const auto said = [](const Estimate& e) {
+    return std::any_of(e.basis.begin(), e.basis.end(), [](const std::string& line) {
+      return line ==
+             "memory at source 100, target 100, the longest that the data set's batches get";
+    });
+  };
+  CHECK(said(usual));
+  CHECK_FALSE(said(longest));
+  request.dims = {{"source", 30}, {"target", 30}};  // as asked
+  const Estimate asked = answer(request);
+  CHECK(asked.memory.device_bytes < usual.memory.device_bytes);
+}

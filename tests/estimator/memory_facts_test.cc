@@ -71,6 +71,55 @@ TEST_CASE("memory facts: AlexNet's gradients take 250 MB") {
   CHECK(static_cast<double>(e->memory.gradient_bytes) / 1e6 == doctest::Approx(250).epsilon(0.01));
 }
 
+// What TBD's profilers call feature maps, of all that a framework's allocators hand out, in
+// percent. Settings: tbd-ai/tbd-suite's scripts; quoted: Zhu et al., IISWC 2018, observation 10.
+double feature_map_percent(const std::string& model, const std::string& framework, int64_t batch,
+                           Optimizer optimizer) {
+  Request request = test::request("builtin:" + model, "quadro-p4000", batch);
+  request.framework = framework;
+  request.cudnn = "6.0";
+  request.recipe.optimizer = optimizer;
+  const auto e = estimate(request, hwdb());
+  REQUIRE(e);
+  const MemoryEstimate& m = e->memory;
+  const auto maps = static_cast<double>(m.activations_peak_bytes);
+  const double others = static_cast<double>(m.parameter_bytes + m.buffer_bytes + m.gradient_bytes +
+                                            m.optimizer_state_bytes + m.workspace_bytes);
+  return 100 * maps / (maps + others);
+}
+
+TEST_CASE("memory facts: TBD's shares of feature maps") {
+  // 89 % of ResNet-50, 62 % of Deep Speech 2, 89 % of Sockeye.
+  CHECK(feature_map_percent("resnet50", "tensorflow-1.3", 32, Optimizer::kMomentum) ==
+        doctest::Approx(89).epsilon(0.02));
+  CHECK(feature_map_percent("resnet50", "mxnet-0.11", 32, Optimizer::kMomentum) ==
+        doctest::Approx(89).epsilon(0.05));
+  CHECK(feature_map_percent("deep-speech-2", "mxnet-0.11", 4, Optimizer::kMomentum) ==
+        doctest::Approx(62).epsilon(0.1));
+  CHECK(feature_map_percent("seq2seq-sockeye", "mxnet-0.11", 64, Optimizer::kAdam) ==
+        doctest::Approx(89).epsilon(0.02));
+}
+
+// The same source, section IV-A: the largest batches that 8 GB hold.
+TEST_CASE("memory facts: TBD's largest batches of translation on 8 GB") {
+  const auto at = [](const std::string& model, const std::string& framework, int64_t batch) {
+    Request request = test::request("builtin:" + model, "quadro-p4000", batch);
+    request.framework = framework;
+    request.recipe.optimizer = Optimizer::kAdam;
+    const auto e = estimate(request, hwdb());
+    REQUIRE(e);
+    return *e;
+  };
+  CHECK(at("seq2seq-nmt", "tensorflow-1.3", 128).fits);
+  CHECK_FALSE(at("seq2seq-nmt", "tensorflow-1.3", 256).fits);
+  CHECK(at("seq2seq-sockeye", "mxnet-0.11", 64).fits);
+  // It did not fit. What is not counted: cuDNN's reserve of the encoder, one for each of ten buckets
+  // (src/operator/cudnn_rnn-inl.h), 0.6 GB here. The range tells that it may not.
+  const Estimate doubled = at("seq2seq-sockeye", "mxnet-0.11", 128);
+  CHECK(doubled.memory.device_bytes > 0.9 * static_cast<double>(doubled.usable_bytes));
+  CHECK(doubled.memory.device_range.high > doubled.usable_bytes);
+}
+
 // Zhu et al., TBD (IISWC 2018), observation 10: feature maps dominate, and grow with the batch.
 TEST_CASE("memory facts: ResNet-50's feature maps are linear in the batch") {
   const Compiled resnet = Compiled::of("resnet50", "quadro-p4000");

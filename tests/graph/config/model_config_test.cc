@@ -193,4 +193,21 @@ TEST_CASE("the schema names every layer type with its keys") {
   }
 }
 
+TEST_CASE("the longest batch is what the config says, unless the user sets the size") {
+  const auto net = [](const std::string& longest) {
+    return R"({"schema": "plimsoll.model-config", "version": 1, "name": "net",
+"parameters": {"words": 25, "wide": 8}, "meta": {"longest": )" +
+           longest + R"(},
+"inputs": [{"name": "x", "shape": ["batch", "words"]}],
+"layers": [{"type": "linear", "out": "wide"}]})";
+  };
+  const auto config = load(net(R"({"words": 100})"));
+  REQUIRE(config);
+  CHECK(config->meta.longest == Binding{{"words", 100}});
+  CHECK(load(net(R"({"words": 100})"), {{"words", "30"}})->meta.longest.empty());
+  const auto unknown = load(net(R"({"letters": 100})"));
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().front().code == "E304");
+}
+
 }  // namespace plimsoll

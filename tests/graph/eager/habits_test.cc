@@ -1,0 +1,109 @@
+// What a framework's habits make of one operator: who keeps what, and where gradients lie.
+#include <doctest/doctest.h>
+
+#include "graph/eager/ops.h"
+
+namespace plimsoll::eager {
+namespace {
+
+constexpr int64_t kFloat = 4;
+
+struct Bench {
+  explicit Bench(const Policy& given) : policy(given) {}
+
+  Value parameter(const Shape& sizes) { return machine.parameter(DType::kFloat32, sizes); }
+  int64_t saved(Value& result) {
+    const Value roots[] = {result};
+    machine.mark_end_of_forward();
+    const Value ones[] = {fill(machine, result.dtype(), result.sizes())};
+    machine.backward(roots, ones);
+    step = machine.finish();
+    int64_t sum = 0;
+    for (const Saved& s : step.saved) sum += step.buffers[s.buffer].bytes.constant_term();
+    return sum / kFloat;
+  }
+
+  Recipe recipe;
+  Policy policy;
+  Binding none;
+  Decider decider{none};
+  Machine machine{recipe, policy, decider};
+  Step step;
+};
+
+int64_t kept_by_lstm(const Policy& policy, bool unrolled) {
+  Bench b(policy);
+  const int64_t batch = 2, steps = 3, hidden = 5;
+  const Value x = b.machine.resident(DType::kFloat32, {steps, batch, hidden}, Role::kInput);
+  const Value weights[] = {b.parameter({4 * hidden, hidden}), b.parameter({4 * hidden, hidden})};
+  const RecurrentOptions options{.unrolled = unrolled, .hidden = hidden};
+  Value out = recurrent(b.machine, x, {}, {}, weights, options)[0];
+  // Beside the reserve: the result and two first states.
+  return (b.saved(out) - steps * batch * hidden - 2 * batch * hidden) / (steps * batch * hidden);
+}
+
+}  // namespace
+
+// One LSTM step by hand, per hidden unit: four gates, c, tanh(c) and h; with their inputs, the four
+// sums that the gates bend.
+TEST_CASE("habits: an unrolled LSTM keeps each step's operands") {
+  CHECK(kept_by_lstm({}, false) == 5);
+  CHECK(kept_by_lstm({}, true) == 7);
+  Policy both;
+  both.smooth_keeps_input = true;
+  CHECK(kept_by_lstm(both, true) == 11);
+}
+
+TEST_CASE("habits: additive attention keeps a tanh per query, and its input where that is kept") {
+  const auto kept = [](bool inputs_too) {
+    Policy policy;
+    policy.smooth_keeps_input = inputs_too;
+    Bench b(policy);
+    const Value q = b.parameter({2, 3, 5}), k = b.parameter({2, 7, 5}), v = b.parameter({5});
+    Value scores = additive_scores(b.machine, q, k, v);
+    return b.saved(scores);
+  };
+  CHECK(kept(false) == 2 * 3 * 7 * 5);
+  CHECK(kept(true) == 2 * (2 * 3 * 7 * 5));
+}
+
+TEST_CASE("habits: a fused loss takes the scores' place and makes one gradient") {
+  const auto arrays = [](bool fused) {
+    Policy policy;
+    policy.fused_softmax_loss = fused;
+    Bench b(policy);
+    const Value x = b.machine.resident(DType::kFloat32, {8, 16}, Role::kInput);
+    Value scores = mm(b.machine, x, b.parameter({16, 100}));
+    Value loss = cross_entropy(b.machine, scores, 1);
+    scores = {};
+    b.saved(loss);
+    int64_t count = 0;
+    for (const Buffer& buffer : b.step.buffers) count += buffer.bytes == Dim(8 * 100 * kFloat);
+    return count;
+  };
+  CHECK(arrays(false) == 4);  // scores, log-probabilities, and the gradient of each
+  CHECK(arrays(true) == 2);   // scores, which become probabilities, and their gradient
+}
+
+TEST_CASE("habits: a gradient that stays is written in place") {
+  const auto largest_temporary = [](bool in_place) {
+    Policy policy;
+    policy.gradients_in_place = in_place;
+    Bench b(policy);
+    const Value x = b.machine.resident(DType::kFloat32, {2, 3}, Role::kInput);
+    const Value w = b.parameter({3, 1000});
+    for (const auto& leaf : b.machine.leaves())
+      leaf->gradient = b.machine.resident(DType::kFloat32, leaf->leaf.sizes(), Role::kGradient);
+    Value y = mm(b.machine, x, w);
+    b.saved(y);
+    int64_t largest = 0;
+    for (const Buffer& buffer : b.step.buffers) {
+      if (!buffer.resident) largest = std::max(largest, buffer.bytes.constant_term());
+    }
+    return largest / kFloat;
+  };
+  CHECK(largest_temporary(false) == 3 * 1000);
+  CHECK(largest_temporary(true) == 2 * 1000);
+}
+
+}  // namespace plimsoll::eager
