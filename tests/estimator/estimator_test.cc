@@ -101,8 +101,6 @@ TEST_CASE("a data-parallel run answers for all devices and names their link") {
   CHECK(answer(request).time.communication_ns > 10 * four.time.communication_ns);
 }
 
-}  // namespace plimsoll
-
 // Sentences differ in length: memory has to hold the longest batch, time is that of the usual one.
 TEST_CASE("memory is read at the longest batch of the data set, time at the usual one") {
   Request request = test::request("builtin:seq2seq-sockeye", "quadro-p4000", 16);
@@ -123,3 +121,5 @@ TEST_CASE("memory is read at the longest batch of the data set, time at the usua
   const Estimate asked = answer(request);
   CHECK(asked.memory.device_bytes < usual.memory.device_bytes);
 }
+
+}  // namespace plimsoll

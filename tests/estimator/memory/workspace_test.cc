@@ -132,8 +132,8 @@ TEST_CASE("workspace bounds: 3-D convolutions, types without a table, impossible
   CHECK(book(61).choose(impossible, Pass::kForward, {}).error()[0].code == "E232");
 }
 
-// TensorFlow's allocator doubles its regions until the scratch memory that it tries fits: those that
-// DLInfBench's runs at batch 1 end with bracket what an FFT asks for.
+// TensorFlow's allocator doubles its regions until the scratch memory that it tries fits: those
+// that DLInfBench's runs at batch 1 end with bracket what an FFT asks for.
 TEST_CASE("cuDNN 5 to 7: an FFT's scratch memory lies where TensorFlow's regions say") {
   const auto fft = [](int64_t side, int64_t channels) {
     const WorkspaceShape v = *conv_shape({.n = 1,
