@@ -98,7 +98,7 @@ Value Forward::constant(TensorId id) {
 void Forward::find_data(const std::vector<TensorId>& returned) {
   is_read_.assign(graph_.tensors.size(), false);
   for (const TensorId out : returned) is_read_[out] = true;
-  let_go_ = values_let_go(graph_, returned);
+  let_go_ = values_let_go(graph_, returned, machine_.policy().names_hold_values);
   read_as_data_.assign(graph_.tensors.size(), false);
   for (const Node& node : graph_.nodes) {
     for (const TensorId in : node.inputs) {

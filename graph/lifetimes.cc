@@ -143,7 +143,8 @@ class Calls {
 }  // namespace
 
 std::vector<std::vector<TensorId>> values_let_go(const Graph& graph,
-                                                 std::span<const TensorId> returned) {
+                                                 std::span<const TensorId> returned,
+                                                 bool names_hold) {
   std::vector<NodeId> last(graph.tensors.size(), kNoNode);
   Calls calls(graph, last);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -151,7 +152,7 @@ std::vector<std::vector<TensorId>> values_let_go(const Graph& graph,
     for (const TensorId in : graph.nodes[id].inputs) {
       if (in == kNoTensor) continue;
       calls.hold(in, id);
-      if (graph.nodes[id].op != "Shape") calls.read(id, in);
+      if (names_hold && graph.nodes[id].op != "Shape") calls.read(id, in);
     }
   }
   calls.leave(0, static_cast<NodeId>(graph.nodes.size()));

@@ -58,6 +58,9 @@ struct Policy {
   std::optional<AttentionForm> attention = AttentionForm::kMemoryEfficient;
   // Rows of the attention kernel's log-sum-exp are padded to this multiple.
   int64_t attention_row_padding = 32;
+  // The model is code, and what its names hold lives until their call returns; else it is a graph,
+  // where a value dies with its last reader.
+  bool names_hold_values = true;
   // Element-wise activations overwrite their input where autograd allows (static frameworks).
   bool in_place_activations = false;
   // Images and filters of rank 4 come with channels innermost (NHWC).

@@ -163,6 +163,7 @@ void read_fields(JsonObject& root, Profile& profile) {
   profile.input_path = choice<Profile::InputPath>(figures, "input_path", {"pageable", "pinned"});
   read_host(figures, profile);
   read_policy(figures, profile.policy);
+  profile.policy.names_hold_values = profile.execution != Profile::Execution::kGraph;
   read_habits(figures, profile);
 }
 

@@ -35,9 +35,11 @@ TEST_CASE("framework: a policy differs where the frameworks do") {
   CHECK(tf1.workspace_limit->value == int64_t{4} << 30);
   CHECK_FALSE(tf1.policy.attention);
   CHECK_FALSE(tf1.policy.pool_keeps_indices);
+  CHECK_FALSE(tf1.policy.names_hold_values);
   const FrameworkProfile old = hwdb.framework("pytorch-1.4").value();
   CHECK(old.zero_grad == ZeroGrad::kKeep);
   CHECK_FALSE(old.policy.foreach_optimizer);
+  CHECK(old.policy.names_hold_values);
   CHECK(old.cublas_workspace.value == 0);
   CHECK(hwdb.framework("torch7")->policy.first_layer_data_gradient);
   CHECK(hwdb.framework("ideal")->context_for("tesla-v100-pcie-16gb", "volta").high.value == 0);

@@ -1,0 +1,39 @@
+#include "graph/lifetimes.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "graph/text.h"
+
+namespace plimsoll {
+namespace {
+
+// The node after which nobody holds the named value.
+NodeId let_go_by(const Graph& graph, std::string_view value, bool names_hold) {
+  const auto let_go = values_let_go(graph, {}, names_hold);
+  for (NodeId node = 0; node < let_go.size(); ++node) {
+    for (const TensorId id : let_go[node]) {
+      if (graph.tensors[id].name == value) return node;
+    }
+  }
+  return kNoNode;
+}
+
+TEST_CASE("lifetimes: a call's argument lives until it returns, in a graph until it is read") {
+  const auto graph = parse_text(
+      "opset 17\ninput x: f32[4]\n"
+      "a = Relu(x) module=\"stem\"\n"
+      "b = Sigmoid(a) module=\"block.first\"\n"
+      "c = Tanh(b) module=\"block.second\"\n"
+      "d = Exp(c) module=\"head\"\n"
+      "output d\n");
+  REQUIRE(graph);
+  CHECK(let_go_by(*graph, "a", true) == 2);
+  CHECK(let_go_by(*graph, "a", false) == 1);
+  CHECK(let_go_by(*graph, "c", true) == 3);
+  CHECK(let_go_by(*graph, "c", false) == 3);
+}
+
+}  // namespace
+}  // namespace plimsoll
