@@ -113,8 +113,8 @@ TEST_CASE("memory facts: TBD's largest batches of translation on 8 GB") {
   CHECK(at("seq2seq-nmt", "tensorflow-1.3", 128).fits);
   CHECK_FALSE(at("seq2seq-nmt", "tensorflow-1.3", 256).fits);
   CHECK(at("seq2seq-sockeye", "mxnet-0.11", 64).fits);
-  // It did not fit. What is not counted: cuDNN's reserve of the encoder, one for each of ten buckets
-  // (src/operator/cudnn_rnn-inl.h), 0.6 GB here. The range tells that it may not.
+  // It did not fit. What is not counted: cuDNN's reserve of the encoder, one for each of ten
+  // buckets (src/operator/cudnn_rnn-inl.h), 0.6 GB here. The range tells that it may not.
   const Estimate doubled = at("seq2seq-sockeye", "mxnet-0.11", 128);
   CHECK(doubled.memory.device_bytes > 0.9 * static_cast<double>(doubled.usable_bytes));
   CHECK(doubled.memory.device_range.high > doubled.usable_bytes);
