@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "estimator/batch_memory.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
@@ -15,34 +16,6 @@ namespace {
 struct MaxBatchFlags {
   SharedFlags shared;
   bool json = false;
-};
-
-// The memory at a batch, compiling again where the model takes other decisions there.
-class Prober {
- public:
-  Prober(const Request& request, const Evaluator& evaluator, CompiledModel model)
-      : request_(request), evaluator_(evaluator), model_(std::move(model)) {}
-
-  Result<BatchPoint> operator()(int64_t batch) {
-    Binding binding = model_.binding;
-    binding[model_.batch_symbol] = batch;
-    if (!guards_hold(model_.step, binding)) {
-      request_.batch = batch;
-      auto again = compile(request_, evaluator_.platform());
-      if (!again) return tl::make_unexpected(again.error());
-      model_ = std::move(*again);
-    }
-    auto memory = evaluator_.memory(model_, binding);
-    if (!memory) return tl::make_unexpected(memory.error());
-    return BatchPoint{batch, memory->device_bytes, memory->device_range.low,
-                      memory->device_range.high};
-  }
-  const CompiledModel& model() const { return model_; }
-
- private:
-  Request request_;
-  const Evaluator& evaluator_;
-  CompiledModel model_;
 };
 
 std::string as_json(const MaxBatchAnswer& a, const Evaluator& evaluator, int64_t capacity) {
@@ -119,7 +92,7 @@ int run_max_batch(const MaxBatchFlags& flags) {
   query.capacity =
       request->memory_bytes.value_or(evaluator->platform().device.memory_reported.value);
   query.reserve = request->reserve_bytes;
-  Prober prober(*request, *evaluator, std::move(*model));
+  BatchMemory prober(*request, *evaluator, std::move(*model));
   auto answer = max_batch(std::ref(prober), query);
   if (!answer) return report(answer.error());
   const int64_t capacity = query.capacity - query.reserve;
