@@ -17,6 +17,8 @@ class Finder {
   void note(std::string_view pattern, NodeId at, size_t deaths_before) {
     found.push_back({pattern, at, r.deaths() - deaths_before + 1});
   }
+  // Whoever reads `value`, of known shape and with a reader, reads a contiguous copy of it instead.
+  void copy_for_readers(std::string_view pattern, TensorId value);
 };
 
 // Padding that an exporter merged into a convolution.

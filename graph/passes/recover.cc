@@ -7,6 +7,24 @@
 
 namespace plimsoll {
 
+void patterns::Finder::copy_for_readers(std::string_view pattern, TensorId value) {
+  const std::vector<NodeId> readers = r.readers(value);
+  const Node& maker = r.node(r.producer(value));
+  Node copy{.op = "Contiguous",
+            .domain = "plimsoll",
+            .name = maker.name,
+            .module = maker.module,
+            .attributes = {},
+            .inputs = {value},
+            .outputs = {}};
+  const NodeId first = *std::min_element(readers.begin(), readers.end());
+  const DType dtype = r.tensor(value).dtype;
+  Shape shape = *r.tensor(value).shape;
+  const TensorId copied = r.insert_before(first, std::move(copy), dtype, std::move(shape));
+  for (const NodeId reader : readers) r.read_instead(reader, value, copied);
+  note(pattern, r.producer(copied), r.deaths());
+}
+
 RecoverReport recover(Graph& graph) {
   fold(graph);
   Rewrite rewrite(graph);

@@ -245,19 +245,7 @@ bool packed_projection(Finder& f, NodeId id) {
     return r.node(reader).op == "Gather" || r.node(reader).op == "Shape";
   });
   if (!taken_apart || readers.empty()) return false;
-  Node copy{.op = "Contiguous",
-            .domain = "plimsoll",
-            .name = r.node(id).name,
-            .module = r.node(id).module,
-            .attributes = {},
-            .inputs = {out},
-            .outputs = {}};
-  const NodeId first = *std::min_element(readers.begin(), readers.end());
-  const DType dtype = r.tensor(out).dtype;
-  Shape shape = *r.tensor(out).shape;
-  const TensorId copied = r.insert_before(first, std::move(copy), dtype, std::move(shape));
-  for (const NodeId reader : readers) r.read_instead(reader, out, copied);
-  f.note("packed attention projection", r.producer(copied), r.deaths());
+  f.copy_for_readers("packed attention projection", out);
   return true;
 }
 

@@ -102,17 +102,7 @@ bool unpadding(Finder& f, NodeId id) {
   const bool cut = (*before)[0] == after[0] && (*before)[3] == after[3] &&
                    (*before)[1] != after[1] && (*before)[2] != after[2];
   if (!cut || !of_windows(r, whole)) return false;
-  Node copy{.op = "Contiguous",
-            .domain = "plimsoll",
-            .name = r.node(id).name,
-            .module = r.node(id).module,
-            .attributes = {},
-            .inputs = {out},
-            .outputs = {}};
-  const NodeId first = *std::min_element(readers.begin(), readers.end());
-  const TensorId copied = r.insert_before(first, std::move(copy), r.tensor(out).dtype, after);
-  for (const NodeId reader : readers) r.read_instead(reader, out, copied);
-  f.note("padding of windows cut off", r.producer(copied), r.deaths());
+  f.copy_for_readers("padding of windows cut off", out);
   return true;
 }
 
