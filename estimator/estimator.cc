@@ -43,6 +43,7 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
     options.norm_factor = platform.framework.channels_last_norm;
     options.concat_factor = platform.framework.channels_last_concat;
   }
+  options.max_pool_backward = platform.framework.max_pool_backward;
   options.separate_batch_norm = platform.framework.separate_batch_norm;
   options.workspace_limit = request.workspace_limit;
   if (!options.workspace_limit && platform.framework.workspace_limit) {

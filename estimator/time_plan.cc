@@ -53,7 +53,7 @@ StepPhase phase_of(Phase phase) { return static_cast<StepPhase>(phase); }
 
 // Launches of one kernel in one phase, counted.
 StepTimeInput count_launches(const CompiledModel& model, const BoundStep& bound,
-                             const Platform& platform, std::vector<KernelId>& ids) {
+                             std::vector<KernelId>& ids) {
   std::map<std::pair<KernelId, Phase>, int64_t> counts;
   for (const Event& e : model.step.events) {
     if (e.kind == Event::Kind::kLaunch) ++counts[{e.id, e.phase}];
@@ -62,8 +62,6 @@ StepTimeInput count_launches(const CompiledModel& model, const BoundStep& bound,
   for (const auto& [key, count] : counts) {
     const KernelAt& kernel = bound.kernels[key.first];
     input.kernels.push_back({kernel, count, phase_of(key.second)});
-    if (platform.framework.separate_batch_norm && is_batch_norm(kernel))
-      input.extra_launches += count * (kSeparateNormLaunches - 1);
     ids.push_back(key.first);
   }
   return input;
@@ -75,6 +73,7 @@ StepHabits habits_of(const Platform& platform, bool training) {
       platform.host.find(platform.framework.framework, platform.framework.asked);
   if (!dispatch) return habits;
   habits.launch = dispatch->per_launch.value;
+  habits.cell_launch = dispatch->per_operator.value_or(dispatch->per_launch).value;
   habits.fixed = (training ? dispatch->per_step : dispatch->per_forward).value;
   habits.per_parameter = training ? dispatch->per_array.value : 0;
   habits.gpu_factor = dispatch->gpu_factor;
@@ -164,11 +163,12 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
   t.cpu_utilisation = step.seconds > 0 ? std::min(1.0, (step.host + step.fixed) / step.seconds) : 0;
   t.pcie_bytes = input.input_bytes;
   double flop = 0;
-  t.launches = input.extra_launches;
-  for (const CountedKernel& k : input.kernels) {
+  for (size_t i = 0; i < input.kernels.size(); ++i) {
+    const CountedKernel& k = input.kernels[i];
+    const int64_t launches = k.count * step.kernels[i].launches;
     flop += static_cast<double>(k.kernel.flop) * static_cast<double>(k.count);
-    t.launches += k.count;
-    if (k.phase == StepPhase::kForward) t.forward_launches += k.count;
+    t.launches += launches;
+    if (k.phase == StepPhase::kForward) t.forward_launches += launches;
   }
   const Peak* fp32 = platform.device.peak("fp32");
   t.fp32_utilisation =
@@ -190,7 +190,7 @@ bool countable(const TimeEstimate& time) {
 TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Platform& platform,
                    const TimeContext& context, const Request& request, int64_t batch) {
   std::vector<KernelId> ids;
-  StepTimeInput input = count_launches(model, bound, platform, ids);
+  StepTimeInput input = count_launches(model, bound, ids);
   input.habits = habits_of(platform, model.recipe.mode != Mode::kInference);
   input.parameter_arrays = model.step.parameter_arrays;
   for (BufferId id = 0; id < model.step.buffers.size(); ++id) {

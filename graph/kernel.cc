@@ -72,7 +72,8 @@ RecurrentProblem<int64_t> bind_problem(const RecurrentProblem<Dim>& p, Evaluator
           .timesteps = at(p.timesteps),
           .layers = p.layers,
           .directions = p.directions,
-          .skip_input = p.skip_input};
+          .skip_input = p.skip_input,
+          .unrolled = p.unrolled};
 }
 
 AttentionProblem<int64_t> bind_problem(const AttentionProblem<Dim>& p, Evaluator& at) {

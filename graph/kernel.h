@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -64,13 +65,16 @@ struct ConvProblem {
 };
 
 enum class Cell : uint8_t { kRnnTanh, kRnnRelu, kGru, kLstm };
-// A stack of recurrent layers run by one library call.
+// How a cell that is no library's multiplies: input and state joined, or each by itself.
+enum class CellForm : uint8_t { kJoined, kApart };
+// A stack of recurrent layers; one library call runs them unless it is unrolled.
 template <class Count>
 struct RecurrentProblem {
   Cell cell = Cell::kLstm;
   Count input{1}, hidden{1}, batch{1}, timesteps{1};
   int64_t layers = 1, directions = 1;
-  bool skip_input = false;  // no input GEMM: the layer's input is added as it is
+  bool skip_input = false;             // no input GEMM: the layer's input is added as it is
+  std::optional<CellForm> unrolled{};  // no library call: every time step's operators are launched
   bool operator==(const RecurrentProblem&) const = default;
 };
 

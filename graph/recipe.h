@@ -35,6 +35,8 @@ struct Recipe {
   std::optional<double> assumed_dropout;
   bool ignore_dropout = false;    // --dropout none
   bool batch_statistics = false;  // batch norms compute them in a forward pass alone too
+  // Recurrent layers run step by step; nothing: as model and framework have it.
+  std::optional<bool> unrolled;
 };
 
 // Number of parameter-sized states an optimizer keeps.
@@ -65,6 +67,9 @@ struct Policy {
   bool in_place_activations = false;
   // Images and filters of rank 4 come with channels innermost (NHWC).
   bool channels_last = false;
+  // Recurrent layers are loops over cells, whatever the model says; of this form.
+  bool unrolls_recurrent = false;
+  CellForm cell_form = CellForm::kJoined;
   // Activations whose derivative their result tells keep their input as well, since cuDNN's
   // backward call takes both.
   bool smooth_keeps_input = false;  // tanh, sigmoid

@@ -85,6 +85,8 @@ void read_libraries(Figures& figures, Profile& profile) {
     profile.channels_last_norm = figures.real("channels_last_norm", kTimes);
   if (figures.has("channels_last_concat"))
     profile.channels_last_concat = figures.real("channels_last_concat", kTimes);
+  if (figures.has("max_pool_backward"))
+    profile.max_pool_backward = figures.real("max_pool_backward", kTimes);
   if (figures.has("norm_buffers"))
     profile.norm_buffers = figures.integer("norm_buffers", {.low = 1, .high = 16});
   profile.cudnn = version(figures, "cudnn");
@@ -100,6 +102,13 @@ void read_libraries(Figures& figures, Profile& profile) {
 void read_habits(Figures& figures, Profile& profile) {
   if (figures.has("fused_softmax_loss"))
     profile.policy.fused_softmax_loss = figures.boolean("fused_softmax_loss");
+  if (figures.has("recurrent"))
+    profile.policy.unrolls_recurrent =
+        figures.choice("recurrent", {"library", "unrolled"}) == "unrolled";
+  if (figures.has("cells"))
+    profile.policy.cell_form = figures.choice("cells", {"joined", "apart"}) == "apart"
+                                   ? CellForm::kApart
+                                   : CellForm::kJoined;
   if (figures.has("pool_index_bytes"))
     profile.policy.pool_index_bytes = figures.integer("pool_index_bytes", {.low = 4, .high = 8});
   if (figures.has("system_reserve"))

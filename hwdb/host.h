@@ -2,6 +2,7 @@
 // terms belong to a machine together with a framework, not to the GPU.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +23,11 @@ struct Dispatch {
   Version since;
   Seconds per_launch;
   Seconds per_launch_low, per_launch_high;  // what other hosts were seen to need
-  Seconds per_step;                         // copies, synchronisation, Python around the step
-  Seconds per_forward;                      // ... around a forward pass alone
-  Seconds per_array;                        // per parameter array: key-value stores
+  // Of one operator of an unrolled recurrent layer, where each is counted; else as per_launch.
+  std::optional<Seconds> per_operator;
+  Seconds per_step;     // copies, synchronisation, Python around the step
+  Seconds per_forward;  // ... around a forward pass alone
+  Seconds per_array;    // per parameter array: key-value stores
   // The way of a batch to the device where it is slower than the copy: loaders, copies on the host;
   // 0: the host's pageable_copy or pinned_copy.
   BytesPerSecond input_path;

@@ -93,6 +93,8 @@ const MeasuredKey kKeys[] = {
     {"weight_decay", &R::weight_decay},
     {"batch_statistics", &R::batch_statistics},
     {"prefetch", &R::prefetch},
+    {"attention", &R::attention},
+    {"cudnn_rnn", &R::cudnn_rnn},
     {"context_measured", &R::context_measured},
     {"settings_unknown", &R::settings_unknown},
     {"own_size", &R::own_size},

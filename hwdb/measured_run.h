@@ -89,6 +89,8 @@ struct MeasuredRun {
   std::optional<bool> input_copy;        // the batch was copied inside the timer
   std::optional<bool> batch_statistics;  // of batch norms, in a forward pass alone too
   std::optional<bool> weight_decay;      // the optimizer decayed weights
+  std::string attention;                 // as --attention
+  std::string cudnn_rnn;                 // "Yes", "No": recurrent layers were the library's
   std::optional<int64_t> prefetch;       // batches on the device beside the one in use
   std::optional<bool> context_measured;  // the framework profile's context is this machine's
   std::optional<bool> settings_unknown;  // neither weight decay nor cudnn.benchmark is told

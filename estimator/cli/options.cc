@@ -33,6 +33,7 @@ constexpr ValueFlag kValueFlags[] = {
     {"layout", "nchw or nhwc"},
     {"attention", "fused or math"},
     {"dropout", "recovered, none, or a ratio to assume"},
+    {"recurrent", "library or unrolled: how recurrent layers run; else as model and framework do"},
     {"cudnn-benchmark", "on or off"},
     {"zero-grad", "none, before, after or keep"},
     {"prefetch", "batches that a loader holds on the GPU ahead"},
@@ -122,6 +123,7 @@ void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
   reader.count("accumulate", recipe.accumulate, 1, 4096);
   reader.text("checkpoint", recipe.checkpoint);
   recipe.weight_decay = flags.weight_decay;
+  reader.word("recurrent", recipe.unrolled, {"library", "unrolled"});
   std::string dropout = "recovered";
   reader.text("dropout", dropout);
   if (dropout == "none") {

@@ -107,6 +107,7 @@ tl::expected<void, std::string> set_recipe(const MeasuredRun& run, Request& q) {
   if (!precision) return Reason(fmt::format("dtype '{}' is not known", run.dtype));
   q.recipe.precision = *precision;
   q.recipe.batch_statistics = run.batch_statistics.value_or(false);
+  if (run.cudnn_rnn == "Yes" || run.cudnn_rnn == "No") q.recipe.unrolled = run.cudnn_rnn == "No";
   if (run.weight_decay) q.recipe.weight_decay = *run.weight_decay;
   if (run.loss.empty()) return {};
   const auto loss = loss_of(run.loss);
@@ -127,6 +128,7 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
   if (run.conv_library.find("im2col") != std::string::npos) q.conv_algorithm = "im2col";
   if (!run.host.empty()) q.host = run.host;
   if (run.layout == "nchw" || run.layout == "nhwc") q.layout = run.layout;
+  if (run.attention == "math" || run.attention == "fused") q.attention = run.attention;
   if (run.cudnn_benchmark) q.cudnn_benchmark = run.cudnn_benchmark;
   if (run.input_gradient) q.input_gradient = run.input_gradient;
   if (run.input_copy) q.input_copy = run.input_copy;

@@ -38,10 +38,11 @@ struct Validator::State {
   State(const Hwdb& database, Request request)
       : hwdb(database), models(database, std::move(request)) {}
 
-  // Prepared contexts by device and libraries.
+  // Prepared contexts by device, libraries and what a layer's framework runs of its own.
   tl::expected<const TimeContext*, std::string> context(const std::string& device,
-                                                        const Libraries& library, bool columns) {
-    const auto key = std::tuple(device, library.cudnn, library.cublas, columns);
+                                                        const Libraries& library, bool columns,
+                                                        const std::string& framework) {
+    const auto key = std::tuple(device, library.cudnn, library.cublas, columns, framework);
     if (const auto at = contexts.find(key); at != contexts.end()) return &at->second;
     const auto found = hwdb.device(device);
     if (!found) return tl::unexpected<std::string>(fmt::format("device '{}' is not known", device));
@@ -49,6 +50,8 @@ struct Validator::State {
     options.library = library;
     options.alone = true;  // benchmarks time one call after the other from the host
     if (columns) options.policy = AlgorithmPolicy::kIm2col;
+    if (const auto profile = hwdb.framework(framework); !framework.empty() && profile)
+      options.max_pool_backward = profile->max_pool_backward;
     const auto at =
         contexts.emplace(key, TimeContext(device_rates(*found), calibrations, options)).first;
     return &at->second;
@@ -71,7 +74,8 @@ struct Validator::State {
                             .cublas = library_version(r.cuda)};
     const bool columns =
         r.conv_engine.find("im2col") != std::string::npos || r.library == "nn.SpatialConvolutionMM";
-    const auto prepared = context(line.device, library, columns);
+    const auto prepared = context(line.device, library, columns,
+                                  r.kind == RunKind::kLayer ? r.framework_id() : std::string());
     if (!prepared) return skip(prepared.error());
     const KernelTime t = price(r, *kernel, **prepared);
     line.predicted = t.seconds * 1e3;
@@ -94,7 +98,7 @@ struct Validator::State {
 
   const Hwdb& hwdb;
   const Calibrations calibrations = Calibrations::shipped();
-  std::map<std::tuple<std::string, int, int, bool>, TimeContext> contexts;
+  std::map<std::tuple<std::string, int, int, bool, std::string>, TimeContext> contexts;
   ModelPredictor models;
 };
 

@@ -7,6 +7,7 @@
 #include "estimator/time/correction.h"
 #include "estimator/time/features.h"
 #include "estimator/time/time_model.h"
+#include "estimator/time/unrolled.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
@@ -42,6 +43,7 @@ struct Draft {
   std::string_view algorithm{};
   bool memory_bound = false;
   bool in_situ = false;  // the time is that inside a step
+  int64_t launches = 1;
   Corrected corrected{};
 };
 
@@ -227,6 +229,7 @@ double compulsory(const KernelAt& kernel) {
 // two products of depth one that replicate count twice: they reach half of the bandwidth of copies
 // (nicklhy/DLInfBench, ResNets at batch 16 and 32 on GTX 1080 Ti); the statistics, products with a
 // vector of ones for each plane and powers, take as long again as eleven (Inception-v3 there).
+constexpr int64_t kSeparateNormLaunches = 13;
 constexpr double kSeparateInference = 15, kSeparateForward = 26, kSeparateBackward = 24;
 
 bool separate_norm(const KernelAt& kernel, const TimeContext& context) {
@@ -245,12 +248,14 @@ Draft draft_separate_norm(const KernelAt& kernel, const TimeContext& context) {
                      bytes / (kTurnBandwidth * context.rates().bandwidth),
           .flop = static_cast<double>(kernel.flop),
           .bytes = bytes,
-          .memory_bound = true};
+          .memory_bound = true,
+          .launches = kSeparateNormLaunches};
 }
 
-// How much longer than the library's a framework's own kernel takes in its layout.
+// How much longer than the library's a framework's own kernel takes.
 double own_kernel(const KernelAt& kernel, const TimeOptions& options) {
   if (kernel.op == "concat") return options.concat_factor;
+  if (kernel.op == "max_pool" && kernel.pass != Pass::kForward) return options.max_pool_backward;
   return is_batch_norm(kernel) && kernel.pass == Pass::kForward ? options.norm_factor : 1;
 }
 
@@ -310,7 +315,41 @@ std::string_view name(BoundBy bound_by) {
   return kNames[static_cast<size_t>(bound_by)];
 }
 
+bool is_unrolled(const KernelAt& kernel) {
+  const auto* p = std::get_if<RecurrentProblem<int64_t>>(&kernel.problem);
+  return p != nullptr && p->unrolled.has_value();
+}
+
+namespace {
+
+// The sum of what every time step launches. Its errors are those of a few distinct kernels, over
+// and over: they add up.
+KernelTime unrolled_time(const KernelAt& kernel, const TimeContext& context) {
+  KernelTime sum{.algorithm = "unrolled", .launches = 0};
+  double most = 0, peak = 0;
+  for (const RepeatedKernel& part : unroll(kernel)) {
+    const KernelTime each = kernel_time(part.kernel, context);
+    const auto count = static_cast<double>(part.count);
+    sum.seconds += count * each.seconds;
+    sum.low += count * each.low;
+    sum.high += count * each.high;
+    sum.flop += count * each.flop;
+    sum.bytes += count * each.bytes;
+    sum.launches += part.count;
+    peak += count * each.seconds * each.fraction_of_peak;
+    if (count * each.seconds <= most) continue;
+    most = count * each.seconds;
+    sum.bound_by = each.bound_by;
+    sum.basis = each.basis;
+  }
+  if (sum.seconds > 0) sum.fraction_of_peak = peak / sum.seconds;
+  return sum;
+}
+
+}  // namespace
+
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
+  if (is_unrolled(kernel)) return unrolled_time(kernel, context);
   const TimeContext::Model& model = model_for(kernel, context);
   const Draft draft = draft_of(kernel, model, context);
   const double longest = model.rows ? kRowsLaunchInQueue : kLongestLaunchInQueue;
@@ -333,6 +372,7 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
   time.bytes = draft.bytes;
   time.workspace = draft.workspace;
   time.basis = model.basis;
+  time.launches = draft.launches;
   const double range =
       (model.far90 + (model.near90 - model.far90) * draft.corrected.support) * strays(kernel);
   time.low = std::max(time.seconds * std::exp(-range), floor);

@@ -25,10 +25,10 @@
 
 namespace plimsoll {
 
-// Launches of a batch norm that is no single library call (TimeOptions::separate_batch_norm).
-inline constexpr int kSeparateNormLaunches = 13;
 // With statistics of the batch, or with fixed ones ("affine").
 bool is_batch_norm(const KernelAt& kernel);
+// A recurrent layer that no library call runs.
+bool is_unrolled(const KernelAt& kernel);
 
 // How a framework has its library choose a convolution's algorithm.
 enum class AlgorithmPolicy : uint8_t {
@@ -61,6 +61,7 @@ struct TimeOptions {
   bool separate_batch_norm = false;
   // A framework's own forward batch norm and concatenation, times the library's traffic.
   double norm_factor = 1, concat_factor = 1;
+  double max_pool_backward = 1;  // the same for the gradient of max pooling
 };
 
 enum class BoundBy : uint8_t { kCompute, kDram, kLatency, kHost };
@@ -76,6 +77,7 @@ struct KernelTime {
   BoundBy bound_by = BoundBy::kCompute;
   double fraction_of_peak = 0;  // of the resource it is bound by; latency: of compute
   int basis = 0;                // for TimeContext::basis()
+  int64_t launches = 1;         // by the host, one by one
 };
 
 // What is prepared once per card, calibration and options, each class of kernels when it is first

@@ -40,18 +40,18 @@ void set_range(double below, double above, const StepRange& errors, StepTime& st
   step.high = step.seconds * std::exp(std::hypot(own, std::log1p(above / step.seconds)));
 }
 
-// Exchange and dispatch of a step on several devices.
-void add_devices(const StepTimeInput& input, int64_t launches, int64_t forward, StepTime& step) {
+// Exchange of a step on several devices, and what one host does for them; `forward`: seconds of
+// dispatching a forward pass.
+void add_devices(const StepTimeInput& input, double forward, StepTime& step) {
   const StepHabits& habits = input.habits;
   const double backward = step.phase[static_cast<size_t>(StepPhase::kBackward)];
   const auto bytes = static_cast<double>(input.parameter_bytes);
-  step.host = static_cast<double>(launches) * habits.launch;
   if (!input.replicate || input.devices <= 1) {
     step.communication = exposed_all_reduce(bytes, input.devices, backward, input.link);
     return;
   }
   const auto others = static_cast<double>(input.devices - 1);
-  step.host += others * kThreads * static_cast<double>(forward) * habits.launch;
+  step.host += others * kThreads * forward;
   step.fixed +=
       others * (habits.forward + static_cast<double>(input.parameter_arrays) * habits.per_replica);
   const double once = input.link.bandwidth > 0 ? bytes / input.link.bandwidth : 0;
@@ -64,7 +64,7 @@ StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
   StepTime step;
   step.kernels.reserve(input.kernels.size());
   const StepHabits& habits = input.habits;
-  int64_t launches = input.extra_launches, forward = input.extra_launches;
+  double forward = 0;  // seconds of dispatch
   double low = 0, high = 0, low_squares = 0, high_squares = 0;
   for (const CountedKernel& row : input.kernels) {
     const KernelTime time = kernel_time(row.kernel, context);
@@ -77,15 +77,17 @@ StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
     high += above;
     low_squares += below * below;
     high_squares += above * above;
-    launches += row.count;
-    if (row.phase == StepPhase::kForward) forward += row.count;
+    const double dispatch = static_cast<double>(row.count * time.launches) *
+                            (is_unrolled(row.kernel) ? habits.cell_launch : habits.launch);
+    step.host += dispatch;
+    if (row.phase == StepPhase::kForward) forward += dispatch;
     step.kernels.push_back(time);
   }
   step.fixed = habits.fixed + habits.per_parameter * static_cast<double>(input.parameter_arrays);
   if (habits.input_bandwidth > 0) {
     step.input_copy = static_cast<double>(input.input_bytes) / habits.input_bandwidth;
   }
-  add_devices(input, launches, forward, step);
+  add_devices(input, forward, step);
   step.host_bound = step.host > step.gpu;
   const double around = step.fixed + step.input_copy + step.communication;
   step.seconds = device_or_host(step.gpu, step.host) + around;

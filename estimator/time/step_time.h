@@ -30,6 +30,7 @@ struct CountedKernel {
 // Habits of a framework on a host: from its profile, never fitted to one card. Seconds each.
 struct StepHabits {
   double launch = 0;           // host time to dispatch one kernel
+  double cell_launch = 0;      // ... of an unrolled recurrent layer, where every operator is one
   double fixed = 0;            // per step: synchronisation, Python around the step
   double per_parameter = 0;    // per parameter array: key-value store, optimizer call
   double input_bandwidth = 0;  // B/s of the copy of a batch inside the step; 0: it is overlapped
@@ -49,8 +50,7 @@ struct StepTimeInput {
   std::vector<CountedKernel> kernels;
   int64_t parameter_bytes = 0;  // gradients to exchange, bytes
   int64_t parameter_arrays = 0;
-  int64_t input_bytes = 0;     // copied to the device in every step
-  int64_t extra_launches = 0;  // dispatched by the host without device work of note
+  int64_t input_bytes = 0;  // copied to the device in every step
   StepHabits habits;
   StepRange errors;
   int64_t devices = 1;

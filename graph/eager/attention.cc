@@ -169,7 +169,8 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
 }
 
 // All queries keep the tanh, and its input where the framework keeps that; what backward makes of
-// it lives for one query only.
+// it lives for one query only. Each operator is a kernel over all pairs, and the gradient of the
+// keys is summed query by query.
 Value additive_scores(Machine& m, const Value& q, const Value& k, const Value& v) {
   const Dim& queries = q.sizes()[1];
   const Shape one_query = k.sizes();
@@ -180,8 +181,8 @@ Value additive_scores(Machine& m, const Value& q, const Value& k, const Value& v
   Value scores = m.allocate(q.dtype(), {all[0], all[1], all[2]});
   m.launch_rows(KernelClass::kPointwise, "add", bent.count(), {&q, &k}, {&bent});
   m.launch_rows(KernelClass::kPointwise, "tanh", bent.count() * Dim(8), {&bent}, {&bent});
-  m.launch_rows(KernelClass::kReduce, "scores", bent.count() * Dim(2), {&bent, &v}, {&scores},
-                scores.count());
+  m.launch_rows(KernelClass::kPointwise, "mul", bent.count(), {&bent, &v}, {&bent});
+  m.launch_rows(KernelClass::kReduce, "scores", bent.count(), {&bent}, {&scores}, scores.count());
   const Value inputs[] = {q, k, v};
   std::vector<Kept> kept{{bent, "additive attention keeps its tanh"},
                          {v, "additive attention keeps its weight"}};
@@ -193,10 +194,19 @@ Value additive_scores(Machine& m, const Value& q, const Value& k, const Value& v
              Gradients out;
              for (size_t i = 0; i < 3; ++i)
                out.push_back(mm.allocate(n.edges[i].input->dtype, n.edges[i].input->sizes));
-             mm.launch_rows(KernelClass::kPointwise, "tanh", tanh.count() * Dim(4),
-                            {&g[0], &tanh, &tanh}, {&tanh});
-             mm.launch_rows(KernelClass::kReduce, "add_backward", tanh.count() * Dim(2),
-                            {&tanh, &tanh}, {&out[0], &out[1], &out[2]}, out[0].count());
+             const auto pointwise = [&](const char* op, std::initializer_list<const Value*> read) {
+               mm.launch_rows(KernelClass::kPointwise, op, tanh.count(), read, {&tanh});
+             };
+             const auto reduce = [&](const Value& sum) {
+               mm.launch_rows(KernelClass::kReduce, "sum", tanh.count(), {&tanh}, {&sum},
+                              sum.count());
+             };
+             pointwise("mul", {&g[0], &tanh});
+             reduce(out[2]);
+             pointwise("mul", {&g[0], &n.saved(1)});
+             pointwise("tanh", {&tanh, &tanh});
+             reduce(out[0]);
+             pointwise("add", {&tanh, &tanh});
              return out;
            });
   return scores;

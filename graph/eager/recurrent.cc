@@ -49,8 +49,15 @@ int64_t kept_unrolled(const Policy& policy, const RecurrentOptions& o) {
 }
 
 // A library's reserve is opaque (cudnnGetRNNTrainingReserveSize); taken as gates + 1 values.
-int64_t kept_per_unit(const Policy& policy, const RecurrentOptions& o) {
-  return o.unrolled ? kept_unrolled(policy, o) : gates(o.cell) + 1;
+int64_t kept_per_unit(const Policy& policy, const RecurrentOptions& o, bool unrolled) {
+  return unrolled ? kept_unrolled(policy, o) : gates(o.cell) + 1;
+}
+
+// The form of its cells where it is a loop over them.
+std::optional<CellForm> cells_of(const Machine& m, const RecurrentOptions& o) {
+  const Policy& policy = m.policy();
+  if (!m.recipe().unrolled.value_or(o.unrolled || policy.unrolls_recurrent)) return {};
+  return policy.cell_form;
 }
 
 }  // namespace
@@ -61,6 +68,7 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
   const Value x = lowered(m, given);
   h0 = lowered(m, h0);
   c0 = lowered(m, c0);
+  const std::optional<CellForm> unrolled = cells_of(m, o);
   Value flat_weights;
   const std::vector<Value> weights = cast_weights(m, given_weights, flat_weights);
   const Dim& batch = x.sizes()[o.batch_first ? 0 : 1];
@@ -73,9 +81,10 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
   Value h = m.allocate(x.dtype(), state);
   Value c = has_cell ? m.allocate(x.dtype(), state) : Value();
   const Dim width = Dim(bits(x.dtype()) / 8);
-  const Dim reserve_bytes = batch * steps *
-                            Dim(o.layers * o.directions * kept_per_unit(m.policy(), o)) * o.hidden *
-                            width;
+  const Dim reserve_bytes =
+      batch * steps *
+      Dim(o.layers * o.directions * kept_per_unit(m.policy(), o, unrolled.has_value())) * o.hidden *
+      width;
   std::vector<Value> inputs{x, h0, c0};
   inputs.insert(inputs.end(), weights.begin(), weights.end());
   Dim weight_bytes = 0;
@@ -93,7 +102,8 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
                                       .timesteps = steps,
                                       .layers = o.layers,
                                       .directions = o.directions,
-                                      .skip_input = o.skip_input};
+                                      .skip_input = o.skip_input,
+                                      .unrolled = unrolled};
   const Dim flop = Dim(2) * batch * steps * matrix_count;
   const auto launch = [problem, flop, dtype = x.dtype()](Machine& mm, Pass pass, const Dim& read,
                                                          const Dim& written) {
@@ -114,8 +124,8 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
     kept = {{x, "recurrent layers keep their input"},
             {h0, "recurrent layers keep their first state"},
             {y, "recurrent layers keep their result"},
-            {reserve, o.unrolled ? "recurrent layers keep what each time step needs"
-                                 : "recurrent layers keep the library's reserve"}};
+            {reserve, unrolled ? "recurrent layers keep what each time step needs"
+                               : "recurrent layers keep the library's reserve"}};
     if (has_cell) kept.push_back({c0, "recurrent layers keep their first cell"});
     if (flat_weights.defined())
       kept.push_back({flat_weights, "recurrent layers keep their weights' casts"});
