@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 
 #include "estimator/estimator.h"
@@ -90,6 +92,20 @@ struct ModelPredictor::State {
     return fits;
   }
 
+  // Samples a second at the first batch over those at the second.
+  tl::expected<double, std::string> throughput_ratio(Request q,
+                                                     const std::array<int64_t, 2>& batches) {
+    std::array<double, 2> rates{};
+    for (size_t i = 0; i < 2; ++i) {
+      q.batch = batches[i];
+      const auto found = this->answer(q);
+      if (!found) return Reason(found.error());
+      rates[i] = found->time.samples_per_second;
+    }
+    if (rates[1] <= 0) return Reason("the step takes no time");
+    return rates[0] / rates[1];
+  }
+
   // Where the source does not tell its settings, the range is the union of the alternatives'. What
   // else is not told, as cuDNN's version, adds a share of the whole: 95.6 % of SchedTune's 180 runs
   // are then inside.
@@ -150,6 +166,22 @@ ModelPredictor::~ModelPredictor() = default;
 
 namespace {
 
+// "throughput_ratio_batch_128_over_64": 128 and 64.
+std::optional<std::array<int64_t, 2>> compared_batches(std::string_view quantity) {
+  std::array<int64_t, 2> batches{};
+  constexpr std::array<std::string_view, 2> kBefore = {"throughput_ratio_batch_", "_over_"};
+  for (size_t i = 0; i < 2; ++i) {
+    if (!quantity.starts_with(kBefore[i])) return {};
+    quantity.remove_prefix(kBefore[i].size());
+    const char* end = quantity.data() + quantity.size();
+    const auto read = std::from_chars(quantity.data(), end, batches[i]);
+    if (read.ec != std::errc() || batches[i] <= 0) return {};
+    quantity.remove_prefix(static_cast<size_t>(read.ptr - quantity.data()));
+  }
+  if (!quantity.empty()) return {};
+  return batches;
+}
+
 ValidationLine all_reduce_line(const MeasuredRun& r, ValidationLine line, const Hwdb& hwdb) {
   line.quantity = "time_ms";
   line.measured = r.value("time_ms");
@@ -202,6 +234,23 @@ StepParts parts_of(const TimeEstimate& t, const MemoryEstimate& m) {
 
 }  // namespace
 
+ValidationLine ModelPredictor::ratio_line(const MeasuredRun& r, ValidationLine line,
+                                          const std::array<int64_t, 2>& batches) {
+  line.quantity = r.quantity;
+  line.measured = r.value("value");
+  line.skipped = unusable(r);
+  if (!line.skipped.empty()) return line;
+  auto request = request_of(r, state_->base);
+  const auto ratio = request ? state_->throughput_ratio(*request, batches)
+                             : tl::expected<double, std::string>(Reason(request.error()));
+  if (ratio) {
+    line.predicted = *ratio;
+  } else {
+    line.skipped = ratio.error();
+  }
+  return line;
+}
+
 ValidationLine ModelPredictor::largest_batch_line(const MeasuredRun& r, ValidationLine line) {
   line.quantity = r.quantity;
   line.skipped = unusable(r);
@@ -221,6 +270,7 @@ ValidationLine ModelPredictor::largest_batch_line(const MeasuredRun& r, Validati
 std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
                                                    const ValidationLine& blank) {
   if (r.quantity == "largest_batch_that_fits" && r.batch) return {largest_batch_line(r, blank)};
+  if (const auto batches = compared_batches(r.quantity)) return {ratio_line(r, blank, *batches)};
   if (r.quantity == "allreduce_time") return {all_reduce_line(r, blank, state_->hwdb)};
   const std::vector<MeasuredQuantity> quantities = quantities_of(r);
   std::vector<ValidationLine> lines(std::max<size_t>(1, quantities.size()), blank);

@@ -1,6 +1,8 @@
 // Predictions for measured runs of whole models: kinds "model", "memory" and "scaling".
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -18,6 +20,9 @@ class ModelPredictor {
  private:
   // For "largest_batch_that_fits", the record's batch being the figure.
   ValidationLine largest_batch_line(const MeasuredRun& run, ValidationLine line);
+  // Samples a second at the first batch over those at the second.
+  ValidationLine ratio_line(const MeasuredRun& run, ValidationLine line,
+                            const std::array<int64_t, 2>& batches);
 
   struct State;
   std::unique_ptr<State> state_;

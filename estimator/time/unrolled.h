@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/kernel.h"
+#include "estimator/time/kernel_time.h"
 
 namespace plimsoll {
 
@@ -18,5 +18,8 @@ struct RepeatedKernel {
 // The kernels that stand for one pass of a RecurrentProblem that is unrolled. The data gradient's
 // pass holds the gradients of all that bends, the weight gradient's pass the sums over time.
 std::vector<RepeatedKernel> unroll(const KernelAt& recurrent);
+
+// Their times and ranges added up; `launches` counts them all.
+KernelTime unrolled_time(const KernelAt& recurrent, const TimeContext& context);
 
 }  // namespace plimsoll

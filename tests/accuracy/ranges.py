@@ -6,7 +6,7 @@ Each term's part in a step's range is asked from Plimsoll itself: validate with 
 then are those that make half widths the 90th percentile of |ln(measured / predicted)| (least pinball loss), and the
 printed coverage is that of networks which the fit did not see. Two terms have records of their own:
 
-transferred: every card is priced by its nearest architecture's calibration, as if its own had never been measured.
+transferred: Maxwell and Volta cards are priced by Pascal's calibrations, as if their own had never been measured.
 exchange: few steps of several GPUs are bound by it, and their links' rates come from the same sources; it is as uncertain
 as one ring by itself.
 """
@@ -23,8 +23,9 @@ TERMS = ["step", "inference", "transferred", "half", "fp64", "assumed", "host", 
 FITTED = [t for t in TERMS if t not in ("transferred", "exchange")]
 FOLDS = 6  # of networks
 # The architecture whose calibration prices a card when its own is left out: the nearest of the others, as
-# estimator/time/select_fit.cc orders them.
-NEAREST = {"5.2": "6.0", "6.0": "6.1", "6.1": "6.0", "7.0": "6.1"}
+# estimator/time/select_fit.cc orders them. Cards that need a transfer are of another generation, so the two kinds of
+# Pascal do not stand for each other here.
+NEAREST = {"5.2": "6.0", "7.0": "6.1"}
 HWDB = Path(__file__).parents[2] / "hwdb"
 SHIPPED = HWDB / "step_errors.json"  # where the search starts: it has several ends
 ALONE = ["all_reduce", "layer"]
