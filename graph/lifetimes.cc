@@ -24,6 +24,7 @@ bool is_number(std::string_view text) {
 // The modules whose code was running, outermost first. A name like a path lists just those; a
 // dotted module path lists containers too, which are no calls: "layer.0" is one.
 std::vector<std::string_view> calls_around(const Node& node) {
+  if (const auto* calls = node.attributes.get<std::string>(kCalls)) return split(*calls, '/');
   if (node.name.starts_with('/')) {
     auto scopes = split(node.name, '/');
     if (!scopes.empty()) scopes.pop_back();
@@ -82,7 +83,9 @@ class Calls {
   // Node `id` runs next: calls that it is not in have returned.
   void enter(NodeId id) {
     const Node& node = graph_.nodes[id];
-    if (!node.name.starts_with('/') && node.module.empty()) return;  // it does not say
+    const bool says =
+        node.name.starts_with('/') || !node.module.empty() || node.attributes.has(kCalls);
+    if (!says) return;
     const auto now = calls_around(node);
     size_t same = 0;
     while (same + 1 < open_.size() && same < now.size() && open_[same + 1].name == now[same]) {
@@ -111,8 +114,10 @@ class Calls {
     const bool by_call = given != open_.end();
     const Reader reader{by_call ? given->begin : id, by_call};
     Reader& first = first_reader_[in];
-    // Of code outside all modules nothing is known unless it calls one.
-    const bool is_known = maker != open_.begin() || by_call || first.is_call;
+    // Of code outside all modules nothing is known unless it calls one; what a call returned has a
+    // name there if it is read twice.
+    const bool is_known = maker != open_.begin() || by_call || first.is_call ||
+                          !calls_around(graph_.nodes[producer]).empty();
     if (first.begin == kNoNode || first.begin < maker->begin) {
       first = reader;
       const bool waits =

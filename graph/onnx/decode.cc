@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/base/escape.h"
+#include "graph/lifetimes.h"
 #include "graph/onnx/module_name.h"
 
 namespace plimsoll::onnx {
@@ -290,7 +291,11 @@ void Decoder::metadata(Message message, NodeSpec& node) {
     if (field.number == 1) key = message.clipped(field, "key");
     if (field.number != 2) continue;
     const std::string value = message.clipped(field, "value");
-    if (key == "pkg.torch.onnx.name_scopes") node.module = module_from_scopes(value);
+    if (key == "pkg.torch.onnx.name_scopes") {
+      node.module = module_from_scopes(value);
+      std::string calls = calls_from_scopes(value);
+      if (!calls.empty()) node.attributes.set(kCalls, std::move(calls));
+    }
     if (key == "pkg.onnxscript.rewriter.rule_name" && value.find("FuseConvPad") != value.npos)
       node.attributes.set(kPadMerged, int64_t{1});
     if (key == "namespace" && value.find("torch.nn.modules.normalization.RMSNorm/") != value.npos)

@@ -1,6 +1,29 @@
 #include "graph/onnx/module_name.h"
 
+#include <vector>
+
 namespace plimsoll::onnx {
+namespace {
+
+// The elements, which are Python string literals (module names hold no quotes), but for the last:
+// the node's own name.
+std::vector<std::string_view> scopes_in(std::string_view list) {
+  std::vector<std::string_view> scopes;
+  for (size_t at = 0; at < list.size();) {
+    const size_t open = list.find_first_of("'\"", at);
+    if (open == std::string_view::npos) break;
+    const size_t close = list.find(list[open], open + 1);
+    if (close == std::string_view::npos) break;
+    scopes.push_back(list.substr(open + 1, close - open - 1));
+    at = close + 1;
+  }
+  if (!scopes.empty()) scopes.pop_back();
+  // What PyTorch writes where it lost the module.
+  const bool lost = !scopes.empty() && scopes.back().starts_with("_empty_nn_module_stack");
+  return lost ? std::vector<std::string_view>() : scopes;
+}
+
+}  // namespace
 
 std::string module_from_node_name(std::string_view name) {
   const size_t operator_at = name.rfind('/');
@@ -25,20 +48,17 @@ std::string module_from_node_name(std::string_view name) {
 }
 
 std::string module_from_scopes(std::string_view list) {
-  // The elements are Python string literals; module names hold no quotes.
-  std::string_view before_last, last;
-  for (size_t at = 0; at < list.size();) {
-    const size_t open = list.find_first_of("'\"", at);
-    if (open == std::string_view::npos) break;
-    const size_t close = list.find(list[open], open + 1);
-    if (close == std::string_view::npos) break;
-    before_last = last;
-    last = list.substr(open + 1, close - open - 1);
-    at = close + 1;
+  const auto scopes = scopes_in(list);
+  return scopes.empty() ? std::string() : std::string(scopes.back());
+}
+
+std::string calls_from_scopes(std::string_view list) {
+  std::string calls;
+  for (const std::string_view scope : scopes_in(list)) {
+    if (calls.empty() || calls.back() != '/') calls += '/';
+    calls += scope;  // the model's own is empty
   }
-  // What PyTorch writes where it lost the module.
-  if (before_last.find("_empty_nn_module_stack") == 0) return {};
-  return std::string(before_last);
+  return calls;
 }
 
 }  // namespace plimsoll::onnx

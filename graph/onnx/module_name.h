@@ -14,4 +14,7 @@ std::string module_from_node_name(std::string_view name);
 // "['', 'layer1', 'layer1.0', 'layer1.0.conv1', 'conv2d']" is "layer1.0.conv1".
 std::string module_from_scopes(std::string_view list);
 
+// All modules of that list: "/layer1/layer1.0/layer1.0.conv1"; "/" for the model's own code.
+std::string calls_from_scopes(std::string_view list);
+
 }  // namespace plimsoll::onnx

@@ -1,6 +1,7 @@
 // Exporters of inference graphs fold batch norm into the convolution before it. Training runs both,
 // so the norm is put back, with parameters and statistics of its own; the convolution's bias goes
 // where it is the fold's product.
+#include "graph/lifetimes.h"
 #include "graph/passes/patterns.h"
 
 namespace plimsoll::patterns {
@@ -34,6 +35,8 @@ void rename_norm(Node& node) {
   const size_t slash = node.name.rfind('/');
   if (slash != std::string::npos && slash > 0) node.name.insert(slash, ".norm");
   if (slash == std::string::npos && !node.module.empty()) node.module += "_norm";
+  const auto* calls = node.attributes.get<std::string>(kCalls);
+  if (calls && calls->size() > 1) node.attributes.set(kCalls, *calls + "_norm");
 }
 
 }  // namespace

@@ -35,5 +35,24 @@ TEST_CASE("lifetimes: a call's argument lives until it returns, in a graph until
   CHECK(let_go_by(*graph, "c", false) == 3);
 }
 
+// A Sequential is called and holds what it was given; a ModuleList is not.
+TEST_CASE(
+    "lifetimes: the exporter's list of calls tells containers that run from those that do not") {
+  const auto written = [](const std::string& first, const std::string& second) {
+    return "opset 17\ninput x: f32[4]\n"
+           "a = Relu(x) {plimsoll.calls=\"/stem\"} module=\"stem\"\n"
+           "b = Sigmoid(a) {plimsoll.calls=\"" +
+           first + "\"} module=\"blocks.0\"\nc = Tanh(b) {plimsoll.calls=\"" + second +
+           "\"} module=\"blocks.1\"\n"
+           "d = Exp(c) {plimsoll.calls=\"/head\"} module=\"head\"\noutput d\n";
+  };
+  const auto sequential = parse_text(written("/blocks/blocks.0", "/blocks/blocks.1"));
+  const auto list = parse_text(written("/blocks.0", "/blocks.1"));
+  REQUIRE(sequential);
+  REQUIRE(list);
+  CHECK(let_go_by(*sequential, "a", true) == 2);
+  CHECK(let_go_by(*list, "a", true) == 1);
+}
+
 }  // namespace
 }  // namespace plimsoll

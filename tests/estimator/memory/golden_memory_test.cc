@@ -150,6 +150,7 @@ TEST_CASE("memory of models from the newer exporter is PyTorch's own") {
   CHECK(all.peak.p95() <= 0.0001);
   CHECK(all.share(all.phases) >= 0.98);
   CHECK(all.inference.median() <= 0.01);
+  CHECK(all.inference.p95() <= 0.07);
 }
 
 // Auxiliary heads are not in these files at all.
@@ -164,6 +165,7 @@ TEST_CASE("memory of training is told from files exported for inference") {
   CHECK(all.saved.p95() <= 0.01);
   CHECK(all.share(all.phases) >= 0.98);
   CHECK(all.inference.median() <= 0.01);
+  CHECK(all.inference.p95() <= 0.10);
 }
 
 TEST_CASE("memory under mixed precision, checkpointing and accumulation is PyTorch's own") {

@@ -26,3 +26,11 @@ TEST_CASE("the list of scopes PyTorch writes gives the module") {
   CHECK(module_from_scopes("") == "");
   CHECK(module_from_scopes("['unclosed") == "");
 }
+
+TEST_CASE("the list of scopes gives the calls around a node, lists of modules left out") {
+  CHECK(calls_from_scopes("['', 'encoder', 'encoder.layer.0', 'encoder.layer.0.act', 'relu_1']") ==
+        "/encoder/encoder.layer.0/encoder.layer.0.act");
+  CHECK(calls_from_scopes("['', 'flatten']") == "/");
+  CHECK(calls_from_scopes("['_empty_nn_module_stack_from_metadata_hook', 'sym_size']") == "");
+  CHECK(calls_from_scopes("") == "");
+}
