@@ -157,6 +157,19 @@ bool is_table(const Tensor& t) {
   return t.kind == TensorKind::kParameter && count && *count >= 16;
 }
 
+// What people register as buffers, by name: attention masks ("mask", "attn_mask"; a "mask_token" is
+// trained, and so is what differs from head to head), tables of sines and frequencies, and
+// `final_logits_bias`, zeros of Hugging Face's BART and its kin.
+bool is_buffer(const Tensor& t) {
+  static constexpr std::array<std::string_view, 10> kTables = {
+      "cos",       "sin",       "pe",       "cos_cached", "sin_cached",
+      "freqs_cos", "freqs_sin", "inv_freq", "cos_cache",  "sin_cache"};
+  const std::string_view own = last_part(t.name);
+  const bool per_head = t.shape && t.shape->size() == 4 && !((*t.shape)[1] == Dim(1));
+  return (own.ends_with("mask") && !per_head) || t.name.ends_with("final_logits_bias") ||
+         std::find(kTables.begin(), kTables.end(), own) != kTables.end();
+}
+
 }  // namespace
 
 std::vector<TensorType> buffers_not_written(const Graph& graph,
@@ -181,15 +194,13 @@ std::vector<TensorType> buffers_not_written(const Graph& graph,
   return buffers;
 }
 
-// `final_logits_bias`: what Hugging Face's BART and its kin register as a buffer, of zeros.
 std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   std::vector<ParameterKind> kinds(graph.tensors.size(), ParameterKind::kConstant);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (t.kind == TensorKind::kParameter && is_float(t.dtype) && !t.from_constant_node &&
         !is_folded_name(t.name)) {
-      kinds[id] =
-          t.name.ends_with("final_logits_bias") ? ParameterKind::kBuffer : ParameterKind::kTrained;
+      kinds[id] = is_buffer(t) ? ParameterKind::kBuffer : ParameterKind::kTrained;
     }
   }
   for (const Node& node : graph.nodes) {

@@ -276,6 +276,9 @@ Value rearrange(Machine& m, std::string op, const Value& x, const Shape& sizes) 
   const Value inputs[] = {x};
   m.record(y, inputs, {},
            [op, before = x.layout_ref()](Machine& mm, const Gradients& g, const GradNode&) {
+             // A running sum's gradient runs backwards: grad.flip().cumsum().flip().
+             std::vector<Value> temporaries(op == "cumsum" ? 2 : 0);
+             for (Value& t : temporaries) t = mm.allocate(before->dtype, before->sizes);
              Value dx = mm.allocate(before->dtype, before->sizes);
              mm.launch_rows(KernelClass::kCopy, op, 0, {&g[0]}, {&dx});
              return Gradients{dx};

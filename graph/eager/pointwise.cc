@@ -210,6 +210,42 @@ Value div(Machine& m, const Value& a, const Value& b) {
   return y;
 }
 
+namespace {
+
+// where(base == 0 and exponent >= 0, 0, grad * result * log(base)) of a tensor raised to a tensor;
+// grad * (result * log(base)) where the base is a number.
+Value exponent_gradient(Machine& m, const Value& grad, const GradNode& n) {
+  const Value& base = n.saved(0);
+  const Value& result = n.saved(n.kept.size() - 1);
+  const Value operands[] = {result};
+  if (!base.on_device()) {
+    const Value scaled = elementwise(m, "mul", operands, grad.dtype());
+    return product(m, grad, scaled);
+  }
+  const Value bases[] = {base};
+  const Value zero = elementwise(m, "logical_and", bases, DType::kBool);
+  const Value log = elementwise(m, "log", bases, grad.dtype());
+  const Value scaled = product(m, grad, result);
+  const Value parts[] = {zero, log, scaled};
+  const Value chosen = elementwise(m, "where", parts, grad.dtype());
+  return product(m, chosen, log);
+}
+
+// where(exponent == 0, 0, grad * (exponent * base.pow(exponent - 1)))
+Value base_gradient(Machine& m, const Value& grad, const GradNode& n) {
+  const Value operands[] = {n.saved(0), n.saved(1)};
+  const Value less = elementwise(m, "sub", operands, grad.dtype());
+  const Value raised = elementwise(m, "pow", operands, grad.dtype(), 8);
+  const Value scaled = product(m, raised, n.saved(1));
+  const Value whole = product(m, grad, scaled);
+  const Value nothing = fill(m, grad.dtype(), {});
+  const Value zero = elementwise(m, "equal", operands, DType::kBool);
+  const Value parts[] = {zero, whole};
+  return elementwise(m, "where", parts, grad.dtype());
+}
+
+}  // namespace
+
 Value power(Machine& m, const Value& base_given, const Value& exponent) {
   const Value a = widened(m, base_given);
   const Value b = widened(m, exponent);
@@ -222,7 +258,10 @@ Value power(Machine& m, const Value& base_given, const Value& exponent) {
   }
   m.record(y, inputs, std::move(kept), [](Machine& mm, const Gradients& g, const GradNode& n) {
     Gradients out(2);
-    if (n.needs(0)) {
+    if (n.needs(1)) out[1] = exponent_gradient(mm, g[0], n);
+    if (n.needs(0) && n.kept.size() == 3) {
+      out[0] = base_gradient(mm, g[0], n);
+    } else if (n.needs(0)) {
       // grad * (exponent * self.pow(exponent - 1)): two temporaries
       const Value base[] = {n.saved(0)};
       const Value raised = elementwise(mm, "pow", base, g[0].dtype(), 8);
@@ -230,7 +269,6 @@ Value power(Machine& m, const Value& base_given, const Value& exponent) {
       const Value scaled = elementwise(mm, "mul", scaled_of, g[0].dtype());
       out[0] = product(mm, g[0], scaled);
     }
-    if (n.needs(1)) out[1] = product(mm, g[0], n.saved(n.kept.size() - 1));
     return out;
   });
   return y;
@@ -298,10 +336,12 @@ Value where(Machine& m, const Value& condition, const Value& a, const Value& b) 
   const Value operands[] = {condition, a, b};
   const Value inputs[] = {a, b};
   Value y = elementwise(m, "where", operands, common_type(inputs));
+  // A number where the condition holds: masked_fill, whose backward needs no zero to choose.
+  const bool filled = !a.on_device();
   m.record(y, inputs, {{condition, "where keeps its condition"}},
-           [](Machine& mm, const Gradients& g, const GradNode& n) {
+           [filled](Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out(2);
-             const Value zero = fill(mm, g[0].dtype(), {});
+             const Value zero = filled ? Value() : fill(mm, g[0].dtype(), {});
              const Value parts[] = {n.saved(0), g[0]};
              for (size_t i = 0; i < 2; ++i) {
                if (n.needs(i)) out[i] = elementwise(mm, "where", parts, g[0].dtype());

@@ -133,10 +133,17 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
   std::vector<Value> outputs{y, h};
   if (has_cell) outputs.push_back(c);
   m.record(outputs, inputs, std::move(kept),
-           [launch, weight_count, weight_bytes, has_cell](Machine& mm, const Gradients&,
-                                                          const GradNode& n) {
+           [launch, weight_count, weight_bytes, has_cell, library = !o.unrolled](
+               Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out(n.edges.size());
              const Value& input = n.saved(0);
+             // Results that nobody read have zeros for gradients
+             // (aten/src/ATen/native/cudnn/RNN.cpp).
+             std::vector<Value> zeros;
+             for (size_t i = 0; i < g.size() && library; ++i) {
+               const Value& like = n.saved(i == 0 ? 2 : 1);
+               if (!g[i].defined()) zeros.push_back(fill(mm, like.dtype(), like.sizes()));
+             }
              const Value flat = fill(mm, input.dtype(), {weight_count});
              out[0] = mm.allocate(input.dtype(), input.sizes());
              const Value dh = mm.allocate(n.saved(1).dtype(), n.saved(1).sizes());

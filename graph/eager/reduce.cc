@@ -18,6 +18,16 @@ Value spread(Machine& m, const Value& g, const Layout& before, const std::vector
   return expand(m, wide, before.sizes);
 }
 
+// Full-size temporaries of a derivative formula (FunctionsManual.cpp), alive until its result is.
+size_t temporaries_of(std::string_view op) {
+  if (op == "ReduceL1") return 1;            // self.sgn() * grad
+  if (op == "ReduceL2") return 1;            // self / norm * grad
+  if (op == "ReduceProd") return 1;          // grad * (result / self)
+  if (op == "Var" || op == "Std") return 1;  // grad * (self - mean)
+  if (op == "ReduceLogSumExp") return 2;     // grad * (self - result).exp()
+  return 0;
+}
+
 }  // namespace
 
 Value reduce(Machine& m, std::string op, const Value& x, const std::vector<size_t>& axes,
@@ -58,16 +68,21 @@ Value reduce(Machine& m, std::string op, const Value& x, const std::vector<size_
                return Gradients{dx};
              }
              if (kind == Reduction::kExtremum) {
-               // (grad * mask) / mask.sum(dim, true), mask = result == self
-               const Value& input = n.saved(0);
-               const Value compared[] = {input};
+               // (grad / mask.sum(dim, true)) * mask, mask = result == self
+               const Value compared[] = {n.saved(0)};
                const Value mask = elementwise(mm, "equal", compared, DType::kBool);
-               const Value masked[] = {wide, input};
-               const Value product = elementwise(mm, "mul", masked, before.dtype);
                const Value count = mm.allocate(DType::kInt64, g[0].sizes());
-               const Value parts[] = {product};
-               return Gradients{elementwise(mm, "div", parts, before.dtype)};
+               const Value share = elementwise(mm, "div", g, before.dtype);
+               const Value parts[] = {mask, wide};
+               return Gradients{elementwise(mm, "mul", parts, before.dtype)};
              }
+             std::vector<Value> temporaries(temporaries_of(op));
+             for (Value& t : temporaries) t = mm.allocate(before.dtype, before.sizes);
+             // A norm's gradient is zero where the norm is; a variance needs the mean again.
+             if (op == "ReduceL2") temporaries.push_back(mm.allocate(DType::kBool, g[0].sizes()));
+             const size_t small = op == "Std" ? 3 : op == "Var" ? 2 : 0;
+             for (size_t i = 0; i < small; ++i)
+               temporaries.push_back(mm.allocate(before.dtype, g[0].sizes()));
              std::vector<Value> operands{wide};
              for (const Kept& k : n.kept) {
                Value v = k.value;

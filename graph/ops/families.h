@@ -26,5 +26,6 @@ std::span<const OpRow> signal_rows();
 std::span<const OpRow> loss_rows();
 std::span<const OpRow> quantize_rows();
 std::span<const OpRow> composite_rows();
+std::span<const OpRow> function_rows();
 
 }  // namespace plimsoll::ops

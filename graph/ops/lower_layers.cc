@@ -27,68 +27,6 @@ Values linear(Lowering& l) { return {eager::linear(l.m, l.in(0), l.in(1), l.in(2
 
 namespace {
 
-// The letters of one term of an einsum equation, "..." spelled with capitals that stand for the
-// leading dimensions it covers.
-std::string spell(std::string term, size_t rank) {
-  const size_t at = term.find("...");
-  if (at == std::string::npos) return term;
-  const size_t covered = rank + 3 - term.size();
-  std::string letters;
-  for (size_t i = 0; i < covered; ++i) letters += static_cast<char>('A' + (25 - covered + i));
-  return term.replace(at, 3, letters);
-}
-
-}  // namespace
-
-// Two operands as ATen does it: permuted to [batch, left, sum] and [batch, sum, right], one batched
-// product, permuted to the result. Other counts fold from the left.
-Values einsum(Lowering& l) {
-  std::string equation = l.attributes().string("equation", "");
-  std::erase(equation, ' ');
-  const size_t arrow = equation.find("->");
-  const size_t comma = equation.find(',');
-  const bool two =
-      l.inputs().size() == 2 && comma != std::string::npos && arrow != std::string::npos;
-  if (!two) return {eager::rearrange(l.m, "einsum", l.in(0), l.out_shape(0))};
-  const std::string a = spell(equation.substr(0, comma), l.in(0).rank());
-  const std::string b = spell(equation.substr(comma + 1, arrow - comma - 1), l.in(1).rank());
-  const std::string out = spell(equation.substr(arrow + 2), l.out_shape(0).size());
-  std::string batch, left, right, summed;
-  for (const char c : a) {
-    const bool in_b = b.find(c) != std::string::npos;
-    const bool in_out = out.find(c) != std::string::npos;
-    (in_b ? (in_out ? batch : summed) : left) += c;
-  }
-  for (const char c : b) {
-    if (a.find(c) == std::string::npos) right += c;
-  }
-  const auto arrange = [&](const Value& v, const std::string& letters, const std::string& first,
-                           const std::string& second) {
-    std::vector<size_t> order;
-    for (const char c : batch + first + second) order.push_back(letters.find(c));
-    const Value p = eager::permute(l.m, v, order);
-    const Shape& s = p.sizes();
-    return eager::reshape(
-        l.m, p,
-        {elements(s, 0, batch.size()), elements(s, batch.size(), batch.size() + first.size()),
-         elements(s, batch.size() + first.size(), s.size())});
-  };
-  const Value c =
-      eager::bmm(l.m, arrange(l.in(0), a, left, summed), arrange(l.in(1), b, summed, right));
-  const std::string order = batch + left + right;
-  Shape unfolded;
-  for (const char x : order) {
-    const size_t in_a = a.find(x);
-    unfolded.push_back(in_a != std::string::npos ? l.in(0).sizes()[in_a]
-                                                 : l.in(1).sizes()[b.find(x)]);
-  }
-  std::vector<size_t> to_out;
-  for (const char x : out) to_out.push_back(order.find(x));
-  return {eager::permute(l.m, eager::view(l.m, c, unfolded), to_out)};
-}
-
-namespace {
-
 eager::Convolution convolution_of(Lowering& l, bool transposed) {
   const Attributes& at = l.attributes();
   const size_t spatial = l.in(0).rank() - 2;

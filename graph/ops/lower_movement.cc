@@ -41,7 +41,13 @@ Values unsqueeze(Lowering& l) {
 }
 
 Values slice(Lowering& l) {
-  // A step other than one, or backwards, still is a window; only its sizes matter here.
+  // PyTorch has no windows that run backwards: torch.flip copies.
+  if (const auto* steps = l.dims(4); steps && l.in(0).on_device()) {
+    const bool flips = std::any_of(steps->begin(), steps->end(),
+                                   [](const Dim& step) { return step.constant_term() < 0; });
+    if (flips) return {eager::rearrange(l.m, "flip", l.in(0), l.out_shape(0))};
+  }
+  // A step other than one still is a window; only its sizes matter here.
   Value y = l.in(0);
   const Shape& out = l.out_shape(0);
   for (size_t axis = 0; axis < out.size(); ++axis) {
@@ -144,10 +150,12 @@ namespace {
 
 Values reduced(Lowering& l, eager::Reduction kind) {
   const Value& x = l.in(0);
+  const bool named =
+      kind == eager::Reduction::kKeepsInputAndResult || kind == eager::Reduction::kKeepsInput;
   const bool keep = l.attributes().integer("keepdims", 1) != 0;
   const auto axes = l.axes(1, x.rank(), true);
   if (axes.empty()) return {x};
-  return {eager::reduce(l.m, "reduce", x, axes, keep, kind)};
+  return {eager::reduce(l.m, named ? l.node().op : std::string("reduce"), x, axes, keep, kind)};
 }
 
 }  // namespace
@@ -158,11 +166,15 @@ Values reduce_keeping_input(Lowering& l) { return reduced(l, eager::Reduction::k
 Values reduce_keeping_both(Lowering& l) {
   return reduced(l, eager::Reduction::kKeepsInputAndResult);
 }
-// torch.amax keeps its input; max and min along a dimension, whose positions are asked for too,
-// keep those (as recover() marks them).
+// max and min along one dimension keep their positions, which nobody need have asked for;
+// torch.amax keeps its input. Exporters write the same for both, and people write max; max over all
+// is as amax.
 Values reduce_extremum(Lowering& l) {
-  const bool positions = l.attributes().integer("positions", 0) != 0;
-  return reduced(l, positions ? eager::Reduction::kIndices : eager::Reduction::kExtremum);
+  const bool asked = l.attributes().integer("positions", 0) != 0;  // recover() saw it
+  const bool one = asked || (l.axes(1, l.in(0).rank(), true).size() == 1 && l.in(0).rank() > 1);
+  const bool named = l.node().name.find("amax") != std::string::npos ||
+                     l.node().name.find("amin") != std::string::npos;
+  return reduced(l, one && !named ? eager::Reduction::kIndices : eager::Reduction::kExtremum);
 }
 
 namespace {

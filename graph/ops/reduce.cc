@@ -137,6 +137,18 @@ constexpr OpRow kRows[] = {
      .lower = lower::reduce_keeping_input,
      .host_from = 1,
      .example = "f32[B,4] i64[1]=[1] -> f32[B,1]"},
+    {.name = "Std",
+     .domain = "plimsoll",
+     .shape = reduce,
+     .lower = lower::reduce_keeping_both,
+     .host_from = 1,
+     .example = "f32[B,4,8] i64[1]=[2] -> f32[B,4,1]"},
+    {.name = "Var",
+     .domain = "plimsoll",
+     .shape = reduce,
+     .lower = lower::reduce_keeping_input,
+     .host_from = 1,
+     .example = "f32[B,4,8] i64[1]=[2] -> f32[B,4,1]"},
 };
 
 }  // namespace

@@ -31,6 +31,10 @@ void relative_bias(Finder& finder);
 void gathers(Finder& finder);
 // GELU in its two forms, SiLU, hard swish, Mish, GLU.
 void activations(Finder& finder);
+// Chunks and rolled tensors, written as slices.
+void slices(Finder& finder);
+// Functions and losses that an exporter wrote in pieces.
+void functions(Finder& finder);
 // Layer norm as older exporters write it, group norm, reciprocal square roots.
 void norms(Finder& finder);
 // Scaled dot-product attention, and the copy that a packed projection makes.

@@ -29,9 +29,10 @@ RecoverReport recover(Graph& graph) {
   fold(graph);
   Rewrite rewrite(graph);
   patterns::Finder finder(rewrite);
-  for (const auto pattern : {patterns::padding, patterns::folded_norms, patterns::gathers,
-                             patterns::relative_bias, patterns::activations, patterns::norms,
-                             patterns::attention, patterns::linear, patterns::recurrent}) {
+  for (const auto pattern :
+       {patterns::padding, patterns::folded_norms, patterns::gathers, patterns::relative_bias,
+        patterns::slices, patterns::functions, patterns::activations, patterns::norms,
+        patterns::attention, patterns::linear, patterns::recurrent}) {
     pattern(finder);
   }
   const std::vector<NodeId> new_ids = rewrite.finish();

@@ -3,6 +3,7 @@
 // it.
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "graph/passes/patterns.h"
 
@@ -58,8 +59,7 @@ std::vector<int64_t> own_padding(const Node& conv, const Padding& all, size_t sp
   return own;
 }
 
-void pad_first(Finder& f, NodeId id, const Padding& all, const std::vector<int64_t>& own) {
-  Rewrite& r = f.r;
+TensorId insert_pad(Rewrite& r, NodeId id, const Padding& all, const std::vector<int64_t>& own) {
   const TensorId x = r.node(id).inputs[0];
   Shape padded = *r.tensor(x).shape;
   for (size_t i = 0; i < own.size(); ++i)
@@ -71,7 +71,24 @@ void pad_first(Finder& f, NodeId id, const Padding& all, const std::vector<int64
            .attributes = {},
            .inputs = {x},
            .outputs = {}};
-  const TensorId copy = r.insert_before(id, std::move(pad), r.tensor(x).dtype, std::move(padded));
+  return r.insert_before(id, std::move(pad), r.tensor(x).dtype, std::move(padded));
+}
+
+// What was padded with what, for convolutions into which the exporter merged a Pad: one that
+// several convolutions read was merged into each.
+using Padded = std::map<std::pair<TensorId, std::vector<int64_t>>, TensorId>;
+
+void pad_first(Finder& f, NodeId id, const Padding& all, const std::vector<int64_t>& own,
+               Padded& padded) {
+  Rewrite& r = f.r;
+  const TensorId x = r.node(id).inputs[0];
+  std::vector<int64_t> amounts = all.begin;
+  amounts.insert(amounts.end(), all.end.begin(), all.end.end());
+  const bool merged = r.node(id).attributes.has(kPadMerged);
+  const auto known = padded.find({x, amounts});
+  const TensorId copy =
+      merged && known != padded.end() ? known->second : insert_pad(r, id, all, own);
+  if (merged) padded[{x, amounts}] = copy;
   r.read_instead(id, x, copy);
   Attributes& attributes = r.graph().nodes[id].attributes;
   std::vector<int64_t> both = own;
@@ -87,13 +104,14 @@ void padding(Finder& f) {
   Rewrite& r = f.r;
   if (!r.graph().producer.starts_with("pytorch")) return;
   const size_t nodes = r.nodes();
+  Padded padded;
   for (NodeId id = 0; id < nodes; ++id) {
     const Node& conv = r.node(id);
     if (r.dead(id) || conv.op != "Conv" || r.rank(conv.inputs[0]) < 3) continue;
     const size_t spatial = r.rank(conv.inputs[0]) - 2;
     const auto all = padding_of(r, conv, spatial);
     if (!all || (all->even() && !conv.attributes.has(kPadMerged))) continue;
-    pad_first(f, id, *all, own_padding(conv, *all, spatial));
+    pad_first(f, id, *all, own_padding(conv, *all, spatial), padded);
   }
 }
 

@@ -72,6 +72,25 @@ output angles
   CHECK(text(unwritten[2]) == "f32[16]");
 }
 
+TEST_CASE("masks and tables of angles are buffers; masks per head and mask tokens are trained") {
+  const Classified model = classified(R"(opset 17
+input x: f32[B,4,8,8]
+param attn.mask: f32[8,8]
+param other.mask: f32[1,4,8,8]
+param mask_token: f32[1,1,8,8]
+param rope.cos: f32[8,8]
+a = Add(x, attn.mask)
+b = Add(a, other.mask)
+c = Add(b, mask_token)
+y = Mul(c, rope.cos)
+output y
+)");
+  CHECK(model["attn.mask"] == ParameterKind::kBuffer);
+  CHECK(model["rope.cos"] == ParameterKind::kBuffer);
+  CHECK(model["other.mask"] == ParameterKind::kTrained);
+  CHECK(model["mask_token"] == ParameterKind::kTrained);
+}
+
 TEST_CASE("a weight times a number is a weight; a norm without statistics counts no batches") {
   const Classified model = classified(R"(opset 17
 input x: f32[B,8]

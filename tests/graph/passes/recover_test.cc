@@ -63,6 +63,14 @@ TEST_CASE("even padding is the convolution's own unless the exporter says that i
   CHECK(ops(recovered(convolution("strides=[2,2], pads=[1,1,2,2]"), "tf2onnx")) == Ops{"Conv"});
 }
 
+TEST_CASE("a pad that several convolutions read is one again") {
+  const std::string merged = "{kernel_shape=[4,4], pads=[3,3,0,0], plimsoll.pad_merged=1}\n";
+  CHECK(ops(recovered("opset 20\ninput x: f32[B,8,16,16]\nparam c.weight: f32[8,8,4,4]\n"
+                      "y = Conv(x, c.weight) " +
+                      merged + "z = Conv(x, c.weight) " + merged + "output y\noutput z\n")) ==
+        Ops{"Pad", "Conv", "Conv"});
+}
+
 TEST_CASE("a bias of window attention that was looked up gets its table back") {
   const Graph graph = recovered(R"(opset 20
 input q: f32[B,3,49,32]
@@ -221,6 +229,63 @@ output c
 )");
   CHECK(graph.nodes[0].attributes.integer("positions", 0) == 1);
   CHECK_FALSE(graph.nodes[2].attributes.has("positions"));
+}
+
+TEST_CASE("functions that exporters write in pieces are one node again") {
+  const std::string head = "opset 17\ninput a: f32[B,8]\ninput b: f32[B,8]\n";
+  CHECK(ops(recovered(head + "e = Exp(a)\nf = Exp(b)\ns = Add(f, e)\ny = Log(s)\noutput y\n")) ==
+        Ops{"Logaddexp"});
+  const std::string shrink =
+      "const k: f32[] = [0.5]\nconst m: f32[] = [-0.5]\nconst z: f32[] = [0.0]\n"
+      "g = Greater(a, k)\nl = Less(a, m)\no = Or(g, l)\n";
+  CHECK(ops(recovered(head + shrink + "y = Where(o, a, z)\noutput y\n")) == Ops{"Hardshrink"});
+  // Another tensor is chosen: no shrinking.
+  CHECK(ops(recovered(head + shrink + "y = Where(o, b, z)\noutput y\n")).size() == 4);
+  const Graph loss = recovered(
+      head +
+      "n = Sigmoid(a)\nconst one: f32[] = [1.0]\np = Log(n)\nq = Sub(one, n)\nr = Log(q)\n"
+      "s = Mul(b, p)\nt = Sub(one, b)\nu = Mul(t, r)\nv = Add(s, u)\nw = Neg(v)\n"
+      "y = ReduceMean(w) {keepdims=0}\noutput y\n");
+  CHECK(ops(loss) == Ops{"BceLogitsLoss"});
+  CHECK(loss.nodes[0].inputs == loss.inputs);
+}
+
+TEST_CASE("a variance and its root are one node each") {
+  const std::string text =
+      "opset 17\ninput x: f32[B,8]\nm = ReduceMean(x) {axes=[1]}\nd = Sub(x, m)\n"
+      "s = Mul(d, d)\nv = ReduceMean(s) {axes=[1], keepdims=0}\n";
+  const Graph variance = recovered(text + "output v\n");
+  CHECK(ops(variance) == Ops{"Var"});
+  CHECK(variance.nodes[0].attributes.integers("axes") == std::vector<int64_t>{1});
+  CHECK(ops(recovered(text + "y = Sqrt(v)\noutput y\n")) == Ops{"Std"});
+}
+
+TEST_CASE("chunks are windows of one split; parts that people cut are slices") {
+  const auto cut = [](const std::string& bound) {
+    return "opset 17\ninput x: f32[B,8]\nconst zero: i64[1] = [0]\nconst " + bound +
+           ": i64[1] = [4]\nconst end: i64[1] = [8]\nconst one: i64[1] = [1]\n"
+           "a = Slice(x, zero, " +
+           bound + ", one)\nb = Slice(x, " + bound + ", " + bound + "2, one)\noutput a\noutput b\n";
+  };
+  const auto with_end = [&](const std::string& bound) {
+    std::string text = cut(bound);
+    const size_t at = text.find("const end");
+    return text.replace(at, 9, "const " + bound + "2");
+  };
+  CHECK(ops(recovered(with_end("/Mul_1"))) == Ops{"Split"});
+  CHECK(ops(recovered(with_end("/Constant_1"))) == Ops{"Slice", "Slice"});
+}
+
+TEST_CASE("the end of a tensor before its beginning is a roll") {
+  const auto joined = [](const std::string& order) {
+    return "opset 17\ninput x: f32[B,8]\nconst zero: i64[1] = [0]\nconst at: i64[1] = [-3]\n"
+           "const end: i64[1] = [100]\nconst one: i64[1] = [1]\n"
+           "a = Slice(x, at, end, one)\nb = Slice(x, zero, at, one)\n"
+           "y = Concat(" +
+           order + ") {axis=1}\noutput y\n";
+  };
+  CHECK(ops(recovered(joined("a, b"))) == Ops{"Roll"});
+  CHECK(ops(recovered(joined("b, a"))) == Ops{"Slice", "Slice", "Concat"});
 }
 
 TEST_CASE("weight norm is one node") {

@@ -1,0 +1,126 @@
+// Einstein sums as ATen runs them (aten/src/ATen/native/Linear.cpp): operands meet from left to
+// right, in one batched product where something is summed, else in a broadcast one.
+#include <algorithm>
+
+#include "graph/ops/lower.h"
+
+namespace plimsoll::lower {
+namespace {
+
+// A tensor with a letter for each of its dimensions.
+struct Term {
+  Value value;
+  std::string letters;
+};
+
+bool has(const std::string& letters, char c) { return letters.find(c) != std::string::npos; }
+
+// The letters of one term of an equation, "..." spelled with capitals that stand for the leading
+// dimensions it covers.
+std::string spell(std::string term, size_t rank) {
+  const size_t at = term.find("...");
+  if (at == std::string::npos) return term;
+  const size_t covered = rank + 3 - term.size();
+  std::string letters;
+  for (size_t i = 0; i < covered; ++i) letters += static_cast<char>('A' + (25 - covered + i));
+  return term.replace(at, 3, letters);
+}
+
+// Dimensions that neither the other operand nor `needed` has are summed first.
+Term without_own(Lowering& l, Term term, const std::string& other, const std::string& needed) {
+  std::vector<size_t> axes;
+  std::string rest;
+  for (size_t i = 0; i < term.letters.size(); ++i) {
+    const char c = term.letters[i];
+    const bool own = !has(other, c) && !has(needed, c);
+    if (own) axes.push_back(i);
+    if (!own) rest += c;
+  }
+  if (axes.empty()) return term;
+  return {eager::reduce(l.m, "reduce", term.value, axes, false, eager::Reduction::kSum), rest};
+}
+
+Value ordered(Lowering& l, const Term& term, const std::string& order) {
+  std::vector<size_t> axes;
+  for (const char c : order) axes.push_back(term.letters.find(c));
+  return eager::permute(l.m, term.value, axes);
+}
+
+// Every letter of `order` a dimension, of extent one where the term has none.
+Value spread(Lowering& l, const Term& term, const std::string& order) {
+  std::string own;
+  for (const char c : order) {
+    if (has(term.letters, c)) own += c;
+  }
+  Value v = ordered(l, term, own);
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (!has(term.letters, order[i])) v = eager::unsqueeze(l.m, v, i);
+  }
+  return v;
+}
+
+// [first, second, third], each group of letters one dimension.
+Value grouped(Lowering& l, const Term& term, const std::string& first, const std::string& second,
+              const std::string& third) {
+  const Value p = ordered(l, term, first + second + third);
+  const Shape& s = p.sizes();
+  const size_t one = first.size();
+  const size_t two = one + second.size();
+  return eager::reshape(l.m, p,
+                        {elements(s, 0, one), elements(s, one, two), elements(s, two, s.size())});
+}
+
+// The product of two terms, summed over what is not needed any more.
+Term product(Lowering& l, Term a, Term b, const std::string& needed) {
+  a = without_own(l, std::move(a), b.letters, needed);
+  b = without_own(l, std::move(b), a.letters, needed);
+  std::string batch, left, right, summed;
+  Shape sizes_left, sizes_right, unfolded;
+  for (size_t i = 0; i < a.letters.size(); ++i) {
+    const char c = a.letters[i];
+    const bool shared = has(b.letters, c);
+    (shared ? (has(needed, c) ? batch : summed) : left) += c;
+    if (shared && has(needed, c)) unfolded.push_back(a.value.sizes()[i]);
+    if (!shared) sizes_left.push_back(a.value.sizes()[i]);
+  }
+  for (size_t i = 0; i < b.letters.size(); ++i) {
+    if (has(a.letters, b.letters[i])) continue;
+    right += b.letters[i];
+    sizes_right.push_back(b.value.sizes()[i]);
+  }
+  const std::string order = batch + left + right;
+  if (summed.empty()) return {eager::mul(l.m, spread(l, a, order), spread(l, b, order)), order};
+  const Value joined =
+      eager::bmm(l.m, grouped(l, a, batch, left, summed), grouped(l, b, batch, summed, right));
+  unfolded.insert(unfolded.end(), sizes_left.begin(), sizes_left.end());
+  unfolded.insert(unfolded.end(), sizes_right.begin(), sizes_right.end());
+  return {eager::view(l.m, joined, unfolded), order};
+}
+
+}  // namespace
+
+Values einsum(Lowering& l) {
+  std::string equation = l.attributes().string("equation", "");
+  std::erase(equation, ' ');
+  const size_t arrow = equation.find("->");
+  if (arrow == std::string::npos || l.inputs().empty())
+    return {eager::rearrange(l.m, "einsum", l.in(0), l.out_shape(0))};
+  const std::string out = spell(equation.substr(arrow + 2), l.out_shape(0).size());
+  std::vector<Term> terms;
+  std::string rest = equation.substr(0, arrow);
+  for (const Value& v : l.inputs()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    terms.push_back({v, spell(rest.substr(0, comma), v.rank())});
+    rest.erase(0, comma + 1);
+  }
+  Term whole = terms[0];
+  for (size_t i = 1; i < terms.size(); ++i) {
+    std::string needed = out;
+    for (size_t later = i + 1; later < terms.size(); ++later) needed += terms[later].letters;
+    whole = product(l, std::move(whole), terms[i], needed);
+  }
+  whole = without_own(l, std::move(whole), "", out);
+  return {ordered(l, whole, out)};
+}
+
+}  // namespace plimsoll::lower

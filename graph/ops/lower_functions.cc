@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "graph/ops/lower.h"
+
+namespace plimsoll::lower {
+namespace {
+
+// Temporaries of the derivative formulas, at the operands' size: `shared` ones live from the first
+// gradient's making to the last's, `own` ones while one is made (tools/autograd/derivatives.yaml,
+// FunctionsManual.cpp).
+struct Function {
+  std::string_view op;
+  size_t shared, own;
+};
+
+constexpr Function kFunctions[] = {
+    {"Atan2", 5, 0},          // grad * other / (self * self + other * other), and its mirror image
+    {"Logaddexp", 0, 3},      // grad / (1 + exp(other - self))
+    {"BceLoss", 0, 1},        // the target's: grad * logit(self)
+    {"BceLogitsLoss", 0, 1},  // the target's: grad * -self
+};
+
+Function function_named(std::string_view op) {
+  for (const Function& f : kFunctions) {
+    if (f.op == op) return f;
+  }
+  return {op, 0, 0};
+}
+
+std::vector<Value> made(eager::Machine& m, const eager::Value& like, size_t count) {
+  std::vector<Value> values(count);
+  for (Value& v : values) v = m.allocate(like.dtype(), like.sizes());
+  return values;
+}
+
+}  // namespace
+
+Values function_of_two(Lowering& l) {
+  const Function f = function_named(l.node().op);
+  const std::string op(f.op);
+  Value y = l.m.allocate(l.out_dtype(0), l.out_shape(0));
+  const Value& x = l.in(0);
+  l.m.launch_over(KernelClass::kPointwise, op, x.count() * Dim(8), l.inputs(), y);
+  l.m.record(y, l.inputs(), {{x, "both operands are kept"}, {l.in(1), "both operands are kept"}},
+             [f, op](eager::Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
+               eager::Gradients out(2);
+               const std::vector<Value> shared = made(m, n.saved(0), f.shared);
+               for (size_t i = 0; i < 2; ++i) {
+                 if (!n.needs(i)) continue;
+                 const std::vector<Value> own = made(m, n.saved(i), f.own);
+                 const Value parts[] = {g[0], n.saved(0), n.saved(1)};
+                 out[i] = eager::elementwise(m, op, parts, n.saved(0).dtype(), 8);
+               }
+               return out;
+             });
+  return {y};
+}
+
+}  // namespace plimsoll::lower
