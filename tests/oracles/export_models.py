@@ -8,6 +8,8 @@ OUT/FORM/NAME.onnx appears as soon as it is done; OUT/FORM/NAME.failed says why 
     train-dy, eval-dy    torch.export ("dynamo") exporter, opset 20
     train-ts-b1          as train-ts, with batch 1 baked in
     ops                  the models of op_models.py: as train-ts, or as train-dy where that fails
+    families             the models of family_models.py, likewise
+    families-dy          the same as train-dy
 """
 import argparse
 import io
@@ -22,11 +24,12 @@ from pathlib import Path
 import onnx
 import torch
 
+import family_models
 import op_models
 import workloads
 from strip_onnx import strip
 
-FORMS = ("train-ts", "train-dy", "eval-ts", "eval-dy", "train-ts-b1", "ops")
+FORMS = ("train-ts", "train-dy", "eval-ts", "eval-dy", "train-ts-b1", "ops", "families", "families-dy")
 SECONDS = 400   # an export that takes longer is given up
 
 
@@ -73,7 +76,9 @@ def with_dynamo(work):
 
 def export(spec, form):
     """The stripped ONNX model of one catalogue entry."""
-    if form == "ops":
+    if form == "families-dy":
+        return export(spec, "train-dy")
+    if form in ("ops", "families"):
         try:
             return export(spec, "train-ts")
         except Exception:
@@ -101,6 +106,14 @@ def export_to(path, spec, form):
         sys.exit(1)
 
 
+def specs(form):
+    if form == "ops":
+        return [f"op:{name}" for name in op_models.TABLE]
+    if form.startswith("families"):
+        return [f"family:{name}" for name in family_models.NAMES]
+    return [spec for spec, _ in workloads.catalogue()]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
@@ -112,9 +125,9 @@ def main():
     patterns = options.models.split(",")
     for form in options.forms.split(","):
         (options.out / form).mkdir(parents=True, exist_ok=True)
-        entries = [f"op:{name}" for name in op_models.TABLE] if form == "ops" else [s for s, _ in workloads.catalogue()]
+        entries = specs(form)
         for spec in entries:
-            name = workloads.file_name(spec).removeprefix("op-")
+            name = workloads.file_name(spec).removeprefix("op-").removeprefix("family-")
             if not any(fnmatch(name, pattern) for pattern in patterns):
                 continue
             path = options.out / form / f"{name}.onnx"

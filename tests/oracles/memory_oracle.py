@@ -3,6 +3,7 @@
     python memory_oracle.py torchvision:resnet50 --batch 8 --optimizer adam     one figure set, on standard output
     python memory_oracle.py --out FOLDER [--models GLOB,...] [--redo]           a golden file per catalogue entry
     python memory_oracle.py --ops FILE                                         one golden file for all of op_models.py
+    python memory_oracle.py --families FILE                                    one golden file for all of family_models.py
     python memory_oracle.py --recipes FILE                                     one golden file for all of recipes.txt
 
 README.md says what the figures mean.
@@ -26,6 +27,7 @@ import torch.nn.functional as F  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
 import caching_allocator  # noqa: E402
+import op_models  # noqa: E402
 import workloads  # noqa: E402
 from recipes import FP32, Recipe, checkpoint_blocks  # noqa: E402
 from storage_trace import SavedTensors, StorageTrace, added_in_place, peak, rounded  # noqa: E402
@@ -252,6 +254,7 @@ def main():
     parser.add_argument("--models", default="*")
     parser.add_argument("--redo", action="store_true", help="measure again what is there already")
     parser.add_argument("--ops", type=Path)
+    parser.add_argument("--families", type=Path)
     parser.add_argument("--recipes", type=Path)
     Recipe.add_arguments(parser)
     options = parser.parse_args()
@@ -269,8 +272,11 @@ def main():
                 path.write_text(compact(golden(spec, batches, options.out / "traces")))
                 print(f"{name:40} {time.time() - started:6.1f} s", flush=True)
     if options.ops:
-        import op_models
         op_models.write_golden(options.ops, measure, versions())
+    if options.families:
+        import family_models
+        specs = [f"family:{name}" for name in family_models.NAMES]
+        op_models.write_golden(options.families, measure, versions(), specs, MODES)
     if options.recipes:
         import recipes
         recipes.write_golden(options.recipes, measure, versions())

@@ -15,7 +15,7 @@ import onnx
 from strip_onnx import strip
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
-FORMS = ("train-ts", "train-dy", "eval-ts", "ops")
+FORMS = ("train-ts", "train-dy", "eval-ts", "ops", "families")
 
 
 def write(path, data):

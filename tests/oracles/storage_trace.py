@@ -7,6 +7,10 @@ from torch.utils._pytree import tree_leaves
 
 GRANULE = 512   # the caching allocator's smallest block
 
+# What gradients of gather, index, index_select, max, sort and topk are scattered with (FunctionsManual.cpp).
+INTO_ZEROS = {torch.ops.aten.scatter_add.default, torch.ops.aten.scatter.src, torch.ops.aten.index_add.default,
+              torch.ops.aten.index_put.default}
+
 
 def rounded(size):
     return (size + GRANULE - 1) // GRANULE * GRANULE
@@ -56,8 +60,12 @@ class StorageTrace(TorchDispatchMode):
         # In backward it is nearly always the engine that adds two tensors of one shape: gradients that meet.
         if operator is torch.ops.aten.add.Tensor and self.phases[-1][1] == "backward" and not self.recomputing:
             older, newer = args[:2]
-            if isinstance(newer, torch.Tensor) and older.shape == newer.shape:
+            # One gradient that arrives twice has two holders.
+            if isinstance(newer, torch.Tensor) and older is not newer and older.shape == newer.shape:
                 self.sums.append((len(self.events), self.number(result), self.number(older)))
+        # These fill zeros in place, but for subclasses of Tensor, which fake tensors are (isTensorSubclassLike).
+        if operator in INTO_ZEROS and self.phases[-1][1] == "backward" and not self.recomputing:
+            self.sums.append((len(self.events), self.number(result), self.number(args[0])))
         return result
 
 

@@ -56,7 +56,7 @@ def load(spec, batch):
     family, name = spec.split(":")
     with parameters_left_alone():
         return {"torchvision": of_torchvision, "timm": of_timm, "hf": of_hugging_face, "plain": of_plain,
-                "op": of_operator}[family](name, batch)
+                "op": of_operator, "family": of_family}[family](name, batch)
 
 
 @contextmanager
@@ -135,3 +135,8 @@ def of_plain(name, batch):
 def of_operator(name, batch):
     import op_models
     return Workload(*op_models.build(name, batch))
+
+
+def of_family(name, batch):
+    import family_models
+    return Workload(*getattr(family_models, name)(batch))
