@@ -133,7 +133,7 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
   std::vector<Value> outputs{y, h};
   if (has_cell) outputs.push_back(c);
   m.record(outputs, inputs, std::move(kept),
-           [launch, weight_count, weight_bytes, has_cell, library = !o.unrolled](
+           [launch, weight_count, weight_bytes, has_cell, library = !unrolled](
                Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out(n.edges.size());
              const Value& input = n.saved(0);
