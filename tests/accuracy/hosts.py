@@ -64,9 +64,11 @@ def fit(lines):
 
 
 def group(lines, *keys):
+    """Steps by place; not those whose recurrent layers are loops, where an operator has a cost of its own."""
     groups = collections.defaultdict(list)
     for l in lines:
-        if is_step(l) and l.get("parts") and l["error"] is not None:
+        loops = l["run"].get("cudnn_rnn") == "No" or "nmt" in (l["model"] or "")
+        if is_step(l) and l.get("parts") and l["error"] is not None and not loops:
             r = l["run"]
             place = {"source": l["source"], "device": l["device"], "mode": r.get("mode", "train"), "framework": r.get("framework", "")}
             groups[tuple(place[k] for k in keys)].append(l)
