@@ -1,17 +1,40 @@
 #include "estimator/batch_memory.h"
 
+#include <algorithm>
+
+#include "graph/substitution.h"
+
 namespace plimsoll {
+namespace {
+
+CompiledModel of_batch_alone(CompiledModel model) {
+  Binding fixed = model.binding;
+  fixed.erase(model.batch_symbol);
+  // These have two values: see Evaluator::memory().
+  for (const auto& [symbol, size] : model.longest) fixed.erase(symbol);
+  model.step = substitute(std::move(model.step), fixed);
+  return model;
+}
+
+}  // namespace
+
+BatchMemory::BatchMemory(const Request& request, const Evaluator& evaluator, CompiledModel model)
+    : request_(request), evaluator_(evaluator) {
+  models_.push_back(of_batch_alone(std::move(model)));
+}
 
 Result<BatchPoint> BatchMemory::operator()(int64_t batch) {
-  Binding binding = model_.binding;
-  binding[model_.batch_symbol] = batch;
-  if (!guards_hold(model_.step, binding)) {
+  Binding binding = models_.front().binding;
+  binding[models_.front().batch_symbol] = batch;
+  auto model = std::ranges::find_if(
+      models_, [&](const CompiledModel& m) { return guards_hold(m.step, binding); });
+  if (model == models_.end()) {
     request_.batch = batch;
-    auto again = compile(request_, evaluator_.platform());
-    if (!again) return tl::make_unexpected(again.error());
-    model_ = std::move(*again);
+    auto compiled = compile(request_, evaluator_.platform());
+    if (!compiled) return tl::make_unexpected(compiled.error());
+    model = models_.insert(model, of_batch_alone(std::move(*compiled)));
   }
-  auto memory = evaluator_.memory(model_, binding);
+  auto memory = evaluator_.memory(*model, binding);
   if (!memory) return tl::make_unexpected(memory.error());
   return BatchPoint{batch, memory->device_bytes, memory->device_range.low,
                     memory->device_range.high};

@@ -4,6 +4,8 @@
 //   auto answer = max_batch(std::ref(memory), {.capacity = bytes});
 #pragma once
 
+#include <vector>
+
 #include "estimator/compiled_model.h"
 #include "estimator/estimator.h"
 #include "estimator/plan/max_batch.h"
@@ -13,19 +15,17 @@ namespace plimsoll {
 class BatchMemory {
  public:
   // `model` is compiled from `request`; `evaluator` outlives this.
-  BatchMemory(const Request& request, const Evaluator& evaluator, CompiledModel model)
-      : request_(request), evaluator_(evaluator), model_(std::move(model)) {}
+  BatchMemory(const Request& request, const Evaluator& evaluator, CompiledModel model);
 
   // compile()'s and Evaluator::memory()'s diagnostics. Cost: a replay of the allocator; where the
-  // model takes other decisions at this batch, it is compiled again.
+  // model takes decisions at this batch that it took at none before, it is compiled again.
   Result<BatchPoint> operator()(int64_t batch);
-  // As it was compiled last.
-  const CompiledModel& model() const { return model_; }
 
  private:
   Request request_;
   const Evaluator& evaluator_;
-  CompiledModel model_;
+  // One for each set of decisions, with all symbols but the batch's filled in.
+  std::vector<CompiledModel> models_;
 };
 
 }  // namespace plimsoll

@@ -6,9 +6,10 @@ namespace plimsoll {
 
 Result<BoundStep> bind(const Step& step, const Binding& binding) {
   BoundStep bound;
+  DimEvaluator evaluate(binding);
   bound.buffer_bytes.reserve(step.buffers.size());
   for (const Buffer& b : step.buffers) {
-    auto bytes = b.bytes.evaluate(binding);
+    auto bytes = evaluate(b.bytes);
     if (!bytes) return tl::make_unexpected(bytes.error());
     bound.buffer_bytes.push_back(std::max<int64_t>(*bytes, 0));
   }
@@ -22,8 +23,9 @@ Result<BoundStep> bind(const Step& step, const Binding& binding) {
 }
 
 bool guards_hold(const Step& step, const Binding& binding) {
+  DimEvaluator evaluate(binding);
   return std::all_of(step.guards.begin(), step.guards.end(), [&](const Guard& g) {
-    const auto value = g.expression.evaluate(binding);
+    const auto value = evaluate(g.expression);
     if (!value) return false;
     const bool holds = g.kind == Guard::Kind::kZero ? *value == 0 : *value >= 0;
     return holds == g.holds;

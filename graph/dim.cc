@@ -291,18 +291,22 @@ tl::unexpected<Diagnostics> overflow_error(const Dim& d) {
   return error("E232", fmt::format("{} overflows 64 bits", d.text()));
 }
 
-Result<int64_t> evaluate_atom(const Dim::Atom& atom, const Binding& binding) {
+}  // namespace
+
+Result<int64_t> DimEvaluator::atom(const Dim::Atom& atom) {
   if (atom.kind == AtomKind::kSymbol) {
-    const auto found = binding.find(atom.name);
-    if (found == binding.end()) {
+    const auto found = binding_.find(atom.name);
+    if (found == binding_.end()) {
       return error("E131", fmt::format("dimension '{}' has no value", atom.name), {},
                    fmt::format("add: --dim {}=N", atom.name));
     }
+    last_ = &atom;
+    last_value_ = found->second;
     return found->second;
   }
-  const auto left = atom.left.evaluate(binding);
+  const auto left = (*this)(atom.left);
   if (!left) return left;
-  const auto right = atom.right.evaluate(binding);
+  const auto right = (*this)(atom.right);
   if (!right) return right;
   switch (atom.kind) {
     case AtomKind::kMax:
@@ -320,26 +324,31 @@ Result<int64_t> evaluate_atom(const Dim::Atom& atom, const Binding& binding) {
                                           : ceil_divide(*left, *right);
 }
 
-}  // namespace
-
-Result<int64_t> Dim::evaluate(const Binding& binding) const {
-  if (overflowed_) return overflow_error(*this);
-  int64_t sum = constant_;
-  for (const Term& t : terms()) {
+Result<int64_t> DimEvaluator::operator()(const Dim& d) {
+  if (d.is_constant()) return d.constant_term();
+  if (d.overflowed()) return overflow_error(d);
+  int64_t sum = d.constant_term();
+  for (const Term& t : d.terms()) {
     int64_t product = t.coefficient;
     for (const AtomPtr& f : t.factors) {
-      const auto value = evaluate_atom(*f, binding);
-      if (!value) return value;
-      const auto p = checked_multiply(product, *value);
-      if (!p) return overflow_error(*this);
+      int64_t value = last_value_;
+      if (f.get() != last_) {
+        const auto found = atom(*f);
+        if (!found) return found;
+        value = *found;
+      }
+      const auto p = checked_multiply(product, value);
+      if (!p) return overflow_error(d);
       product = *p;
     }
     const auto s = checked_add(sum, product);
-    if (!s) return overflow_error(*this);
+    if (!s) return overflow_error(d);
     sum = *s;
   }
   return sum;
 }
+
+Result<int64_t> Dim::evaluate(const Binding& binding) const { return DimEvaluator(binding)(*this); }
 
 void Dim::collect_symbols(std::set<std::string>& names) const {
   for (const Term& t : terms()) {

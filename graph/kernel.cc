@@ -21,12 +21,12 @@ namespace {
 
 // Evaluates Dims one after the other and remembers the first failure.
 struct Evaluator {
-  const Binding& binding;
+  DimEvaluator evaluate;
   std::optional<Diagnostics> failure;
 
   int64_t operator()(const Dim& d) {
     if (const auto constant = d.constant()) return *constant;
-    auto value = d.evaluate(binding);
+    auto value = evaluate(d);
     if (value) return *value;
     if (!failure) failure = value.error();
     return 0;
@@ -93,7 +93,7 @@ AttentionProblem<int64_t> bind_problem(const AttentionProblem<Dim>& p, Evaluator
 }  // namespace
 
 Result<KernelAt> bind(const Kernel& kernel, const Binding& binding) {
-  Evaluator at{binding, {}};
+  Evaluator at{DimEvaluator(binding), {}};
   KernelAt bound{.kernel_class = kernel.kernel_class,
                  .pass = kernel.pass,
                  .dtype = kernel.dtype,

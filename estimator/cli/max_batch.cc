@@ -92,6 +92,7 @@ int run_max_batch(const MaxBatchFlags& flags) {
   query.capacity =
       request->memory_bytes.value_or(evaluator->platform().device.memory_reported.value);
   query.reserve = request->reserve_bytes;
+  query.start = *request->batch;  // no other decisions than those it was compiled for
   BatchMemory prober(*request, *evaluator, std::move(*model));
   auto answer = max_batch(std::ref(prober), query);
   if (!answer) return report(answer.error());

@@ -25,6 +25,7 @@ struct MaxBatchQuery {
   int64_t reserve = 0;   // bytes of it to leave alone
   int64_t multiple = 1;  // only multiples of this are of interest
   int64_t max = 1 << 20;
+  int64_t start = 1;  // where the search may begin: a batch for which `evaluate` is cheap
   // Allocators round: a larger batch can need less. Dips are found if they end within this many
   // multiples.
   int64_t window = 8;
@@ -38,7 +39,7 @@ struct MaxBatchAnswer {
 };
 
 // E121 for a query that makes no sense; else what `evaluate` reports. Cost: about
-// 2 log2(answer) + 2 window evaluations, each batch at most once.
+// 10 + 2 window evaluations where memory grows nearly straight, each batch at most once.
 Result<MaxBatchAnswer> max_batch(const std::function<Result<BatchPoint>(int64_t)>& evaluate,
                                  const MaxBatchQuery& query);
 

@@ -44,9 +44,14 @@ void max_batch_of(benchmark::State& state, const char* name) {
   request.model = std::string("builtin:") + name;
   const auto platform = find_platform(*hwdb, request, request.devices[0]);
   const auto evaluator = Evaluator::make(*platform, request);
-  BatchMemory memory(request, *evaluator, *compile(request, *platform));
-  const MaxBatchQuery query{.capacity = platform->device.memory_reported.value};
+  const MaxBatchQuery query{.capacity = platform->device.memory_reported.value,
+                            .start = *request.batch};
+  const auto model = compile(request, *platform);
   for (auto _ : state) {
+    state.PauseTiming();
+    CompiledModel own = *model;
+    state.ResumeTiming();
+    BatchMemory memory(request, *evaluator, std::move(own));
     const auto answer = max_batch(std::ref(memory), query);
     if (!answer) state.SkipWithError(answer.error().front().message.c_str());
     benchmark::DoNotOptimize(answer);

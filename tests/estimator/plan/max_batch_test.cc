@@ -42,7 +42,8 @@ TEST_CASE("max batch equals brute force on functions that grow in noisy steps") 
     const MaxBatchQuery query{.capacity = static_cast<int64_t>(random() % 200000),
                               .reserve = static_cast<int64_t>(random() % 3000) * (round % 2),
                               .multiple = 1 + static_cast<int64_t>(random() % 8),
-                              .max = 16 + static_cast<int64_t>(random() % 3000)};
+                              .max = 16 + static_cast<int64_t>(random() % 3000),
+                              .start = static_cast<int64_t>(random() % 200)};
     int64_t safe = 0, last = 0;
     for (int64_t b = query.multiple; b <= query.max; b += query.multiple) {
       if (steps.at(b).high <= query.capacity - query.reserve) safe = b;
