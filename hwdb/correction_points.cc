@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <numeric>
 #include <span>
+#include <utility>
 
 #include "hwdb/calibration.h"
 #include "hwdb/hwdb.h"
@@ -16,28 +16,30 @@ namespace {
 // The number that starts at `at`, as std::from_chars() reads it: these files have few digits and no
 // exponents, and such a number is an exact quotient, ten times faster.
 const char* read_number(const char* at, const char* end, double& value) {
-  constexpr std::array<double, 10> kTens = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+  static constexpr std::array<double, 10> kTens = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+  constexpr std::ptrdiff_t kLongest = kTens.size();  // with its point
   const bool negative = at != end && *at == '-';
-  const char* digit = negative ? at + 1 : at;
+  const char* const first = negative ? at + 1 : at;
+  const char* const last = end - first > kLongest ? first + kLongest : end;
   int64_t whole = 0;
-  size_t digits = 0, decimals = 0;
-  for (bool point = false; digit != end; ++digit) {
-    if (*digit == '.' && !point) {
-      point = true;
-      continue;
-    }
-    if (*digit < '0' || *digit > '9') break;
-    whole = 10 * whole + (*digit - '0');
-    ++digits;
-    decimals += point ? 1 : 0;
-    if (digits == kTens.size()) break;
+  const auto digits = [&](const char* from) {
+    for (; from != last && *from >= '0' && *from <= '9'; ++from) whole = 10 * whole + (*from - '0');
+    return from;
+  };
+  const char* next = digits(first);
+  std::ptrdiff_t count = next - first, decimals = 0;
+  if (next != last && *next == '.') {
+    const char* const point = next + 1;
+    next = digits(point);
+    decimals = next - point;
+    count += decimals;
   }
-  if (digits == 0 || digits == kTens.size() || (digit != end && *digit != ',')) {
-    const auto [next, code] = std::from_chars(at, end, value);
-    return code == std::errc() ? next : nullptr;
+  if (count == 0 || count == kLongest || (next != end && *next != ',')) {
+    const auto [stop, code] = std::from_chars(at, end, value);
+    return code == std::errc() ? stop : nullptr;
   }
-  value = static_cast<double>(negative ? -whole : whole) / kTens[decimals];
-  return digit;
+  value = static_cast<double>(negative ? -whole : whole) / kTens[static_cast<size_t>(decimals)];
+  return next;
 }
 
 // The numbers of one line into `values`; false where there are more or fewer, or a word is none.
@@ -78,18 +80,25 @@ Correction sorted(Correction c) {
   if (width == 0 || count == 0) return c;
   rank_features(c);
   if (c.order.empty()) return c;
-  const auto key = [&](size_t i) { return c.points[i * width + c.order.front()]; };
-  std::vector<size_t> places(count);
-  std::iota(places.begin(), places.end(), size_t{0});
-  std::ranges::stable_sort(places, [&](size_t a, size_t b) { return key(a) < key(b); });
-  Correction result = c;
-  for (size_t i = 0; i < count; ++i) {
-    result.device_of[i] = c.device_of[places[i]];
-    result.weights[i] = c.weights[places[i]];
-    std::copy_n(c.points.begin() + static_cast<std::ptrdiff_t>(places[i] * width), width,
-                result.points.begin() + static_cast<std::ptrdiff_t>(i * width));
+  std::vector<std::pair<double, size_t>> places;  // ties as they stood
+  places.reserve(count);
+  for (size_t i = 0; i < count; ++i) places.emplace_back(c.points[i * width + c.order.front()], i);
+  std::ranges::sort(places);
+  std::vector<int> device_of;
+  std::vector<double> weights, points;
+  device_of.reserve(count);
+  weights.reserve(count);
+  points.reserve(count * width);
+  for (const auto& [key, i] : places) {
+    device_of.push_back(c.device_of[i]);
+    weights.push_back(c.weights[i]);
+    const auto point = c.points.begin() + static_cast<std::ptrdiff_t>(i * width);
+    points.insert(points.end(), point, point + static_cast<std::ptrdiff_t>(width));
   }
-  return result;
+  c.device_of = std::move(device_of);
+  c.weights = std::move(weights);
+  c.points = std::move(points);
+  return c;
 }
 
 Result<Correction> parse_correction_points(std::string_view text, Correction correction) {

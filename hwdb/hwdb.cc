@@ -42,6 +42,12 @@ bool is_profile_of(std::string_view id, std::string_view framework) {
   return id.empty() || (id.front() == '-' && parse_version(id.substr(1)).has_value());
 }
 
+// 1.13 of "pytorch-1.13"; none of "caffe".
+Version profile_version(std::string_view id, std::string_view framework) {
+  id.remove_prefix(std::min(id.size(), framework.size() + 1));
+  return parse_version(id).value_or(Version{});
+}
+
 std::string without_dashes(std::string_view word) {
   std::string plain(word);
   std::erase(plain, '-');
@@ -226,7 +232,14 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
   std::vector<std::string> named;
   std::ranges::copy_if(ids, std::back_inserter(named),
                        [&](const std::string& id) { return is_profile_of(id, family); });
-  if (!named.empty() && own_.empty()) ids = std::move(named);
+  // Newest first, as their names are: the first that is not too new is the one.
+  const bool newest_first = !named.empty() && own_.empty();
+  if (newest_first) {
+    ids = std::move(named);
+    std::ranges::sort(ids, [&](const std::string& a, const std::string& b) {
+      return profile_version(b, family) < profile_version(a, family);
+    });
+  }
   for (const std::string& id : ids) {
     Result<FrameworkProfile> profile = load<FrameworkProfile>("frameworks/", id, read_framework);
     if (!profile) {
@@ -236,6 +249,7 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
     words.insert(profile->framework);
     words.insert(profile->aliases.begin(), profile->aliases.end());
     profiles.push_back(std::move(*profile));
+    if (newest_first && !(version && *version < profiles.back().since)) break;
   }
   for (const FrameworkProfile& profile : profiles) {
     const auto& aliases = profile.aliases;

@@ -80,9 +80,24 @@ class FreeList {
     const Entry entry{block.size, block.address, index};
     entries_.insert(std::upper_bound(entries_.begin(), entries_.end(), entry), entry);
   }
-  void take(const Block& block) {
-    entries_.erase(
-        std::lower_bound(entries_.begin(), entries_.end(), Entry{block.size, block.address, -1}));
+  void take(const Block& block) { take_at(position(block)); }
+  // The entry at `at` gives way to that of another block: what stands between the two moves by one.
+  void replace_at(size_t at, const Block& block, int32_t index) {
+    const Entry entry{block.size, block.address, index};
+    const auto old = entries_.begin() + static_cast<std::ptrdiff_t>(at);
+    if (*old < entry) {
+      const auto after = std::upper_bound(old + 1, entries_.end(), entry);
+      *std::move(old + 1, after, old) = entry;
+    } else {
+      const auto before = std::upper_bound(entries_.begin(), old, entry);
+      std::move_backward(before, old, old + 1);
+      *before = entry;
+    }
+  }
+  size_t position(const Block& block) const {
+    const auto at =
+        std::lower_bound(entries_.begin(), entries_.end(), Entry{block.size, block.address, -1});
+    return static_cast<size_t>(at - entries_.begin());
   }
   // Position of the smallest block of at least `size` bytes, lowest address first; end() if none.
   size_t best_fit(int64_t size) const {

@@ -35,16 +35,9 @@ int CachingAllocator::pool_of(int64_t size, int stream) {
 std::optional<int32_t> CachingAllocator::allocate(int64_t bytes, int stream) {
   const int64_t size = rules_.rounded(bytes);
   const int pool = pool_of(size, stream);
-  auto found = cached_block(size, pool);
-  if (!found) found = new_segment(size, pool);
-  if (!found) {
-    ++retries_;
-    if (return_oversize(size, pool)) found = new_segment(size, pool);
-  }
-  if (!found) {
-    empty_cache();
-    found = new_segment(size, pool);
-  }
+  FreeList& free = pools_[static_cast<size_t>(pool)];
+  const std::optional<size_t> cached = cached_block(size, free);
+  const std::optional<int32_t> found = cached ? free[*cached].block : uncached_block(size, pool);
   if (!found) return std::nullopt;
 
   const int64_t rest = blocks_[*found].size - size;
@@ -52,18 +45,20 @@ std::optional<int32_t> CachingAllocator::allocate(int64_t bytes, int stream) {
       small(pool) || rules_.expandable_segments
           ? rest >= rules_.minimum_block
           : size < rules_.max_split_size.value_or(kUnlimited) && rest > rules_.small_size;
+  blocks_[*found].state = Block::State::kUsed;
   if (splits) {
     const int32_t remainder = blocks_.split(*found, size);
     blocks_[remainder].state = Block::State::kFree;
-    pools_[static_cast<size_t>(pool)].put(blocks_[remainder], remainder);
+    cached ? free.replace_at(*cached, blocks_[remainder], remainder)
+           : free.put(blocks_[remainder], remainder);
+  } else if (cached) {
+    free.take_at(*cached);
   }
-  blocks_[*found].state = Block::State::kUsed;
   return found;
 }
 
-// Takes the best fit out of its pool, unless PyTorch's size rules forbid lending it.
-std::optional<int32_t> CachingAllocator::cached_block(int64_t size, int pool) {
-  FreeList& free = pools_[static_cast<size_t>(pool)];
+// Position of the best fit in its pool, unless PyTorch's size rules forbid lending it.
+std::optional<size_t> CachingAllocator::cached_block(int64_t size, const FreeList& free) const {
   size_t at = free.best_fit(size);
   if (at == free.end()) return std::nullopt;
   if (rules_.expandable_segments) {
@@ -77,7 +72,18 @@ std::optional<int32_t> CachingAllocator::cached_block(int64_t size, int pool) {
   const int64_t limit = rules_.max_split_size.value_or(kUnlimited);
   if (size < limit && free[at].size >= limit) return std::nullopt;
   if (size >= limit && free[at].size >= size + rules_.large_segment) return std::nullopt;
-  return free.take_at(at);
+  return at;
+}
+
+// From the device, which may first want cached memory back. In no list.
+std::optional<int32_t> CachingAllocator::uncached_block(int64_t size, int pool) {
+  if (auto found = new_segment(size, pool)) return found;
+  ++retries_;
+  if (return_oversize(size, pool)) {
+    if (auto found = new_segment(size, pool)) return found;
+  }
+  empty_cache();
+  return new_segment(size, pool);
 }
 
 std::optional<int32_t> CachingAllocator::new_segment(int64_t size, int pool) {
@@ -93,10 +99,29 @@ std::optional<int32_t> CachingAllocator::new_segment(int64_t size, int pool) {
 }
 
 void CachingAllocator::release(int32_t block) {
-  const auto pool = static_cast<size_t>(blocks_[block].pool);
+  FreeList& free = pools_[blocks_[block].pool];
   blocks_[block].state = Block::State::kFree;
-  block = merge_free(block);
-  pools_[pool].put(blocks_[block], block);
+  const auto is_free = [&](int32_t other) {
+    return other >= 0 && blocks_[other].state == Block::State::kFree;
+  };
+  const int32_t next = blocks_[block].next, previous = blocks_[block].previous;
+  const bool joins_previous = is_free(previous);
+  // The entry of the previous block or else the next becomes the joint block's.
+  std::optional<size_t> listed;
+  if (is_free(next)) {
+    if (joins_previous) {
+      free.take(blocks_[next]);
+    } else {
+      listed = free.position(blocks_[next]);
+    }
+    blocks_.absorb_next(block);
+  }
+  if (joins_previous) {
+    listed = free.position(blocks_[previous]);
+    blocks_.absorb_next(previous);
+    block = previous;
+  }
+  listed ? free.replace_at(*listed, blocks_[block], block) : free.put(blocks_[block], block);
 }
 
 // Joins `block`, which is in no list, with neighbours in the same state; they leave theirs.

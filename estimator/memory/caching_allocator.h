@@ -53,7 +53,8 @@ class CachingAllocator {
  private:
   int pool_of(int64_t size, int stream);
   bool small(int pool) const { return pool % 2 == 0; }
-  std::optional<int32_t> cached_block(int64_t size, int pool);
+  std::optional<size_t> cached_block(int64_t size, const FreeList& free) const;
+  std::optional<int32_t> uncached_block(int64_t size, int pool);
   std::optional<int32_t> new_segment(int64_t size, int pool);
   bool return_oversize(int64_t size, int pool);
   void return_segment(size_t at, int pool);

@@ -18,6 +18,7 @@ class Program {
         timed_(input.workspaces.size(), false) {}
 
   Result<Events> write() {
+    events_.reserve(input_.resident.size() + 2 * static_cast<size_t>(input_.steps) * held_.size());
     for (const int64_t bytes : input_.resident) born(bytes, 0);
     for (int step = 0; step < input_.steps; ++step) {
       load(step);

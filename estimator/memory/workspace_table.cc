@@ -20,17 +20,16 @@ uint64_t little_endian(std::string_view bytes, size_t at, size_t count) {
   return value;
 }
 
-bool same_layer(const WorkspaceShape& a, const WorkspaceShape& b) {
-  return a.c == b.c && a.h == b.h && a.w == b.w && a.k == b.k && a.r == b.r && a.s == b.s &&
-         a.pad_h == b.pad_h && a.pad_w == b.pad_w && a.stride_h == b.stride_h &&
-         a.stride_w == b.stride_w && a.dil_h == b.dil_h && a.dil_w == b.dil_w &&
-         a.groups == b.groups;
+// What tells a layer from others, in the order of the list's columns.
+std::array<int64_t, LayerList::kNumbers> numbers_of(const WorkspaceShape& v) {
+  return {v.c,     v.h,        v.w,        v.k,     v.r,     v.s,     v.pad_h,
+          v.pad_w, v.stride_h, v.stride_w, v.dil_h, v.dil_w, v.groups};
 }
 
-uint64_t hash(const WorkspaceShape& v) {
+template <class Numbers>
+uint64_t hash(const Numbers& numbers) {
   uint64_t h = 0;
-  for (const int64_t number : {v.c, v.h, v.w, v.k, v.r, v.s, v.pad_h, v.pad_w, v.stride_h,
-                               v.stride_w, v.dil_h, v.dil_w, v.groups}) {
+  for (const auto number : numbers) {
     h = (h ^ static_cast<uint64_t>(number)) * 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
     h ^= h >> 29;
   }
@@ -46,19 +45,13 @@ tl::unexpected<Diagnostics> damaged(const char* what) {
 Result<LayerList> LayerList::read(std::string_view bytes) {
   if (bytes.size() < 8 || bytes.substr(0, 4) != "PLL1") return damaged("the list of layers");
   const size_t count = little_endian(bytes, 4, 4);
-  if (bytes.size() != 8 + 26 * count) return damaged("the list of layers");
-  int64_t WorkspaceShape::*const columns[] = {
-      &WorkspaceShape::c,        &WorkspaceShape::h,     &WorkspaceShape::w,
-      &WorkspaceShape::k,        &WorkspaceShape::r,     &WorkspaceShape::s,
-      &WorkspaceShape::pad_h,    &WorkspaceShape::pad_w, &WorkspaceShape::stride_h,
-      &WorkspaceShape::stride_w, &WorkspaceShape::dil_h, &WorkspaceShape::dil_w,
-      &WorkspaceShape::groups};
+  if (bytes.size() != 8 + 2 * kNumbers * count) return damaged("the list of layers");
   LayerList list;
   list.layers_.resize(count);
   size_t at = 8;
-  for (const auto column : columns) {
-    for (WorkspaceShape& layer : list.layers_) {
-      layer.*column = static_cast<int64_t>(little_endian(bytes, at, 2));
+  for (size_t column = 0; column < kNumbers; ++column) {
+    for (auto& layer : list.layers_) {
+      layer[column] = static_cast<uint16_t>(little_endian(bytes, at, 2));
       at += 2;
     }
   }
@@ -74,9 +67,10 @@ Result<LayerList> LayerList::read(std::string_view bytes) {
 }
 
 std::optional<uint32_t> LayerList::find(const WorkspaceShape& shape) const {
-  size_t place = hash(shape) & (buckets_.size() - 1);
+  const auto wanted = numbers_of(shape);
+  size_t place = hash(wanted) & (buckets_.size() - 1);
   for (; buckets_[place] != 0; place = (place + 1) & (buckets_.size() - 1)) {
-    if (same_layer(layers_[buckets_[place] - 1], shape)) return buckets_[place] - 1;
+    if (std::ranges::equal(layers_[buckets_[place] - 1], wanted)) return buckets_[place] - 1;
   }
   return std::nullopt;
 }
@@ -156,20 +150,25 @@ KnownPlans WorkspaceTable::find(uint32_t layer, const WorkspaceShape& shape, Pas
   const auto distance = [&](int64_t batch) {
     return std::abs(std::log2(static_cast<double>(batch) / static_cast<double>(shape.n)));
   };
-  const auto nearest =
-      std::min_element(batches_.begin(), batches_.end(),
-                       [&](int64_t a, int64_t b) { return distance(a) < distance(b); });
-  const auto batch = static_cast<size_t>(nearest - batches_.begin());
+  size_t batch = 0;
+  double least = distance(batches_[0]);
+  for (size_t i = 1; i < batches_.size(); ++i) {
+    const double here = distance(batches_[i]);
+    if (here < least) {
+      batch = i;
+      least = here;
+    }
+  }
   const size_t index = (layer * batches_.size() + batch) * 3 + static_cast<size_t>(pass);
   const size_t problems = layers_ * batches_.size() * 3;
   KnownPlans known;
-  known.batch = *nearest;
+  known.batch = batches_[batch];
   known.plain = plan(0, index, shape, pass, dtype);
   known.tensor = plan(1, index, shape, pass, dtype);
   const uint8_t code = byte(columns_ + problems + index);
   known.tensor_first = code < kLater || code == kPreferredException;
   const int largest = byte(columns_ + 2 * problems + index);
-  const double scale = static_cast<double>(shape.n) / static_cast<double>(*nearest);
+  const double scale = static_cast<double>(shape.n) / static_cast<double>(known.batch);
   if (largest > 0) known.largest = static_cast<int64_t>(std::exp2((largest - 1) / 4.0) * scale);
   for (const auto& plan : {known.plain, known.tensor}) {
     if (plan) known.largest = std::max(known.largest, plan->bytes);

@@ -3,6 +3,7 @@
 // without tensor cores and the first with, for one compute capability, cuDNN version, type, layout.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,14 +32,16 @@ struct KnownPlans {
 // The layers that all tables speak of. Cost of a lookup: two comparisons of keys at most, mostly.
 class LayerList {
  public:
+  static constexpr size_t kNumbers = 13;  // that tell a layer from others
+
   static Result<LayerList> read(std::string_view bytes);
   // Index of the shape without its batch.
   std::optional<uint32_t> find(const WorkspaceShape& shape) const;
   size_t size() const { return layers_.size(); }
 
  private:
-  std::vector<WorkspaceShape> layers_;  // batch 1
-  std::vector<uint32_t> buckets_;       // open addressing: index + 1, 0 for an empty place
+  std::vector<std::array<uint16_t, kNumbers>> layers_;
+  std::vector<uint32_t> buckets_;  // open addressing: index + 1, 0 for an empty place
 };
 
 class WorkspaceTable {

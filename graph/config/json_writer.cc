@@ -11,7 +11,10 @@
 namespace plimsoll {
 namespace {
 
-bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '<'; }
+// A lambda, for a call of it is inlined in std::all_of(); most of what is written are such bytes.
+constexpr auto kIsPlain = [](char c) {
+  return c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '<';
+};
 
 // Text with something to escape, in quotes.
 std::string escaped(std::string_view text) {
@@ -51,7 +54,7 @@ std::string escaped(std::string_view text) {
 
 void append_string(std::string& out, std::string_view text) {
   // Nearly every key and name.
-  if (std::all_of(text.begin(), text.end(), is_plain)) {
+  if (std::all_of(text.begin(), text.end(), kIsPlain)) {
     out.append(1, '"').append(text).append(1, '"');
   } else {
     out += escaped(text);
