@@ -7,10 +7,15 @@ FOLDER holds the answers of `plimsoll validate FILE --json`. For each source, ma
 framework and mode: the microseconds of one dispatch, the milliseconds of a step, the GB/s of the input's way to the device
 and the milliseconds of a parameter array, which hwdb/hosts/*.json carry, by mean |ln(predicted / measured)|; then the
 error of each network predicted by a fit to the others.
+
+Few records cannot tell four terms apart, so a fit stays near the framework's row of hwdb/hosts/generic.json where they
+say nothing. That row was drawn from many sources, the network that is left out among them.
 """
 import collections
+import json
 import math
 import sys
+from pathlib import Path
 from statistics import mean, median
 
 from records import is_step, load
@@ -23,6 +28,32 @@ TERMS = [
     [0, .02, .03, .05, .07, .085, .1, .125, .15, .2, .25],                       # ms of a parameter array
 ]
 STARTS = [(.01, .3, 4, 0), (.03, 1, 2, .1)]
+FLOORS = [.002, .3, .01, .03]  # below these two values of a term are the same
+# What a record weighs against a term's distance from its usual value: of 0, 0.1, 0.3, 0.4, 0.5, 0.7 and 1 the one with the
+# least error of networks left out.
+TOWARDS_USUAL = .4
+GENERIC = Path(__file__).parents[2] / "hwdb/hosts/generic.json"
+
+
+def number(quantity):
+    value, unit = quantity.split()
+    return float(value) * {"us": 1e-3, "ms": 1, "GB/s": 1}[unit]
+
+
+def version(text):
+    return [int(part) for part in str(text or 0).split(".")[:2] if part.isdigit()]
+
+
+def usual(run):
+    """The terms of a record's framework on a machine that is not known; none where the framework has none."""
+    host = json.loads(GENERIC.read_text())
+    names = {r["framework"] for r in host["dispatch"] if r["framework"] in run.get("framework", "").lower()}
+    if not names:
+        return None
+    rows = [r for r in host["dispatch"] if r["framework"] == max(names, key=len)]
+    row = ([r for r in rows if version(r["since"]) <= version(run.get("framework_version"))] or rows)[-1]
+    fixed = row.get("per_forward", row["per_step"]) if run.get("mode") == "inference" else row["per_step"]
+    return [number(row["per_launch"]), number(fixed), number(host["pageable_copy"]["value"]), number(row["per_array"])]
 
 
 def sample(l):
@@ -41,26 +72,30 @@ def step(s, terms):
     return (gpu**SMOOTH + host**SMOOTH) ** (1 / SMOOTH) + terms[1] + 1e3 * copied / terms[2] + terms[3] * arrays
 
 
-def loss(samples, terms):
-    return mean(min(1.5, abs(math.log(step(s, terms) / s[4]))) for s in samples)
+def loss(samples, terms, near):
+    error = mean(min(1.5, abs(math.log(step(s, terms) / s[4]))) for s in samples)
+    if near is None:
+        return error
+    distance = sum(abs(math.log((t + floor) / (n + floor))) for t, n, floor in zip(terms, near, FLOORS))
+    return error + TOWARDS_USUAL / len(samples) * distance
 
 
-def descend(samples, terms):
+def descend(samples, terms, near):
     used = [True, True, any(s[2] for s in samples), any(s[3] for s in samples)]
     terms = [t if u else g[0] for t, u, g in zip(terms, used, TERMS)]
     for _ in range(4):
         before = list(terms)
         for i, grid in enumerate(TERMS):
             if used[i]:
-                terms[i] = min(grid, key=lambda v: loss(samples, terms[:i] + [v] + terms[i + 1:]))
+                terms[i] = min(grid, key=lambda v: loss(samples, terms[:i] + [v] + terms[i + 1:], near))
         if terms == before:
             break
     return terms
 
 
 def fit(lines):
-    samples = [sample(l) for l in lines]
-    return min((descend(samples, start) for start in STARTS), key=lambda terms: loss(samples, terms))
+    samples, near = [sample(l) for l in lines], usual(lines[0]["run"])
+    return min((descend(samples, start, near) for start in STARTS), key=lambda terms: loss(samples, terms, near))
 
 
 def group(lines, *keys):
