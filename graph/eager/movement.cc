@@ -208,6 +208,18 @@ Value select(Machine& m, const Value& x, size_t axis, const Dim&) {
   return y;
 }
 
+Value diagonal(Machine& m, const Value& x, size_t axis, size_t twin) {
+  Shape sizes = x.sizes();
+  Shape strides = x.strides();
+  strides[axis] = strides[axis] + strides[twin];
+  sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(twin));
+  strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(twin));
+  Value y = window(m, x, std::move(sizes), std::move(strides));
+  const Value inputs[] = {x};
+  m.record(y, inputs, {}, into_zeros(x.layout_ref()));
+  return y;
+}
+
 std::vector<Value> split(Machine& m, const Value& x, size_t axis, const std::vector<Dim>& lengths) {
   std::vector<Value> parts;
   for (const Dim& length : lengths) {

@@ -2,6 +2,7 @@
 // right, in one batched product where something is summed, else in a broadcast one.
 #include <algorithm>
 
+#include "graph/ops/einsum_equation.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll::lower {
@@ -15,15 +16,15 @@ struct Term {
 
 bool has(const std::string& letters, char c) { return letters.find(c) != std::string::npos; }
 
-// The letters of one term of an equation, "..." spelled with capitals that stand for the leading
-// dimensions it covers.
-std::string spell(std::string term, size_t rank) {
-  const size_t at = term.find("...");
-  if (at == std::string::npos) return term;
-  const size_t covered = rank + 3 - term.size();
-  std::string letters;
-  for (size_t i = 0; i < covered; ++i) letters += static_cast<char>('A' + (25 - covered + i));
-  return term.replace(at, 3, letters);
+// A term whose labels differ: dimensions of one label meet in a diagonal.
+Term term_of(Lowering& l, Value value, std::string letters) {
+  for (size_t i = 0; i < letters.size(); ++i) {
+    for (size_t twin; (twin = letters.find(letters[i], i + 1)) != std::string::npos;) {
+      value = eager::diagonal(l.m, value, i, twin);
+      letters.erase(twin, 1);
+    }
+  }
+  return {std::move(value), std::move(letters)};
 }
 
 // Dimensions that neither the other operand nor `needed` has are summed first.
@@ -80,7 +81,10 @@ Term product(Lowering& l, Term a, Term b, const std::string& needed) {
     const char c = a.letters[i];
     const bool shared = has(b.letters, c);
     (shared ? (has(needed, c) ? batch : summed) : left) += c;
-    if (shared && has(needed, c)) unfolded.push_back(a.value.sizes()[i]);
+    if (shared && has(needed, c)) {
+      const Dim& own = a.value.sizes()[i];  // of extent one it broadcasts
+      unfolded.push_back(own == Dim(1) ? b.value.sizes()[b.letters.find(c)] : own);
+    }
     if (!shared) sizes_left.push_back(a.value.sizes()[i]);
   }
   for (size_t i = 0; i < b.letters.size(); ++i) {
@@ -99,20 +103,15 @@ Term product(Lowering& l, Term a, Term b, const std::string& needed) {
 
 }  // namespace
 
+// The shape rule has seen that the labels fit.
 Values einsum(Lowering& l) {
-  std::string equation = l.attributes().string("equation", "");
-  std::erase(equation, ' ');
-  const size_t arrow = equation.find("->");
-  if (arrow == std::string::npos || l.inputs().empty())
-    return {eager::rearrange(l.m, "einsum", l.in(0), l.out_shape(0))};
-  const std::string out = spell(equation.substr(arrow + 2), l.out_shape(0).size());
+  const ops::EinsumEquation equation = ops::split_equation(l.attributes().string("equation", ""));
+  std::vector<std::string> spelled;
+  for (size_t i = 0; i < l.inputs().size(); ++i)
+    spelled.push_back(ops::spell_labels(equation.operands[i], l.in(i).rank()).value_or(""));
+  const std::string out = ops::result_labels(equation, spelled).value_or("");
   std::vector<Term> terms;
-  std::string rest = equation.substr(0, arrow);
-  for (const Value& v : l.inputs()) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    terms.push_back({v, spell(rest.substr(0, comma), v.rank())});
-    rest.erase(0, comma + 1);
-  }
+  for (size_t i = 0; i < spelled.size(); ++i) terms.push_back(term_of(l, l.in(i), spelled[i]));
   Term whole = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) {
     std::string needed = out;

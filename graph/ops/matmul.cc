@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/ops/einsum_equation.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
@@ -69,104 +70,40 @@ Result<void> gemm(InferContext& c) {
   return {};
 }
 
-// One operand's labels as positions: letters, and for "..." the broadcast dimensions, named by
-// digits counted from the right.
-Result<std::string> spelled(InferContext& c, std::string_view labels, size_t rank) {
-  const size_t dots = labels.find("...");
-  const size_t letters = labels.size() - (dots == std::string_view::npos ? 0 : 3);
-  if (letters > rank || (dots == std::string_view::npos && letters != rank) || rank - letters > 9) {
-    return c.fail("E247", fmt::format("'{}' does not label a tensor of rank {}", labels, rank));
-  }
-  std::string out;
-  for (size_t i = 0; i < labels.size(); ++i) {
-    if (i == dots) {
-      for (size_t d = rank - letters; d > 0; --d) out += static_cast<char>('0' + d);
-      i += 2;
-    } else {
-      out += labels[i];
-    }
-  }
-  return out;
-}
-
-struct Equation {
-  std::vector<std::string> operands;
-  std::optional<std::string> result;
-};
-
-Equation split_equation(std::string text) {
-  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-  Equation equation;
-  if (const size_t arrow = text.find("->"); arrow != std::string::npos) {
-    equation.result = text.substr(arrow + 2);
-    text.resize(arrow);
-  }
-  for (size_t start = 0; start <= text.size();) {
-    const size_t comma = std::min(text.find(',', start), text.size());
-    equation.operands.push_back(text.substr(start, comma - start));
-    start = comma + 1;
-  }
-  return equation;
-}
-
-// Without an arrow: the broadcast dimensions, then letters that occur once, in alphabetical order.
-std::string implied_result(const std::map<char, Dim>& extents, const std::string& all) {
-  std::string broadcast, once;
-  for (const auto& [label, extent] : extents) {
-    if (label >= '0' && label <= '9') {
-      broadcast.insert(broadcast.begin(), label);
-    } else if (std::count(all.begin(), all.end(), label) == 1) {
-      once += label;
-    }
-  }
-  return broadcast + once;
-}
-
 Result<void> einsum(InferContext& c) {
   const auto* text = c.attributes().get<std::string>("equation");
   if (!text) return c.fail("E247", "attribute 'equation' is missing");
-  const Equation equation = split_equation(*text);
+  const EinsumEquation equation = split_equation(*text);
   if (equation.operands.size() != c.inputs()) {
     return c.fail("E247", fmt::format("equation '{}' has {} operands, the node has {}", *text,
                                       equation.operands.size(), c.inputs()));
   }
   std::map<char, Dim> extents;
-  std::string all;
-  size_t broadcast_rank = 0;
+  std::vector<std::string> spelled;
   for (size_t i = 0; i < c.inputs(); ++i) {
     if (!c.has(i)) return c.fail("E253", fmt::format("input {} is missing", i));
-    const auto labels = spelled(c, equation.operands[i], c.rank(i));
-    if (!labels) return tl::unexpected(labels.error());
-    all += *labels;
+    const auto labels = spell_labels(equation.operands[i], c.rank(i));
+    if (!labels) {
+      return c.fail("E247", fmt::format("'{}' does not label a tensor of rank {}",
+                                        equation.operands[i], c.rank(i)));
+    }
     for (size_t d = 0; d < labels->size(); ++d) {
-      const char label = (*labels)[d];
-      const auto [at, fresh] = extents.try_emplace(label, c.shape(i)[d]);
-      if (label >= '0' && label <= '9') {
-        broadcast_rank = std::max(broadcast_rank, static_cast<size_t>(label - '0'));
-      }
+      const auto [at, fresh] = extents.try_emplace((*labels)[d], c.shape(i)[d]);
       if (fresh) continue;
       const auto joined = broadcast_two(c, {at->second}, {c.shape(i)[d]});
       if (!joined) return tl::unexpected(joined.error());
       at->second = joined->front();
     }
+    spelled.push_back(*labels);
   }
-  std::string result = implied_result(extents, all);
-  if (equation.result) {
-    const size_t letters =
-        equation.result->size() - (equation.result->find("...") == std::string::npos ? 0 : 3);
-    const bool dots = letters != equation.result->size();
-    auto labels = spelled(c, *equation.result, letters + (dots ? broadcast_rank : 0));
-    if (!labels) return tl::unexpected(labels.error());
-    result = std::move(*labels);
+  const auto result = result_labels(equation, spelled);
+  if (!result) {
+    return c.fail("E247", fmt::format("the result of equation '{}' names a label that no operand "
+                                      "has, or one twice",
+                                      *text));
   }
   Shape shape;
-  for (const char label : result) {
-    const auto at = extents.find(label);
-    if (at == extents.end()) {
-      return c.fail("E247", fmt::format("equation '{}' produces a label no operand has", *text));
-    }
-    shape.push_back(at->second);
-  }
+  for (const char label : *result) shape.push_back(extents.at(label));
   c.set(0, c.dtype(0), std::move(shape));
   return {};
 }
