@@ -35,7 +35,8 @@ TEST_CASE("substitution: in a step, sizes, work and guards") {
   const Dim batch = Dim::symbol("batch"), n = Dim::symbol("n");
   Step step;
   step.buffers.push_back({.bytes = batch * n});
-  step.kernels.push_back({.op = "conv", .flop = n * n, .problem = ConvProblem<Dim>{.n = batch, .in = {1, n, n}}});
+  step.kernels.push_back(
+      {.op = "conv", .flop = n * n, .problem = ConvProblem<Dim>{.n = batch, .in = {1, n, n}}});
   step.guards.push_back({.expression = batch - n});
   const Step filled = substitute(step, {{"n", 5}});
   CHECK(filled.buffers[0].bytes == batch * 5);
