@@ -26,9 +26,9 @@ Result<int64_t> DimEvaluator::atom(const Dim::Atom& atom) {
     last_value_ = found->second;
     return found->second;
   }
-  const auto left = (*this)(atom.left);
+  auto left = (*this)(atom.left);
   if (!left) return left;
-  const auto right = (*this)(atom.right);
+  auto right = (*this)(atom.right);
   if (!right) return right;
   switch (atom.kind) {
     case AtomKind::kMax:
@@ -55,7 +55,7 @@ Result<int64_t> DimEvaluator::operator()(const Dim& d) {
     for (const Dim::AtomPtr& f : t.factors) {
       int64_t value = last_value_;
       if (f.get() != last_) {
-        const auto found = atom(*f);
+        auto found = atom(*f);
         if (!found) return found;
         value = *found;
       }

@@ -26,7 +26,7 @@ CachingAllocator::CachingAllocator(const CachingRules& rules, int64_t capacity)
 int CachingAllocator::pool_of(int64_t size, int stream) {
   const int pool = 2 * stream + (size <= rules_.small_size ? 0 : 1);
   if (static_cast<size_t>(pool) >= pools_.size()) {
-    pools_.resize(static_cast<size_t>(2 * stream + 2));
+    pools_.resize(2 * static_cast<size_t>(stream) + 2);
     range_start_.resize(pools_.size(), -1);
   }
   return pool;

@@ -76,7 +76,7 @@ std::optional<std::string> result_labels(const EinsumEquation& equation,
   if (!equation.result) return implied_labels(counts);
   const std::string& result = *equation.result;
   const bool any_rank = result.find(kDots) != std::string::npos;
-  const auto labels = spell_labels(result, count_letters(result) + (any_rank ? broadcast : 0));
+  auto labels = spell_labels(result, count_letters(result) + (any_rank ? broadcast : 0));
   if (!labels) return {};
   for (size_t i = 0; i < labels->size(); ++i) {
     const char label = (*labels)[i];
