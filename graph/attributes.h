@@ -47,9 +47,9 @@ class Attributes {
     const auto* value = get<double>(name);
     return value ? *value : otherwise;
   }
-  std::string string(std::string_view name, std::string otherwise) const {
+  std::string string(std::string_view name, std::string_view otherwise) const {
     const auto* value = get<std::string>(name);
-    return value ? *value : std::move(otherwise);
+    return value ? *value : std::string(otherwise);
   }
   std::vector<int64_t> integers(std::string_view name) const {
     const auto* value = get<std::vector<int64_t>>(name);
