@@ -6,6 +6,7 @@
 #include "estimator/time/attention.h"
 #include "estimator/time/correction.h"
 #include "estimator/time/features.h"
+#include "estimator/time/separate_norm.h"
 #include "estimator/time/time_model.h"
 #include "estimator/time/unrolled.h"
 #include "hwdb/calibration_terms.h"
@@ -47,11 +48,26 @@ struct Draft {
   Corrected corrected{};
 };
 
-// A matrix times a vector is read once: libraries have a kernel of its own for it, or one that
-// splits k. Steps of VGG and AlexNet grow by 2 to 3 ms from batch 1 to 2 on all Pascal cards and in
-// every framework of nicklhy/DLInfBench.
-Draft draft_vector_product(const KernelAt& kernel, const TimeContext::Model& model,
-                           const TimeContext& context) {
+// A matrix times so few vectors is read once: libraries have kernels of their own for it, or split
+// k. Recurrent layers of 1, 2 and 4 sequences take the same time for a step, at 0.7 of the
+// bandwidth (DeepBench, inference, on three Pascal cards), products with 8 rows up to 0.6 and 0.8
+// (DeepBench); AlexNet's steps grow from 1 image to 8 by what its convolutions take, on all cards
+// but Kepler's and in every framework of nicklhy/DLInfBench and apache/mxnet docs/faq/perf.md.
+constexpr int64_t kThin = 8;
+constexpr int kThinSince = 50;  // compute capability
+// ... unless k is so long: the first linear layer of VGG (25088) costs 2 to 3 ms more for 2 images
+// than for one on all cards of DLInfBench, AlexNet's (9216) nothing. Between them lies what 48 KiB
+// of shared memory hold of a vector in 32 bits.
+constexpr int64_t kLongestThin = 12288;
+
+bool is_thin(const GemmProblem<int64_t>& p, const DeviceRates& rates) {
+  const int64_t vectors = std::min(p.m, p.n);
+  const bool few = vectors <= kThin && p.k <= kLongestThin;
+  return p.batch == 1 && (vectors == 1 || (few && rates.compute_capability >= kThinSince));
+}
+
+Draft draft_thin_product(const KernelAt& kernel, const TimeContext::Model& model,
+                         const TimeContext& context) {
   const double bytes = static_cast<double>(kernel.read) + static_cast<double>(kernel.written);
   const double sustained = context.rates().bandwidth * context.rows().fit->terms[kRowsBandwidth];
   return {.seconds = model.fixed + bytes / sustained,
@@ -63,8 +79,8 @@ Draft draft_vector_product(const KernelAt& kernel, const TimeContext::Model& mod
 Draft draft_gemm(const KernelAt& kernel, const TimeContext::Model& model,
                  const TimeContext& context) {
   const auto& p = std::get<GemmProblem<int64_t>>(kernel.problem);
-  if (std::min(p.m, p.n) == 1 && p.batch == 1 && context.rows().fit) {
-    return draft_vector_product(kernel, model, context);
+  if (is_thin(p, context.rates()) && context.rows().fit) {
+    return draft_thin_product(kernel, model, context);
   }
   const GemmShape shape{.m = static_cast<double>(p.m),
                         .n = static_cast<double>(p.n),
@@ -224,32 +240,19 @@ double compulsory(const KernelAt& kernel) {
   return static_cast<double>(kernel.read) + static_cast<double>(kernel.written);
 }
 
-// Caffe's BatchNorm and Scale layers, tensors read or written: subtract, replicate, divide and
-// copy, scale and copy (batch_norm_layer.cu and scale_layer.cu, Forward_gpu and Backward_gpu). The
-// two products of depth one that replicate count twice: they reach half of the bandwidth of copies
-// (nicklhy/DLInfBench, ResNets at batch 16 and 32 on GTX 1080 Ti); the statistics, products with a
-// vector of ones for each plane and powers, take as long again as eleven (Inception-v3 there).
-constexpr int64_t kSeparateNormLaunches = 13;
-constexpr double kSeparateInference = 15, kSeparateForward = 26, kSeparateBackward = 24;
-
-bool separate_norm(const KernelAt& kernel, const TimeContext& context) {
+bool is_separate_norm(const KernelAt& kernel, const TimeContext& context) {
   return context.options().separate_batch_norm && is_batch_norm(kernel);
 }
 
 // Several kernels, one after the other, of the traffic of copies.
 Draft draft_separate_norm(const KernelAt& kernel, const TimeContext& context) {
-  const bool forward = kernel.pass == Pass::kForward;
-  const double tensor = compulsory(kernel) / (forward ? 2 : 3);
-  const double tensors = kernel.op == "affine" ? kSeparateInference
-                         : forward             ? kSeparateForward
-                                               : kSeparateBackward;
-  const double bytes = tensor * tensors;
-  return {.seconds = kSeparateNormLaunches * kRowsLaunchInQueue +
-                     bytes / (kTurnBandwidth * context.rates().bandwidth),
+  const SeparateNorm norm = separate_norm(kernel);
+  return {.seconds = static_cast<double>(norm.calls) * kRowsLaunchInQueue +
+                     norm.bytes / (kTurnBandwidth * context.rates().bandwidth),
           .flop = static_cast<double>(kernel.flop),
-          .bytes = bytes,
+          .bytes = norm.bytes,
           .memory_bound = true,
-          .launches = kSeparateNormLaunches};
+          .launches = norm.calls};
 }
 
 // How much longer than the library's a framework's own kernel takes.
@@ -299,7 +302,7 @@ Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
   if (model.gemm) return draft_gemm(kernel, model, context);
   if (model.conv) return draft_conv(kernel, model, context);
   if (model.recurrent) return draft_recurrent(kernel, model);
-  if (separate_norm(kernel, context)) return draft_separate_norm(kernel, context);
+  if (is_separate_norm(kernel, context)) return draft_separate_norm(kernel, context);
   if (model.rows) return draft_rows(kernel, model, context.options());
   return {.flop = static_cast<double>(kernel.flop), .bytes = compulsory(kernel)};
 }

@@ -285,5 +285,48 @@ TEST_CASE("softmax and layer norm are less certain than element-wise work") {
   CHECK(range(KernelClass::kSoftmax, "softmax") > range(KernelClass::kNorm, "layer_norm"));
 }
 
+KernelAt linear(int64_t rows, int64_t in, int64_t out) {
+  return {.kernel_class = KernelClass::kGemm,
+          .op = "linear",
+          .flop = 2 * rows * in * out,
+          .read = 4 * (rows * in + in * out),
+          .written = 4 * rows * out,
+          .problem = GemmProblem<int64_t>{.m = rows, .n = out, .k = in, .b_t = true}};
+}
+
+// nicklhy/DLInfBench, MXNet on a TITAN X (Pascal) at batch 1, 2 and 4: AlexNet 1.8, 2.0 and 2.6 ms,
+// VGG-16 4.9, 9.4 and 14.4 ms.
+TEST_CASE("AlexNet's linear layers are read once for eight images, VGG's first is not") {
+  const TimeContext c = context("titan-x-pascal", 501);
+  const auto seconds = [&](int64_t rows, int64_t in) {
+    return kernel_time(linear(rows, in, 4096), c).seconds;
+  };
+  CHECK(seconds(8, 9216) < 1.02 * seconds(1, 9216));
+  CHECK(seconds(16, 9216) > 1.5 * seconds(1, 9216));
+  CHECK(seconds(2, 25088) > 1.5 * seconds(1, 25088));
+  const TimeContext kepler = context("tesla-k80", 501);
+  CHECK(kernel_time(linear(8, 9216, 4096), kepler).seconds >
+        1.5 * kernel_time(linear(1, 9216, 4096), kepler).seconds);
+}
+
+// src/caffe/layers/batch_norm_layer.cu and scale_layer.cu, Forward_gpu, layers in place.
+TEST_CASE("Caffe's norms take more calls and longer with the statistics of the batch") {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb.has_value());
+  TimeOptions options;
+  options.separate_batch_norm = true;
+  const TimeContext c(rates_of(*hwdb->device("gtx-1080-ti")), calibrations(), options);
+  const int64_t bytes = int64_t{4} << 20;
+  KernelAt kernel{.kernel_class = KernelClass::kNorm, .op = "affine", .read = bytes};
+  kernel.written = bytes;
+  kernel.problem = RowsProblem<int64_t>{1, bytes / 4};
+  const KernelTime fixed = kernel_time(kernel, c);
+  kernel.op = "batch_norm";
+  const KernelTime of_batch = kernel_time(kernel, c);
+  CHECK(fixed.launches == 14);
+  CHECK(of_batch.launches == 19);
+  CHECK(of_batch.seconds > 1.5 * fixed.seconds);
+}
+
 }  // namespace
 }  // namespace plimsoll

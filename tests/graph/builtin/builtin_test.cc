@@ -107,6 +107,7 @@ const std::vector<Published>& published() {
       {"gpt2", "", {}, 124'439'808, "the released weights, 124 M"},
       {"gpt2-large", "", {}, 774'030'080, "the released weights, 774 M"},
       {"inception-bn", "", {}, 11'295'240, "MXNet's inception-bn: 11.3 M"},
+      {"inception-v2-slim", "", {}, 11'188'288, "by hand"},
       {"inception-21k", "", {}, 12'257'944, "counted in the net file: weights, biases, norms"},
       {"resnet-slim", "", {}, 25'557'032, "as torchvision's resnet50: strides add no weight"},
       {"alexnet-bvlc", "", {}, 60'965'224, "bvlc_alexnet.caffemodel"},
