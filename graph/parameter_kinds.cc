@@ -31,12 +31,23 @@ bool is_weight_input(const Node& node, size_t input) {
   return input > 0 && std::find(kLayers.begin(), kLayers.end(), node.op) != kLayers.end();
 }
 
-// "val_7", "unsqueeze_14", "onnx::Mul_12": what exporters call results that they folded.
+// Words that end the names of weights, and of no operator.
+bool is_word_of_weights(std::string_view word) {
+  static constexpr std::array<std::string_view, 12> kWords = {"token",  "tokens", "embed", "pos",
+                                                              "weight", "bias",   "gamma", "beta",
+                                                              "alpha",  "query",  "param", "table"};
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
+// "val_7", "unsqueeze_14", "onnx::Mul_12": what exporters call results that they folded. (A
+// network's own "pos_embed_0" looks much like that.)
 bool is_folded_name(std::string_view name) {
   if (name.find("::") != std::string_view::npos) return true;
   if (name.find('.') != std::string_view::npos) return false;
   const size_t digits = name.find_last_not_of("0123456789");
-  return digits != std::string_view::npos && digits + 1 < name.size() && name[digits] == '_';
+  if (digits == name.npos || digits + 1 >= name.size() || name[digits] != '_') return false;
+  const std::string_view own = name.substr(0, digits);
+  return !is_word_of_weights(own.substr(own.rfind('_') + 1));
 }
 
 // What no node reads is nobody's parameter: passes put others in its place.

@@ -117,10 +117,10 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
   const Dim padded = ceil_div(queries, row_padding) * row_padding;
   std::vector<Kept> kept;
   const Value seen = result_of(m, q, v, flash);
+  const Value seed = m.allocate(DType::kInt64, {});
+  const Value offset = m.allocate(DType::kInt64, {});
   if (tracked) {
     const Value row_sums = m.allocate(DType::kFloat32, {batch, heads, padded});
-    const Value seed = m.allocate(DType::kInt64, {});
-    const Value offset = m.allocate(DType::kInt64, {});
     kept = {{q, "attention keeps its queries"},
             {k, "attention keeps its keys"},
             {v, "attention keeps its values"},

@@ -72,7 +72,11 @@ Value reshape(Machine& m, const Value& x, const Shape& sizes) {
 
 // reshape()'s clone is contiguous; so is contiguous()'s.
 Value clone(Machine& m, const Value& x) {
-  Value y = copy_of(m, x, contiguous_layout(x.dtype(), x.sizes()), "copy");
+  return clone(m, x, contiguous_layout(x.dtype(), x.sizes()));
+}
+
+Value clone(Machine& m, const Value& x, LayoutRef layout) {
+  Value y = copy_of(m, x, std::move(layout), "copy");
   const Value inputs[] = {x};
   m.record(y, inputs, {},
            [](Machine&, const Gradients& g, const GradNode&) { return Gradients{g[0]}; });

@@ -47,7 +47,23 @@ Value normalize(Machine& m, const std::string& op, const Value& x, const Value& 
 
 }  // namespace
 
-Value batch_norm(Machine& m, const Value& x, const Value& scale, const Value& bias, bool training) {
+namespace {
+
+// ATen/native/Normalization.cpp, _batch_norm_impl_index: input.contiguous(suggest_memory_format()).
+// A part of a tensor, or rows that are seen as channels, is copied, and the copy is what is kept.
+Value without_gaps(Machine& m, const Value& x) {
+  if (x.contiguous()) return x;
+  const bool last = (x.rank() == 4 || x.rank() == 5) && x.strides()[1] == Dim(1);
+  if (!last) return clone(m, x);
+  if (is_dense(x.layout(), m.decider())) return x;
+  return clone(m, x, channels_last_layout(x.dtype(), x.sizes(), m.decider()));
+}
+
+}  // namespace
+
+Value batch_norm(Machine& m, const Value& given, const Value& scale, const Value& bias,
+                 bool training) {
+  const Value x = without_gaps(m, given);
   const Dim channels = x.rank() > 1 ? x.sizes()[1] : Dim(1);
   if (training) {
     return normalize(m, "batch_norm", x, scale, bias, {channels}, channels,

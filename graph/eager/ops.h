@@ -32,6 +32,7 @@ Value select(Machine& m, const Value& x, size_t axis, const Dim& index);
 std::vector<Value> split(Machine& m, const Value& x, size_t axis, const std::vector<Dim>& lengths);
 Value contiguous(Machine& m, const Value& x);
 Value clone(Machine& m, const Value& x);
+Value clone(Machine& m, const Value& x, LayoutRef layout);
 Value cast(Machine& m, const Value& x, DType dtype);
 Value concat(Machine& m, std::span<const Value> parts, size_t axis);
 // A new tensor with the given sizes made from x alone, of which backward needs nothing but sizes:

@@ -56,4 +56,24 @@ Values function_of_two(Lowering& l) {
   return {y};
 }
 
+// (a / |a| * (b / |b|)).sum(), with copies of both lengths that are bounded in place
+// (ATen/native/Distance.cpp).
+Values cosine_similarity(Lowering& l) {
+  const Shape whole =
+      broadcast(l.in(0).sizes(), l.in(1).sizes(), l.m.decider()).value_or(l.in(0).sizes());
+  const bool keep = l.attributes().integer("keepdims", 1) != 0;
+  const auto axes = l.axes(2, whole.size(), true);
+  Value both[2];
+  Value lengths[2];
+  for (size_t i = 0; i < 2; ++i) {
+    both[i] = eager::expand(l.m, l.in(i), whole);
+    const Value length =
+        eager::reduce(l.m, "ReduceL2", both[i], axes, true, eager::Reduction::kKeepsInputAndResult);
+    lengths[i] = eager::clone(l.m, length);
+  }
+  for (size_t i = 0; i < 2; ++i) both[i] = eager::div(l.m, both[i], lengths[i]);
+  const Value product = eager::mul(l.m, both[0], both[1]);
+  return {eager::reduce(l.m, "reduce", product, axes, keep, eager::Reduction::kSum)};
+}
+
 }  // namespace plimsoll::lower

@@ -31,6 +31,7 @@ Values sum(Lowering& l);  // of any number of inputs
 Values mean(Lowering& l);
 Values where(Lowering& l);
 Values addcmul(Lowering& l);
+Values cosine_similarity(Lowering& l);
 Values function_of_two(Lowering& l);  // atan2, losses: both operands are kept
 Values cast(Lowering& l);
 Values clip(Lowering& l);

@@ -11,9 +11,9 @@ namespace {
 
 // Axes are an attribute, and an input since opset 13 (ReduceSum) or 18 (the others). None given
 // means all, unless noop_with_empty_axes.
-Result<void> reduce(InferContext& c) {
-  const size_t rank = c.rank(0);
-  const auto given = axes_argument(c, 1);
+Result<void> reduce_over(InferContext& c, const Shape& whole, size_t axes_input) {
+  const size_t rank = whole.size();
+  const auto given = axes_argument(c, axes_input);
   if (!given) return tl::unexpected(given.error());
   std::vector<bool> reduced(rank, false);
   if (*given && !(*given)->empty()) {
@@ -27,13 +27,22 @@ Result<void> reduce(InferContext& c) {
   Shape shape;
   for (size_t i = 0; i < rank; ++i) {
     if (!reduced[i]) {
-      shape.push_back(c.shape(0)[i]);
+      shape.push_back(whole[i]);
     } else if (keep) {
       shape.push_back(1);
     }
   }
   c.set(0, c.dtype(0), std::move(shape));
   return {};
+}
+
+Result<void> reduce(InferContext& c) { return reduce_over(c, c.shape(0), 1); }
+
+// Of two tensors that are broadcast against each other.
+Result<void> reduce_both(InferContext& c) {
+  const auto whole = broadcast(c.shape(0), c.shape(1), c.decider());
+  if (!whole) return c.fail("E247", "the two tensors have extents that do not fit");
+  return reduce_over(c, *whole, 2);
 }
 
 // The same, following the contents of a vector that is reduced to one number.
@@ -137,6 +146,13 @@ constexpr OpRow kRows[] = {
      .lower = lower::reduce_keeping_input,
      .host_from = 1,
      .example = "f32[B,4] i64[1]=[1] -> f32[B,1]"},
+    {.name = "CosineSimilarity",
+     .domain = "plimsoll",
+     .inputs = 2,
+     .shape = reduce_both,
+     .lower = lower::cosine_similarity,
+     .host_from = 2,
+     .example = "f32[B,4,8] f32[4,8] i64[1]=[2] {keepdims=0} -> f32[B,4]"},
     {.name = "Std",
      .domain = "plimsoll",
      .shape = reduce,

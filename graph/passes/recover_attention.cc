@@ -183,6 +183,14 @@ TensorId own_mask(Finder& f, NodeId at, const Node& where, TensorId bias) {
   return insert(std::move(hides), bias, *r.tensor(bias).shape);
 }
 
+// A mask that somebody registered ("attn.mask"), which every call makes numbers of; not one that an
+// exporter folded ("val_7", "onnx::Where_12").
+bool is_registered(const Rewrite& r, TensorId t) {
+  const Tensor& mask = r.tensor(t);
+  return mask.kind == TensorKind::kParameter && !mask.from_constant_node && r.rank(t) >= 2 &&
+         mask.name.find('.') != mask.name.npos && mask.name.find("::") == mask.name.npos;
+}
+
 // Masks made of shapes are what eager code leaves to the kernel, or has none of; what remains is a
 // bias.
 TensorId data_of_mask(Finder& f, NodeId at, TensorId mask, bool& causal) {
@@ -192,6 +200,7 @@ TensorId data_of_mask(Finder& f, NodeId at, TensorId mask, bool& causal) {
     const TensorId bias = masked_bias(r, *where);
     if (bias != kNoTensor && !is_causal(r, where->inputs[0])) return bias;
     if (bias != kNoTensor) return own_mask(f, at, Node(*where), bias);
+    if (is_registered(r, where->inputs[0])) return mask;
   }
   if (!r.made_of_shapes(mask) || is_fill(r, mask)) return mask;
   causal = is_causal(r, mask);

@@ -27,6 +27,9 @@ constexpr Function kFunctions[] = {
     {"variance", "Var", "(ReduceMean (Mul (Sub a (ReduceMean a)) (Sub a (ReduceMean a))))", "a"},
     {"variance", "Var", "(Div (Mul (Var a) #) #)", "a"},  // with Bessel's correction
     {"standard deviation", "Std", "(Sqrt (Var a))", "a"},
+    {"cosine similarity", "CosineSimilarity",
+     "(Div (ReduceSum (Mul a b)) (Max (Sqrt (Mul (ReduceSum (Mul a a)) (ReduceSum (Mul b b)))) #))",
+     "ab"},
     {"mean squared error", "MseLoss",
      "(ReduceMean (Mul (Sub (Expand a _) (Expand b _)) (Sub (Expand a _) (Expand b _))))", "ab"},
     {"smooth L1 loss", "SmoothL1Loss",
@@ -137,12 +140,13 @@ bool is_one_number(const Rewrite& r, TensorId tensor) {
   return shape && elements(*shape) == Dim(1);
 }
 
-// The reduction over which `y` is a variance or its root.
+// The reduction over which `y` is a variance, its root or a similarity.
 const Node* reduction_of(const Rewrite& r, TensorId y) {
   for (size_t steps = 0; steps < 4; ++steps) {
     const NodeId id = r.producer(y);
     if (id == kNoNode || r.node(id).inputs.empty()) break;
-    if (r.node(id).op == "ReduceMean" || r.node(id).op == "Var") return &r.node(id);
+    const std::string& op = r.node(id).op;
+    if (op == "ReduceMean" || op == "ReduceSum" || op == "Var") return &r.node(id);
     y = r.node(id).inputs[0];
   }
   return nullptr;
@@ -157,8 +161,9 @@ void put_together(Finder& f, NodeId id, const Function& function) {
   std::vector<TensorId> inputs;
   for (const char letter : function.operands) inputs.push_back(matcher.bound[letter]);
   const auto rank = static_cast<int64_t>(f.r.rank(y));
-  const Node* reduction =
-      function.op == "Var" || function.op == "Std" ? reduction_of(f.r, y) : nullptr;
+  const bool reduces =
+      function.op == "Var" || function.op == "Std" || function.op == "CosineSimilarity";
+  const Node* reduction = reduces ? reduction_of(f.r, y) : nullptr;
   if (reduction && reduction->inputs.size() > 1) inputs.push_back(reduction->inputs[1]);
   const Attributes axes = reduction ? reduction->attributes : Attributes();
   const size_t before = f.r.deaths();

@@ -106,6 +106,22 @@ bool unpadding(Finder& f, NodeId id) {
   return true;
 }
 
+// x.reshape(B, H, W, C).permute(0, 3, 1, 2) of tokens [B, N, C]: an image again, which every
+// library makes contiguous (PVT, Twins, CoaT, SegFormer), and that leaves no node. What has been an
+// image all along is permuted as it is.
+bool image_of_tokens(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  const Node& node = r.node(id);
+  if (node.op != "Transpose" || !r.graph().producer.starts_with("pytorch")) return false;
+  if (node.attributes.integers("perm") != std::vector<int64_t>{0, 3, 1, 2}) return false;
+  const Node* image = r.made_by(node.inputs[0], "Reshape");
+  const bool tokens = image && r.rank(image->inputs[0]) == 3 && r.uses(node.inputs[0]) == 1;
+  const TensorId out = node.outputs[0];
+  if (!tokens || r.readers(out).empty()) return false;
+  f.copy_for_readers("image of tokens", out);
+  return true;
+}
+
 }  // namespace
 
 void gathers(Finder& f) {
@@ -113,7 +129,7 @@ void gathers(Finder& f) {
   for (NodeId id = 0; id < nodes; ++id) {
     if (f.r.dead(id)) continue;
     mark_positions(f.r, id);
-    if (unpadding(f, id)) continue;
+    if (unpadding(f, id) || image_of_tokens(f, id)) continue;
     if (!strided_view(f, id) && !adaptive_pool(f, id)) assignment(f, id);
   }
 }

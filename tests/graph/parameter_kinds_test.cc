@@ -43,11 +43,13 @@ param bn.bias: f32[8]
 param bn.running_mean: f32[8]
 param bn.running_var: f32[8]
 param val_7: f32[4,4]
+param pos_embed_0: f32[4,4]
 param attn.index: i64[32]
 param rotary_emb.inv_freq: f32[16]
 c = Conv(x, conv.weight)
 n = BatchNormalization(c, bn.weight, bn.bias, bn.running_mean, bn.running_var)
-a = Add(n, val_7)
+placed = Add(n, pos_embed_0)
+a = Add(placed, val_7)
 flat = Gather(a, attn.index) {axis=3} module="blocks.0.attn"
 more = Gather(a, attn.index) {axis=3} module="blocks.1.attn"
 s = Shape(tokens)
@@ -64,6 +66,7 @@ output angles
   CHECK(model["bn.running_var"] == ParameterKind::kBuffer);
   CHECK(model["attn.index"] == ParameterKind::kConstant);
   CHECK(model["val_7"] == ParameterKind::kComputed);
+  CHECK(model["pos_embed_0"] == ParameterKind::kTrained);
   // One counter of the norm; an index per module that reads it; the frequencies are held twice.
   const auto unwritten = buffers_not_written(model.graph, model.kinds);
   REQUIRE(unwritten.size() == 3);

@@ -260,6 +260,30 @@ TEST_CASE("a variance and its root are one node each") {
   CHECK(ops(recovered(text + "y = Sqrt(v)\noutput y\n")) == Ops{"Std"});
 }
 
+TEST_CASE("a cosine similarity is one node, over the axes of its sums") {
+  const Graph graph = recovered(
+      "opset 17\ninput a: f32[B,8]\ninput b: f32[B,8]\nconst eps: f32[] = [0.00000001]\n"
+      "ab = Mul(a, b)\nc = ReduceSum(ab) {axes=[1], keepdims=0}\n"
+      "aa = Mul(a, a)\nd = ReduceSum(aa) {axes=[1], keepdims=0}\n"
+      "bb = Mul(b, b)\ne = ReduceSum(bb) {axes=[1], keepdims=0}\n"
+      "f = Mul(d, e)\ng = Sqrt(f)\nh = Max(g, eps)\ny = Div(c, h)\noutput y\n");
+  CHECK(ops(graph) == Ops{"CosineSimilarity"});
+  CHECK(graph.nodes[0].inputs == graph.inputs);
+  CHECK(graph.nodes[0].attributes.integers("axes") == std::vector<int64_t>{1});
+}
+
+TEST_CASE("tokens that become an image are copied; what was an image is not") {
+  const auto image = [](const std::string& input) {
+    Graph graph = recovered("opset 17\ninput x: " + input +
+                            "\nparam w: f32[8,8,2,2]\nconst to: i64[4] = [-1,4,4,8]\n"
+                            "a = Reshape(x, to)\nb = Transpose(a) {perm=[0,3,1,2]}\n"
+                            "y = Conv(b, w)\noutput y\n");
+    return ops(graph);
+  };
+  CHECK(image("f32[B,16,8]") == Ops{"Reshape", "Transpose", "Contiguous", "Conv"});
+  CHECK(image("f32[B,2,8,8]") == Ops{"Reshape", "Transpose", "Conv"});
+}
+
 TEST_CASE("chunks are windows of one split; parts that people cut are slices") {
   const auto cut = [](const std::string& bound) {
     return "opset 17\ninput x: f32[B,8]\nconst zero: i64[1] = [0]\nconst " + bound +
@@ -328,6 +352,13 @@ output y
   CHECK(causal.nodes.back().op == "Attention");
   CHECK(causal.nodes.back().inputs.size() == 3);
   CHECK(causal.nodes.back().attributes.integer("causal", 0) == 1);
+  // A mask that the network holds becomes numbers at every call; a folded one is not data.
+  const auto hidden = [&](const std::string& mask) {
+    return recovered(layer("param " + mask + ": bool[8,8]\nconst zero: f32[] = [0.0]\n" +
+                           "const low: f32[] = [-1000.0]\nmask = Where(" + mask + ", zero, low)"));
+  };
+  CHECK(hidden("attn.mask").nodes.back().inputs.size() == 4);
+  CHECK(hidden("val_7").nodes.back().inputs.size() == 3);
 }
 
 }  // namespace plimsoll
