@@ -130,7 +130,8 @@ Value Forward::filled(TensorId id) {
 // them, and stay as long as they are read.
 std::vector<Value> Forward::read_inputs(const Node& node, size_t host_from, bool& on_device) {
   const size_t data = std::min(node.inputs.size(), host_from);
-  on_device = host_from == 0;
+  // Chance strikes tensors: what is dropped out, positions too, is on the device.
+  on_device = host_from == 0 || (node.op == "Dropout" && machine_.grad_enabled());
   for (size_t i = 0; i < data; ++i) {
     const TensorId in = node.inputs[i];
     on_device = on_device || (in != kNoTensor && values_[in].on_device());

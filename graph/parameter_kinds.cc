@@ -106,7 +106,8 @@ void find_folded_scales(const Graph& graph, std::vector<ParameterKind>& kinds) {
       for (const TensorId factor : graph.nodes[maker].inputs) {
         const Tensor& t = graph.tensors[factor];
         const bool folded = t.kind == TensorKind::kParameter && is_float(t.dtype) &&
-                            !t.from_constant_node && !t.contents;
+                            kinds[factor] == ParameterKind::kConstant && !t.from_constant_node &&
+                            !t.contents;
         if (folded && t.shape == graph.tensors[shift].shape)
           kinds[factor] = ParameterKind::kTrained;
       }
@@ -176,8 +177,11 @@ bool is_buffer(const Tensor& t) {
       "cos",       "sin",       "pe",       "cos_cached", "sin_cached",
       "freqs_cos", "freqs_sin", "inv_freq", "cos_cache",  "sin_cache"};
   const std::string_view own = last_part(t.name);
+  // A module of rotary positions trains its frequencies, if anything (timm's "rope.pos_embed").
+  const bool rotary =
+      own == "pos_embed" && last_part(t.name.substr(0, t.name.size() - own.size() - 1)) == "rope";
   const bool per_head = t.shape && t.shape->size() == 4 && !((*t.shape)[1] == Dim(1));
-  return (own.ends_with("mask") && !per_head) || t.name.ends_with("final_logits_bias") ||
+  return rotary || (own.ends_with("mask") && !per_head) || t.name.ends_with("final_logits_bias") ||
          std::find(kTables.begin(), kTables.end(), own) != kTables.end();
 }
 

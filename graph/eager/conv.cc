@@ -6,10 +6,10 @@
 namespace plimsoll::eager {
 namespace {
 
-// Channels innermost: the framework keeps such a layout through convolution, norm and pooling.
-bool channels_last(const Value& x, Decider& decider) {
-  if (x.contiguous() || x.rank() < 4) return false;
-  return x.strides()[1] == Dim(1) && is_dense(x.layout(), decider);
+// Channels innermost: the framework keeps such a layout through convolution, norm and pooling, of
+// parts of tensors too.
+bool channels_last(const Value& x) {
+  return !x.contiguous() && x.rank() >= 4 && x.strides()[1] == Dim(1);
 }
 
 LayoutRef image_layout(Machine& m, DType dtype, const Shape& sizes, bool last) {
@@ -18,7 +18,7 @@ LayoutRef image_layout(Machine& m, DType dtype, const Shape& sizes, bool last) {
 
 // The library takes images in one layout: one that lies otherwise is copied for the call.
 Value in_layout(Machine& m, const Value& x, bool last) {
-  if (!last || channels_last(x, m.decider())) return x;
+  if (!last || (channels_last(x) && is_dense(x.layout(), m.decider()))) return x;
   auto layout = channels_last_layout(x.dtype(), x.sizes(), m.decider());
   if (layout->contiguous) return x;
   Value y = m.allocate(std::move(layout));
@@ -86,7 +86,7 @@ Value convolution(Machine& m, const Value& given, const Value& filter, const Val
   const Value x = lowered(m, given);
   const Value weight = lowered(m, filter);
   const Value bias = lowered(m, added);
-  const bool last = channels_last(x, m.decider()) || channels_last(weight, m.decider());
+  const bool last = channels_last(x) || channels_last(weight);
   const Value copy = in_layout(m, x, last);
   Value y = m.allocate(image_layout(m, x.dtype(), out_sizes, last));
   const ConvProblem<Dim> p = problem_of(x, weight, c, out_sizes, last);
@@ -109,7 +109,8 @@ Value convolution(Machine& m, const Value& given, const Value& filter, const Val
                launch_pass(mm, data, p, g[0].bytes() + w.bytes(), input.bytes(), input.dtype());
              }
              if (n.needs(1)) {
-               out[1] = mm.allocate(std::make_shared<Layout>(w.layout()));
+               // In the images' layout: a weight that lies otherwise gets a copy as its gradient.
+               out[1] = mm.allocate(image_layout(mm, w.dtype(), w.sizes(), last));
                launch_pass(mm, Pass::kBackwardWeights, p, g[0].bytes() + input.bytes(), w.bytes(),
                            input.dtype());
              }

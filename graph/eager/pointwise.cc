@@ -353,7 +353,8 @@ Value where(Machine& m, const Value& condition, const Value& a, const Value& b) 
 
 Value dropout(Machine& m, const Value& x) {
   if (!x.on_device()) return x;
-  Value y = m.allocate(std::make_shared<Layout>(x.layout()));
+  const Value operands[] = {x};
+  Value y = m.allocate(result_layout(operands, x.dtype(), x.sizes(), m.decider()));
   const bool bytes_per_element = m.policy().dropout_mask_bytes == 1;
   auto mask_layout = std::make_shared<Layout>(y.layout());
   mask_layout->dtype = bytes_per_element ? DType::kBool : x.dtype();

@@ -84,15 +84,34 @@ Result<void> scatter_nd(InferContext& c) {
   return like_first(c);
 }
 
+// The contents, where the axis is the last: exporters put one axis' repeats among ones with it.
+void follow_one_hot(InferContext& c, int64_t classes) {
+  const auto places = known(c, 0);
+  const auto values = known(c, 2);
+  if (!places || !values || values->size() != 2) return;
+  if (classes < 1 ||
+      static_cast<size_t>(classes) > kMostFollowed / std::max<size_t>(places->size(), 1))
+    return;
+  Fractions contents;
+  for (const Fraction& place : *places) {
+    const auto at = place.over.constant();
+    if (!at) return;
+    for (int64_t i = 0; i < classes; ++i)
+      contents.push_back((*values)[i == (*at < 0 ? *at + classes : *at) ? 1 : 0]);
+  }
+  set_known(c, 0, std::move(contents));
+}
+
 Result<void> one_hot(InferContext& c) {
   const auto depth = known(c, 1);
   if (!depth || depth->size() != 1) return unknown_contents(c, 1, "the number of classes");
   const auto axis = c.axis(c.attributes().integer("axis", -1), c.rank(0) + 1);
   if (!axis) return tl::unexpected(axis.error());
   Shape shape = c.shape(0);
-  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis),
-               floor_div(depth->front().over, depth->front().under));
+  const Dim classes = floor_div(depth->front().over, depth->front().under);
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis), classes);
   c.set(0, c.dtype(2), std::move(shape));
+  if (*axis == c.rank(0)) follow_one_hot(c, classes.constant().value_or(0));
   return {};
 }
 

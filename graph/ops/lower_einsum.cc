@@ -71,20 +71,40 @@ Value grouped(Lowering& l, const Term& term, const std::string& first, const std
                         {elements(s, 0, one), elements(s, one, two), elements(s, two, s.size())});
 }
 
+// The term as it meets another: without dimensions of extent one that the other has longer, the
+// rest in the order of `all`.
+Term meeting(Lowering& l, const Term& term, const Term& other, const std::string& all) {
+  std::vector<size_t> ones;
+  std::string rest;
+  for (size_t i = 0; i < term.letters.size(); ++i) {
+    const size_t twin = other.letters.find(term.letters[i]);
+    const bool broadcasts = twin != std::string::npos && term.value.sizes()[i] == Dim(1) &&
+                            other.value.sizes()[twin] != Dim(1);
+    if (broadcasts) ones.push_back(i);
+    if (!broadcasts) rest += term.letters[i];
+  }
+  const Value value = ones.empty() ? term.value : eager::squeeze(l.m, term.value, ones);
+  std::string order;
+  for (const char c : all) {
+    if (has(rest, c)) order += c;
+  }
+  return {ordered(l, {value, rest}, order), order};
+}
+
 // The product of two terms, summed over what is not needed any more.
-Term product(Lowering& l, Term a, Term b, const std::string& needed) {
+Term product(Lowering& l, const Term& first, const Term& second, const std::string& needed,
+             const std::string& all) {
+  Term a = meeting(l, first, second, all);
+  Term b = meeting(l, second, first, all);
   a = without_own(l, std::move(a), b.letters, needed);
   b = without_own(l, std::move(b), a.letters, needed);
   std::string batch, left, right, summed;
-  Shape sizes_left, sizes_right, unfolded;
+  Shape unfolded, sizes_left, sizes_right;
   for (size_t i = 0; i < a.letters.size(); ++i) {
     const char c = a.letters[i];
     const bool shared = has(b.letters, c);
     (shared ? (has(needed, c) ? batch : summed) : left) += c;
-    if (shared && has(needed, c)) {
-      const Dim& own = a.value.sizes()[i];  // of extent one it broadcasts
-      unfolded.push_back(own == Dim(1) ? b.value.sizes()[b.letters.find(c)] : own);
-    }
+    if (shared && has(needed, c)) unfolded.push_back(a.value.sizes()[i]);
     if (!shared) sizes_left.push_back(a.value.sizes()[i]);
   }
   for (size_t i = 0; i < b.letters.size(); ++i) {
@@ -101,6 +121,18 @@ Term product(Lowering& l, Term a, Term b, const std::string& needed) {
   return {eager::view(l.m, joined, unfolded), order};
 }
 
+// All labels as ATen orders dimensions: the result's, then those that are summed, by the alphabet.
+std::string order_of(const std::vector<Term>& terms, const std::string& out) {
+  std::string summed;
+  for (const Term& term : terms) {
+    for (const char c : term.letters) {
+      if (!has(out, c) && !has(summed, c)) summed += c;
+    }
+  }
+  std::sort(summed.begin(), summed.end());
+  return out + summed;
+}
+
 }  // namespace
 
 // The shape rule has seen that the labels fit.
@@ -112,11 +144,12 @@ Values einsum(Lowering& l) {
   const std::string out = ops::result_labels(equation, spelled).value_or("");
   std::vector<Term> terms;
   for (size_t i = 0; i < spelled.size(); ++i) terms.push_back(term_of(l, l.in(i), spelled[i]));
+  const std::string all = order_of(terms, out);
   Term whole = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) {
     std::string needed = out;
     for (size_t later = i + 1; later < terms.size(); ++later) needed += terms[later].letters;
-    whole = product(l, std::move(whole), terms[i], needed);
+    whole = product(l, whole, terms[i], needed, all);
   }
   whole = without_own(l, std::move(whole), "", out);
   return {ordered(l, whole, out)};

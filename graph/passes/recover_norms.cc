@@ -121,6 +121,35 @@ bool group_norm(Finder& f, NodeId id) {
   return true;
 }
 
+// x * rsqrt(mean(x^2) + eps) * (1 + weight), as Gemma has it: an exporter that folds writes the sum
+// as one vector, and names it after the addition.
+bool gain_plus_one(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  if (r.node(id).op != "Mul") return false;
+  TensorId gain = kNoTensor;
+  const TensorId normal = beside_weight(r, r.node(id), gain);
+  const Node* mul = normal == kNoTensor ? nullptr : r.made_by(normal, "Mul");
+  if (!mul || !(r.made_by(mul->inputs[0], "Rsqrt") || r.made_by(mul->inputs[1], "Rsqrt")))
+    return false;
+  const Tensor& folded = r.tensor(gain);
+  const bool sum = folded.name == "add" || folded.name.starts_with("add_");
+  if (!sum || r.rank(gain) != 1 || !is_float(folded.dtype)) return false;
+  const DType dtype = folded.dtype;
+  const Shape shape = *folded.shape;
+  const size_t before = r.deaths();
+  const TensorId weight = r.add_parameter(r.node(id).name + ".weight", dtype, shape);
+  Node add{.op = "Add",
+           .domain = "",
+           .name = r.node(id).name,
+           .module = r.node(id).module,
+           .attributes = {},
+           .inputs = {weight, r.add_number(1)},
+           .outputs = {}};
+  r.read_instead(id, gain, r.insert_before(id, std::move(add), dtype, shape));
+  f.note("gain of one and a weight", id, before);
+  return true;
+}
+
 }  // namespace
 
 void norms(Finder& f) {
@@ -129,7 +158,7 @@ void norms(Finder& f) {
     if (f.r.dead(id)) continue;
     if (decomposed_layer_norm && layer_norm(f, id)) continue;
     if (group_norm(f, id) || rms_norm(f, id) || weight_norm(f, id)) continue;
-    rsqrt(f, id);
+    if (!gain_plus_one(f, id)) rsqrt(f, id);
   }
 }
 

@@ -133,6 +133,16 @@ TensorId Rewrite::add_parameter(std::string name, DType dtype, Shape shape) {
   return add_tensor(std::move(tensor), false);
 }
 
+TensorId Rewrite::add_number(double value) {
+  Tensor tensor;
+  tensor.kind = TensorKind::kParameter;
+  tensor.dtype = DType::kFloat32;
+  tensor.shape = Shape{};
+  tensor.contents = std::make_shared<Contents>(Contents{.integers = {}, .reals = {value}});
+  tensor.from_constant_node = true;
+  return add_tensor(std::move(tensor), true);
+}
+
 TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) {
   Tensor tensor;
   tensor.name = node.name;

@@ -54,6 +54,8 @@ class Rewrite {
   TensorId insert_before(NodeId at, Node node, DType dtype, Shape shape);
   // A new parameter.
   TensorId add_parameter(std::string name, DType dtype, Shape shape);
+  // A new number of the host.
+  TensorId add_number(double value);
   // Node `to` makes `tensor` as its output `index`, in place of the node that made it.
   void move_output(TensorId tensor, NodeId to, size_t index);
   // What a node makes stands for its known contents from now on; the node goes.

@@ -82,13 +82,19 @@ param attn.mask: f32[8,8]
 param other.mask: f32[1,4,8,8]
 param mask_token: f32[1,1,8,8]
 param rope.cos: f32[8,8]
+param rope.pos_embed: f32[8,8]
+param pos_embed: f32[8,8]
 a = Add(x, attn.mask)
 b = Add(a, other.mask)
 c = Add(b, mask_token)
-y = Mul(c, rope.cos)
+d = Mul(c, rope.pos_embed)
+e = Add(d, pos_embed)
+y = Mul(e, rope.cos)
 output y
 )");
   CHECK(model["attn.mask"] == ParameterKind::kBuffer);
+  CHECK(model["rope.pos_embed"] == ParameterKind::kBuffer);
+  CHECK(model["pos_embed"] == ParameterKind::kTrained);
   CHECK(model["rope.cos"] == ParameterKind::kBuffer);
   CHECK(model["other.mask"] == ParameterKind::kTrained);
   CHECK(model["mask_token"] == ParameterKind::kTrained);

@@ -260,6 +260,22 @@ TEST_CASE("a variance and its root are one node each") {
   CHECK(ops(recovered(text + "y = Sqrt(v)\noutput y\n")) == Ops{"Std"});
 }
 
+TEST_CASE("a folded gain of one and a weight is a sum of both again") {
+  const auto norm = [](const std::string& gain) {
+    return recovered("opset 20\ninput x: f32[B,8]\nparam " + gain +
+                     ": f32[8]\nconst two: f32[] = [2.0]\nconst eps: f32[] = [0.00001]\n"
+                     "s = Pow(x, two)\nm = ReduceMean(s) {axes=[1]}\na = Add(m, eps)\n"
+                     "q = Sqrt(a)\nr = Reciprocal(q)\nn = Mul(x, r)\ny = Mul(n, " +
+                     gain + ") module=\"norm\"\noutput y\n");
+  };
+  const Graph folded = norm("add_4");
+  CHECK(ops(folded) == Ops{"Pow", "ReduceMean", "Add", "Rsqrt", "Mul", "Add", "Mul"});
+  const Tensor& weight = folded.tensors[folded.nodes[5].inputs[0]];
+  CHECK(weight.kind == TensorKind::kParameter);
+  CHECK(weight.name.ends_with(".weight"));
+  CHECK(ops(norm("norm.weight")) == Ops{"Pow", "ReduceMean", "Add", "Rsqrt", "Mul", "Mul"});
+}
+
 TEST_CASE("a cosine similarity is one node, over the axes of its sums") {
   const Graph graph = recovered(
       "opset 17\ninput a: f32[B,8]\ninput b: f32[B,8]\nconst eps: f32[] = [0.00000001]\n"
