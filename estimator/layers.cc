@@ -38,8 +38,7 @@ void add_parameters(const CompiledModel& model, const Node& node, std::vector<ch
   for (const TensorId in : node.inputs) {
     if (in == kNoTensor || seen[in]) continue;
     const Tensor& t = model.graph.tensors[in];
-    if (t.kind != TensorKind::kParameter || model.parameter_kinds[in] != ParameterKind::kTrained ||
-        !t.shape)
+    if (t.kind != TensorKind::kParameter || !is_weight(model.parameter_kinds[in]) || !t.shape)
       continue;
     seen[in] = 1;
     const auto count = elements(*t.shape).evaluate(model.binding);

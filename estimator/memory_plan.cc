@@ -122,9 +122,9 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.gradient_bytes = t.gradient_bytes;
   for (TensorId id = 0; id < model.graph.tensors.size(); ++id) {
     const Tensor& tensor = model.graph.tensors[id];
-    const bool trained = tensor.kind == TensorKind::kParameter &&
-                         model.parameter_kinds[id] == ParameterKind::kTrained && tensor.shape;
-    if (trained) m.parameter_count += elements(*tensor.shape).evaluate(model.binding).value_or(0);
+    const bool weight = tensor.kind == TensorKind::kParameter &&
+                        is_weight(model.parameter_kinds[id]) && tensor.shape;
+    if (weight) m.parameter_count += elements(*tensor.shape).evaluate(model.binding).value_or(0);
   }
   m.saved_bytes = t.saved_bytes;
   m.live_peak_bytes = t.peak_bytes;

@@ -57,6 +57,9 @@ Forward::Forward(const Graph& graph, const std::vector<ParameterKind>& kinds,
   };
   make(ParameterKind::kTrained,
        [&](TensorId, const Tensor& t) { return machine_.parameter(t.dtype, *t.shape); });
+  make(ParameterKind::kFrozen, [&](TensorId, const Tensor& t) {
+    return machine_.resident(t.dtype, *t.shape, Role::kParameter);
+  });
   make(ParameterKind::kBuffer, [&](TensorId, const Tensor& t) {
     return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
   });

@@ -144,6 +144,42 @@ bool is_rotary_table(const Tensor& t) {
   return t.name.ends_with("rotary_emb.inv_freq") || t.name.find("/rotary_emb/") != t.name.npos;
 }
 
+// The node that computes what is only seen in another shape or type.
+NodeId behind_views(const Graph& graph, TensorId tensor) {
+  for (size_t steps = 0; steps < 8; ++steps) {
+    const NodeId maker = graph.tensors[tensor].producer;
+    if (maker == kNoNode) return kNoNode;
+    const Node& node = graph.nodes[maker];
+    const bool same = node.op == "Unsqueeze" || node.op == "Expand" || node.op == "Cast" ||
+                      node.op == "Reshape" || node.op == "Squeeze";
+    if (!same) return maker;
+    tensor = node.inputs[0];
+  }
+  return kNoNode;
+}
+
+// Tables of sines that Hugging Face holds as parameters without a gradient: Marian's, Pegasus' and
+// RoFormer's, which are read at the positions themselves, and the one of Whisper's encoder, which
+// is added whole. Learned ones are read from an offset on (BART, OPT).
+void find_frozen(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  const std::vector<char> from_shapes = made_of_shapes(graph);
+  for (const Node& node : graph.nodes) {
+    if (node.inputs.size() != 2) continue;
+    for (const TensorId in : node.inputs) {
+      if (in == kNoTensor || kinds[in] != ParameterKind::kTrained) continue;
+      const std::string& name = graph.tensors[in].name;
+      if (!name.ends_with("embed_positions.weight")) continue;
+      bool sines = node.op == "Add" && name.ends_with("encoder.embed_positions.weight");
+      if (node.op == "Gather" && in == node.inputs[0] && from_shapes[node.inputs[1]]) {
+        const NodeId maker = behind_views(graph, node.inputs[1]);
+        const bool whole = maker == kNoNode && name.ends_with("encoder.embed_positions.weight");
+        sines = whole || (maker != kNoNode && graph.nodes[maker].op == "Range");
+      }
+      if (sines) kinds[in] = ParameterKind::kFrozen;
+    }
+  }
+}
+
 std::string_view last_part(std::string_view module) {
   return module.substr(module.rfind('.') + 1);  // npos + 1 is 0
 }
@@ -232,15 +268,18 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   }
   find_tables(graph, kinds);
   find_folded_scales(graph, kinds);
+  find_frozen(graph, kinds);
   find_computed(graph, kinds);
   drop_unread(graph, kinds);
-  // A small constant whose contents the file gives is a number, not a weight.
+  // A number whose value the file gives is no weight, unless it is a module's own ("gain" of a
+  // block); `embed_scale` is a buffer of Hugging Face's.
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    const bool scalar = t.shape && elements(*t.shape) == Dim(1);
-    if (kinds[id] == ParameterKind::kTrained && t.contents && scalar && t.shape->empty()) {
-      kinds[id] = ParameterKind::kConstant;
-    }
+    const bool number = t.contents && t.shape && t.shape->empty();
+    if (kinds[id] != ParameterKind::kTrained || !number) continue;
+    const bool of_module = graph.producer.starts_with("pytorch") && t.name.find('.') != t.name.npos;
+    if (!of_module) kinds[id] = ParameterKind::kConstant;
+    if (of_module && t.name.ends_with(".embed_scale")) kinds[id] = ParameterKind::kBuffer;
   }
   return kinds;
 }

@@ -8,9 +8,12 @@
 
 namespace plimsoll {
 
-// What an initializer is to training. A computed one is the result of something that eager code
-// runs at every step, which the exporter ran once.
-enum class ParameterKind : uint8_t { kTrained, kBuffer, kConstant, kComputed };
+// What an initializer is to training. A frozen one is a parameter that wants no gradient. A computed
+// one is the result of something that eager code runs at every step, which the exporter ran once.
+enum class ParameterKind : uint8_t { kTrained, kFrozen, kBuffer, kConstant, kComputed };
+inline bool is_weight(ParameterKind kind) {
+  return kind == ParameterKind::kTrained || kind == ParameterKind::kFrozen;
+}
 // For each tensor; meaningful for kind kParameter only. Statistics of norms are buffers; float
 // initializers are trained, unless an exporter's folding made them (its names say so) and no layer
 // takes them as a weight or as the scale of an affine pair; tables that multiply positions,

@@ -63,8 +63,10 @@ class Inliner {
   tl::unexpected<Diagnostics> unknown_trips(const Frame& frame, const NodeSpec& spec,
                                             std::string why) const;
   TensorId add_value(std::string name);
-  // The one number a tensor holds, seen through casts and reshapes of one element.
-  std::optional<int64_t> constant(TensorId tensor) const;
+  // The one number a tensor holds, seen through casts and reshapes of one element, and through
+  // comparisons of how long lists of extents are (the exporter's tile()).
+  std::optional<int64_t> constant(TensorId tensor, int depth = 3) const;
+  std::optional<int64_t> length(TensorId tensor) const;
 
   ModelSpec& model_;
   const ImportOptions& options_;

@@ -2,6 +2,8 @@
 // are added once; values pass from one iteration to the next by name.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
 #include "graph/onnx/inline.h"
@@ -35,7 +37,27 @@ std::vector<int64_t> padded(std::vector<int64_t> values, size_t size) {
 
 }  // namespace
 
-std::optional<int64_t> Inliner::constant(TensorId tensor) const {
+// How many elements a list of extents has, before shapes are inferred.
+std::optional<int64_t> Inliner::length(TensorId tensor) const {
+  const Tensor& t = graph_.tensors[tensor];
+  if (t.shape && t.shape->size() == 1) return (*t.shape)[0].constant();
+  if (t.producer == kNoNode) return std::nullopt;
+  const Node& node = graph_.nodes[t.producer];
+  if (node.op == "Shape" && node.inputs.size() == 1 && node.attributes.entries().empty()) {
+    const auto& whole = graph_.tensors[node.inputs.front()].shape;
+    return whole ? std::optional(static_cast<int64_t>(whole->size())) : std::nullopt;
+  }
+  if (node.op != "Concat") return std::nullopt;
+  for (const TensorId part : node.inputs) {
+    const Tensor& one = graph_.tensors[part];
+    const bool number = one.contents && one.contents->integers.size() == 1;
+    const bool grown = one.producer != kNoNode && graph_.nodes[one.producer].op == "Unsqueeze";
+    if (!number && !grown) return std::nullopt;
+  }
+  return static_cast<int64_t>(node.inputs.size());
+}
+
+std::optional<int64_t> Inliner::constant(TensorId tensor, int depth) const {
   constexpr int kHops = 16;
   for (int hop = 0; hop < kHops && tensor != kNoTensor; ++hop) {
     const Tensor& t = graph_.tensors[tensor];
@@ -45,9 +67,20 @@ std::optional<int64_t> Inliner::constant(TensorId tensor) const {
     }
     if (t.producer == kNoNode) return std::nullopt;
     const Node& node = graph_.nodes[t.producer];
+    if (!node.domain.empty() || node.inputs.empty()) return std::nullopt;
+    if (node.op == "Size") return length(node.inputs.front());
+    if (node.inputs.size() == 2 && depth > 0) {
+      const auto a = constant(node.inputs[0], depth - 1);
+      const auto b = constant(node.inputs[1], depth - 1);
+      if (a && b && node.op == "Sub" && *b != std::numeric_limits<int64_t>::min())
+        return checked_add(*a, -*b);
+      if (a && b && node.op == "Greater") return *a > *b;
+      if (a && b && node.op == "Less") return *a < *b;
+      if (a && b && node.op == "Equal") return *a == *b;
+    }
     const bool passes = node.op == "Identity" || node.op == "Cast" || node.op == "Squeeze" ||
                         node.op == "Unsqueeze" || node.op == "Reshape";
-    if (!passes || !node.domain.empty() || node.inputs.empty()) return std::nullopt;
+    if (!passes) return std::nullopt;
     tensor = node.inputs.front();
   }
   return std::nullopt;

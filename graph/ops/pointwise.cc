@@ -1,5 +1,6 @@
 // Element-wise operators: arithmetic, functions, logic, comparison, casts.
 #include <algorithm>
+#include <cmath>
 
 #include "graph/ops/families.h"
 #include "graph/ops/follow.h"
@@ -30,6 +31,19 @@ std::optional<Fraction> fold_greater(InferContext& c, const Fraction& a, const F
 std::optional<Fraction> fold_greater_or_equal(InferContext& c, const Fraction& a, const Fraction& b,
                                               bool whole) {
   return fold_less_or_equal(c, b, a, whole);
+}
+
+// Of numbers alone: side lengths as roots of counts.
+std::optional<Fraction> fold_pow(InferContext&, const Fraction& a, const Fraction& b, bool) {
+  const auto base = a.over.constant();
+  const auto under = a.under.constant();
+  const auto over = b.over.constant();
+  const auto root = b.under.constant();
+  if (!base || !under || !over || !root) return std::nullopt;
+  const auto quotient = [](int64_t x, int64_t y) {
+    return static_cast<double>(x) / static_cast<double>(y);
+  };
+  return as_fraction(std::pow(quotient(*base, *under), quotient(*over, *root)));
 }
 
 Result<void> unary_bool(InferContext& c) {
@@ -306,7 +320,7 @@ constexpr OpRow kRows[] = {
      .example = "bool[B,4] bool[4] -> bool[B,4]"},
     {.name = "Pow",
      .inputs = 2,
-     .shape = broadcast_rule,
+     .shape = arithmetic<fold_pow>,
      .lower = lower::pow,
      .example = "f32[B,4] f32[] -> f32[B,4]"},
     {.name = "Reciprocal",

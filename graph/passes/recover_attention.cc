@@ -207,15 +207,25 @@ TensorId data_of_mask(Finder& f, NodeId at, TensorId mask, bool& causal) {
   return kNoTensor;
 }
 
+// A mask that the network made, not the exporter for a function that is told to be causal.
+bool has_written_mask(const Rewrite& r, TensorId mask) {
+  const Node* where = mask == kNoTensor ? nullptr : r.made_by(mask, "Where");
+  if (!where) return false;
+  const std::string& condition = r.tensor(where->inputs[0]).name;
+  return condition.find('/') == condition.npos && !condition.starts_with("val_");
+}
+
 // Heads that share keys and values (enable_gqa): the kernel takes one of each per group, where the
 // exporter of graphs writes Unsqueeze, Expand, Reshape. It numbers results of its own ("val_45");
 // what people repeat themselves has its operator's name ("expand_3"), and is a copy.
-TensorId one_per_group(const Rewrite& r, TensorId t) {
+// Hugging Face repeats where it has a mask; while it exports it always has one, which eager code
+// leaves out (`left_out`) and then repeats nothing.
+TensorId one_per_group(const Rewrite& r, TensorId t, bool left_out) {
   const Node* joined = r.made_by(t, "Reshape");
   const Node* grown = joined ? r.made_by(joined->inputs[0], "Expand") : nullptr;
   const Node* apart = grown ? r.made_by(grown->inputs[0], "Unsqueeze") : nullptr;
   const bool by_exporter = apart && r.tensor(joined->inputs[0]).name.starts_with("val_");
-  return by_exporter && r.rank(apart->inputs[0]) == 4 ? apart->inputs[0] : t;
+  return apart && (by_exporter || left_out) && r.rank(apart->inputs[0]) == 4 ? apart->inputs[0] : t;
 }
 
 bool scaled_dot_product(Finder& f, NodeId id) {
@@ -223,10 +233,11 @@ bool scaled_dot_product(Finder& f, NodeId id) {
   if (!match(f.r, f.r.node(id), parts)) return false;
   TensorId keys = keys_behind(f, parts.keys_flipped, id);
   if (keys == kNoTensor) return false;
-  keys = one_per_group(f.r, keys);
-  parts.v = one_per_group(f.r, parts.v);
+  const bool written = has_written_mask(f.r, parts.mask);
   bool causal = false;
   const TensorId mask = data_of_mask(f, id, parts.mask, causal);
+  keys = one_per_group(f.r, keys, written && mask == kNoTensor);
+  parts.v = one_per_group(f.r, parts.v, written && mask == kNoTensor);
   const size_t before = f.r.deaths();
   std::vector<TensorId> inputs{parts.q, keys, parts.v};
   if (mask != kNoTensor) inputs.push_back(mask);

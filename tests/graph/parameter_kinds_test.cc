@@ -24,6 +24,10 @@ Classified classified(std::string_view text) {
   auto graph = parse_text(text);
   REQUIRE_MESSAGE(graph, graph.error().front().message);
   graph->producer = "pytorch 2.9";
+  for (Tensor& t : graph->tensors) {  // exporters write the values of single numbers
+    if (t.kind == TensorKind::kParameter && t.shape && t.shape->empty() && !t.contents)
+      t.contents = std::make_shared<Contents>(Contents{.integers = {}, .reals = {0.5}});
+  }
   Decider decider(Binding{{"B", 4}});
   Diagnostics warnings;
   REQUIRE(infer(*graph, decider, warnings));
@@ -113,6 +117,42 @@ output n
 )");
   CHECK(model["gain"] == ParameterKind::kTrained);
   CHECK(buffers_not_written(model.graph, model.kinds).empty());
+}
+
+TEST_CASE("tables of sines are frozen; tables read from an offset on are trained") {
+  const auto kind = [](const std::string& positions) {
+    const Classified model = classified(R"(opset 17
+input x: f32[B,8,16]
+param encoder.embed_positions.weight: f32[32,16]
+const zero: i64[] = [0]
+const one: i64[] = [1]
+const end: i64[] = [8]
+const offset: i64[] = [2]
+)" + positions + R"(
+p = Gather(encoder.embed_positions.weight, at)
+y = Add(x, p)
+output y
+)");
+    return model["encoder.embed_positions.weight"];
+  };
+  CHECK(kind("at = Range(zero, end, one)") == ParameterKind::kFrozen);
+  CHECK(kind("r = Range(zero, end, one)\nat = Add(r, offset)") == ParameterKind::kTrained);
+}
+
+TEST_CASE("a module's own number is a weight; any other is a number") {
+  const Classified model = classified(R"(opset 17
+input x: f32[B,8]
+param block.gain: f32[]
+param embed.embed_scale: f32[]
+param scale: f32[]
+a = Mul(x, block.gain)
+b = Mul(a, embed.embed_scale)
+y = Mul(b, scale)
+output y
+)");
+  CHECK(model["block.gain"] == ParameterKind::kTrained);
+  CHECK(model["embed.embed_scale"] == ParameterKind::kBuffer);
+  CHECK(model["scale"] == ParameterKind::kConstant);
 }
 
 }  // namespace plimsoll

@@ -14,6 +14,33 @@ def plain(**functions):
     return {name: (lambda function=function: function) for name, function in functions.items()}
 
 
+class Behind(nn.Module):
+    """A module that reads x as `view` shows it."""
+
+    def __init__(self, view, module):
+        super().__init__()
+        self.view, self.module = view, module
+
+    def forward(self, x):
+        return self.module(self.view(x))
+
+
+class Gain(nn.Module):
+    """x times one trained number."""
+
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.tensor(0.5))
+
+    def forward(self, x):
+        return x * self.gain
+
+
+def positions_like(x):
+    """The number of its step in every place of a sample."""
+    return torch.arange(x.size(1), device=x.device, dtype=x.dtype).unsqueeze(1).expand(x.shape[1:])
+
+
 CONVOLUTIONS = [
     ("map1", 1, {
         "conv1d": lambda: nn.Conv1d(8, 12, 3, padding=1),
@@ -42,6 +69,9 @@ CONVOLUTIONS = [
         "batch_norm2d": lambda: nn.BatchNorm2d(8),
         "batch_norm2d_not_affine": lambda: nn.BatchNorm2d(8, affine=False),
         "batch_norm2d_no_statistics": lambda: nn.BatchNorm2d(8, track_running_stats=False),
+        "batch_norm2d_of_part": lambda: Behind(lambda x: x.split([3, 5], 1)[1], nn.BatchNorm2d(5)),
+        "conv2d_channels_last": lambda: Behind(
+            lambda x: F.layer_norm(x.permute(0, 2, 3, 1), (8,)).permute(0, 3, 1, 2), nn.Conv2d(8, 12, 3)),
         "batch_norm2d_relu_in_place": lambda: nn.Sequential(nn.BatchNorm2d(8), nn.ReLU(inplace=True)),
         "instance_norm2d": lambda: nn.InstanceNorm2d(8),
         "instance_norm2d_affine": lambda: nn.InstanceNorm2d(8, affine=True),
@@ -133,6 +163,9 @@ ACTIVATIONS = [
         "layer_norm_no_bias": lambda: nn.LayerNorm(32, bias=False),
         "layer_norm_not_affine": lambda: nn.LayerNorm(32, elementwise_affine=False),
         "rms_norm": lambda: nn.RMSNorm(32, eps=1e-6),
+        "batch_norm_of_transposed": lambda: Behind(lambda x: x.transpose(1, 2), nn.BatchNorm1d(32)),
+        "gain": Gain,
+        "dropout_of_positions": lambda: lambda x: x * F.dropout(positions_like(x), 0.3),
         "batch_norm_of_sequence": lambda: nn.BatchNorm1d(24),
     }),
     ("row", 1, {
@@ -192,7 +225,8 @@ MOVEMENT = [
     ("sequence", 2, plain(
         cat=lambda x, y: torch.cat([x, y], -1), cat_inner=lambda x, y: torch.cat([x, y], 1),
         cat_thrice=lambda x, y: torch.cat([x, y, x], 1), stack=lambda x, y: torch.stack([x, y], 1),
-        where=lambda x, y: torch.where(x > y, x, y), einsum_matmul=lambda x, y: torch.einsum("bsd,btd->bst", x, y),
+        where=lambda x, y: torch.where(x > y, x, y), einsum_two_sums=lambda x, y: torch.einsum("bshd,bthd->bst", x.unflatten(-1, (4, 8)), y.unflatten(-1, (4, 8))),
+        einsum_matmul=lambda x, y: torch.einsum("bsd,btd->bst", x, y),
         matmul_rank3=lambda x, y: x @ y.transpose(1, 2), bmm=lambda x, y: torch.bmm(x, y.transpose(1, 2)),
         baddbmm=lambda x, y: torch.baddbmm(x[:, :, :24], x, y.transpose(1, 2), beta=0.5),
         outer=lambda x, y: x.unsqueeze(2) * y.unsqueeze(1))),

@@ -153,6 +153,28 @@ TEST_CASE("A45: the larger branch of an If is taken, and told") {
   CHECK(nodes_text(import(choice(small, large, "no"))) == larger);
 }
 
+TEST_CASE("an If that compares lengths of lists of extents is decided") {
+  // As the exporter of tile() asks whether there are fewer repeats than dimensions.
+  const Proto grows =
+      graph_of({{node("Relu", {"x"}, {"s"}), node("Abs", {"s"}, {"t"})}, {}, {}, {untyped("t")}});
+  const Proto stays = graph_of({{node("Neg", {"x"}, {"l"})}, {}, {}, {untyped("l")}});
+  const auto asks = [&](std::string_view comparison) {
+    return import(model_of(
+        {node("Shape", {"table"}, {"extents"}), node("Size", {"extents"}, {"rank"}),
+         node("Unsqueeze", {"one", "zeros"}, {"repeat"}),
+         node("Concat", {"repeat", "repeat"}, {"repeats"}), node("Size", {"repeats"}, {"count"}),
+         node("Sub", {"rank", "count"}, {"missing"}),
+         node(comparison, {"missing", "zero"}, {"condition"}),
+         node("If", {"condition"}, {"y"},
+              {graph_attribute("then_branch", grows), graph_attribute("else_branch", stays)})},
+        {},
+        {tensor("table", 1, {1, 4, 8}), scalar("one", 1), scalar("zero", 0),
+         integers("zeros", {1}, {0})}));
+  };
+  CHECK(asks("Greater").nodes.back().op == "Abs");
+  CHECK(asks("Less").nodes.back().op == "Neg");
+}
+
 TEST_CASE("a Loop is written out, its state handed on and its stacked output joined") {
   const Graph graph = import(model_of({loop_node("trips", loop_body())}, {}, {scalar("trips", 3)}));
   CHECK(nodes_text(graph) ==

@@ -377,4 +377,42 @@ output y
   CHECK(hidden("val_7").nodes.back().inputs.size() == 3);
 }
 
+TEST_CASE("keys repeated beside a causal mask that eager code leaves out are one per group") {
+  const auto layer = [](const std::string& condition) {
+    return recovered(R"(opset 20
+input q: f32[B,4,8,16]
+input k: f32[B,2,8,16]
+input v: f32[B,4,8,16]
+const s: f32[] = [0.5]
+const zero: f32[] = [0.0]
+const low: f32[] = [-1000.0]
+const ten: i64[1] = [2]
+const groups: i64[5] = [4,2,2,8,16]
+const all: i64[4] = [4,4,8,16]
+const extents: i64[4] = [1,1,8,8]
+one = Unsqueeze(k, ten)
+expand_2 = Expand(one, groups)
+view_3 = Reshape(expand_2, all)
+kt = Transpose(view_3) {perm=[0,1,3,2]}
+ones = ConstantOfShape(extents)
+triangle = Trilu(ones)
+)" + condition + R"( = Greater(triangle, zero)
+val_4 = Where()" + condition +
+                     R"(, zero, low)
+qs = Mul(q, s)
+ks = Mul(kt, s)
+scores = MatMul(qs, ks)
+masked = Add(scores, val_4)
+w = Softmax(masked) {axis=-1}
+y = MatMul(w, v)
+output y
+)");
+  };
+  const Graph written = layer("expand_1");
+  CHECK(written.nodes.back().op == "Attention");
+  CHECK(written.nodes.back().inputs[1] == written.inputs[1]);
+  const Graph by_exporter = layer("val_2");
+  CHECK(by_exporter.nodes.back().inputs[1] != by_exporter.inputs[1]);
+}
+
 }  // namespace plimsoll

@@ -1,0 +1,41 @@
+#include "graph/ops/follow.h"
+
+#include <doctest/doctest.h>
+
+#include "graph/infer.h"
+#include "graph/text.h"
+
+namespace plimsoll {
+namespace {
+
+// The extents of the graph's output.
+std::string extents(const std::string& text) {
+  auto graph = parse_text(text);
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  Decider decider(Binding{{"B", 4}});
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  const Shape& shape = *graph->tensors[graph->outputs.front()].shape;
+  std::string all;
+  for (const Dim& dim : shape) all += (all.empty() ? "" : ",") + dim.text();
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a side length that is the root of a count is followed") {
+  CHECK(extents("opset 17\ninput x: f32[1,256,8]\nconst n: f32[1] = [256.0]\n"
+                "const half: f32[1] = [0.5]\nr = Pow(n, half)\nside = Cast(r) {to=7}\n"
+                "const one: i64[1] = [1]\nconst c: i64[1] = [8]\n"
+                "to = Concat(one, side, side, c) {axis=0}\ny = Reshape(x, to)\noutput y\n") ==
+        "1,16,16,8");
+}
+
+TEST_CASE("repeats that a one-hot vector puts among ones are followed") {
+  CHECK(extents("opset 17\ninput x: f32[B,1,8]\nconst at: i64[1] = [1]\nconst rank: i64[] = [3]\n"
+                "const values: i64[2] = [1,5]\nh = OneHot(at, rank, values)\n"
+                "const flat: i64[1] = [-1]\nto = Reshape(h, flat)\ny = Tile(x, to)\noutput y\n") ==
+        "B,5,8");
+}
+
+}  // namespace plimsoll
