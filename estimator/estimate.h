@@ -71,7 +71,9 @@ struct TimeEstimate {
   double gpu_busy = 0, fp32_utilisation = 0, cpu_utilisation = 0;
   int64_t pcie_bytes = 0;
   bool host_bound = false;
-  int64_t launches = 0, forward_launches = 0, parameter_arrays = 0;
+  int64_t launches = 0, parameter_arrays = 0;
+  // Of operators by the host, one by one; some launch several kernels.
+  int64_t dispatches = 0, forward_dispatches = 0;
   double samples_per_second = 0;  // of all devices together
   std::string sample_unit = "samples";
   std::optional<int64_t> run_ns;  // of --epochs and --samples

@@ -30,6 +30,13 @@ AlgorithmPolicy policy_of(const FrameworkProfile& framework, const Request& requ
   return AlgorithmPolicy::kHeuristic;
 }
 
+// Parameters in 16 bits keep PyTorch's norms from cuDNN (aten/src/ATen/native/Normalization.cpp).
+bool has_persistent_norm(const FrameworkProfile& framework, const Version& cudnn,
+                         const Recipe& recipe) {
+  const bool half = recipe.precision == Precision::kFp16 || recipe.precision == Precision::kBf16;
+  return framework.persistent_norm_since && !(cudnn < *framework.persistent_norm_since) && !half;
+}
+
 Result<TimeOptions> time_options(const Platform& platform, const Request& request) {
   TimeOptions options;
   const auto version = cudnn_version(platform, request);
@@ -45,6 +52,7 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   }
   options.max_pool_backward = platform.framework.max_pool_backward;
   options.separate_batch_norm = platform.framework.separate_batch_norm;
+  options.persistent_norm = has_persistent_norm(platform.framework, *version, request.recipe);
   options.workspace_limit = request.workspace_limit;
   if (!options.workspace_limit && platform.framework.workspace_limit) {
     options.workspace_limit = platform.framework.workspace_limit->value;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "estimator/estimator.h"
 #include "estimator/time/step_time.h"
@@ -51,18 +52,25 @@ struct Describe {
 
 StepPhase phase_of(Phase phase) { return static_cast<StepPhase>(phase); }
 
-// Launches of one kernel in one phase, counted.
-StepTimeInput count_launches(const CompiledModel& model, const BoundStep& bound,
+// Launches of one kernel in one phase, counted; apart those of a convolution's bias, where the
+// operator that convolves adds it.
+StepTimeInput count_launches(const CompiledModel& model, const BoundStep& bound, bool adds_bias,
                              std::vector<KernelId>& ids) {
-  std::map<std::pair<KernelId, Phase>, int64_t> counts;
+  std::map<std::tuple<KernelId, Phase, bool>, int64_t> counts;
+  NodeId convolved = kNoNode;  // by the launch before
   for (const Event& e : model.step.events) {
-    if (e.kind == Event::Kind::kLaunch) ++counts[{e.id, e.phase}];
+    if (e.kind != Event::Kind::kLaunch) continue;
+    const KernelAt& kernel = bound.kernels[e.id];
+    const bool bias = adds_bias && convolved == e.node && kernel.op == "add";
+    ++counts[{e.id, e.phase, !bias}];
+    const bool forward = kernel.op == "conv" && kernel.pass == Pass::kForward;
+    convolved = forward ? e.node : kNoNode;
   }
   StepTimeInput input;
   for (const auto& [key, count] : counts) {
-    const KernelAt& kernel = bound.kernels[key.first];
-    input.kernels.push_back({kernel, count, phase_of(key.second)});
-    ids.push_back(key.first);
+    const auto [id, phase, dispatched] = key;
+    input.kernels.push_back({bound.kernels[id], count, phase_of(phase), dispatched});
+    ids.push_back(id);
   }
   return input;
 }
@@ -166,9 +174,11 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
   for (size_t i = 0; i < input.kernels.size(); ++i) {
     const CountedKernel& k = input.kernels[i];
     const int64_t launches = k.count * step.kernels[i].launches;
+    const int64_t dispatches = k.dispatched ? launches : 0;
     flop += static_cast<double>(k.kernel.flop) * static_cast<double>(k.count);
-    t.launches += launches;
-    if (k.phase == StepPhase::kForward) t.forward_launches += launches;
+    t.launches += std::max(launches, k.count);
+    t.dispatches += dispatches;
+    if (k.phase == StepPhase::kForward) t.forward_dispatches += dispatches;
   }
   const Peak* fp32 = platform.device.peak("fp32");
   t.fp32_utilisation =
@@ -190,7 +200,7 @@ bool countable(const TimeEstimate& time) {
 TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Platform& platform,
                    const TimeContext& context, const Request& request, int64_t batch) {
   std::vector<KernelId> ids;
-  StepTimeInput input = count_launches(model, bound, ids);
+  StepTimeInput input = count_launches(model, bound, !platform.framework.bias_is_operator, ids);
   input.habits = habits_of(platform, model.recipe.mode != Mode::kInference);
   input.parameter_arrays = model.step.parameter_arrays;
   for (BufferId id = 0; id < model.step.buffers.size(); ++id) {

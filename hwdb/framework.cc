@@ -89,6 +89,9 @@ void read_libraries(Figures& figures, Profile& profile) {
     profile.max_pool_backward = figures.real("max_pool_backward", kTimes);
   if (figures.has("norm_buffers"))
     profile.norm_buffers = figures.integer("norm_buffers", {.low = 1, .high = 16});
+  if (figures.has("bias_operator")) profile.bias_is_operator = figures.boolean("bias_operator");
+  if (figures.has("persistent_norm_since"))
+    profile.persistent_norm_since = version(figures, "persistent_norm_since");
   profile.cudnn = version(figures, "cudnn");
   profile.cuda = version(figures, "cuda");
   profile.tf32_convolutions = figures.boolean("tf32_convolutions");

@@ -61,7 +61,10 @@ struct FrameworkProfile {
   std::vector<ContextRow> context;  // the last one is for "any"
   ConvPolicy conv_policy = ConvPolicy::kHeuristic;
   std::optional<Bytes> workspace_limit;
-  bool separate_batch_norm = false;     // kernels of its own, not cuDNN's
+  bool separate_batch_norm = false;  // kernels of its own, not cuDNN's
+  bool bias_is_operator = false;     // of its own, not a convolution's second kernel
+  // First cuDNN that is asked for its persistent batch norm in training; empty: never.
+  std::optional<Version> persistent_norm_since;
   bool autotune_empties_cache = false;  // after the first call of each problem
   bool autotune_outside = false;        // the library times with memory of its own, given back
   bool autotune_tries_each = false;     // with its own scratch memory, one after the other

@@ -17,6 +17,7 @@ namespace plimsoll {
 // What a predicted step is made of: what fits of hosts need.
 struct StepParts {
   double gpu_ms = 0, host_ms = 0, framework_ms = 0, copy_ms = 0, communication_ms = 0;
+  // Launches: dispatches by the host.
   int64_t launches = 0, forward_launches = 0, parameter_arrays = 0, parameter_bytes = 0;
 };
 

@@ -20,10 +20,10 @@ using Reason = tl::unexpected<std::string>;
 // What an Evaluator depends on.
 std::string evaluator_key(const Request& q) {
   const auto word = [](const std::optional<bool>& flag) { return flag ? int{*flag} : -1; };
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0], q.framework,
-                     q.cudnn.value_or(""), q.conv_algorithm, word(q.cudnn_benchmark),
-                     word(q.input_copy), q.host, q.gpu_count, q.link, q.prefetch,
-                     q.context_measured, q.samples_in_memory, q.replicate, q.layout);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0], q.framework,
+                     static_cast<int>(q.recipe.precision), q.cudnn.value_or(""), q.conv_algorithm,
+                     word(q.cudnn_benchmark), word(q.input_copy), q.host, q.gpu_count, q.link,
+                     q.prefetch, q.context_measured, q.samples_in_memory, q.replicate, q.layout);
 }
 
 // What a compiled model depends on beside the batch.
@@ -226,8 +226,8 @@ StepParts parts_of(const TimeEstimate& t, const MemoryEstimate& m) {
           .framework_ms = ms(t.framework_ns),
           .copy_ms = ms(t.input_copy_ns),
           .communication_ms = ms(t.communication_ns),
-          .launches = t.launches,
-          .forward_launches = t.forward_launches,
+          .launches = t.dispatches,
+          .forward_launches = t.forward_dispatches,
           .parameter_arrays = t.parameter_arrays,
           .parameter_bytes = m.parameter_bytes};
 }

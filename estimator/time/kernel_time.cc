@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "estimator/time/attention.h"
+#include "estimator/time/batch_norm.h"
 #include "estimator/time/correction.h"
 #include "estimator/time/features.h"
-#include "estimator/time/separate_norm.h"
 #include "estimator/time/time_model.h"
 #include "estimator/time/unrolled.h"
 #include "hwdb/calibration_terms.h"
@@ -204,7 +204,8 @@ Draft draft_conv(const KernelAt& kernel, const TimeContext::Model& model,
               .turned = turned_around(kernel, shape, context),
               .algorithm = name(chosen.algorithm),
               .memory_bound = chosen.memory_bound,
-              .in_situ = columns};
+              .in_situ = columns,
+              .launches = columns ? 0 : 1};  // kIm2colCall holds them
   if (model.own && !columns) {
     draft.corrected = correct(model.fit->correction, conv_features(shape), model.device);
   }
@@ -255,6 +256,21 @@ Draft draft_separate_norm(const KernelAt& kernel, const TimeContext& context) {
           .launches = norm.calls};
 }
 
+bool is_persistent_norm(const KernelAt& kernel, const TimeContext& context) {
+  return context.options().persistent_norm && kernel.op == "batch_norm" &&
+         kernel.dtype != DType::kFloat64 &&
+         context.rates().compute_capability >= kPersistentNormSince;
+}
+
+Draft draft_persistent_norm(const KernelAt& kernel, const TimeContext::Model& model,
+                            const TimeContext& context) {
+  const double seconds = persistent_norm_seconds(kernel, context.rates().bandwidth);
+  return {.seconds = model.fixed + seconds,
+          .flop = static_cast<double>(kernel.flop),
+          .bytes = seconds * context.rates().bandwidth,
+          .memory_bound = true};
+}
+
 // How much longer than the library's a framework's own kernel takes.
 double own_kernel(const KernelAt& kernel, const TimeOptions& options) {
   if (kernel.op == "concat") return options.concat_factor;
@@ -303,15 +319,12 @@ Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
   if (model.conv) return draft_conv(kernel, model, context);
   if (model.recurrent) return draft_recurrent(kernel, model);
   if (is_separate_norm(kernel, context)) return draft_separate_norm(kernel, context);
+  if (is_persistent_norm(kernel, context)) return draft_persistent_norm(kernel, model, context);
   if (model.rows) return draft_rows(kernel, model, context.options());
   return {.flop = static_cast<double>(kernel.flop), .bytes = compulsory(kernel)};
 }
 
 }  // namespace
-
-bool is_batch_norm(const KernelAt& kernel) {
-  return kernel.op == "batch_norm" || kernel.op == "affine";
-}
 
 std::string_view name(BoundBy bound_by) {
   constexpr std::array<std::string_view, 4> kNames = {"compute", "dram", "latency", "host"};

@@ -25,8 +25,6 @@
 
 namespace plimsoll {
 
-// With statistics of the batch, or with fixed ones ("affine").
-bool is_batch_norm(const KernelAt& kernel);
 // A recurrent layer that no library call runs.
 bool is_unrolled(const KernelAt& kernel);
 
@@ -59,6 +57,8 @@ struct TimeOptions {
   Layout layout = Layout::kNative;
   // Batch norm as Caffe's own sequence of kernels instead of the library's.
   bool separate_batch_norm = false;
+  // Batch norm in cuDNN's persistent mode, where the card has it.
+  bool persistent_norm = false;
   // A framework's own forward batch norm and concatenation, times the library's traffic.
   double norm_factor = 1, concat_factor = 1;
   double max_pool_backward = 1;  // the same for the gradient of max pooling
@@ -77,7 +77,7 @@ struct KernelTime {
   BoundBy bound_by = BoundBy::kCompute;
   double fraction_of_peak = 0;  // of the resource it is bound by; latency: of compute
   int basis = 0;                // for TimeContext::basis()
-  int64_t launches = 1;         // by the host, one by one
+  int64_t launches = 1;         // by the host, one by one; 0: their time is in `seconds`
 };
 
 // What is prepared once per card, calibration and options, each class of kernels when it is first

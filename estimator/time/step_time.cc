@@ -77,8 +77,9 @@ StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
     high += above;
     low_squares += below * below;
     high_squares += above * above;
-    const double dispatch = static_cast<double>(row.count * time.launches) *
-                            (is_unrolled(row.kernel) ? habits.cell_launch : habits.launch);
+    const double each = is_unrolled(row.kernel) ? habits.cell_launch : habits.launch;
+    const double dispatch =
+        row.dispatched ? static_cast<double>(row.count * time.launches) * each : 0;
     step.host += dispatch;
     if (row.phase == StepPhase::kForward) forward += dispatch;
     step.kernels.push_back(time);

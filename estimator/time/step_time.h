@@ -25,6 +25,7 @@ struct CountedKernel {
   KernelAt kernel;
   int64_t count = 1;  // launches of it in one step
   StepPhase phase = StepPhase::kForward;
+  bool dispatched = true;  // false: an operator launches it after its main kernel
 };
 
 // Habits of a framework on a host: from its profile, never fitted to one card. Seconds each.

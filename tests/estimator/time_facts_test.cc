@@ -134,6 +134,27 @@ TEST_CASE("TensorFlow's own layout costs Inception what its batch norms and conc
   CHECK(in("nhwc") > 1.1 * in("nchw"));
 }
 
+// apache/mxnet docs/faq/perf.md, V100, MXNet 1.2: a forward pass of Inception-BN takes 6.4 ms at
+// batch 1. A convolution with bias is one operator there, in TensorFlow two.
+TEST_CASE("MXNet's convolutions add their bias without a dispatch") {
+  const auto forward = [](const std::string& framework) {
+    static const auto hwdb = Hwdb::open();
+    Request request;
+    request.model = "builtin:inception-bn";
+    request.devices = {"tesla-v100-sxm2-16gb"};
+    request.framework = framework;
+    request.cudnn = "7.0.5";
+    request.batch = 1;
+    request.recipe.mode = Mode::kInference;
+    const auto e = estimate(request, *hwdb);
+    REQUIRE(e.has_value());
+    return e->time;
+  };
+  const TimeEstimate mxnet = forward("mxnet-1.2");
+  CHECK(forward("tensorflow-1.4").dispatches - mxnet.dispatches == 69);  // its convolutions
+  CHECK(static_cast<double>(mxnet.step_ns) / 1e6 == doctest::Approx(6.4).epsilon(.25));
+}
+
 // nicklhy/DLInfBench, VGG-16 in MXNet on a TITAN X (Pascal): 4.9 ms at batch 1, 9.4 at 2, 14.4 at
 // 4: products with one vector are read once, those with two are not.
 TEST_CASE("VGG-16 takes nearly twice as long for two images as for one") {

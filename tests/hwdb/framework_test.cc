@@ -45,6 +45,13 @@ TEST_CASE("framework: a policy differs where the frameworks do") {
   CHECK(hwdb.framework("ideal")->context_for("tesla-v100-pcie-16gb", "volta").high.value == 0);
 }
 
+TEST_CASE("framework: persistent norms are asked for by PyTorch and MXNet, not by TensorFlow") {
+  const Hwdb hwdb = *Hwdb::open();
+  CHECK(hwdb.framework("pytorch")->persistent_norm_since == parse_version("7.0.3"));
+  CHECK(hwdb.framework("mxnet")->persistent_norm_since == parse_version("7.0.2"));
+  CHECK_FALSE(hwdb.framework("tensorflow-1")->persistent_norm_since);
+}
+
 TEST_CASE("framework: a built-in profile's name starts with its framework's") {
   const auto hwdb = Hwdb::open();
   REQUIRE(hwdb.has_value());

@@ -34,6 +34,15 @@ TEST_CASE("step: device and host far apart, the slower one decides") {
   CHECK(host.host_bound);
 }
 
+TEST_CASE("step: what an operator launches beside its main kernel is no dispatch of its own") {
+  StepTimeInput input = copies(1000, 4);
+  input.habits.launch = 10;
+  CHECK(step_time(input, unit_context()).host == 40);
+  input.kernels[0].dispatched = false;
+  CHECK(step_time(input, unit_context()).host == 0);
+  CHECK(step_time(input, unit_context()).gpu == 4000);
+}
+
 TEST_CASE("step: where device and host are alike, some layers wait for either") {
   StepTimeInput input = copies(1000, 4);
   input.habits.launch = 1000;
