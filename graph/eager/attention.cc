@@ -39,10 +39,16 @@ Value result_of(Machine& m, const Value& q, const Value& v, bool flash) {
 }
 
 // Flash attention takes no mask and half precision alone; the memory-efficient kernel serves the
-// rest (ATen/native/transformers/cuda/sdp_utils.cpp). Operands of other ranks go in pieces.
-std::optional<AttentionForm> form_for(Machine& m, const Value& q, const Value& mask) {
+// rest (ATen/native/transformers/cuda/sdp_utils.cpp). Operands of other ranks go in pieces, and
+// those whose heads do not lie in memory element by element.
+std::optional<AttentionForm> form_for(Machine& m, const Value& q, const Value& k, const Value& v,
+                                      const Value& mask) {
   const auto form = m.policy().attention;
   if (!form || q.rank() != 4) return std::nullopt;
+  for (const Value* operand : {&q, &k, &v}) {
+    const bool alone = operand->sizes().back() == Dim(1);
+    if (!alone && operand->strides().back() != Dim(1)) return std::nullopt;
+  }
   const bool flash = *form == AttentionForm::kFlash && bits(q.dtype()) == 16 && !mask.defined();
   return flash || *form != AttentionForm::kFlash ? *form : AttentionForm::kMemoryEfficient;
 }
@@ -84,7 +90,7 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
   const Value k = lowered(m, key);
   const Value v = lowered(m, value);
   const Value mask = lowered(m, bias);
-  const auto form = form_for(m, q, mask);
+  const auto form = form_for(m, q, k, v, mask);
   if (!form) {
     const AutocastPause pause(m);  // the pieces run in the type the whole was given
     return separate(m, q, k, v, mask, options);

@@ -214,6 +214,8 @@ void mark_in_place(Finder& f, NodeId id) {
   if (!is_one_of(kActivations, node.op) || f.r.uses(node.inputs[0]) != 1) return;
   const NodeId before = f.r.producer(node.inputs[0]);
   if (before == kNoNode || !is_one_of(kBefore, f.r.node(before).op)) return;
+  // Leaky ones are in place behind a layer (DCGAN, Darknet), not behind a sum (CSPNet).
+  if (node.op == "LeakyRelu" && f.r.node(before).op == "Add") return;
   node.attributes.set("in_place", int64_t{1});
   if (f.r.node(before).op == "Add") mark_residual_sum(f, before);
 }

@@ -228,6 +228,29 @@ TensorId one_per_group(const Rewrite& r, TensorId t, bool left_out) {
   return apart && (by_exporter || left_out) && r.rank(apart->inputs[0]) == 4 ? apart->inputs[0] : t;
 }
 
+// Heads taken from an image, [B, heads, D, S], are made contiguous when they are flipped (MobileNet
+// V4), which leaves no node. Keys and values go the same way.
+bool flips_heads_of_image(Finder& f, TensorId q) {
+  Rewrite& r = f.r;
+  const Node* flip = r.made_by(q, "Transpose");
+  return flip && flip->attributes.integers("perm") == std::vector<int64_t>{0, 1, 3, 2} &&
+         r.made_by(flip->inputs[0], "Reshape") && r.graph().producer.starts_with("pytorch");
+}
+
+TensorId contiguous_before(Finder& f, NodeId at, TensorId t) {
+  Rewrite& r = f.r;
+  Node copy{.op = "Contiguous",
+            .domain = "plimsoll",
+            .name = r.node(at).name,
+            .module = r.node(at).module,
+            .attributes = {},
+            .inputs = {t},
+            .outputs = {}};
+  const DType dtype = r.tensor(t).dtype;
+  Shape shape = *r.tensor(t).shape;
+  return r.insert_before(at, std::move(copy), dtype, std::move(shape));
+}
+
 bool scaled_dot_product(Finder& f, NodeId id) {
   Parts parts;
   if (!match(f.r, f.r.node(id), parts)) return false;
@@ -239,6 +262,10 @@ bool scaled_dot_product(Finder& f, NodeId id) {
   keys = one_per_group(f.r, keys, written && mask == kNoTensor);
   parts.v = one_per_group(f.r, parts.v, written && mask == kNoTensor);
   const size_t before = f.r.deaths();
+  if (flips_heads_of_image(f, parts.q)) {
+    for (TensorId* operand : {&parts.q, &keys, &parts.v})
+      *operand = contiguous_before(f, id, *operand);
+  }
   std::vector<TensorId> inputs{parts.q, keys, parts.v};
   if (mask != kNoTensor) inputs.push_back(mask);
   Node& node = f.r.replace(id, "plimsoll", "Attention", std::move(inputs));

@@ -106,6 +106,13 @@ bool unpadding(Finder& f, NodeId id) {
   return true;
 }
 
+// Tokens [B, N, C], or [B, N, heads, C / heads] as attention leaves them.
+bool of_tokens(const Rewrite& r, TensorId t) {
+  const Node* heads = r.made_by(t, "Transpose");
+  return r.rank(t) == 3 ||
+         (heads && heads->attributes.integers("perm") == std::vector<int64_t>{0, 2, 1, 3});
+}
+
 // x.reshape(B, H, W, C).permute(0, 3, 1, 2) of tokens [B, N, C]: an image again, which every
 // library makes contiguous (PVT, Twins, CoaT, SegFormer), and that leaves no node. What has been an
 // image all along is permuted as it is.
@@ -115,7 +122,7 @@ bool image_of_tokens(Finder& f, NodeId id) {
   if (node.op != "Transpose" || !r.graph().producer.starts_with("pytorch")) return false;
   if (node.attributes.integers("perm") != std::vector<int64_t>{0, 3, 1, 2}) return false;
   const Node* image = r.made_by(node.inputs[0], "Reshape");
-  const bool tokens = image && r.rank(image->inputs[0]) == 3 && r.uses(node.inputs[0]) == 1;
+  const bool tokens = image && r.uses(node.inputs[0]) == 1 && of_tokens(r, image->inputs[0]);
   const TensorId out = node.outputs[0];
   if (!tokens || r.readers(out).empty()) return false;
   f.copy_for_readers("image of tokens", out);

@@ -112,13 +112,25 @@ class Windows(nn.Module):
         return F.scaled_dot_product_attention(q, k, v).flatten(2, 3)
 
 
+def flipped(heads_of_image):
+    """Heads that come with channels first: flipped as they are, or flipped and made contiguous."""
+    def attention(q, k, v):
+        if heads_of_image:
+            q, k, v = (t.unflatten(1, (HEADS, -1)).transpose(-1, -2).contiguous() for t in (q, k, v))
+            return joined(F.scaled_dot_product_attention(q, k, v))
+        q, k, v = (t.transpose(1, 2).unsqueeze(1) for t in (q, k, v))
+        return F.scaled_dot_product_attention(q, k, v).squeeze(1)
+    return lambda: attention
+
+
 ATTENTION = [
     ("sequence", 3, {
         "attention_fused": fused(), "attention_causal": fused(is_causal=True),
         "attention_dropout": fused(dropout_p=0.1),
         "attention_scaled": fused(scale=1.0), "attention_by_hand": by_hand(),
         "attention_by_hand_query": by_hand("query"),
-        "attention_by_hand_dropout": by_hand(dropout=0.1), "attention_rotary": Rotary, "attention_rank5": Windows,
+        "attention_by_hand_dropout": by_hand(dropout=0.1), "attention_flipped": flipped(False), "attention_of_image": flipped(True),
+        "attention_rotary": Rotary, "attention_rank5": Windows,
         **{f"attention_mask_{kind}": (lambda kind=kind: Masked(kind)) for kind in ("boolean", "float", "learned", "relative")},
     }),
     ("sequence", 1, {

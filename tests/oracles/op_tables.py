@@ -262,7 +262,7 @@ POINTWISE = [
     ("sequence", 2, plain(
         add=lambda x, y: x + y, sub=lambda x, y: x - y, mul=lambda x, y: x * y, div=lambda x, y: x / (y * y + 1),
         maximum=torch.maximum, minimum=torch.minimum, pow_tensor=lambda x, y: (x * x + 1).pow(y),
-        gate=lambda x, y: x * torch.sigmoid(y),
+        gate=lambda x, y: x * torch.sigmoid(y), leaky_relu_of_sum=lambda x, y: F.leaky_relu(x + y),
         swiglu=lambda x, y: F.silu(x) * y, geglu=lambda x, y: F.gelu(x) * y, add_in_place=lambda x, y: x.add_(y),
         lerp=lambda x, y: torch.lerp(x, y, 0.3), addcmul=lambda x, y: torch.addcmul(x, x, y),
         mul_broadcast=lambda x, y: x * y[:, :1],
