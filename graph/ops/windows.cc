@@ -83,6 +83,11 @@ Result<Shape> slide(InferContext& c, const Windows& windows, const Shape& in, bo
     const Dim padded = in[i] + windows.pads[i] + windows.pads[in.size() + i];
     const Dim needed = reach(windows, i);
     if (!c.decider().at_most(needed, padded)) {
+      // Rounded up, a window that begins inside counts, though it ends outside.
+      if (ceil_mode && c.decider().at_most(needed, padded + stride - 1)) {
+        out.push_back(1);
+        continue;
+      }
       return c.fail("E241", fmt::format("a kernel of {} with dilation {} needs {} elements, the "
                                         "padded input has {}",
                                         windows.kernel[i].text(), windows.dilations[i],
