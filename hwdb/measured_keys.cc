@@ -239,7 +239,7 @@ bool is_loose(std::string_view key) {
   return std::find(std::begin(kLoose), std::end(kLoose), key) != std::end(kLoose);
 }
 
-JsonValue number_value(std::string_view text, Place place) {
+JsonValue number_value(std::string_view text, const Place& place) {
   JsonNumber number;
   number.text = text;
   number.whole = text.find_first_of(".eE") == text.npos;

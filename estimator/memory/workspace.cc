@@ -48,8 +48,9 @@ bool own_kernel(const WorkspaceShape& v, DType dtype, bool channels_last) {
 }
 
 double flop(const WorkspaceShape& v) {
+  const int64_t taps = v.c / v.groups * v.r * v.s;
   return 2.0 * static_cast<double>(v.n) * static_cast<double>(v.p * v.q) *
-         static_cast<double>(v.k) * static_cast<double>(v.c / v.groups * v.r * v.s);
+         static_cast<double>(v.k) * static_cast<double>(taps);
 }
 
 int64_t tensor_bytes(const WorkspaceShape& v, DType dtype) {
@@ -110,7 +111,8 @@ WorkspaceChoice legacy(const WorkspaceShape& shape, Pass pass, const WorkspaceKe
 
 // A 3-D problem: between nothing and copies of all operands.
 WorkspaceChoice bounds_only(const ConvProblem<int64_t>& c, const WorkspaceKey& key) {
-  double elements = 0, filter = static_cast<double>(c.k) * static_cast<double>(c.c / c.groups);
+  const int64_t channels = c.c / c.groups;
+  double elements = 0, filter = static_cast<double>(c.k) * static_cast<double>(channels);
   double x = static_cast<double>(c.n) * static_cast<double>(c.c);
   double y = static_cast<double>(c.n) * static_cast<double>(c.k);
   for (size_t i = 0; i < 3; ++i) {
@@ -154,8 +156,8 @@ double plan_seconds(const ConvPlan& plan, const WorkspaceShape& shape, Pass, DTy
   }
   double rate = kTensor;
   if (shape.groups > 1) {
-    rate *= static_cast<double>(shape.c / shape.groups) / 1000 *
-            static_cast<double>(shape.k / shape.groups) / 1000;
+    const int64_t in = shape.c / shape.groups, out = shape.k / shape.groups;
+    rate *= static_cast<double>(in) / 1000 * static_cast<double>(out) / 1000;
   }
   return 2 * static_cast<double>(plan.bytes) / kBytes + std::max(flop(shape) / rate, memory);
 }

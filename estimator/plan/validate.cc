@@ -176,7 +176,8 @@ std::vector<ValidationSummary> summarize(const std::vector<ValidationLine>& line
       }
       std::sort(absolute.begin(), absolute.end());
       const auto at = [&](double q) {
-        return absolute[static_cast<size_t>(q * static_cast<double>(absolute.size() - 1) + 0.5)];
+        return absolute[static_cast<size_t>(
+            std::lround(q * static_cast<double>(absolute.size() - 1)))];
       };
       double sum = 0;
       for (const double a : absolute) sum += a;

@@ -12,6 +12,7 @@ namespace plimsoll {
 template <class Unit, class Rep>
 struct Quantity {
   Rep value{};
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes the 0 of a rewritten a < b for a pointer
   constexpr auto operator<=>(const Quantity&) const = default;
 
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return {a.value + b.value}; }

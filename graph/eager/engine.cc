@@ -68,7 +68,7 @@ struct Engine {
     Gradients& slots = pending[node.get()].gradients;
     if (slots.size() < node->outputs) slots.resize(node->outputs);
     Value& slot = slots[output];
-    slot = slot.defined() ? m.sum(std::move(slot), std::move(gradient)) : std::move(gradient);
+    slot = slot.defined() ? m.sum(std::move(slot), gradient) : std::move(gradient);
   }
 
   void unpack(GradNode& node) {
@@ -149,7 +149,7 @@ void Machine::backward(std::span<const Value> roots, std::span<const Value> grad
 
 // In place where the older gradient is dense and nobody else holds it, else into a new tensor while
 // both live.
-Value Machine::sum(Value older, Value newer) {
+Value Machine::sum(Value older, const Value& newer) {
   const bool sole = older.storage() && older.storage().use_count() == 1;
   if (policy_.sums_in_place && sole && is_dense(older.layout(), decider_)) {
     launch_rows(KernelClass::kPointwise, "add", older.count(), {&older, &newer}, {&older});

@@ -123,7 +123,7 @@ class Machine {
   BufferId new_buffer(const Dim& bytes, Role role, bool resident);
   void become_gradient(const Value& value);
   void accumulate(GradNode& leaf, Value gradient);
-  Value sum(Value older, Value newer);
+  Value sum(Value older, const Value& newer);
   void keep_for_region(GradNode& node);
   void run_again(Region& region);
   friend struct Engine;

@@ -98,7 +98,7 @@ Value cast(Machine& m, const Value& x, DType dtype) {
   return y;
 }
 
-Value permute(Machine& m, const Value& x, std::vector<size_t> order) {
+Value permute(Machine& m, const Value& x, const std::vector<size_t>& order) {
   Shape sizes, strides;
   for (const size_t i : order) {
     sizes.push_back(x.sizes()[i]);
@@ -118,7 +118,7 @@ Value transpose(Machine& m, const Value& x, size_t a, size_t b) {
   std::vector<size_t> order(x.rank());
   std::iota(order.begin(), order.end(), size_t{0});
   std::swap(order[a], order[b]);
-  return permute(m, x, std::move(order));
+  return permute(m, x, order);
 }
 
 Value expand(Machine& m, const Value& x, const Shape& sizes) {
@@ -285,7 +285,7 @@ Value concat(Machine& m, std::span<const Value> given, size_t axis) {
   return y;
 }
 
-Value rearrange(Machine& m, std::string op, const Value& x, const Shape& sizes) {
+Value rearrange(Machine& m, const std::string& op, const Value& x, const Shape& sizes) {
   if (!x.on_device()) return m.host(x.dtype(), sizes);
   Value y = m.allocate(x.dtype(), sizes);
   m.launch_rows(KernelClass::kCopy, op, 0, {&x}, {&y});

@@ -19,7 +19,7 @@ namespace plimsoll::eager {
 Value view(Machine& m, const Value& x, const Shape& sizes);  // strides must allow it
 Value reshape(Machine& m, const Value& x,
               const Shape& sizes);  // view where strides allow, else copy
-Value permute(Machine& m, const Value& x, std::vector<size_t> order);
+Value permute(Machine& m, const Value& x, const std::vector<size_t>& order);
 Value transpose(Machine& m, const Value& x, size_t a, size_t b);
 Value expand(Machine& m, const Value& x, const Shape& sizes);
 Value unsqueeze(Machine& m, const Value& x, size_t axis);
@@ -37,7 +37,7 @@ Value cast(Machine& m, const Value& x, DType dtype);
 Value concat(Machine& m, std::span<const Value> parts, size_t axis);
 // A new tensor with the given sizes made from x alone, of which backward needs nothing but sizes:
 // pad, tile, flip, roll, depth-to-space, interpolation.
-Value rearrange(Machine& m, std::string op, const Value& x, const Shape& sizes);
+Value rearrange(Machine& m, const std::string& op, const Value& x, const Shape& sizes);
 Value fill(Machine& m, DType dtype, const Shape& sizes);
 // Gradient bookkeeping: x summed to `sizes` (its broadcast inverted); x itself where they agree.
 Value sum_to(Machine& m, const Value& x, const Shape& sizes);
@@ -58,9 +58,9 @@ Value power(Machine& m, const Value& a, const Value& b);
 // x + a * b, in one kernel.
 Value addcmul(Machine& m, const Value& x, const Value& a, const Value& b);
 // The larger or smaller of two, which are both kept.
-Value extremum(Machine& m, std::string op, const Value& a, const Value& b);
+Value extremum(Machine& m, const std::string& op, const Value& a, const Value& b);
 // Two operands, both kept: prelu, modulus.
-Value binary_keeping_both(Machine& m, std::string op, const Value& a, const Value& b);
+Value binary_keeping_both(Machine& m, const std::string& op, const Value& a, const Value& b);
 Value where(Machine& m, const Value& condition, const Value& a, const Value& b);
 // Comparisons and other maps without a gradient.
 Value map(Machine& m, std::string op, std::span<const Value> operands, DType dtype);
@@ -113,7 +113,7 @@ enum class Reduction : uint8_t {
   kExtremum,  // keeps both; backward shares the gradient among equals
   kIndices
 };
-Value reduce(Machine& m, std::string op, const Value& x, const std::vector<size_t>& axes,
+Value reduce(Machine& m, const std::string& op, const Value& x, const std::vector<size_t>& axes,
              bool keep_dims, Reduction kind);
 Value softmax(Machine& m, const Value& x, size_t axis, bool log = false);
 

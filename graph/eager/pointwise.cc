@@ -293,7 +293,7 @@ Value addcmul(Machine& m, const Value& x, const Value& a, const Value& b) {
   return y;
 }
 
-Value binary_keeping_both(Machine& m, std::string op, const Value& a, const Value& b) {
+Value binary_keeping_both(Machine& m, const std::string& op, const Value& a, const Value& b) {
   const Value inputs[] = {a, b};
   Value y = elementwise(m, op, inputs, common_type(inputs));
   m.record(y, inputs, {{a, "both operands are kept"}, {b, "both operands are kept"}},
@@ -310,7 +310,7 @@ Value binary_keeping_both(Machine& m, std::string op, const Value& a, const Valu
 
 // Backward: where(self == other, grad / 2, grad).masked_fill(self < other, 0), and the same the
 // other way round.
-Value extremum(Machine& m, std::string op, const Value& a, const Value& b) {
+Value extremum(Machine& m, const std::string& op, const Value& a, const Value& b) {
   const Value inputs[] = {a, b};
   Value y = elementwise(m, op, inputs, common_type(inputs));
   m.record(y, inputs, {{a, "both operands are kept"}, {b, "both operands are kept"}},

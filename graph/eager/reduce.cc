@@ -30,7 +30,7 @@ size_t temporaries_of(std::string_view op) {
 
 }  // namespace
 
-Value reduce(Machine& m, std::string op, const Value& x, const std::vector<size_t>& axes,
+Value reduce(Machine& m, const std::string& op, const Value& x, const std::vector<size_t>& axes,
              bool keep_dims, Reduction kind) {
   Shape sizes;
   for (size_t i = 0; i < x.rank(); ++i) {
