@@ -30,7 +30,6 @@ import workloads
 from strip_onnx import strip
 
 FORMS = ("train-ts", "train-dy", "eval-ts", "eval-dy", "train-ts-b1", "ops", "families", "families-dy")
-SECONDS = 400   # an export that takes longer is given up
 
 
 def perturb(model):
@@ -120,6 +119,7 @@ def main():
     parser.add_argument("--forms", default=",".join(FORMS))
     parser.add_argument("--models", default="*")
     parser.add_argument("--redo", action="store_true", help="export again what is there already")
+    parser.add_argument("--seconds", type=int, default=400, help="give up an export that takes longer")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     patterns = options.models.split(",")
@@ -137,10 +137,10 @@ def main():
             started = time.time()
             worker = multiprocessing.get_context("fork").Process(target=export_to, args=(path, spec, form))
             worker.start()
-            worker.join(SECONDS)
+            worker.join(options.seconds)
             if worker.is_alive():
                 worker.kill()
-                path.with_suffix(".failed").write_text(f"no result after {SECONDS} s\n")
+                path.with_suffix(".failed").write_text(f"no result after {options.seconds} s\n")
             size = f"{path.stat().st_size:,} bytes" if path.exists() else "FAILED"
             print(f"{form:12} {name:40} {time.time() - started:6.1f} s  {size}", flush=True)
 
