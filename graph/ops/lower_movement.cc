@@ -17,7 +17,7 @@ Values transpose(Lowering& l) {
   if (order.empty()) {
     for (size_t i = l.in(0).rank(); i-- > 0;) order.push_back(i);
   }
-  return {eager::permute(l.m, l.in(0), std::move(order))};
+  return {eager::permute(l.m, l.in(0), order)};
 }
 
 Values expand(Lowering& l) { return {eager::expand(l.m, l.in(0), l.out_shape(0))}; }
