@@ -46,7 +46,7 @@ void add_parameters(const CompiledModel& model, const Node& node, std::vector<ch
     if (!count || !size) continue;
     layer.parameters += *count;
     layer.weight_bytes += *size;
-    if (!trained) continue;
+    if (!trained || model.parameter_kinds[in] == ParameterKind::kFrozen) continue;
     layer.gradient_bytes += *size;
     layer.optimizer_state_bytes +=
         model.recipe.mode == Mode::kTrain ? *size * state_count(model.recipe.optimizer) : 0;

@@ -48,6 +48,8 @@ struct Tensor {
   NodeId producer = kNoNode;
   // A parameter that stood in the file as a Constant node: hardly ever something to train.
   bool from_constant_node = false;
+  // A parameter that this step leaves as it is, though it belongs to the network.
+  bool frozen = false;
 };
 
 struct Node {

@@ -275,8 +275,9 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   // block); `embed_scale` is a buffer of Hugging Face's.
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    const bool number = t.contents && t.shape && t.shape->empty();
-    if (kinds[id] != ParameterKind::kTrained || !number) continue;
+    if (kinds[id] != ParameterKind::kTrained) continue;
+    if (t.frozen) kinds[id] = ParameterKind::kFrozen;
+    if (!t.contents || !t.shape || !t.shape->empty()) continue;
     const bool of_module = graph.producer.starts_with("pytorch") && t.name.find('.') != t.name.npos;
     if (!of_module) kinds[id] = ParameterKind::kConstant;
     if (of_module && t.name.ends_with(".embed_scale")) kinds[id] = ParameterKind::kBuffer;

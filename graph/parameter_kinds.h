@@ -11,14 +11,16 @@ namespace plimsoll {
 // What an initializer is to training. A frozen one is a parameter that wants no gradient. A computed
 // one is the result of something that eager code runs at every step, which the exporter ran once.
 enum class ParameterKind : uint8_t { kTrained, kFrozen, kBuffer, kConstant, kComputed };
+
+// A weight of the network, trained in this step or not.
 inline bool is_weight(ParameterKind kind) {
   return kind == ParameterKind::kTrained || kind == ParameterKind::kFrozen;
 }
 // For each tensor; meaningful for kind kParameter only. Statistics of norms are buffers; float
 // initializers are trained, unless an exporter's folding made them (its names say so) and no layer
 // takes them as a weight or as the scale of an affine pair; tables that multiply positions,
-// or that a layer takes as its data, are buffers; results that an exporter folded are computed; the
-// rest are constants.
+// or that a layer takes as its data, are buffers; results that an exporter folded are computed; weights
+// that the model says are frozen are so; the rest are constants.
 std::vector<ParameterKind> classify_parameters(const Graph& graph);
 
 // Buffers that a network holds and the file does not carry: counters of norms, second copies.

@@ -11,7 +11,9 @@ namespace plimsoll::config {
 namespace {
 
 constexpr Key kSequenceKeys[] = {
-    {"layers", KeyKind::kLayers, kRequired, "layers, each given the output of the one before"}};
+    {"layers", KeyKind::kLayers, kRequired, "layers, each given the output of the one before"},
+    {"frozen", KeyKind::kFlag, "false", "their weights are not trained"},
+};
 constexpr Key kRepeatKeys[] = {
     {"layers", KeyKind::kLayers, kRequired, "layers of one round"},
     {"count", KeyKind::kInteger, kOptional, "rounds", 0},
@@ -22,6 +24,7 @@ constexpr Key kRepeatKeys[] = {
 constexpr Key kBlockKeys[] = {
     {"block", KeyKind::kName, kRequired, "which of the config's blocks"},
     {"with", KeyKind::kObject, kOptional, "values of the block's parameters"},
+    {"same_as", KeyKind::kName, kOptional, "path of an earlier use of it whose weights are used"},
 };
 constexpr Key kResidualKeys[] = {
     {"layers", KeyKind::kLayers, kRequired, "what is added to the input"},
@@ -58,7 +61,12 @@ const JsonValue::List& list_of(Layer& layer, std::string_view key) {
 }
 
 std::vector<TensorId> sequence(Layer& layer) {
-  return run(layer, list_of(layer, "layers"), layer.path, {layer.input()}, layer.environment());
+  NetworkBuilder& builder = layer.builder();
+  const bool around = builder.freeze(builder.frozen() || layer.flag("frozen"));
+  auto outputs =
+      run(layer, list_of(layer, "layers"), layer.path, {layer.input()}, layer.environment());
+  builder.freeze(around);
+  return outputs;
 }
 
 // The values that "each" gives, or `count` of nothing.
@@ -185,7 +193,11 @@ std::vector<TensorId> block(Layer& layer) {
     scope.named[formal] = {{layer.input(i)}, found->line};
   }
   scope.previous = {layer.input()};
+  NetworkBuilder::Sharing sharing = builder.sharing();
+  if (layer.has("same_as")) sharing = {.layer = layer.path, .with = layer.text("same_as")};
+  const auto around = builder.share(std::move(sharing));
   builder.add_layers(*layers->list(), scope, arguments);
+  builder.share(around);
   return scope.previous;
 }
 

@@ -185,15 +185,21 @@ class Reader {
       if (kind) network.losses.push_back({loss_kind(*kind), builder.graph().outputs.front()});
       return;
     }
+    std::vector<TensorId> outputs;
     for (const JsonValue& value : *loss->list()) {
       JsonObject one(value, file_, faults_);
       const std::string kind = one.required_choice("type", loss_names());
       const std::string output = one.required_string("output");
+      const int64_t when = count(one, "when", 0);
       one.finish();
       if (has_error(faults_)) return;
+      if (when == 0) continue;
       const auto found = builder.resolve(output, scope, value);
-      if (!found.empty()) network.losses.push_back({loss_kind(kind), found.front()});
+      if (found.empty()) return;
+      network.losses.push_back({loss_kind(kind), found.front()});
+      outputs.push_back(found.front());
     }
+    if (!object.has("outputs") && !outputs.empty()) builder.graph().outputs = std::move(outputs);
   }
 
   NamedGraph read_network(JsonObject& object, const std::string& name) {
@@ -280,14 +286,14 @@ class Reader {
     if (config.schedule.empty()) top_.fail("E306", "\"schedule\" needs at least one phase");
   }
 
-  // A number of passes: 1 where absent.
-  int64_t count(JsonObject& object, std::string_view key) {
+  // A number of passes or copies: 1 where absent.
+  int64_t count(JsonObject& object, std::string_view key, int64_t least = 1) {
     const JsonValue* value = object.optional(key);
     if (!value) return 1;
     const auto number = binder_.integer(extent(*value, object));
-    if (number && *number >= 1 && *number <= 1'000'000) return *number;
-    object.fail("E312", fmt::format("\"{}\" must be a whole number from 1 to 1000000", key),
-                *value);
+    if (number && *number >= least && *number <= 1'000'000) return *number;
+    object.fail("E312",
+                fmt::format("\"{}\" must be a whole number from {} to 1000000", key, least), *value);
     return 1;
   }
 

@@ -120,7 +120,8 @@ constexpr std::string_view kHead = R"({
       "properties": {"name": {"$ref": "#/$defs/name"}, "dtype": {"type": "string"}, "shape": {"$ref": "#/$defs/counts"}}}},
     "loss_kind": {"enum": ["cross_entropy", "mse", "bce", "sum", "ctc", "none"]},
     "loss": {"anyOf": [{"$ref": "#/$defs/loss_kind"}, {"type": "array", "items": {"type": "object", "required": ["type", "output"],
-      "additionalProperties": false, "properties": {"type": {"$ref": "#/$defs/loss_kind"}, "output": {"type": "string"}}}}]},
+      "additionalProperties": false, "properties": {"type": {"$ref": "#/$defs/loss_kind"}, "output": {"type": "string"},
+        "when": {"$ref": "#/$defs/count", "description": "where it is 0 this loss is left out"}}}}]},
     "layers": {"type": "array", "items": {"$ref": "#/$defs/layer"}},
     "layer": {"type": "object", "required": ["type"], "anyOf": [
 )";

@@ -73,14 +73,27 @@ TensorId NetworkBuilder::add_input(std::string name, DType dtype, Shape shape) {
 }
 
 TensorId NetworkBuilder::add_parameter(std::string name, Shape shape, DType dtype) {
+  if (!sharing_.with.empty()) return shared_parameter(name, shape);
   Tensor tensor;
   tensor.name = name;
   tensor.kind = TensorKind::kParameter;
   tensor.dtype = dtype;
   tensor.shape = std::move(shape);
+  tensor.frozen = frozen_;
   const TensorId id = graph_.add_tensor(std::move(tensor));
   parameters_.emplace(std::move(name), id);
   return id;
+}
+
+TensorId NetworkBuilder::shared_parameter(const std::string& name, const Shape& shape) {
+  const std::string of = sharing_.with + name.substr(sharing_.layer.size());
+  const TensorId found = find_parameter(of);
+  if (found != kNoTensor && graph_.tensors[found].shape == shape) return found;
+  fail("E341",
+       fmt::format("'{}' cannot be shared: there is no '{}' before it of the same shape",
+                   escape_for_terminal(name), escape_for_terminal(of)),
+       *at_);
+  return found;
 }
 
 TensorId NetworkBuilder::find_parameter(const std::string& name) const {

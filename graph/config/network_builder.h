@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/config/expression.h"
@@ -46,6 +47,15 @@ class NetworkBuilder {
   std::vector<TensorId> resolve(const std::string& reference, const Scope& scope,
                                 const JsonValue& at);
 
+  // How the weights made from now on come about. Each returns what held before.
+  struct Sharing {
+    std::string layer, with;  // what `layer` holds are the weights of the layer `with`
+  };
+  bool freeze(bool frozen) { return std::exchange(frozen_, frozen); }
+  Sharing share(Sharing sharing) { return std::exchange(sharing_, std::move(sharing)); }
+  bool frozen() const { return frozen_; }
+  const Sharing& sharing() const { return sharing_; }
+
   // For Layer.
   TensorId add_parameter(std::string name, Shape shape, DType dtype);
   TensorId find_parameter(const std::string& name) const;
@@ -69,6 +79,7 @@ class NetworkBuilder {
   Graph& graph() { return graph_; }
 
  private:
+  TensorId shared_parameter(const std::string& name, const Shape& shape);
   TensorId add_fixed(Tensor tensor);
   void add_layer(const JsonValue& value, size_t index, Scope& scope,
                  const Environment& environment);
@@ -88,6 +99,8 @@ class NetworkBuilder {
   std::map<std::string, int, std::less<>> lines_;  // of layers, by path
   int64_t layers_ = 0;
   int64_t constants_ = 0;
+  bool frozen_ = false;
+  Sharing sharing_;
   int nested_ = 0;                 // lists of layers within lists
   const JsonValue* at_ = nullptr;  // the layer being built
 };

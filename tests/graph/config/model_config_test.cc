@@ -31,17 +31,16 @@ std::string output_type(const Graph& graph) {
   return text(TensorType{out.dtype, *out.shape});
 }
 
-Dim trained(const Graph& graph) {
+Dim count(const Graph& graph, ParameterKind kind) {
   const auto kinds = classify_parameters(graph);
   Dim count = 0;
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    if (t.kind == TensorKind::kParameter && kinds[id] == ParameterKind::kTrained) {
-      count += elements(*t.shape);
-    }
+    if (t.kind == TensorKind::kParameter && kinds[id] == kind) count += elements(*t.shape);
   }
   return count;
 }
+Dim trained(const Graph& graph) { return count(graph, ParameterKind::kTrained); }
 
 // The type of the last layer's output and the number of trained parameters.
 std::string built(const std::string& shape, const std::string& layers,
@@ -142,6 +141,58 @@ TEST_CASE("blocks take arguments and see nothing of their caller") {
   CHECK(code(R"({"type": "block", "block": "twice"})") == "E306");
   CHECK(code(R"({"type": "block", "block": "twice", "with": {"out": 4, "factr": 3}})") == "E304");
   CHECK(code(R"({"type": "block", "block": "thrice"})") == "E341");
+}
+
+TEST_CASE("frozen layers are weights that nobody trains, whatever lies in them") {
+  const auto config = load(with_layers(R"(["batch", 8])", R"(
+    {"name": "body", "type": "sequence", "frozen": true, "layers": [
+      {"type": "linear", "out": 4, "bias": false},
+      {"type": "sequence", "layers": [{"type": "linear", "out": 2, "bias": false}]}]},
+    {"name": "head", "type": "linear", "out": 3, "bias": false})"));
+  REQUIRE(config);
+  const Graph& graph = config->networks.front().graph;
+  CHECK(count(graph, ParameterKind::kFrozen) == Dim(8 * 4 + 4 * 2));
+  CHECK(count(graph, ParameterKind::kTrained) == Dim(2 * 3));
+}
+
+TEST_CASE("a block's use may share the weights of an earlier one") {
+  const auto config = [](const std::string& shape, const std::string& use) {
+    return load(fmt::format(
+        R"({{"schema": "plimsoll.model-config", "version": 1, "name": "net",
+      "blocks": {{"head": {{"layers": [{{"name": "fc", "type": "linear", "out": 5}}]}}}},
+      "inputs": [{{"name": "x", "shape": ["batch", 3]}}, {{"name": "y", "shape": {}}}],
+      "layers": [{{"name": "one", "type": "block", "block": "head", "input": "x"}}, {}]}})",
+        shape, use));
+  };
+  const std::string use =
+      R"({"name": "two", "type": "block", "block": "head", "input": "y", "same_as": "one"})";
+  const auto shared = config(R"(["batch", 3])", use);
+  REQUIRE(shared);
+  CHECK(trained(shared->networks.front().graph) == Dim(3 * 5 + 5));
+  CHECK(config(R"(["batch", 4])", use).error().front().code == "E341");
+  CHECK(config(R"(["batch", 3])",
+               R"({"type": "block", "block": "head", "input": "y", "same_as": "three"})")
+            .error()
+            .front()
+            .code == "E341");
+}
+
+TEST_CASE("a loss that does not count needs no output") {
+  const auto config = [](const std::string& head) {
+    return load(R"({"schema": "plimsoll.model-config", "version": 1, "name": "net",
+      "parameters": {"head": )" + head +
+                R"(}, "inputs": [{"name": "x", "shape": ["batch", 3]}],
+      "layers": [{"name": "body", "type": "linear", "out": 4},
+        {"name": "heads", "type": "repeat", "count": "head", "layers": [{"type": "linear", "out": 2}]}],
+      "loss": [{"type": "mse", "output": "body"}, {"type": "bce", "output": "heads", "when": "head"}]})");
+  };
+  const auto with = config("1"), without = config("0");
+  REQUIRE(with);
+  REQUIRE(without);
+  CHECK(with->networks.front().losses.size() == 2);
+  CHECK(with->networks.front().graph.outputs.size() == 2);
+  CHECK(without->networks.front().losses.size() == 1);
+  CHECK(output_type(without->networks.front().graph) == "f32[batch,4]");
 }
 
 TEST_CASE("several networks make one step") {
