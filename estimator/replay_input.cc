@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "estimator/memory/in_place.h"
 
@@ -21,6 +22,41 @@ InPlaceHabit in_place_habit(const FrameworkProfile& framework) {
 bool state_first(const Recipe& recipe) {
   return recipe.optimizer != Optimizer::kSgd && recipe.optimizer != Optimizer::kMomentum;
 }
+
+// Blobs that gradients of feature maps take in turn, chosen by name before their sizes are known:
+// the one that was let go of last (caffe2/python/memonger.py: share_grad_blobs). Each grows to the
+// largest that it ever holds. A parameter's gradient has a blob of its own.
+class SharedBlobs {
+ public:
+  SharedBlobs(const Step& step, const std::vector<int64_t>& bytes) : of_(step.buffers.size(), kNone) {
+    std::vector<bool> stays(step.buffers.size(), true);
+    for (const Event& e : step.events) {
+      if (e.kind == Event::Kind::kAllocate && e.phase == Phase::kBackward) stays[e.id] = false;
+      if (e.kind == Event::Kind::kBecomeGradient) stays[e.id] = true;
+    }
+    std::vector<size_t> idle;
+    for (const Event& e : step.events) {
+      if (e.kind == Event::Kind::kAllocate && !stays[e.id]) {
+        if (idle.empty()) {
+          idle.push_back(sizes_.size());
+          sizes_.push_back(0);
+        }
+        of_[e.id] = idle.back();
+        idle.pop_back();
+        sizes_[of_[e.id]] = std::max(sizes_[of_[e.id]], bytes[e.id]);
+      }
+      if (e.kind == Event::Kind::kFree && of_[e.id] != kNone) idle.push_back(of_[e.id]);
+    }
+  }
+
+  bool holds(BufferId id) const { return of_[id] != kNone; }
+  const std::vector<int64_t>& sizes() const { return sizes_; }
+
+ private:
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+  std::vector<size_t> of_;  // by buffer
+  std::vector<int64_t> sizes_;
+};
 
 class Writer {
  public:
@@ -54,11 +90,17 @@ class Writer {
  private:
   void place_buffers() {
     ids_.assign(step_.buffers.size(), -1);
+    std::optional<SharedBlobs> shared;
+    if (keeps_all_ && !framework_.keeps_activation_gradients) {
+      shared.emplace(step_, bound_.buffer_bytes);
+      for (const int64_t bytes : shared->sizes()) input_.resident.push_back(bytes);
+    }
     int32_t next = 0;
     for (BufferId id = 0; id < step_.buffers.size(); ++id) {
       if (!step_.buffers[id].resident) {
         ids_[id] = next++;
-        if (keeps_all_ && source_[id] == id) input_.resident.push_back(kept_bytes(id));
+        if (keeps_all_ && source_[id] == id && !(shared && shared->holds(id)))
+          input_.resident.push_back(kept_bytes(id));
         continue;
       }
       const Role role = step_.buffers[id].role;

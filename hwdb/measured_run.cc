@@ -216,6 +216,7 @@ std::string MeasuredRun::framework_id() const {
       {"tf_cnn", "tensorflow"},
       {"mxnet", "mxnet"},
       {"cntk", "cntk"},
+      {"detectron", "detectron"},
       {"caffe2", "caffe2"},
       {"caffe", "caffe"},
       {"theano", "theano"},
