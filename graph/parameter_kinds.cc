@@ -27,7 +27,7 @@ bool is_weight_input(const Node& node, size_t input) {
                                                                "GroupNormalization",
                                                                "InstanceNormalization",
                                                                "RMSNormalization"};
-  if (node.op == "Gather") return input == 0;
+  if (node.op == "Gather" || node.op == "GatherND") return input == 0;
   return input > 0 && std::find(kLayers.begin(), kLayers.end(), node.op) != kLayers.end();
 }
 
@@ -48,6 +48,18 @@ bool is_folded_name(std::string_view name) {
   if (digits == name.npos || digits + 1 >= name.size() || name[digits] != '_') return false;
   const std::string_view own = name.substr(0, digits);
   return !is_word_of_weights(own.substr(own.rfind('_') + 1));
+}
+
+// The folded ones of a graph. The first of a kind has no number: "zeros" stands before "zeros_1".
+std::set<std::string_view> folded_names(const Graph& graph) {
+  std::set<std::string_view> names;
+  for (const Tensor& t : graph.tensors) {
+    const std::string_view name = t.name;
+    if (t.kind != TensorKind::kParameter || !is_folded_name(name)) continue;
+    names.insert(name);
+    if (name.ends_with("_1")) names.insert(name.substr(0, name.size() - 2));
+  }
+  return names;
 }
 
 // What no node reads is nobody's parameter: passes put others in its place.
@@ -117,12 +129,13 @@ void find_folded_scales(const Graph& graph, std::vector<ParameterKind>& kinds) {
 
 // Arrays that PyTorch's exporters folded, and frequencies that positions are divided by (DETR's
 // sine embedding), are made anew at every step.
-void find_computed(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void find_computed(const Graph& graph, const std::set<std::string_view>& folded,
+                   std::vector<ParameterKind>& kinds) {
   if (!graph.producer.starts_with("pytorch")) return;
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (t.kind == TensorKind::kParameter && kinds[id] == ParameterKind::kConstant &&
-        !t.from_constant_node && is_folded_name(t.name)) {
+        !t.from_constant_node && folded.count(t.name)) {
       kinds[id] = ParameterKind::kComputed;
     }
   }
@@ -247,10 +260,11 @@ std::vector<TensorType> buffers_not_written(const Graph& graph,
 
 std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   std::vector<ParameterKind> kinds(graph.tensors.size(), ParameterKind::kConstant);
+  const std::set<std::string_view> folded = folded_names(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (t.kind == TensorKind::kParameter && is_float(t.dtype) && !t.from_constant_node &&
-        !is_folded_name(t.name)) {
+        !folded.count(t.name)) {
       kinds[id] = is_buffer(t) ? ParameterKind::kBuffer : ParameterKind::kTrained;
     }
   }
@@ -269,7 +283,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   find_tables(graph, kinds);
   find_folded_scales(graph, kinds);
   find_frozen(graph, kinds);
-  find_computed(graph, kinds);
+  find_computed(graph, folded, kinds);
   drop_unread(graph, kinds);
   // A number whose value the file gives is no weight, unless it is a module's own ("gain" of a
   // block); `embed_scale` is a buffer of Hugging Face's.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "estimator/time/attention.h"
 #include "estimator/time/batch_norm.h"
@@ -187,9 +188,26 @@ double turned_around(const KernelAt& kernel, const ConvShape& s, const TimeConte
   return 2 * (in + out) * s.element_bytes / (kTurnBandwidth * context.rates().bandwidth);
 }
 
+// cuDNN knows groups since 7 (release notes: cudnnSetConvolutionGroupCount); before, frameworks
+// called it for one group after the other (caffe2/operators/conv_op_cudnn.cc: for i < group_), but
+// for depthwise layers, which have kernels of their own.
+constexpr int kGroupsSince = 700;
+
+bool calls_each_group(const ConvShape& s, const TimeOptions& options) {
+  const int cudnn = options.library.cudnn;
+  return cudnn > 0 && cudnn < kGroupsSince && s.groups > 1 && s.c > s.groups;
+}
+
 Draft draft_conv(const KernelAt& kernel, const TimeContext::Model& model,
                  const TimeContext& context) {
-  const ConvShape shape = shape_of(kernel, context);
+  ConvShape shape = shape_of(kernel, context);
+  double calls = 1;
+  const double turned = turned_around(kernel, shape, context);
+  if (calls_each_group(shape, context.options())) {
+    calls = std::exchange(shape.groups, 1);
+    shape.c /= calls;
+    shape.k /= calls;
+  }
   const bool columns = context.options().policy == AlgorithmPolicy::kIm2col;
   ConvCost chosen;
   if (columns) {
@@ -197,15 +215,16 @@ Draft draft_conv(const KernelAt& kernel, const TimeContext::Model& model,
   } else {
     chosen = choose(model.conv->costs(shape), context.options());
   }
-  Draft draft{.seconds = chosen.seconds,
-              .flop = chosen.flop,
-              .bytes = chosen.bytes,
+  const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
+  Draft draft{.seconds = chosen.seconds + (calls - 1) * next,
+              .flop = calls * chosen.flop,
+              .bytes = calls * chosen.bytes,
               .workspace = chosen.workspace,
-              .turned = turned_around(kernel, shape, context),
+              .turned = turned,
               .algorithm = name(chosen.algorithm),
               .memory_bound = chosen.memory_bound,
               .in_situ = columns,
-              .launches = columns ? 0 : 1};  // kIm2colCall holds them
+              .launches = columns ? 0 : static_cast<int64_t>(calls)};  // kIm2colCall holds columns'
   if (model.own && !columns) {
     draft.corrected = correct(model.fit->correction, conv_features(shape), model.device);
   }

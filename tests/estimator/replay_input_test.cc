@@ -55,6 +55,28 @@ TEST_CASE("replay input: Caffe2 keeps blobs, MXNet plans, PyTorch frees") {
   CHECK(bytes_per_image("resnet50", "pytorch-1.4") < caffe2 / 5);
 }
 
+TEST_CASE("replay input: gradients of feature maps have blobs of their own, or take turns") {
+  static const Hwdb kHwdb = *Hwdb::open();
+  const auto reserved = [](const std::string& framework, const std::string& widths, int64_t batch) {
+    Request request = test::request("builtin:mlp", "titan-x-pascal", batch);
+    request.framework = framework;
+    request.settings = {{"features", "256"}, {"widths", widths}};
+    const auto e = estimate(request, kHwdb);
+    REQUIRE(e);
+    return e->memory.reserved_bytes;
+  };
+  // What four more layers add to an image.
+  const auto added = [&](const std::string& framework) {
+    const auto per_image = [&](const std::string& widths) {
+      return (reserved(framework, widths, 2048) - reserved(framework, widths, 1024)) / 1024;
+    };
+    return per_image("256,256,256,256,256,256,256,256") - per_image("256,256,256,256");
+  };
+  constexpr int64_t kLayer = 4 * 256 * 4;  // four layers of 256 numbers, ReLU in place
+  CHECK(added("caffe2") == 3 * kLayer);    // and the gradients of product and ReLU
+  CHECK(added("detectron") == kLayer);
+}
+
 TEST_CASE("replay input: timing plans is seen by the allocator, later steps are steady") {
   const auto tf = memory_of("vgg16", "tensorflow-1.15", Mode::kTrain, 16);
   CHECK(tf.steady_allocated_bytes < tf.allocated_peak_bytes);

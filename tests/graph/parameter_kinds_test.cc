@@ -41,6 +41,7 @@ TEST_CASE("weights, statistics, tables and folded results are told apart") {
   const Classified model = classified(R"(opset 20
 input x: f32[B,8,4,4]
 input tokens: i64[B,4]
+const last: i64[1] = [1]
 param conv.weight: f32[8,8,1,1]
 param bn.weight: f32[8]
 param bn.bias: f32[8]
@@ -48,20 +49,27 @@ param bn.running_mean: f32[8]
 param bn.running_var: f32[8]
 param val_7: f32[4,4]
 param pos_embed_0: f32[4,4]
+param zeros: f32[4,4]
+param zeros_1: f32[4,4]
+param attn.bias_table: f32[16,2]
 param attn.index: i64[32]
 param rotary_emb.inv_freq: f32[16]
 c = Conv(x, conv.weight)
 n = BatchNormalization(c, bn.weight, bn.bias, bn.running_mean, bn.running_var)
 placed = Add(n, pos_embed_0)
-a = Add(placed, val_7)
+b = Add(placed, val_7)
+z = Add(b, zeros)
+a = Add(z, zeros_1)
+places = Unsqueeze(attn.index, last)
+bias = GatherND(attn.bias_table, places)
 flat = Gather(a, attn.index) {axis=3} module="blocks.0.attn"
 more = Gather(a, attn.index) {axis=3} module="blocks.1.attn"
 s = Shape(tokens)
 extents = Cast(s) {to=1}
-const last: i64[1] = [1]
 positions = Unsqueeze(extents, last)
 angles = Mul(positions, rotary_emb.inv_freq)
 output flat
+output bias
 output more
 output angles
 )");
@@ -71,6 +79,8 @@ output angles
   CHECK(model["attn.index"] == ParameterKind::kConstant);
   CHECK(model["val_7"] == ParameterKind::kComputed);
   CHECK(model["pos_embed_0"] == ParameterKind::kTrained);
+  CHECK(model["zeros"] == ParameterKind::kComputed);
+  CHECK(model["attn.bias_table"] == ParameterKind::kTrained);
   // One counter of the norm; an index per module that reads it; the frequencies are held twice.
   const auto unwritten = buffers_not_written(model.graph, model.kinds);
   REQUIRE(unwritten.size() == 3);

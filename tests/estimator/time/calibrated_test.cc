@@ -61,6 +61,22 @@ constexpr std::string_view kCards[] = {"gtx-titan-x",          "gtx-1080-ti",
                                        "tesla-p100-sxm2-16gb", "tesla-v100-sxm2-16gb",
                                        "quadro-p4000",         "tesla-t4"};
 
+TEST_CASE("before cuDNN 7 a convolution is called for each of its groups") {
+  KernelAt grouped = conv(16, {256, 256, 28, 3, 1, 1}, Pass::kForward);
+  std::get<ConvProblem<int64_t>>(grouped.problem).groups = 32;
+  grouped.flop /= 32;
+  const KernelTime before = kernel_time(grouped, context("titan-x-pascal", 600));
+  const KernelTime since = kernel_time(grouped, context("titan-x-pascal", 700));
+  CHECK(before.launches == 32);
+  CHECK(since.launches == 1);
+  CHECK(before.seconds > 1.5 * since.seconds);
+  // Depthwise layers have kernels of their own.
+  KernelAt depthwise = conv(16, {256, 256, 28, 3, 1, 1}, Pass::kForward);
+  std::get<ConvProblem<int64_t>>(depthwise.problem).groups = 256;
+  depthwise.flop /= 256;
+  CHECK(kernel_time(depthwise, context("titan-x-pascal", 600)).launches == 1);
+}
+
 TEST_CASE("no convolution is faster than its card's roofline at the highest clock") {
   for (const std::string_view card : kCards) {
     for (const int cudnn : {400, 500, 501, 605, 706, 809}) {

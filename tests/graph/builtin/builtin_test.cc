@@ -103,6 +103,8 @@ const std::vector<Published>& published() {
        "593935, head 14310805"},
       {"rcnn-c4", "", {}, 33'834'080, "by hand: body and fifth stage 23489152, RPN 9515083, 829845"},
       {"retinanet", "", {}, 37'949'812, "by hand: body 23489152, pyramid 7997440, heads 6463220"},
+      {"inception-v4", "", {}, 42'679'816, "timm's inception_v4"},
+      {"inception-resnet-v2", "", {}, 55'843'464, "timm's inception_resnet_v2"},
       {"deep-speech-2", "", {}, 180'973'213, "by hand"},
       {"wgan", "generator", {}, 8'540'483, "by hand"},
       {"wgan", "critic", {}, 7'491'841, "by hand"},
