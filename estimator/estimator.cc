@@ -57,22 +57,11 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   if (!options.workspace_limit && platform.framework.workspace_limit) {
     options.workspace_limit = platform.framework.workspace_limit->value;
   }
-  const std::string& forced = request.conv_algorithm;
-  if (forced == "autotune") {
-    options.policy = AlgorithmPolicy::kAutotune;
-  } else if (forced == "heuristic") {
-    options.policy = AlgorithmPolicy::kHeuristic;
-  } else if (forced == "im2col") {
-    options.policy = AlgorithmPolicy::kIm2col;
-  } else if (!forced.empty()) {
-    const auto algorithm = conv_algorithm_from_name(forced);
-    if (!algorithm) {
-      return error("E106", fmt::format("--conv-algo: no algorithm is called '{}'", forced), {},
-                   "autotune, heuristic, im2col, IMPLICIT_GEMM, IMPLICIT_PRECOMP_GEMM, WINOGRAD, "
-                   "WINOGRAD_NONFUSED, FFT, FFT_TILING");
-    }
-    options.policy = AlgorithmPolicy::kForced;
-    options.forced = *algorithm;
+  if (!request.conv_algorithm.empty()) {
+    const auto asked = asked_algorithm(request.conv_algorithm);
+    if (!asked) return tl::make_unexpected(asked.error());
+    options.policy = asked->policy;
+    options.forced = asked->algorithm;
   }
   return options;
 }

@@ -146,9 +146,10 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   auto device = device_memory(input, rules_of(platform.framework), context,
                               range_of(platform.framework), with_minimum);
   if (!device) return tl::make_unexpected(device.error());
-  m.workspace_bytes = device->largest_workspace;
+  for (const WorkspaceUse& use : workspaces.uses)
+    m.workspace_bytes = std::max(m.workspace_bytes, use.bytes);
   m.workspace_basis = workspaces.basis;
-  m.max_by_role[static_cast<size_t>(Role::kWorkspace)] = device->largest_workspace;
+  m.max_by_role[static_cast<size_t>(Role::kWorkspace)] = m.workspace_bytes;
   m.allocated_peak_bytes = device->allocated;
   m.steady_allocated_bytes = device->steady;
   m.reserved_bytes = device->reserved;

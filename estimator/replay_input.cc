@@ -28,7 +28,8 @@ bool state_first(const Recipe& recipe) {
 // largest that it ever holds. A parameter's gradient has a blob of its own.
 class SharedBlobs {
  public:
-  SharedBlobs(const Step& step, const std::vector<int64_t>& bytes) : of_(step.buffers.size(), kNone) {
+  SharedBlobs(const Step& step, const std::vector<int64_t>& bytes)
+      : of_(step.buffers.size(), kNone) {
     std::vector<bool> stays(step.buffers.size(), true);
     for (const Event& e : step.events) {
       if (e.kind == Event::Kind::kAllocate && e.phase == Phase::kBackward) stays[e.id] = false;

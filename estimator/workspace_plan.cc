@@ -63,6 +63,13 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
   if (request.cudnn_benchmark) policy.benchmark = *request.cudnn_benchmark;
   if (request.workspace_limit) policy.limit = request.workspace_limit;
   if (request.recipe.precision == Precision::kTf32) policy.tensor_cores = true;
+  if (!request.conv_algorithm.empty()) {
+    const auto asked = asked_algorithm(request.conv_algorithm);
+    if (!asked) return tl::make_unexpected(asked.error());
+    policy.benchmark =
+        asked->policy == AlgorithmPolicy::kAutotune || asked->policy == AlgorithmPolicy::kTimeOnce;
+    policy.forced = scratch_name(*asked);
+  }
   const bool timed = policy.benchmark && !platform.framework.autotune_outside;
   WorkspacePlan plan;
   plan.uses.resize(bound.kernels.size());

@@ -89,6 +89,23 @@ Result<std::shared_ptr<const LayerList>> read_layers(const EmbeddedFiles& files)
   return std::make_shared<const LayerList>(std::move(*list));
 }
 
+// Of the algorithm that the user asks for; none where it cannot do the problem.
+std::optional<WorkspaceChoice> forced_choice(const WorkspaceShape& shape, Pass pass, DType dtype,
+                                             const std::string& algorithm) {
+  auto algorithms = legacy_algorithms(shape, pass, dtype);
+  const int64_t columns = shape.c * shape.r * shape.s * shape.p * shape.q * (bits(dtype) / 8);
+  algorithms.push_back({"im2col", columns});
+  for (const LegacyAlgorithm& known : algorithms) {
+    if (known.name != algorithm) continue;
+    return WorkspaceChoice{.plan = {.algorithm = known.name, .bytes = known.bytes},
+                           .low = known.bytes,
+                           .high = known.bytes,
+                           .largest = known.bytes,
+                           .basis = WorkspaceBasis::kInterval};
+  }
+  return std::nullopt;
+}
+
 WorkspaceChoice legacy(const WorkspaceShape& shape, Pass pass, const WorkspaceKey& key,
                        const WorkspacePolicy& policy) {
   const LegacyAlgorithm chosen =
@@ -261,6 +278,9 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   if (policy.framework == Framework::kPyTorch &&
       own_kernel(*shape, key_.dtype, key_.channels_last)) {
     return WorkspaceChoice{.plan = {.algorithm = "depthwise"}, .basis = WorkspaceBasis::kRule};
+  }
+  if (!policy.forced.empty()) {
+    if (auto choice = forced_choice(*shape, pass, key_.dtype, policy.forced)) return *choice;
   }
   if (key_.cudnn_major < 8) return legacy(*shape, pass, key_, policy);
 

@@ -54,6 +54,9 @@ struct WorkspacePolicy {
   bool tensor_cores = true;  // for fp32: TF32 is allowed (torch.backends.cudnn.allow_tf32)
   bool benchmark = false;    // the fastest plan, not the first
   std::optional<int64_t> limit = std::nullopt;  // bytes at most
+  // "fft": of that algorithm, where it can do the problem; "im2col": columns of one image. Empty:
+  // the library's choice.
+  std::string forced = {};
   // Seconds that a plan takes, for `benchmark`; plan_seconds where empty.
   std::function<double(const ConvPlan&, const WorkspaceShape&, Pass, DType)> seconds = nullptr;
 };

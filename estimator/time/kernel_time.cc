@@ -137,11 +137,21 @@ bool multiplies(ConvAlgorithm a) {
          a == ConvAlgorithm::kDepthwise;
 }
 
+// Implicit GEMM is priced once, with offsets computed ahead or not.
+bool is_forced(ConvAlgorithm algorithm, ConvAlgorithm forced) {
+  const auto implicit = [](ConvAlgorithm a) {
+    return a == ConvAlgorithm::kImplicitGemm || a == ConvAlgorithm::kPrecomputedGemm;
+  };
+  return algorithm == forced || (implicit(algorithm) && implicit(forced));
+}
+
 // The algorithm the policy ends up with. There is always one: implicit GEMM needs no workspace.
 const ConvCost& choose(const ConvCosts& costs, const TimeOptions& options) {
   const ConvCost* best = nullptr;
   for (const ConvCost& cost : costs.all()) {
-    if (options.policy == AlgorithmPolicy::kForced && cost.algorithm == options.forced) return cost;
+    if (options.policy == AlgorithmPolicy::kForced && is_forced(cost.algorithm, options.forced)) {
+      return cost;
+    }
     if (options.policy == AlgorithmPolicy::kDeterministic && !multiplies(cost.algorithm)) continue;
     if (options.workspace_limit && cost.workspace > static_cast<double>(*options.workspace_limit)) {
       continue;
@@ -213,7 +223,10 @@ Draft draft_conv(const KernelAt& kernel, const TimeContext::Model& model,
   if (columns) {
     chosen = im2col(kernel, shape, context);
   } else {
-    chosen = choose(model.conv->costs(shape), context.options());
+    const TimeOptions& options = context.options();
+    chosen = choose(model.conv->costs(shape), options);
+    const bool forced = options.policy == AlgorithmPolicy::kForced;
+    if (forced && is_forced(chosen.algorithm, options.forced)) chosen.algorithm = options.forced;
   }
   const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
   Draft draft{.seconds = chosen.seconds + (calls - 1) * next,

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "estimator/time/algorithm_policy.h"
 #include "estimator/time/conv_algorithms.h"
 #include "estimator/time/device_rates.h"
 #include "estimator/time/gemm.h"
@@ -27,17 +28,6 @@ namespace plimsoll {
 
 // A recurrent layer that no library call runs.
 bool is_unrolled(const KernelAt& kernel);
-
-// How a framework has its library choose a convolution's algorithm.
-enum class AlgorithmPolicy : uint8_t {
-  kAutotune,       // every algorithm is timed, the fastest that fits the workspace limit stays
-  kHeuristic,      // the library's own guess
-  kGuessOnce,      // ... taken for the first shape and kept
-  kTimeOnce,       // timed for the first shape and kept
-  kDeterministic,  // fixed algorithms: multiplication forms only
-  kIm2col,         // no such library: columns in memory and GEMM, image by image
-  kForced,         // TimeOptions::forced where it exists, else as autotune
-};
 
 struct Libraries {
   int cudnn = 0, cublas = 0;  // 100 * major + minor; 0: the newest with measurements

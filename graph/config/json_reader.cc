@@ -162,8 +162,8 @@ class Builder : public nlohmann::json_sax<json> {
   bool fail(std::string code, std::string message, std::string help = {}) {
     if (!fault_) {
       const Place place{std::string(file_), cursor_.line(), cursor_.column(), {}};
-      fault_ = Diagnostic{std::move(code), Severity::kError, std::move(message), place,
-                          std::move(help)};
+      fault_ =
+          Diagnostic{std::move(code), Severity::kError, std::move(message), place, std::move(help)};
     }
     return false;
   }

@@ -292,8 +292,8 @@ class Reader {
     if (!value) return 1;
     const auto number = binder_.integer(extent(*value, object));
     if (number && *number >= least && *number <= 1'000'000) return *number;
-    object.fail("E312",
-                fmt::format("\"{}\" must be a whole number from {} to 1000000", key, least), *value);
+    object.fail("E312", fmt::format("\"{}\" must be a whole number from {} to 1000000", key, least),
+                *value);
     return 1;
   }
 

@@ -73,7 +73,7 @@ bool is_aligned(Machine& m, const Value& mask) {
 // pads one whose rows are not aligned.
 Value aligned_mask(Machine& m, const Value& given) {
   if (!given.defined() || !given.on_device()) return given;
-  const Value mask = given.strides().back() == Dim(1) ? given : clone(m, given);
+  Value mask = given.strides().back() == Dim(1) ? given : clone(m, given);
   if (is_aligned(m, mask)) return mask;
   const size_t last = mask.rank() - 1;
   const Dim width = mask.sizes()[last];

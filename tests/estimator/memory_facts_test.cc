@@ -164,3 +164,24 @@ TEST_CASE("memory facts: max-batch is what trying every batch gives, on 20 model
     }
   }
 }
+
+// Kim et al. (ISPASS 2017), section V: FFT takes about 1.2 times the memory of products.
+TEST_CASE(
+    "memory facts: AlexNet's convolutions by FFT take about 1.2 times the memory of products") {
+  const auto with = [](const std::string& algorithm) {
+    Request request = test::request("builtin:alexnet-kim", "gtx-titan-x", 256);
+    request.framework = "torch7";
+    request.cudnn = "5.0";
+    request.conv_algorithm = algorithm;
+    const auto e = estimate(request, hwdb());
+    REQUIRE(e);
+    return e->memory;
+  };
+  const MemoryEstimate fft = with("FFT"), products = with("IMPLICIT_GEMM");
+  CHECK(static_cast<double>(fft.device_bytes) / static_cast<double>(products.device_bytes) ==
+        doctest::Approx(1.2).epsilon(.05));
+  CHECK(products.workspace_bytes == 0);
+  // conv3 in planes of 16x16 complex numbers: images, filters and results.
+  const int64_t planes = 256 * 256 + 256 * 384 + 256 * 384;
+  CHECK(fft.workspace_bytes >= planes * 16 * 16 * 8);
+}

@@ -99,9 +99,14 @@ const std::vector<Published>& published() {
        "",
        {},
        41'738'276,
-       "by hand: ResNet-50's convolutions 23454912, biases 26560, scales 7680, pyramid 3344384, RPN "
+       "by hand: ResNet-50's convolutions 23454912, biases 26560, scales 7680, pyramid 3344384, "
+       "RPN "
        "593935, head 14310805"},
-      {"rcnn-c4", "", {}, 33'834'080, "by hand: body and fifth stage 23489152, RPN 9515083, 829845"},
+      {"rcnn-c4",
+       "",
+       {},
+       33'834'080,
+       "by hand: body and fifth stage 23489152, RPN 9515083, 829845"},
       {"retinanet", "", {}, 37'949'812, "by hand: body 23489152, pyramid 7997440, heads 6463220"},
       {"inception-v4", "", {}, 42'679'816, "timm's inception_v4"},
       {"inception-resnet-v2", "", {}, 55'843'464, "timm's inception_resnet_v2"},

@@ -180,7 +180,8 @@ TEST_CASE("a block's use may share the weights of an earlier one") {
 TEST_CASE("a loss that does not count needs no output") {
   const auto config = [](const std::string& head) {
     return load(R"({"schema": "plimsoll.model-config", "version": 1, "name": "net",
-      "parameters": {"head": )" + head +
+      "parameters": {"head": )" +
+                head +
                 R"(}, "inputs": [{"name": "x", "shape": ["batch", 3]}],
       "layers": [{"name": "body", "type": "linear", "out": 4},
         {"name": "heads", "type": "repeat", "count": "head", "layers": [{"type": "linear", "out": 2}]}],

@@ -1,0 +1,46 @@
+#include "estimator/time/algorithm_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace plimsoll {
+namespace {
+
+struct PolicyWord {
+  std::string_view word;
+  AlgorithmPolicy policy;
+};
+// theano.config.dnn.conv.algo_fwd has guess_once and time_once, torch.backends.cudnn deterministic.
+constexpr PolicyWord kWords[] = {
+    {"autotune", AlgorithmPolicy::kAutotune},           {"heuristic", AlgorithmPolicy::kHeuristic},
+    {"guess_once", AlgorithmPolicy::kGuessOnce},        {"time_once", AlgorithmPolicy::kTimeOnce},
+    {"deterministic", AlgorithmPolicy::kDeterministic}, {"im2col", AlgorithmPolicy::kIm2col}};
+
+}  // namespace
+
+Result<AskedAlgorithm> asked_algorithm(std::string_view word) {
+  for (const PolicyWord& known : kWords) {
+    if (known.word == word) return AskedAlgorithm{.policy = known.policy};
+  }
+  if (const auto algorithm = conv_algorithm_from_name(word)) {
+    return AskedAlgorithm{.policy = AlgorithmPolicy::kForced, .algorithm = *algorithm};
+  }
+  return error("E106", fmt::format("--conv-algo: no algorithm is called '{}'", word), {},
+               "autotune, heuristic, guess_once, time_once, deterministic, im2col, IMPLICIT_GEMM, "
+               "IMPLICIT_PRECOMP_GEMM, WINOGRAD, WINOGRAD_NONFUSED, FFT, FFT_TILING");
+}
+
+std::string scratch_name(const AskedAlgorithm& asked) {
+  if (asked.policy == AlgorithmPolicy::kDeterministic) return "implicit_precomp_gemm";
+  if (asked.policy == AlgorithmPolicy::kIm2col) return "im2col";
+  if (asked.policy != AlgorithmPolicy::kForced) return {};
+  if (asked.algorithm == ConvAlgorithm::kColumns) return "gemm";
+  std::string text(name(asked.algorithm));
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,37 @@
+// How a convolution's algorithm is chosen: a framework's policy, or what the user asks for by name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "estimator/time/conv_algorithms.h"
+#include "graph/base/diagnostic.h"
+
+namespace plimsoll {
+
+// How a framework has its library choose a convolution's algorithm.
+enum class AlgorithmPolicy : uint8_t {
+  kAutotune,       // every algorithm is timed, the fastest that fits the workspace limit stays
+  kHeuristic,      // the library's own guess
+  kGuessOnce,      // ... taken for the first shape and kept
+  kTimeOnce,       // timed for the first shape and kept
+  kDeterministic,  // fixed algorithms: multiplication forms only
+  kIm2col,         // no such library: columns in memory and GEMM, image by image
+  kForced,         // TimeOptions::forced where it exists, else as autotune
+};
+
+struct AskedAlgorithm {
+  AlgorithmPolicy policy = AlgorithmPolicy::kAutotune;
+  ConvAlgorithm algorithm = ConvAlgorithm::kImplicitGemm;  // for kForced
+};
+
+// "autotune", "guess_once" (Theano's word), "im2col", "FFT". E106 for another word, with those
+// there are.
+Result<AskedAlgorithm> asked_algorithm(std::string_view word);
+
+// The algorithm as rules of scratch memory call it ("fft", "im2col"); empty where the policy leaves
+// the choice to the library.
+std::string scratch_name(const AskedAlgorithm& asked);
+
+}  // namespace plimsoll
