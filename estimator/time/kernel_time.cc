@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "estimator/time/attention.h"
 #include "estimator/time/batch_norm.h"
@@ -146,11 +145,13 @@ bool is_forced(ConvAlgorithm algorithm, ConvAlgorithm forced) {
 }
 
 // The algorithm the policy ends up with. There is always one: implicit GEMM needs no workspace.
-const ConvCost& choose(const ConvCosts& costs, const TimeOptions& options) {
+ConvCost choose(const ConvCosts& costs, const TimeOptions& options) {
   const ConvCost* best = nullptr;
   for (const ConvCost& cost : costs.all()) {
     if (options.policy == AlgorithmPolicy::kForced && is_forced(cost.algorithm, options.forced)) {
-      return cost;
+      ConvCost forced = cost;
+      forced.algorithm = options.forced;
+      return forced;
     }
     if (options.policy == AlgorithmPolicy::kDeterministic && !multiplies(cost.algorithm)) continue;
     if (options.workspace_limit && cost.workspace > static_cast<double>(*options.workspace_limit)) {
@@ -205,35 +206,33 @@ constexpr int kGroupsSince = 700;
 
 bool calls_each_group(const ConvShape& s, const TimeOptions& options) {
   const int cudnn = options.library.cudnn;
-  return cudnn > 0 && cudnn < kGroupsSince && s.groups > 1 && s.c > s.groups;
+  return options.policy != AlgorithmPolicy::kIm2col && cudnn > 0 && cudnn < kGroupsSince &&
+         s.groups > 1 && s.c > s.groups;
+}
+
+ConvShape one_group(ConvShape s) {
+  s.c /= s.groups;
+  s.k /= s.groups;
+  s.groups = 1;
+  return s;
 }
 
 Draft draft_conv(const KernelAt& kernel, const TimeContext::Model& model,
                  const TimeContext& context) {
-  ConvShape shape = shape_of(kernel, context);
-  double calls = 1;
-  const double turned = turned_around(kernel, shape, context);
-  if (calls_each_group(shape, context.options())) {
-    calls = std::exchange(shape.groups, 1);
-    shape.c /= calls;
-    shape.k /= calls;
-  }
-  const bool columns = context.options().policy == AlgorithmPolicy::kIm2col;
-  ConvCost chosen;
-  if (columns) {
-    chosen = im2col(kernel, shape, context);
-  } else {
-    const TimeOptions& options = context.options();
-    chosen = choose(model.conv->costs(shape), options);
-    const bool forced = options.policy == AlgorithmPolicy::kForced;
-    if (forced && is_forced(chosen.algorithm, options.forced)) chosen.algorithm = options.forced;
-  }
+  const TimeOptions& options = context.options();
+  const bool columns = options.policy == AlgorithmPolicy::kIm2col;
+  const ConvShape whole = shape_of(kernel, context);
+  const bool by_group = calls_each_group(whole, options);
+  const ConvShape shape = by_group ? one_group(whole) : whole;
+  const double calls = by_group ? whole.groups : 1;
+  const ConvCost chosen =
+      columns ? im2col(kernel, shape, context) : choose(model.conv->costs(shape), options);
   const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
   Draft draft{.seconds = chosen.seconds + (calls - 1) * next,
               .flop = calls * chosen.flop,
               .bytes = calls * chosen.bytes,
               .workspace = chosen.workspace,
-              .turned = turned,
+              .turned = turned_around(kernel, whole, context),
               .algorithm = name(chosen.algorithm),
               .memory_bound = chosen.memory_bound,
               .in_situ = columns,
