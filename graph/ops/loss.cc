@@ -13,7 +13,7 @@ Result<void> loss(InferContext& c) {
   Shape targets = c.shape(0);
   targets.erase(targets.begin() + 1);
   for (size_t i = 0; i < targets.size(); ++i) {
-    const auto same = require_equal(c, targets[i], c.shape(1)[i], "extents of scores and targets");
+    auto same = require_equal(c, targets[i], c.shape(1)[i], "extents of scores and targets");
     if (!same) return same;
   }
   const bool reduced = c.attributes().string("reduction", "mean") != "none";

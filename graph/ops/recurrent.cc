@@ -17,7 +17,7 @@ Result<void> recurrent(InferContext& c, int64_t gates) {
   const Dim directions = both ? 2 : 1;
   const Dim hidden = c.shape(2)[2];
   if (c.attributes().has("hidden_size")) {
-    const auto same = require_equal(c, c.attributes().integer("hidden_size", 0), hidden,
+    auto same = require_equal(c, c.attributes().integer("hidden_size", 0), hidden,
                                     "hidden_size and the recurrent weights");
     if (!same) return same;
   }

@@ -40,7 +40,7 @@ Result<void> concat(InferContext& c) {
         continue;
       }
       shape[d] = sum[d];
-      const auto same = require_equal(c, sum[d], part[d], "extents beside the joined axis");
+      auto same = require_equal(c, sum[d], part[d], "extents beside the joined axis");
       if (!same) return same;
     }
   }
