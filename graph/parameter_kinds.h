@@ -8,8 +8,9 @@
 
 namespace plimsoll {
 
-// What an initializer is to training. A frozen one is a parameter that wants no gradient. A computed
-// one is the result of something that eager code runs at every step, which the exporter ran once.
+// What an initializer is to training. A frozen one is a parameter that wants no gradient. A
+// computed one is the result of something that eager code runs at every step, which the exporter
+// ran once.
 enum class ParameterKind : uint8_t { kTrained, kFrozen, kBuffer, kConstant, kComputed };
 
 // A weight of the network, trained in this step or not.
@@ -19,8 +20,8 @@ inline bool is_weight(ParameterKind kind) {
 // For each tensor; meaningful for kind kParameter only. Statistics of norms are buffers; float
 // initializers are trained, unless an exporter's folding made them (its names say so) and no layer
 // takes them as a weight or as the scale of an affine pair; tables that multiply positions,
-// or that a layer takes as its data, are buffers; results that an exporter folded are computed; weights
-// that the model says are frozen are so; the rest are constants.
+// or that a layer takes as its data, are buffers; results that an exporter folded are computed;
+// weights that the model says are frozen are so; the rest are constants.
 std::vector<ParameterKind> classify_parameters(const Graph& graph);
 
 // Buffers that a network holds and the file does not carry: counters of norms, second copies.

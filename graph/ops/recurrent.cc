@@ -18,7 +18,7 @@ Result<void> recurrent(InferContext& c, int64_t gates) {
   const Dim hidden = c.shape(2)[2];
   if (c.attributes().has("hidden_size")) {
     auto same = require_equal(c, c.attributes().integer("hidden_size", 0), hidden,
-                                    "hidden_size and the recurrent weights");
+                              "hidden_size and the recurrent weights");
     if (!same) return same;
   }
   for (const size_t i : {1, 2}) {
