@@ -31,7 +31,7 @@ Dim read_pair(Reader& in, int depth, std::string_view between,
 Dim read_factor(Reader& in, int depth) {
   if (depth > kDeepest) in.fail("nested too deeply");
   if (in.take("(")) {
-    const Dim inside = read_sum(in, depth + 1);
+    Dim inside = read_sum(in, depth + 1);
     in.expect(")");
     return inside;
   }

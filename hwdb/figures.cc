@@ -41,7 +41,7 @@ JsonObject Figures::open(std::string_view key) { return object_.required_object(
 
 std::string Figures::text(std::string_view key) {
   JsonObject figure = open(key);
-  const std::string value = figure.required_string("value");
+  std::string value = figure.required_string("value");
   note(figure, key, value);
   figure.finish();
   return value;
@@ -49,7 +49,7 @@ std::string Figures::text(std::string_view key) {
 
 std::string Figures::choice(std::string_view key, const std::vector<std::string>& allowed) {
   JsonObject figure = open(key);
-  const std::string value = figure.required_choice("value", allowed);
+  std::string value = figure.required_choice("value", allowed);
   note(figure, key, value);
   figure.finish();
   return value;
