@@ -17,12 +17,38 @@ def rows(l, *ops):
     return l["kind"] == "kernel" and l["op"] in ops and (l["measured"] or 0) > .15
 
 
+def against_pytorch(quantity, *forms, training=True):
+    return lambda l: (l["kind"] == "oracle" and l["quantity"] == quantity and l["form"] in forms
+                      and (l["mode"] != "inference") == training)
+
+
+def in_file(source, *quantities):
+    return lambda l: l["source"] == source and l["quantity"] in quantities
+
+
+STATES = ("parameters_bytes", "buffers_bytes", "gradients_bytes", "optimizer_state_bytes")
+BOTH = ("train-ts", "train-dy")
+PROCESS = ("nvidia_smi_mb", "device_used_mb")
+
 # What the table shows, in order: title, and which lines it takes.
 CLASSES = [
-    ("peak of live tensors, against PyTorch's own dispatch", lambda l: l["quantity"] == "live_peak_bytes"),
-    ("tensors saved for backward, the same", lambda l: l["quantity"] == "saved_bytes"),
-    ("memory of the process (nvidia-smi)", lambda l: l["quantity"] in ("nvidia_smi_mb", "device_used_mb")),
+    ("against PyTorch's own dispatch, training exports: weights, buffers, gradients, optimizer state",
+     lambda l: any(against_pytorch(q, *BOTH)(l) for q in STATES)),
+    ("... tensors saved for backward, TorchScript exporter", against_pytorch("saved_bytes", "train-ts")),
+    ("... ... newer exporter", against_pytorch("saved_bytes", "train-dy")),
+    ("... peak of live tensors, TorchScript exporter", against_pytorch("live_peak_bytes", "train-ts")),
+    ("... ... newer exporter", against_pytorch("live_peak_bytes", "train-dy")),
+    ("... phase of the peak, both", against_pytorch("peak_phase", *BOTH)),
+    ("... peak of training, inference exports (batch norm folded), dropout given", against_pytorch("live_peak_bytes", "eval-ts")),
+    ("... peak of inference, all exports", against_pytorch("live_peak_bytes", *BOTH, "eval-ts", training=False)),
+    ("memory of the process (nvidia-smi)", lambda l: l["quantity"] in PROCESS),
+    ("... PyTorch, timm's networks (GPUMemNet)", in_file("gpumemnet-timm-memory", *PROCESS)),
+    ("... PyTorch, perceptrons (GPUMemNet)", in_file("gpumemnet-mlp-memory", *PROCESS)),
+    ("... PyTorch, SchedTune", in_file("schedtune-memory", *PROCESS)),
+    ("... five frameworks, inference (DLInfBench)", in_file("dlinfbench-memory", *PROCESS)),
+    ("... what an image more takes, from batch 64 to 128 (GPUMemNet)", lambda l: l["quantity"] == "mb_per_image"),
     ("memory in tensors, as frameworks count it", lambda l: l["quantity"] in ("peak_allocated_mb", "train_memory_gb")),
+    ("memory of the host's process", lambda l: l["quantity"] == "host_mb"),
     ("step or forward pass, one GPU", is_step),
     ("... on cards whose kernels were measured (TITAN X, Xp, P100, M40, 1080 Ti), fp32", calibrated),
     ("... ... training steps alone", lambda l: calibrated(l) and training(l)),
@@ -76,29 +102,47 @@ def five_fold(title, kernel_class, wanted, oldest, newest):
                         seen[fit.get("correction", {}).get("file", path.stem), name] = score
     n = sum(s["kernels"] for s in seen.values())
     weighted = lambda key: sum(s["kernels"] * s[key] for s in seen.values()) / n
-    cells = [title, str(n), "0", percent(weighted("median")), percent(weighted("error")), "–", "90 % by construction"]
+    cells = [title, str(n), "0", "–", percent(weighted("median")), percent(weighted("error")), "–", "–", "90 % by construction"]
     return "| " + " | ".join(cells) + " |"
 
 
 def percent(value):
-    return "–" if value is None else f"{100 * value:.1f} %"
+    if value is None:
+        return "–"
+    return f"{100 * value:.{1 if value == 0 or abs(value) >= .0005 else 4}f} %"
 
 
 def row(title, lines):
     errors = [l["error"] for l in lines if l["error"] is not None]
     ranged = [l for l in lines if l["error"] is not None and l["range"]]
     inside = [l for l in ranged if l["range"][0] <= l["measured"] <= l["range"][1]]
-    absolute = [abs(e) for e in errors]
+    absolute = sorted(abs(e) for e in errors)
+    counted = [l["error"] == 0 for l in lines if l["kind"] == "oracle" and l["error"] is not None]  # the rest is measured
     cells = [title, str(len(errors)), str(sum(1 for l in lines if l["skipped"])),
+             percent(mean(counted) if counted else None),
              percent(median(absolute) if errors else None), percent(mean(absolute) if errors else None),
-             percent(median(errors) if errors else None),
+             percent(absolute[int(.95 * len(absolute))] if errors else None), percent(median(errors) if errors else None),
              percent(len(inside) / len(ranged) if ranged else None)]
     return "| " + " | ".join(cells) + " |"
 
 
+def slopes(lines):
+    """What one image more takes, where a network was measured at batch 64 and at 128."""
+    networks = {}
+    for l in lines:
+        if l["source"] == "gpumemnet-timm-memory" and l["error"] is not None:
+            networks.setdefault((l["device"], l["model"], str(l["run"]["input"])), {})[l["run"]["batch"]] = l
+    for runs in networks.values():
+        if 64 in runs and 128 in runs:
+            measured, predicted = ((runs[128][k] - runs[64][k]) / 64 for k in ("measured", "predicted"))
+            yield runs[128] | {"quantity": "mb_per_image", "measured": measured, "predicted": predicted, "range": None,
+                               "error": predicted / measured - 1}
+
+
 def table(lines):
-    head = ["| what | n | skipped | median error | mean error | bias (median) | inside its range |",
-            "|---|--:|--:|--:|--:|--:|--:|"]
+    lines = lines + list(slopes(lines))
+    head = ["| what | n | skipped | exact | median error | mean error | 95 % below | bias (median) | inside its range |",
+            "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     body = [row(title, taken) for title, takes in CLASSES if (taken := [l for l in lines if takes(l)])]
     fits = {leave: leave(lines) for leave in (without_network, without_card)}
     out = [row(title, [l for l in fits[leave] if takes(l)]) for title, leave, takes in LEFT_OUT]
