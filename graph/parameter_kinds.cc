@@ -12,6 +12,12 @@ namespace plimsoll {
 
 namespace {
 
+// Nobody computes these of a constant at every step: what they read is trained, and viewed in
+// another shape by an exporter that folds views alone.
+bool is_squashing(const Node& node) {
+  return node.op == "Sigmoid" || node.op == "Tanh" || node.op == "Softplus" || node.op == "Softmax";
+}
+
 bool is_weight_input(const Node& node, size_t input) {
   static constexpr std::array<std::string_view, 14> kLayers = {"Conv",
                                                                "ConvTranspose",
@@ -27,8 +33,18 @@ bool is_weight_input(const Node& node, size_t input) {
                                                                "GroupNormalization",
                                                                "InstanceNormalization",
                                                                "RMSNormalization"};
-  if (node.op == "Gather" || node.op == "GatherND") return input == 0;
+  if (node.op == "Gather" || node.op == "GatherND" || is_squashing(node)) return input == 0;
   return input > 0 && std::find(kLayers.begin(), kLayers.end(), node.op) != kLayers.end();
+}
+
+// The parameter that a layer reads, itself or through a view of it: exporters reshape a weight of
+// three dimensions to a matrix.
+TensorId behind_view(const Graph& graph, TensorId tensor) {
+  const NodeId maker = graph.tensors[tensor].producer;
+  if (maker == kNoNode) return tensor;
+  const Node& node = graph.nodes[maker];
+  const bool view = node.op == "Reshape" || node.op == "Transpose" || node.op == "Unsqueeze";
+  return view ? node.inputs[0] : tensor;
 }
 
 // Words that end the names of weights, and of no operator.
@@ -270,12 +286,13 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   }
   for (const Node& node : graph.nodes) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const TensorId in = node.inputs[i];
-      if (in == kNoTensor || graph.tensors[in].kind != TensorKind::kParameter) continue;
+      if (node.inputs[i] == kNoTensor) continue;
+      const TensorId in = behind_view(graph, node.inputs[i]);
+      if (graph.tensors[in].kind != TensorKind::kParameter) continue;
       if (node.op == "BatchNormalization" && i >= 3) kinds[in] = ParameterKind::kBuffer;
       if (is_float(graph.tensors[in].dtype) && kinds[in] == ParameterKind::kConstant &&
           is_weight_input(node, i) && !graph.tensors[in].from_constant_node &&
-          !graph.tensors[in].contents) {
+          (is_squashing(node) || !graph.tensors[in].contents)) {
         kinds[in] = ParameterKind::kTrained;
       }
     }

@@ -17,6 +17,34 @@ Value embedding(Machine& m, const Value& table, const Value& indices, const Shap
   return y;
 }
 
+// ATen/native/cuda/EmbeddingBag.cu. Bags of equal length are given by an array made on the spot.
+Value embedding_bag(Machine& m, const Value& table, const Value& indices, const Value& given,
+                    const Shape& out_sizes, bool largest) {
+  const Value begins = given.on_device() ? given : m.allocate(DType::kInt64, {out_sizes[0]});
+  const Value lengths = m.allocate(DType::kInt64, begins.sizes());
+  const Value bags = m.allocate(DType::kInt64, {indices.count()});
+  Value y = m.allocate(table.dtype(), out_sizes);
+  std::vector<Kept> kept{{indices, "embedding_bag keeps its indices"},
+                         {begins, "embedding_bag keeps where its bags begin"},
+                         {bags, "embedding_bag keeps the bag of each index"},
+                         {lengths, "embedding_bag keeps how long its bags are"}};
+  if (largest) {
+    kept.push_back(
+        {m.allocate(DType::kInt64, out_sizes), "embedding_bag keeps which rows are the largest"});
+  }
+  m.launch_rows(KernelClass::kGather, "embedding_bag", 0, {&indices, &bags, &y}, {&y, &bags},
+                indices.count());
+  const Value inputs[] = {table};
+  m.record(y, inputs, std::move(kept), [](Machine& mm, const Gradients& g, const GradNode& n) {
+    const Layout& before = *n.edges[0].input;
+    Value dense = fill(mm, before.dtype, before.sizes);
+    mm.launch_rows(KernelClass::kScatter, "embedding_bag", n.saved(0).count(),
+                   {&g[0], &n.saved(0), &n.saved(2)}, {&dense});
+    return Gradients{dense};
+  });
+  return y;
+}
+
 Value gather(Machine& m, std::string op, const Value& x, const Value& indices,
              const Shape& out_sizes, bool keeps_source) {
   if (!x.on_device()) return m.host(x.dtype(), out_sizes);

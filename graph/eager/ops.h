@@ -119,6 +119,9 @@ Value softmax(Machine& m, const Value& x, size_t axis, bool log = false);
 
 // --- index.cc ---
 Value embedding(Machine& m, const Value& table, const Value& indices, const Shape& out_sizes);
+// Rows of a table reduced over bags of indices. `largest`: by their maximum.
+Value embedding_bag(Machine& m, const Value& table, const Value& indices, const Value& begins,
+                    const Shape& out_sizes, bool largest);
 // Picks from x; backward scatters into zeros of x's size. keeps_source as torch.gather does.
 Value gather(Machine& m, std::string op, const Value& x, const Value& indices,
              const Shape& out_sizes, bool keeps_source);

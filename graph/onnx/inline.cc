@@ -11,10 +11,6 @@ namespace {
 
 bool is_constant(const NodeSpec& node) { return node.op == "Constant" && node.domain.empty(); }
 
-bool is_sequence_operator(std::string_view op) {
-  return op.find("Sequence") != std::string_view::npos || op.find("Optional") == 0;
-}
-
 std::string describe(const NodeSpec& node, size_t index) {
   if (node.name.empty()) return fmt::format("node {} ({})", index, escape_for_terminal(node.op));
   return fmt::format("node {} '{}' ({})", index, escape_for_terminal(node.name),
@@ -77,6 +73,7 @@ Result<void> Inliner::run() {
   while (!stack_.empty()) {
     if (auto stepped = step(); !stepped) return stepped;
   }
+  unpack_outputs();
   tell();
   return {};
 }
@@ -236,12 +233,7 @@ Result<void> Inliner::visit(Frame& frame, NodeSpec& spec) {
     if (spec.op == "If") return branch(frame, spec);
     if (spec.op == "Loop") return loop(frame, spec);
     if (spec.op == "Scan") return scan(frame, spec);
-    if (is_sequence_operator(spec.op)) {
-      return error(
-          "E226",
-          fmt::format("operator '{}' makes lists of tensors, whose sizes are not known", spec.op),
-          place(frame, spec), "export the model without lists of tensors");
-    }
+    if (is_sequence_operator(spec.op)) return sequence(frame, spec);
   }
   return plain(frame, spec);
 }
@@ -274,6 +266,7 @@ std::vector<TensorId> Inliner::outputs_of(const Frame& frame, const NodeSpec& sp
 Result<void> Inliner::plain(Frame& frame, NodeSpec& spec) {
   auto inputs = inputs_of(frame, spec);
   if (!inputs) return tl::make_unexpected(inputs.error());
+  if (list(*inputs)) return sequence(frame, spec);
   Node node;
   node.outputs = outputs_of(frame, spec);
   node.inputs = std::move(*inputs);
@@ -303,6 +296,10 @@ Result<void> Inliner::add(Node node) {
 
 Result<void> Inliner::add(const Frame& frame, std::string op, std::vector<TensorId> inputs,
                           TensorId output, Attributes attributes) {
+  if (const auto* handed = op == "Identity" ? list(inputs) : nullptr) {
+    lists_[output] = std::vector<TensorId>(*handed);
+    return {};
+  }
   Node node;
   node.op = std::move(op);
   node.name = frame.prefix;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <deque>
+#include <unordered_map>
 
 #include "graph/graph.h"
+#include "graph/onnx/bag_loop.h"
 #include "graph/onnx/expansion.h"
 #include "graph/onnx/frame.h"
 #include "graph/onnx/import.h"
@@ -12,6 +14,8 @@
 #include "graph/onnx/parameter.h"
 
 namespace plimsoll::onnx {
+
+bool is_sequence_operator(std::string_view op);
 
 // Adds the model's initializers, nodes and outputs to a graph that has its inputs already. Takes
 // strings out of the model. Nothing recurses: a stack of frames stands for the nesting.
@@ -53,11 +57,16 @@ class Inliner {
 
   // Loops (inline_loop.cc).
   Result<void> loop(Frame& frame, const NodeSpec& spec);
+  // The one operator that such a loop stands for.
+  Result<void> embedding_bag(const Frame& frame, const NodeSpec& spec, const BagLoop& loop);
   Result<void> scan(Frame& frame, const NodeSpec& spec);
   Result<void> start_loop(Frame& frame, const NodeSpec& spec, LoopState state);
   Result<void> advance(Frame& frame);
   Result<void> iterate(Frame& frame);
   Result<void> stack_outputs(Frame& frame);
+  // `parts` side by side along a new axis.
+  Result<void> stack(const Frame& frame, const std::vector<TensorId>& parts, int64_t axis,
+                     TensorId target);
   void receive(LoopState& state, const std::vector<TensorId>& results) const;
   std::optional<int64_t> asked_trips(const NodeSpec& spec) const;
   tl::unexpected<Diagnostics> unknown_trips(const Frame& frame, const NodeSpec& spec,
@@ -67,6 +76,19 @@ class Inliner {
   // comparisons of how long lists of extents are (the exporter's tile()).
   std::optional<int64_t> constant(TensorId tensor, int depth = 3) const;
   std::optional<int64_t> length(TensorId tensor) const;
+  std::optional<int64_t> extent(TensorId extents, int64_t index) const;
+
+  // Lists of tensors (inline_sequence.cc).
+  Result<void> sequence(const Frame& frame, const NodeSpec& spec);
+  void unpack_outputs();
+  Result<void> split_to_list(const Frame& frame, const NodeSpec& spec,
+                             const std::vector<TensorId>& inputs, TensorId target);
+  Result<void> join_list(const Frame& frame, const NodeSpec& spec,
+                         const std::vector<TensorId>& parts, TensorId target);
+  // The list that the first of `inputs` is; null where it is none.
+  const std::vector<TensorId>* list(const std::vector<TensorId>& inputs) const;
+  std::optional<size_t> list_index(TensorId index, size_t size) const;
+  tl::unexpected<Diagnostics> unknown_list(const Frame& frame, const NodeSpec& spec) const;
 
   ModelSpec& model_;
   const ImportOptions& options_;
@@ -75,6 +97,7 @@ class Inliner {
   Functions functions_;
   std::vector<int64_t> expanded_;  // nodes of each graph, subgraphs and functions written out
   std::deque<Frame> stack_;        // references stay good while frames come and go on top
+  std::unordered_map<TensorId, std::vector<TensorId>> lists_;
   ParameterNotes notes_;
   int64_t chosen_branches_ = 0;
   std::string first_branch_;

@@ -57,6 +57,17 @@ std::optional<int64_t> Inliner::length(TensorId tensor) const {
   return static_cast<int64_t>(node.inputs.size());
 }
 
+// One extent of a tensor whose shape the file says, read from the list of its extents.
+std::optional<int64_t> Inliner::extent(TensorId extents, int64_t index) const {
+  const NodeId maker = graph_.tensors[extents].producer;
+  if (maker == kNoNode) return std::nullopt;
+  const Node& node = graph_.nodes[maker];
+  if (node.op != "Shape" || !node.attributes.entries().empty()) return std::nullopt;
+  const auto& shape = graph_.tensors[node.inputs.front()].shape;
+  const auto axis = shape ? normalize_axis(index, shape->size()) : std::nullopt;
+  return axis ? (*shape)[*axis].constant() : std::nullopt;
+}
+
 std::optional<int64_t> Inliner::constant(TensorId tensor, int depth) const {
   constexpr int kHops = 16;
   for (int hop = 0; hop < kHops && tensor != kNoTensor; ++hop) {
@@ -69,6 +80,10 @@ std::optional<int64_t> Inliner::constant(TensorId tensor, int depth) const {
     const Node& node = graph_.nodes[t.producer];
     if (!node.domain.empty() || node.inputs.empty()) return std::nullopt;
     if (node.op == "Size") return length(node.inputs.front());
+    if (node.op == "Gather" && node.inputs.size() == 2 && depth > 0) {
+      const auto index = constant(node.inputs[1], depth - 1);
+      return index ? extent(node.inputs[0], *index) : std::nullopt;
+    }
     if (node.inputs.size() == 2 && depth > 0) {
       const auto a = constant(node.inputs[0], depth - 1);
       const auto b = constant(node.inputs[1], depth - 1);
@@ -116,6 +131,7 @@ Result<void> Inliner::loop(Frame& frame, const NodeSpec& spec) {
                     graph.inputs.size(), graph.outputs.size(), inputs->size(), spec.outputs.size()),
         place(frame, spec));
   }
+  if (const auto bags = bag_loop(graph)) return embedding_bag(frame, spec, *bags);
   constexpr int64_t kForEver = int64_t{1} << 31;  // "while" loops have a huge constant here
   auto trips = asked_trips(spec);
   if (!trips) {
@@ -137,6 +153,27 @@ Result<void> Inliner::loop(Frame& frame, const NodeSpec& spec) {
   state.stacked.resize(graph.outputs.size() - 1 - carried);
   state.output_axes.resize(state.stacks(), 0);
   return start_loop(frame, spec, std::move(state));
+}
+
+Result<void> Inliner::embedding_bag(const Frame& frame, const NodeSpec& spec, const BagLoop& loop) {
+  NodeSpec bag;
+  bag.inputs = {loop.table, loop.indices, loop.begins};
+  auto inputs = inputs_of(frame, bag);
+  if (!inputs) return tl::make_unexpected(inputs.error());
+  // The exporter appends the end of the last bag, unless the module was given it.
+  const NodeId ends = graph_.tensors[inputs->back()].producer;
+  const bool appended = ends != kNoNode && graph_.nodes[ends].op == "Concat";
+  if (appended) inputs->back() = graph_.nodes[ends].inputs.front();
+  Node node;
+  node.op = "EmbeddingBag";
+  node.domain = "plimsoll";
+  node.name = frame.prefix + spec.name;
+  node.module = spec.module.empty() ? frame.module : spec.module;
+  node.attributes.set("mode", loop.reduction);
+  node.attributes.set("include_last_offset", int64_t{!appended});
+  node.inputs = std::move(*inputs);
+  node.outputs = outputs_of(frame, spec);
+  return add(std::move(node));
 }
 
 Result<void> Inliner::scan(Frame& frame, const NodeSpec& spec) {
@@ -265,37 +302,38 @@ void Inliner::receive(LoopState& state, const std::vector<TensorId>& results) co
   for (auto& parts : state.stacked) parts.push_back(results[result++]);
 }
 
+Result<void> Inliner::stack(const Frame& frame, const std::vector<TensorId>& parts, int64_t axis,
+                            TensorId target) {
+  std::vector<TensorId> slices;
+  for (const TensorId part : parts) {
+    const TensorId slice = parts.size() == 1 ? target : add_value(frame.prefix + "slice");
+    std::vector<TensorId> inputs = {part};
+    Attributes attributes;
+    if (graph_.opset >= 13) {
+      inputs.push_back(graph_.add_tensor(
+          integer_constant(frame.prefix + "axes", DType::kInt64, {Dim(1)}, {axis})));
+    } else {
+      attributes.set("axes", std::vector<int64_t>{axis});
+    }
+    if (auto made = add(frame, "Unsqueeze", std::move(inputs), slice, std::move(attributes));
+        !made) {
+      return made;
+    }
+    slices.push_back(slice);
+  }
+  if (slices.size() == 1) return {};
+  Attributes attributes;
+  attributes.set("axis", axis);
+  return add(frame, "Concat", std::move(slices), target, std::move(attributes));
+}
+
 Result<void> Inliner::stack_outputs(Frame& frame) {
   const LoopState& state = *frame.loop;
   for (size_t i = 0; i < state.stacks(); ++i) {
     const TensorId target = state.targets[state.carried.size() + i];
     if (target == kNoTensor) continue;
-    const int64_t axis = state.output_axes[i];
-    std::vector<TensorId> slices;
-    for (const TensorId part : state.stacked[i]) {
-      const bool alone = state.stacked[i].size() == 1;
-      const TensorId slice = alone ? target : add_value(frame.prefix + "slice");
-      std::vector<TensorId> inputs = {part};
-      Attributes attributes;
-      if (graph_.opset >= 13) {
-        inputs.push_back(graph_.add_tensor(
-            integer_constant(frame.prefix + "axes", DType::kInt64, {Dim(1)}, {axis})));
-      } else {
-        attributes.set("axes", std::vector<int64_t>{axis});
-      }
-      if (auto made = add(frame, "Unsqueeze", std::move(inputs), slice, std::move(attributes));
-          !made) {
-        return made;
-      }
-      slices.push_back(slice);
-    }
-    if (slices.size() == 1) continue;
-    Attributes attributes;
-    attributes.set("axis", axis);
-    if (auto joined = add(frame, "Concat", std::move(slices), target, std::move(attributes));
-        !joined) {
+    if (auto joined = stack(frame, state.stacked[i], state.output_axes[i], target); !joined)
       return joined;
-    }
   }
   return {};
 }

@@ -74,6 +74,15 @@ Result<void> glu(InferContext& c) {
   return {};
 }
 
+// table [rows, D], indices [n], begin of each bag -> [bags, D]
+Result<void> embedding_bag(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2, 2); !checked) return checked;
+  if (auto checked = require_rank(c, 2, 1, 1); !checked) return checked;
+  const Dim last = c.attributes().integer("include_last_offset", 0);
+  c.set(0, c.dtype(0), {c.shape(2)[0] - last, c.shape(0)[1]});
+  return {};
+}
+
 struct Stack {
   int64_t gates = 1, layers = 1, directions = 1;
   bool batch_first = false;
@@ -152,6 +161,15 @@ Result<void> adaptive_pool(InferContext& c) {
   return {};
 }
 
+// [N, C, height, width] cut into overlapping windows: [N, C, windows...].
+Result<void> im2col(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 4, 4); !checked) return checked;
+  Shape out(c.shape(0).begin(), c.shape(0).begin() + 2);
+  for (const int64_t size : c.attributes().integers("windows")) out.push_back(Dim(size));
+  c.set(0, c.dtype(0), std::move(out));
+  return {};
+}
+
 constexpr OpRow kRows[] = {
     {.name = "AdaptiveAveragePool",
      .domain = "plimsoll",
@@ -187,11 +205,22 @@ constexpr OpRow kRows[] = {
      .shape = like_first,
      .lower = lower::contiguous,
      .example = "f32[B,4] -> f32[B,4]"},
+    {.name = "EmbeddingBag",
+     .domain = "plimsoll",
+     .inputs = 3,
+     .shape = embedding_bag,
+     .lower = lower::embedding_bag,
+     .example = "f32[100,16] i64[S] i64[B] {mode=\"sum\"} -> f32[B,16]"},
     {.name = "Glu",
      .domain = "plimsoll",
      .shape = glu,
      .lower = lower::glu,
      .example = "f32[B,8] {axis=1} -> f32[B,4]"},
+    {.name = "Im2Col",
+     .domain = "plimsoll",
+     .shape = im2col,
+     .lower = lower::rearrange,
+     .example = "f32[B,8,16,16] {windows=[3,3,14,14]} -> f32[B,8,3,3,14,14]"},
     {.name = "Linear",
      .domain = "plimsoll",
      .inputs = 2,

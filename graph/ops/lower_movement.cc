@@ -106,6 +106,11 @@ Values gather(Lowering& l) {
   return {eager::gather(l.m, "gather", x, indices, l.out_shape(0), false)};
 }
 
+Values embedding_bag(Lowering& l) {
+  const bool largest = l.attributes().string("mode", "mean") == "max";
+  return {eager::embedding_bag(l.m, l.in(0), l.in(1), l.in(2), l.out_shape(0), largest)};
+}
+
 Values gather_elements(Lowering& l) {
   return {eager::gather(l.m, "gather", l.in(0), l.in(1), l.out_shape(0), true)};
 }

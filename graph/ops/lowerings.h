@@ -89,6 +89,7 @@ Values pad(Lowering& l);        // reflected or repeated edges: its input is kep
 
 // index
 Values gather(Lowering& l);
+Values embedding_bag(Lowering& l);
 Values gather_elements(Lowering& l);
 Values pick(Lowering& l);  // by indices or boxes, which are kept
 Values scatter(Lowering& l);

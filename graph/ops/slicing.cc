@@ -172,7 +172,8 @@ Result<SliceArguments> slice_arguments(InferContext& c) {
 Result<void> slice(InferContext& c) {
   for (const size_t i : {1, 2, 3, 4}) {
     if (!c.has(i)) continue;
-    if (auto checked = require_rank(c, i, 1, 1); !checked) return checked;
+    // One number stands for a list of one: that is what a position in a loop is.
+    if (auto checked = require_rank(c, i, 0, 1); !checked) return checked;
   }
   const auto arguments = slice_arguments(c);
   if (!arguments) return tl::unexpected(arguments.error());

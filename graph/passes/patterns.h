@@ -27,6 +27,8 @@ void padding(Finder& finder);
 void folded_norms(Finder& finder);
 // Tables of relative positions that an exporter looked up.
 void relative_bias(Finder& finder);
+// Trained gates of two branches that an exporter computed.
+void gates(Finder& finder);
 // Views and pools that an exporter wrote as gathers.
 void gathers(Finder& finder);
 // GELU in its two forms, SiLU, hard swish, Mish, GLU.

@@ -31,8 +31,8 @@ RecoverReport recover(Graph& graph) {
   patterns::Finder finder(rewrite);
   for (const auto pattern :
        {patterns::padding, patterns::folded_norms, patterns::gathers, patterns::relative_bias,
-        patterns::slices, patterns::functions, patterns::activations, patterns::norms,
-        patterns::attention, patterns::linear, patterns::recurrent}) {
+        patterns::gates, patterns::slices, patterns::functions, patterns::activations,
+        patterns::norms, patterns::attention, patterns::linear, patterns::recurrent}) {
     pattern(finder);
   }
   const std::vector<NodeId> new_ids = rewrite.finish();

@@ -47,6 +47,59 @@ bool adaptive_pool(Finder& f, NodeId id) {
   return true;
 }
 
+// The rows or columns that windows begin at and reach: [places, reach] positions, made of shapes.
+const Node* windows_along(const Rewrite& r, TensorId value, int64_t axis) {
+  const Node* gather = r.made_by(value, "Gather");
+  const bool right = gather && gather->attributes.integer("axis", 0) == axis &&
+                     r.made_of_shapes(gather->inputs[1]) && r.rank(gather->inputs[1]) == 2;
+  return right ? gather : nullptr;
+}
+
+// torch.nn.functional.unfold: the image padded, its rows gathered, their columns, and both put
+// behind the windows [N, C, height, width of a window, rows, columns of windows].
+bool unfolded(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  const Node& node = r.node(id);
+  if (node.op != "Transpose" ||
+      node.attributes.integers("perm") != std::vector<int64_t>{0, 1, 2, 4, 3, 5})
+    return false;
+  const Node* columns = windows_along(r, node.inputs[0], 4);
+  const Node* rows = columns ? windows_along(r, columns->inputs[0], 2) : nullptr;
+  if (!rows || r.rank(rows->inputs[0]) != 4) return false;
+  const Node* pad = r.made_by(rows->inputs[0], "Pad");
+  const TensorId x = pad ? pad->inputs[0] : rows->inputs[0];
+  std::vector<int64_t> windows;
+  for (size_t axis = 2; axis < 6; ++axis) {
+    const auto extent = r.extent(node.outputs[0], axis);
+    if (!extent) return false;
+    windows.push_back(*extent);
+  }
+  const size_t before = r.deaths();
+  r.replace(id, "plimsoll", "Im2Col", {x}).attributes.set("windows", windows);
+  f.note("unfolded windows", id, before);
+  return true;
+}
+
+// Upsampling to the nearest place, as the newer exporter writes what PyTorch decomposes: both axes
+// in front, a table of places, and back.
+bool nearest(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  const Node& node = r.node(id);
+  static const std::vector<int64_t> kInFront{2, 3, 0, 1};
+  const auto swaps = [](const Node* one) {
+    return one && one->attributes.integers("perm") == kInFront;
+  };
+  const std::string& name = r.tensor(node.outputs[0]).name;
+  if (node.op != "Transpose" || !swaps(&node) || !name.starts_with("_unsafe_index")) return false;
+  const Node* picked = r.made_by(node.inputs[0], "GatherND");
+  const Node* front = picked ? r.made_by(picked->inputs[0], "Transpose") : nullptr;
+  if (!swaps(front) || r.rank(front->inputs[0]) != 4) return false;
+  const size_t before = r.deaths();
+  r.replace(id, "", "Resize", {front->inputs[0]});
+  f.note("upsampling to the nearest", id, before);
+  return true;
+}
+
 // x[window] = y: the copy is in place.
 bool assignment(Finder& f, NodeId id) {
   Rewrite& r = f.r;
@@ -137,6 +190,7 @@ void gathers(Finder& f) {
     if (f.r.dead(id)) continue;
     mark_positions(f.r, id);
     if (unpadding(f, id) || image_of_tokens(f, id)) continue;
+    if (unfolded(f, id) || nearest(f, id)) continue;
     if (!strided_view(f, id) && !adaptive_pool(f, id)) assignment(f, id);
   }
 }

@@ -165,4 +165,19 @@ output y
   CHECK(model["scale"] == ParameterKind::kConstant);
 }
 
+TEST_CASE("a folded array that an activation reads is trained; one that a sine reads is not") {
+  const Classified model = classified(R"(opset 20
+input x: f32[B,4,8]
+param onnx::Sigmoid_12: f32[1,4,1]
+param onnx::Sin_14: f32[1,4,1]
+g = Sigmoid(onnx::Sigmoid_12)
+s = Sin(onnx::Sin_14)
+y = Mul(x, g)
+z = Add(y, s)
+output z
+)");
+  CHECK(model["onnx::Sigmoid_12"] == ParameterKind::kTrained);
+  CHECK(model["onnx::Sin_14"] == ParameterKind::kComputed);
+}
+
 }  // namespace plimsoll

@@ -175,6 +175,37 @@ TEST_CASE("an If that compares lengths of lists of extents is decided") {
   CHECK(asks("Less").nodes.back().op == "Neg");
 }
 
+TEST_CASE("a loop over bags of looked-up rows is one operator") {
+  const auto body = [](std::string_view reduce) {
+    return graph_of(
+        {{node("Gather", {"begins", "i"}, {"b"}), node("Gather", {"ends", "i"}, {"e"}),
+          node("Unsqueeze", {"b"}, {"from"}), node("Unsqueeze", {"e"}, {"to"}),
+          node("Slice", {"x", "from", "to"}, {"bag"}), node("Gather", {"table", "bag"}, {"rows"}),
+          node(reduce, {"rows"}, {"one"}), node("Cast", {"c"}, {"c_out"})},
+         {},
+         {untyped("i"), untyped("c")},
+         {untyped("c_out"), untyped("one")}});
+  };
+  const auto bags = [&](std::string_view reduce) {
+    return model_of(
+        {node("Range", {"zero", "ten", "two"}, {"offsets"}),
+         node("Concat", {"offsets", "end"}, {"begins"}),
+         node("Slice", {"begins", "one", "end"}, {"ends"}), node("Size", {"ends"}, {"bags"}),
+         node("Loop", {"bags", ""}, {"y"}, {graph_attribute("body", body(reduce))})},
+        {},
+        {scalar("zero", 0), scalar("ten", 10), scalar("two", 2),
+         tensor("end", 7, {1}).number(7, 10), tensor("one", 7, {1}).number(7, 1),
+         tensor("table", 1, {50, 8})});
+  };
+  const Graph graph = import(bags("ReduceSum"));
+  const Node& bag = graph.nodes.back();
+  CHECK(nodes_text(graph).ends_with("EmbeddingBag(table,x,offsets)->y"));
+  CHECK(bag.domain == "plimsoll");
+  CHECK(bag.attributes.string("mode", "") == "sum");
+  CHECK(bag.attributes.integer("include_last_offset", 1) == 0);
+  CHECK(refusal(bags("ReduceProd")).code == "E225");
+}
+
 TEST_CASE("a Loop is written out, its state handed on and its stacked output joined") {
   const Graph graph = import(model_of({loop_node("trips", loop_body())}, {}, {scalar("trips", 3)}));
   CHECK(nodes_text(graph) ==
@@ -276,8 +307,41 @@ TEST_CASE("a Scan cuts its inputs and stacks its outputs along their axes") {
   CHECK(graph.nodes.back().attributes.integer("axis", 0) == 1);
 }
 
-TEST_CASE("sequence operators are refused by name") {
-  const Diagnostic d = refusal(model_of({node("SequenceConstruct", {"x"}, {"y"}, {}, "pack")}));
+TEST_CASE("an element of a list is the tensor that was put there") {
+  const Graph graph = import(
+      model_of({node("SequenceEmpty", {}, {"none"}), node("Relu", {"x"}, {"a"}),
+                node("SequenceInsert", {"none", "a"}, {"one"}),
+                node("SequenceInsert", {"one", "x", "zero"}, {"two"}),
+                node("SequenceAt", {"two", "last"}, {"b"}),
+                node("ConcatFromSequence", {"two"}, {"c"}, {attribute("axis", 1)}),
+                node("SplitToSequence", {"c", "lengths"}, {"parts"}, {attribute("axis", 1)}),
+                node("SequenceAt", {"parts", "zero"}, {"p"}), node("Add", {"b", "p"}, {"y"})},
+               {},
+               {scalar("zero", 0), scalar("last", -1),
+                tensor("lengths", 7, {2}).number(7, 10).number(7, 6)}));
+  CHECK(nodes_text(graph) ==
+        "Relu(x)->a Identity(a)->b Concat(x,a)->c Split(c,lengths)->part,part Identity(part)->p "
+        "Add(b,p)->y");
+}
+
+TEST_CASE("a loop fills a list, and a network that returns it returns what is in it") {
+  const Proto body =
+      graph_of({{node("Relu", {"x"}, {"t"}), node("SequenceInsert", {"s", "t"}, {"s_out"}),
+                 node("Identity", {"c"}, {"c_out"})},
+                {},
+                {untyped("i"), untyped("c"), untyped("s")},
+                {untyped("c_out"), untyped("s_out")}});
+  const Graph graph = import(
+      model_of({node("SequenceEmpty", {}, {"none"}),
+                node("Loop", {"trips", "", "none"}, {"y"}, {graph_attribute("body", body)}, "l")},
+               {}, {scalar("trips", 2)}));
+  REQUIRE(graph.outputs.size() == 2);
+  CHECK(graph.tensors[graph.outputs[0]].name == "l/0/t");
+  CHECK(graph.tensors[graph.outputs[1]].name == "l/1/t");
+}
+
+TEST_CASE("lists of unknown length are refused by name") {
+  const Diagnostic d = refusal(model_of({node("SequenceMap", {"x"}, {"y"}, {}, "pack")}));
   CHECK(d.code == "E226");
-  CHECK(d.place.node == "node 0 'pack' (SequenceConstruct)");
+  CHECK(d.place.node == "node 0 'pack' (SequenceMap)");
 }

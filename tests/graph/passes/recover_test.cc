@@ -8,29 +8,14 @@
 #include "graph/infer.h"
 #include "graph/parameter_kinds.h"
 #include "graph/text.h"
+#include "tests/support/recovered.h"
 
 namespace plimsoll {
 namespace {
 
-Graph recovered(std::string_view text, const std::string& producer = "pytorch 2.9") {
-  auto graph = parse_text(text);
-  REQUIRE_MESSAGE(graph, graph.error().front().message);
-  graph->producer = producer;
-  const Binding binding{{"B", 4}};
-  Decider decider(binding);
-  Diagnostics warnings;
-  REQUIRE(infer(*graph, decider, warnings));
-  recover(*graph);
-  return std::move(*graph);
-}
-
-std::vector<std::string> ops(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const Node& node : graph.nodes) names.push_back(node.op);
-  return names;
-}
-
-using Ops = std::vector<std::string>;
+using test::ops;
+using test::Ops;
+using test::recovered;
 
 std::string convolution(const std::string& attributes) {
   return "opset 20\ninput x: f32[B,8,16,16]\nparam c.weight: f32[8,8,4,4]\n"
@@ -102,47 +87,6 @@ output y
   CHECK(ops(other) == Ops{"MatMul", "Add"});
 }
 
-TEST_CASE("a gather of all elements in an order made of shapes is a view") {
-  const Graph graph = recovered(R"(opset 20
-input x: f32[4,8,7,7]
-const row: i64[1] = [-1]
-param val_3: i64[4,8,1,1]
-m = ReduceMean(x) {axes=[2,3], keepdims=0}
-flat = Reshape(m, row)
-y = Gather(flat, val_3)
-output y
-)");
-  CHECK(ops(graph) == Ops{"ReduceMean", "Reshape"});
-}
-
-TEST_CASE("windows gathered and averaged are an adaptive pool") {
-  const Graph graph = recovered(R"(opset 20
-input x: f32[B,8,14,14]
-param val_3: i64[4,4,4,4,2]
-front = Transpose(x) {perm=[2,3,0,1]}
-windows = GatherND(front, val_3)
-back = Transpose(windows) {perm=[4,5,0,1,2,3]}
-y = ReduceMean(back) {axes=[-3,-1], keepdims=0}
-output y
-)");
-  CHECK(ops(graph) == Ops{"AdaptiveAveragePool"});
-  CHECK(graph.nodes[0].attributes.integers("sizes") == std::vector<int64_t>{4, 4});
-}
-
-TEST_CASE("an assignment to a part of a tensor is a copy in place") {
-  const Graph graph = recovered(R"(opset 17
-input x: f32[B,8]
-input y: f32[B,4]
-param places: i64[4,4,2]
-part = Relu(y)
-whole = Relu(x)
-z = ScatterND(whole, places, part)
-output z
-)");
-  CHECK(graph.nodes.back().op == "Assign");
-  CHECK(graph.nodes.back().inputs.size() == 2);
-}
-
 TEST_CASE("a product times one that is added is addcmul") {
   const Graph graph = recovered(R"(opset 17
 input x: f32[B,8]
@@ -195,40 +139,6 @@ TEST_CASE("RMS norm is one node where the exporter says that it was the framewor
   };
   CHECK(ops(recovered(layer(" {plimsoll.fused_norm=1}"))) == Ops{"RMSNormalization"});
   CHECK(ops(recovered(layer(""))).size() == 6);
-}
-
-TEST_CASE("padding of windows is cut off with a copy; a cropped image is a view") {
-  const auto layer = [](const std::string& windows) {
-    return "opset 17\ninput x: " + windows + R"(
-const target: i64[4] = [-1,8,8,16]
-const none: i64[2] = [0,0]
-const ends: i64[2] = [7,7]
-const axes: i64[2] = [1,2]
-map = Reshape(x, target)
-cut = Slice(map, none, ends, axes)
-y = Relu(cut)
-output y
-)";
-  };
-  const Graph windows = recovered(layer("f32[B,2,4,2,4,16]"));
-  CHECK(ops(windows) == Ops{"Reshape", "Slice", "Contiguous", "Relu"});
-  const Graph image = recovered(layer("f32[B,64,16]"));
-  CHECK(ops(image) == Ops{"Reshape", "Slice", "Relu"});
-}
-
-TEST_CASE("the largest value keeps its position where that is asked for too") {
-  const Graph graph = recovered(R"(opset 17
-input x: f32[B,8]
-input z: f32[B,8]
-a = ReduceMax(x) {axes=[1], keepdims=0}
-b = ArgMax(x) {axis=1, keepdims=0}
-c = ReduceMax(z) {axes=[1], keepdims=0}
-output a
-output b
-output c
-)");
-  CHECK(graph.nodes[0].attributes.integer("positions", 0) == 1);
-  CHECK_FALSE(graph.nodes[2].attributes.has("positions"));
 }
 
 TEST_CASE("functions that exporters write in pieces are one node again") {
@@ -286,18 +196,6 @@ TEST_CASE("a cosine similarity is one node, over the axes of its sums") {
   CHECK(ops(graph) == Ops{"CosineSimilarity"});
   CHECK(graph.nodes[0].inputs == graph.inputs);
   CHECK(graph.nodes[0].attributes.integers("axes") == std::vector<int64_t>{1});
-}
-
-TEST_CASE("tokens that become an image are copied; what was an image is not") {
-  const auto image = [](const std::string& input) {
-    Graph graph = recovered("opset 17\ninput x: " + input +
-                            "\nparam w: f32[8,8,2,2]\nconst to: i64[4] = [-1,4,4,8]\n"
-                            "a = Reshape(x, to)\nb = Transpose(a) {perm=[0,3,1,2]}\n"
-                            "y = Conv(b, w)\noutput y\n");
-    return ops(graph);
-  };
-  CHECK(image("f32[B,16,8]") == Ops{"Reshape", "Transpose", "Contiguous", "Conv"});
-  CHECK(image("f32[B,2,8,8]") == Ops{"Reshape", "Transpose", "Conv"});
 }
 
 TEST_CASE("chunks are windows of one split; parts that people cut are slices") {

@@ -1,0 +1,69 @@
+// A gate that weighs two branches: (1 - g) * a + g * b with g = sigmoid(w). Exporters that fold
+// write what w gave when the file was made; eager code computes both halves at every step, each
+// from a sigmoid of its own, and trains w.
+#include "graph/passes/patterns.h"
+
+namespace plimsoll::patterns {
+namespace {
+
+// A result that was folded keeps the name of what made it: "sigmoid_1", "sub_5".
+bool is_folded_result(const Tensor& t, std::string_view of) {
+  if (t.kind != TensorKind::kParameter || !is_float(t.dtype) || !t.shape || t.shape->empty() ||
+      !t.name.starts_with(of))
+    return false;
+  const std::string_view rest = std::string_view(t.name).substr(of.size());
+  return rest.empty() ||
+         (rest[0] == '_' && rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
+}
+
+// The operand of a product that such a result is; kNoTensor where there is none.
+TensorId folded_factor(const Rewrite& r, TensorId product, std::string_view of) {
+  const Node* mul = r.made_by(product, "Mul");
+  if (mul == nullptr) return kNoTensor;
+  for (const TensorId in : mul->inputs) {
+    if (is_folded_result(r.tensor(in), of)) return in;
+  }
+  return kNoTensor;
+}
+
+TensorId before(Rewrite& r, NodeId at, std::string_view op, std::vector<TensorId> inputs,
+                const Shape& shape) {
+  Node node{.op = std::string(op),
+            .domain = "",
+            .name = r.node(at).name,
+            .module = r.node(at).module,
+            .attributes = {},
+            .inputs = std::move(inputs),
+            .outputs = {}};
+  return r.insert_before(at, std::move(node), DType::kFloat32, shape);
+}
+
+}  // namespace
+
+void gates(Finder& f) {
+  Rewrite& r = f.r;
+  const size_t nodes = r.nodes();
+  for (NodeId id = 0; id < nodes; ++id) {
+    if (r.dead(id) || r.node(id).op != "Add") continue;
+    for (size_t i = 0; i < 2; ++i) {
+      const TensorId kept = r.node(id).inputs[i];
+      const TensorId passed = r.node(id).inputs[1 - i];
+      const TensorId gate = folded_factor(r, passed, "sigmoid");
+      const TensorId rest = folded_factor(r, kept, "sub");
+      if (gate == kNoTensor || rest == kNoTensor || r.tensor(gate).shape != r.tensor(rest).shape)
+        continue;
+      const Shape shape = *r.tensor(gate).shape;
+      const NodeId first = r.producer(kept);
+      const NodeId second = r.producer(passed);
+      const TensorId weight = r.add_parameter(r.node(first).name + ".gate", DType::kFloat32, shape);
+      const TensorId own = before(r, first, "Sigmoid", {weight}, shape);
+      const TensorId complement = before(r, first, "Sub", {r.add_number(1), own}, shape);
+      r.read_instead(first, rest, complement);
+      r.read_instead(second, gate, before(r, second, "Sigmoid", {weight}, shape));
+      f.note("trained gate", r.producer(complement), r.deaths());
+      break;
+    }
+  }
+}
+
+}  // namespace plimsoll::patterns

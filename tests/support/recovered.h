@@ -1,0 +1,35 @@
+// A file's text, recovered, and what its operators are.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "graph/infer.h"
+#include "graph/passes/recover.h"
+#include "graph/text.h"
+
+namespace plimsoll::test {
+
+inline Graph recovered(std::string_view text, const std::string& producer = "pytorch 2.9") {
+  auto graph = parse_text(text);
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  graph->producer = producer;
+  const Binding binding{{"B", 4}};
+  Decider decider(binding);
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  recover(*graph);
+  return std::move(*graph);
+}
+
+inline std::vector<std::string> ops(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes) names.push_back(node.op);
+  return names;
+}
+
+using Ops = std::vector<std::string>;
+
+}  // namespace plimsoll::test
