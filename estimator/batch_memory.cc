@@ -18,8 +18,9 @@ CompiledModel of_batch_alone(CompiledModel model) {
 
 }  // namespace
 
-BatchMemory::BatchMemory(const Request& request, const Evaluator& evaluator, CompiledModel model)
-    : request_(request), evaluator_(evaluator) {
+BatchMemory::BatchMemory(const Request& request, const Evaluator& evaluator, CompiledModel model,
+                         double confidence)
+    : request_(request), evaluator_(evaluator), confidence_(confidence) {
   models_.push_back(of_batch_alone(std::move(model)));
 }
 
@@ -36,8 +37,8 @@ Result<BatchPoint> BatchMemory::operator()(int64_t batch) {
   }
   auto memory = evaluator_.memory(*model, binding);
   if (!memory) return tl::make_unexpected(memory.error());
-  return BatchPoint{batch, memory->device_bytes, memory->device_range.low,
-                    memory->device_range.high};
+  const Range range = at_confidence(memory->device_range, memory->device_bytes, confidence_);
+  return BatchPoint{batch, memory->device_bytes, range.low, range.high};
 }
 
 }  // namespace plimsoll

@@ -8,14 +8,17 @@
 
 #include "estimator/compiled_model.h"
 #include "estimator/estimator.h"
+#include "estimator/memory/confidence.h"
 #include "estimator/plan/max_batch.h"
 
 namespace plimsoll {
 
 class BatchMemory {
  public:
-  // `model` is compiled from `request`; `evaluator` outlives this.
-  BatchMemory(const Request& request, const Evaluator& evaluator, CompiledModel model);
+  // `model` is compiled from `request`; `evaluator` outlives this. The points' ranges hold at
+  // `confidence`.
+  BatchMemory(const Request& request, const Evaluator& evaluator, CompiledModel model,
+              double confidence = kUsualConfidence);
 
   // compile()'s and Evaluator::memory()'s diagnostics. Cost: a replay of the allocator; where the
   // model takes decisions at this batch that it took at none before, it is compiled again.
@@ -24,6 +27,7 @@ class BatchMemory {
  private:
   Request request_;
   const Evaluator& evaluator_;
+  double confidence_;
   // One for each set of decisions, with all symbols but the batch's filled in.
   std::vector<CompiledModel> models_;
 };

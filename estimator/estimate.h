@@ -48,7 +48,8 @@ struct MemoryEstimate {
   // the peak. In device_range.
   int64_t held_by_names = 0;
   int64_t minimum_bytes = 0;
-  int64_t host_bytes = 0;  // of the process
+  int64_t host_bytes = 0;   // of the process and those that load its batches
+  bool host_asked = false;  // the request says how data are loaded
   Range host_range;
 };
 

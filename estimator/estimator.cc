@@ -233,7 +233,7 @@ std::string largest_batch_note(const Binding& at, const Binding& usual) {
     if (size != usual.at(symbol))
       list += fmt::format("{}{} {}", list.empty() ? "" : ", ", symbol, size);
   }
-  return fmt::format("memory at {}, the longest that the data set's batches get", list);
+  return fmt::format("memory at {}, the longest that batches get", list);
 }
 
 int64_t batch_at(const CompiledModel& model, const Binding& binding) {
@@ -302,7 +302,15 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   return e;
 }
 
-Result<Estimate> estimate(const Request& request, const Hwdb& hwdb) {
+Request at_longest(Request request) {
+  for (const auto& [symbol, size] : request.longest) request.dims[symbol] = size;
+  request.longest.clear();
+  return request;
+}
+
+namespace {
+
+Result<Estimate> estimate_usual(const Request& request, const Hwdb& hwdb) {
   auto platform =
       find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
   if (!platform) return tl::make_unexpected(platform.error());
@@ -311,6 +319,21 @@ Result<Estimate> estimate(const Request& request, const Hwdb& hwdb) {
   auto evaluator = Evaluator::make(std::move(*platform), request);
   if (!evaluator) return tl::make_unexpected(evaluator.error());
   return evaluator->estimate(*model, model->binding);
+}
+
+}  // namespace
+
+Result<Estimate> estimate(const Request& request, const Hwdb& hwdb) {
+  auto usual = estimate_usual(request, hwdb);
+  if (!usual || request.longest.empty()) return usual;
+  // The longest batch may take other decisions than the usual one: a step of its own.
+  auto longest = estimate_usual(at_longest(request), hwdb);
+  if (!longest) return longest;
+  usual->basis.push_back(largest_batch_note(longest->input.symbols, usual->input.symbols));
+  usual->memory = std::move(longest->memory);
+  usual->fits = longest->fits;
+  usual->kept = std::move(longest->kept);
+  return usual;
 }
 
 }  // namespace plimsoll

@@ -10,10 +10,15 @@ HostMemory host_memory(const FrameworkProfile& framework, const HostLoad& load) 
   const double samples =
       framework.host_dataset_copies * static_cast<double>(load.samples_in_memory);
   const double data = samples * static_cast<double>(load.bytes_per_sample);
+  const int64_t batches = load.batches_ahead + load.workers * framework.batches_per_worker;
   const int64_t above =
-      std::llround(std::min(data, 1e15)) + load.batches_ahead * load.batch * load.bytes_per_sample;
-  return {.bytes = framework.host_base.value + above,
-          .range = {framework.host_base_low.value + above, framework.host_base_high.value + above}};
+      std::llround(std::min(data, 1e15)) + batches * load.batch * load.bytes_per_sample;
+  const auto all = [&](const Bytes& base, const Bytes& worker) {
+    return base.value + load.workers * worker.value + above;
+  };
+  return {.bytes = all(framework.host_base, framework.host_worker),
+          .range = {all(framework.host_base_low, framework.host_worker_low),
+                    all(framework.host_base_high, framework.host_worker_high)}};
 }
 
 }  // namespace plimsoll

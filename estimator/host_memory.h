@@ -13,15 +13,17 @@ struct HostLoad {
   int64_t samples_in_memory = 0;  // of a data set that is loaded as a whole; 0: streamed
   int64_t batch = 0;
   int64_t batches_ahead = 0;  // that the loader holds in pinned memory
+  int64_t workers = 0;        // processes that load
 };
 
 struct HostMemory {
-  int64_t bytes = 0;  // 0 where the framework's own part is not known
+  int64_t bytes = 0;  // of the process and its workers; 0 where the framework's own is not known
   Range range;  // as wide as the framework's part; two equal runs differ by 600 MB (Mahendran)
 };
 
 // The framework with nothing loaded, the copies it makes of a data set in memory (PyTorch 2.0,
-// TensorFlow 4.0: Torres et al. 2021, Table 4), and the batches ahead.
+// TensorFlow 4.0: Torres et al. 2021, Table 4), the batches ahead, and each worker with those that
+// it has ready.
 HostMemory host_memory(const FrameworkProfile& framework, const HostLoad& load);
 
 }  // namespace plimsoll

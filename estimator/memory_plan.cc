@@ -1,32 +1,40 @@
 #include "estimator/memory_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "estimator/estimator.h"
 #include "estimator/host_memory.h"
 #include "estimator/layers.h"
+#include "estimator/memory/allocator_options.h"
 #include "estimator/replay_input.h"
 
 namespace plimsoll {
 namespace {
 
-AllocatorRules rules_of(const FrameworkProfile& framework) {
+Result<AllocatorRules> rules_of(const FrameworkProfile& framework, const Request& request) {
+  const bool caching = framework.allocator == FrameworkProfile::Allocator::kPytorchCaching;
+  if (!caching && !request.allocator.empty()) {
+    return error("E161", fmt::format("{} takes no settings of its allocator", framework.id));
+  }
   switch (framework.allocator) {
     case FrameworkProfile::Allocator::kPytorchCaching:
-      return CachingRules{};
+      return caching_rules(request.allocator);
     case FrameworkProfile::Allocator::kBfc:
       // Both profiles stand for versions before 2.3.
-      return BfcRules{.garbage_collection = false, .first_region = 1 << 20};
+      return AllocatorRules(BfcRules{.garbage_collection = false, .first_region = 1 << 20});
     case FrameworkProfile::Allocator::kMxnetPool:
       // A symbol's executor plans its memory as a whole; arrays without a plan come from the pool.
-      if (framework.execution == FrameworkProfile::Execution::kGraph) return StaticRules{};
-      return PoolRules{};
+      if (framework.execution == FrameworkProfile::Execution::kGraph)
+        return AllocatorRules(StaticRules{});
+      return AllocatorRules(PoolRules{});
     case FrameworkProfile::Allocator::kStatic:
-      return StaticRules{};
+      return AllocatorRules(StaticRules{});
     case FrameworkProfile::Allocator::kNone:
-      return NoAllocator{};
+      break;
   }
-  return NoAllocator{};
+  return AllocatorRules(NoAllocator{});
 }
 
 // Batch norm of plain features is PyTorch's own kernel: use_cudnn in _batch_norm_impl_index asks
@@ -56,6 +64,19 @@ int64_t handle_bytes(const ContextRow& row, const Graph& graph) {
   return row.per_convolution.value * std::min<int64_t>(groups, int64_t{1} << 20);
 }
 
+// What NCCL holds outside the allocator for one all-reduce among the GPUs of a step: for each
+// channel and each peer that sends, a buffer for each protocol (nccl/src/include/device.h: LL 512
+// KiB, LL128 4800 KiB, simple 4 MiB). Rings have one such peer, the chains within a machine two;
+// NVIDIA/nccl#986: "linearly tied to the number of channels", "2 connections regardless of scale".
+Context collective_buffers(const Platform& platform, const Request& request) {
+  constexpr int64_t kConnection = 524288 + 4915200 + 4194304;
+  const bool collective = platform.link && request.gpu_count > 1 && !request.replicate &&
+                          platform.framework.framework == "pytorch";
+  if (!collective) return {};
+  const int64_t ring = kConnection * platform.link->channels;
+  return {.bytes = 2 * ring, .low = ring, .high = 4 * ring};  // trees and others beside the ring
+}
+
 Context context_of(const Platform& platform, const Request& request, const Graph& graph,
                    const BoundStep& bound) {
   if (request.context_bytes)
@@ -65,7 +86,9 @@ Context context_of(const Platform& platform, const Request& request, const Graph
   const int64_t stacks = row.per_sm.value * platform.device.sms + handle_bytes(row, graph);
   const int64_t bytes = stacks + (uses_cudnn(graph, bound) ? row.with_cudnn : row.plain).value;
   if (request.context_measured) return {bytes, bytes, bytes};
-  return {bytes, stacks + row.low.value, stacks + row.high.value};
+  const Context buffers = collective_buffers(platform, request);
+  return {bytes + buffers.bytes, stacks + row.low.value + buffers.low,
+          stacks + row.high.value + buffers.high};
 }
 
 // Library buffers taken through the allocator, one per thread that multiplies matrices.
@@ -136,15 +159,16 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   ReplayInput input =
       replay_input(model, bound, workspaces, platform.framework, library_buffers(platform));
   set_loader(input, request, platform.framework);
-  if (std::holds_alternative<StaticRules>(rules_of(platform.framework))) input.steps = 1;
+  const auto rules = rules_of(platform.framework, request);
+  if (!rules) return tl::make_unexpected(rules.error());
+  if (std::holds_alternative<StaticRules>(*rules)) input.steps = 1;
   input.timing_empties_cache = platform.framework.autotune_empties_cache;
   const Context context = context_of(platform, request, model.graph, bound);
   if (const int64_t left = platform.framework.system_reserve.value; left > 0) {
     const int64_t card = request.memory_bytes.value_or(platform.device.memory_reported.value);
     input.capacity = std::max<int64_t>(1, card - context.bytes - left);
   }
-  auto device = device_memory(input, rules_of(platform.framework), context,
-                              range_of(platform.framework), with_minimum);
+  auto device = device_memory(input, *rules, context, range_of(platform.framework), with_minimum);
   if (!device) return tl::make_unexpected(device.error());
   for (const WorkspaceUse& use : workspaces.uses)
     m.workspace_bytes = std::max(m.workspace_bytes, use.bytes);
@@ -164,14 +188,20 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
     m.device_range.high += m.held_by_names;
   }
   m.minimum_bytes = device->minimum;
+  if (request.workers > 0 && platform.framework.batches_per_worker == 0) {
+    return error("E112", fmt::format("--workers: {} loads in threads of its own process",
+                                     platform.framework.id));
+  }
   const int64_t batch = batch_of(model);
   const HostMemory host =
       host_memory(platform.framework, {.bytes_per_sample = batch > 0 ? m.input_bytes / batch : 0,
                                        .samples_in_memory = request.samples_in_memory,
                                        .batch = batch,
-                                       .batches_ahead = request.prefetch});
+                                       .batches_ahead = request.prefetch,
+                                       .workers = request.workers});
   m.host_bytes = host.bytes;
   m.host_range = host.range;
+  m.host_asked = request.workers > 0 || request.samples_in_memory > 0;
   return m;
 }
 

@@ -21,7 +21,8 @@ struct Request {
   std::optional<int64_t> memory_bytes;  // capacity instead of the device's
   int64_t reserve_bytes = 0;            // kept free
   std::optional<int64_t> batch, image;
-  Binding dims;                                        // --dim NAME=N
+  Binding dims;     // --dim NAME=N
+  Binding longest;  // --longest NAME=N: of the largest batch, where memory is read
   std::map<std::string, std::string> settings;         // --set NAME=VALUE of a config or built-in
   std::map<std::string, std::vector<int64_t>> shapes;  // --shape NAME=1x3x224x224
   std::map<std::string, int64_t> trips;                // --trip NODE=K
@@ -31,6 +32,7 @@ struct Request {
   std::string framework = "pytorch";  // NAME[-VERSION]
   std::optional<std::string> cudnn;
   std::optional<int64_t> workspace_limit;
+  std::string allocator;  // PyTorch's settings, as in PYTORCH_CUDA_ALLOC_CONF
   std::optional<bool> cudnn_benchmark;
   std::string conv_algorithm;  // empty: the framework's policy
   std::string layout;          // "nchw" or "nhwc"; empty: the framework's
@@ -49,6 +51,7 @@ struct Request {
   int64_t epochs = 0;
   int64_t samples = 0;            // per epoch
   int64_t samples_in_memory = 0;  // of a data set that lies in the host's memory as floats
+  int64_t workers = 0;            // processes that load batches
   bool recover = true;
   bool strict = false;
   bool trace = false;          // fill Estimate::trace

@@ -62,6 +62,9 @@ Result<void> check_names(const LoadedModel& model, const Request& request) {
   for (const auto& [name, value] : request.dims) {
     if (!names.dims.contains(name)) return no_dimension(names, name, "--dim");
   }
+  for (const auto& [name, value] : request.longest) {
+    if (!names.dims.contains(name)) return no_dimension(names, name, "--longest");
+  }
   if (request.batch && !names.batch) return no_dimension(names, "batch", "--batch");
   if (request.image && !names.images) return no_dimension(names, "image", "--image");
   if (!model.from_onnx) {

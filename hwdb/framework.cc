@@ -144,14 +144,21 @@ void read_policy(Figures& figures, Policy& policy) {
 }
 
 void read_host(Figures& figures, Profile& profile) {
-  constexpr Plausible kProcess{"0 B", "64 GiB"};
+  const auto process = [&](const char* key, Bytes& value, Bytes& low, Bytes& high) {
+    constexpr Plausible kProcess{"0 B", "64 GiB"};
+    JsonObject one = figures.open(key);
+    value = figures.part<Bytes>(one, "value", kProcess);
+    low = figures.part<Bytes>(one, "low", kProcess);
+    high = figures.part<Bytes>(one, "high", kProcess);
+    figures.note(one, key, fmt::format("{} MiB", value.value >> 20));
+    one.finish();
+  };
   if (!figures.has("host_base")) return;
-  JsonObject base = figures.open("host_base");
-  profile.host_base = figures.part<Bytes>(base, "value", kProcess);
-  profile.host_base_low = figures.part<Bytes>(base, "low", kProcess);
-  profile.host_base_high = figures.part<Bytes>(base, "high", kProcess);
-  figures.note(base, "host_base", fmt::format("{} MiB", profile.host_base.value >> 20));
-  base.finish();
+  process("host_base", profile.host_base, profile.host_base_low, profile.host_base_high);
+  if (figures.has("host_worker")) {
+    process("host_worker", profile.host_worker, profile.host_worker_low, profile.host_worker_high);
+    profile.batches_per_worker = figures.integer("batches_per_worker", {.low = 1, .high = 64});
+  }
   profile.host_dataset_copies = figures.real("host_dataset_copies", {.low = 0, .high = 16});
 }
 

@@ -92,6 +92,9 @@ struct FrameworkProfile {
   // data set that lies in memory.
   Bytes host_base, host_base_low, host_base_high;
   double host_dataset_copies = 1;
+  // Of each process that loads batches; nothing where threads do.
+  Bytes host_worker, host_worker_low, host_worker_high;
+  int64_t batches_per_worker = 0;  // that it has ready, the one in work included
   // First version in which ReLU keeps its result alone, where tanh and sigmoid keep both.
   Version relu_input_dropped;
   Policy policy;

@@ -42,6 +42,7 @@ Result<Link> read_link(std::string_view text, std::string_view file, std::string
     link.name = root.required_string("name");
     link.kind = root.required_choice("kind", {"pcie", "nvlink", "network"});
     link.rate = figures.quantity<BytesPerSecond>("rate", {"1 MB/s", "100 TB/s"});
+    link.channels = figures.integer("channels", {.low = 1, .high = 64});
     read_points(root, link);
   });
 }

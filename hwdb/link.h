@@ -22,8 +22,9 @@ struct Link {
   std::string id;
   std::vector<std::string> aliases;
   std::string name;
-  std::string kind;     // "pcie", "nvlink", "network"
-  BytesPerSecond rate;  // nominal, one direction: of a GPU's slot, of all its NVLinks, of a port
+  std::string kind;      // "pcie", "nvlink", "network"
+  BytesPerSecond rate;   // nominal, one direction: of a GPU's slot, of all its NVLinks, of a port
+  int64_t channels = 0;  // that NCCL opens between GPUs joined by it
   std::vector<LinkPoint> points;  // ascending in gpus, at least one
   std::vector<FigureNote> figures;
   Diagnostics warnings;

@@ -5,6 +5,7 @@
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
+#include "estimator/memory/confidence.h"
 #include "estimator/plan/max_batch.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
@@ -65,6 +66,7 @@ std::string as_text(const MaxBatchAnswer& a, int64_t capacity) {
 int run_max_batch(const MaxBatchFlags& flags) {
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
+  *request = at_longest(std::move(*request));
   if (auto named = require_model_and_gpu(*request, "max-batch"); !named)
     return report(named.error());
   MaxBatchQuery query;
@@ -78,6 +80,12 @@ int run_max_batch(const MaxBatchFlags& flags) {
   };
   if (auto read = count("multiple", query.multiple); !read) return report(read.error());
   if (auto read = count("max", query.max); !read) return report(read.error());
+  double confidence = kUsualConfidence;
+  if (const std::string* text = value_of(flags.shared, "confidence")) {
+    auto value = parse_real("--confidence", *text, .5, .99);
+    if (!value) return report(value.error());
+    confidence = *value;
+  }
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   auto platform = find_platform(*hwdb, *request, request->devices.front());
@@ -93,7 +101,7 @@ int run_max_batch(const MaxBatchFlags& flags) {
       request->memory_bytes.value_or(evaluator->platform().device.memory_reported.value);
   query.reserve = request->reserve_bytes;
   query.start = *request->batch;  // no other decisions than those it was compiled for
-  BatchMemory prober(*request, *evaluator, std::move(*model));
+  BatchMemory prober(*request, *evaluator, std::move(*model), confidence);
   auto answer = max_batch(std::ref(prober), query);
   if (!answer) return report(answer.error());
   const int64_t capacity = query.capacity - query.reserve;
@@ -110,6 +118,7 @@ Verb make_max_batch(CLI::App& root) {
   add_shared(*app, flags->shared);
   add_value(*app, flags->shared, "multiple", "only multiples of this");
   add_value(*app, flags->shared, "max", "largest batch of interest");
+  add_value(*app, flags->shared, "confidence", "how often the ranges hold: 0.5 to 0.99; else 0.95");
   app->add_flag("--json", flags->json, "as JSON");
   return {app, [flags] { return run_max_batch(*flags); }};
 }

@@ -24,6 +24,7 @@ constexpr ValueFlag kValueFlags[] = {
     {"framework", "NAME[-VERSION], e.g. pytorch, tensorflow-1.15"},
     {"cudnn", "cuDNN version, e.g. 7.6"},
     {"workspace-limit", "most workspace a convolution may use"},
+    {"allocator", "PyTorch's settings, e.g. expandable_segments:True,max_split_size_mb:128"},
     {"gpus", "number of GPUs of a data-parallel run"},
     {"link", "what connects them, see 'plimsoll links'"},
     {"checkpoint", "none, blocks, or a module path"},
@@ -41,6 +42,8 @@ constexpr ValueFlag kValueFlags[] = {
     {"context", "size of context and libraries, where known"},
     {"epochs", "passes over the data, for the time of a whole run"},
     {"samples", "samples per epoch"},
+    {"samples-in-memory", "samples of a data set that the host holds in memory"},
+    {"workers", "processes that load batches, as PyTorch's num_workers"},
     {"hwdb", "folder whose files replace the built-in data"},
 };
 
@@ -169,6 +172,8 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
   if (with_model) app.add_option("model", flags.model, "model.onnx, model.json or builtin:NAME");
   list("--gpu", flags.gpus, "GPU id; repeat to compare");
   list("--dim", flags.dims, "NAME=N: value of a symbolic dimension");
+  list("--longest", flags.longest,
+       "NAME=N: a dimension in the largest batch; memory is read there");
   list("--set", flags.settings, "NAME=VALUE: a parameter of a config or built-in");
   list("--shape", flags.shapes, "NAME=1x3x224x224: shape of a graph input");
   list("--trip", flags.trips, "NODE=K: iterations of a loop");
@@ -228,6 +233,9 @@ Result<Request> to_request(const SharedFlags& flags) {
   reader.count("prefetch", request.prefetch, 0, 1024);
   reader.count("epochs", request.epochs, 1, kMost);
   reader.count("samples", request.samples, 1, int64_t{1} << 50);
+  reader.count("samples-in-memory", request.samples_in_memory, 1, int64_t{1} << 50);
+  reader.count("workers", request.workers, 0, 4096);
+  reader.text("allocator", request.allocator);
   reader.text("framework", request.framework);
   reader.text("link", request.link);
   reader.text("conv-algo", request.conv_algorithm);
@@ -243,13 +251,17 @@ Result<Request> to_request(const SharedFlags& flags) {
   choice = 0;
   reader.word("cudnn-benchmark", choice, {"off", "on"});
   if (value_of(flags, "cudnn-benchmark")) request.cudnn_benchmark = choice == 1;
-  reader.each(flags.dims, "--dim",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto value = parse_count("--dim " + name, text, 1, kMost);
-                if (!value) return tl::make_unexpected(value.error());
-                request.dims[name] = *value;
-                return {};
-              });
+  const auto sizes = [&](const std::vector<std::string>& list, const std::string& flag,
+                         Binding& into) {
+    reader.each(list, flag, [&](const std::string& name, const std::string& text) -> Result<void> {
+      auto value = parse_count(flag + " " + name, text, 1, kMost);
+      if (!value) return tl::make_unexpected(value.error());
+      into[name] = *value;
+      return {};
+    });
+  };
+  sizes(flags.dims, "--dim", request.dims);
+  sizes(flags.longest, "--longest", request.longest);
   reader.each(flags.settings, "--set",
               [&](const std::string& name, const std::string& text) -> Result<void> {
                 request.settings[name] = text;

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/memory/allocator_options.h"
+
 namespace plimsoll {
 namespace {
 
@@ -81,20 +83,6 @@ Result<void> check(std::span<const AllocatorEvent> events) {
     bytes = event.bytes;
     live += bytes;
     if (live > 64 * kLargestSize) return impossible(i, "the live bytes are out of range");
-  }
-  return {};
-}
-
-// Options that the framework itself would refuse.
-Result<void> check_options(const AllocatorRules& rules) {
-  const auto* caching = std::get_if<CachingRules>(&rules);
-  if (!caching) return {};
-  if (caching->max_split_size && *caching->max_split_size <= caching->large_segment) {
-    return error("E161", "max_split_size must be above 20 MiB", {}, "max_split_size_mb:21 or more");
-  }
-  const int64_t divisions = caching->roundup_power2_divisions;
-  if (divisions < 0 || (divisions & (divisions - 1)) != 0) {
-    return error("E161", "roundup_power2_divisions must be a power of two");
   }
   return {};
 }
@@ -243,7 +231,10 @@ AllocatorEvent mark() { return {.kind = Kind::kMark}; }
 Result<Replay> replay(std::span<const AllocatorEvent> events, const AllocatorRules& rules,
                       std::optional<int64_t> capacity) {
   if (auto checked = check(events); !checked) return tl::unexpected(checked.error());
-  if (auto checked = check_options(rules); !checked) return tl::unexpected(checked.error());
+  const auto* caching = std::get_if<CachingRules>(&rules);
+  if (auto fine = caching ? check(*caching) : Result<void>(); !fine) {
+    return tl::unexpected(fine.error());
+  }
   const int64_t limit = std::clamp<int64_t>(capacity.value_or(kUnlimited), 0, kUnlimited);
   return std::visit(Run{events, limit}, rules);
 }

@@ -107,6 +107,14 @@ std::string breakdown(const Estimate& e) {
   return text;
 }
 
+// Only where it was asked for: the framework's own part says little.
+std::string host(const Estimate& e) {
+  const MemoryEstimate& m = e.memory;
+  if (!m.host_asked || m.host_bytes == 0) return "";
+  return fmt::format("\nHost memory: {}, range {} - {}\n", human_bytes(m.host_bytes),
+                     human_bytes(m.host_range.low), human_bytes(m.host_range.high));
+}
+
 std::string timing(const Estimate& e) {
   const TimeEstimate& t = e.time;
   std::string text =
@@ -204,7 +212,7 @@ std::string why(const Estimate& e) {
 }  // namespace
 
 std::string to_text(const Estimate& e, const TextOptions& options) {
-  std::string text = answer(e) + breakdown(e) + timing(e);
+  std::string text = answer(e) + breakdown(e) + host(e) + timing(e);
   if (options.kernels) text += kernel_table(e, 40);
   if (options.layers || options.depth > 0) text += layer_table(e, options.depth);
   if (options.why) text += why(e);

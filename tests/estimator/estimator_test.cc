@@ -111,8 +111,7 @@ TEST_CASE("memory is read at the longest batch of the data set, time at the usua
   CHECK(usual.time.step_ns < longest.time.step_ns);
   const auto said = [](const Estimate& e) {
     return std::any_of(e.basis.begin(), e.basis.end(), [](const std::string& line) {
-      return line ==
-             "memory at source 100, target 100, the longest that the data set's batches get";
+      return line == "memory at source 100, target 100, the longest that batches get";
     });
   };
   CHECK(said(usual));
@@ -120,6 +119,47 @@ TEST_CASE("memory is read at the longest batch of the data set, time at the usua
   request.dims = {{"source", 30}, {"target", 30}};  // as asked
   const Estimate asked = answer(request);
   CHECK(asked.memory.device_bytes < usual.memory.device_bytes);
+}
+
+TEST_CASE("a request's own longest batch: the memory of that one, the time of the usual one") {
+  Request request = test::request("builtin:bert-base", "a100", 8);
+  request.dims = {{"sequence", 128}};
+  const Estimate usual = answer(request);
+  request.longest = {{"sequence", 512}};
+  const Estimate both = answer(request);
+  const Estimate longest = answer(at_longest(request));
+  CHECK(both.time.step_ns == usual.time.step_ns);
+  CHECK(both.memory.device_bytes == longest.memory.device_bytes);
+  CHECK(longest.memory.device_bytes > 2 * usual.memory.live_peak_bytes);
+  CHECK(both.kept.size() == longest.kept.size());
+}
+
+TEST_CASE("GPUs that share the work hold NCCL's buffers beside the context") {
+  Request request = test::request("builtin:resnet18", "a100", 8);
+  const Estimate one = answer(request);
+  request.gpu_count = 8;
+  const Estimate eight = answer(request);
+  // 24 channels, two connections of 9.1875 MiB each.
+  CHECK(eight.memory.context_bytes - one.memory.context_bytes == 441 * (int64_t{1} << 20));
+  request.link = "pcie-4-x16";
+  CHECK(answer(request).memory.context_bytes < eight.memory.context_bytes);
+  request.replicate = true;  // one process, copies without NCCL
+  CHECK(answer(request).memory.context_bytes == one.memory.context_bytes);
+}
+
+TEST_CASE("settings of PyTorch's allocator change what it reserves, and nothing else") {
+  Request request = test::request("builtin:resnet50", "rtx-3090", 32);
+  const Estimate usual = answer(request);
+  request.allocator = "expandable_segments:True";
+  const Estimate expandable = answer(request);
+  CHECK(expandable.memory.live_peak_bytes == usual.memory.live_peak_bytes);
+  CHECK(expandable.memory.reserved_bytes < usual.memory.reserved_bytes);
+  request.allocator = "roundup_power2_divisions:4";
+  CHECK(answer(request).memory.reserved_bytes > usual.memory.reserved_bytes);
+  request.framework = "mxnet";
+  const auto refused = estimate(request, *Hwdb::open());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().front().code == "E161");
 }
 
 }  // namespace plimsoll

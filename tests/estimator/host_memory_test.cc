@@ -36,6 +36,15 @@ TEST_CASE("host memory: a streamed data set takes nothing, batches ahead do") {
   CHECK(ahead.bytes == bare.bytes + 64000);
 }
 
+TEST_CASE("host memory: each worker adds itself and the batches it has ready") {
+  const FrameworkProfile pytorch = *Hwdb::open()->framework("pytorch");
+  const HostMemory four =
+      host_memory(pytorch, {.bytes_per_sample = 1000, .batch = 32, .workers = 4});
+  CHECK(four.bytes == pytorch.host_base.value + 4 * (pytorch.host_worker.value + 2 * 32000));
+  CHECK(four.range.high ==
+        pytorch.host_base_high.value + 4 * (pytorch.host_worker_high.value + 2 * 32000));
+}
+
 TEST_CASE("host memory: nothing is said where the framework's part is not known") {
   CHECK(host_memory(*Hwdb::open()->framework("cntk"), {.samples_in_memory = 5}).bytes == 0);
 }

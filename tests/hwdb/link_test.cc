@@ -14,6 +14,7 @@ TEST_CASE("link: the point of the largest number of GPUs not above what is asked
   CHECK(link.point(4).bus_bandwidth.value == 11.2e9);
   CHECK(link.point(64).bus_bandwidth.value == 8.8e9);
   CHECK(link.point(1).gpus == 2);
+  CHECK(link.channels == 2);
 }
 
 TEST_CASE("link: nothing is faster than its nominal rate, and latency grows with GPUs") {
@@ -34,7 +35,7 @@ TEST_CASE("link: points must ascend and not be empty") {
   const auto with = [](const std::string& points) {
     return read_link(R"({"schema": "plimsoll.link", "version": 1, "id": "x", "name": "X",
                          "kind": "pcie", "rate": {"value": "1 GB/s", "source": "s"},
-                         "points": [)" +
+                         "channels": {"value": 2, "source": "s"}, "points": [)" +
                          points + "]}",
                      "x.json", "x");
   };
