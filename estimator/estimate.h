@@ -61,6 +61,9 @@ struct KernelShare {
   double share = 0;  // of the step's GPU time
   double fraction_of_peak = 0;
   std::string bound_by;  // "compute", "dram", "latency", "host"
+  double flop = 0, bytes = 0;  // of one launch, by its algorithm
+  double flop_per_byte = 0;    // where it lies in the roofline's plane: along, and up
+  double flop_per_second = 0;
 };
 
 struct TimeEstimate {

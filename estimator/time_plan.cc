@@ -144,7 +144,11 @@ std::vector<KernelShare> rank(const BoundStep& bound, const TimePlan& plan,
                       .total_ns = to_ns(seconds),
                       .share = total > 0 ? seconds / total : 0,
                       .fraction_of_peak = t.fraction_of_peak,
-                      .bound_by = std::string(name(t.bound_by))});
+                      .bound_by = std::string(name(t.bound_by)),
+                      .flop = t.flop,
+                      .bytes = t.bytes,
+                      .flop_per_byte = t.bytes > 0 ? t.flop / t.bytes : 0,
+                      .flop_per_second = t.seconds > 0 ? t.flop / t.seconds : 0});
   }
   std::stable_sort(shares.begin(), shares.end(),
                    [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; });

@@ -130,6 +130,10 @@ void write_time(JsonWriter& out, const TimeEstimate& t) {
     out.key("total_ns").integer(k.total_ns);
     out.key("share").real(k.share);
     out.key("fraction_of_peak").real(k.fraction_of_peak);
+    out.key("flop").real(k.flop);
+    out.key("bytes").real(k.bytes);
+    out.key("flop_per_byte").real(k.flop_per_byte);
+    out.key("flop_per_second").real(k.flop_per_second);
     out.key("bound_by").string(k.bound_by);
     out.end_object();
   }
