@@ -51,6 +51,8 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
     options.concat_factor = platform.framework.channels_last_concat;
   }
   options.max_pool_backward = platform.framework.max_pool_backward;
+  options.bias_factor = platform.framework.bias_factor;
+  options.relu_factor = platform.framework.relu_factor;
   options.separate_batch_norm = platform.framework.separate_batch_norm;
   options.persistent_norm = has_persistent_norm(platform.framework, *version, request.recipe);
   options.workspace_limit = request.workspace_limit;

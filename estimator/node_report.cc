@@ -102,6 +102,13 @@ KernelReport report_kernel(const Facts& facts, KernelId id, Phase phase, int64_t
   report.workspace_bytes = facts.workspaces.uses[id].bytes;
   report.workspace_basis = facts.workspaces.bases[id];
   report.time_basis = facts.context.basis(t.basis);
+  for (const ConvCost& cost : conv_alternatives(kernel, facts.context)) {
+    report.algorithms.push_back({.algorithm = std::string(name(cost.algorithm)),
+                                 .ns = to_ns(cost.seconds),
+                                 .flop = std::llround(cost.flop),
+                                 .bytes_moved = std::llround(cost.bytes),
+                                 .workspace_bytes = std::llround(cost.workspace)});
+  }
   return report;
 }
 

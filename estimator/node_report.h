@@ -22,6 +22,14 @@ struct TensorReport {
   int64_t bytes = 0;       // as asked for
 };
 
+// A convolution by one of the algorithms that the library has.
+struct AlgorithmReport {
+  std::string algorithm;
+  int64_t ns = 0;  // as the choice sees it: by the algorithm's own model, not yet corrected
+  int64_t flop = 0, bytes_moved = 0;
+  int64_t workspace_bytes = 0;
+};
+
 struct KernelReport {
   std::string kernel;       // "conv forward 32x64x56x56 -> 64, 3x3"
   std::string phase;        // "forward", "loss", "backward", "update"
@@ -41,6 +49,7 @@ struct KernelReport {
   int64_t workspace_bytes = 0;
   std::string workspace_basis = {};  // "table", "rule", "interval"; empty where there is none
   std::string time_basis = {};       // "calibrated: ..."
+  std::vector<AlgorithmReport> algorithms = {};  // of a convolution, the fastest first
 };
 
 struct NodeReport {

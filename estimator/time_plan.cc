@@ -61,7 +61,7 @@ StepTimeInput count_launches(const CompiledModel& model, const BoundStep& bound,
   for (const Event& e : model.step.events) {
     if (e.kind != Event::Kind::kLaunch) continue;
     const KernelAt& kernel = bound.kernels[e.id];
-    const bool bias = adds_bias && convolved == e.node && kernel.op == "add";
+    const bool bias = adds_bias && convolved == e.node && kernel.op == "bias";
     ++counts[{e.id, e.phase, !bias}];
     const bool forward = kernel.op == "conv" && kernel.pass == Pass::kForward;
     convolved = forward ? e.node : kNoNode;

@@ -87,6 +87,8 @@ void read_libraries(Figures& figures, Profile& profile) {
     profile.channels_last_concat = figures.real("channels_last_concat", kTimes);
   if (figures.has("max_pool_backward"))
     profile.max_pool_backward = figures.real("max_pool_backward", kTimes);
+  if (figures.has("bias_factor")) profile.bias_factor = figures.real("bias_factor", kTimes);
+  if (figures.has("relu_factor")) profile.relu_factor = figures.real("relu_factor", kTimes);
   if (figures.has("norm_buffers"))
     profile.norm_buffers = figures.integer("norm_buffers", {.low = 1, .high = 16});
   if (figures.has("bias_operator")) profile.bias_is_operator = figures.boolean("bias_operator");

@@ -75,9 +75,10 @@ struct FrameworkProfile {
   // Traffic of its own forward batch norm and concatenation of channels-last images, times that of
   // the library's kernels.
   double channels_last_norm = 1, channels_last_concat = 1;
-  double max_pool_backward = 1;  // of its own kernel, times the library's traffic
-  int64_t norm_buffers = 1;      // kLayers: buffers of its result's size that a batch norm keeps
-  Version cudnn, cuda;           // usual for this framework version
+  double max_pool_backward = 1;             // of its own kernel, times the library's traffic
+  double bias_factor = 1, relu_factor = 1;  // the same, forward
+  int64_t norm_buffers = 1;  // kLayers: buffers of its result's size that a batch norm keeps
+  Version cudnn, cuda;       // usual for this framework version
   bool tf32_convolutions = false, tf32_matmuls = false;  // by default, where the card can
   Bytes cublas_workspace;                                // through the allocator, per handle
   Bytes cublas_workspace_hopper;

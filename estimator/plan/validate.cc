@@ -50,8 +50,11 @@ struct Validator::State {
     options.library = library;
     options.alone = true;  // benchmarks time one call after the other from the host
     if (columns) options.policy = AlgorithmPolicy::kIm2col;
-    if (const auto profile = hwdb.framework(framework); !framework.empty() && profile)
+    if (const auto profile = hwdb.framework(framework); !framework.empty() && profile) {
       options.max_pool_backward = profile->max_pool_backward;
+      options.bias_factor = profile->bias_factor;
+      options.relu_factor = profile->relu_factor;
+    }
     const auto at =
         contexts.emplace(key, TimeContext(device_rates(*found), calibrations, options)).first;
     return &at->second;

@@ -188,8 +188,8 @@ struct LayerType {
 constexpr LayerType kLayerTypes[] = {
     {"relu", KernelClass::kPointwise, "relu", 2, 3},
     {"concat", KernelClass::kCopy, "concat", 2, 2},
-    {"bias", KernelClass::kPointwise, "add", 2, 1},
-    {"bias addition", KernelClass::kPointwise, "add", 2, 1},
+    {"bias", KernelClass::kPointwise, "bias", 2, 1},
+    {"bias addition", KernelClass::kPointwise, "bias", 2, 1},
     {"batchnorm", KernelClass::kNorm, "batch_norm", 2, 3},
     {"lrn", KernelClass::kNorm, "lrn", 2, 3},
 };

@@ -77,6 +77,12 @@ std::string kernel_text(const KernelReport& k) {
     text += fmt::format("    workspace {}, basis: {}\n", human_bytes(k.workspace_bytes),
                         k.workspace_basis);
   }
+  if (!k.algorithms.empty()) text += "    algorithms there are, each by its own model:\n";
+  for (const AlgorithmReport& a : k.algorithms) {
+    text += fmt::format("      {:<22}{:>10}, {:>12}, {:>10} moved, workspace {}\n", a.algorithm,
+                        human_time(a.ns), human_count(a.flop, "flop"), human_bytes(a.bytes_moved),
+                        human_bytes(a.workspace_bytes));
+  }
   return text + fmt::format("    basis: {}\n", k.time_basis);
 }
 
@@ -129,7 +135,17 @@ void write_kernel(JsonWriter& out, const KernelReport& k) {
   out.key("fraction_of_peak").real(k.fraction_of_peak);
   out.key("workspace_bytes").integer(k.workspace_bytes);
   text_or_null("workspace_basis", k.workspace_basis);
-  out.key("time_basis").string(k.time_basis).end_object();
+  out.key("time_basis").string(k.time_basis);
+  out.key("algorithms").begin_array();
+  for (const AlgorithmReport& a : k.algorithms) {
+    out.begin_object();
+    out.key("algorithm").string(a.algorithm);
+    out.key("ns").integer(a.ns);
+    out.key("flop").integer(a.flop);
+    out.key("bytes_moved").integer(a.bytes_moved);
+    out.key("workspace_bytes").integer(a.workspace_bytes).end_object();
+  }
+  out.end_array().end_object();
 }
 
 void write_node(JsonWriter& out, const NodeReport& n) {

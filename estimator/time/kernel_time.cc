@@ -306,7 +306,10 @@ Draft draft_persistent_norm(const KernelAt& kernel, const TimeContext::Model& mo
 double own_kernel(const KernelAt& kernel, const TimeOptions& options) {
   if (kernel.op == "concat") return options.concat_factor;
   if (kernel.op == "max_pool" && kernel.pass != Pass::kForward) return options.max_pool_backward;
-  return is_batch_norm(kernel) && kernel.pass == Pass::kForward ? options.norm_factor : 1;
+  if (kernel.pass != Pass::kForward) return 1;
+  if (kernel.op == "bias") return options.bias_factor;
+  if (kernel.op == "relu") return options.relu_factor;
+  return is_batch_norm(kernel) ? options.norm_factor : 1;
 }
 
 Draft draft_rows(const KernelAt& kernel, const TimeContext::Model& model,

@@ -51,7 +51,8 @@ struct TimeOptions {
   bool persistent_norm = false;
   // A framework's own forward batch norm and concatenation, times the library's traffic.
   double norm_factor = 1, concat_factor = 1;
-  double max_pool_backward = 1;  // the same for the gradient of max pooling
+  double max_pool_backward = 1;             // the same for the gradient of max pooling
+  double bias_factor = 1, relu_factor = 1;  // and for both forward
 };
 
 enum class BoundBy : uint8_t { kCompute, kDram, kLatency, kHost };

@@ -93,7 +93,7 @@ Value convolution(Machine& m, const Value& given, const Value& filter, const Val
   const Pass forward = c.transposed ? Pass::kBackwardData : Pass::kForward;
   const Pass data = c.transposed ? Pass::kForward : Pass::kBackwardData;
   launch_pass(m, forward, p, x.bytes() + weight.bytes(), y.bytes(), x.dtype());
-  if (bias.defined()) m.launch_rows(KernelClass::kPointwise, "add", y.count(), {&y, &bias}, {&y});
+  if (bias.defined()) m.launch_rows(KernelClass::kPointwise, "bias", y.count(), {&y, &bias}, {&y});
   const Value inputs[] = {x, weight, bias};
   const bool always_data = m.policy().first_layer_data_gradient;
   m.record(y, inputs,

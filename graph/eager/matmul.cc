@@ -129,7 +129,7 @@ Value linear(Machine& m, const Value& given, const Value& weight, const Value& a
   }
   Value y = matmul(m, x, w);
   if (!bias.defined()) return y;
-  m.launch_rows(KernelClass::kPointwise, "add", y.count(), {&y, &bias}, {&y});
+  m.launch_rows(KernelClass::kPointwise, "bias", y.count(), {&y, &bias}, {&y});
   Value sum = y.detached();
   const Value inputs[] = {y, bias};
   m.record(sum, inputs, {}, [](Machine&, const Gradients& g, const GradNode& n) {

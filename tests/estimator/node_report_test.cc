@@ -58,6 +58,14 @@ TEST_CASE("a convolution's report holds its tensors, its kernels and what bounds
   CHECK(std::count_if(n.kernels.begin(), n.kernels.end(),
                       [](const KernelReport& k) { return k.kernel.starts_with("conv "); }) == 3);
   const KernelReport& forward = n.kernels.front();
+  // Every algorithm that the library has for it, the fastest first.
+  REQUIRE(forward.algorithms.size() >= 3);
+  CHECK(std::any_of(
+      forward.algorithms.begin(), forward.algorithms.end(),
+      [&](const AlgorithmReport& a) { return a.algorithm == forward.algorithm && a.ns > 0; }));
+  CHECK(std::is_sorted(
+      forward.algorithms.begin(), forward.algorithms.end(),
+      [](const AlgorithmReport& a, const AlgorithmReport& b) { return a.ns < b.ns; }));
   CHECK(forward.phase == "forward");
   CHECK(forward.flop == int64_t{2} * 16 * 192 * 27 * 27 * 64 * 25);
   // Law 9: no kernel is faster than its work at the device's rates, up to its highest clock.
