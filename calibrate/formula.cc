@@ -30,20 +30,6 @@ GemmShape gemm_shape(const MeasuredKernel& k) {
           .element_bytes = bytes_of(k)};
 }
 
-// cuDNN's own classes of algorithms: precomputed offsets and tiles are details of one.
-int family(ConvAlgorithm a) {
-  switch (a) {
-    case ConvAlgorithm::kImplicitGemm:
-    case ConvAlgorithm::kPrecomputedGemm:
-      return 0;
-    case ConvAlgorithm::kFft:
-    case ConvAlgorithm::kFftTiling:
-      return 1;
-    default:
-      return 2 + static_cast<int>(a);
-  }
-}
-
 FormulaValue conv_value(const ConvModel& model, const ConvShape& shape,
                         const std::string& algorithm) {
   const auto named = conv_algorithm_from_name(algorithm);
@@ -51,7 +37,7 @@ FormulaValue conv_value(const ConvModel& model, const ConvShape& shape,
   FormulaValue value;
   for (const ConvCost& cost : costs.all()) {
     if (value.seconds == 0 || cost.seconds < value.seconds) value.seconds = cost.seconds;
-    if (!named || family(*named) != family(cost.algorithm)) continue;
+    if (!named || !same_method(*named, cost.algorithm)) continue;
     if (value.named_seconds == 0 || cost.seconds < value.named_seconds) {
       value.named_seconds = cost.seconds;
     }

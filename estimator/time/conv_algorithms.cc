@@ -59,6 +59,15 @@ std::optional<ConvAlgorithm> conv_algorithm_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+bool same_method(ConvAlgorithm a, ConvAlgorithm b) {
+  const auto plain = [](ConvAlgorithm c) {
+    return c == ConvAlgorithm::kPrecomputedGemm ? ConvAlgorithm::kImplicitGemm
+           : c == ConvAlgorithm::kFftTiling     ? ConvAlgorithm::kFft
+                                                : c;
+  };
+  return plain(a) == plain(b);
+}
+
 ConvShape conv_shape(const ConvProblem<int64_t>& p, Pass pass, double element_bytes,
                      double product_bytes) {
   ConvShape s;
@@ -233,7 +242,8 @@ ConvCost ConvModel::fft(const ConvShape& s, bool tiled) const {
   g.k = weights ? tiles : s.pass == Pass::kBackwardData ? z.o : z.i;
   g.may_split = false;
   g.slower = 1 / fft_;
-  const double spectra = 8 * frequencies * s.groups * (tiles * (z.i + z.o) + z.i * z.o);
+  const double planes = 8 * s.groups * (tiles * (z.i + z.o) + z.i * z.o);
+  const double spectra = frequencies * planes;
   g.bytes = spectra;
   const GemmCost cost = gemm_.cost(g);
   const double moved = z.bytes(s.element_bytes) + 2 * spectra;
@@ -241,7 +251,7 @@ ConvCost ConvModel::fft(const ConvShape& s, bool tiled) const {
           .seconds = cost.seconds + moved / fft_transform_,
           .flop = cost.flop,
           .bytes = cost.bytes + moved,
-          .workspace = spectra,
+          .workspace = tiled ? spectra : high * wide * planes,  // as legacy_algorithms()
           .memory_bound = moved / fft_transform_ > cost.seconds};
 }
 

@@ -37,6 +37,8 @@ inline constexpr int kConvAlgorithmCount = 9;
 // cuDNN's own words: "IMPLICIT_GEMM", "WINOGRAD_NONFUSED".
 std::string_view name(ConvAlgorithm algorithm);
 std::optional<ConvAlgorithm> conv_algorithm_from_name(std::string_view name);
+// Precomputed offsets and tiles are details of one method.
+bool same_method(ConvAlgorithm a, ConvAlgorithm b);
 
 struct ConvShape {
   double n = 1, c = 1, k = 1, groups = 1;

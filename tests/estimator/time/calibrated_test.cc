@@ -3,86 +3,17 @@
 #include <algorithm>
 #include <limits>
 
-#include "estimator/time/kernel_time.h"
-#include "hwdb/calibration.h"
-#include "hwdb/hwdb.h"
+#include "tests/support/convolutions.h"
 
 namespace plimsoll {
 namespace {
-
-// One for all cases: what one has read the next need not.
-const Calibrations& calibrations() {
-  static const Calibrations all = Calibrations::shipped();
-  return all;
-}
-
-TimeContext context(std::string_view device, int cudnn, Layout layout = Layout::kNative) {
-  const auto hwdb = Hwdb::open();
-  REQUIRE(hwdb.has_value());
-  const auto card = hwdb->device(device);
-  REQUIRE(card.has_value());
-  TimeOptions options;
-  options.library.cudnn = cudnn;
-  options.layout = layout;
-  return TimeContext(rates_of(*card), calibrations(), options);
-}
-
-struct Layer {
-  int64_t c, k, in, filter, stride, pad;
-};
-
-KernelAt conv(int64_t n, const Layer& l, Pass pass) {
-  ConvProblem<int64_t> p{.n = n, .c = l.c, .k = l.k, .in = {1, l.in, l.in}};
-  p.filter = {1, l.filter, l.filter};
-  p.pad = {0, l.pad, l.pad};
-  p.stride = {1, l.stride, l.stride};
-  const int64_t out = (l.in + 2 * l.pad - l.filter) / l.stride + 1;
-  p.out = {1, out, out};
-  KernelAt kernel;
-  kernel.kernel_class = KernelClass::kConv;
-  kernel.op = "conv";
-  kernel.pass = pass;
-  const int64_t x = 4 * n * l.c * l.in * l.in, y = 4 * n * l.k * out * out;
-  const int64_t w = 4 * l.k * l.c * l.filter * l.filter;
-  kernel.flop = 2 * n * l.k * out * out * l.c * l.filter * l.filter;
-  kernel.written = pass == Pass::kForward ? y : pass == Pass::kBackwardData ? x : w;
-  kernel.read = x + y + w - kernel.written;
-  kernel.problem = p;
-  return kernel;
-}
-
-constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackwardData, Pass::kBackwardWeights};
-// ResNet-50's and VGG's kinds of layers.
-constexpr Layer kLayers[] = {
-    {3, 64, 224, 7, 2, 3},   {64, 64, 56, 1, 1, 0},   {64, 64, 56, 3, 1, 1},
-    {256, 512, 56, 1, 2, 0}, {256, 256, 14, 3, 1, 1}, {1024, 256, 14, 1, 1, 0},
-    {512, 512, 7, 3, 1, 1},  {64, 64, 224, 3, 1, 1},  {128, 256, 56, 3, 1, 1}};
-constexpr std::string_view kCards[] = {"gtx-titan-x",          "gtx-1080-ti",
-                                       "tesla-p100-sxm2-16gb", "tesla-v100-sxm2-16gb",
-                                       "quadro-p4000",         "tesla-t4"};
-
-TEST_CASE("before cuDNN 7 a convolution is called for each of its groups") {
-  KernelAt grouped = conv(16, {256, 256, 28, 3, 1, 1}, Pass::kForward);
-  std::get<ConvProblem<int64_t>>(grouped.problem).groups = 32;
-  grouped.flop /= 32;
-  const KernelTime before = kernel_time(grouped, context("titan-x-pascal", 600));
-  const KernelTime since = kernel_time(grouped, context("titan-x-pascal", 700));
-  CHECK(before.launches == 32);
-  CHECK(since.launches == 1);
-  CHECK(before.seconds > 1.5 * since.seconds);
-  // Depthwise layers have kernels of their own.
-  KernelAt depthwise = conv(16, {256, 256, 28, 3, 1, 1}, Pass::kForward);
-  std::get<ConvProblem<int64_t>>(depthwise.problem).groups = 256;
-  depthwise.flop /= 256;
-  CHECK(kernel_time(depthwise, context("titan-x-pascal", 600)).launches == 1);
-}
 
 TEST_CASE("no convolution is faster than its card's roofline at the highest clock") {
   for (const std::string_view card : kCards) {
     for (const int cudnn : {400, 500, 501, 605, 706, 809}) {
       const TimeContext c = context(card, cudnn);
       const double peak = c.rates().peak_of(Arithmetic::kF32) * c.rates().maximum_clock;
-      for (const Layer& layer : kLayers) {
+      for (const ConvLayer& layer : kLayers) {
         for (const Pass pass : kPasses) {
           const KernelAt kernel = conv(32, layer, pass);
           const KernelTime t = kernel_time(kernel, c);
@@ -100,7 +31,7 @@ TEST_CASE("no convolution is faster than its card's roofline at the highest cloc
 TEST_CASE("twice the batch never takes less time") {
   for (const std::string_view card : kCards) {
     const TimeContext c = context(card, 605);
-    for (const Layer& layer : kLayers) {
+    for (const ConvLayer& layer : kLayers) {
       for (const Pass pass : kPasses) {
         double before = 0;
         for (int64_t n = 4; n <= 128; n *= 2) {
@@ -117,40 +48,9 @@ TEST_CASE("twice the batch never takes less time") {
   }
 }
 
-// AlexNet's conv2 to conv5 as Kim et al. (ISPASS 2017) ran them: TITAN X, batch 256, cuDNN 5.0.
-constexpr Layer kAlexNet[] = {{96, 256, 27, 5, 1, 2},
-                              {256, 384, 13, 3, 1, 1},
-                              {384, 384, 13, 3, 1, 1},
-                              {384, 256, 13, 3, 1, 1}};
-
-TEST_CASE("AlexNet's conv2 to conv5 at batch 256 take Fourier transforms, as Kim et al. saw") {
-  const TimeContext c = context("gtx-titan-x", 500);
-  for (const Layer& layer : kAlexNet) {
-    for (const Pass pass : kPasses) {
-      CHECK(kernel_time(conv(256, layer, pass), c).algorithm == "FFT");
-    }
-  }
-}
-
-TEST_CASE("Winograd is ahead of Fourier transforms for 3x3 filters and small batches") {
-  const TimeContext c = context("gtx-titan-x", 501);
-  for (const int64_t n : {1, 2, 4, 8, 16}) {
-    const auto rows = conv_alternatives(conv(n, {384, 384, 13, 3, 1, 1}, Pass::kForward), c);
-    const auto of = [&](ConvAlgorithm a) {
-      for (const ConvCost& row : rows) {
-        if (row.algorithm == a) return row.seconds;
-      }
-      return std::numeric_limits<double>::infinity();
-    };
-    const double winograd =
-        std::min(of(ConvAlgorithm::kWinograd), of(ConvAlgorithm::kWinogradNonfused));
-    CHECK(winograd < std::min(of(ConvAlgorithm::kFft), of(ConvAlgorithm::kFftTiling)));
-  }
-}
-
 TEST_CASE("each generation of cuDNN shortens VGG-16 on the TITAN X as measured") {
   // jcjohnson/cnn-benchmarks, batch 16: 339 ms with 4.0, 262 with 5.0, 193 with 5.1.
-  constexpr Layer kVgg[] = {
+  constexpr ConvLayer kVgg[] = {
       {3, 64, 224, 3, 1, 1},    {64, 64, 224, 3, 1, 1},  {64, 128, 112, 3, 1, 1},
       {128, 128, 112, 3, 1, 1}, {128, 256, 56, 3, 1, 1}, {256, 256, 56, 3, 1, 1},
       {256, 256, 56, 3, 1, 1},  {256, 512, 28, 3, 1, 1}, {512, 512, 28, 3, 1, 1},
@@ -159,7 +59,7 @@ TEST_CASE("each generation of cuDNN shortens VGG-16 on the TITAN X as measured")
   const auto seconds = [&](int cudnn) {
     const TimeContext c = context("gtx-titan-x", cudnn);
     double sum = 0;
-    for (const Layer& layer : kVgg) {
+    for (const ConvLayer& layer : kVgg) {
       for (const Pass pass : kPasses) sum += kernel_time(conv(16, layer, pass), c).seconds;
     }
     return sum;
@@ -195,78 +95,6 @@ TEST_CASE("16-bit work goes where the card multiplies 16 bits") {
   CHECK(peak_share("tesla-v100-sxm2-16gb") < .7);  // tensor cores
   CHECK(peak_share("gtx-1080-ti") > .7);           // 32-bit arithmetic on 16-bit storage
   CHECK(peak_share("gtx-1080-ti") < 1.1);
-}
-
-TEST_CASE("in 64 bits convolutions are products, whose gradients outrun the forward pass") {
-  // TITAN Xp: 0.38 TFLOP/s. VGG-16's thirteen layers at batch 12 take 1,741 ms forward and 1,917
-  // ms backward (ryujaehun/pytorch-gpu-benchmark): half of the printed rate, then all of it.
-  const TimeContext c = context("titan-xp", 706);
-  const auto on = [&](Pass pass) {
-    KernelAt kernel = conv(12, {256, 256, 56, 3, 1, 1}, pass);
-    kernel.dtype = DType::kFloat64;
-    kernel.read *= 2;
-    kernel.written *= 2;
-    CHECK(conv_alternatives(kernel, c).front().flop >= static_cast<double>(kernel.flop));
-    const KernelTime t = kernel_time(kernel, c);
-    CHECK_FALSE(t.algorithm.starts_with("WINOGRAD"));
-    return static_cast<double>(kernel.flop) / t.seconds / .38e12;
-  };
-  CHECK(on(Pass::kForward) > .45);
-  CHECK(on(Pass::kForward) < .7);
-  CHECK(on(Pass::kBackwardData) > .75);
-  CHECK(on(Pass::kBackwardWeights) < 1.05);
-}
-
-TEST_CASE("tensor cores want channels last, ordinary ones channels first") {
-  const auto seconds = [](Layout layout, DType dtype, const Layer& layer, int cudnn) {
-    KernelAt kernel = conv(32, layer, Pass::kForward);
-    kernel.dtype = dtype;
-    if (dtype == DType::kFloat16) {
-      kernel.read /= 2;
-      kernel.written /= 2;
-    }
-    return kernel_time(kernel, context("tesla-v100-sxm2-16gb", cudnn, layout)).seconds;
-  };
-  const Layer& layer = kLayers[2];
-  // 64 channels of 56x56 in and out, two bytes, read and written once more: 51 MB at 900 GB/s and
-  // less.
-  const double turn = seconds(Layout::kChannelsFirst, DType::kFloat16, layer, 706) -
-                      seconds(Layout::kChannelsLast, DType::kFloat16, layer, 706);
-  CHECK(turn > 2 * 2 * 32 * 64 * 56 * 56 * 2 / 900e9);
-  CHECK(turn < 2 * 2 * 2 * 32 * 64 * 56 * 56 * 2 / 900e9);
-  CHECK(seconds(Layout::kChannelsLast, DType::kFloat32, layer, 706) >
-        seconds(Layout::kChannelsFirst, DType::kFloat32, layer, 706));
-  // A filter of one tap is a plain product whichever way.
-  CHECK(seconds(Layout::kChannelsLast, DType::kFloat32, kLayers[1], 706) ==
-        seconds(Layout::kChannelsFirst, DType::kFloat32, kLayers[1], 706));
-}
-
-TEST_CASE("before cuDNN 7.3 ordinary cores took channels that are no eights, and all weights") {
-  const auto basis = [](const Layer& layer, int cudnn, Pass pass = Pass::kForward) {
-    const TimeContext c = context("tesla-v100-sxm2-16gb", cudnn, Layout::kChannelsFirst);
-    KernelAt kernel = conv(32, layer, pass);
-    kernel.dtype = DType::kFloat16;
-    return c.basis(kernel_time(kernel, c).basis);
-  };
-  CHECK(basis(kLayers[0], 700).find("f32 conv") != std::string::npos);
-  CHECK(basis(kLayers[0], 706).find("f16_tensor conv") != std::string::npos);
-  CHECK(basis(kLayers[2], 700).find("f16_tensor conv") != std::string::npos);
-  CHECK(basis(kLayers[2], 700, Pass::kBackwardData).find("f16_tensor") != std::string::npos);
-  CHECK(basis(kLayers[2], 700, Pass::kBackwardWeights).find("f32 conv") != std::string::npos);
-  CHECK(basis(kLayers[2], 703, Pass::kBackwardWeights).find("f16_tensor") != std::string::npos);
-}
-
-TEST_CASE("without 16-bit units Winograd's products of 16-bit images are kept in 32 bits") {
-  const auto workspace = [](std::string_view card, DType dtype) {
-    KernelAt kernel = conv(32, {256, 256, 14, 3, 1, 1}, Pass::kForward);
-    kernel.dtype = dtype;
-    for (const ConvCost& cost : conv_alternatives(kernel, context(card, 605))) {
-      if (cost.algorithm == ConvAlgorithm::kWinogradNonfused) return cost.workspace;
-    }
-    return 0.0;
-  };
-  CHECK(workspace("gtx-1080-ti", DType::kFloat32) > 0);
-  CHECK(workspace("gtx-1080-ti", DType::kFloat16) == workspace("gtx-1080-ti", DType::kFloat32));
 }
 
 TEST_CASE("overlapping windows of a forward pool are read again, others are not") {
@@ -374,20 +202,6 @@ TEST_CASE("persistent norms cost VGG-16 what they were measured to, others more"
   CHECK(milliseconds("gtx-1080-ti", false) > 1.4 * milliseconds("gtx-1080-ti", true));
   // Maxwell has no such kernel.
   CHECK(milliseconds("gtx-titan-x", true) == milliseconds("gtx-titan-x", false));
-}
-
-// rejunity/cnn-benchmarks, V100 at batch 1: ResNet-50 takes 12.4 ms with columns and products,
-// whose calls would take as long again if each cost what other operators' do.
-TEST_CASE("what the loop over images launches is in its time") {
-  const auto hwdb = Hwdb::open();
-  REQUIRE(hwdb.has_value());
-  TimeOptions options;
-  options.policy = AlgorithmPolicy::kIm2col;
-  const TimeContext c(rates_of(*hwdb->device("tesla-v100-sxm2-16gb")), calibrations(), options);
-  const KernelTime one = kernel_time(conv(1, kLayers[2], Pass::kForward), c);
-  const KernelTime four = kernel_time(conv(4, kLayers[2], Pass::kForward), c);
-  CHECK(one.launches == 0);
-  CHECK(four.seconds == doctest::Approx(4 * one.seconds).epsilon(.01));
 }
 
 }  // namespace

@@ -1,0 +1,164 @@
+#include "estimator/time/convolution.h"
+
+#include <algorithm>
+
+#include "estimator/time/features.h"
+
+namespace plimsoll {
+namespace {
+
+// Bandwidth of cuDNN's nchwToNhwc and nhwcToNchw kernels; assumed, as of other copies.
+constexpr double kTurnBandwidth = .7;
+// Tensor cores take channels in eights; from this version on the library pads them (cuDNN release
+// notes 7.3). Before it weight gradients took as long as on ordinary cores: with 7.0 the backward
+// passes of ResNet-152, DenseNet-161 and VGG-16 on V100, TITAN V and RTX 2080 Ti
+// (u39kun/deep-learning-benchmark), which are 1.2 to 1.5 times shorter with 7.4.
+constexpr int kAllOnTensorCores = 703;
+
+// Columns, product and bias of one image are called one after the other by the framework's loop: so
+// much for an image and pass, whatever its size, and so much of the work alone (rejunity and
+// jcjohnson/cnn-benchmarks, torch.nn: VGG, ResNets and GoogLeNet on V100 agree on both).
+constexpr double kIm2colCall = 33e-6, kIm2colInSitu = 1.13;
+
+// Columns in memory, image by image: the framework's own forward, and the plain GEMM library.
+ConvCost im2col(const KernelAt& kernel, const ConvShape& s, const TimeContext& context) {
+  const auto& gemm = context.gemm(arithmetic_on(context.rates(), kernel.dtype, kernel.tensor_core));
+  const double positions = s.out[0] * s.out[1] * s.out[2];
+  const double taps = s.filter[0] * s.filter[1] * s.filter[2];
+  const double in = s.c / s.groups * taps, out = s.k / s.groups;
+  GemmShape g{.batch = s.groups, .element_bytes = s.element_bytes};
+  g.n = s.pass == Pass::kBackwardWeights ? in : positions;
+  g.m = s.pass == Pass::kBackwardData ? in : out;
+  g.k = s.pass == Pass::kForward ? in : s.pass == Pass::kBackwardData ? out : positions;
+  const double columns = s.c * taps * positions * s.element_bytes;
+  const double image = s.c * s.in[0] * s.in[1] * s.in[2] * s.element_bytes;
+  const double bandwidth = context.rates().bandwidth * .7;
+  GemmCost cost = gemm.gemm ? gemm.gemm->cost(g) : GemmCost{};
+  cost.seconds = std::max(0.0, cost.seconds - gemm.fixed);
+  return {.algorithm = ConvAlgorithm::kIm2col,
+          .seconds =
+              s.n * (kIm2colInSitu * (cost.seconds + (columns + image) / bandwidth) + kIm2colCall),
+          .flop = 2 * s.n * s.k * positions * in,
+          .bytes = s.n * (cost.bytes + columns + image),
+          .workspace = columns,
+          .memory_bound = (columns + image) / bandwidth > cost.seconds};
+}
+
+bool multiplies(ConvAlgorithm a) {
+  return a == ConvAlgorithm::kImplicitGemm || a == ConvAlgorithm::kPrecomputedGemm ||
+         a == ConvAlgorithm::kDepthwise;
+}
+
+// Implicit GEMM is priced once, with offsets computed ahead or not.
+bool is_forced(ConvAlgorithm algorithm, ConvAlgorithm forced) {
+  const auto implicit = [](ConvAlgorithm a) {
+    return a == ConvAlgorithm::kImplicitGemm || a == ConvAlgorithm::kPrecomputedGemm;
+  };
+  return algorithm == forced || (implicit(algorithm) && implicit(forced));
+}
+
+// The algorithm the policy ends up with. There is always one: implicit GEMM needs no workspace.
+ConvCost choose(const ConvCosts& costs, const TimeOptions& options) {
+  const ConvCost* best = nullptr;
+  for (const ConvCost& cost : costs.all()) {
+    if (options.policy == AlgorithmPolicy::kForced && is_forced(cost.algorithm, options.forced)) {
+      ConvCost forced = cost;
+      forced.algorithm = options.forced;
+      return forced;
+    }
+    if (options.policy == AlgorithmPolicy::kDeterministic && !multiplies(cost.algorithm)) continue;
+    if (options.workspace_limit && cost.workspace > static_cast<double>(*options.workspace_limit)) {
+      continue;
+    }
+    if (best == nullptr || cost.seconds < best->seconds) best = &cost;
+  }
+  return best != nullptr ? *best : costs.rows[0];
+}
+
+bool on_tensor_cores(Arithmetic a) {
+  return a == Arithmetic::kF16Tensor || a == Arithmetic::kBf16Tensor ||
+         a == Arithmetic::kTf32Tensor;
+}
+
+}  // namespace
+
+Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context) {
+  const Arithmetic unit = arithmetic_on(context.rates(), kernel.dtype, kernel.tensor_core);
+  const auto* conv = std::get_if<ConvProblem<int64_t>>(&kernel.problem);
+  const TimeOptions& options = context.options();
+  if (!conv || !on_tensor_cores(unit) || options.layout == Layout::kNative) return unit;
+  const bool eights = conv->c / conv->groups % 8 == 0 && conv->k / conv->groups % 8 == 0;
+  if (options.library.cudnn == 0 || options.library.cudnn >= kAllOnTensorCores) return unit;
+  return eights && kernel.pass != Pass::kBackwardWeights ? unit : Arithmetic::kF32;
+}
+
+ConvShape shape_of(const KernelAt& kernel, const TimeContext& context) {
+  const double bytes = element_bytes(kernel);
+  const bool in_f32 = unit_of(kernel, context) == Arithmetic::kF32;
+  const auto& problem = std::get<ConvProblem<int64_t>>(kernel.problem);
+  return conv_shape(problem, kernel.pass, bytes, in_f32 ? std::max(4.0, bytes) : bytes);
+}
+
+namespace {
+
+// Seconds of turning operands and result of a convolution around.
+double turned_around(const KernelAt& kernel, const ConvShape& s, const TimeContext& context) {
+  const Layout layout = context.options().layout;
+  const Layout wanted =
+      on_tensor_cores(unit_of(kernel, context)) ? Layout::kChannelsLast : Layout::kChannelsFirst;
+  if (layout == Layout::kNative || layout == wanted) return 0;
+  // With channels last a filter of one tap is a plain product.
+  const bool one = s.filter[0] * s.filter[1] * s.filter[2] * s.stride[1] * s.stride[2] == 1;
+  if (layout == Layout::kChannelsLast && one) return 0;
+  const double in = s.n * s.c * s.in[0] * s.in[1] * s.in[2];
+  const double out = s.n * s.k * s.out[0] * s.out[1] * s.out[2];
+  return 2 * (in + out) * s.element_bytes / (kTurnBandwidth * context.rates().bandwidth);
+}
+
+// cuDNN knows groups since 7 (release notes: cudnnSetConvolutionGroupCount); before, frameworks
+// called it for one group after the other (caffe2/operators/conv_op_cudnn.cc: for i < group_), but
+// for depthwise layers, which have kernels of their own.
+constexpr int kGroupsSince = 700;
+
+bool calls_each_group(const ConvShape& s, const TimeOptions& options) {
+  const int cudnn = options.library.cudnn;
+  return options.policy != AlgorithmPolicy::kIm2col && cudnn > 0 && cudnn < kGroupsSince &&
+         s.groups > 1 && s.c > s.groups;
+}
+
+ConvShape one_group(ConvShape s) {
+  s.c /= s.groups;
+  s.k /= s.groups;
+  s.groups = 1;
+  return s;
+}
+
+}  // namespace
+
+Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
+                        const TimeContext& context) {
+  const TimeOptions& options = context.options();
+  const bool columns = options.policy == AlgorithmPolicy::kIm2col;
+  const ConvShape whole = shape_of(kernel, context);
+  const bool by_group = calls_each_group(whole, options);
+  const ConvShape shape = by_group ? one_group(whole) : whole;
+  const double calls = by_group ? whole.groups : 1;
+  const ConvCost chosen =
+      columns ? im2col(kernel, shape, context) : choose(model.conv->costs(shape), options);
+  const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
+  Draft draft{.seconds = chosen.seconds + (calls - 1) * next,
+              .flop = calls * chosen.flop,
+              .bytes = calls * chosen.bytes,
+              .workspace = chosen.workspace,
+              .turned = turned_around(kernel, whole, context),
+              .algorithm = name(chosen.algorithm),
+              .memory_bound = chosen.memory_bound,
+              .in_situ = columns,
+              .launches = columns ? 0 : static_cast<int64_t>(calls)};  // kIm2colCall holds columns'
+  if (model.own && !columns) {
+    draft.corrected = correct(model.fit->correction, conv_features(shape), model.device);
+  }
+  return draft;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,20 @@
+// A convolution as a framework calls it: which unit multiplies it and in which layout, group by
+// group or at once, and the algorithm that its policy ends up with. Private to estimator/time.
+#pragma once
+
+#include "estimator/time/draft.h"
+#include "estimator/time/time_model.h"
+
+namespace plimsoll {
+
+// The unit that multiplies `kernel`, a convolution or not.
+Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context);
+
+// A convolution's sizes, with the bytes of its operands in memory and where they are multiplied.
+ConvShape shape_of(const KernelAt& kernel, const TimeContext& context);
+
+// `model`: that of the unit.
+Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
+                        const TimeContext& context);
+
+}  // namespace plimsoll
