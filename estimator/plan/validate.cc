@@ -32,6 +32,24 @@ KernelTime price(const MeasuredRun& r, KernelAt kernel, const TimeContext& conte
   return sum;
 }
 
+std::optional<AlgorithmChoice> choice_of(const MeasuredRun& r, const KernelAt& kernel,
+                                         const KernelTime& time, const TimeContext& context) {
+  const auto measured = conv_algorithm_from_name(r.algo);
+  const auto predicted = conv_algorithm_from_name(time.algorithm);
+  if (!measured || !predicted) return std::nullopt;
+  AlgorithmChoice choice{.predicted = std::string(time.algorithm), .measured = r.algo};
+  choice.same = same_method(*measured, *predicted);
+  const std::vector<ConvCost> rows = conv_alternatives(kernel, context);  // the fastest first
+  const auto seconds = [&](ConvAlgorithm algorithm) {
+    const auto row = std::ranges::find_if(
+        rows, [&](const ConvCost& cost) { return same_method(cost.algorithm, algorithm); });
+    return row == rows.end() ? 0 : row->seconds;
+  };
+  const double one = seconds(*measured), other = seconds(*predicted);
+  if (one > 0 && other > 0) choice.ratio = one / other;
+  return choice;
+}
+
 }  // namespace
 
 struct Validator::State {
@@ -84,6 +102,7 @@ struct Validator::State {
     line.predicted = t.seconds * 1e3;
     line.low = t.low * 1e3;
     line.high = t.high * 1e3;
+    line.algorithm = choice_of(r, *kernel, t, **prepared);
     if (r.kind == RunKind::kLayer) widen(line);
     return line;
   }

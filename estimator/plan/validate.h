@@ -21,6 +21,15 @@ struct StepParts {
   int64_t launches = 0, forward_launches = 0, parameter_arrays = 0, parameter_bytes = 0;
 };
 
+// Which algorithm a convolution ran: by the library's choice, and by the time model's.
+struct AlgorithmChoice {
+  std::string predicted, measured;  // cuDNN's words: "WINOGRAD_NONFUSED"
+  bool same = false;                // but for precomputed offsets and tiles
+  // The formulas' time of the measured one over that of the predicted one; none where the model
+  // does not know it for such a problem.
+  std::optional<double> ratio{};
+};
+
 struct ValidationLine {
   std::string file;
   int64_t index = 0;
@@ -28,6 +37,7 @@ struct ValidationLine {
   std::optional<double> measured, predicted, low, high;  // in the record's own unit
   std::optional<double> error;                           // predicted / measured - 1
   std::optional<StepParts> parts;                        // of whole steps
+  std::optional<AlgorithmChoice> algorithm;              // where the record names a convolution's
   std::string skipped;                                   // the reason; empty where predicted
 };
 

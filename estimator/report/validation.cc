@@ -33,6 +33,15 @@ void write_parts(JsonWriter& out, const StepParts& p) {
   out.end_object();
 }
 
+void write_choice(JsonWriter& out, const AlgorithmChoice& c) {
+  out.begin_object();
+  out.key("predicted").string(c.predicted);
+  out.key("measured").string(c.measured);
+  out.key("same").boolean(c.same);
+  real_or_null(out, "ratio", c.ratio);
+  out.end_object();
+}
+
 void write_line(JsonWriter& out, const ValidationLine& l) {
   out.begin_object();
   out.key("file").string(l.file);
@@ -54,6 +63,8 @@ void write_line(JsonWriter& out, const ValidationLine& l) {
   real_or_null(out, "error", l.error);
   out.key("parts");
   l.parts ? write_parts(out, *l.parts) : static_cast<void>(out.null());
+  out.key("algorithm");
+  l.algorithm ? write_choice(out, *l.algorithm) : static_cast<void>(out.null());
   text_or_null(out, "skipped", l.skipped);
   out.end_object();
 }

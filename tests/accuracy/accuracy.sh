@@ -22,10 +22,10 @@ kernels() {  # FILE COLUMNS AWK-EXPRESSION
     function version(v) { return v ? int(v / 100) "." v % 100 : "" }
     '"$3" "hwdb/calibrations/measured/$1.csv" >"$work/$1.csv"
 }
-kernels conv kind,device,op,dtype,cudnn,pass,n,c,h,w,k,r,s,pad_h,pad_w,stride_h,stride_w,groups,time_ms '
+kernels conv kind,device,op,dtype,cudnn,pass,n,c,h,w,k,r,s,pad_h,pad_w,stride_h,stride_w,groups,algo,time_ms '
   { print "kernel", cell("device"), "conv", dtype(cell("arithmetic")), version(cell("cudnn")), cell("pass"), cell("n"), cell("c"),
     cell("h"), cell("w"), cell("k"), cell("r"), cell("s"), cell("pad_h"), cell("pad_w"), cell("stride_h"), cell("stride_w"),
-    cell("groups"), cell("time_ms") }'
+    cell("groups"), cell("algorithm"), cell("time_ms") }'
 # The file is row-major, a record column-major: the product of the transposes.
 kernels gemm kind,device,op,dtype,cuda,m,n,k,a_t,b_t,batch_count,time_ms '
   { print "kernel", cell("device"), "gemm", dtype(cell("arithmetic")), version(cell("cublas")), cell("n"), cell("m"), cell("k"),

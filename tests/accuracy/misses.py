@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from hosts import without_network
-from records import calibrated, load, on_several, training, uncalibrated
+from records import CARDS_OF_ALGORITHMS, calibrated, load, named, on_several, training, uncalibrated
 
 CLASSES = [  # title, lines, the largest mean error that is allowed; None where nothing is asked
     ("Steps and forward passes in fp32, cards whose kernels were measured", calibrated, .085),
@@ -106,13 +106,44 @@ def facts(lines):
     return ["## What studies report", "", table(["study", "model", "framework", "card", "what", "reported", "predicted", "error", "not predicted because"], rows), ""]
 
 
+def percent_same(lines):
+    return percent(mean(l["algorithm"]["same"] for l in lines))
+
+
+def sides(run, *keys):
+    return "x".join(str(run[k]) for k in keys)
+
+
+def algorithms(lines):
+    """Convolutions for which autotuning would choose otherwise than the library did; the same shape is measured more than once."""
+    text = ["## Algorithms of convolutions", "",
+            "Forward passes in fp32 whose algorithm DeepBench names, and what the formulas would choose: the least time. Precomputed offsets "
+            "and tiles count as details of one method. `further` is the formulas' time of the algorithm that was measured over that of the "
+            "one chosen: most misses are near ties of the two Winograds.", ""]
+    for title, cards in CARDS_OF_ALGORITHMS:
+        of = [l for l in lines if named(l) and l["device"] in cards]
+        if not of:
+            continue
+        missed = collections.Counter()
+        for l in of:
+            c, r = l["algorithm"], l["run"]
+            if not c["same"]:
+                further = "not known for it" if c["ratio"] is None else percent(c["ratio"] - 1)
+                missed[l["device"], f"{r['n']}x{r['c']}x{sides(r, 'h', 'w')}", f"{r['k']} of {sides(r, 'r', 's')}",
+                       c["measured"], c["predicted"], further] += 1
+        near = sum(l["algorithm"]["ratio"] is not None and l["algorithm"]["ratio"] < 1.2 for l in of if not l["algorithm"]["same"])
+        text += [f"{title}: {percent_same(of)} of {len(of)} the same; {near} of the {sum(missed.values())} others within 20 %.", "",
+                 table(["card", "images", "filters", "measured", "chosen", "further", "rows"], [(*k, n) for k, n in sorted(missed.items())]), ""]
+    return text
+
+
 def main(page, folder):
     lines = load(folder)
     text = ["# Steps that are missed, and why", "", "Made by `./dev accuracy`; the reasons are in `reasons.json`, the figures are computed.", ""]
     fitted = without_network(lines)
     for title, takes, must in CLASSES:
         text += section(title, [l for l in lines if takes(l) and l["error"] is not None], [l for l in fitted if takes(l)], must)
-    Path(page).write_text("\n".join(text + facts(lines)))
+    Path(page).write_text("\n".join(text + algorithms(lines) + facts(lines)))
 
 
 main(*sys.argv[1:3])

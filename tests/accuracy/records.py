@@ -3,11 +3,25 @@
 Used by the scripts beside it, run where the files' names hold. A line then also has: `run`, the record; `source`, the
 name of its file; `dtype`, the arithmetic.
 """
+import csv
 import json
 from pathlib import Path
 
 # Cards whose kernels the calibrations have measured.
 MEASURED = ("gtx-titan-x", "titan-xp", "titan-x-pascal", "tesla-p100-pcie-16gb", "tesla-p100-sxm2-16gb", "tesla-m40", "gtx-1080-ti")
+
+# Cards whose forward convolutions DeepBench names the algorithms of.
+CARDS_OF_ALGORITHMS = [
+    ("Maxwell, cuDNN 5.0", ("gtx-titan-x", "tesla-m40")),
+    ("Pascal GP102, cuDNN 5.0 and 6", ("titan-x-pascal", "titan-xp", "gtx-1080-ti")),
+    ("P100, cuDNN 6", ("tesla-p100-pcie-16gb",)),
+    ("V100, cuDNN 7.6", ("tesla-v100-sxm2-16gb",)),
+]
+
+
+def records_of(path):
+    text = path.read_text()
+    return json.loads(text).get("records", []) if path.suffix == ".json" else list(csv.DictReader(text.splitlines()))
 
 
 def load(folder):
@@ -15,9 +29,9 @@ def load(folder):
     for path in sorted(Path(folder).glob("*.json")):
         for l in json.loads(path.read_text())["records"]:
             name = l.get("file", "")
-            known = name.endswith(".json") and Path(name).exists() and "index" in l
+            known = name.endswith((".json", ".csv")) and Path(name).exists() and "index" in l
             if known and name not in files:
-                files[name] = json.loads(Path(name).read_text()).get("records", [])
+                files[name] = records_of(Path(name))
             l["run"] = files[name][l["index"]] if known else {}
             l["source"] = Path(name).stem
             l["dtype"] = (l["run"].get("dtype") or "fp32") if known else ""
@@ -45,3 +59,8 @@ def calibrated(l):
 
 def uncalibrated(l):
     return is_step(l) and l["device"] not in MEASURED and "v100" not in l["device"] and l["dtype"] == "fp32"
+
+
+def named(l):
+    """A convolution in fp32 whose algorithm is known."""
+    return l.get("algorithm") is not None and l["dtype"] == "fp32"

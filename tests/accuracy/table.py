@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from hosts import without_card, without_network
-from records import calibrated, is_step, load, on_several, training, uncalibrated
+from records import CARDS_OF_ALGORITHMS, calibrated, is_step, load, named, on_several, training, uncalibrated
 
 BEGIN, END = "<!-- accuracy:begin -->", "<!-- accuracy:end -->"
 
@@ -139,6 +139,13 @@ def slopes(lines):
                                "error": predicted / measured - 1}
 
 
+def algorithms(title, lines):
+    """One row: how often autotuning chooses as the library did."""
+    same = mean(l["algorithm"]["same"] for l in lines)
+    cells = [title, str(len(lines)), "0", "–", f"{percent(same)} the same", "–", "–"]
+    return "| " + " | ".join(cells) + " |"
+
+
 def table(lines):
     lines = lines + list(slopes(lines))
     head = ["| what | n | skipped | exact | median error | mean error | 95 % below | bias (median) | inside its range |",
@@ -146,7 +153,9 @@ def table(lines):
     body = [row(title, taken) for title, takes in CLASSES if (taken := [l for l in lines if takes(l)])]
     fits = {leave: leave(lines) for leave in (without_network, without_card)}
     out = [row(title, [l for l in fits[leave] if takes(l)]) for title, leave, takes in LEFT_OUT]
-    return "\n".join(head + body + out + [five_fold(*f) for f in FIVE_FOLD])
+    choices = [algorithms(f"convolution algorithm, forward, fp32: {title}", taken)
+               for title, cards in CARDS_OF_ALGORITHMS if (taken := [l for l in lines if named(l) and l["device"] in cards])]
+    return "\n".join(head + body + out + [five_fold(*f) for f in FIVE_FOLD] + choices)
 
 
 def main(readme, folder):

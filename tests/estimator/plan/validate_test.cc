@@ -92,6 +92,37 @@ TEST_CASE("validate: kernels and layers") {
   CHECK(layer[0].op == "conv");
 }
 
+TEST_CASE("validate: the algorithm a record names stands beside the one predicted") {
+  const auto choice = [](const std::string& more) {
+    return answer(
+               R"("op": "conv", "pass": "forward", "device": "tesla-v100-sxm2", "dtype": "fp32",
+                  "cudnn": "7.6", "n": 16, "c": 512, "h": 14, "w": 14, "k": 512, "pad_h": 1,
+                  "pad_w": 1, "stride_h": 1, "stride_w": 1, "time_ms": 0.5, )" +
+                   more,
+               "kernel")[0]
+        .algorithm;
+  };
+  const auto winograd = choice(R"("r": 3, "s": 3, "algo": "WINOGRAD_NONFUSED")");
+  REQUIRE(winograd);
+  CHECK(winograd->measured == "WINOGRAD_NONFUSED");
+  CHECK(winograd->predicted == winograd->measured);
+  CHECK(winograd->same);
+  CHECK(winograd->ratio == 1.0);
+  const auto product = choice(R"("r": 3, "s": 3, "algo": "IMPLICIT_GEMM")");
+  REQUIRE(product);
+  CHECK(product->predicted == winograd->predicted);
+  CHECK_FALSE(product->same);
+  CHECK(*product->ratio > 1.5);
+  // Offsets computed ahead or not: one method. One tap leaves nothing else.
+  const auto offsets = choice(R"("r": 1, "s": 1, "algo": "IMPLICIT_PRECOMP_GEMM")");
+  REQUIRE(offsets);
+  CHECK(offsets->predicted == "IMPLICIT_GEMM");
+  CHECK(offsets->same);
+  CHECK_FALSE(choice(R"("r": 1, "s": 1, "algo": "WINOGRAD")")->ratio);
+  CHECK_FALSE(choice(R"("r": 3, "s": 3, "algo": "NCCL 2.0 MPI")"));
+  CHECK_FALSE(choice(R"("r": 3, "s": 3)"));
+}
+
 TEST_CASE("validate: a product is priced with the cuBLAS and the layout its source used") {
   // DeepBench: column-major, cuBLAS 8.0.88, which splits k as 8.0 does not yet.
   const auto error_with = [](const std::string& cuda) {
@@ -234,6 +265,11 @@ TEST_CASE("validate: the JSON is of its schema") {
   Validation v;
   v.lines = answer(kStep + R"(, "total_ms": 5, "nvidia_smi_mb": 600)", "model");
   for (auto& l : answer(kStep + R"(, "quantity": "qualitative")", "model")) v.lines.push_back(l);
+  for (auto& l : answer(R"("op": "conv", "device": "titan-xp", "n": 16, "c": 64, "h": 56, "w": 56,
+                           "k": 64, "r": 3, "s": 3, "algo": "WINOGRAD", "time_ms": 0.5)",
+                        "kernel")) {
+    v.lines.push_back(l);
+  }
   v.summaries = summarize(v.lines);
   const auto schema_json = nlohmann::json::parse(schema_text("validate"));
   const auto document = nlohmann::json::parse(to_json(v));
@@ -249,5 +285,7 @@ TEST_CASE("validate: the JSON is of its schema") {
     for (const std::string& part : fault.context) where += part;
     FAIL_CHECK(where << ": " << fault.description);
   }
-  CHECK(document["records"].size() == 3);
+  REQUIRE(document["records"].size() == 4);
+  CHECK(document["records"][0]["algorithm"].is_null());
+  CHECK(document["records"][3]["algorithm"]["measured"] == "WINOGRAD");
 }
