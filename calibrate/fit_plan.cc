@@ -33,21 +33,38 @@ const Cards kV100Pcie = {{"tesla-v100-pcie-32gb"}};
 
 // DeepBench repeats one kernel with warm caches at the clock of its moment; in the steps of
 // jcjohnson/cnn-benchmarks (ResNets and VGGs, eight cards) the same convolutions take so much.
-constexpr double kKeplerTiles = .5;
 constexpr double kMaxwellInSitu = .9, kPascalInSitu = 1.16, kVoltaInSitu = 1.2;
 
 // Kepler was never measured kernel by kernel. Its multiprocessors of 192 lanes have four
-// schedulers, which feed half to two thirds of them; the K80 of rejunity/cnn-benchmarks agrees.
+// schedulers, each for 32 lanes a cycle and now and then for more: cuBLAS feeds two thirds of them,
+// cuDNN half (rejunity/cnn-benchmarks on a K80). How badly cuDNN's latency shows: apache/mxnet's
+// steps of few images.
 FitPlan kepler_of(const FitPlan& base) {
   FitPlan plan = base;
-  plan.name = base.kernel_class == "gemm" ? "gemm-kepler" : "conv-kepler";
   plan.base = base.name;
   plan.capabilities = {37};
   plan.first = 0;
   plan.last = 9999;
   plan.sources = {};
-  plan.tiles = kKeplerTiles;
-  plan.note = "measured on sm_52; Kepler's share of peak from steps of rejunity/cnn-benchmarks";
+  return plan;
+}
+
+FitPlan kepler_gemm(const FitPlan& base) {
+  FitPlan plan = kepler_of(base);
+  plan.name = "gemm-kepler";
+  plan.tiles = 2. / 3;
+  plan.note = "measured on sm_52; schedulers feed 128 of Kepler's 192 lanes";
+  return plan;
+}
+
+FitPlan kepler_conv(const FitPlan& base) {
+  FitPlan plan = kepler_of(base);
+  plan.name = "conv-kepler";
+  plan.tiles = .5;
+  plan.given = {{"residency", .9}, {"prologue", 45}};
+  plan.note =
+      "measured on sm_52; Kepler's share of peak, residency and prologue from steps of "
+      "rejunity/cnn-benchmarks and apache/mxnet";
   return plan;
 }
 
@@ -127,8 +144,12 @@ Plans gemm_plans() {
   v100_tensor.arithmetic = "f16_tensor";
   v100_tensor.cards = kV100;
   const FitPlan sm61_double = double_of("gemm-sm61-f64", sm61, 1001);
-  return {maxwell,   early, sm61,    sm61_double, p100_early, p100,
-          pascal_12, v100,  v100_12, p100_half,   v100_tensor};
+  return {maxwell,     kepler_gemm(maxwell),
+          early,       sm61,
+          sm61_double, p100_early,
+          p100,        pascal_12,
+          v100,        v100_12,
+          p100_half,   v100_tensor};
 }
 
 FitPlan conv_row(std::string_view name, int capability, int library, int first, int last,
@@ -167,7 +188,7 @@ Plans maxwell_conv_plans() {
       "measured with cuDNN 5.0; products of cuDNN 1 and 2 take 30-40 % longer "
       "(soumith/convnet-benchmarks, networks)";
   Plans plans = {conv_row("conv-maxwell", 52, 500, 500, 500, kMaxwell), later, fourier, products};
-  plans.push_back(kepler_of(later));
+  plans.push_back(kepler_conv(later));
   for (FitPlan& plan : plans) plan.in_situ = kMaxwellInSitu;
   return plans;
 }
