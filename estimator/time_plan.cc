@@ -84,6 +84,7 @@ StepHabits habits_of(const Platform& platform, bool training) {
   habits.cell_launch = dispatch->per_operator.value_or(dispatch->per_launch).value;
   habits.fixed = (training ? dispatch->per_step : dispatch->per_forward).value;
   habits.per_parameter = training ? dispatch->per_array.value : 0;
+  habits.copies_beside_update = platform.framework.copies_beside_update;
   habits.gpu_factor = dispatch->gpu_factor;
   habits.forward = dispatch->per_forward.value;
   habits.per_replica = dispatch->per_replica.value;

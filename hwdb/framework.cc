@@ -91,6 +91,8 @@ void read_libraries(Figures& figures, Profile& profile) {
   if (figures.has("relu_factor")) profile.relu_factor = figures.real("relu_factor", kTimes);
   if (figures.has("norm_buffers"))
     profile.norm_buffers = figures.integer("norm_buffers", {.low = 1, .high = 16});
+  if (figures.has("copies_beside_update"))
+    profile.copies_beside_update = figures.boolean("copies_beside_update");
   if (figures.has("bias_operator")) profile.bias_is_operator = figures.boolean("bias_operator");
   if (figures.has("persistent_norm_since"))
     profile.persistent_norm_since = version(figures, "persistent_norm_since");

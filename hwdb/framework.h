@@ -89,6 +89,7 @@ struct FrameworkProfile {
   // its allocations are modelled in outline only; 0 where they are replayed one by one.
   double memory_spread = 0;
   InputPath input_path = InputPath::kPageable;
+  bool copies_beside_update = false;  // the next batch comes while parameters are updated
   // Of the process on the host: what it takes with nothing loaded, and how many times it holds a
   // data set that lies in memory.
   Bytes host_base, host_base_low, host_base_high;

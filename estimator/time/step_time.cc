@@ -86,7 +86,9 @@ StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
   }
   step.fixed = habits.fixed + habits.per_parameter * static_cast<double>(input.parameter_arrays);
   if (habits.input_bandwidth > 0) {
-    step.input_copy = static_cast<double>(input.input_bytes) / habits.input_bandwidth;
+    const double copy = static_cast<double>(input.input_bytes) / habits.input_bandwidth;
+    const double beside = habits.copies_beside_update ? step.fixed - habits.fixed : 0;
+    step.input_copy = std::max(0.0, copy - beside);
   }
   add_devices(input, forward, step);
   step.host_bound = step.host > step.gpu;

@@ -35,9 +35,11 @@ struct StepHabits {
   double fixed = 0;            // per step: synchronisation, Python around the step
   double per_parameter = 0;    // per parameter array: key-value store, optimizer call
   double input_bandwidth = 0;  // B/s of the copy of a batch inside the step; 0: it is overlapped
-  double gpu_factor = 1;       // in-situ kernels against those timed alone
-  double forward = 0;          // around a forward pass, of each further device of one process
-  double per_replica = 0;      // of a parameter array copied to one more device by one process
+  // That copy runs while parameters are updated array by array: what is longer counts.
+  bool copies_beside_update = false;
+  double gpu_factor = 1;   // in-situ kernels against those timed alone
+  double forward = 0;      // around a forward pass, of each further device of one process
+  double per_replica = 0;  // of a parameter array copied to one more device by one process
 };
 
 // What of hwdb's StepErrors applies to a step: half widths of |ln(measured / predicted)| that hold

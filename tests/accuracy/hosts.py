@@ -32,7 +32,7 @@ FLOORS = [.002, .3, .01, .03]  # below these two values of a term are the same
 # What a record weighs against a term's distance from its usual value: of 0, 0.1, 0.3, 0.4, 0.5, 0.7 and 1 the one with the
 # least error of networks left out.
 TOWARDS_USUAL = .4
-GENERIC = Path(__file__).parents[2] / "hwdb/hosts/generic.json"
+HWDB = Path(__file__).parents[2] / "hwdb"
 
 
 def number(quantity):
@@ -44,16 +44,24 @@ def version(text):
     return [int(part) for part in str(text or 0).split(".")[:2] if part.isdigit()]
 
 
+def input_path(framework):
+    """Where its batches lie: in "pageable" or "pinned" memory."""
+    paths = [p["input_path"]["value"] for f in sorted((HWDB / "frameworks").glob("*.json"))
+             if (p := json.loads(f.read_text()))["framework"] == framework and "input_path" in p]
+    return paths[0] if paths else "pageable"
+
+
 def usual(run):
     """The terms of a record's framework on a machine that is not known; none where the framework has none."""
-    host = json.loads(GENERIC.read_text())
+    host = json.loads((HWDB / "hosts/generic.json").read_text())
     names = {r["framework"] for r in host["dispatch"] if r["framework"] in run.get("framework", "").lower()}
     if not names:
         return None
     rows = [r for r in host["dispatch"] if r["framework"] == max(names, key=len)]
     row = ([r for r in rows if version(r["since"]) <= version(run.get("framework_version"))] or rows)[-1]
     fixed = row.get("per_forward", row["per_step"]) if run.get("mode") == "inference" else row["per_step"]
-    return [number(row["per_launch"]), number(fixed), number(host["pageable_copy"]["value"]), number(row["per_array"])]
+    path = row.get("input_path") or host[f"{input_path(row['framework'])}_copy"]["value"]
+    return [number(row["per_launch"]), number(fixed), number(path), number(row["per_array"])]
 
 
 def sample(l):
@@ -69,7 +77,9 @@ def sample(l):
 def step(s, terms):
     gpu, launches, copied, arrays, _ = s
     host = terms[0] * launches
-    return (gpu**SMOOTH + host**SMOOTH) ** (1 / SMOOTH) + terms[1] + 1e3 * copied / terms[2] + terms[3] * arrays
+    copy, update = 1e3 * copied / terms[2], terms[3] * arrays
+    around = max(copy, update) if arrays else copy  # MXNet copies while it updates
+    return (gpu**SMOOTH + host**SMOOTH) ** (1 / SMOOTH) + terms[1] + around
 
 
 def loss(samples, terms, near):
@@ -82,7 +92,7 @@ def loss(samples, terms, near):
 
 def descend(samples, terms, near):
     used = [True, True, any(s[2] for s in samples), any(s[3] for s in samples)]
-    terms = [t if u else g[0] for t, u, g in zip(terms, used, TERMS)]
+    terms = [t if u else n for t, u, n in zip(terms, used, near or [g[0] for g in TERMS])]
     for _ in range(4):
         before = list(terms)
         for i, grid in enumerate(TERMS):

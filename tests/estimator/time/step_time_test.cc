@@ -43,6 +43,19 @@ TEST_CASE("step: what an operator launches beside its main kernel is no dispatch
   CHECK(step_time(input, unit_context()).gpu == 4000);
 }
 
+TEST_CASE("step: a copy beside the update costs what it is longer") {
+  StepTimeInput input = copies(1000, 4);
+  input.input_bytes = 700;
+  input.parameter_arrays = 2;
+  input.habits.per_parameter = 100;
+  input.habits.input_bandwidth = 1;
+  CHECK(step_time(input, unit_context()).seconds == 4000 + 200 + 700);
+  input.habits.copies_beside_update = true;
+  CHECK(step_time(input, unit_context()).seconds == 4000 + 700);
+  input.input_bytes = 100;
+  CHECK(step_time(input, unit_context()).seconds == 4000 + 200);
+}
+
 TEST_CASE("step: where device and host are alike, some layers wait for either") {
   StepTimeInput input = copies(1000, 4);
   input.habits.launch = 1000;
