@@ -118,7 +118,11 @@ StepRange errors_of(const CompiledModel& model, const Platform& platform, bool t
   add(half, e.half);
   add(r.precision == Precision::kFp64, e.fp64);
   add(!dispatch || dispatch->assumed || platform.device.tdp.value < kSustains, e.assumed);
-  return {.step = std::sqrt(squares), .host = e.host, .copy = e.copy, .exchange = e.exchange};
+  const bool known_host = platform.host.id != kUnknownHost;
+  return {.step = std::sqrt(squares),
+          .host = known_host ? e.host : e.unknown_host,
+          .copy = known_host ? e.copy : e.unknown_copy,
+          .exchange = e.exchange};
 }
 
 // Whether most of the work that libraries do is priced by another architecture's calibration.

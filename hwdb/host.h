@@ -36,6 +36,9 @@ struct Dispatch {
   bool assumed = false;  // nobody measured it: its source begins so
 };
 
+// Stands for a machine of which nothing is known.
+inline constexpr std::string_view kUnknownHost = "generic";
+
 struct Host {
   std::string id;
   std::vector<std::string> aliases;

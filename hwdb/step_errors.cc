@@ -22,6 +22,8 @@ constexpr Term kTerms[] = {
     {"assumed", &StepErrors::assumed},
     {"host", &StepErrors::host},
     {"copy", &StepErrors::copy},
+    {"unknown_host", &StepErrors::unknown_host},
+    {"unknown_copy", &StepErrors::unknown_copy},
     {"exchange", &StepErrors::exchange},
     {"all_reduce", &StepErrors::all_reduce},
     {"layer", &StepErrors::layer},

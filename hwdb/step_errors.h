@@ -21,6 +21,8 @@ struct StepErrors {
   double assumed = 0;  // a framework whose habits nobody measured
   // Times the share of the step that dispatch, the copy of the batch and the exchange take.
   double host = 0, copy = 0, exchange = 0;
+  // Instead of the first two, on a machine of which nothing is known: other machines differ.
+  double unknown_host = 0, unknown_copy = 0;
 
   // Of one collective or one layer by itself.
   double all_reduce = 0, layer = 0;

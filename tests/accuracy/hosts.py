@@ -1,5 +1,5 @@
 """What a machine and a framework add to a step, fitted to measured steps on one GPU, and how far off a network or a
-card is that was left out of the fit.
+machine is that was left out of the fit.
 
     python3 hosts.py FOLDER
 
@@ -144,8 +144,33 @@ def without_network(lines):
     return left_out(lines, "model", "source", "device", "mode", "framework")
 
 
-def without_card(lines):
-    return left_out(lines, "device", "source", "mode", "framework")
+def without_machine(lines):
+    """Each line predicted by the medians of the terms that fit its framework on other machines."""
+    fits = {place: (members, fit(members)) for place, members in group(lines, "source", "device", "mode", "framework").items()}
+    alike = collections.defaultdict(list)
+    for place, (members, terms) in fits.items():
+        if near := usual(members[0]["run"]):
+            alike[tuple(near)].append((place[:2], members, terms))
+    result = []
+    for places in alike.values():
+        for place, members, _ in places:
+            others = [terms for other, _, terms in places if other != place]
+            if others:
+                middle = [median(values) for values in zip(*others)]
+                result += [moved(l, step(sample(l), middle)) for l in members]
+    return result
+
+
+def without_hosts(value):
+    """hwdb/sources.json, or a part of it, that names no machine."""
+    if isinstance(value, list):
+        return [without_hosts(v) for v in value]
+    return {k: without_hosts(v) for k, v in value.items() if k != "host"} if isinstance(value, dict) else value
+
+
+def write_without_hosts(folder):
+    sources = json.loads((HWDB / "sources.json").read_text())
+    (Path(folder) / "sources.json").write_text(json.dumps(without_hosts(sources)))
 
 
 def main(folder):

@@ -4,8 +4,9 @@
 
 Each term's part in a step's range is asked from Plimsoll itself: validate with that term 1 and the others 0. The terms
 then are those that make half widths the 90th percentile of |ln(measured / predicted)| (least pinball loss), and the
-printed coverage is that of networks which the fit did not see. Two terms have records of their own:
+printed coverage is that of networks which the fit did not see. These terms have records of their own:
 
+unknown_host, unknown_copy: steps of sources whose machines have a file in hwdb/hosts, as if nothing was known of them.
 transferred: Maxwell and Volta cards are priced by Pascal's calibrations, as if their own had never been measured.
 exchange: few steps of several GPUs are bound by it, and their links' rates come from the same sources; it is as uncertain
 as one ring by itself.
@@ -19,17 +20,19 @@ import zlib
 from pathlib import Path
 from statistics import median
 
-TERMS = ["step", "inference", "transferred", "half", "fp64", "assumed", "host", "copy", "exchange"]
-FITTED = [t for t in TERMS if t not in ("transferred", "exchange")]
+from hosts import HWDB, write_without_hosts
+
+TERMS = ["step", "inference", "transferred", "half", "fp64", "assumed", "host", "copy", "unknown_host", "unknown_copy", "exchange"]
+UNKNOWN = ["unknown_host", "unknown_copy"]
+FITTED = [t for t in TERMS if t not in ("transferred", "exchange", *UNKNOWN)]
 FOLDS = 6  # of networks
 # The architecture whose calibration prices a card when its own is left out: the nearest of the others, as
 # estimator/time/select_fit.cc orders them. Cards that need a transfer are of another generation, so the two kinds of
 # Pascal do not stand for each other here.
 NEAREST = {"5.2": "6.0", "7.0": "6.1"}
-HWDB = Path(__file__).parents[2] / "hwdb"
 SHIPPED = HWDB / "step_errors.json"  # where the search starts: it has several ends
 ALONE = ["all_reduce", "layer"]
-GRID = [0, .02, .04, .06, .08, .1, .12, .15, .18, .22, .26, .3, .35, .4, .5, .6, .7, .8, 1, 1.2, 1.5]
+GRID = [0, .02, .04, .06, .08, .1, .12, .15, .18, .22, .26, .3, .35, .4, .5, .6, .7, .8, 1, 1.2, 1.5, 2, 2.5]
 
 
 def move_cards(folder):
@@ -46,10 +49,12 @@ def move_cards(folder):
     return moved
 
 
-def ask(plimsoll, files, values, moved=None):
+def ask(plimsoll, files, values, moved=None, hosts=True):
     with tempfile.TemporaryDirectory() as folder:
         if moved is not None:
             moved |= move_cards(folder)
+        if not hosts:
+            write_without_hosts(folder)
         errors = {"schema": "plimsoll.step-errors", "version": 1, "source": "-"} | dict.fromkeys(TERMS + ALONE, 0) | values
         (Path(folder) / "step_errors.json").write_text(json.dumps(errors))
         run = subprocess.run([plimsoll, "validate", *files, "--json", "--hwdb", folder], capture_output=True, text=True, check=False)
@@ -91,6 +96,25 @@ def foreign_samples(plimsoll, files, rows):
     return found
 
 
+def hostless_samples(plimsoll, files, rows):
+    """The same of steps whose machine is known, as if it were not; the other terms' parts are those at home."""
+    at_home = {(r[4]["file"], r[4]["index"]): (r[2], r[4]["predicted"]) for r in rows}
+    base = ask(plimsoll, files, {}, hosts=False)
+    terms = {t: ask(plimsoll, files, {t: 1}, hosts=False) for t in UNKNOWN}
+    found = []
+    for i, line in enumerate(base):
+        parts, predicted = at_home.get((line["file"], line["index"]), (None, None))
+        if line["quantity"] != "total_ms" or parts is None or predicted == line["predicted"]:
+            continue
+        side = 1 if line["measured"] > line["predicted"] else 0
+        own = half(line, side) ** 2
+        parts = [0 if t in ("host", "copy") else p for t, p in zip(TERMS, parts)]
+        for t in UNKNOWN:
+            parts[TERMS.index(t)] = max(0, half(terms[t][i], side) ** 2 - own)
+        found.append((abs(math.log(line["measured"] / line["predicted"])), own, parts, line["model"], line))
+    return found
+
+
 def width(row, values):
     return math.sqrt(row[1] + sum(p * v * v for p, v in zip(row[2], values)))
 
@@ -114,6 +138,10 @@ def fit(rows, values, terms=FITTED):
     return values
 
 
+def covered(rows, values):
+    return sum(r[0] <= width(r, values) for r in rows) / len(rows)
+
+
 def quantile90(residuals):
     return sorted(residuals)[int(.9 * (len(residuals) - 1) + .5)] if residuals else 0
 
@@ -127,7 +155,9 @@ def main(plimsoll, files):
     values = [all_reduce if t == "exchange" else shipped[t] for t in TERMS]
     values = fit(rows, values)
     foreign = foreign_samples(plimsoll, files, rows)
+    hostless = hostless_samples(plimsoll, files, rows)
     values = fit(foreign, values, ["transferred"])
+    values = fit(hostless, values, UNKNOWN)
     values = fit(rows, values)
     inside = 0
     fold = lambda r: zlib.crc32(r[3].encode()) % FOLDS
@@ -141,7 +171,7 @@ def main(plimsoll, files):
               f"{100 * inside / len(rows):.0f} % lie in the range, whose median half width is {100 * median(width(r, values) for r in rows):.0f} %; "
               f"transferred from {len(foreign)} steps whose card's architecture is left out: median error "
               f"{100 * median(r[0] for r in foreign):.0f} % against {100 * median(r[0] for r in rows):.0f} % of all at home, "
-              f"{100 * sum(r[0] <= width(r, values) for r in foreign) / len(foreign):.0f} % in the range; exchange as all_reduce")
+              f"{100 * covered(foreign, values):.0f} % in the range; machines unknown on {len(hostless)} steps, {100 * covered(hostless, values):.0f} % in the range; exchange as all_reduce")
     print(json.dumps({"schema": "plimsoll.step-errors", "version": 1, "source": source} | result, indent=2))
 
 

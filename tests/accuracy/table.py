@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from statistics import mean, median
 
-from hosts import without_card, without_network
+from hosts import without_machine, without_network
 from records import CARDS_OF_ALGORITHMS, calibrated, is_step, load, named, on_several, training, uncalibrated
 
 BEGIN, END = "<!-- accuracy:begin -->", "<!-- accuracy:end -->"
@@ -69,13 +69,18 @@ CLASSES = [
     ("recurrent layers (calibrated on these)", lambda l: l["kind"] == "kernel" and l["op"] == "rnn"),
 ]
 
-# Steps whose host's terms are fitted to the source's other networks, or to its other cards (hosts.py). The kernels of the
-# cards in no calibration are in no fit either way.
+# Steps whose host's terms are fitted to the source's other networks; steps as if nothing was known of the machine, where the
+# framework's usual terms stand in, and its other machines' median (hosts.py). The kernels of the cards in no calibration
+# are in no fit either way.
 LEFT_OUT = [
-    ("step, one GPU, host's terms from the other networks: measured cards, fp32", without_network, calibrated),
-    ("... cards in no calibration, fp32", without_network, uncalibrated),
-    ("step, one GPU, host's terms from the other cards: measured cards, fp32", without_card, calibrated),
-    ("... cards in no calibration, fp32", without_card, uncalibrated),
+    ("step, one GPU, host's terms from the other networks: measured cards, fp32", "networks", calibrated),
+    ("... ... training steps alone", "networks", lambda l: calibrated(l) and training(l)),
+    ("... cards in no calibration, fp32", "networks", uncalibrated),
+    ("... ... training steps alone", "networks", lambda l: uncalibrated(l) and training(l)),
+    ("step, one GPU, on a machine that is not known: measured cards, fp32", "unknown", calibrated),
+    ("... cards in no calibration, fp32", "unknown", uncalibrated),
+    ("step, one GPU, host's terms the median of other machines': measured cards, fp32", "machines", calibrated),
+    ("... cards in no calibration, fp32", "machines", uncalibrated),
 ]
 
 # Kernels predicted by fits that did not see them: five-fold, as the calibrations record it.
@@ -142,24 +147,24 @@ def slopes(lines):
 def algorithms(title, lines):
     """One row: how often autotuning chooses as the library did."""
     same = mean(l["algorithm"]["same"] for l in lines)
-    cells = [title, str(len(lines)), "0", "–", f"{percent(same)} the same", "–", "–"]
+    cells = [title, str(len(lines)), "0", percent(same), "–", "–", "–", "–", "–"]
     return "| " + " | ".join(cells) + " |"
 
 
-def table(lines):
+def table(lines, unknown):
     lines = lines + list(slopes(lines))
     head = ["| what | n | skipped | exact | median error | mean error | 95 % below | bias (median) | inside its range |",
             "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     body = [row(title, taken) for title, takes in CLASSES if (taken := [l for l in lines if takes(l)])]
-    fits = {leave: leave(lines) for leave in (without_network, without_card)}
-    out = [row(title, [l for l in fits[leave] if takes(l)]) for title, leave, takes in LEFT_OUT]
+    fits = {"networks": without_network(lines), "unknown": unknown, "machines": without_machine(unknown)}
+    out = [row(title, [l for l in fits[what] if takes(l)]) for title, what, takes in LEFT_OUT]
     choices = [algorithms(f"convolution algorithm, forward, fp32: {title}", taken)
                for title, cards in CARDS_OF_ALGORITHMS if (taken := [l for l in lines if named(l) and l["device"] in cards])]
     return "\n".join(head + body + out + [five_fold(*f) for f in FIVE_FOLD] + choices)
 
 
 def main(readme, folder):
-    text = table(load(folder))
+    text = table(load(folder), load(Path(folder) / "unknown"))
     print(text)
     page = Path(readme)
     page_text = page.read_text() if page.exists() else ""

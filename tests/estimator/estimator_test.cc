@@ -147,6 +147,19 @@ TEST_CASE("GPUs that share the work hold NCCL's buffers beside the context") {
   CHECK(answer(request).memory.context_bytes == one.memory.context_bytes);
 }
 
+TEST_CASE("a step that its host decides is less certain on a machine of which nothing is known") {
+  const auto width = [](const char* host, int64_t batch) {
+    Request asked = test::request("builtin:squeezenet1_0", "gtx-1080", batch);
+    asked.recipe.mode = Mode::kInference;
+    asked.framework = "tensorflow-1.4";
+    asked.host = host;
+    const auto [low, high] = answer(asked).time.step_range_ns;
+    return static_cast<double>(high) / static_cast<double>(low);
+  };
+  CHECK(width("generic", 1) > 1.3 * width("dlinfbench-gtx-1080", 1));
+  CHECK(width("generic", 128) < 1.1 * width("dlinfbench-gtx-1080", 128));
+}
+
 TEST_CASE("settings of PyTorch's allocator change what it reserves, and nothing else") {
   Request request = test::request("builtin:resnet50", "rtx-3090", 32);
   const Estimate usual = answer(request);

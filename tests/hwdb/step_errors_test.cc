@@ -12,6 +12,8 @@ TEST_CASE("step errors: the database has each term, and none is a shrug") {
   CHECK(errors->step > 0);
   CHECK(errors->step < .5);
   CHECK(errors->all_reduce > 0);
+  CHECK(errors->unknown_host > errors->host);
+  CHECK(errors->unknown_copy > errors->copy);
 }
 
 TEST_CASE("step errors: a missing or misspelt term is refused") {
