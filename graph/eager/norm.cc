@@ -7,15 +7,18 @@ namespace {
 // Statistics are kept in 32 bits whatever the input's type.
 constexpr DType kStatistics = DType::kFloat32;
 
+// Convolutional norms run in the order in which the map lies; others make rows.
+LayoutRef layout_of_result(const std::string& op, const Value& x) {
+  const bool as_it_lies = op == "batch_norm" || op == "group_norm";
+  return as_it_lies ? x.layout_ref() : contiguous_layout(x.dtype(), x.sizes());
+}
+
 // A norm with a mean and a reciprocal deviation per row, kept with the input; backward makes the
 // input's gradient and, where wanted, those of scale and bias.
 Value normalize(Machine& m, const std::string& op, const Value& x, const Value& scale,
                 const Value& bias, const Shape& statistics, const Dim& groups,
                 std::string_view rule) {
-  auto layout = std::make_shared<Layout>(x.layout());
-  if (op != "batch_norm")
-    layout = std::make_shared<Layout>(*contiguous_layout(x.dtype(), x.sizes()));
-  Value y = m.allocate(std::move(layout));
+  Value y = m.allocate(layout_of_result(op, x));
   Value mean = m.allocate(kStatistics, statistics);
   Value deviation = m.allocate(kStatistics, statistics);
   m.launch_rows(KernelClass::kNorm, op, y.count() * Dim(8), {&x}, {&y}, groups);
@@ -28,12 +31,7 @@ Value normalize(Machine& m, const std::string& op, const Value& x, const Value& 
            [op, groups](Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out(3);
              const Value& input = n.saved(0);
-             auto dx_layout = std::make_shared<Layout>(input.layout());
-             if (op != "batch_norm") {
-               dx_layout =
-                   std::make_shared<Layout>(*contiguous_layout(input.dtype(), input.sizes()));
-             }
-             out[0] = mm.allocate(std::move(dx_layout));
+             out[0] = mm.allocate(layout_of_result(op, input));
              for (size_t i = 1; i < 3; ++i) {
                if (n.needs(i))
                  out[i] = mm.allocate(n.edges[i].input->dtype, n.edges[i].input->sizes);
@@ -44,10 +42,6 @@ Value normalize(Machine& m, const std::string& op, const Value& x, const Value& 
            });
   return y;
 }
-
-}  // namespace
-
-namespace {
 
 // ATen/native/Normalization.cpp, _batch_norm_impl_index: input.contiguous(suggest_memory_format()).
 // A part of a tensor, or rows that are seen as channels, is copied, and the copy is what is kept.
@@ -85,8 +79,8 @@ Value layer_norm(Machine& m, const Value& x, const Value& scale, const Value& bi
 Value group_norm(Machine& m, const Value& x, const Value& scale, const Value& bias,
                  const Dim& groups) {
   const Shape rows{x.sizes()[0], groups};
-  return normalize(m, "group_norm", contiguous(m, widened(m, x)), scale, bias, rows, elements(rows),
-                   "group norm keeps its input and scale");
+  return normalize(m, "group_norm", without_gaps(m, widened(m, x)), scale, bias, rows,
+                   elements(rows), "group norm keeps its input and scale");
 }
 
 // Batch norm over [1, N*C, ...], with scale and bias repeated N times.

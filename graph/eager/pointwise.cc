@@ -105,13 +105,21 @@ Backward add_backward(bool negated) {
 size_t temporaries_of(std::string_view op) {
   static constexpr std::pair<std::string_view, size_t> kTemporaries[] = {
       {"abs", 1},         // grad * self.sgn()
+      {"acos", 4},        // grad * -((-self * self + 1).rsqrt())
+      {"acosh", 3},       // grad * (self.pow(2) - 1).rsqrt()
+      {"asin", 4},        // grad * (-self * self + 1).rsqrt()
+      {"asinh", 3},       // grad * (self.pow(2) + 1).rsqrt()
       {"atan", 2},        // grad / (self * self + 1)
+      {"atanh", 3},       // grad * 1 / (1 - self.pow(2))
       {"cos", 2},         // grad * -self.sin()
+      {"cosh", 1},        // grad * self.sinh()
       {"erf", 4},         // 2 / sqrt(pi) * exp(-(self.pow(2))) * grad
       {"reciprocal", 2},  // -grad * (result * result)
       {"rsqrt", 2},       // -0.5 * grad * result.pow(3)
       {"sin", 1},         // grad * self.cos()
+      {"sinh", 1},        // grad * self.cosh()
       {"sqrt", 1},        // grad / (2 * result)
+      {"tan", 2},         // grad * (1 + result.pow(2))
   };
   for (const auto& [name, count] : kTemporaries) {
     if (name == op) return count;

@@ -71,11 +71,29 @@ Result<void> gather_nd(InferContext& c) {
   return {};
 }
 
+// A list of extents of which some are replaced, as the exporter's index_fill writes it.
+void follow_scatter(InferContext& c) {
+  const auto indices = known(c, 1);
+  const auto updates = known(c, 2);
+  auto contents = known(c, 0);
+  if (!contents || !indices || !updates || c.rank(0) != 1 || indices->size() != updates->size())
+    return;
+  for (size_t i = 0; i < indices->size(); ++i) {
+    const auto place = (*indices)[i].over.constant();
+    const auto at = place ? normalize_axis(*place, contents->size()) : std::nullopt;
+    if (!at) return;
+    (*contents)[*at] = (*updates)[i];
+  }
+  set_known(c, 0, std::move(*contents));
+}
+
 Result<void> scatter_elements(InferContext& c) {
   const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
   if (!axis) return tl::unexpected(axis.error());
   if (auto checked = require_rank(c, 1, c.rank(0), c.rank(0)); !checked) return checked;
-  return like_first(c);
+  if (auto shaped = like_first(c); !shaped) return shaped;
+  if (c.attributes().string("reduction", "none") == "none") follow_scatter(c);
+  return {};
 }
 
 Result<void> scatter_nd(InferContext& c) {

@@ -7,6 +7,9 @@
 
 namespace plimsoll::patterns {
 
+// An attribute of a Split that people wrote as chunks, whose parts stay apart from what reads them.
+inline constexpr const char* kChunks = "plimsoll.chunks";
+
 class Finder {
  public:
   explicit Finder(Rewrite& rewrite) : r(rewrite) {}

@@ -108,6 +108,12 @@ TensorId factored_tanh_argument(const Rewrite& r, TensorId t) {
   return kNoTensor;
 }
 
+// PyTorch's exporters halve last; people who write the formula out halve x, and it runs in pieces.
+bool halves_early(Finder& f, const Node& mul) {
+  return f.r.graph().producer.starts_with("pytorch") && !f.r.is_number(mul.inputs[0], 0.5) &&
+         !f.r.is_number(mul.inputs[1], 0.5);
+}
+
 // 0.5 * x * (1 + erf(x / sqrt(2))), or the same with tanh, in any order of the factors.
 bool gelu(Finder& f, NodeId id) {
   const Rewrite& r = f.r;
@@ -117,7 +123,8 @@ bool gelu(Finder& f, NodeId id) {
     const TensorId x = parts[i];
     const TensorId erf = argument_of_one_plus(r, parts[1 - i], "Erf");
     const TensorId tanh = argument_of_one_plus(r, parts[1 - i], "Tanh");
-    const bool exact = erf != kNoTensor && over_sqrt_two(r, erf) == x;
+    const bool exact =
+        erf != kNoTensor && over_sqrt_two(r, erf) == x && !halves_early(f, r.node(id));
     const bool approximate =
         tanh != kNoTensor && (tanh_argument(r, tanh) == x || factored_tanh_argument(r, tanh) == x);
     if (!exact && !approximate) continue;
@@ -173,7 +180,8 @@ bool glu(Finder& f, NodeId id) {
                        split.outputs[1] == sigmoid->inputs[0] &&
                        r.tensor(split.outputs[0]).shape == r.tensor(split.outputs[1]).shape &&
                        sole(mul.inputs[0]) && sole(mul.inputs[1]) && sole(sigmoid->inputs[0]);
-  if (!matches) return false;
+  // The framework's own is one Split in the file.
+  if (!matches || split.attributes.has(kChunks)) return false;
   const int64_t axis = split.attributes.integer("axis", 0);
   const size_t before = r.deaths();
   Node& node = f.r.replace(id, "plimsoll", "Glu", {split.inputs[0]});

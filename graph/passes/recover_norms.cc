@@ -24,7 +24,8 @@ TensorId beside_weight(const Rewrite& r, const Node& node, TensorId& weight) {
   for (size_t i = 0; i < 2 && node.inputs.size() == 2; ++i) {
     TensorId w = node.inputs[i];
     if (const Node* grown = r.made_by(w, "Unsqueeze")) w = grown->inputs[0];
-    if (r.tensor(w).kind != TensorKind::kParameter) continue;
+    const bool folded = r.tensor(w).contents && r.producer(w) == kNoNode;
+    if (r.tensor(w).kind != TensorKind::kParameter && !folded) continue;
     weight = w;
     return node.inputs[1 - i];
   }
@@ -100,6 +101,13 @@ bool weight_norm(Finder& f, NodeId id) {
   return true;
 }
 
+// A norm's weight; kNoTensor where the exporter put a number in place of one that it has not.
+TensorId own_weight(const Rewrite& r, TensorId weight) {
+  const bool stands_in = r.number(weight) && r.tensor(weight).contents;
+  return stands_in && (r.tensor(weight).from_constant_node || r.rank(weight) != 1) ? kNoTensor
+                                                                                   : weight;
+}
+
 // Reshape to groups, instance norm, Reshape back, scale, bias.
 bool group_norm(Finder& f, NodeId id) {
   const Rewrite& r = f.r;
@@ -115,7 +123,8 @@ bool group_norm(Finder& f, NodeId id) {
   const auto groups = norm ? r.extent(norm->inputs[1], 0) : std::nullopt;
   if (!grouped || !groups) return false;
   const size_t before = r.deaths();
-  Node& node = f.r.replace(id, "", "GroupNormalization", {grouped->inputs[0], scale, bias});
+  Node& node = f.r.replace(id, "", "GroupNormalization",
+                           {grouped->inputs[0], own_weight(r, scale), own_weight(r, bias)});
   node.attributes.set("num_groups", *groups);
   f.note("group norm", id, before);
   return true;

@@ -65,7 +65,9 @@ bool chunk(Finder& f, NodeId id) {
     at = std::min(at, part.node);
   }
   const size_t before = r.deaths();
-  r.replace(at, "", "Split", {x}).attributes.set("axis", first->axis);
+  Node& split = r.replace(at, "", "Split", {x});
+  split.attributes.set("axis", first->axis);
+  split.attributes.set(kChunks, int64_t{1});
   for (size_t i = 0; i < outputs.size(); ++i) r.move_output(outputs[i], at, i);
   f.note("chunks", at, before);
   return true;

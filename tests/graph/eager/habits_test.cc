@@ -106,4 +106,45 @@ TEST_CASE("habits: a gradient that stays is written in place") {
   CHECK(largest_temporary(true) == 2 * 1000);
 }
 
+TEST_CASE("group norm takes a map as it lies; rows with gaps are copied") {
+  const auto kept = [](const std::vector<size_t>& order, const Shape& sizes) {
+    Bench b{Policy{}};
+    const Value x = b.parameter(sizes);
+    Value y = group_norm(b.machine, permute(b.machine, x, order), {}, {}, 2);
+    return b.saved(y);
+  };
+  const int64_t statistics = 2 * 2 * 2;
+  CHECK(kept({0, 3, 1, 2}, {2, 3, 3, 4}) == statistics);  // and the weight itself
+  CHECK(kept({0, 2, 1, 3}, {2, 3, 4, 3}) == 2 * 3 * 4 * 3 + statistics);
+}
+
+TEST_CASE("a first state that is repeated over the samples is made whole, and kept") {
+  const int64_t batch = 2, steps = 3, hidden = 5;
+  const auto kept = [&](bool repeated) {
+    Bench b{Policy{}};
+    const Value x = b.machine.resident(DType::kFloat32, {steps, batch, hidden}, Role::kInput);
+    const Value weights[] = {b.parameter({3 * hidden, hidden}), b.parameter({3 * hidden, hidden})};
+    const Value state = b.parameter({1, repeated ? 1 : batch, hidden});
+    const Value h0 = repeated ? expand(b.machine, state, {1, batch, hidden}) : state;
+    const RecurrentOptions options{.cell = Cell::kGru, .hidden = hidden};
+    Value y = recurrent(b.machine, x, h0, {}, weights, options)[0];
+    return b.saved(y);
+  };
+  CHECK(kept(true) == kept(false) + batch * hidden);
+}
+
+TEST_CASE("a bag of embeddings keeps which bag each index is in, not the rows") {
+  const auto kept = [](bool largest) {
+    Bench b{Policy{}};
+    const Value indices = b.machine.resident(DType::kInt64, {6}, Role::kInput);
+    const Value table = b.parameter({50, 8});
+    const Value begins = b.machine.host(DType::kInt64, {2});
+    Value y = embedding_bag(b.machine, table, indices, begins, {2, 8}, largest);
+    return b.saved(y);
+  };
+  const int64_t wide = 2;  // words of an int64
+  CHECK(kept(false) == wide * (6 + 2 + 2));
+  CHECK(kept(true) == wide * (6 + 2 + 2 + 2 * 8));
+}
+
 }  // namespace plimsoll::eager

@@ -38,4 +38,11 @@ TEST_CASE("repeats that a one-hot vector puts among ones are followed") {
         "B,5,8");
 }
 
+TEST_CASE("an extent that is replaced in a list of extents is followed") {
+  CHECK(extents("opset 17\ninput x: f32[B,6,8]\nparam w: f32[1,5,1]\nconst axis: i64[1] = [1]\n"
+                "const five: i64[1] = [5]\ns = Shape(x)\n"
+                "to = ScatterElements(s, axis, five) {axis=0}\ny = Expand(w, to)\noutput y\n") ==
+        "B,5,8");
+}
+
 }  // namespace plimsoll

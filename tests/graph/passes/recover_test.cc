@@ -313,4 +313,51 @@ output y
   CHECK(by_exporter.nodes.back().inputs[1] != by_exporter.inputs[1]);
 }
 
+TEST_CASE("group norm is one node, with the weights it has") {
+  const auto norm = [](const std::string& bias) {
+    return recovered("opset 17\ninput x: f32[B,8,4,4]\nparam n.weight: f32[8]\n" + bias +
+                     "const ones: f32[2] = [1,1]\nconst groups: i64[3] = [0,2,-1]\n"
+                     "const to: i64[2] = [1,2]\ng = Reshape(x, groups)\n"
+                     "i = InstanceNormalization(g, ones, ones)\ns = Shape(x)\nr = Reshape(i, s)\n"
+                     "w = Unsqueeze(n.weight, to)\nm = Mul(r, w)\nv = Unsqueeze(b, to)\n"
+                     "y = Add(m, v)\noutput y\n");
+  };
+  const Graph both = norm("param b: f32[8]\n");
+  CHECK(ops(both) == Ops{"GroupNormalization"});
+  CHECK(both.nodes[0].inputs[2] != kNoTensor);
+  const Graph one = norm("const b: f32[1] = [0.0]\n");
+  CHECK(ops(one) == Ops{"GroupNormalization"});
+  CHECK(one.nodes[0].attributes.integer("num_groups", 0) == 2);
+  CHECK(one.nodes[0].inputs[1] != kNoTensor);
+  CHECK(one.nodes[0].inputs[2] == kNoTensor);
+}
+
+TEST_CASE("the framework's GLU is one node; chunks that people multiply are not") {
+  const std::string text =
+      "opset 17\ninput x: f32[B,8]\nconst lengths: i64[2] = [4,4]\na, b = Split(x, lengths) "
+      "{axis=1}\ns = Sigmoid(b)\ny = Mul(a, s)\noutput y\n";
+  CHECK(ops(recovered(text)) == Ops{"Glu"});
+  const std::string cut =
+      "opset 17\ninput x: f32[B,8]\nconst zero: i64[1] = [0]\nconst /Mul: i64[1] = [4]\n"
+      "const /Mul_1: i64[1] = [8]\nconst axis: i64[1] = [1]\na = Slice(x, zero, /Mul, axis)\n"
+      "b = Slice(x, /Mul, /Mul_1, axis)\ns = Sigmoid(b)\ny = Mul(a, s)\noutput y\n";
+  CHECK(ops(recovered(cut)) == Ops{"Split", "Sigmoid", "Mul"});
+}
+
+TEST_CASE("PyTorch's GELU halves last; one written out by hand stays in pieces") {
+  const auto gelu = [](const std::string& products, const std::string& producer) {
+    return ops(
+        recovered("opset 17\ninput x: f32[B,8]\nconst root: f32[] = [1.4142135623730951]\n"
+                  "const one: f32[] = [1.0]\nconst half: f32[] = [0.5]\nd = Div(x, root)\n"
+                  "e = Erf(d)\np = Add(e, one)\n" +
+                      products + "output y\n",
+                  producer));
+  };
+  const std::string late = "m = Mul(x, p)\ny = Mul(m, half)\n";
+  const std::string early = "m = Mul(x, half)\ny = Mul(m, p)\n";
+  CHECK(gelu(late, "pytorch 2.9") == Ops{"Gelu"});
+  CHECK(gelu(early, "pytorch 2.9") == Ops{"Div", "Erf", "Add", "Mul", "Mul"});
+  CHECK(gelu(early, "tf2onnx") == Ops{"Gelu"});
+}
+
 }  // namespace plimsoll
