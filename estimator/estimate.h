@@ -48,6 +48,7 @@ struct MemoryEstimate {
   // the peak. In device_range.
   int64_t held_by_names = 0;
   int64_t minimum_bytes = 0;
+  int64_t taken_bytes = 0;  // by a framework that takes the card whatever it needs; else 0
   int64_t host_bytes = 0;   // of the process and those that load its batches
   bool host_asked = false;  // the request says how data are loaded
   Range host_range;
@@ -60,7 +61,7 @@ struct KernelShare {
   int64_t total_ns = 0;
   double share = 0;  // of the step's GPU time
   double fraction_of_peak = 0;
-  std::string bound_by;  // "compute", "dram", "latency", "host"
+  std::string bound_by;        // "compute", "dram", "latency", "host"
   double flop = 0, bytes = 0;  // of one launch, by its algorithm
   double flop_per_byte = 0;    // where it lies in the roofline's plane: along, and up
   double flop_per_second = 0;

@@ -110,6 +110,17 @@ void set_loader(ReplayInput& input, const Request& request, const FrameworkProfi
   if (own && !input.inputs.empty()) input.staging = {input.inputs.front() / kFloatBytes};
 }
 
+// What an allocator that leaves some of the card alone may have; 0: no such limit.
+int64_t pool_capacity(const Platform& platform, const Request& request, const Context& context) {
+  const FrameworkProfile& framework = platform.framework;
+  if (framework.system_reserve.value == 0) return 0;
+  const int64_t card = request.memory_bytes.value_or(platform.device.memory_reported.value);
+  const int64_t free = std::max<int64_t>(0, card - context.bytes);
+  const auto share =
+      static_cast<int64_t>(framework.system_reserve_share * static_cast<double>(free));
+  return std::max<int64_t>(1, free - std::max(framework.system_reserve.value, share));
+}
+
 int64_t batch_of(const CompiledModel& model) {
   const auto at = model.binding.find(model.batch_symbol);
   return at == model.binding.end() ? model.facts.batch : at->second;
@@ -164,10 +175,8 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   if (std::holds_alternative<StaticRules>(*rules)) input.steps = 1;
   input.timing_empties_cache = platform.framework.autotune_empties_cache;
   const Context context = context_of(platform, request, model.graph, bound);
-  if (const int64_t left = platform.framework.system_reserve.value; left > 0) {
-    const int64_t card = request.memory_bytes.value_or(platform.device.memory_reported.value);
-    input.capacity = std::max<int64_t>(1, card - context.bytes - left);
-  }
+  input.capacity = pool_capacity(platform, request, context);
+  if (platform.framework.takes_whole_card) m.taken_bytes = context.bytes + input.capacity;
   auto device = device_memory(input, *rules, context, range_of(platform.framework), with_minimum);
   if (!device) return tl::make_unexpected(device.error());
   for (const WorkspaceUse& use : workspaces.uses)

@@ -120,6 +120,8 @@ void read_habits(Figures& figures, Profile& profile) {
     profile.policy.pool_index_bytes = figures.integer("pool_index_bytes", {.low = 4, .high = 8});
   if (figures.has("system_reserve"))
     profile.system_reserve = figures.quantity<Bytes>("system_reserve", {"0 B", "4 GiB"});
+  if (figures.has("system_reserve_share"))
+    profile.system_reserve_share = figures.real("system_reserve_share", {.low = 0, .high = .5});
   if (figures.has("autotune_tries_each"))
     profile.autotune_tries_each = figures.boolean("autotune_tries_each");
   if (figures.has("smooth_keeps_input"))

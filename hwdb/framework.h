@@ -69,6 +69,7 @@ struct FrameworkProfile {
   bool autotune_outside = false;        // the library times with memory of its own, given back
   bool autotune_tries_each = false;     // with its own scratch memory, one after the other
   Bytes system_reserve;                 // of the card, left alone by the allocator
+  double system_reserve_share = 0;      // of what is free, where that is more
   WorkspaceHome workspace_home = WorkspaceHome::kAllocator;
   int64_t workspace_copies = 1;    // kOwn: of each convolution's
   bool pointwise_by_gemm = false;  // 1x1 convolutions of stride 1 are matrix products

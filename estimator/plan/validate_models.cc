@@ -155,8 +155,7 @@ struct ModelPredictor::State {
     if (!estimated) return Reason(estimated.error().front().message);
     return Answer{.memory = std::move(estimated->memory),
                   .time = std::move(estimated->time),
-                  .fits = estimated->fits,
-                  .takes_whole_card = evaluator.platform().framework.takes_whole_card};
+                  .fits = estimated->fits};
   }
 };
 

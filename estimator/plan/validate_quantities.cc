@@ -51,11 +51,13 @@ MeasuredQuantity process_memory(const MeasuredRun& run, MeasuredQuantity q) {
   }
   // DLInfBench-like runs let the allocator grow; else such a framework's figure is the card's.
   const bool card = run.meter == "card";
-  q.missing = "the framework takes the whole card whatever it runs";
-  q.predict = [unit, card](const Answer& a) {
-    return card && a.takes_whole_card ? Value() : Value(real(a.memory.device_bytes) / unit);
+  const auto all = [card](const Answer& a) { return card && a.memory.taken_bytes > 0; };
+  q.predict = [unit, all](const Answer& a) {
+    return real(all(a) ? a.memory.taken_bytes : a.memory.device_bytes) / unit;
   };
-  q.range = [unit](const Answer& a) { return scaled(a.memory.device_range, unit); };
+  q.range = [unit, all](const Answer& a) {
+    return all(a) ? no_range(a) : scaled(a.memory.device_range, unit);
+  };
   return q;
 }
 

@@ -17,7 +17,6 @@ struct Answer {
   MemoryEstimate memory;
   TimeEstimate time;
   bool fits = false;
-  bool takes_whole_card = false;  // the framework's habit
 };
 
 struct MeasuredQuantity {

@@ -92,6 +92,7 @@ void write_memory(JsonWriter& out, const MemoryEstimate& m) {
   out.key("device_range_bytes");
   write_range(out, m.device_range);
   out.key("minimum_bytes").integer(m.minimum_bytes);
+  out.key("taken_bytes").integer(m.taken_bytes);
   out.key("host_bytes").integer(m.host_bytes);
   out.key("host_range_bytes");
   write_range(out, m.host_range);

@@ -104,6 +104,10 @@ std::string breakdown(const Estimate& e) {
   }
   text += fmt::format("  {:<32}{:>10.1f} MiB\n", "total",
                       static_cast<double>(e.memory.device_bytes) / kMiB);
+  if (e.memory.taken_bytes > 0) {
+    text += fmt::format("  needed; the framework takes {} of the card unless told to grow\n",
+                        human_bytes(e.memory.taken_bytes));
+  }
   return text;
 }
 
