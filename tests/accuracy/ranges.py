@@ -97,14 +97,14 @@ def foreign_samples(plimsoll, files, rows):
 
 
 def hostless_samples(plimsoll, files, rows):
-    """The same of steps whose machine is known, as if it were not; the other terms' parts are those at home."""
+    """The same of steps on one GPU whose machine is known, as if it were not; the other terms' parts are those at home."""
     at_home = {(r[4]["file"], r[4]["index"]): (r[2], r[4]["predicted"]) for r in rows}
     base = ask(plimsoll, files, {}, hosts=False)
     terms = {t: ask(plimsoll, files, {t: 1}, hosts=False) for t in UNKNOWN}
     found = []
     for i, line in enumerate(base):
         parts, predicted = at_home.get((line["file"], line["index"]), (None, None))
-        if line["quantity"] != "total_ms" or parts is None or predicted == line["predicted"]:
+        if line["quantity"] != "total_ms" or line["kind"] != "model" or parts is None or predicted == line["predicted"]:
             continue
         side = 1 if line["measured"] > line["predicted"] else 0
         own = half(line, side) ** 2
