@@ -2,6 +2,7 @@
 // are added once; values pass from one iteration to the next by name.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "graph/base/checked.h"
@@ -24,8 +25,13 @@ bool runs_all_trips(const GraphSpec& body) {
   for (const NodeSpec& node : body.nodes) {
     if (node.outputs.size() != 1 || node.outputs.front() != result) continue;
     if (node.op == "Constant") return true;
-    return (node.op == "Identity" || node.op == "Cast") && node.inputs.size() == 1 &&
-           node.inputs.front() == condition;
+    const bool passes = node.op == "Identity" || node.op == "Cast";
+    if (!passes || node.inputs.size() != 1) return false;
+    const std::string& passed = node.inputs.front();
+    const auto makes = [&passed](const NodeSpec& other) {
+      return std::find(other.outputs.begin(), other.outputs.end(), passed) != other.outputs.end();
+    };
+    return passed == condition || std::none_of(body.nodes.begin(), body.nodes.end(), makes);
   }
   return true;  // from outside: the same in every iteration
 }

@@ -182,6 +182,21 @@ bool image_of_tokens(Finder& f, NodeId id) {
   return true;
 }
 
+// x.transpose(2, 3).reshape(B, C, T, H, W).contiguous() of tokens [B, heads, N, C]: a clip again,
+// as the MViTs of torchvision and of SlowFast pool it. (Images [B, C, H, W] made so are views.)
+bool clip_of_tokens(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  const Node& node = r.node(id);
+  if (node.op != "Reshape" || !r.graph().producer.starts_with("pytorch")) return false;
+  const Node* flip = r.made_by(node.inputs[0], "Transpose");
+  const TensorId out = node.outputs[0];
+  if (!flip || r.rank(out) != 5 || r.readers(out).empty() ||
+      flip->attributes.integers("perm") != std::vector<int64_t>{0, 1, 3, 2})
+    return false;
+  f.copy_for_readers("clip of tokens", out);
+  return true;
+}
+
 }  // namespace
 
 void gathers(Finder& f) {
@@ -189,7 +204,7 @@ void gathers(Finder& f) {
   for (NodeId id = 0; id < nodes; ++id) {
     if (f.r.dead(id)) continue;
     mark_positions(f.r, id);
-    if (unpadding(f, id) || image_of_tokens(f, id)) continue;
+    if (unpadding(f, id) || image_of_tokens(f, id) || clip_of_tokens(f, id)) continue;
     if (unfolded(f, id) || nearest(f, id)) continue;
     if (!strided_view(f, id) && !adaptive_pool(f, id)) assignment(f, id);
   }

@@ -108,6 +108,32 @@ TensorId own_weight(const Rewrite& r, TensorId weight) {
                                                                                    : weight;
 }
 
+// (x - u) / sqrt((x - u).pow(2).mean() + eps): people write the difference twice, and eager code
+// makes it twice, where PyTorch's older exporter merges what is equal.
+bool difference_twice(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  const Node& node = r.node(id);
+  if (node.op != "Div" || !r.graph().producer.starts_with("pytorch")) return false;
+  const NodeId made = r.producer(node.inputs[0]);
+  const Node* sqrt = r.made_by(node.inputs[1], "Sqrt");
+  if (made == kNoNode || r.node(made).op != "Sub" || !sqrt) return false;
+  const TensorId difference = node.inputs[0];
+  const auto& readers = r.readers(difference);
+  const bool squared = std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
+    return r.node(reader).op == "Pow" && r.is_number(r.node(reader).inputs[1], 2);
+  });
+  if (!squared || readers.size() != 2 || !r.made_by(r.node(made).inputs[1], "ReduceMean"))
+    return false;
+  Node again = r.node(made);
+  again.outputs.clear();
+  const Tensor like = r.tensor(difference);
+  const size_t before = r.deaths();
+  const TensorId second = r.insert_before(id, std::move(again), like.dtype, *like.shape);
+  r.read_instead(id, difference, second);
+  f.note("difference made twice", r.producer(second), before);
+  return true;
+}
+
 // Reshape to groups, instance norm, Reshape back, scale, bias.
 bool group_norm(Finder& f, NodeId id) {
   const Rewrite& r = f.r;
@@ -167,7 +193,8 @@ void norms(Finder& f) {
     if (f.r.dead(id)) continue;
     if (decomposed_layer_norm && layer_norm(f, id)) continue;
     if (group_norm(f, id) || rms_norm(f, id) || weight_norm(f, id)) continue;
-    if (!gain_plus_one(f, id)) rsqrt(f, id);
+    if (gain_plus_one(f, id) || difference_twice(f, id)) continue;
+    rsqrt(f, id);
   }
 }
 

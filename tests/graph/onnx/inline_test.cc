@@ -253,6 +253,26 @@ TEST_CASE("A44: an unknown trip count is an error with the flag to paste; --trip
   CHECK(refusal(for_ever).code == "E225");
 }
 
+TEST_CASE("a loop whose condition comes from outside runs to its end") {
+  const auto passed = [](const std::vector<Proto>& condition) {
+    std::vector<Proto> nodes = {node("Relu", {"s"}, {"t"})};
+    nodes.insert(nodes.end(), condition.begin(), condition.end());
+    const Proto body = graph_of({nodes,
+                                 {},
+                                 {untyped("i"), untyped("c"), untyped("s")},
+                                 {untyped("c_out"), untyped("t"), untyped("t")}});
+    return model_of(
+        {node("Cast", {"trips"}, {"go"}, {attribute("to", 9)}), loop_node("trips", body)}, {},
+        {scalar("trips", 2)});
+  };
+  Diagnostics warnings;
+  import(passed({node("Identity", {"go"}, {"c_out"})}), {}, &warnings);
+  CHECK(warnings.empty());
+  import(passed({node("Not", {"i"}, {"m"}), node("Identity", {"m"}, {"c_out"})}), {}, &warnings);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].code == "W216");
+}
+
 TEST_CASE("a loop of too many nodes is refused before it is built") {
   const Proto large = model_of({loop_node("trips", loop_body())}, {}, {scalar("trips", 1'500'000)});
   const Diagnostic d = refusal(large);

@@ -140,4 +140,15 @@ TEST_CASE("tokens that become an image are copied; what was an image is not") {
   CHECK(image("f32[B,2,8,8]") == Ops{"Reshape", "Transpose", "Conv"});
 }
 
+TEST_CASE("tokens that become a clip are copied; tokens that become an image are not") {
+  const auto pooled = [](const std::string& to) {
+    return ops(recovered("opset 17\ninput x: f32[2,1,64,8]\n" + to +
+                         "t = Transpose(x) {perm=[0,1,3,2]}\nr = Reshape(t, to)\n"
+                         "y = Relu(r)\noutput y\n"));
+  };
+  CHECK(pooled("const to: i64[5] = [2,8,4,4,4]\n") ==
+        Ops{"Transpose", "Reshape", "Contiguous", "Relu"});
+  CHECK(pooled("const to: i64[4] = [2,8,8,8]\n") == Ops{"Transpose", "Reshape", "Relu"});
+}
+
 }  // namespace plimsoll

@@ -360,4 +360,15 @@ TEST_CASE("PyTorch's GELU halves last; one written out by hand stays in pieces")
   CHECK(gelu(early, "tf2onnx") == Ops{"Gelu"});
 }
 
+TEST_CASE("a difference that is squared and divided was written twice") {
+  const std::string text =
+      "opset 17\ninput x: f32[B,8]\nconst two: f32[] = [2.0]\nconst eps: f32[] = [0.001]\n"
+      "u = ReduceMean(x) {axes=[1]}\nd = Sub(x, u)\np = Pow(d, two)\n"
+      "v = ReduceMean(p) {axes=[1]}\na = Add(v, eps)\ns = Sqrt(a)\ny = Div(d, s)\noutput y\n";
+  const Ops twice{"ReduceMean", "Sub", "Pow", "ReduceMean", "Add", "Sqrt", "Sub", "Div"};
+  CHECK(ops(recovered(text)) == twice);
+  CHECK(ops(recovered(text + "output d\n")) == twice);
+  CHECK(ops(recovered(text, "tf2onnx")).size() == 7);
+}
+
 }  // namespace plimsoll
