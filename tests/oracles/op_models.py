@@ -55,6 +55,7 @@ def collect():
 
 
 TABLE = collect()
+RARE = {name for _, _, entries in op_tables.RARE for name in entries}
 
 
 def write_golden(path, measure, versions, specs=None, modes=("momentum", "inference")):
@@ -69,7 +70,8 @@ def write_golden(path, measure, versions, specs=None, modes=("momentum", "infere
             failures[name] = f"{type(error).__name__}: {str(error)[:200]}"
             continue
         lines.append(f"{json.dumps(name)}: " + json.dumps(cases, separators=(",", ":")))
-    head = json.dumps({"versions": versions, "failed": failures})[1:-1]
+    rare = [] if specs else sorted(RARE - set(failures))
+    head = json.dumps({"versions": versions, "failed": failures, "rare": rare})[1:-1]
     path.write_text("{" + head + ',\n"operators": {\n' + ",\n".join(lines) + "\n}}\n")
 
 
