@@ -73,7 +73,7 @@ Result<void> Inliner::run() {
   while (!stack_.empty()) {
     if (auto stepped = step(); !stepped) return stepped;
   }
-  unpack_outputs();
+  if (auto unpacked = unpack_outputs(); !unpacked) return unpacked;
   tell();
   return {};
 }
@@ -297,8 +297,7 @@ Result<void> Inliner::add(Node node) {
 Result<void> Inliner::add(const Frame& frame, std::string op, std::vector<TensorId> inputs,
                           TensorId output, Attributes attributes) {
   if (const auto* handed = op == "Identity" ? list(inputs) : nullptr) {
-    lists_[output] = std::vector<TensorId>(*handed);
-    return {};
+    return hold(output, *handed);
   }
   Node node;
   node.op = std::move(op);

@@ -80,11 +80,16 @@ class Inliner {
 
   // Lists of tensors (inline_sequence.cc).
   Result<void> sequence(const Frame& frame, const NodeSpec& spec);
-  void unpack_outputs();
+  Result<void> unpack_outputs();
   Result<void> split_to_list(const Frame& frame, const NodeSpec& spec,
                              const std::vector<TensorId>& inputs, TensorId target);
   Result<void> join_list(const Frame& frame, const NodeSpec& spec,
                          const std::vector<TensorId>& parts, TensorId target);
+  // E802 where more elements of lists are copied than nodes are allowed: a loop that fills a list
+  // makes a new one, and no node, each time.
+  Result<void> charge(size_t elements);
+  // The value `target` is the list of `elements` from now on.
+  Result<void> hold(TensorId target, std::vector<TensorId> elements);
   // The list that the first of `inputs` is; null where it is none.
   const std::vector<TensorId>* list(const std::vector<TensorId>& inputs) const;
   std::optional<size_t> list_index(TensorId index, size_t size) const;
@@ -98,6 +103,7 @@ class Inliner {
   std::vector<int64_t> expanded_;  // nodes of each graph, subgraphs and functions written out
   std::deque<Frame> stack_;        // references stay good while frames come and go on top
   std::unordered_map<TensorId, std::vector<TensorId>> lists_;
+  size_t list_elements_ = 0;  // copied so far
   ParameterNotes notes_;
   int64_t chosen_branches_ = 0;
   std::string first_branch_;

@@ -23,6 +23,19 @@ const std::vector<TensorId>* Inliner::list(const std::vector<TensorId>& inputs) 
   return at == lists_.end() ? nullptr : &at->second;
 }
 
+Result<void> Inliner::charge(size_t elements) {
+  list_elements_ += elements;
+  if (list_elements_ <= static_cast<size_t>(options_.limits.nodes)) return {};
+  return over_limit(options_.limits, "nodes", {},
+                    fmt::format("lists of more than {} tensors in all", options_.limits.nodes));
+}
+
+Result<void> Inliner::hold(TensorId target, std::vector<TensorId> elements) {
+  if (auto charged = charge(elements.size()); !charged) return charged;
+  lists_[target] = std::move(elements);
+  return {};
+}
+
 // Where in a list of `size` elements an index points, from its end where negative.
 std::optional<size_t> Inliner::list_index(TensorId index, size_t size) const {
   const auto at = constant(index);
@@ -49,12 +62,13 @@ Result<void> Inliner::split_to_list(const Frame& frame, const NodeSpec& spec,
   }
   for (size_t i = 0; i < contents->integers.size(); ++i)
     node.outputs.push_back(add_value(frame.prefix + "part"));
-  lists_[target] = node.outputs;
+  if (auto held = hold(target, node.outputs); !held) return held;
   return add(std::move(node));
 }
 
 Result<void> Inliner::join_list(const Frame& frame, const NodeSpec& spec,
                                 const std::vector<TensorId>& parts, TensorId target) {
+  if (auto charged = charge(parts.size()); !charged) return charged;
   const int64_t axis = spec.attributes.integer("axis", 0);
   if (spec.attributes.integer("new_axis", 0) != 0) return stack(frame, parts, axis, target);
   Attributes attributes;
@@ -63,14 +77,16 @@ Result<void> Inliner::join_list(const Frame& frame, const NodeSpec& spec,
 }
 
 // A network that returns a list returns what is in it.
-void Inliner::unpack_outputs() {
+Result<void> Inliner::unpack_outputs() {
   std::vector<TensorId> outputs;
   for (const TensorId output : graph_.outputs) {
     const auto* elements = list({output});
+    if (auto charged = charge(elements ? elements->size() : 0); !charged) return charged;
     if (elements) outputs.insert(outputs.end(), elements->begin(), elements->end());
     if (!elements) outputs.push_back(output);
   }
   graph_.outputs = std::move(outputs);
+  return {};
 }
 
 Result<void> Inliner::sequence(const Frame& frame, const NodeSpec& spec) {
@@ -79,28 +95,27 @@ Result<void> Inliner::sequence(const Frame& frame, const NodeSpec& spec) {
   const auto outputs = outputs_of(frame, spec);
   if (outputs.size() != 1) return unknown_list(frame, spec);
   const TensorId target = outputs.front();
-  if (spec.op == "SequenceEmpty") return lists_[target].clear(), Result<void>{};
-  if (spec.op == "SequenceConstruct") return lists_[target] = *inputs, Result<void>{};
+  if (spec.op == "SequenceEmpty") return hold(target, {});
+  if (spec.op == "SequenceConstruct") return hold(target, *inputs);
   if (spec.op == "SplitToSequence" && spec.attributes.integer("keepdims", 1) != 0)
     return split_to_list(frame, spec, *inputs, target);
   const auto* known = list(*inputs);
   if (!known) return unknown_list(frame, spec);
-  std::vector<TensorId> elements = *known;
-  if (spec.op == "Identity") return lists_[target] = std::move(elements), Result<void>{};
-  if (spec.op == "ConcatFromSequence" && !elements.empty())
-    return join_list(frame, spec, elements, target);
+  if (spec.op == "Identity") return hold(target, *known);
+  if (spec.op == "ConcatFromSequence" && !known->empty())
+    return join_list(frame, spec, *known, target);
   if (spec.op == "SequenceAt" && inputs->size() == 2) {
-    const auto at = list_index((*inputs)[1], elements.size());
-    if (at) return add(frame, "Identity", {elements[*at]}, target);
+    const auto at = list_index((*inputs)[1], known->size());
+    if (at) return add(frame, "Identity", {(*known)[*at]}, target);
   }
   if (spec.op == "SequenceInsert" && (inputs->size() == 2 || inputs->size() == 3)) {
     const bool placed = inputs->size() == 3 && (*inputs)[2] != kNoTensor;
     const auto at =
-        placed ? list_index((*inputs)[2], elements.size() + 1) : std::optional(elements.size());
+        placed ? list_index((*inputs)[2], known->size() + 1) : std::optional(known->size());
     if (at) {
+      std::vector<TensorId> elements = *known;
       elements.insert(elements.begin() + static_cast<ptrdiff_t>(*at), (*inputs)[1]);
-      lists_[target] = std::move(elements);
-      return {};
+      return hold(target, std::move(elements));
     }
   }
   return unknown_list(frame, spec);

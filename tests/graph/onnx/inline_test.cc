@@ -360,6 +360,23 @@ TEST_CASE("a loop fills a list, and a network that returns it returns what is in
   CHECK(graph.tensors[graph.outputs[1]].name == "l/1/t");
 }
 
+// Each iteration makes a new list and no node.
+TEST_CASE("a loop that fills a list without bound is refused before it fills the memory") {
+  const Proto body =
+      graph_of({{node("SequenceInsert", {"s", "x"}, {"s_out"}), node("Identity", {"c"}, {"c_out"})},
+                {},
+                {untyped("i"), untyped("c"), untyped("s")},
+                {untyped("c_out"), untyped("s_out")}});
+  const auto fills = [&](int64_t trips) {
+    return model_of({node("SequenceEmpty", {}, {"none"}),
+                     node("Loop", {"trips", "", "none"}, {"s"}, {graph_attribute("body", body)}),
+                     node("ConcatFromSequence", {"s"}, {"y"})},
+                    {}, {scalar("trips", trips)});
+  };
+  CHECK(refusal(fills(100'000)).code == "E802");
+  CHECK(import(fills(100)).outputs.size() == 1);
+}
+
 TEST_CASE("lists of unknown length are refused by name") {
   const Diagnostic d = refusal(model_of({node("SequenceMap", {"x"}, {"y"}, {}, "pack")}));
   CHECK(d.code == "E226");
