@@ -45,6 +45,18 @@ TEST_CASE("host memory: each worker adds itself and the batches it has ready") {
         pytorch.host_base_high.value + 4 * (pytorch.host_worker_high.value + 2 * 32000));
 }
 
+TEST_CASE("host memory: what no machine has is not added up beyond 64 bits") {
+  const HostMemory most =
+      host_memory(*Hwdb::open()->framework("pytorch"), {.bytes_per_sample = int64_t{1} << 40,
+                                                        .samples_in_memory = int64_t{1} << 50,
+                                                        .batch = int64_t{1} << 31,
+                                                        .batches_ahead = 1024,
+                                                        .workers = 4096});
+  CHECK(most.bytes > 1'000'000'000'000'000);
+  CHECK(most.range.low <= most.bytes);
+  CHECK(most.bytes <= most.range.high);
+}
+
 TEST_CASE("host memory: nothing is said where the framework's part is not known") {
   CHECK(host_memory(*Hwdb::open()->framework("cntk"), {.samples_in_memory = 5}).bytes == 0);
 }
