@@ -185,20 +185,22 @@ TEST_CASE(
   const int64_t planes = 256 * 256 + 256 * 384 + 256 * 384;
   CHECK(fft.workspace_bytes >= planes * 16 * 16 * 8);
 }
-TEST_CASE(
-    "memory facts: TensorFlow takes the card whatever it needs, PyTorch what it needs (Torres et "
-    "al.)") {
+
+TEST_CASE("memory facts: TensorFlow takes the card, PyTorch what it needs") {
   // Table 4: 11743 MB of a TITAN X, 15621 MB of a P100, for a network that PyTorch trains in 497
   // and 849 MB.
-  for (const auto& [gpu, taken] : std::array<std::pair<const char*, double>, 2>{
-           {{"gtx-titan-x", 11743}, {"tesla-p100-pcie-16gb", 15621}}}) {
-    CAPTURE(gpu);
-    Request request = test::request("builtin:cnn-torres", gpu, 32);
+  struct Taken {
+    const char* gpu;
+    double mib;
+  };
+  for (const Taken& taken : {Taken{"gtx-titan-x", 11743}, Taken{"tesla-p100-pcie-16gb", 15621}}) {
+    CAPTURE(std::string(taken.gpu));
+    Request request = test::request("builtin:cnn-torres", taken.gpu, 32);
     CHECK(estimate(request, hwdb())->memory.taken_bytes == 0);
     request.framework = "tensorflow-2.2";
     const MemoryEstimate memory = estimate(request, hwdb())->memory;
     CHECK(static_cast<double>(memory.taken_bytes) / 1048576 ==
-          doctest::Approx(taken).epsilon(.015));
+          doctest::Approx(taken.mib).epsilon(.015));
     CHECK(memory.device_bytes < memory.taken_bytes / 4);
   }
 }
