@@ -7,6 +7,7 @@
 #include "graph/base/escape.h"
 #include "graph/eager/ops.h"
 #include "graph/lifetimes.h"
+#include "graph/mirror.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll {
@@ -192,10 +193,12 @@ bool Forward::is_host_arithmetic(const Node& node) const {
 
 Result<void> Forward::checkpoint(const std::string& which) {
   if (which == "none") return {};
-  blocks_ = modules_below(graph_, which == "blocks" ? "" : which);
+  blocks_ = which == "mirror" ? mirrored_runs(graph_)
+                              : modules_below(graph_, which == "blocks" ? "" : which);
   if (!blocks_.empty()) return {};
   const std::string help =
-      "--checkpoint takes none, blocks, or a module's path, as 'estimate --json' lists them";
+      "--checkpoint takes none, blocks, mirror, or a module's path, as 'estimate --json' lists "
+      "them";
   if (which == "blocks")
     return error("E261", "the file names no repeated modules to checkpoint", {}, help);
   return error("E261", fmt::format("no module is called '{}'", escape_for_terminal(which, 60)), {},
@@ -263,7 +266,11 @@ void Forward::run_again(const ModuleRange& block, const Inputs& inputs,
       if (out != kNoTensor) before.emplace_back(out, std::move(values_[out]));
     }
   }
-  for (NodeId id = block.first; id < block.last && !region.complete(); ++id) execute(id);
+  for (NodeId id = block.first; id < block.last && !region.complete(); ++id) {
+    machine_.set_idle(id == block.not_again);
+    execute(id);
+  }
+  machine_.set_idle(false);
   for (auto& [tensor, value] : before) values_[tensor] = std::move(value);
 }
 

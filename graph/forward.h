@@ -23,8 +23,8 @@ class Forward {
   Forward(const Graph& graph, const std::vector<ParameterKind>& kinds,
           const std::vector<TensorId>& returned, eager::Machine& machine);
 
-  // Which blocks are checkpointed: "none", "blocks", or a module's path. E261 where the graph has
-  // no such module.
+  // Which blocks are checkpointed: "none", "blocks", "mirror" as MXNet does, or a module's path.
+  // E261 where the graph has no such module.
   Result<void> checkpoint(const std::string& which);
 
   // Nodes [first, last), in order.

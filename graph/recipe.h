@@ -27,7 +27,8 @@ struct Recipe {
   Precision precision = Precision::kFp32;
   Loss loss = Loss::kCrossEntropy;
   int64_t accumulate = 1;  // forward-backward passes per update
-  // Which modules recompute their forward: "none", "blocks", or a module-path prefix.
+  // Which modules recompute their forward: "none", "blocks", "mirror", or a
+  // module-path prefix.
   std::string checkpoint = "none";
   bool weight_decay = false;
   ZeroGrad zero_grad = ZeroGrad::kNone;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@ inline constexpr int kRoleCount = 9;
 std::string_view name(Role role);
 
 using BufferId = uint32_t;
+inline constexpr BufferId kNoBuffer = std::numeric_limits<BufferId>::max();
 using KernelId = uint32_t;
 
 struct Buffer {

@@ -27,7 +27,7 @@ constexpr ValueFlag kValueFlags[] = {
     {"allocator", "PyTorch's settings, e.g. expandable_segments:True,max_split_size_mb:128"},
     {"gpus", "number of GPUs of a data-parallel run"},
     {"link", "what connects them, see 'plimsoll links'"},
-    {"checkpoint", "none, blocks, or a module path"},
+    {"checkpoint", "none, blocks, mirror (what MXNet recomputes), or a module path"},
     {"accumulate", "forward-backward passes per update"},
     {"loss", "cross_entropy, mse, bce, sum, ctc or none"},
     {"conv-algo",

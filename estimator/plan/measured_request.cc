@@ -165,7 +165,9 @@ std::optional<Version> version_as_written(std::string_view text) {
 
 tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Request& base) {
   if (run.model.empty()) return Reason("the record names no model");
-  if (run.recompute.value_or(false)) return Reason("recomputation of the framework's own choosing");
+  const bool recompute = run.recompute.value_or(false);
+  if (recompute && !run.framework_id().starts_with("mxnet"))
+    return Reason("recomputation of the framework's own choosing");
   Request q = base;
   const std::string& model = run.network.empty() ? run.model : run.network;
   const bool path = model.ends_with(".onnx") || model.ends_with(".json");
@@ -183,6 +185,7 @@ tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Requ
   if (run.least_batch && !run.value("total_ms")) q.batch = std::max(*q.batch, *run.least_batch);
   if (*q.batch < 1) return Reason("the batch is smaller than the number of GPUs");
   if (auto recipe = set_recipe(run, q); !recipe) return Reason(recipe.error());
+  if (recompute) q.recipe.checkpoint = "mirror";
   if (auto habits = set_habits(run, q); !habits) return Reason(habits.error());
   set_input(run, q);
   return q;

@@ -35,7 +35,8 @@ std::string model_key(const Request& q, const Policy& p) {
       static_cast<int>(r.precision), q.loss_given ? static_cast<int>(r.loss) : -1, q.framework,
       p.attention ? static_cast<int>(*p.attention) : -1, p.tf32_convolutions, p.tf32_matmuls,
       p.first_layer_data_gradient, p.channels_last);
-  key += fmt::format("|{}|{}", r.unrolled ? int{*r.unrolled} : -1, static_cast<int>(p.cell_form));
+  key += fmt::format("|{}|{}|{}", r.unrolled ? int{*r.unrolled} : -1, static_cast<int>(p.cell_form),
+                     r.checkpoint);
   for (const auto& [name, value] : q.settings) key += "|" + name + "=" + value;
   for (const auto& [name, value] : q.dims) key += fmt::format("|{}:{}", name, value);
   return key;

@@ -115,6 +115,7 @@ Machine::~Machine() {
 }
 
 BufferId Machine::new_buffer(const Dim& bytes, Role role, bool resident) {
+  if (idle_) return kNoBuffer;
   const auto id = static_cast<BufferId>(step_.buffers.size());
   step_.buffers.push_back({bytes, role, node_, resident});
   if (!resident) step_.events.push_back({Event::Kind::kAllocate, phase_, id, node_});
@@ -122,7 +123,7 @@ BufferId Machine::new_buffer(const Dim& bytes, Role role, bool resident) {
 }
 
 void Machine::free_storage(BufferId id) {
-  if (finished_ || step_.buffers[id].resident) return;
+  if (finished_ || id == kNoBuffer || step_.buffers[id].resident) return;
   step_.events.push_back({Event::Kind::kFree, phase_, id, node_});
 }
 
@@ -200,6 +201,7 @@ size_t hash_of(const Kernel& kernel) {
 }  // namespace
 
 void Machine::launch(Kernel kernel) {
+  if (idle_) return;
   const size_t hash = hash_of(kernel);
   const auto [first, last] = kernel_index_.equal_range(hash);
   for (auto it = first; it != last; ++it) {

@@ -107,6 +107,9 @@ class Machine {
                 std::vector<Value>* held = nullptr);
   // Makes a value that is no parameter one whose gradient is asked for; it comes to the leaf.
   GradNodeRef require_gradient(Value& value);
+  // While idle, nodes take no memory and launch nothing: what they keep is all that is wanted.
+  void set_idle(bool idle) { idle_ = idle; }
+
   // Writes down what is saved now, as Step::saved and end_of_forward. Of several passes the last
   // one's stands.
   void mark_end_of_forward();
@@ -136,6 +139,7 @@ class Machine {
   NodeId node_ = kNoNode;
   bool grad_enabled_ = true;
   bool finished_ = false;
+  bool idle_ = false;
   std::optional<DType> autocast_;
   std::unordered_map<const Layout*, Value> weight_casts_;  // of parameters themselves, not of views
   std::shared_ptr<Region> region_;                         // the block that is being recorded
