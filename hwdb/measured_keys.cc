@@ -99,7 +99,6 @@ const MeasuredKey kKeys[] = {
     {"settings_unknown", &R::settings_unknown},
     {"own_size", &R::own_size},
     {"retains_activations", &R::retains_activations},
-    {"not_predicted", &R::not_predicted},
     {"quantity", &R::quantity},
     {"unit", &R::unit},
     {"result", &R::result},

@@ -96,7 +96,6 @@ struct MeasuredRun {
   std::optional<bool> settings_unknown;  // neither weight decay nor cudnn.benchmark is told
   std::optional<bool> own_size;          // images had the model's own size, whatever `input` says
   std::optional<bool> retains_activations;  // inference that kept what a backward would need
-  std::string not_predicted;                // why a source's figures are none to predict
 
   // What was measured. A fact has a `quantity` and, mostly, a measurement called "value".
   std::string quantity, unit, result;

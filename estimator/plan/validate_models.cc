@@ -127,6 +127,20 @@ struct ModelPredictor::State {
     range.high += answer.memory.device_bytes / kShare;
   }
 
+  // Where no framework is named, the host's range is the union of those whose part is known.
+  void widen_host(Answer& answer, Request q) {
+    Range& range = answer.memory.host_range;
+    for (const std::string& id : hwdb.framework_ids()) {
+      const auto profile = hwdb.framework(id);
+      if (!profile || profile->host_base.value == 0) continue;
+      q.framework = id;
+      const auto other = this->answer(q);
+      if (!other) continue;
+      range.low = std::min(range.low, other->memory.host_range.low);
+      range.high = std::max(range.high, other->memory.host_range.high);
+    }
+  }
+
   // An image size is a dimension of the model, or a parameter that decides its structure.
   static Result<CompiledModel> compile_at(const Request& q, const Platform& platform) {
     auto model = compile(q, platform);
@@ -202,11 +216,13 @@ ValidationLine all_reduce_line(const MeasuredRun& r, ValidationLine line, const 
   return line;
 }
 
+bool names_card(const MeasuredRun& r) {
+  return !r.device.empty() && r.device != "unknown" && r.device != "host";
+}
+
 // Why a run is no measure of the model, whatever the model says; empty where it is one.
-std::string unusable(const MeasuredRun& r) {
-  if (!r.not_predicted.empty()) return r.not_predicted;
-  if (r.device.empty() || r.device == "unknown" || r.device == "host")
-    return "the record names no GPU";
+std::string unusable(const MeasuredRun& r, bool of_card = true) {
+  if (of_card && !names_card(r)) return "the record names no GPU";
   if (r.doubtful()) return "its source doubts it: " + r.flags.front();
   const bool plain = r.memory_option.empty() || r.memory_option == "naive" ||
                      r.memory_option.starts_with("optMemory 0");
@@ -287,15 +303,18 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
     lines[i].quantity = quantities[i].name;
     lines[i].measured = quantities[i].measured;
   }
-  if (const std::string reason = unusable(r); !reason.empty()) return skip_all(reason);
+  const bool of_card = std::ranges::any_of(quantities, &MeasuredQuantity::of_card);
+  if (const std::string reason = unusable(r, of_card); !reason.empty()) return skip_all(reason);
   auto request = request_of(r, state_->base);
   if (!request) return skip_all(request.error());
+  if (!names_card(r)) request->devices = {"unit"};  // plays no part
   const bool keeps = r.retains_activations.value_or(false);
   if (keeps && request->recipe.mode == Mode::kInference)
     request->recipe.mode = Mode::kTrainNoUpdate;
   auto answer = state_->answer(*request);
   if (!answer) return skip_all(answer.error());
   if (r.settings_unknown.value_or(false)) state_->widen(*answer, *request);
+  if (r.framework.empty() && !of_card) state_->widen_host(*answer, *request);
   for (size_t i = 0; i < lines.size(); ++i) {
     const auto predicted = quantities[i].predict(*answer);
     if (!predicted) {

@@ -71,6 +71,7 @@ MeasuredQuantity tensor_memory(const MeasuredRun& run, MeasuredQuantity q) {
 MeasuredQuantity host_memory(const MeasuredRun& run, MeasuredQuantity q) {
   const double unit = unit_of(run, q.name);
   q.missing = "the host's memory of this framework is not known";
+  q.of_card = false;
   q.predict = [unit](const Answer& a) {
     return a.memory.host_bytes > 0 ? Value(real(a.memory.host_bytes) / unit) : Value();
   };

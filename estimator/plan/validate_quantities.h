@@ -26,6 +26,7 @@ struct MeasuredQuantity {
   std::function<std::optional<double>(const Answer&)> predict;
   std::function<std::optional<std::pair<double, double>>(const Answer&)> range;
   std::string missing;
+  bool of_card = true;  // else the GPU plays no part, and the record need not name one
 };
 
 // All that was measured in a run of a whole model, in the file's order; a run that ended out of

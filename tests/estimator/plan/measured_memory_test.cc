@@ -109,6 +109,15 @@ TEST_CASE("measured memory: detectors in Caffe2, which counts its tensors") {
   CHECK(quantile(runs, 1.0, off) <= 0.11);
 }
 
+// No framework is named, and two equal runs of the source are 24 % apart.
+TEST_CASE("measured memory: perceptrons on the host, whatever else ran there") {
+  const auto runs = runs_of("seeds-mahendran.json", "host_mb");
+  REQUIRE(runs.size() == 21);
+  CHECK(quantile(runs, 0.5, off) <= 0.10);
+  CHECK(quantile(runs, 1, off) <= 0.20);
+  CHECK(inside(runs) == 1);
+}
+
 TEST_CASE("measured memory: inference in frameworks whose allocators are modelled in outline") {
   std::map<std::string, std::vector<Run>> by_framework;
   const Hwdb hwdb = *Hwdb::open();

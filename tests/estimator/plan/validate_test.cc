@@ -224,6 +224,27 @@ TEST_CASE("validate: host memory is the framework's and the data set's copies") 
   CHECK(*loaded.predicted - *streamed.predicted == doctest::Approx(2.005 * set));
 }
 
+TEST_CASE("validate: host memory needs no GPU, and without a framework's name may be any's") {
+  const auto host = [](const std::string& more) {
+    return answer(R"("device": "host", "model": "mlp", "input": [784], "hidden": [285, 61],
+                     "batch": 8, "samples": 60000, "host_mb": 2516)" +
+                      more,
+                  "memory")[0];
+  };
+  const auto unnamed = host("");
+  REQUIRE(unnamed.predicted);
+  for (const char* framework : {"pytorch", "tensorflow"}) {
+    CAPTURE(framework);
+    const auto named = host(std::string(R"(, "framework": ")") + framework + "\"");
+    CHECK(*unnamed.low <= *named.low);
+    CHECK(*unnamed.high >= *named.high);
+  }
+  CHECK(*unnamed.predicted == *host(R"(, "framework": "pytorch")").predicted);
+  CHECK(*unnamed.low < *host(R"(, "framework": "tensorflow")").low);
+  CHECK(skipped(R"("device": "host", "model": "resnet18", "batch": 8, "nvidia_smi_mb": 500)",
+                "memory") == "the record names no GPU");
+}
+
 TEST_CASE("validate: a data-parallel step costs an exchange more than one GPU's") {
   const std::string step =
       R"("device": "gtx-1080-ti", "model": "alexnet", "batch_per_gpu": 1, "total_ms": 100)";
