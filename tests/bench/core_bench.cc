@@ -2,6 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include <functional>
+#include <string>
 
 #include "estimator/batch_memory.h"
 #include "estimator/estimator.h"
@@ -38,10 +39,10 @@ BENCHMARK(evaluate_resnet50)->Unit(benchmark::kMillisecond);
 
 // The search after the compilation, with what is compiled again on the way: at most 60 ms is asked
 // of each.
-void max_batch_of(benchmark::State& state, const char* name) {
+void max_batch_of(benchmark::State& state, const std::string& name) {
   const auto hwdb = Hwdb::open();
   Request request = resnet50();
-  request.model = std::string("builtin:") + name;
+  request.model = "builtin:" + name;
   const auto platform = find_platform(*hwdb, request, request.devices[0]);
   const auto evaluator = Evaluator::make(*platform, request);
   const MaxBatchQuery query{.capacity = platform->device.memory_reported.value,
@@ -57,24 +58,43 @@ void max_batch_of(benchmark::State& state, const char* name) {
     benchmark::DoNotOptimize(answer);
   }
 }
-// The models of the test of max-batch, from the one with the fewest events to those with most.
-BENCHMARK_CAPTURE(max_batch_of, mlp, "mlp")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(max_batch_of, alexnet, "alexnet")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(max_batch_of, vgg16_bn, "vgg16_bn")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(max_batch_of, resnet50, "resnet50")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(max_batch_of, inception_v3, "inception_v3")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(max_batch_of, densenet121, "densenet121")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(max_batch_of, efficientnet_b0, "efficientnet_b0")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(max_batch_of, swin_t, "swin_t")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(max_batch_of, vit_b_16, "vit_b_16")->Unit(benchmark::kMillisecond);
-
 void multiply_dims(benchmark::State& state) {
   const Dim batch = Dim::symbol("batch");
   for (auto _ : state) benchmark::DoNotOptimize(batch * Dim(64) * Dim(112) * Dim(112));
 }
 BENCHMARK(multiply_dims);
 
+// From the networks with the fewest events to those with the most.
+constexpr const char* kSearched[] = {"mlp",
+                                     "alexnet",
+                                     "vgg16_bn",
+                                     "googlenet",
+                                     "inception_v3",
+                                     "resnet50",
+                                     "resnext101_64x4d",
+                                     "wide_resnet50_2",
+                                     "densenet121",
+                                     "densenet201",
+                                     "mnasnet1_0",
+                                     "mobilenet_v3_large",
+                                     "efficientnet_b0",
+                                     "efficientnet_b7",
+                                     "convnext_base",
+                                     "vit_b_16",
+                                     "swin_t",
+                                     "maxvit_t",
+                                     "bert-base",
+                                     "gpt2"};
+
 }  // namespace
 }  // namespace plimsoll
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  using namespace plimsoll;
+  for (const std::string name : kSearched) {
+    benchmark::RegisterBenchmark(("max_batch_of/" + name).c_str(), max_batch_of, name)
+        ->Unit(benchmark::kMillisecond);
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}
