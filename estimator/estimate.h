@@ -67,6 +67,13 @@ struct KernelShare {
   double flop_per_second = 0;
 };
 
+// The step of batches of one length, for --lengths.
+struct LengthTime {
+  Binding sizes;
+  double share = 0;  // of all batches
+  int64_t step_ns = 0;
+};
+
 struct TimeEstimate {
   int64_t step_ns = 0, forward_ns = 0, backward_ns = 0, update_ns = 0;
   int64_t communication_ns = 0, input_copy_ns = 0;
@@ -83,6 +90,7 @@ struct TimeEstimate {
   std::string sample_unit = "samples";
   std::optional<int64_t> run_ns;  // of --epochs and --samples
   std::string provenance;         // "uncalibrated", "calibrated: ..."
+  std::vector<LengthTime> lengths;
   std::vector<KernelShare> kernels;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/lengths.h"
 #include "estimator/memory_plan.h"
 #include "estimator/time_plan.h"
 #include "graph/base/escape.h"
@@ -229,13 +230,9 @@ Binding largest_batch(const CompiledModel& model, Binding binding) {
   return binding;
 }
 
-std::string largest_batch_note(const Binding& at, const Binding& usual) {
-  std::string list;
-  for (const auto& [symbol, size] : at) {
-    if (size != usual.at(symbol))
-      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", symbol, size);
-  }
-  return fmt::format("memory at {}, the longest that batches get", list);
+std::string largest_batch_note(Binding at, const Binding& usual) {
+  std::erase_if(at, [&](const auto& size) { return size.second == usual.at(size.first); });
+  return fmt::format("memory at {}, the longest that batches get", listed(at));
 }
 
 int64_t batch_at(const CompiledModel& model, const Binding& binding) {
@@ -304,12 +301,6 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   return e;
 }
 
-Request at_longest(Request request) {
-  for (const auto& [symbol, size] : request.longest) request.dims[symbol] = size;
-  request.longest.clear();
-  return request;
-}
-
 namespace {
 
 Result<Estimate> estimate_usual(const Request& request, const Hwdb& hwdb) {
@@ -323,15 +314,27 @@ Result<Estimate> estimate_usual(const Request& request, const Hwdb& hwdb) {
   return evaluator->estimate(*model, model->binding);
 }
 
+Result<Estimate> estimate_mean(const Request& request, const Hwdb& hwdb) {
+  std::vector<Estimate> estimates;
+  for (const LengthBucket& bucket : request.lengths) {
+    auto one = estimate_usual(at_bucket(request, bucket), hwdb);
+    if (!one) return one;
+    estimates.push_back(std::move(*one));
+  }
+  return mean_over(std::move(estimates), request.lengths);
+}
+
 }  // namespace
 
 Result<Estimate> estimate(const Request& request, const Hwdb& hwdb) {
-  auto usual = estimate_usual(request, hwdb);
-  if (!usual || request.longest.empty()) return usual;
+  auto usual =
+      request.lengths.empty() ? estimate_usual(request, hwdb) : estimate_mean(request, hwdb);
+  if (!usual || (request.longest.empty() && request.lengths.empty())) return usual;
   // The longest batch may take other decisions than the usual one: a step of its own.
   auto longest = estimate_usual(at_longest(request), hwdb);
   if (!longest) return longest;
-  usual->basis.push_back(largest_batch_note(longest->input.symbols, usual->input.symbols));
+  if (longest->input.symbols != usual->input.symbols)
+    usual->basis.push_back(largest_batch_note(longest->input.symbols, usual->input.symbols));
   usual->memory = std::move(longest->memory);
   usual->fits = longest->fits;
   usual->kept = std::move(longest->kept);

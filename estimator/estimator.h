@@ -70,11 +70,9 @@ class Evaluator {
   WorkspaceBooks workspaces_;
 };
 
-// The request whose every dimension has the size that --longest names.
-Request at_longest(Request request);
-
-// All of it at once, for request.devices[0]. With --longest, the memory of that batch and the time
-// of the usual one: twice the cost.
+// All of it at once, for request.devices[0]. With --longest or --lengths the memory is that of the
+// longest batch; the time is that of the usual one, or the mean over all lengths: the cost of one
+// estimate for each.
 Result<Estimate> estimate(const Request& request, const Hwdb& hwdb);
 
 }  // namespace plimsoll

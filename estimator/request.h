@@ -15,6 +15,12 @@
 
 namespace plimsoll {
 
+// Batches of these sizes are `share` of all, in any unit.
+struct LengthBucket {
+  Binding sizes;
+  double share = 1;
+};
+
 struct Request {
   std::string model;                    // path, or "builtin:NAME"
   std::vector<std::string> devices;     // ids or aliases; at least one to evaluate
@@ -23,6 +29,7 @@ struct Request {
   std::optional<int64_t> batch, image;
   Binding dims;     // --dim NAME=N
   Binding longest;  // --longest NAME=N: of the largest batch, where memory is read
+  std::vector<LengthBucket> lengths;                   // --lengths: of which time is the mean
   std::map<std::string, std::string> settings;         // --set NAME=VALUE of a config or built-in
   std::map<std::string, std::vector<int64_t>> shapes;  // --shape NAME=1x3x224x224
   std::map<std::string, int64_t> trips;                // --trip NODE=K

@@ -59,6 +59,11 @@ tl::unexpected<Diagnostics> no_dimension(const Names& names, const std::string& 
 
 Result<void> check_names(const LoadedModel& model, const Request& request) {
   const Names names = names_of(model);
+  for (const LengthBucket& bucket : request.lengths) {
+    for (const auto& [name, value] : bucket.sizes) {
+      if (!names.dims.contains(name)) return no_dimension(names, name, "--lengths");
+    }
+  }
   for (const auto& [name, value] : request.dims) {
     if (!names.dims.contains(name)) return no_dimension(names, name, "--dim");
   }

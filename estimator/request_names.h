@@ -7,8 +7,9 @@
 
 namespace plimsoll {
 
-// E113 for a dimension (--dim, --longest, --batch, --image) that the model does not have, with the
-// nearest or the flag that would do it; E134 for --set where there are no parameters, E112 for
+// E113 for a dimension (--dim, --longest, --lengths, --batch, --image) that the model does not
+// have, with the nearest or the flag that would do it; E134 for --set where there are no
+// parameters, E112 for
 // --shape and
 // --trip where there is no ONNX graph.
 Result<void> check_names(const LoadedModel& model, const Request& request);

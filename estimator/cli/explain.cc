@@ -23,6 +23,11 @@ int explain_model_node(const ExplainFlags& flags) {
   if (!request) return report(request.error());
   if (auto named = require_model_and_gpu(*request, "explain layer1.0.conv1"); !named)
     return report(named.error());
+  if (!request->longest.empty() || !request->lengths.empty()) {
+    return report(error("E114", "explain looks at one batch, not at --longest or --lengths", {},
+                        "give its sizes with --dim NAME=N")
+                      .value());
+  }
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   auto platform = find_platform(*hwdb, *request, request->devices.front());

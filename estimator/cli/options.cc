@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/cli/lengths.h"
 #include "estimator/cli/values.h"
 #include "graph/base/escape.h"
 
@@ -174,6 +175,8 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
   list("--dim", flags.dims, "NAME=N: value of a symbolic dimension");
   list("--longest", flags.longest,
        "NAME=N: a dimension in the largest batch; memory is read there");
+  list("--lengths", flags.lengths,
+       "NAME=N:SHARE,...: lengths of batches and how many have each; time is their mean");
   list("--set", flags.settings, "NAME=VALUE: a parameter of a config or built-in");
   list("--shape", flags.shapes, "NAME=1x3x224x224: shape of a graph input");
   list("--trip", flags.trips, "NODE=K: iterations of a loop");
@@ -262,6 +265,9 @@ Result<Request> to_request(const SharedFlags& flags) {
   };
   sizes(flags.dims, "--dim", request.dims);
   sizes(flags.longest, "--longest", request.longest);
+  reader.each(flags.lengths, "--lengths", [&](const std::string& name, const std::string& text) {
+    return add_lengths(name, text, request.lengths);
+  });
   reader.each(flags.settings, "--set",
               [&](const std::string& name, const std::string& text) -> Result<void> {
                 request.settings[name] = text;
@@ -296,6 +302,11 @@ Result<Request> to_request(const SharedFlags& flags) {
               });
   if (reader.fault()) return tl::make_unexpected(*reader.fault());
   if (request.memory_bytes == 0) return error("E104", "--mem: a capacity of nothing");
+  for (const auto& [name, size] : request.dims) {
+    if (request.lengths.empty() || !request.lengths.front().sizes.contains(name)) continue;
+    return error("E114", fmt::format("--dim {0} and --lengths {0} exclude each other",
+                                     escape_for_terminal(name, 60)));
+  }
   return request;
 }
 

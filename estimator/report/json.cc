@@ -99,6 +99,20 @@ void write_memory(JsonWriter& out, const MemoryEstimate& m) {
   out.end_object();
 }
 
+void write_lengths(JsonWriter& out, const std::vector<LengthTime>& lengths) {
+  out.key("lengths").begin_array();
+  for (const LengthTime& l : lengths) {
+    out.begin_object();
+    out.key("sizes").begin_object();
+    for (const auto& [symbol, size] : l.sizes) out.key(symbol).integer(size);
+    out.end_object();
+    out.key("share").real(l.share);
+    out.key("step_ns").integer(l.step_ns);
+    out.end_object();
+  }
+  out.end_array();
+}
+
 void write_time(JsonWriter& out, const TimeEstimate& t) {
   out.begin_object();
   out.key("step_ns").integer(t.step_ns);
@@ -122,6 +136,7 @@ void write_time(JsonWriter& out, const TimeEstimate& t) {
   out.key("sample_unit").string(t.sample_unit);
   if (t.run_ns) out.key("run_ns").integer(*t.run_ns);
   out.key("provenance").string(t.provenance);
+  if (!t.lengths.empty()) write_lengths(out, t.lengths);
   out.key("kernels").begin_array();
   for (const KernelShare& k : t.kernels) {
     out.begin_object();

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "estimator/lengths.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {
@@ -129,6 +130,10 @@ std::string timing(const Estimate& e) {
     text += fmt::format(", communication {}", human_time(t.communication_ns));
   text += fmt::format("; {} launches, GPU busy {:.0f} %{}\n", t.launches, 100 * t.gpu_busy,
                       t.host_bound ? ", limited by the host" : "");
+  for (const LengthTime& l : t.lengths) {
+    text += fmt::format("  {:>3.0f} % of batches, {}: {}\n", 100 * l.share,
+                        escape_for_terminal(listed(l.sizes)), human_time(l.step_ns));
+  }
   return text;
 }
 

@@ -27,6 +27,22 @@ std::vector<std::string> estimate(std::vector<std::string> more) {
   return more;
 }
 
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// An estimate of a translator with --lengths, each list a flag.
+std::vector<std::string> lengths(const std::vector<std::string>& lists) {
+  std::vector<std::string> arguments = {"estimate", "builtin:seq2seq-sockeye", "--gpu", "l4"};
+  for (const std::string& list : lists) {
+    arguments.push_back("--lengths");
+    arguments.push_back(list);
+  }
+  return arguments;
+}
+
 const std::vector<Row> kRows = {
     {"F1", {}, 2, "", "plimsoll estimate builtin:"},
     {"F2", {"estmate", "x"}, 2, "E101", "did you mean estimate?"},
@@ -97,6 +113,25 @@ const std::vector<Row> kRows = {
     {"words", estimate({"--cudnn", "new"}), 2, "E103", "such as 7.6"},
     {"words", estimate({"--allocator", "split:3"}), 2, "E161", "max_split_size_mb:128"},
     {"dims", estimate({"--longest", "words=9"}), 2, "E113", "--longest"},
+    {"lengths", lengths({"source=20:0.5,40:1.5", "target=22:0.5,44:1.5"}), 0, "", ""},
+    {"lengths", lengths({"source=20,40,60"}), 0, "", ""},
+    {"lengths", lengths({"source="}), 2, "E103", "found ''"},
+    {"lengths", lengths({"source=20,"}), 2, "E103", "found ''"},
+    {"lengths", lengths({"source=2e1"}), 2, "E103", "found '2e1'"},
+    {"lengths", lengths({"source=20:"}), 2, "E103", "a share must be a number"},
+    {"lengths", lengths({"source=20:0"}), 2, "E103", "a share must be a number"},
+    {"lengths", lengths({"source=20:1:2"}), 2, "E103", "found '1:2'"},
+    {"lengths", lengths({"source=20,40", "source=20,40"}), 2, "E114", "given twice"},
+    {"lengths", lengths({"source=20:1,40:2", "target=22:1"}), 2, "E115", "source"},
+    {"lengths", lengths({"source=20:1,40:2", "target=22:1,44:1"}), 2, "E115", "same shares"},
+    {"lengths", lengths({"source=1" + repeated(",1", 256)}), 2, "E115", "at most 256"},
+    {"lengths", lengths({"words=9,7"}), 2, "E113", "--lengths"},
+    {"lengths", estimate({"--lengths", "height=224", "--dim", "height=5"}), 2, "E114", "exclude"},
+    {"lengths",
+     {"explain", "features.0", kNet, "--gpu", "l4", "--lengths", "height=224,448"},
+     2,
+     "E114",
+     "--dim NAME=N"},
     {"numbers", {"max-batch", kNet, "--gpu", "l4", "--confidence", "1"}, 2, "E103", "0.99"},
     {"words", estimate({"--workers", "4", "--framework", "mxnet"}), 2, "E112", "threads"},
     {"words", estimate({"--error-format", "xml"}), 2, "E106", "text, json"},

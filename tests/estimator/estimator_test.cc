@@ -121,19 +121,6 @@ TEST_CASE("memory is read at the longest batch of the data set, time at the usua
   CHECK(asked.memory.device_bytes < usual.memory.device_bytes);
 }
 
-TEST_CASE("a request's own longest batch: the memory of that one, the time of the usual one") {
-  Request request = test::request("builtin:bert-base", "a100", 8);
-  request.dims = {{"sequence", 128}};
-  const Estimate usual = answer(request);
-  request.longest = {{"sequence", 512}};
-  const Estimate both = answer(request);
-  const Estimate longest = answer(at_longest(request));
-  CHECK(both.time.step_ns == usual.time.step_ns);
-  CHECK(both.memory.device_bytes == longest.memory.device_bytes);
-  CHECK(longest.memory.device_bytes > 2 * usual.memory.live_peak_bytes);
-  CHECK(both.kept.size() == longest.kept.size());
-}
-
 TEST_CASE("GPUs that share the work hold NCCL's buffers beside the context") {
   Request request = test::request("builtin:resnet18", "a100", 8);
   const Estimate one = answer(request);

@@ -57,7 +57,10 @@ TEST_CASE("estimates of all kinds of models are as the schema says") {
   Request long_run = request("builtin:mlp", "a100", 7);
   long_run.epochs = 3;
   long_run.samples = 1000;
+  Request lengths = request("builtin:bert-base", "a100", 7);
+  lengths.lengths = {{{{"sequence", 128}}, 3}, {{{"sequence", 512}}, 1}};
   const std::vector<Request> requests = {
+      lengths,
       request("builtin:alexnet", "tesla-t4"),
       request("builtin:lstm-lm", "quadro-p4000"),
       request("builtin:dcgan", "h200"),

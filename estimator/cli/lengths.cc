@@ -1,0 +1,63 @@
+#include "estimator/cli/lengths.h"
+
+#include <fmt/format.h>
+
+#include "estimator/cli/values.h"
+#include "graph/base/escape.h"
+
+namespace plimsoll::cli {
+namespace {
+
+constexpr int64_t kMost = int64_t{1} << 31;
+constexpr size_t kBuckets = 256;  // each costs an estimate
+
+// "128:0.25"
+Result<LengthBucket> parse_bucket(const std::string& name, std::string_view text) {
+  const std::string flag = fmt::format("--lengths {}", escape_for_terminal(name, 60));
+  const size_t colon = text.find(':');
+  const auto length = parse_count(flag, text.substr(0, colon), 1, kMost);
+  if (!length) return tl::make_unexpected(length.error());
+  LengthBucket bucket{.sizes = {{name, *length}}};
+  if (colon == text.npos) return bucket;
+  const auto share = parse_real(flag + ": a share", text.substr(colon + 1), 1e-9, 1e9);
+  if (!share) return tl::make_unexpected(share.error());
+  bucket.share = *share;
+  return bucket;
+}
+
+}  // namespace
+
+Result<void> add_lengths(const std::string& name, std::string_view text,
+                         std::vector<LengthBucket>& buckets) {
+  std::vector<LengthBucket> own;
+  while (true) {
+    const size_t comma = text.find(',');
+    auto bucket = parse_bucket(name, text.substr(0, comma));
+    if (!bucket) return tl::make_unexpected(bucket.error());
+    own.push_back(std::move(*bucket));
+    if (own.size() > kBuckets)
+      return error("E115", fmt::format("--lengths takes at most {} lengths", kBuckets), {},
+                   "round them: batches of about the same length take about the same time");
+    if (comma == text.npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  if (buckets.empty()) {
+    buckets = std::move(own);
+    return {};
+  }
+  const std::string shown = escape_for_terminal(name, 60);
+  if (buckets.front().sizes.contains(name))
+    return error("E114", fmt::format("--lengths {} is given twice", shown));
+  bool pairs = own.size() == buckets.size();
+  for (size_t i = 0; pairs && i < own.size(); ++i) pairs = own[i].share == buckets[i].share;
+  if (!pairs) {
+    return error("E115",
+                 fmt::format("--lengths {} does not pair with --lengths {}", shown,
+                             escape_for_terminal(buckets.front().sizes.begin()->first, 60)),
+                 {}, "give both as many lengths, with the same shares in the same order");
+  }
+  for (size_t i = 0; i < own.size(); ++i) buckets[i].sizes.merge(own[i].sizes);
+  return {};
+}
+
+}  // namespace plimsoll::cli
