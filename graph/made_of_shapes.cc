@@ -4,11 +4,12 @@
 
 namespace plimsoll {
 
-std::vector<char> made_of_shapes(const Graph& graph) {
-  std::vector<char> made(graph.tensors.size(), 0);
+std::vector<char> made_of_shapes(const Graph& graph, std::vector<char> besides) {
+  std::vector<char> made = std::move(besides);
+  made.resize(graph.tensors.size(), 0);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    made[id] = t.contents || t.has_dims ||
+    made[id] = made[id] || t.contents || t.has_dims ||
                (t.kind == TensorKind::kParameter && (t.from_constant_node || !is_float(t.dtype)));
   }
   for (const Node& node : graph.nodes) {

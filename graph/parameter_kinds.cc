@@ -97,11 +97,55 @@ TensorId beside(const Node& node, TensorId one) {
   return node.inputs[node.inputs[0] == one ? 1 : 0];
 }
 
+// Shows or repeats its first input, or picks from it.
+bool rearranges(const Node& node) {
+  static constexpr std::array<std::string_view, 13> kOps = {
+      "Gather",  "GatherElements", "GatherND", "Expand", "Tile",     "Unsqueeze", "Squeeze",
+      "Reshape", "Transpose",      "Cast",     "Slice",  "Identity", "Split"};
+  return std::find(kOps.begin(), kOps.end(), node.op) != kOps.end();
+}
+
+// Is what positions pick from this table multiplied with data, and nothing else done with it?
+// Rotary sines are (GPT-J, CodeGen); positions that were learned are added.
+bool picked_factor(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
+                   const std::vector<char>& from_shapes, TensorId table) {
+  bool picked = false, factor = false;
+  std::vector<TensorId> pending{table};
+  for (size_t visited = 0; visited < pending.size(); ++visited) {
+    if (visited >= 64) return false;
+    const TensorId t = pending[visited];
+    for (const NodeId id : readers[t]) {
+      const Node& node = graph.nodes[id];
+      if (node.op == "Mul" && t != table) {
+        const TensorId other = beside(node, t);
+        factor = factor || (other != kNoTensor && !from_shapes[other]);
+      } else if (rearranges(node) && node.inputs[0] == t) {
+        const bool picks = node.op.starts_with("Gather");
+        if (picks && !from_shapes[node.inputs[1]]) return false;
+        picked = picked || picks;
+        for (const TensorId out : node.outputs) {
+          if (out != kNoTensor) pending.push_back(out);
+        }
+      } else if (node.op != "Shape") {
+        return false;
+      }
+    }
+  }
+  return picked && factor;
+}
+
 // A table that multiplies nothing but positions, as rotary frequencies do, is not trained; nor is
 // one that a layer takes as its data, as Swin v2 does its coordinates. (A matrix there may be one
 // factor of a weight.)
 void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds) {
   const std::vector<char> from_shapes = made_of_shapes(graph);
+  const std::vector<std::vector<NodeId>> readers = consumers(graph);
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    const bool table = t.kind == TensorKind::kParameter && t.shape && t.shape->size() == 2 &&
+                       kinds[id] == ParameterKind::kTrained && !t.name.ends_with(".weight");
+    if (table && picked_factor(graph, readers, from_shapes, id)) kinds[id] = ParameterKind::kBuffer;
+  }
   for (const Node& node : graph.nodes) {
     if (node.op == "MatMul" || node.op == "Linear") {
       const TensorId data = node.inputs[0];
@@ -143,6 +187,23 @@ void find_folded_scales(const Graph& graph, std::vector<ParameterKind>& kinds) {
   }
 }
 
+// The array that a stored mask writes a number into, masked_fill: zeros of the mask's own shape,
+// which multi-head attention makes at every call.
+TensorId filled_by_mask(const Graph& graph, const Node& node) {
+  if (node.op != "Where") return kNoTensor;
+  const NodeId cast = graph.tensors[node.inputs[0]].producer;
+  const bool seen_as_bool = cast != kNoNode && graph.nodes[cast].op == "Cast";
+  const Tensor& mask = graph.tensors[seen_as_bool ? graph.nodes[cast].inputs[0] : node.inputs[0]];
+  if (mask.kind != TensorKind::kParameter) return kNoTensor;
+  for (size_t i = 1; i < 3; ++i) {
+    const Tensor& array = graph.tensors[node.inputs[i]];
+    const Tensor& number = graph.tensors[node.inputs[3 - i]];
+    if (array.from_constant_node && array.shape == mask.shape && number.contents)
+      return node.inputs[i];
+  }
+  return kNoTensor;
+}
+
 // Arrays that PyTorch's exporters folded, and frequencies that positions are divided by (DETR's
 // sine embedding), are made anew at every step.
 void find_computed(const Graph& graph, const std::set<std::string_view>& folded,
@@ -157,6 +218,8 @@ void find_computed(const Graph& graph, const std::set<std::string_view>& folded,
   }
   const std::vector<char> from_shapes = made_of_shapes(graph);
   for (const Node& node : graph.nodes) {
+    if (const TensorId array = filled_by_mask(graph, node); array != kNoTensor)
+      kinds[array] = ParameterKind::kComputed;
     if (node.op != "Div" || !from_shapes[node.inputs[0]]) continue;
     const Tensor& divisor = graph.tensors[node.inputs[1]];
     if (divisor.from_constant_node && divisor.shape && divisor.shape->size() == 1)

@@ -25,19 +25,32 @@ void patterns::Finder::copy_for_readers(std::string_view pattern, TensorId value
   note(pattern, r.producer(copied), r.deaths());
 }
 
-RecoverReport recover(Graph& graph) {
-  fold(graph);
+namespace {
+
+using Pattern = void (*)(patterns::Finder&);
+
+void apply(Graph& graph, std::initializer_list<Pattern> all, RecoverReport& report) {
   Rewrite rewrite(graph);
   patterns::Finder finder(rewrite);
-  for (const auto pattern :
-       {patterns::padding, patterns::folded_norms, patterns::gathers, patterns::relative_bias,
-        patterns::gates, patterns::slices, patterns::functions, patterns::activations,
-        patterns::norms, patterns::attention, patterns::linear, patterns::recurrent}) {
-    pattern(finder);
-  }
+  for (const Pattern pattern : all) pattern(finder);
   const std::vector<NodeId> new_ids = rewrite.finish();
-  RecoverReport report{std::move(finder.found)};
-  for (Recovered& one : report.found) one.node = new_ids[one.node];
+  report.found.insert(report.found.end(), finder.found.begin(), finder.found.end());
+  for (Recovered& one : report.found) {
+    if (one.node != kNoNode) one.node = new_ids[one.node];  // it may have become part of another
+  }
+}
+
+}  // namespace
+
+RecoverReport recover(Graph& graph) {
+  fold(graph);
+  RecoverReport report;
+  apply(graph,
+        {patterns::padding, patterns::folded_norms, patterns::gathers, patterns::relative_bias,
+         patterns::gates, patterns::slices, patterns::functions, patterns::activations,
+         patterns::norms, patterns::attention, patterns::linear, patterns::recurrent},
+        report);
+  apply(graph, {patterns::tables}, report);
   std::sort(report.found.begin(), report.found.end(),
             [](const Recovered& a, const Recovered& b) { return a.node < b.node; });
   return report;

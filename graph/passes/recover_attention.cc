@@ -183,6 +183,19 @@ TensorId own_mask(Finder& f, NodeId at, const Node& where, TensorId bias) {
   return insert(std::move(hides), bias, *r.tensor(bias).shape);
 }
 
+// What is seen in another shape, or cast to the type it has.
+TensorId behind_views(const Rewrite& r, TensorId t) {
+  for (NodeId id = r.producer(t); id != kNoNode; id = r.producer(t)) {
+    const Node& node = r.node(id);
+    const bool same = node.op == "Unsqueeze" || node.op == "Squeeze" || node.op == "Reshape" ||
+                      node.op == "Expand" ||
+                      (node.op == "Cast" && r.tensor(node.inputs[0]).dtype == r.tensor(t).dtype);
+    if (!same) break;
+    t = node.inputs[0];
+  }
+  return t;
+}
+
 // A mask that somebody registered ("attn.mask"), which every call makes numbers of; not one that an
 // exporter folded ("val_7", "onnx::Where_12").
 bool is_registered(const Rewrite& r, TensorId t) {
@@ -200,7 +213,9 @@ TensorId data_of_mask(Finder& f, NodeId at, TensorId mask, bool& causal) {
     const TensorId bias = masked_bias(r, *where);
     if (bias != kNoTensor && !is_causal(r, where->inputs[0])) return bias;
     if (bias != kNoTensor) return own_mask(f, at, Node(*where), bias);
-    if (is_registered(r, where->inputs[0])) return mask;
+  }
+  if (const Node* where = r.made_by(behind_views(r, mask), "Where")) {
+    if (is_registered(r, behind_views(r, where->inputs[0]))) return mask;
   }
   if (!r.made_of_shapes(mask) || is_fill(r, mask)) return mask;
   causal = is_causal(r, mask);
@@ -296,6 +311,20 @@ bool packed_projection(Finder& f, NodeId id) {
   return true;
 }
 
+// A mask of keys that is repeated for all heads, and seen flat and apart again: a copy. The
+// exporter of graphs merges the two views to one that changes nothing.
+bool repeated_mask(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  const Node& node = r.node(id);
+  const Tensor& seen = r.tensor(node.inputs[0]);
+  if (!r.made_by(node.inputs[0], "Expand") || !seen.shape) return false;
+  if (seen.shape != r.tensor(node.outputs[0]).shape) return false;
+  const size_t before = r.deaths();
+  r.replace(id, "plimsoll", "Contiguous", {node.inputs[0]});
+  f.note("repeated mask", id, before);
+  return true;
+}
+
 }  // namespace
 
 void attention(Finder& f) {
@@ -304,6 +333,7 @@ void attention(Finder& f) {
     if (f.r.dead(id)) continue;
     if (f.r.node(id).op == "MatMul") scaled_dot_product(f, id);
     if (f.r.node(id).op == "Squeeze") packed_projection(f, id);
+    if (f.r.node(id).op == "Reshape") repeated_mask(f, id);
   }
 }
 

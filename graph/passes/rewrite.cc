@@ -163,6 +163,21 @@ TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) 
   return out;
 }
 
+NodeId Rewrite::copy_before(NodeId at, NodeId of) {
+  Node copy = graph_.nodes[of];
+  copy.module = graph_.nodes[at].module;
+  for (TensorId& out : copy.outputs) {
+    if (out == kNoTensor) continue;
+    const bool from_shapes = from_shapes_[out] != 0;
+    out = add_tensor(graph_.tensors[out], from_shapes);
+  }
+  const NodeId id = graph_.add_node(std::move(copy));
+  dead_.push_back(0);
+  for (const TensorId in : graph_.nodes[id].inputs) read(id, in);
+  inserted_.emplace_back(at, id);
+  return id;
+}
+
 void Rewrite::move_output(TensorId tensor, NodeId to, size_t index) {
   const NodeId from = producer(tensor);
   auto& before = graph_.nodes[from].outputs;

@@ -52,6 +52,8 @@ class Rewrite {
                 std::vector<TensorId> inputs);
   // A new node just before `at`. Its output is a new tensor of the given type.
   TensorId insert_before(NodeId at, Node node, DType dtype, Shape shape);
+  // A copy of a node just before `at`, as part of the module that `at` belongs to.
+  NodeId copy_before(NodeId at, NodeId of);
   // A new parameter.
   TensorId add_parameter(std::string name, DType dtype, Shape shape);
   // A new number of the host.

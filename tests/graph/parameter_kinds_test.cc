@@ -149,6 +149,44 @@ output y
   CHECK(kind("r = Range(zero, end, one)\nat = Add(r, offset)") == ParameterKind::kTrained);
 }
 
+TEST_CASE(
+    "a table picked by positions is a buffer where it is a factor, trained where it is added") {
+  const auto kind = [](const std::string& table, const std::string& op) {
+    return classified("opset 17\ninput x: f32[B,8,16]\nparam " + table +
+                      ": f32[32,16]\nconst zero: i64[] = [0]\nconst one: i64[] = [1]\n"
+                      "const end: i64[] = [8]\nat = Range(zero, end, one)\np = Gather(" +
+                      table + ", at)\ny = " + op + "(x, p)\noutput y\n")[table];
+  };
+  CHECK(kind("attn.embed_positions", "Mul") == ParameterKind::kBuffer);
+  CHECK(kind("attn.embed_positions", "Add") == ParameterKind::kTrained);
+  CHECK(kind("attn.positions.weight", "Mul") == ParameterKind::kTrained);
+}
+
+TEST_CASE("zeros that a mask of the module writes into are made at every step") {
+  const auto kind = [](const std::string& condition) {
+    auto graph = parse_text(
+        "opset 17\ninput x: f32[B,8,8]\ninput given: bool[8,8]\n"
+        "param attn.mask: bool[8,8]\nparam zeros: f32[8,8]\n"
+        "const low: f32[] = [-1000.0]\nc = Cast(attn.mask) {to=9}\n"
+        "m = Where(" +
+        condition + ", low, zeros)\ny = Add(x, m)\noutput y\n");
+    REQUIRE(graph);
+    graph->producer = "pytorch 2.9";
+    for (Tensor& t : graph->tensors) t.from_constant_node = t.name == "zeros";
+    Decider decider(Binding{{"B", 4}});
+    Diagnostics warnings;
+    REQUIRE(infer(*graph, decider, warnings));
+    const auto kinds = classify_parameters(*graph);
+    for (TensorId id = 0; id < graph->tensors.size(); ++id) {
+      if (graph->tensors[id].name == "zeros") return kinds[id];
+    }
+    return ParameterKind::kTrained;
+  };
+  CHECK(kind("c") == ParameterKind::kComputed);
+  CHECK(kind("attn.mask") == ParameterKind::kComputed);
+  CHECK(kind("given") == ParameterKind::kConstant);
+}
+
 TEST_CASE("a module's own number is a weight; any other is a number") {
   const Classified model = classified(R"(opset 17
 input x: f32[B,8]

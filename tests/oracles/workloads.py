@@ -37,6 +37,13 @@ HUGGING_FACE = {
         "share_att_key": True, "norm_rel_ebd": "layer_norm"}),
     "wav2vec2": ("Wav2Vec2", "ForCTC", {"num_hidden_layers": 3, "layerdrop": 0.0, "mask_time_prob": 0.0,
                                         "mask_feature_prob": 0.0}),
+    "bart-small": ("Bart", "ForConditionalGeneration", {
+        "d_model": 256, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+        "encoder_ffn_dim": 1024, "decoder_ffn_dim": 1024, "vocab_size": 8000}),
+    "gptj-small": ("GPTJ", "ForCausalLM", {"n_embd": 1024, "n_layer": 2, "n_head": 8, "rotary_dim": 32, "vocab_size": 8000,
+                                           "bos_token_id": 0, "eos_token_id": 0}),
+    "roformer-small": ("RoFormer", "ForMaskedLM", {"hidden_size": 256, "num_hidden_layers": 3, "num_attention_heads": 4,
+                                                   "intermediate_size": 1024, "vocab_size": 8000}),
     "vit-base": ("ViT", "ForImageClassification", {"num_labels": 1000}),
 }
 
@@ -102,12 +109,25 @@ class Logits(nn.Module):
         return self.model(**dict(zip(self.names, tensors))).logits
 
 
+def look_at_no_padding(masking):
+    """A mask of ones is looked at, found to hide nothing and left out (BART, Marian). A fake tensor has no values to look
+    at and its mask would stay: here it is left out as well. While an exporter traces, masks stay."""
+    from torch._subclasses.fake_tensor import is_fake
+    for name in ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa"):
+        original = getattr(masking, name)
+        if original.__name__ != "looked":
+            def looked(padding_mask, *lengths, original=original, **options):
+                return original(None if is_fake(padding_mask) else padding_mask, *lengths, **options)
+            setattr(masking, name, looked)
+
+
 def of_hugging_face(name, batch, length=128):
     import transformers
     from transformers.initialization import no_init_weights
     # Position ids are searched for packed sequences. That needs values, which a fake tensor has not, and an operator
     # (diff) that the TorchScript exporter has not. No sequence is packed here.
     transformers.masking_utils.find_packed_sequence_indices = lambda position_ids: None
+    look_at_no_padding(transformers.masking_utils)
     prefix, head, options = HUGGING_FACE[name]
     config = getattr(transformers, prefix + "Config")(**options)
     config.use_cache = False  # keys and values of past steps serve generation, not training

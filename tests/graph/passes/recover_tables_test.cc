@@ -1,0 +1,74 @@
+// Tables that each layer makes for itself, where the exporter kept the first layer's.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/support/recovered.h"
+
+namespace plimsoll {
+
+using test::ops;
+using test::Ops;
+using test::recovered;
+
+namespace {
+
+// `table` of B positions, made in the first layer and read in two.
+Graph layers(const std::string& table, const std::string& second = "h.1.attn") {
+  return recovered(R"(opset 17
+input x: f32[8,B]
+param encoder.embed_positions.weight: f32[32,8]
+const zero: i64[] = [0]
+const one: i64[] = [1]
+const ones: i64[1] = [1]
+const twos: i64[1] = [2]
+extents = Shape(x)
+end = Gather(extents, one)
+at = Range(zero, end, one)
+)" + table + R"(
+y = Mul(x, table) module="h.0.attn"
+z = Mul(y, table) module=")" +
+                   second + "\"\noutput z\n");
+}
+
+const char* const kAngles =
+    "angles = Cast(at) {to=1} module=\"h.0.attn.rotary\"\n"
+    "table = Sin(angles) module=\"h.0.attn.rotary\"";
+
+}  // namespace
+
+TEST_CASE("each layer computes its table of positions") {
+  const Graph graph = layers(kAngles);
+  REQUIRE(ops(graph) == Ops{"Range", "Cast", "Sin", "Mul", "Cast", "Sin", "Mul"});
+  CHECK(graph.nodes[3].inputs[1] == graph.nodes[2].outputs[0]);
+  CHECK(graph.nodes[6].inputs[1] == graph.nodes[5].outputs[0]);
+  CHECK(graph.nodes[5].inputs[0] == graph.nodes[4].outputs[0]);
+  CHECK(graph.nodes[5].module == "h.1.attn");
+}
+
+TEST_CASE("a table is shared by modules that are not layers of one list") {
+  CHECK(ops(layers(kAngles, "h.0.mlp")).size() == 5);
+  CHECK(ops(layers(kAngles, "g.1.attn")).size() == 5);
+  CHECK(ops(layers(kAngles, "h.1.mlp")).size() == 5);
+}
+
+TEST_CASE("layers read a frozen table of sines themselves; a trained one is handed on") {
+  const auto count = [](const std::string& places) {
+    return ops(layers("shifted = Add(at, one)\nrows = Gather(encoder.embed_positions.weight, " +
+                      places +
+                      ")\ntop = ReduceMean(rows) {axes=[1], keepdims=0} module=\"h.0.attn\"\n"
+                      "table = Neg(top) module=\"h.0.attn\""))
+        .size();
+  };
+  CHECK(count("at") == count("shifted") + 2);
+}
+
+TEST_CASE("one number over and over is handed from layer to layer") {
+  const Graph graph = layers(
+      "size = Slice(extents, ones, twos)\n"
+      "table = ConstantOfShape(size) module=\"h.0.attn\"");
+  const Ops all = ops(graph);
+  CHECK(std::count(all.begin(), all.end(), "ConstantOfShape") == 1);
+}
+
+}  // namespace plimsoll
