@@ -1,6 +1,9 @@
 // Layers whose weights are matrices: linear, embedding, recurrent stacks.
 #include <fmt/format.h>
 
+#include <iterator>
+#include <span>
+
 #include "graph/config/layer.h"
 
 namespace plimsoll::config {
@@ -22,19 +25,6 @@ constexpr Key kPositionKeys[] = {
      "rows of a learned table; the sequence where absent"},
     {"kind", KeyKind::kChoice, "learned", "a learned table, or a fixed one", 1, "learned|fixed"},
 };
-constexpr Key kRecurrentKeys[] = {
-    {"hidden", KeyKind::kExtent, kRequired, "features of the state"},
-    {"layers", KeyKind::kInteger, "1", "stacked layers"},
-    {"bidirectional", KeyKind::kFlag, "false", "reads the sequence both ways"},
-    {"dropout", KeyKind::kReal, "0", "between the layers"},
-    {"bias", KeyKind::kFlag, "true", "two bias vectors per layer and direction"},
-    {"batch_first", KeyKind::kFlag, "true", "input is [batch, time, features]"},
-    {"skip_input", KeyKind::kFlag, "false", "the first layer adds its input without a weight"},
-    {"unrolled", KeyKind::kFlag, "false",
-     "its operators run step by step and keep what each needs, as programs without the library do"},
-    {"gate_norm", KeyKind::kFlag, "false",
-     "batch norm of what the input gives to the gates; with \"unrolled\""},
-};
 constexpr Key kRnnKeys[] = {
     {"hidden", KeyKind::kExtent, kRequired, "features of the state"},
     {"layers", KeyKind::kInteger, "1", "stacked layers"},
@@ -49,6 +39,8 @@ constexpr Key kRnnKeys[] = {
      "batch norm of what the input gives to the gates; with \"unrolled\""},
     {"nonlinearity", KeyKind::kChoice, "tanh", "of the state", 1, "tanh|relu"},
 };
+// Gates have their nonlinearities.
+constexpr std::span<const Key> kRecurrentKeys = std::span(kRnnKeys).first(std::size(kRnnKeys) - 1);
 
 TensorId weight_of(Layer& layer, Shape shape) {
   if (!layer.has("weight")) return layer.parameter("weight", std::move(shape));

@@ -32,17 +32,26 @@ TensorId beside_weight(const Rewrite& r, const Node& node, TensorId& weight) {
   return kNoTensor;
 }
 
+// `id` as normal * scale + bias.
+struct Affine {
+  TensorId normal = kNoTensor, scale = kNoTensor, bias = kNoTensor;
+};
+
+Affine affine(const Rewrite& r, NodeId id) {
+  Affine a;
+  if (r.node(id).op != "Add") return a;
+  const TensorId scaled = beside_weight(r, r.node(id), a.bias);
+  const Node* mul = scaled == kNoTensor ? nullptr : r.made_by(scaled, "Mul");
+  if (mul) a.normal = beside_weight(r, *mul, a.scale);
+  return a;
+}
+
 // scale * d / sqrt(mean(d * d) + eps) + bias with d = x - mean(x), as exporters wrote layer norm
 // before opset 17 had it. From then on such a group is somebody's own.
 bool layer_norm(Finder& f, NodeId id) {
   const Rewrite& r = f.r;
-  if (r.node(id).op != "Add") return false;
-  TensorId bias = kNoTensor;
-  TensorId scale = kNoTensor;
-  const TensorId scaled = beside_weight(r, r.node(id), bias);
-  const Node* mul = scaled == kNoTensor ? nullptr : r.made_by(scaled, "Mul");
-  const TensorId normal = mul ? beside_weight(r, *mul, scale) : kNoTensor;
-  const Node* div = normal == kNoTensor ? nullptr : r.made_by(normal, "Div");
+  const Affine a = affine(r, id);
+  const Node* div = a.normal == kNoTensor ? nullptr : r.made_by(a.normal, "Div");
   const Node* sub = div ? r.made_by(div->inputs[0], "Sub") : nullptr;
   const Node* sqrt = div ? r.made_by(div->inputs[1], "Sqrt") : nullptr;
   const Node* shifted = sqrt ? r.made_by(sqrt->inputs[0], "Add") : nullptr;
@@ -55,9 +64,9 @@ bool layer_norm(Finder& f, NodeId id) {
   if (!square) square = r.made_by(variance->inputs[0], "Mul");
   if (!square || square->inputs[0] != div->inputs[0]) return false;
   const double epsilon = r.number(shifted->inputs[1]).value_or(1e-5);
-  const auto axis = -static_cast<int64_t>(r.rank(scale));
+  const auto axis = -static_cast<int64_t>(r.rank(a.scale));
   const size_t before = r.deaths();
-  Node& node = f.r.replace(id, "", "LayerNormalization", {x, scale, bias});
+  Node& node = f.r.replace(id, "", "LayerNormalization", {x, a.scale, a.bias});
   node.attributes.set("axis", axis);
   node.attributes.set("epsilon", epsilon);
   f.note("layer norm", id, before);
@@ -137,20 +146,15 @@ bool difference_twice(Finder& f, NodeId id) {
 // Reshape to groups, instance norm, Reshape back, scale, bias.
 bool group_norm(Finder& f, NodeId id) {
   const Rewrite& r = f.r;
-  if (r.node(id).op != "Add") return false;
-  TensorId bias = kNoTensor;
-  TensorId scale = kNoTensor;
-  const TensorId scaled = beside_weight(r, r.node(id), bias);
-  const Node* mul = scaled == kNoTensor ? nullptr : r.made_by(scaled, "Mul");
-  const TensorId normal = mul ? beside_weight(r, *mul, scale) : kNoTensor;
-  const Node* back = normal == kNoTensor ? nullptr : r.made_by(normal, "Reshape");
+  const Affine a = affine(r, id);
+  const Node* back = a.normal == kNoTensor ? nullptr : r.made_by(a.normal, "Reshape");
   const Node* norm = back ? r.made_by(back->inputs[0], "InstanceNormalization") : nullptr;
   const Node* grouped = norm ? r.made_by(norm->inputs[0], "Reshape") : nullptr;
   const auto groups = norm ? r.extent(norm->inputs[1], 0) : std::nullopt;
   if (!grouped || !groups) return false;
   const size_t before = r.deaths();
   Node& node = f.r.replace(id, "", "GroupNormalization",
-                           {grouped->inputs[0], own_weight(r, scale), own_weight(r, bias)});
+                           {grouped->inputs[0], own_weight(r, a.scale), own_weight(r, a.bias)});
   node.attributes.set("num_groups", *groups);
   f.note("group norm", id, before);
   return true;

@@ -11,20 +11,14 @@
 namespace plimsoll {
 namespace {
 
+using test::answer;
+
 Request resnet50() {
   Request request;
   request.model = "builtin:resnet50";
   request.devices = {"v100"};
   request.batch = 8;
   return request;
-}
-
-Estimate answer(const Request& request) {
-  const auto hwdb = Hwdb::open({});
-  REQUIRE(hwdb);
-  auto e = estimate(request, *hwdb);
-  REQUIRE(e);
-  return *e;
 }
 
 }  // namespace

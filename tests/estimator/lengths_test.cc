@@ -8,13 +8,7 @@
 namespace plimsoll {
 namespace {
 
-Estimate answer(const Request& request) {
-  const auto hwdb = Hwdb::open({});
-  REQUIRE(hwdb);
-  auto e = estimate(request, *hwdb);
-  REQUIRE(e);
-  return *e;
-}
+using test::answer;
 
 Request bert(int64_t sequence) {
   Request request = test::request("builtin:bert-base", "a100", 8);

@@ -1,8 +1,11 @@
 // Shorthand for tests that ask the estimator.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <string>
 
+#include "estimator/estimator.h"
 #include "estimator/request.h"
 
 namespace plimsoll::test {
@@ -14,6 +17,16 @@ inline Request request(const std::string& model, const std::string& device,
   asked.devices = {device};
   asked.batch = batch;
   return asked;
+}
+
+inline Estimate answer(const Request& asked) {
+  const auto hwdb = Hwdb::open({});
+  REQUIRE(hwdb);
+  auto e = estimate(asked, *hwdb);
+  const std::string why = e ? "" : e.error().front().message;
+  CAPTURE(why);
+  REQUIRE(e);
+  return *e;
 }
 
 }  // namespace plimsoll::test

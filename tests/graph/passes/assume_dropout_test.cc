@@ -4,23 +4,12 @@
 
 #include <algorithm>
 
-#include "graph/infer.h"
-#include "graph/passes/recover.h"
-#include "graph/text.h"
+#include "tests/support/recovered.h"
 
 namespace plimsoll {
 namespace {
 
-Graph recovered(std::string_view text) {
-  auto graph = parse_text(text);
-  REQUIRE(graph);
-  const Binding binding{{"B", 4}};
-  Decider decider(binding);
-  Diagnostics warnings;
-  REQUIRE(infer(*graph, decider, warnings));
-  recover(*graph);
-  return std::move(*graph);
-}
+using test::recovered;
 
 // What a node's dropouts read.
 std::vector<std::string> dropped(const Graph& graph) {
