@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/memory/module_storages.h"
 #include "estimator/memory/timeline.h"
 #include "estimator/trace.h"
 #include "graph/graph.h"
@@ -38,6 +39,7 @@ struct MemoryEstimate {
   Phase peak_phase = Phase::kForward;
   std::string peak_node;  // "layer1.0.conv3" or the node's name; empty between nodes
   BytesByRole peak_by_role{};
+  std::optional<ModuleStorages> modules;  // of frameworks whose modules hold them
   int64_t workspace_bytes = 0;
   std::string workspace_basis;  // "rule", "asked", "measured", "none"
   int64_t allocated_peak_bytes = 0, reserved_bytes = 0;

@@ -243,11 +243,12 @@ int64_t batch_at(const CompiledModel& model, const Binding& binding) {
 }  // namespace
 
 Result<MemoryEstimate> Evaluator::memory(const CompiledModel& model, const Binding& binding) const {
-  auto bound = bind_where_valid(model, largest_batch(model, binding));
+  const Binding largest = largest_batch(model, binding);
+  auto bound = bind_where_valid(model, largest);
   if (!bound) return tl::make_unexpected(bound.error());
   const auto workspaces = plan_workspaces(*bound, platform_, request_, workspaces_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
-  return plan_memory(model, *bound, platform_, request_, *workspaces, false);
+  return plan_memory(model, *bound, largest, platform_, request_, *workspaces, false);
 }
 
 Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& binding) const {
@@ -268,7 +269,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   // One fact, one place: the time model's own idea of scratch memory is not shown.
   for (size_t id = 0; id < time.prices.size(); ++id)
     time.prices[id].workspace_bytes = workspaces->uses[id].bytes;
-  auto memory = plan_memory(model, *bound, platform_, request_, *workspaces, true);
+  auto memory = plan_memory(model, *bound, largest, platform_, request_, *workspaces, true);
   if (!memory) return tl::make_unexpected(memory.error());
   const int64_t granule = granule_of(platform_.framework);
   Estimate e;

@@ -121,9 +121,18 @@ int64_t pool_capacity(const Platform& platform, const Request& request, const Co
   return std::max<int64_t>(1, free - std::max(framework.system_reserve.value, share));
 }
 
-int64_t batch_of(const CompiledModel& model) {
-  const auto at = model.binding.find(model.batch_symbol);
-  return at == model.binding.end() ? model.facts.batch : at->second;
+int64_t batch_of(const CompiledModel& model, const Binding& binding) {
+  const auto at = binding.find(model.batch_symbol);
+  return at == binding.end() ? model.facts.batch : at->second;
+}
+
+ModuleHabits module_habits(const CompiledModel& model, const FrameworkProfile& framework,
+                           const Request& request) {
+  const bool columns = framework.conv_policy == FrameworkProfile::ConvPolicy::kIm2col;
+  return {.backward = model.recipe.mode != Mode::kInference,
+          .input_gradient = model.policy.first_layer_data_gradient,
+          .own_layers = columns || request.conv_algorithm == "im2col",
+          .shared = request.share_storages};
 }
 
 RangeRule range_of(const FrameworkProfile& framework) {
@@ -144,8 +153,9 @@ int64_t granule_of(const FrameworkProfile& framework) {
 }
 
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
-                                   const Platform& platform, const Request& request,
-                                   const WorkspacePlan& workspaces, bool with_minimum) {
+                                   const Binding& binding, const Platform& platform,
+                                   const Request& request, const WorkspacePlan& workspaces,
+                                   bool with_minimum) {
   MemoryEstimate m;
   const Timeline t = walk(model.step, bound, granule_of(platform.framework));
   const auto at = [&](Role role) { return t.resident_bytes[static_cast<size_t>(role)]; };
@@ -158,17 +168,20 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
     const Tensor& tensor = model.graph.tensors[id];
     const bool weight = tensor.kind == TensorKind::kParameter &&
                         is_weight(model.parameter_kinds[id]) && tensor.shape;
-    if (weight) m.parameter_count += elements(*tensor.shape).evaluate(model.binding).value_or(0);
+    if (weight) m.parameter_count += elements(*tensor.shape).evaluate(binding).value_or(0);
   }
   m.saved_bytes = t.saved_bytes;
   m.live_peak_bytes = t.peak_bytes;
+  if (platform.framework.execution == FrameworkProfile::Execution::kModules)
+    m.modules =
+        module_storages(model.graph, binding, module_habits(model, platform.framework, request));
   m.max_by_role = t.max_by_role;
   m.activations_peak_bytes = t.activations_peak_bytes;
   m.peak_phase = t.peak_phase;
   m.peak_node = t.peak_node == kNoNode ? "" : display_name(model.graph, t.peak_node);
   m.peak_by_role = t.peak_by_role;
-  ReplayInput input =
-      replay_input(model, bound, workspaces, platform.framework, library_buffers(platform));
+  ReplayInput input = replay_input(model, bound, workspaces, platform.framework,
+                                   library_buffers(platform), m.modules);
   set_loader(input, request, platform.framework);
   const auto rules = rules_of(platform.framework, request);
   if (!rules) return tl::make_unexpected(rules.error());
@@ -201,7 +214,7 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
     return error("E112", fmt::format("--workers: {} loads in threads of its own process",
                                      platform.framework.id));
   }
-  const int64_t batch = batch_of(model);
+  const int64_t batch = batch_of(model, binding);
   const HostMemory host =
       host_memory(platform.framework, {.bytes_per_sample = batch > 0 ? m.input_bytes / batch : 0,
                                        .samples_in_memory = request.samples_in_memory,

@@ -19,8 +19,9 @@ struct Platform;
 // `with_minimum`: search the smallest capacity too, some ten replays more.
 // E902 for a step that frees what it never allocated: a bug of ours.
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
-                                   const Platform& platform, const Request& request,
-                                   const WorkspacePlan& workspaces, bool with_minimum);
+                                   const Binding& binding, const Platform& platform,
+                                   const Request& request, const WorkspacePlan& workspaces,
+                                   bool with_minimum);
 
 // Bytes to which the framework's allocator rounds.
 int64_t granule_of(const FrameworkProfile& framework);

@@ -1,6 +1,7 @@
 #include "estimator/replay_input.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -9,10 +10,15 @@
 namespace plimsoll {
 namespace {
 
+// Layers' or modules' storages stay as long as the network.
+bool keeps_all(const FrameworkProfile& framework) {
+  return framework.execution == FrameworkProfile::Execution::kLayers ||
+         framework.execution == FrameworkProfile::Execution::kModules;
+}
+
 InPlaceHabit in_place_habit(const FrameworkProfile& framework) {
   if (framework.policy.in_place_activations) {
-    const bool layers = framework.execution == FrameworkProfile::Execution::kLayers;
-    return layers ? InPlaceHabit::kActivations : InPlaceHabit::kElementwise;
+    return keeps_all(framework) ? InPlaceHabit::kActivations : InPlaceHabit::kElementwise;
   }
   return framework.framework == "pytorch" ? InPlaceHabit::kImageModels : InPlaceHabit::kNever;
 }
@@ -59,18 +65,39 @@ class SharedBlobs {
   std::vector<int64_t> sizes_;
 };
 
+// Values and their gradients, as opposed to parameters' gradients and the optimizer's temporaries.
+// A recurrent layer's are not among them: it keeps more than modules do.
+std::vector<bool> values_and_gradients(const Step& step, const BoundStep& bound, size_t nodes) {
+  std::vector<bool> recurrent(nodes, false);
+  for (const Event& e : step.events) {
+    const bool launch = e.kind == Event::Kind::kLaunch && e.node != kNoNode;
+    if (launch && bound.kernels[e.id].kernel_class == KernelClass::kRecurrent)
+      recurrent[e.node] = true;
+  }
+  std::vector<bool> values(step.buffers.size(), false);
+  for (const Event& e : step.events) {
+    const bool part = e.phase == Phase::kForward || e.phase == Phase::kBackward;
+    const bool module = e.node == kNoNode || !recurrent[e.node];
+    if (e.kind == Event::Kind::kAllocate && part && module) values[e.id] = true;
+    if (e.kind == Event::Kind::kBecomeGradient) values[e.id] = false;
+  }
+  return values;
+}
+
 class Writer {
  public:
   Writer(const CompiledModel& model, const BoundStep& bound, const WorkspacePlan& workspaces,
-         const FrameworkProfile& framework, const std::vector<int64_t>& kept)
+         const FrameworkProfile& framework, const std::vector<int64_t>& kept,
+         const std::optional<ModuleStorages>& modules)
       : graph_(model.graph),
         step_(model.step),
         bound_(bound),
         workspaces_(workspaces),
         framework_(framework),
         kept_(kept),
+        modules_(modules),
         state_first_(state_first(model.recipe)),
-        keeps_all_(framework.execution == FrameworkProfile::Execution::kLayers),
+        keeps_all_(keeps_all(framework)),
         source_(
             storage_taken(model.graph, model.step, bound.buffer_bytes, in_place_habit(framework))),
         taken_(source_.size(), false) {
@@ -92,6 +119,12 @@ class Writer {
   void place_buffers() {
     ids_.assign(step_.buffers.size(), -1);
     std::optional<SharedBlobs> shared;
+    std::vector<bool> in_modules(step_.buffers.size(), false);
+    if (modules_) {
+      in_modules = values_and_gradients(step_, bound_, graph_.nodes.size());
+      input_.resident.push_back(
+          std::llround(modules_->outputs + modules_->gradients + modules_->buffers));
+    }
     if (keeps_all_ && !framework_.keeps_activation_gradients) {
       shared.emplace(step_, bound_.buffer_bytes);
       for (const int64_t bytes : shared->sizes()) input_.resident.push_back(bytes);
@@ -100,7 +133,7 @@ class Writer {
     for (BufferId id = 0; id < step_.buffers.size(); ++id) {
       if (!step_.buffers[id].resident) {
         ids_[id] = next++;
-        if (keeps_all_ && source_[id] == id && !(shared && shared->holds(id)))
+        if (keeps_all_ && source_[id] == id && !in_modules[id] && !(shared && shared->holds(id)))
           input_.resident.push_back(kept_bytes(id));
         continue;
       }
@@ -168,7 +201,7 @@ class Writer {
     const bool sum = e.phase == Phase::kForward && e.node != kNoNode &&
                      graph_.nodes[e.node].op == "Add" &&
                      graph_.nodes[e.node].attributes.integer("in_place", 0) != 0;
-    if (keeps_all_ && sum) input_.resident.push_back(bound_.kernels[e.id].written);
+    if (keeps_all_ && !modules_ && sum) input_.resident.push_back(bound_.kernels[e.id].written);
   }
 
   void launch(const Event& e) {
@@ -192,6 +225,7 @@ class Writer {
   const WorkspacePlan& workspaces_;
   const FrameworkProfile& framework_;
   const std::vector<int64_t>& kept_;
+  const std::optional<ModuleStorages>& modules_;
   bool state_first_;
   bool keeps_all_;
   std::vector<BufferId> source_;  // by buffer: whose storage it takes over, or itself
@@ -206,8 +240,9 @@ class Writer {
 
 ReplayInput replay_input(const CompiledModel& model, const BoundStep& bound,
                          const WorkspacePlan& workspaces, const FrameworkProfile& framework,
-                         const std::vector<int64_t>& kept) {
-  return Writer(model, bound, workspaces, framework, kept).write();
+                         const std::vector<int64_t>& kept,
+                         const std::optional<ModuleStorages>& modules) {
+  return Writer(model, bound, workspaces, framework, kept, modules).write();
 }
 
 }  // namespace plimsoll

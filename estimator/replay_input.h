@@ -1,20 +1,24 @@
 // ReplayInput from a step at a point: the program that a framework's allocator sees.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "estimator/bound_step.h"
 #include "estimator/compiled_model.h"
 #include "estimator/memory/device_memory.h"
+#include "estimator/memory/module_storages.h"
 #include "estimator/workspace_plan.h"
 #include "hwdb/framework.h"
 
 namespace plimsoll {
 
 // `kept`: library buffers of the forward and the backward thread, taken through the allocator at
-// their first matrix product. Loader and steps are as ReplayInput's defaults.
+// their first matrix product. `modules`: what a network of modules holds, in place of the step's
+// values and their gradients. Loader and steps are as ReplayInput's defaults.
 ReplayInput replay_input(const CompiledModel& model, const BoundStep& bound,
                          const WorkspacePlan& workspaces, const FrameworkProfile& framework,
-                         const std::vector<int64_t>& kept);
+                         const std::vector<int64_t>& kept,
+                         const std::optional<ModuleStorages>& modules = {});
 
 }  // namespace plimsoll

@@ -55,6 +55,7 @@ struct Request {
   int64_t prefetch = 0;
   std::optional<int64_t> context_bytes;
   bool context_measured = false;  // the profile's context was measured on this very machine
+  bool share_storages = false;    // of modules, by a program such as optnet (module_storages.h)
   int64_t epochs = 0;
   int64_t samples = 0;            // per epoch
   int64_t samples_in_memory = 0;  // of a data set that lies in the host's memory as floats

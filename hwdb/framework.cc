@@ -173,7 +173,7 @@ void read_fields(JsonObject& root, Profile& profile) {
   profile.framework = root.required_string("framework");
   profile.since = parse_version(root.required_string("since")).value_or(Version{});
   profile.execution =
-      choice<Profile::Execution>(figures, "execution", {"eager", "graph", "layers"});
+      choice<Profile::Execution>(figures, "execution", {"eager", "graph", "layers", "modules"});
   profile.channels_last = figures.choice("layout", {"nchw", "nhwc"}) == "nhwc";
   profile.allocator = choice<Profile::Allocator>(
       figures, "allocator", {"pytorch-caching", "bfc", "mxnet-pool", "static", "none"});

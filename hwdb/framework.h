@@ -31,9 +31,10 @@ struct ContextRow {
 
 struct FrameworkProfile {
   enum class Execution : uint8_t {
-    kEager,   // operator by operator, autograd tape
-    kGraph,   // planned as a whole: TensorFlow 1, MXNet, CNTK, Theano
-    kLayers,  // a list of layers with output and gradient buffers: Caffe, Torch7
+    kEager,    // operator by operator, autograd tape
+    kGraph,    // planned as a whole: TensorFlow 1, MXNet, CNTK, Theano
+    kLayers,   // a list of layers with output and gradient buffers: Caffe
+    kModules,  // the same, each with buffers of its own: Torch7
   };
   enum class Allocator : uint8_t { kPytorchCaching, kBfc, kMxnetPool, kStatic, kNone };
   enum class ConvPolicy : uint8_t {

@@ -199,6 +199,10 @@ bool MeasuredRun::doubtful() const {
   return false;
 }
 
+bool MeasuredRun::shares_storages() const {
+  return memory_option.find("optnet") != std::string::npos && framework_id().starts_with("torch7");
+}
+
 std::string MeasuredRun::framework_id() const {
   // As sources write them. The first that is contained wins: "caffe2" stands before "caffe".
   struct Word {

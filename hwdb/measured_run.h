@@ -68,6 +68,7 @@ struct MeasuredRun {
   std::optional<int64_t> batch_per_gpu, n_gpus, nodes;
   std::string link;            // id of the link between the GPUs
   std::string memory_option;   // a switch of the source's own program that saves memory
+  std::string optimisation;    // "before", "after": a source's own program saved memory
   std::vector<int64_t> input;  // [C, H, W] or [features]
   std::string input_text;      // where the input is words: "timm default"
   std::vector<int64_t> linear_widths;
@@ -108,6 +109,8 @@ struct MeasuredRun {
   // The measurement of a name, where there is one.
   std::optional<double> value(std::string_view measurement) const;
   bool has_flag(std::string_view prefix) const;
+  // Whether optnet let Torch7's modules share their storages.
+  bool shares_storages() const;
   // Whether the source itself warns: "suspect_*", "near_capacity*", ... Not for fitting.
   bool doubtful() const;
   // "pytorch-1.13.1", "tensorflow-1.3.0" of names as sources write them ("tf 1.3.0rc1",

@@ -26,6 +26,8 @@ MeasuredCase read_case(JsonObject& object) {
   c.model = object.optional_string("model").value_or("");
   c.device = object.optional_string("device").value_or("");
   c.mode = object.optional_string("mode").value_or("");
+  c.dtype = object.optional_string("dtype").value_or("");
+  c.optimisation = object.optional_string("optimisation").value_or("");
   c.several_nodes = object.optional_bool("several_nodes");
   read_defaults(object, c.defaults);
   object.finish();
@@ -39,7 +41,9 @@ bool MeasuredCase::holds(const MeasuredRun& run) const {
     return wanted.empty() || wanted == word;
   };
   return meets(framework, run.framework) && meets(model, run.model) && meets(device, run.device) &&
-         meets(mode, run.mode) && (!several_nodes || *several_nodes == (run.nodes.value_or(1) > 1));
+         meets(mode, run.mode) && meets(dtype, run.dtype) &&
+         meets(optimisation, run.optimisation) &&
+         (!several_nodes || *several_nodes == (run.nodes.value_or(1) > 1));
 }
 
 Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::string_view file) {

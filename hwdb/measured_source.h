@@ -11,8 +11,8 @@
 // `defaults` has the keys of a record (measured_run.h). What a record itself says wins. `networks`
 // says which network a name means there, with any framework or one or one version of it; `datasets`
 // how many samples a data set has that the program holds in the host's memory; `cases` what holds
-// for some of the records only: those of a framework, model or device, on several machines or on
-// one.
+// for some of the records only: those of a framework, model, device, mode, dtype or optimisation,
+// on several machines or on one.
 #pragma once
 
 #include <optional>
@@ -39,7 +39,7 @@ struct NamedDataset {
 
 // Each word empty, each flag absent: any.
 struct MeasuredCase {
-  std::string framework, model, device, mode;
+  std::string framework, model, device, mode, dtype, optimisation;
   std::optional<bool> several_nodes;
   MeasuredRun defaults;
 

@@ -134,6 +134,7 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
   if (run.input_copy) q.input_copy = run.input_copy;
   if (run.prefetch) q.prefetch = *run.prefetch;
   q.samples_in_memory = run.samples.value_or(0);
+  q.share_storages = run.shares_storages();
   q.context_measured = run.context_measured.value_or(false);
   if (q.gpu_count > 1) q.link = link_of(run);
   q.replicate = run.parallelism == "nn.DataParallel";

@@ -20,10 +20,11 @@ using Reason = tl::unexpected<std::string>;
 // What an Evaluator depends on.
 std::string evaluator_key(const Request& q) {
   const auto word = [](const std::optional<bool>& flag) { return flag ? int{*flag} : -1; };
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0], q.framework,
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0], q.framework,
                      static_cast<int>(q.recipe.precision), q.cudnn.value_or(""), q.conv_algorithm,
                      word(q.cudnn_benchmark), word(q.input_copy), q.host, q.gpu_count, q.link,
-                     q.prefetch, q.context_measured, q.samples_in_memory, q.replicate, q.layout);
+                     q.prefetch, q.context_measured, q.samples_in_memory, q.replicate, q.layout,
+                     q.share_storages);
 }
 
 // What a compiled model depends on beside the batch.
@@ -216,6 +217,9 @@ ValidationLine all_reduce_line(const MeasuredRun& r, ValidationLine line, const 
   return line;
 }
 
+// Stands in where the GPU plays no part: every framework and library knows it.
+constexpr const char* kAnyCard = "gtx-titan-x";
+
 bool names_card(const MeasuredRun& r) {
   return !r.device.empty() && r.device != "unknown" && r.device != "host";
 }
@@ -224,7 +228,7 @@ bool names_card(const MeasuredRun& r) {
 std::string unusable(const MeasuredRun& r, bool of_card = true) {
   if (of_card && !names_card(r)) return "the record names no GPU";
   if (r.doubtful()) return "its source doubts it: " + r.flags.front();
-  const bool plain = r.memory_option.empty() || r.memory_option == "naive" ||
+  const bool plain = r.memory_option.empty() || r.shares_storages() || r.memory_option == "naive" ||
                      r.memory_option.starts_with("optMemory 0");
   if (!plain)
     return fmt::format("memory is saved by the source's own program: {}", r.memory_option);
@@ -307,7 +311,7 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
   if (const std::string reason = unusable(r, of_card); !reason.empty()) return skip_all(reason);
   auto request = request_of(r, state_->base);
   if (!request) return skip_all(request.error());
-  if (!names_card(r)) request->devices = {"unit"};  // plays no part
+  if (!of_card) request->devices = {kAnyCard};
   const bool keeps = r.retains_activations.value_or(false);
   if (keeps && request->recipe.mode == Mode::kInference)
     request->recipe.mode = Mode::kTrainNoUpdate;

@@ -79,6 +79,46 @@ MeasuredQuantity host_memory(const MeasuredRun& run, MeasuredQuantity q) {
   return q;
 }
 
+// What optnet's countUsedMemory adds up: storages that modules hold, and parameters with their
+// gradients, which modules are made with; sharing drops these in evaluation.
+using StorageKind = double (*)(const Answer&, bool gradients);
+
+double outputs(const Answer& a, bool) { return a.memory.modules->outputs; }
+double gradient_inputs(const Answer& a, bool) { return a.memory.modules->gradients; }
+double module_buffers(const Answer& a, bool) { return a.memory.modules->buffers; }
+double parameters(const Answer& a, bool gradients) {
+  return real(a.memory.parameter_bytes) * (gradients ? 2 : 1);
+}
+double all_storages(const Answer& a, bool gradients) {
+  const ModuleStorages& m = *a.memory.modules;
+  return m.outputs + m.gradients + m.buffers + parameters(a, gradients);
+}
+
+MeasuredQuantity module_memory(const MeasuredRun& run, MeasuredQuantity q, StorageKind kind) {
+  const double unit = unit_of(run, q.name);
+  const bool gradients = run.mode != "inference" || !run.shares_storages();
+  q.of_card = false;
+  q.missing = "this framework's modules hold nothing of their own";
+  q.predict = [=](const Answer& a) {
+    return a.memory.modules ? Value(kind(a, gradients) / unit) : Value();
+  };
+  return q;
+}
+
+std::optional<StorageKind> storage_kind(std::string_view name) {
+  struct Row {
+    std::string_view name;
+    StorageKind kind;
+  };
+  constexpr Row kRows[] = {{"total_mb", all_storages},
+                           {"outputs_mb", outputs},
+                           {"grad_inputs_mb", gradient_inputs},
+                           {"internal_buffers_mb", module_buffers},
+                           {"parameters_and_gradients_mb", parameters}};
+  const auto row = std::ranges::find(kRows, name, &Row::name);
+  return row == std::end(kRows) ? std::nullopt : std::optional(row->kind);
+}
+
 MeasuredQuantity timed(MeasuredQuantity q, int64_t TimeEstimate::*member) {
   q.predict = [member](const Answer& a) { return real(a.time.*member) / kNanosecondsPerMs; };
   q.range = no_range;
@@ -113,6 +153,7 @@ std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measuremen
   if (m.name == "peak_allocated_mb" || m.name == "train_memory_gb")
     return tensor_memory(run, std::move(q));
   if (m.name == "host_mb") return host_memory(run, std::move(q));
+  if (const auto kind = storage_kind(m.name)) return module_memory(run, std::move(q), *kind);
   return std::nullopt;
 }
 

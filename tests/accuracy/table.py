@@ -48,6 +48,7 @@ CLASSES = [
     ("... five frameworks, inference (DLInfBench)", in_file("dlinfbench-memory", *PROCESS)),
     ("... what an image more takes, from batch 64 to 128 (GPUMemNet)", lambda l: l["quantity"] == "mb_per_image"),
     ("memory in tensors, as frameworks count it", lambda l: l["quantity"] in ("peak_allocated_mb", "train_memory_gb")),
+    ("storages of Torch7's modules, plain and shared (optnet)", in_file("optnet-memory", "total_mb")),
     ("memory of the host's process", lambda l: l["quantity"] == "host_mb" and l["device"] != "host"),
     ("memory of a host with all that ran on it, framework not named (Mahendran)", in_file("seeds-mahendran", "host_mb")),
     ("step or forward pass, one GPU", is_step),

@@ -62,6 +62,24 @@ TEST_CASE("measured source: a network may be that of one version of its framewor
   CHECK(network("1.2.0rc1") == "newer");
 }
 
+TEST_CASE("measured source: a case may ask for arithmetic and for what a program saved") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words", "cases": [
+           {"dtype": "fp64", "optimisation": "after", "says": "saved",
+            "defaults": {"memory_option": "optnet"}}], "defaults": {})");
+  const auto option = [&](const char* dtype, const char* optimisation) {
+    MeasuredRun run;
+    run.dtype = dtype;
+    run.optimisation = optimisation;
+    run.framework = "torch7 + optnet";
+    source.complete(run);
+    return run.shares_storages();
+  };
+  CHECK(option("fp64", "after"));
+  CHECK_FALSE(option("fp64", "before"));
+  CHECK_FALSE(option("fp32", "after"));
+}
+
 TEST_CASE("measured source: a case holds for the records it names") {
   const MeasuredSource source = only(
       R"("source": "a/b", "says": "words", "cases": [

@@ -118,6 +118,25 @@ TEST_CASE("measured memory: perceptrons on the host, whatever else ran there") {
   CHECK(inside(runs) == 1);
 }
 
+// The source prints whole megabytes of 2^20, and one total that its own parts do not give.
+TEST_CASE("measured memory: Torch7's modules, with and without optnet") {
+  const auto runs = runs_of("optnet-memory.json", "total_mb");
+  REQUIRE(runs.size() == 24);
+  CHECK(quantile(runs, 0.5, off) <= 0.005);
+  CHECK(quantile(runs, 1, off) <= 0.05);
+  const auto gradients = runs_of("optnet-memory.json", "grad_inputs_mb");
+  REQUIRE(gradients.size() == 8);
+  CHECK(quantile(gradients, 1, off) <= 0.06);
+  // No figure of these was used.
+  for (const Run& r : runs_of("densenet-memory.json", "nvidia_smi_mb")) {
+    if (r.batch != 64) continue;
+    CAPTURE(r.measured);
+    CAPTURE(r.model);
+    CHECK(r.low <= r.measured);
+    CHECK(r.measured <= r.high);
+  }
+}
+
 TEST_CASE("measured memory: inference in frameworks whose allocators are modelled in outline") {
   std::map<std::string, std::vector<Run>> by_framework;
   const Hwdb hwdb = *Hwdb::open();

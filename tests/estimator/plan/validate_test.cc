@@ -245,6 +245,27 @@ TEST_CASE("validate: host memory needs no GPU, and without a framework's name ma
                 "memory") == "the record names no GPU");
 }
 
+TEST_CASE("validate: what Torch7's modules hold needs no GPU; other frameworks have no modules") {
+  const auto lines = [](const std::string& more) {
+    return answer(R"("device": "none", "model": "vgg-a", "batch": 2, "mode": "inference",
+                     "outputs_mb": 1, "parameters_and_gradients_mb": 1, "total_mb": 2)" +
+                      more,
+                  "memory");
+  };
+  const auto plain = lines(R"(, "framework": "torch7")");
+  const auto shared = lines(R"(, "framework": "torch7", "memory_option": "optnet")");
+  REQUIRE(plain.size() == 3);
+  REQUIRE(plain[2].predicted);
+  CHECK(*plain[2].predicted == doctest::Approx(*plain[0].predicted + *plain[1].predicted));
+  CHECK(*plain[1].predicted == doctest::Approx(2 * 132863336 * 4 / 1048576.0));
+  CHECK(*shared[1].predicted == doctest::Approx(*plain[1].predicted / 2));
+  CHECK(*shared[0].predicted < *plain[0].predicted);
+  for (const ValidationLine& l : lines(R"(, "framework": "caffe")")) {
+    CHECK_FALSE(l.predicted);
+    CHECK(l.skipped == "this framework's modules hold nothing of their own");
+  }
+}
+
 TEST_CASE("validate: a data-parallel step costs an exchange more than one GPU's") {
   const std::string step =
       R"("device": "gtx-1080-ti", "model": "alexnet", "batch_per_gpu": 1, "total_ms": 100)";
