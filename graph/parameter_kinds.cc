@@ -19,7 +19,7 @@ bool is_squashing(const Node& node) {
 }
 
 bool is_weight_input(const Node& node, size_t input) {
-  static constexpr std::array<std::string_view, 14> kLayers = {"Conv",
+  static constexpr std::array<std::string_view, 15> kLayers = {"Conv",
                                                                "ConvTranspose",
                                                                "MatMul",
                                                                "Gemm",
@@ -28,6 +28,7 @@ bool is_weight_input(const Node& node, size_t input) {
                                                                "GRU",
                                                                "RNN",
                                                                "Recurrent",
+                                                               "RecurrentCell",
                                                                "BatchNormalization",
                                                                "LayerNormalization",
                                                                "GroupNormalization",

@@ -158,6 +158,15 @@ struct RecurrentOptions {
 std::vector<Value> recurrent(Machine& m, const Value& x, Value h0, Value c0,
                              std::span<const Value> weights, const RecurrentOptions& options);
 
+// --- cell.cc ---
+struct CellInputs {
+  Value x, h, c;  // [N,I], [N,H]; c of an LSTM alone
+  Value input_weight, hidden_weight;
+  Value input_bias, hidden_bias;  // both or neither
+};
+// One time step of an LSTM or GRU. Outputs h, and c of an LSTM.
+std::vector<Value> recurrent_cell(Machine& m, const CellInputs& in);
+
 // --- loss.cc ---
 // Mean cross entropy of class scores along `axis`.
 Value cross_entropy(Machine& m, const Value& logits, size_t axis);

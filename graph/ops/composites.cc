@@ -114,6 +114,23 @@ Result<Stack> read_stack(InferContext& c) {
 
 // x [T,N,in], or [N,T,in] where batch_first; per layer and direction w_ih, w_hh, b_ih, b_hh, any of
 // which may be absent but w_hh [gates*hidden, hidden]; h0, c0 -> y, h and, of an LSTM, c.
+// x [N,I], h and an LSTM's c [N,H], w_ih [gates*H,I], w_hh [gates*H,H], two biases.
+Result<void> recurrent_cell(InferContext& c) {
+  for (const size_t i : {0, 1, 3, 4}) {
+    if (!c.has(i)) return c.fail("E253", "a cell takes an input, a state and two weights");
+    if (auto checked = require_rank(c, i, 2, 2); !checked) return checked;
+  }
+  const Dim gates = c.shape(1)[1] * Dim(c.has(2) ? 4 : 3);
+  for (const size_t i : {3, 4}) {
+    auto same = require_equal(c, c.shape(i)[0], gates, "gates of the weights");
+    if (same) same = require_equal(c, c.shape(i)[1], c.shape(i - 3)[1], "features");
+    if (!same) return same;
+  }
+  c.set(0, c.dtype(0), c.shape(1));
+  if (c.has(2)) c.set(1, c.dtype(0), c.shape(1));
+  return {};
+}
+
 Result<void> recurrent(InferContext& c) {
   if (auto checked = require_rank(c, 0, 3, 3); !checked) return checked;
   const auto stack = read_stack(c);
@@ -233,6 +250,13 @@ constexpr OpRow kRows[] = {
      .lower = lower::recurrent,
      .example = "f32[S,B,8] f32[64,8] f32[64,16] f32[64] f32[64] {cell=\"lstm\"} -> "
                 "f32[S,B,16] f32[1,B,16] f32[1,B,16]"},
+    {.name = "RecurrentCell",
+     .domain = "plimsoll",
+     .inputs = 2,
+     .shape = recurrent_cell,
+     .lower = lower::recurrent_cell,
+     .example = "f32[B,8] f32[B,16] f32[B,16] f32[64,8] f32[64,16] f32[64] f32[64] -> "
+                "f32[B,16] f32[B,16]"},
     {.name = "RmsNorm",
      .domain = "plimsoll",
      .shape = like_first,

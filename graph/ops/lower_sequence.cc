@@ -58,6 +58,17 @@ Values recurrent(Lowering& l) {
   return outputs;
 }
 
+// plimsoll:RecurrentCell: x, h, c (absent in a GRU), weights and biases of input and state.
+Values recurrent_cell(Lowering& l) {
+  return eager::recurrent_cell(l.m, {.x = l.in(0),
+                                     .h = l.in(1),
+                                     .c = l.in(2),
+                                     .input_weight = l.in(3),
+                                     .hidden_weight = l.in(4),
+                                     .input_bias = l.in(5),
+                                     .hidden_bias = l.in(6)});
+}
+
 namespace {
 
 double attention_dropout(Lowering& l) {

@@ -100,6 +100,7 @@ Values grid_sample(Lowering& l);  // keeps both inputs
 // recurrent, attention, loss
 Values onnx_recurrent(Lowering& l);  // ONNX's LSTM, GRU, RNN: one layer
 Values recurrent(Lowering& l);       // the stack that recover() or a config makes
+Values recurrent_cell(Lowering& l);  // one time step, fused
 Values attention(Lowering& l);
 Values additive_scores(Lowering& l);
 Values onnx_attention(Lowering& l);    // heads apart or still joined

@@ -30,6 +30,8 @@ void padding(Finder& finder);
 void folded_norms(Finder& finder);
 // Tables of relative positions that an exporter looked up.
 void relative_bias(Finder& finder);
+// Time steps of recurrent layers that people run one by one.
+void cells(Finder& finder);
 // Trained gates of two branches that an exporter computed.
 void gates(Finder& finder);
 // Views and pools that an exporter wrote as gathers.

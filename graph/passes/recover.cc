@@ -47,8 +47,9 @@ RecoverReport recover(Graph& graph) {
   RecoverReport report;
   apply(graph,
         {patterns::padding, patterns::folded_norms, patterns::gathers, patterns::relative_bias,
-         patterns::gates, patterns::slices, patterns::functions, patterns::activations,
-         patterns::norms, patterns::attention, patterns::linear, patterns::recurrent},
+         patterns::cells, patterns::gates, patterns::slices, patterns::functions,
+         patterns::activations, patterns::norms, patterns::attention, patterns::linear,
+         patterns::recurrent},
         report);
   apply(graph, {patterns::tables}, report);
   std::sort(report.found.begin(), report.found.end(),

@@ -71,6 +71,20 @@ class Cells(nn.Module):
         return torch.stack(outputs, 1)
 
 
+class CellByHand(nn.Module):
+    """An LSTM's time step of two linear layers."""
+
+    def __init__(self, features, hidden):
+        super().__init__()
+        self.input, self.state = nn.Linear(features, 4 * hidden), nn.Linear(hidden, 4 * hidden)
+
+    def forward(self, x, state):
+        h, c = state or [x.new_zeros(x.size(0), self.state.in_features)] * 2
+        i, f, g, o = (self.state(h) + self.input(x)).chunk(4, 1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+
 class Stateful(nn.Module):
     """A recurrent layer that begins at trained states, or that hands its last ones on too."""
 
@@ -174,6 +188,9 @@ LAYERS = [
         "lstm_states": lambda: Stateful(nn.LSTM), "gru_states": lambda: Stateful(nn.GRU),
         "gru_learned_state": lambda: Stateful(nn.GRU, learned=True), "rnn_relu": lambda: Stateful(nn.RNN, nonlinearity="relu"),
         "lstm_cell": lambda: Cells(nn.LSTMCell), "gru_cell": lambda: Cells(nn.GRUCell), "rnn_cell": lambda: Cells(nn.RNNCell),
+        "lstm_cell_no_bias": lambda: Cells(lambda *sizes: nn.LSTMCell(*sizes, bias=False)),
+        "gru_cell_no_bias": lambda: Cells(lambda *sizes: nn.GRUCell(*sizes, bias=False)),
+        "lstm_cell_by_hand": lambda: Cells(CellByHand),
     }),
     ("sequence", 2, {
         "multihead_cross": lambda: Multihead(need_weights=False),
