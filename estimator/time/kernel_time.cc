@@ -7,6 +7,7 @@
 #include "estimator/time/batch_norm.h"
 #include "estimator/time/convolution.h"
 #include "estimator/time/features.h"
+#include "estimator/time/kernel_prices.h"
 #include "estimator/time/time_model.h"
 #include "estimator/time/unrolled.h"
 #include "hwdb/calibration_terms.h"
@@ -208,7 +209,9 @@ bool is_unrolled(const KernelAt& kernel) {
   return p != nullptr && p->unrolled.has_value();
 }
 
-KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
+namespace {
+
+KernelTime price(const KernelAt& kernel, const TimeContext& context) {
   if (is_unrolled(kernel)) return unrolled_time(kernel, context);
   const TimeContext::Model& model = model_for(kernel, context);
   const Draft draft = draft_of(kernel, model, context);
@@ -246,6 +249,15 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
         by_memory ? draft.bytes / context.rates().bandwidth / time.seconds
                   : draft.flop / model.highest_flops * context.rates().maximum_clock / time.seconds;
   }
+  return time;
+}
+
+}  // namespace
+
+KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
+  if (auto known = context.prices().find(kernel)) return *known;
+  const KernelTime time = price(kernel, context);
+  context.prices().keep(kernel, time);
   return time;
 }
 

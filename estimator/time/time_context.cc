@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/time/kernel_prices.h"
 #include "estimator/time/select_fit.h"
 #include "estimator/time/time_model.h"
 #include "hwdb/calibration_terms.h"
@@ -51,7 +52,8 @@ TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptio
     : rates_(std::move(rates)),
       options_(options),
       calibrations_(std::move(calibrations)),
-      slots_(std::make_unique<Slots>()) {
+      slots_(std::make_unique<Slots>()),
+      prices_(std::make_unique<KernelPrices>()) {
   if (options_.library.cublas == 0) options_.library.cublas = cublas_of(options_.library.cudnn);
 }
 

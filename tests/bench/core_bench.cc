@@ -37,6 +37,45 @@ void evaluate_resnet50(benchmark::State& state) {
 }
 BENCHMARK(evaluate_resnet50)->Unit(benchmark::kMillisecond);
 
+// The time of a sweep over 32 batch sizes, six optimizers and four accumulations on one card; per
+// kernel of a step, with what is priced for the first time. At most 0.1 us is asked.
+void price_sweep(benchmark::State& state, const std::string& name) {
+  const auto hwdb = Hwdb::open();
+  Request request = resnet50();
+  request.model = "builtin:" + name;
+  const auto platform = find_platform(*hwdb, request, request.devices[0]);
+  std::vector<BoundStep> steps;
+  for (int64_t batch = 8; batch <= 256; batch += 8) {
+    for (const Optimizer optimizer :
+         {Optimizer::kSgd, Optimizer::kMomentum, Optimizer::kAdam, Optimizer::kAdamW,
+          Optimizer::kRmsProp, Optimizer::kAdagrad}) {
+      for (const int64_t accumulate : {1, 2, 4, 8}) {
+        request.batch = batch;
+        request.recipe.optimizer = optimizer;
+        request.recipe.accumulate = accumulate;
+        const auto model = compile(request, *platform);
+        steps.push_back(*bind(model->step, model->binding));
+      }
+    }
+  }
+  size_t kernels = 0;
+  for (const BoundStep& step : steps) kernels += step.kernels.size();
+  for (auto _ : state) {
+    state.PauseTiming();
+    const auto evaluator = Evaluator::make(*platform, request);
+    state.ResumeTiming();
+    for (const BoundStep& step : steps) {
+      for (const KernelAt& kernel : step.kernels)
+        benchmark::DoNotOptimize(kernel_time(kernel, evaluator->context()));
+    }
+  }
+  state.counters["per kernel"] =
+      benchmark::Counter(static_cast<double>(state.iterations() * kernels),
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+BENCHMARK_CAPTURE(price_sweep, resnet50, "resnet50")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(price_sweep, bert, "bert-base")->Unit(benchmark::kMillisecond);
+
 // The search after the compilation, with what is compiled again on the way: at most 60 ms is asked
 // of each.
 void max_batch_of(benchmark::State& state, const std::string& name) {
