@@ -17,7 +17,7 @@ void patterns::Finder::copy_for_readers(std::string_view pattern, TensorId value
             .attributes = {},
             .inputs = {value},
             .outputs = {}};
-  const NodeId first = *std::min_element(readers.begin(), readers.end());
+  const NodeId first = r.first_reader(value);
   const DType dtype = r.tensor(value).dtype;
   Shape shape = *r.tensor(value).shape;
   const TensorId copied = r.insert_before(first, std::move(copy), dtype, std::move(shape));

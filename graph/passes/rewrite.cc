@@ -211,24 +211,46 @@ void Rewrite::read_instead(NodeId reader, TensorId from, TensorId to) {
   stop_reading(reader, given_up);
 }
 
+std::vector<NodeId> Rewrite::order() const {
+  std::vector<std::vector<NodeId>> before(graph_.nodes.size());
+  for (const auto& [at, id] : inserted_) before[at].push_back(id);
+  std::vector<NodeId> order;
+  order.reserve(graph_.nodes.size());
+  std::vector<NodeId> pending;  // the next one last; a node comes after what goes before it
+  for (NodeId id = 0; id < first_inserted(); ++id) {
+    pending.push_back(id);
+    while (!pending.empty()) {
+      const NodeId next = pending.back();
+      if (before[next].empty()) {
+        order.push_back(next);
+        pending.pop_back();
+      } else {
+        pending.insert(pending.end(), before[next].rbegin(), before[next].rend());
+        before[next].clear();
+      }
+    }
+  }
+  return order;
+}
+
+NodeId Rewrite::first_reader(TensorId tensor) const {
+  const std::vector<NodeId>& all = readers_[tensor];
+  if (all.empty()) return kNoNode;
+  if (std::ranges::max(all) < first_inserted()) return std::ranges::min(all);
+  for (const NodeId id : order()) {
+    if (std::ranges::find(all, id) != all.end()) return id;
+  }
+  return kNoNode;
+}
+
 std::vector<NodeId> Rewrite::finish() {
-  std::stable_sort(inserted_.begin(), inserted_.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  const size_t old_count = graph_.nodes.size() - inserted_.size();
   std::vector<NodeId> new_id(graph_.nodes.size(), kNoNode);
   std::vector<Node> nodes;
   nodes.reserve(graph_.nodes.size());
-  const auto keep = [&](NodeId id) {
-    if (dead_[id]) return;
+  for (const NodeId id : order()) {
+    if (dead_[id]) continue;
     new_id[id] = static_cast<NodeId>(nodes.size());
     nodes.push_back(std::move(graph_.nodes[id]));
-  };
-  size_t next = 0;
-  for (NodeId id = 0; id < old_count; ++id) {
-    for (; next < inserted_.size() && inserted_[next].first == id; ++next) {
-      keep(inserted_[next].second);
-    }
-    keep(id);
   }
   graph_.nodes = std::move(nodes);
   for (Tensor& t : graph_.tensors) {

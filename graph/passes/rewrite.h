@@ -36,6 +36,9 @@ class Rewrite {
   // The one node that reads `tensor`; kNoNode where there are more, or the graph returns it.
   NodeId only_reader(TensorId tensor) const;
 
+  // The reader that runs first, wherever it was inserted; kNoNode where nothing reads it.
+  NodeId first_reader(TensorId tensor) const;
+
   // The value of a tensor of one known element.
   std::optional<double> number(TensorId tensor) const;
   bool is_number(TensorId tensor, double value) const;
@@ -77,6 +80,11 @@ class Rewrite {
   void read(NodeId reader, TensorId tensor);
   void stop_reading(NodeId reader, const std::vector<TensorId>& inputs);
   bool unused(NodeId id) const;
+  NodeId first_inserted() const {
+    return static_cast<NodeId>(graph_.nodes.size() - inserted_.size());
+  }
+  // All nodes as they run: those inserted before a node, oldest first, come just before it.
+  std::vector<NodeId> order() const;
 
   Graph& graph_;
   std::vector<std::vector<NodeId>> readers_;
