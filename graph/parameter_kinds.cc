@@ -19,7 +19,8 @@ bool is_squashing(const Node& node) {
 }
 
 bool is_weight_input(const Node& node, size_t input) {
-  static constexpr std::array<std::string_view, 15> kLayers = {"Conv",
+  static constexpr std::array<std::string_view, 16> kLayers = {"Bilinear",
+                                                               "Conv",
                                                                "ConvTranspose",
                                                                "MatMul",
                                                                "Gemm",

@@ -73,6 +73,13 @@ Value addmm(Machine& m, const Value& bias, const Value& a, const Value& b);
 Value mm(Machine& m, const Value& a, const Value& b);
 Value bmm(Machine& m, const Value& a, const Value& b);
 
+// --- pairs.cc ---
+// Between all points of a [..., P, M] and b [..., R, M]: each pair by itself, or by one product.
+Value distances(Machine& m, const Value& a, const Value& b, const Shape& out_sizes);
+Value euclidean_distances(Machine& m, const Value& a, const Value& b, const Shape& out_sizes);
+// sum of a_i w_io_j b_j over i and j; a [..., I], b [..., J], weight [I, O*J].
+Value bilinear(Machine& m, const Value& a, const Value& b, const Value& weight);
+
 // --- conv.cc ---
 struct Convolution {
   std::vector<int64_t> stride, dilation;

@@ -41,8 +41,55 @@ constexpr OpRow shrinking(std::string_view name) {
           .example = "f32[B,4] -> f32[B,4]"};
 }
 
+// a [..., P, M], b [..., R, M] -> [..., P, R]
+Result<void> distances(InferContext& c) {
+  for (const size_t i : {0, 1}) {
+    if (auto checked = require_rank(c, i, 2); !checked) return checked;
+  }
+  const Shape& a = c.shape(0);
+  const Shape& b = c.shape(1);
+  if (auto same = require_equal(c, a.back(), b.back(), "places of the points"); !same) return same;
+  auto batch = broadcast_two(c, Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2));
+  if (!batch) return tl::unexpected(batch.error());
+  batch->push_back(a[a.size() - 2]);
+  batch->push_back(b[b.size() - 2]);
+  c.set(0, c.dtype(0), std::move(*batch));
+  return {};
+}
+
+constexpr OpRow distance(std::string_view name) {
+  return {.name = name,
+          .domain = "plimsoll",
+          .inputs = 2,
+          .shape = distances,
+          .lower = lower::distances,
+          .example = "f32[B,6,4] f32[B,9,4] -> f32[B,6,9]"};
+}
+
+// a [..., I], b [..., J], weight [I, O*J] -> [..., O]
+Result<void> bilinear(InferContext& c) {
+  for (const size_t i : {0, 1}) {
+    if (auto checked = require_rank(c, i, 1); !checked) return checked;
+  }
+  if (auto checked = require_rank(c, 2, 2, 2); !checked) return checked;
+  auto same = require_equal(c, c.shape(2)[0], c.shape(0).back(), "features");
+  if (!same) return same;
+  Shape y = c.shape(0);
+  y.back() = floor_div(c.shape(2)[1], c.shape(1).back());
+  c.set(0, c.dtype(0), std::move(y));
+  return {};
+}
+
 constexpr OpRow kRows[] = {
     function("Atan2"),
+    {.name = "Bilinear",
+     .domain = "plimsoll",
+     .inputs = 3,
+     .shape = bilinear,
+     .lower = lower::bilinear,
+     .example = "f32[B,6,8] f32[B,6,4] f32[8,12] -> f32[B,6,3]"},
+    distance("Cdist"),
+    distance("EuclideanDist"),
     function("Logaddexp"),
     loss_of_two("BceLoss"),
     loss_of_two("BceLogitsLoss"),

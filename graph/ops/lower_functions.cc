@@ -76,4 +76,13 @@ Values cosine_similarity(Lowering& l) {
   return {eager::reduce(l.m, "reduce", product, axes, keep, eager::Reduction::kSum)};
 }
 
+Values distances(Lowering& l) {
+  const bool products = l.node().op == "EuclideanDist";
+  return {products ? eager::euclidean_distances(l.m, l.in(0), l.in(1), l.out_shape(0))
+                   : eager::distances(l.m, l.in(0), l.in(1), l.out_shape(0))};
+}
+
+// plimsoll:Bilinear: x, y, weight [I, O*J].
+Values bilinear(Lowering& l) { return {eager::bilinear(l.m, l.in(0), l.in(1), l.in(2))}; }
+
 }  // namespace plimsoll::lower

@@ -33,6 +33,8 @@ Values where(Lowering& l);
 Values addcmul(Lowering& l);
 Values cosine_similarity(Lowering& l);
 Values function_of_two(Lowering& l);  // atan2, losses: both operands are kept
+Values distances(Lowering& l);        // between all points of two sets
+Values bilinear(Lowering& l);
 Values cast(Lowering& l);
 Values clip(Lowering& l);
 Values dropout(Lowering& l);

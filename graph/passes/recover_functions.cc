@@ -30,6 +30,19 @@ constexpr Function kFunctions[] = {
     {"cosine similarity", "CosineSimilarity",
      "(Div (ReduceSum (Mul a b)) (Max (Sqrt (Mul (ReduceSum (Mul a a)) (ReduceSum (Mul b b)))) #))",
      "ab"},
+    // The exporter shifts the root's power a little: people do not.
+    {"distances", "Cdist",
+     "(Pow (ReduceSum (Pow (Sub (Unsqueeze a _) (Unsqueeze b _)) #)) (Div 1 (Add # #)))", "ab"},
+    {"distances", "EuclideanDist",
+     "(Sqrt (Max (MatMul (Concat (Mul a -2) (ReduceSum (Pow a 2)) _) "
+     "(Transpose (Concat b _ (ReduceSum (Pow b 2))))) 0))",
+     "ab"},
+    {"distances", "EuclideanDist",
+     "(Sqrt (Clip (MatMul (Concat (Mul a -2) (ReduceSum (Pow a 2)) _) "
+     "(Transpose (Concat b _ (ReduceSum (Pow b 2))))) 0))",
+     "ab"},
+    {"bilinear layer", "Bilinear", "(Squeeze (MatMul (Reshape (MatMul a c) _) (Unsqueeze b _)) _)",
+     "abc"},
     {"mean squared error", "MseLoss",
      "(ReduceMean (Mul (Sub (Expand a _) (Expand b _)) (Sub (Expand a _) (Expand b _))))", "ab"},
     {"smooth L1 loss", "SmoothL1Loss",
@@ -158,6 +171,8 @@ void put_together(Finder& f, NodeId id, const Function& function) {
   if (loss && !is_one_number(f.r, y)) return;
   Matcher matcher(f.r);
   if (!matcher.matches(y, function.written)) return;
+  // An exporter's own pieces have numbers for names ("val_14"); what people squeeze has not.
+  if (function.op == "Bilinear" && !f.r.tensor(y).name.starts_with("val_")) return;
   std::vector<TensorId> inputs;
   for (const char letter : function.operands) inputs.push_back(matcher.bound[letter]);
   const auto rank = static_cast<int64_t>(f.r.rank(y));

@@ -100,6 +100,40 @@ bool nearest(Finder& f, NodeId id) {
   return true;
 }
 
+// The places of a pool's largest. ONNX counts them over the whole tensor; an exporter takes off
+// where each channel begins, which it knows from a pool of windows of one place.
+TensorId places_of_pool(const Rewrite& r, TensorId t) {
+  const Node* within = r.made_by(t, "Sub");
+  const Node* pool = within ? r.made_by(within->inputs[0], "MaxPool") : nullptr;
+  const Node* begins = pool ? r.made_by(within->inputs[1], "Slice") : nullptr;
+  const Node* ones = begins ? r.made_by(begins->inputs[0], "MaxPool") : nullptr;
+  const bool found = ones && pool->outputs.size() == 2 && pool->inputs[0] == ones->inputs[0];
+  return found ? pool->outputs[1] : kNoTensor;
+}
+
+// The pooled spread out again: zeros, with each value put at its place within its channel.
+bool unpool(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  const Node& node = r.node(id);
+  const Node* spread = node.op == "Reshape" ? r.made_by(node.inputs[0], "ScatterND") : nullptr;
+  const Node* column = spread ? r.made_by(spread->inputs[1], "Unsqueeze") : nullptr;
+  const Node* values = column ? r.made_by(spread->inputs[2], "Reshape") : nullptr;
+  const Node* flat = values ? r.made_by(column->inputs[0], "Reshape") : nullptr;
+  const Node* shifted = flat ? r.made_by(flat->inputs[0], "Add") : nullptr;
+  if (!shifted || !r.made_of_shapes(spread->inputs[0]) || !r.made_of_shapes(shifted->inputs[1]))
+    return false;
+  const TensorId x = values->inputs[0];
+  TensorId places = shifted->inputs[0];
+  const size_t rank = r.rank(x);
+  const auto& seen = r.tensor(places).shape;
+  if (rank < 3 || seen != r.tensor(x).shape || r.rank(node.outputs[0]) != rank) return false;
+  if (const TensorId own = places_of_pool(r, places); own != kNoTensor) places = own;
+  const size_t before = r.deaths();
+  r.replace(id, "", "MaxUnpool", {x, places});
+  f.note("unpooling", id, before);
+  return true;
+}
+
 // x[window] = y: the copy is in place.
 bool assignment(Finder& f, NodeId id) {
   Rewrite& r = f.r;
@@ -205,7 +239,7 @@ void gathers(Finder& f) {
     if (f.r.dead(id)) continue;
     mark_positions(f.r, id);
     if (unpadding(f, id) || image_of_tokens(f, id) || clip_of_tokens(f, id)) continue;
-    if (unfolded(f, id) || nearest(f, id)) continue;
+    if (unfolded(f, id) || nearest(f, id) || unpool(f, id)) continue;
     if (!strided_view(f, id) && !adaptive_pool(f, id)) assignment(f, id);
   }
 }

@@ -325,7 +325,9 @@ FUNCTIONS = [
         gumbel_softmax=lambda x: F.gumbel_softmax(x, 1.0), log_of_softmax=lambda x: (x.softmax(-1) + 1e-9).log(),
         entropy=lambda x: -(x.softmax(-1) * x.log_softmax(-1)).sum(-1), glu_by_hand=lambda x: (lambda a, b: a * b.sigmoid())(*x.chunk(2, -1)),
         noise=lambda x: x + torch.randn_like(x) * 0.1, self_attention_plain=lambda x: (x @ x.transpose(1, 2)).softmax(-1) @ x,
-        distances=lambda x: torch.cdist(x, x), pairwise_by_hand=lambda x: (x[:, :, None] - x[:, None]).square().sum(-1),
+        distances=lambda x: torch.cdist(x, x), distances_1=lambda x: torch.cdist(x, x.flip(0), 1.0),
+        distances_many=lambda x: torch.cdist(x.view(-1, 96, 8), x.tanh().view(-1, 96, 8)),
+        pairwise_by_hand=lambda x: (x[:, :, None] - x[:, None]).square().sum(-1),
         outer_sum=lambda x: x[:, :, None] + x[:, None], attention_pool=lambda x: (x.mean(-1, True).softmax(1) * x).sum(1))),
     ("sequence", 1, {
         "index_add": lambda: With(added_at, index=INDEX), "index_copy": lambda: With(

@@ -65,6 +65,48 @@ output y
   CHECK(graph.nodes[0].attributes.integers("sizes") == std::vector<int64_t>{4, 4});
 }
 
+TEST_CASE("what a pool took spread out to its places is unpooled") {
+  const auto spread = [](const std::string& offsets) {
+    return recovered(R"(opset 20
+input x: f32[B,8,16,16]
+input given: i64[B,8,1,1]
+const row: i64[1] = [-1]
+const zero: i64[] = [0]
+const one: i64[] = [1]
+const step: i64[] = [256]
+const from: i64[2] = [0,0]
+const to: i64[2] = [1,1]
+const axes: i64[2] = [2,3]
+const whole: i64[4] = [-1,8,16,16]
+const column: i64[4] = [-1,8,1,1]
+y, at = MaxPool(x) {kernel_shape=[2,2], strides=[2,2]}
+same, all = MaxPool(x) {kernel_shape=[1,1], strides=[1,1]}
+begins = Slice(all, from, to, axes)
+places = Sub(at, begins)
+extents = Shape(x)
+count = Size(x)
+n = Div(count, step)
+counted = Range(zero, n, one)
+starts = Mul(counted, step)
+made = Reshape(starts, column)
+shifted = Add(places, )" +
+                     offsets + R"()
+flat = Reshape(shifted, row)
+values = Reshape(y, row)
+index = Unsqueeze(flat, row)
+size = Reshape(count, row)
+zeros = ConstantOfShape(size)
+put = ScatterND(zeros, index, values)
+z = Reshape(put, whole)
+output z
+)");
+  };
+  const Graph graph = spread("made");
+  REQUIRE(ops(graph) == Ops{"MaxPool", "MaxUnpool"});
+  CHECK(graph.nodes[1].inputs == graph.nodes[0].outputs);
+  CHECK(spread("given").nodes.back().op == "Reshape");
+}
+
 TEST_CASE("an assignment to a part of a tensor is a copy in place") {
   const Graph graph = recovered(R"(opset 17
 input x: f32[B,8]
