@@ -69,13 +69,19 @@ bool is_folded_name(std::string_view name) {
 }
 
 // The folded ones of a graph. The first of a kind has no number: "zeros" stands before "zeros_1".
+// Where the second was not folded, whole numbers may be a part of a buffer that only looks like it.
 std::set<std::string_view> folded_names(const Graph& graph) {
-  std::set<std::string_view> names;
+  std::set<std::string_view> names, firsts;
   for (const Tensor& t : graph.tensors) {
     const std::string_view name = t.name;
-    if (t.kind != TensorKind::kParameter || !is_folded_name(name)) continue;
-    names.insert(name);
-    if (name.ends_with("_1")) names.insert(name.substr(0, name.size() - 2));
+    if (!is_folded_name(name)) continue;
+    const bool folded = t.kind == TensorKind::kParameter;
+    if (folded) names.insert(name);
+    if (name.ends_with("_1")) (folded ? names : firsts).insert(name.substr(0, name.size() - 2));
+  }
+  for (const Tensor& t : graph.tensors) {
+    if (t.kind == TensorKind::kParameter && is_float(t.dtype) && firsts.count(t.name))
+      names.insert(t.name);
   }
   return names;
 }

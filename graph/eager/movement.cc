@@ -224,7 +224,8 @@ Value diagonal(Machine& m, const Value& x, size_t axis, size_t twin) {
   return y;
 }
 
-std::vector<Value> split(Machine& m, const Value& x, size_t axis, const std::vector<Dim>& lengths) {
+std::vector<Value> split(Machine& m, const Value& x, size_t axis, const std::vector<Dim>& lengths,
+                         bool unbound) {
   std::vector<Value> parts;
   for (const Dim& length : lengths) {
     Shape sizes = x.sizes();
@@ -234,13 +235,17 @@ std::vector<Value> split(Machine& m, const Value& x, size_t axis, const std::vec
   const Value inputs[] = {x};
   std::vector<LayoutRef> layouts;
   for (const Value& p : parts) layouts.push_back(p.layout_ref());
-  m.record(parts, inputs, {}, [layouts, axis](Machine& mm, const Gradients& g, const GradNode&) {
+  const auto joined = [layouts, axis, unbound](Machine& mm, const Gradients& g, const GradNode&) {
     std::vector<Value> whole = g;
     for (size_t i = 0; i < whole.size(); ++i) {
-      if (!whole[i].defined()) whole[i] = fill(mm, layouts[i]->dtype, layouts[i]->sizes);
+      const Layout& part = *layouts[i];
+      if (whole[i].defined()) continue;
+      whole[i] = unbound ? expand(mm, fill(mm, part.dtype, {}), part.sizes)
+                         : fill(mm, part.dtype, part.sizes);
     }
     return Gradients{concat(mm, whole, axis)};
-  });
+  };
+  m.record(parts, inputs, {}, joined);
   return parts;
 }
 

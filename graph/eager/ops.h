@@ -29,7 +29,9 @@ Value diagonal(Machine& m, const Value& x, size_t axis, size_t twin);
 Value slice(Machine& m, const Value& x, size_t axis, const Dim& start, const Dim& length,
             int64_t step);
 Value select(Machine& m, const Value& x, size_t axis, const Dim& index);
-std::vector<Value> split(Machine& m, const Value& x, size_t axis, const std::vector<Dim>& lengths);
+// `unbound`: torch.unbind, whose parts that nobody used have a zero that is expanded for gradient.
+std::vector<Value> split(Machine& m, const Value& x, size_t axis, const std::vector<Dim>& lengths,
+                         bool unbound = false);
 Value contiguous(Machine& m, const Value& x);
 Value clone(Machine& m, const Value& x);
 Value clone(Machine& m, const Value& x, LayoutRef layout);

@@ -59,8 +59,10 @@ Values slice(Lowering& l) {
 Values split(Lowering& l) {
   const auto axis = normalize_axis(l.attributes().integer("axis", 0), l.in(0).rank()).value_or(0);
   std::vector<Dim> lengths;
-  for (size_t i = 0; i < l.node().outputs.size(); ++i) lengths.push_back(l.out_shape(i)[axis]);
-  return eager::split(l.m, l.in(0), axis, lengths);
+  const bool unbound = l.attributes().integer("unbound", 0) != 0;
+  for (size_t i = 0; i < l.node().outputs.size(); ++i)
+    lengths.push_back(l.wants(i) ? l.out_shape(i)[axis] : Dim(1));
+  return eager::split(l.m, l.in(0), axis, lengths, unbound);
 }
 
 Values concat(Lowering& l) {

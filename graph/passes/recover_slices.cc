@@ -1,4 +1,4 @@
-// Slices that stand for one operator: torch.chunk, torch.roll.
+// Slices that stand for one operator: torch.chunk, torch.unbind, torch.roll.
 #include <algorithm>
 
 #include "graph/passes/patterns.h"
@@ -73,6 +73,61 @@ bool chunk(Finder& f, NodeId id) {
   return true;
 }
 
+bool is_squeezed(const Rewrite& r, TensorId part) {
+  const auto& readers = r.readers(part);
+  return r.uses(part) == readers.size() &&
+         std::all_of(readers.begin(), readers.end(),
+                     [&](NodeId reader) { return r.node(reader).op == "Squeeze"; });
+}
+
+// Parts of one place that are squeezed: as one Split, or as the exporter of graphs writes them, a
+// slice for each that is read. (What people cut out themselves has the slice's name, not "val_7".)
+constexpr int64_t kMostUnbound = 256;
+
+bool is_unbound_part(const Rewrite& r, NodeId id, const std::optional<Window>& part) {
+  const TensorId out = part ? r.node(id).outputs[0] : kNoTensor;
+  return part && part->begin >= 0 && part->end == part->begin + 1 &&
+         r.tensor(out).name.starts_with("val_") && r.uses(out) > 0 && is_squeezed(r, out);
+}
+
+bool unbind(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  if (r.node(id).op == "Split") {
+    Node& split = r.graph().nodes[id];
+    const auto axis = normalize_axis(split.attributes.integer("axis", 0), r.rank(split.inputs[0]));
+    for (const TensorId out : split.outputs) {
+      if (!axis || out == kNoTensor || r.extent(out, *axis) != 1 || !is_squeezed(r, out))
+        return false;
+    }
+    split.attributes.set("unbound", int64_t{1});
+    return true;
+  }
+  const auto first = window(r, id);
+  if (!is_unbound_part(r, id, first)) return false;
+  const TensorId x = r.node(id).inputs[0];
+  const auto extent = r.extent(x, static_cast<size_t>(first->axis));
+  if (!extent || *extent > kMostUnbound) return false;
+  std::vector<std::pair<size_t, TensorId>> parts;
+  NodeId at = id;
+  for (const NodeId reader : r.readers(x)) {
+    const auto part = window(r, reader);
+    if (!is_unbound_part(r, reader, part) || part->axis != first->axis || part->end > *extent)
+      continue;
+    parts.emplace_back(part->begin, r.node(reader).outputs[0]);
+    at = std::min(at, reader);
+  }
+  const size_t before = r.deaths();
+  Node& split = r.replace(at, "", "Split", {x});
+  split.attributes.set("axis", first->axis);
+  split.attributes.set("unbound", int64_t{1});
+  const TensorId own = split.outputs[0];
+  split.outputs.assign(static_cast<size_t>(*extent), kNoTensor);
+  split.outputs[0] = own;
+  for (const auto& [index, part] : parts) r.move_output(part, at, index);
+  f.note("unbind", at, before);
+  return true;
+}
+
 // The end of a tensor, then its beginning.
 bool roll(Finder& f, NodeId id) {
   Rewrite& r = f.r;
@@ -102,7 +157,7 @@ void slices(Finder& f) {
   const size_t nodes = f.r.nodes();
   for (NodeId id = 0; id < nodes; ++id) {
     if (f.r.dead(id)) continue;
-    if (!chunk(f, id)) roll(f, id);
+    if (!chunk(f, id) && !unbind(f, id)) roll(f, id);
   }
 }
 

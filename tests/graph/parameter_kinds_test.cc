@@ -162,6 +162,23 @@ TEST_CASE(
   CHECK(kind("attn.positions.weight", "Mul") == ParameterKind::kTrained);
 }
 
+TEST_CASE("the first folded result of its kind has no number") {
+  const Classified model = classified(R"(opset 20
+input x: f32[B,8,16]
+param permute: f32[8,16]
+param stem: f32[8,16]
+param proj.weight: f32[16,16]
+a = Add(x, stem)
+b = MatMul(permute, proj.weight)
+permute_1 = Transpose(b) {perm=[1,0]}
+flat = Transpose(permute_1) {perm=[1,0]}
+y = Add(a, flat)
+output y
+)");
+  CHECK(model["permute"] == ParameterKind::kComputed);
+  CHECK(model["stem"] == ParameterKind::kTrained);
+}
+
 TEST_CASE("zeros that a mask of the module writes into are made at every step") {
   const auto kind = [](const std::string& condition) {
     auto graph = parse_text(

@@ -63,10 +63,10 @@ TEST_CASE("what single operators keep for backward is what PyTorch keeps") {
   CHECK(all.failed.empty());
   CHECK(all.saved.count() >= 700);
   // Files leave open what was detached, and which of two ways to write a function was run.
-  CHECK(all.saved.share_exact() >= 0.97);
+  CHECK(all.saved.share_exact() >= 0.973);
   CHECK(all.saved.median() == 0);
   CHECK(all.peak.median() == 0);
-  CHECK(all.peak.share_exact() >= 0.93);
+  CHECK(all.peak.share_exact() >= 0.934);
 }
 
 TEST_CASE("what operators that few people use keep for backward is mostly what PyTorch keeps") {

@@ -1,0 +1,48 @@
+// Parts that exporters cut out one by one.
+#include <doctest/doctest.h>
+
+#include "tests/support/recovered.h"
+
+namespace plimsoll {
+
+using test::ops;
+using test::Ops;
+using test::recovered;
+
+TEST_CASE("slices of one place that the exporter squeezes are parts of one unbind") {
+  const auto layer = [](const std::string& one, const std::string& other, const std::string& end) {
+    return recovered(
+        "opset 20\ninput x: f32[3,B,4]\nconst zero: i64[1] = [0]\n"
+        "const one: i64[1] = [1]\nconst two: i64[1] = [2]\nconst three: i64[1] = [3]\n" +
+        one + " = Slice(x, zero, one, zero)\n" + other + " = Slice(x, two, " + end +
+        ", zero)\na = Squeeze(" + one + ", zero)\nb = Squeeze(" + other +
+        ", zero)\ny = Add(a, b)\noutput y\n");
+  };
+  const Graph graph = layer("val_3", "val_7", "three");
+  REQUIRE(ops(graph) == Ops{"Split", "Squeeze", "Squeeze", "Add"});
+  const Node& split = graph.nodes[0];
+  CHECK(split.attributes.integer("unbound", 0) == 1);
+  REQUIRE(split.outputs.size() == 3);
+  CHECK(split.outputs[0] == graph.nodes[1].inputs[0]);
+  CHECK(split.outputs[1] == kNoTensor);
+  CHECK(split.outputs[2] == graph.nodes[2].inputs[0]);
+  // What people cut is named after what they did.
+  CHECK(ops(layer("slice_1", "slice_2", "three"))[0] == "Slice");
+}
+
+TEST_CASE("a split into places that are squeezed is an unbind; one into longer parts is not") {
+  const auto split = [](const std::string& extent, const std::string& reader,
+                        const std::string& more = {}) {
+    const Graph graph = recovered("opset 17\ninput x: f32[" + extent +
+                                  ",B,4]\nconst zero: i64[1] = [0]\n"
+                                  "a, b = Split(x) {axis=0}\nc = " +
+                                  reader + "\noutput c\n" + more);
+    return graph.nodes[0].attributes.integer("unbound", 0);
+  };
+  CHECK(split("2", "Squeeze(a, zero)") == 1);
+  CHECK(split("2", "Squeeze(a, zero)", "output b\n") == 0);
+  CHECK(split("2", "Relu(a)") == 0);
+  CHECK(split("4", "Relu(a)") == 0);
+}
+
+}  // namespace plimsoll
