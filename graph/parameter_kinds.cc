@@ -195,6 +195,46 @@ void find_folded_scales(const Graph& graph, std::vector<ParameterKind>& kinds) {
   }
 }
 
+// Which tensors hold something that training changes.
+std::vector<char> trained_values(const Graph& graph, const std::vector<ParameterKind>& kinds) {
+  std::vector<char> trained(graph.tensors.size(), 0);
+  for (TensorId id = 0; id < kinds.size(); ++id) trained[id] = kinds[id] == ParameterKind::kTrained;
+  for (const Node& node : graph.nodes) {
+    const auto holds = [&](TensorId in) { return in != kNoTensor && trained[in] != 0; };
+    if (node.op == "Shape" || std::none_of(node.inputs.begin(), node.inputs.end(), holds)) continue;
+    for (const TensorId out : node.outputs) {
+      if (out != kNoTensor) trained[out] = 1;
+    }
+  }
+  return trained;
+}
+
+// One number for each channel or head: [C], [C, 1, 1], [1, C, 1, 1].
+bool is_along_one_axis(const Tensor& t) {
+  if (!t.shape) return false;
+  const auto is_one = [](const Dim& extent) { return extent == Dim(1); };
+  return std::count_if(t.shape->begin(), t.shape->end(), is_one) + 1 ==
+         static_cast<std::ptrdiff_t>(t.shape->size());
+}
+
+// What an exporter folded and every sample's features are multiplied with, a number for each
+// channel or head, is a weight in another shape: layer scale (CaiT, PoolFormer, InceptionNeXt),
+// Swin v2's logit scale. Only images that come in are normalised by constants.
+void find_folded_factors(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  const std::vector<char> trained = trained_values(graph, kinds);
+  for (const Node& node : graph.nodes) {
+    for (const TensorId factor : node.inputs) {
+      if (node.op != "Mul" || factor == kNoTensor || kinds[factor] != ParameterKind::kConstant)
+        continue;
+      const Tensor& t = graph.tensors[factor];
+      const TensorId data = beside(node, factor);
+      const bool folded = t.kind == TensorKind::kParameter && is_float(t.dtype) &&
+                          !t.from_constant_node && is_along_one_axis(t);
+      if (folded && data != kNoTensor && trained[data]) kinds[factor] = ParameterKind::kTrained;
+    }
+  }
+}
+
 // The array that a stored mask writes a number into, masked_fill: zeros of the mask's own shape,
 // which multi-head attention makes at every call.
 TensorId filled_by_mask(const Graph& graph, const Node& node) {
@@ -370,6 +410,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   }
   find_tables(graph, kinds);
   find_folded_scales(graph, kinds);
+  find_folded_factors(graph, kinds);
   find_frozen(graph, kinds);
   find_computed(graph, folded, kinds);
   drop_unread(graph, kinds);
