@@ -51,22 +51,26 @@ bool is_scaled(const Rewrite& r, TensorId t) {
 
 // A head that multiplies by the embedding's own table: an exporter that folds writes it as a second
 // matrix of the same extents. Networks with layer norm (transformers) tie the two where there is
-// one such table; those that scale what the head reads do it because of the tie.
+// one such table; those that scale what the head reads do it because of the tie. With rotary
+// positions heads are mostly their own (tie_word_embeddings in transformers' configurations of
+// GPT-NeoX, GPT-J, Phi, CodeGen, StableLM, Nemotron; but Falcon and StarCoder2 tie).
 TensorId tied_table(const Rewrite& r, TensorId weight, NodeId product) {
   if (!r.tensor(weight).name.starts_with("onnx::MatMul")) return kNoTensor;
-  bool has_sign = is_scaled(r, r.node(product).inputs[0]);
+  const bool scaled = is_scaled(r, r.node(product).inputs[0]);
+  bool normed = false, rotary = false;
   TensorId table = kNoTensor;
   for (NodeId id = 0; id < r.nodes(); ++id) {
     const Node& node = r.node(id);
     if (r.dead(id)) continue;
-    has_sign = has_sign || node.op == "LayerNormalization";
+    normed = normed || node.op == "LayerNormalization";
+    rotary = rotary || node.op == "Cos";
     const bool embeds =
         node.op == "Gather" && id < product && is_matrix_parameter(r, node.inputs[0]);
     if (!embeds || r.tensor(node.inputs[0]).shape != r.tensor(weight).shape) continue;
     if (table != kNoTensor && table != node.inputs[0]) return kNoTensor;
     table = node.inputs[0];
   }
-  return has_sign ? table : kNoTensor;
+  return scaled || (normed && !rotary) ? table : kNoTensor;
 }
 
 void make_linear(Finder& f, NodeId product, TensorId weight) {
