@@ -36,6 +36,8 @@ bool is_weight_input(const Node& node, size_t input) {
                                                                "InstanceNormalization",
                                                                "RMSNormalization"};
   if (node.op == "Gather" || node.op == "GatherND" || is_squashing(node)) return input == 0;
+  // A weight that is standardised at every step (NF-ResNets), folded to the shape a norm reads.
+  if (node.op == "BatchNormalization" && input == 0) return true;
   return input > 0 && std::find(kLayers.begin(), kLayers.end(), node.op) != kLayers.end();
 }
 
