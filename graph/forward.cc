@@ -9,6 +9,7 @@
 #include "graph/lifetimes.h"
 #include "graph/mirror.h"
 #include "graph/ops/lower.h"
+#include "graph/unwritten_buffers.h"
 
 namespace plimsoll {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "graph/made_of_shapes.h"
-#include "graph/ops/op.h"
+#include "graph/module_path.h"
 
 namespace plimsoll {
 
@@ -49,6 +49,12 @@ TensorId behind_view(const Graph& graph, TensorId tensor) {
   const Node& node = graph.nodes[maker];
   const bool view = node.op == "Reshape" || node.op == "Transpose" || node.op == "Unsqueeze";
   return view ? node.inputs[0] : tensor;
+}
+
+// A norm of weights (NF-ResNets, Big Transfer), which has a gain at most: its shift is zeros.
+bool standardises(const Graph& graph, const Node& node) {
+  return node.op == "BatchNormalization" &&
+         graph.tensors[behind_view(graph, node.inputs[0])].kind == TensorKind::kParameter;
 }
 
 // Words that end the names of weights, and of no operator.
@@ -277,15 +283,6 @@ void find_computed(const Graph& graph, const std::set<std::string_view>& folded,
   }
 }
 
-// Hugging Face's rotary embeddings hold their frequencies twice: inv_freq and original_inv_freq
-// (transformers/modeling_rope_utils.py).
-bool is_rotary_table(const Tensor& t) {
-  if (t.kind != TensorKind::kParameter || !is_float(t.dtype) || !t.shape || t.shape->empty())
-    return false;
-  if (elements(*t.shape) == Dim(1)) return false;
-  return t.name.ends_with("rotary_emb.inv_freq") || t.name.find("/rotary_emb/") != t.name.npos;
-}
-
 // The node that computes what is only seen in another shape or type.
 NodeId behind_views(const Graph& graph, TensorId tensor) {
   for (size_t steps = 0; steps < 8; ++steps) {
@@ -322,31 +319,6 @@ void find_frozen(const Graph& graph, std::vector<ParameterKind>& kinds) {
   }
 }
 
-std::string_view last_part(std::string_view module) {
-  return module.substr(module.rfind('.') + 1);  // npos + 1 is 0
-}
-
-// How many modules hold a table of their own: exporters write equal ones once. Modules of one kind
-// have the same name in their parents ("blocks.0.attn", "blocks.1.attn").
-size_t holders(const Graph& graph, const std::vector<NodeId>& readers, TensorId table) {
-  std::set<std::string_view> modules;
-  for (const NodeId reader : readers) {
-    const Node& node = graph.nodes[reader];
-    const OpRow* row = find_op(node.domain, node.op);
-    for (size_t i = 0; row && i < std::min(node.inputs.size(), row->host_from); ++i) {
-      const bool alike = modules.empty() || last_part(*modules.begin()) == last_part(node.module);
-      if (node.inputs[i] == table && alike && !node.module.empty()) modules.insert(node.module);
-    }
-  }
-  return std::max<size_t>(modules.size(), 1);
-}
-
-// Short arrays are extents and axes.
-bool is_table(const Tensor& t) {
-  const auto count = t.shape ? elements(*t.shape).constant() : std::nullopt;
-  return t.kind == TensorKind::kParameter && count && *count >= 16;
-}
-
 // What people register as buffers, by name: attention masks ("mask", "attn_mask"; a "mask_token" is
 // trained, and so is what differs from head to head), tables of sines and frequencies, and
 // `final_logits_bias`, zeros of Hugging Face's BART and its kin.
@@ -365,28 +337,6 @@ bool is_buffer(const Tensor& t) {
 
 }  // namespace
 
-std::vector<TensorType> buffers_not_written(const Graph& graph,
-                                            const std::vector<ParameterKind>& kinds) {
-  std::vector<TensorType> buffers;
-  for (const Node& node : graph.nodes) {
-    // The count of batches, of a norm that tracks its statistics.
-    const bool tracks = node.op == "BatchNormalization" && node.inputs.size() > 3 &&
-                        graph.tensors[node.inputs[3]].kind == TensorKind::kParameter;
-    if (tracks) buffers.push_back({DType::kInt64, {}});
-  }
-  if (!graph.producer.starts_with("pytorch")) return buffers;
-  const auto readers = consumers(graph);
-  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
-    const Tensor& t = graph.tensors[id];
-    const bool held = kinds[id] == ParameterKind::kBuffer || kinds[id] == ParameterKind::kConstant;
-    if (!held) continue;
-    const size_t modules = is_table(t) ? holders(graph, readers[id], id) : 1;
-    const size_t copies = modules * (is_rotary_table(t) ? 2 : 1);
-    for (size_t i = 1; i < copies; ++i) buffers.push_back({t.dtype, *t.shape});
-  }
-  return buffers;
-}
-
 std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   std::vector<ParameterKind> kinds(graph.tensors.size(), ParameterKind::kConstant);
   const std::set<std::string_view> folded = folded_names(graph);
@@ -404,7 +354,8 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
       if (graph.tensors[in].kind != TensorKind::kParameter) continue;
       if (node.op == "BatchNormalization" && i >= 3) kinds[in] = ParameterKind::kBuffer;
       if (is_float(graph.tensors[in].dtype) && kinds[in] == ParameterKind::kConstant &&
-          is_weight_input(node, i) && !graph.tensors[in].from_constant_node &&
+          is_weight_input(node, i) && !(i == 2 && standardises(graph, node)) &&
+          !graph.tensors[in].from_constant_node &&
           (is_squashing(node) || !graph.tensors[in].contents)) {
         kinds[in] = ParameterKind::kTrained;
       }

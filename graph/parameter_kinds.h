@@ -19,14 +19,10 @@ inline bool is_weight(ParameterKind kind) {
 }
 // For each tensor; meaningful for kind kParameter only. Statistics of norms are buffers; float
 // initializers are trained, unless an exporter's folding made them (its names say so) and neither a
-// layer nor a sigmoid takes them, as a weight or as the scale of an affine pair; tables that
-// multiply positions,
-// or that a layer takes as its data, are buffers; results that an exporter folded are computed;
-// weights that the model says are frozen are so; the rest are constants.
+// layer nor a sigmoid takes them as a weight nor features are scaled by them, channel by channel;
+// tables that multiply positions, or that a layer takes as its data, are buffers; results that an
+// exporter folded are computed; weights that the model says are frozen are so; the rest are
+// constants.
 std::vector<ParameterKind> classify_parameters(const Graph& graph);
-
-// Buffers that a network holds and the file does not carry: counters of norms, second copies.
-std::vector<TensorType> buffers_not_written(const Graph& graph,
-                                            const std::vector<ParameterKind>& kinds);
 
 }  // namespace plimsoll

@@ -2,40 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include "graph/infer.h"
-#include "graph/text.h"
+#include "graph/unwritten_buffers.h"
+#include "tests/support/classified.h"
 
 namespace plimsoll {
-namespace {
-
-struct Classified {
-  Graph graph;
-  std::vector<ParameterKind> kinds;
-  ParameterKind operator[](std::string_view name) const {
-    for (TensorId id = 0; id < graph.tensors.size(); ++id) {
-      if (graph.tensors[id].name == name) return kinds[id];
-    }
-    FAIL("no tensor ", name);
-    return {};
-  }
-};
-
-Classified classified(std::string_view text) {
-  auto graph = parse_text(text);
-  REQUIRE_MESSAGE(graph, graph.error().front().message);
-  graph->producer = "pytorch 2.9";
-  for (Tensor& t : graph->tensors) {  // exporters write the values of single numbers
-    if (t.kind == TensorKind::kParameter && t.shape && t.shape->empty() && !t.contents)
-      t.contents = std::make_shared<Contents>(Contents{.integers = {}, .reals = {0.5}});
-  }
-  Decider decider(Binding{{"B", 4}});
-  Diagnostics warnings;
-  REQUIRE(infer(*graph, decider, warnings));
-  auto kinds = classify_parameters(*graph);
-  return {std::move(*graph), std::move(kinds)};
-}
-
-}  // namespace
+using test::classified;
+using test::Classified;
 
 TEST_CASE("weights, statistics, tables and folded results are told apart") {
   const Classified model = classified(R"(opset 20
@@ -233,6 +205,44 @@ output z
 )");
   CHECK(model["onnx::Sigmoid_12"] == ParameterKind::kTrained);
   CHECK(model["onnx::Sin_14"] == ParameterKind::kComputed);
+}
+
+TEST_CASE(
+    "a folded number for each channel that scales features is trained, one for pixels is not") {
+  const Classified model = classified(R"(opset 20
+input x: f32[B,8,4,4]
+param view_1: f32[1,8,1,1]
+param view_2: f32[1,8,1,1]
+param val_3: f32[1,8,4,4]
+param conv.weight: f32[8,8,1,1]
+pixels = Mul(x, view_1)
+c = Conv(pixels, conv.weight)
+scaled = Mul(c, view_2)
+out = Mul(scaled, val_3)
+output out
+)");
+  CHECK(model["view_1"] != ParameterKind::kTrained);  // images are normalised by constants
+  CHECK(model["view_2"] == ParameterKind::kTrained);
+  CHECK(model["val_3"] != ParameterKind::kTrained);
+}
+
+TEST_CASE("a folded view of a weight that a norm standardises is trained") {
+  const Classified model = classified(R"(opset 20
+input x: f32[B,3,4,4]
+param view_0: f32[1,16,27]
+param gain: f32[16]
+param zeros_1: f32[16]
+param mean_1: f32[16]
+param variance_1: f32[16]
+const shape: i64[4] = [16, 3, 3, 3]
+standard = BatchNormalization(view_0, gain, zeros_1, mean_1, variance_1)
+weight = Reshape(standard, shape)
+out = Conv(x, weight)
+output out
+)");
+  CHECK(model["view_0"] == ParameterKind::kTrained);
+  CHECK(model["gain"] == ParameterKind::kTrained);
+  CHECK(model["zeros_1"] != ParameterKind::kTrained);
 }
 
 }  // namespace plimsoll

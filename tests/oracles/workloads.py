@@ -42,6 +42,8 @@ HUGGING_FACE = {
         "encoder_ffn_dim": 1024, "decoder_ffn_dim": 1024, "vocab_size": 8000}),
     "gptj-small": ("GPTJ", "ForCausalLM", {"n_embd": 1024, "n_layer": 2, "n_head": 8, "rotary_dim": 32, "vocab_size": 8000,
                                            "bos_token_id": 0, "eos_token_id": 0}),
+    "phi-small": ("Phi", "ForCausalLM", {"hidden_size": 384, "intermediate_size": 1024, "num_hidden_layers": 3,
+                                         "num_attention_heads": 6, "vocab_size": 8000}),
     "roformer-small": ("RoFormer", "ForMaskedLM", {"hidden_size": 256, "num_hidden_layers": 3, "num_attention_heads": 4,
                                                    "intermediate_size": 1024, "vocab_size": 8000}),
     "vit-base": ("ViT", "ForImageClassification", {"num_labels": 1000}),

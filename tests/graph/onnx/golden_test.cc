@@ -105,8 +105,10 @@ TEST_CASE("golden: initializers less norm statistics are the parameters PyTorch 
     for (TensorId id = 0; id < graph->tensors.size(); ++id) {
       const Tensor& t = graph->tensors[id];
       if (t.kind != TensorKind::kParameter || t.from_constant_node || !is_float(t.dtype)) continue;
-      const bool zeros = t.name.ends_with("final_logits_bias");  // a buffer of BART's
-      (zeros || statistics.contains(id) ? buffers : parameters).add(t);
+      // Buffers of BART's and of Swin v2's.
+      const bool buffer =
+          t.name.ends_with("final_logits_bias") || t.name.ends_with("relative_coords_table");
+      (buffer || statistics.contains(id) ? buffers : parameters).add(t);
     }
     CHECK(parameters.tensors == golden["parameters"]["tensors"].get<int64_t>());
     CHECK(parameters.bytes == golden["parameters"]["bytes"].get<int64_t>());

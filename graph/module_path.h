@@ -1,0 +1,19 @@
+// Paths of modules and of what they own: "features.1.0.attn.relative_position_index".
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace plimsoll {
+
+// "attn" of "features.1.0.attn".
+inline std::string_view last_part(std::string_view path) {
+  return path.substr(path.rfind('.') + 1);  // npos + 1 is 0
+}
+
+// "features.1.0.attn" of "features.1.0.attn.relative_position_index".
+inline std::string_view module_of(std::string_view name) {
+  return name.substr(0, std::min(name.rfind('.'), name.size()));
+}
+
+}  // namespace plimsoll

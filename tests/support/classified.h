@@ -1,0 +1,43 @@
+// A graph's text with the kinds of its parameters.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "graph/infer.h"
+#include "graph/parameter_kinds.h"
+#include "graph/text.h"
+
+namespace plimsoll::test {
+
+struct Classified {
+  Graph graph;
+  std::vector<ParameterKind> kinds;
+  ParameterKind operator[](std::string_view name) const {
+    for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+      if (graph.tensors[id].name == name) return kinds[id];
+    }
+    FAIL("no tensor ", name);
+    return {};
+  }
+};
+
+inline Classified classified(std::string_view text) {
+  auto graph = parse_text(text);
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  graph->producer = "pytorch 2.9";
+  for (Tensor& t : graph->tensors) {  // exporters write the values of single numbers
+    if (t.kind == TensorKind::kParameter && t.shape && t.shape->empty() && !t.contents)
+      t.contents = std::make_shared<Contents>(Contents{.integers = {}, .reals = {0.5}});
+  }
+  Decider decider(Binding{{"B", 4}});
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  auto kinds = classify_parameters(*graph);
+  return {std::move(*graph), std::move(kinds)};
+}
+
+}  // namespace plimsoll::test
