@@ -35,7 +35,9 @@ bool is_weight_input(const Node& node, size_t input) {
                                                                "GroupNormalization",
                                                                "InstanceNormalization",
                                                                "RMSNormalization"};
-  if (node.op == "Gather" || node.op == "GatherND" || is_squashing(node)) return input == 0;
+  const bool reads_first =
+      node.op == "Gather" || node.op == "GatherND" || node.op == "SpectralNorm";
+  if (reads_first || is_squashing(node)) return input == 0;
   // A weight that is standardised at every step (NF-ResNets), folded to the shape a norm reads.
   if (node.op == "BatchNormalization" && input == 0) return true;
   return input > 0 && std::find(kLayers.begin(), kLayers.end(), node.op) != kLayers.end();
@@ -352,7 +354,9 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
       if (node.inputs[i] == kNoTensor) continue;
       const TensorId in = behind_view(graph, node.inputs[i]);
       if (graph.tensors[in].kind != TensorKind::kParameter) continue;
-      if (node.op == "BatchNormalization" && i >= 3) kinds[in] = ParameterKind::kBuffer;
+      const bool statistic =
+          (node.op == "BatchNormalization" && i >= 3) || (node.op == "SpectralNorm" && i >= 1);
+      if (statistic) kinds[in] = ParameterKind::kBuffer;
       if (is_float(graph.tensors[in].dtype) && kinds[in] == ParameterKind::kConstant &&
           is_weight_input(node, i) && !(i == 2 && standardises(graph, node)) &&
           !graph.tensors[in].from_constant_node &&

@@ -154,6 +154,23 @@ Value fused_rms_norm(Machine& m, const Value& given, const Value& scale, size_t 
 }
 
 // Priced as one fused kernel, which keeps its input, its result and the scale it computed.
+// torch.nn.utils.parametrizations.spectral_norm with one power iteration.
+Value spectral_norm(Machine& m, const Value& weight, const Value& u, const Value& v, size_t axis) {
+  const Value rows = axis == 0 ? weight : transpose(m, weight, 0, axis);
+  const Value matrix = reshape(m, rows, {u.count(), v.count()});
+  const bool had_grad = m.grad_enabled();
+  if (m.recipe().mode != Mode::kInference) {
+    m.set_grad_enabled(false);
+    matmul(m, matrix, v);
+    matmul(m, transpose(m, matrix, 0, 1), u);
+    m.set_grad_enabled(had_grad);
+  }
+  const Value left = clone(m, u);
+  const Value right = clone(m, v);
+  const Value largest = matmul(m, left, matmul(m, matrix, right));
+  return div(m, weight, largest);
+}
+
 Value local_response_norm(Machine& m, const Value& x) {
   Value y = m.allocate(x.dtype(), x.sizes());
   m.launch_rows(KernelClass::kNorm, "lrn", y.count() * Dim(10), {&x}, {&y});

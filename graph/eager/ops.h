@@ -104,6 +104,9 @@ Value rms_norm(Machine& m, const Value& x, const Value& scale, size_t axis);
 Value fused_rms_norm(Machine& m, const Value& x, const Value& scale, size_t axis);
 // direction / |direction| * length, over all dimensions in which length has one place.
 Value weight_norm(Machine& m, const Value& direction, const Value& length);
+// weight over its largest singular value as a matrix of rows along `axis`, which u and v, improved
+// beforehand, give.
+Value spectral_norm(Machine& m, const Value& weight, const Value& u, const Value& v, size_t axis);
 Value local_response_norm(Machine& m, const Value& x);
 
 // --- pool.cc ---

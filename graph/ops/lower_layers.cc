@@ -183,6 +183,11 @@ Values embed_norm(Lowering& l) {
 }
 
 Values weight_norm(Lowering& l) { return {eager::weight_norm(l.m, l.in(0), l.in(1))}; }
+// plimsoll:SpectralNorm: weight, its singular vectors.
+Values spectral_norm(Lowering& l) {
+  const auto axis = normalize_axis(l.attributes().integer("axis", 0), l.in(0).rank());
+  return {eager::spectral_norm(l.m, l.in(0), l.in(1), l.in(2), axis.value_or(0))};
+}
 Values lrn(Lowering& l) { return {eager::local_response_norm(l.m, l.in(0))}; }
 
 }  // namespace plimsoll::lower

@@ -179,7 +179,8 @@ Values reduce_keeping_both(Lowering& l) {
 Values reduce_extremum(Lowering& l) {
   const bool asked = l.attributes().integer("positions", 0) != 0;  // recover() saw it
   const bool one = asked || (l.axes(1, l.in(0).rank(), true).size() == 1 && l.in(0).rank() > 1);
-  const bool named = l.node().name.find("amax") != std::string::npos ||
+  const bool named = l.attributes().integer("values_alone", 0) != 0 ||
+                     l.node().name.find("amax") != std::string::npos ||
                      l.node().name.find("amin") != std::string::npos;
   return reduced(l, one && !named ? eager::Reduction::kIndices : eager::Reduction::kExtremum);
 }

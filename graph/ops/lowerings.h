@@ -61,6 +61,7 @@ Values instance_norm(Lowering& l);
 Values rms_norm(Lowering& l);
 Values fused_rms_norm(Lowering& l);
 Values weight_norm(Lowering& l);
+Values spectral_norm(Lowering& l);
 Values lrn(Lowering& l);
 Values lp_norm(Lowering& l);
 Values mean_variance_norm(Lowering& l);

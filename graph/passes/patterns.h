@@ -24,10 +24,16 @@ class Finder {
   void copy_for_readers(std::string_view pattern, TensorId value);
 };
 
+// Did an exporter fold a result of this function? It keeps the name of what made it: "sigmoid_1",
+// "sub_5".
+bool is_folded_result(const Tensor& t, std::string_view of);
+
 // Padding that an exporter merged into a convolution.
 void padding(Finder& finder);
 // Batch norm that an exporter folded into a convolution.
 void folded_norms(Finder& finder);
+// Weights that are divided by their largest singular value at every step.
+void spectral_norms(Finder& finder);
 // Tables of relative positions that an exporter looked up.
 void relative_bias(Finder& finder);
 // Time steps of recurrent layers that people run one by one.

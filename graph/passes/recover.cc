@@ -46,10 +46,10 @@ RecoverReport recover(Graph& graph) {
   fold(graph);
   RecoverReport report;
   apply(graph,
-        {patterns::padding, patterns::folded_norms, patterns::gathers, patterns::relative_bias,
-         patterns::cells, patterns::gates, patterns::slices, patterns::functions,
-         patterns::activations, patterns::norms, patterns::attention, patterns::linear,
-         patterns::recurrent},
+        {patterns::padding, patterns::folded_norms, patterns::spectral_norms, patterns::gathers,
+         patterns::relative_bias, patterns::cells, patterns::gates, patterns::slices,
+         patterns::functions, patterns::activations, patterns::norms, patterns::attention,
+         patterns::linear, patterns::recurrent},
         report);
   apply(graph, {patterns::tables}, report);
   std::sort(report.found.begin(), report.found.end(),

@@ -4,9 +4,7 @@
 #include "graph/passes/patterns.h"
 
 namespace plimsoll::patterns {
-namespace {
 
-// A result that was folded keeps the name of what made it: "sigmoid_1", "sub_5".
 bool is_folded_result(const Tensor& t, std::string_view of) {
   if (t.kind != TensorKind::kParameter || !is_float(t.dtype) || !t.shape || t.shape->empty() ||
       !t.name.starts_with(of))
@@ -15,6 +13,8 @@ bool is_folded_result(const Tensor& t, std::string_view of) {
   return rest.empty() ||
          (rest[0] == '_' && rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
 }
+
+namespace {
 
 // The operand of a product that such a result is; kNoTensor where there is none.
 TensorId folded_factor(const Rewrite& r, TensorId product, std::string_view of) {

@@ -149,11 +149,14 @@ bool assignment(Finder& f, NodeId id) {
   return true;
 }
 
-// Whoever asks for the largest values and their positions asks once.
+// Whoever asks for the largest values and their positions asks once. Newer exporters name results
+// after what asked for values alone ("amax_1"); in a file of TorchScript's both look the same.
 void mark_positions(Rewrite& r, NodeId id) {
   const Node& node = r.node(id);
   const bool largest = node.op == "ReduceMax";
   if (!largest && node.op != "ReduceMin") return;
+  if (r.tensor(node.outputs[0]).name.starts_with(largest ? "amax" : "amin"))
+    r.graph().nodes[id].attributes.set("values_alone", int64_t{1});
   for (const NodeId reader : r.readers(node.inputs[0])) {
     if (r.node(reader).op == (largest ? "ArgMax" : "ArgMin"))
       r.graph().nodes[id].attributes.set("positions", int64_t{1});

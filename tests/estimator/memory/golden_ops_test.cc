@@ -73,17 +73,18 @@ TEST_CASE("what operators that few people use keep for backward is mostly what P
   const Compared all = compare("memory/ops.json", "onnx/ops/", Which::kRare);
   CHECK(all.failed.empty());
   CHECK(all.saved.count() >= 460);
-  CHECK(all.saved.share_exact() >= 0.865);
+  CHECK(all.saved.share_exact() >= 0.87);
   CHECK(all.saved.median() == 0);
   CHECK(all.peak.median() == 0);
-  CHECK(all.peak.share_exact() >= 0.785);
+  CHECK(all.peak.share_exact() >= 0.79);
 }
 
 TEST_CASE("networks of unusual families take what PyTorch takes") {
   const Compared all = compare("memory/families.json", "onnx/families/");
   CHECK(all.failed.empty());
   CHECK(all.count >= 100);
-  // Weights made by spectral norm are folded away; a grid that affine_grid makes is in pieces.
+  // Spectral norm of linear layers of rank 3 is folded away; a leaky ReLU may be in place or not; a
+  // grid that affine_grid makes is in pieces.
   CHECK(all.saved.share_exact() >= 0.85);
   CHECK(all.saved.share_within(0.03) >= 0.92);
   CHECK(all.peak.share_exact() >= 0.77);

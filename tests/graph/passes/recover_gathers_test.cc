@@ -65,6 +65,16 @@ output y
   CHECK(graph.nodes[0].attributes.integers("sizes") == std::vector<int64_t>{4, 4});
 }
 
+TEST_CASE("the newer exporter's name tells largest values alone from those with positions") {
+  const auto alone = [](const std::string& y) {
+    const Graph graph = recovered("opset 20\ninput x: f32[B,8,4]\nconst axis: i64[1] = [-1]\n" + y +
+                                  " = ReduceMax(x, axis) {keepdims=0}\noutput " + y + "\n");
+    return graph.nodes[0].attributes.integer("values_alone", 0) == 1;
+  };
+  CHECK(alone("amax_3"));
+  CHECK(!alone("getitem_3"));
+}
+
 TEST_CASE("what a pool took spread out to its places is unpooled") {
   const auto spread = [](const std::string& offsets) {
     return recovered(R"(opset 20
