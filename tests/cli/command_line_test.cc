@@ -19,6 +19,7 @@ struct Row {
   const char* message;  // somewhere on standard error
 };
 
+const std::string kRuns = std::string(PLIMSOLL_SOURCE_DIR) + "/examples/measured-runs.csv";
 const std::string kNet = "builtin:squeezenet1_0";
 
 // estimate kNet --gpu l4 and more.
@@ -135,6 +136,8 @@ const std::vector<Row> kRows = {
     {"numbers", {"max-batch", kNet, "--gpu", "l4", "--confidence", "1"}, 2, "E103", "0.99"},
     {"words", estimate({"--workers", "4", "--framework", "mxnet"}), 2, "E112", "threads"},
     {"words", estimate({"--error-format", "xml"}), 2, "E106", "text, json"},
+    {"tolerance", {"validate", kRuns, "--tolerance", "memory=10%"}, 0, "", ""},
+    {"tolerance", {"validate", kRuns, "--tolerance", "memory=1%"}, 1, "", ""},
     {"limits", estimate({"--limit", "nodes=3"}), 5, "E802", "--limit nodes=N"},
     {"verdict", estimate({"--mem", "1GiB"}), 1, "", ""},
     {"verdict", estimate({"--reserve", "22GiB"}), 1, "", ""},
