@@ -7,9 +7,16 @@ namespace {
 // Statistics are kept in 32 bits whatever the input's type.
 constexpr DType kStatistics = DType::kFloat32;
 
-// Convolutional norms run in the order in which the map lies; others make rows.
-LayoutRef layout_of_result(const std::string& op, const Value& x) {
-  const bool as_it_lies = op == "batch_norm" || op == "group_norm";
+// Channels last: of an image or a clip, without gaps or with them.
+bool is_channels_last(const Value& x) {
+  return (x.rank() == 4 || x.rank() == 5) && x.strides()[1] == Dim(1);
+}
+
+// Convolutional norms run in the order in which the map lies; others make rows, and so does group
+// norm of a part of a map, which it keeps as it is.
+LayoutRef layout_of_result(Machine& m, const std::string& op, const Value& x) {
+  const bool as_it_lies = op == "batch_norm" || (op == "group_norm" && is_channels_last(x) &&
+                                                 is_dense(x.layout(), m.decider()));
   return as_it_lies ? x.layout_ref() : contiguous_layout(x.dtype(), x.sizes());
 }
 
@@ -18,7 +25,7 @@ LayoutRef layout_of_result(const std::string& op, const Value& x) {
 Value normalize(Machine& m, const std::string& op, const Value& x, const Value& scale,
                 const Value& bias, const Shape& statistics, const Dim& groups,
                 std::string_view rule) {
-  Value y = m.allocate(layout_of_result(op, x));
+  Value y = m.allocate(layout_of_result(m, op, x));
   Value mean = m.allocate(kStatistics, statistics);
   Value deviation = m.allocate(kStatistics, statistics);
   m.launch_rows(KernelClass::kNorm, op, y.count() * Dim(8), {&x}, {&y}, groups);
@@ -31,7 +38,7 @@ Value normalize(Machine& m, const std::string& op, const Value& x, const Value& 
            [op, groups](Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out(3);
              const Value& input = n.saved(0);
-             out[0] = mm.allocate(layout_of_result(op, input));
+             out[0] = mm.allocate(layout_of_result(mm, op, input));
              for (size_t i = 1; i < 3; ++i) {
                if (n.needs(i))
                  out[i] = mm.allocate(n.edges[i].input->dtype, n.edges[i].input->sizes);
@@ -47,8 +54,7 @@ Value normalize(Machine& m, const std::string& op, const Value& x, const Value& 
 // A part of a tensor, or rows that are seen as channels, is copied, and the copy is what is kept.
 Value without_gaps(Machine& m, const Value& x) {
   if (x.contiguous()) return x;
-  const bool last = (x.rank() == 4 || x.rank() == 5) && x.strides()[1] == Dim(1);
-  if (!last) return clone(m, x);
+  if (!is_channels_last(x)) return clone(m, x);
   if (is_dense(x.layout(), m.decider())) return x;
   return clone(m, x, channels_last_layout(x.dtype(), x.sizes(), m.decider()));
 }
@@ -79,8 +85,8 @@ Value layer_norm(Machine& m, const Value& x, const Value& scale, const Value& bi
 Value group_norm(Machine& m, const Value& x, const Value& scale, const Value& bias,
                  const Dim& groups) {
   const Shape rows{x.sizes()[0], groups};
-  return normalize(m, "group_norm", without_gaps(m, widened(m, x)), scale, bias, rows,
-                   elements(rows), "group norm keeps its input and scale");
+  return normalize(m, "group_norm", widened(m, x), scale, bias, rows, elements(rows),
+                   "group norm keeps its input and scale");
 }
 
 // Batch norm over [1, N*C, ...], with scale and bias repeated N times.
