@@ -322,12 +322,13 @@ void find_frozen(const Graph& graph, std::vector<ParameterKind>& kinds) {
 }
 
 // What people register as buffers, by name: attention masks ("mask", "attn_mask"; a "mask_token" is
-// trained, and so is what differs from head to head), tables of sines and frequencies, and
-// `final_logits_bias`, zeros of Hugging Face's BART and its kin.
+// trained, and so is what differs from head to head), tables of sines and frequencies,
+// `final_logits_bias`, zeros of Hugging Face's BART and its kin, and the filter of blurred pooling
+// (antialiased-cnns' and timm's BlurPool).
 bool is_buffer(const Tensor& t) {
-  static constexpr std::array<std::string_view, 10> kTables = {
-      "cos",       "sin",       "pe",       "cos_cached", "sin_cached",
-      "freqs_cos", "freqs_sin", "inv_freq", "cos_cache",  "sin_cache"};
+  static constexpr std::array<std::string_view, 11> kTables = {
+      "cos",       "sin",      "pe",        "cos_cached", "sin_cached", "freqs_cos",
+      "freqs_sin", "inv_freq", "cos_cache", "sin_cache",  "filt"};
   const std::string_view own = last_part(t.name);
   // A module of rotary positions trains its frequencies, if anything (timm's "rope.pos_embed").
   const bool rotary =

@@ -70,15 +70,18 @@ param mask_token: f32[1,1,8,8]
 param rope.cos: f32[8,8]
 param rope.pos_embed: f32[8,8]
 param pos_embed: f32[8,8]
+param pool.filt: f32[4,1,3,3]
 a = Add(x, attn.mask)
 b = Add(a, other.mask)
 c = Add(b, mask_token)
 d = Mul(c, rope.pos_embed)
 e = Add(d, pos_embed)
-y = Mul(e, rope.cos)
+f = Mul(e, rope.cos)
+y = Conv(f, pool.filt) {group=4}
 output y
 )");
   CHECK(model["attn.mask"] == ParameterKind::kBuffer);
+  CHECK(model["pool.filt"] == ParameterKind::kBuffer);
   CHECK(model["rope.pos_embed"] == ParameterKind::kBuffer);
   CHECK(model["pos_embed"] == ParameterKind::kTrained);
   CHECK(model["rope.cos"] == ParameterKind::kBuffer);
