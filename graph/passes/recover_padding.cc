@@ -78,6 +78,22 @@ TensorId insert_pad(Rewrite& r, NodeId id, const Padding& all, const std::vector
 // several convolutions read was merged into each.
 using Padded = std::map<std::pair<TensorId, std::vector<int64_t>>, TensorId>;
 
+// A Pad that is still there, for others who read it, is the one that was merged.
+void note_pad(const Rewrite& r, const Node& node, Padded& padded) {
+  const size_t rank = r.rank(node.inputs[0]);
+  const auto& contents = node.inputs.size() > 1 ? r.tensor(node.inputs[1]).contents : nullptr;
+  if (rank < 3 || !contents || contents->integers.size() != 2 * rank) return;
+  if (node.attributes.string("mode", "constant") != "constant") return;
+  const std::vector<int64_t>& all = contents->integers;
+  std::vector<int64_t> amounts;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool spatial = i % rank >= 2;
+    if (!spatial && all[i] != 0) return;
+    if (spatial) amounts.push_back(all[i]);
+  }
+  padded.try_emplace({node.inputs[0], std::move(amounts)}, node.outputs[0]);
+}
+
 void pad_first(Finder& f, NodeId id, const Padding& all, const std::vector<int64_t>& own,
                Padded& padded) {
   Rewrite& r = f.r;
@@ -107,6 +123,7 @@ void padding(Finder& f) {
   Padded padded;
   for (NodeId id = 0; id < nodes; ++id) {
     const Node& conv = r.node(id);
+    if (!r.dead(id) && conv.op == "Pad") note_pad(r, conv, padded);
     if (r.dead(id) || conv.op != "Conv" || r.rank(conv.inputs[0]) < 3) continue;
     const size_t spatial = r.rank(conv.inputs[0]) - 2;
     const auto all = padding_of(r, conv, spatial);

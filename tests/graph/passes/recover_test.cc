@@ -56,6 +56,21 @@ TEST_CASE("a pad that several convolutions read is one again") {
         Ops{"Pad", "Conv", "Conv"});
 }
 
+TEST_CASE("a pad that a convolution read beside others is theirs") {
+  const auto padded = [](const std::string& last) {
+    return recovered(
+        "opset 20\ninput x: f32[B,8,16,16]\nparam c.weight: f32[8,8,2,2]\n"
+        "const pads: i64[8] = [0,0,0,0,0,0,1," +
+        last +
+        "]\np = Pad(x, pads)\n"
+        "m = MaxPool(p) {kernel_shape=[2,2]}\n"
+        "y = Conv(x, c.weight) {kernel_shape=[2,2], pads=[0,0,1,1], "
+        "plimsoll.pad_merged=1}\noutput m\noutput y\n");
+  };
+  CHECK(ops(padded("1")) == Ops{"Pad", "MaxPool", "Conv"});
+  CHECK(ops(padded("2")) == Ops{"Pad", "MaxPool", "Pad", "Conv"});  // another pad
+}
+
 TEST_CASE("a bias of window attention that was looked up gets its table back") {
   const Graph graph = recovered(R"(opset 20
 input q: f32[B,3,49,32]
