@@ -149,7 +149,8 @@ class Modules {
       if (first_read_[id] == 0) first_read_[id] = now_;
       if (output_[id] == kNone) continue;
       outputs_[output_[id]].last = now_;
-      // nn.Concat reads what its branches keep, but is not given it.
+      // nn.Concat reads what its branches keep, but is not given it: in evaluation their results
+      // share with none. (Inferred from optnet's printed GoogLeNet, not read in its source.)
       outputs_[output_[id]].given = node.op != "Concat";
     }
     const TensorId result = node.outputs[0];

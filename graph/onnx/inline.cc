@@ -162,7 +162,10 @@ Result<void> Inliner::declare_constants(Frame& frame) {
     if (auto done = one(spec, spec.name, false); !done) return done;
   }
   for (const NodeSpec& node : spec_of(frame).nodes) {
-    if (!is_constant(node) || node.outputs.size() != 1) continue;
+    if (!is_constant(node)) continue;
+    if (node.outputs.size() != 1)
+      return error("E247", fmt::format("a Constant of {} outputs", node.outputs.size()),
+                   place(frame, node));
     const auto bound = with_bindings(frame, node);
     const auto value = constant_value(bound ? *bound : node);
     if (!value) return error("E247", "a Constant without a value", place(frame, node));
@@ -225,7 +228,7 @@ Result<void> Inliner::finish() {
 
 Result<void> Inliner::visit(Frame& frame, NodeSpec& spec) {
   if (spec.op.empty()) return error("E214", "has no operator", place(frame, spec));
-  if (is_constant(spec) && spec.outputs.size() == 1) return {};
+  if (is_constant(spec)) return {};
   if (const FunctionSpec* function = functions_.called_by(spec)) {
     return call(frame, spec, *function);
   }

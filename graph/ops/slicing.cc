@@ -132,6 +132,13 @@ struct SliceArguments {
   std::vector<int64_t> axes, steps;
 };
 
+// Numbers in a list of this shape; a single number stands for a list of one. 0 where unknown.
+size_t listed(const Shape& shape) {
+  if (shape.empty()) return 1;
+  const auto extents = small_shape(shape);
+  return extents ? extents->front() : 0;
+}
+
 Result<SliceArguments> slice_arguments(InferContext& c) {
   SliceArguments arguments;
   const auto contents = [&](size_t input, std::string_view name) {
@@ -148,10 +155,10 @@ Result<SliceArguments> slice_arguments(InferContext& c) {
   arguments.ends = contents(2, "ends");
   auto axes = axes_argument(c, 3);
   if (!axes) return tl::unexpected(axes.error());
-  const size_t count = *axes                                 ? (*axes)->size()
-                       : arguments.starts                    ? arguments.starts->size()
-                       : c.has(1) && small_shape(c.shape(1)) ? small_shape(c.shape(1))->at(0)
-                                                             : 0;
+  const size_t count = *axes              ? (*axes)->size()
+                       : arguments.starts ? arguments.starts->size()
+                       : c.has(1)         ? listed(c.shape(1))
+                                          : 0;
   if (count > kAnyRank) return c.fail("E248", fmt::format("{} axes", count));
   for (size_t i = 0; !*axes && i < count; ++i) arguments.axes.push_back(static_cast<int64_t>(i));
   if (*axes) arguments.axes = **axes;

@@ -86,7 +86,7 @@ constexpr int64_t kMostUnbound = 256;
 
 bool is_unbound_part(const Rewrite& r, NodeId id, const std::optional<Window>& part) {
   const TensorId out = part ? r.node(id).outputs[0] : kNoTensor;
-  return part && part->begin >= 0 && part->end == part->begin + 1 &&
+  return part && part->begin >= 0 && part->end > part->begin && part->end - part->begin == 1 &&
          r.tensor(out).name.starts_with("val_") && r.uses(out) > 0 && is_squeezed(r, out);
 }
 

@@ -124,6 +124,9 @@ std::vector<BadFile> bad_files() {
        3, "E247", "attribute 'a' says it has type 7 and holds type 3"},
       {"A51", nodes({node("Relu", {std::string(1 << 20, 'n')}, {"y"})}).bytes(), 5, "E805",
        "has 1048576 bytes, more than 4096"},
+      {"found by fuzzing",
+       nodes({node("Constant", {}, {"y", "z"}, {attribute("value_int", 1)})}).bytes(), 3, "E247",
+       "a Constant of 2 outputs"},
       {"no operator", nodes({node("", {"x"}, {"y"})}).bytes(), 3, "E214", "has no operator"},
   };
 }

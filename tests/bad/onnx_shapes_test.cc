@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "graph/infer.h"
+#include "graph/text.h"
 #include "tests/support/import_support.h"
 
 using namespace plimsoll;
@@ -61,6 +62,23 @@ TEST_CASE("A29 to A43: impossible nodes are errors that name the node") {
     CHECK(d.place.node.find("node 0") == 0);
     CHECK(exit_status(done.error()) == 3);
   }
+}
+
+// Found by fuzzing: a position that only the data knows is a number, not a list.
+TEST_CASE("a slice at one number of the data stops at no exception") {
+  auto graph = parse_text(R"(opset 17
+input x: f32[8,4]
+input start: i64[]
+input end: i64[]
+y = Slice(x, start, end)
+output y
+)");
+  REQUIRE(graph);
+  Decider decider({});
+  Diagnostics warnings;
+  const auto done = infer(*graph, decider, warnings);
+  CHECK((done || !done.error().empty()));
+  CHECK(graph->tensors[graph->outputs[0]].shape->size() == 2);
 }
 
 TEST_CASE("A29: what is assumed is accepted and told") {

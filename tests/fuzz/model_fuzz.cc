@@ -1,9 +1,11 @@
-// Any bytes, from import to shapes. What both accept must be whole: every output has a shape.
+// Any bytes, from import over shapes to what exporters undid. What is refused must say why.
 #include <cstddef>
 #include <cstdint>
 
 #include "graph/infer.h"
 #include "graph/onnx/import.h"
+#include "graph/parameter_kinds.h"
+#include "graph/passes/recover.h"
 
 using namespace plimsoll;
 
@@ -24,6 +26,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   InferOptions infer_options;
   infer_options.assume["Assumed"] = "ELEMENTWISE";
   const auto done = infer(*graph, decider, warnings, infer_options);
-  if (!done && done.error().empty()) __builtin_trap();
+  if (done) {
+    graph->producer = "pytorch 2.9";  // whose habits most patterns are
+    recover(*graph);
+    classify_parameters(*graph);
+  } else if (done.error().empty()) {
+    __builtin_trap();
+  }
   return 0;
 }
