@@ -9,8 +9,17 @@
 namespace plimsoll::ops {
 namespace {
 
-// x [n, c, spatial...], filter [k, c/group, kernel...] at input `filter`.
-Result<void> convolve(InferContext& c, size_t filter, DType out) {
+constexpr size_t kNoBias = 99;  // no operator has as many inputs
+
+// One number for each channel of the result, where there is a bias at all.
+Result<void> check_bias(InferContext& c, size_t input, const Dim& channels) {
+  if (!c.has(input)) return {};
+  if (auto checked = require_rank(c, input, 1, 1); !checked) return checked;
+  return require_equal(c, c.shape(input)[0], channels, "the bias and the result's channels");
+}
+
+// x [n, c, spatial...], filter [k, c/group, kernel...] at input `filter`, a bias at `bias`.
+Result<void> convolve(InferContext& c, size_t filter, size_t bias, DType out) {
   if (auto checked = require_rank(c, 0, 2); !checked) return checked;
   const Shape& x = c.shape(0);
   if (auto checked = require_rank(c, filter, x.size(), x.size()); !checked) return checked;
@@ -22,6 +31,7 @@ Result<void> convolve(InferContext& c, size_t filter, DType out) {
       !same) {
     return same;
   }
+  if (auto checked = check_bias(c, bias, w[0]); !checked) return checked;
   auto windows = read_windows(c, x.size() - 2, {w.begin() + 2, w.end()});
   if (!windows) return tl::unexpected(windows.error());
   auto spatial = slide(c, *windows, {x.begin() + 2, x.end()}, false);
@@ -32,16 +42,17 @@ Result<void> convolve(InferContext& c, size_t filter, DType out) {
   return {};
 }
 
-Result<void> conv(InferContext& c) { return convolve(c, 1, c.dtype(0)); }
-Result<void> conv_integer(InferContext& c) { return convolve(c, 1, DType::kInt32); }
+Result<void> conv(InferContext& c) { return convolve(c, 1, 2, c.dtype(0)); }
+// Zero points stand where others have a bias.
+Result<void> conv_integer(InferContext& c) { return convolve(c, 1, kNoBias, DType::kInt32); }
 
 // x, its scale and zero point, filter, its scale and zero point, y's scale and zero point, bias.
-Result<void> qlinear_conv(InferContext& c) { return convolve(c, 3, c.dtype(7)); }
+Result<void> qlinear_conv(InferContext& c) { return convolve(c, 3, 8, c.dtype(7)); }
 
 // x, offset [n, 2*offset_group*kernel, out...], ... : the extents are those of a Conv.
 Result<void> deform_conv(InferContext& c) {
   if (auto checked = require_rank(c, 0, 3); !checked) return checked;
-  if (auto shaped = convolve(c, 1, c.dtype(0)); !shaped) return shaped;
+  if (auto shaped = convolve(c, 1, 3, c.dtype(0)); !shaped) return shaped;
   return check_group(c, c.attributes().integer("offset_group", 1), c.shape(0)[1]);
 }
 
@@ -82,6 +93,7 @@ Result<void> conv_transpose(InferContext& c) {
   const int64_t group = c.attributes().integer("group", 1);
   if (auto checked = check_group(c, group, x[1]); !checked) return checked;
   if (auto same = require_equal(c, x[1], w[0], "channels of input and filter"); !same) return same;
+  if (auto checked = check_bias(c, 2, w[1] * Dim(group)); !checked) return checked;
   auto windows = read_windows(c, x.size() - 2, {w.begin() + 2, w.end()});
   if (!windows) return tl::unexpected(windows.error());
   auto spatial = unslide(c, *windows, {x.begin() + 2, x.end()});

@@ -23,10 +23,14 @@ class Lowering {
   // An absent input is an undefined Value.
   const Value& in(size_t i) const;
   const std::vector<Value>& inputs() const { return inputs_; }
-  const Shape& out_shape(size_t i) const { return *graph_.tensors[node().outputs[i]].shape; }
-  DType out_dtype(size_t i) const { return graph_.tensors[node().outputs[i]].dtype; }
+  // Of an output that is not wanted: a number of no type.
+  const Shape& out_shape(size_t i) const;
+  DType out_dtype(size_t i) const;
+  // Named, and one that the operator has.
   bool wants(size_t output) const {
-    return output < node().outputs.size() && node().outputs[output] != kNoTensor;
+    const auto& outputs = node().outputs;
+    return output < outputs.size() && outputs[output] != kNoTensor &&
+           graph_.tensors[outputs[output]].shape;
   }
   // Contents of an input as Dims, where known.
   const std::vector<Dim>* dims(size_t i) const;

@@ -22,6 +22,15 @@ const std::vector<double>* Lowering::reals(size_t i) const {
   return t.contents ? &t.contents->reals : nullptr;
 }
 
+const Shape& Lowering::out_shape(size_t i) const {
+  static const Shape kNumber;
+  return wants(i) ? *graph_.tensors[node().outputs[i]].shape : kNumber;
+}
+
+DType Lowering::out_dtype(size_t i) const {
+  return wants(i) ? graph_.tensors[node().outputs[i]].dtype : DType::kUndefined;
+}
+
 std::vector<size_t> Lowering::axes(size_t input, size_t rank, bool all) const {
   std::vector<size_t> axes;
   const auto push = [&](int64_t axis) {

@@ -48,6 +48,10 @@ TEST_CASE("A29 to A43: impossible nodes are errors that name the node") {
        "E250"},
       {"A43 not divisible",
        parts_of({node("Reshape", {"x", "s"}, {"y"})}, {integers("s", {2}, {-1, 7})}), "E250"},
+      {"bias of no channels",
+       parts_of({node("Conv", {"x", "w", "b"}, {"y"})},
+                {tensor("w", 1, {4, 3, 3, 3}), tensor("b", 1, {})}),
+       "E253"},
       {"broadcast", parts_of({node("Add", {"x", "w"}, {"y"})}, {tensor("w", 1, {5})}), "E251"},
   };
   for (const BadShape& b : bad) {

@@ -1,10 +1,10 @@
-// Any bytes, from import over shapes to what exporters undid. What is refused must say why.
+// Any bytes, from import over shapes and recovery to a training step. What is refused must say why.
 #include <cstddef>
 #include <cstdint>
 
+#include "graph/expand.h"
 #include "graph/infer.h"
 #include "graph/onnx/import.h"
-#include "graph/parameter_kinds.h"
 #include "graph/passes/recover.h"
 
 using namespace plimsoll;
@@ -29,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (done) {
     graph->producer = "pytorch 2.9";  // whose habits most patterns are
     recover(*graph);
-    classify_parameters(*graph);
+    const auto step = expand(*graph, plan_for(*graph), Recipe{}, Policy{}, decider);
+    if (!step && step.error().empty()) __builtin_trap();
   } else if (done.error().empty()) {
     __builtin_trap();
   }
