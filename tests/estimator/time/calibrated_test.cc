@@ -48,6 +48,32 @@ TEST_CASE("twice the batch never takes less time") {
   }
 }
 
+TEST_CASE("a card with a higher clock or more bandwidth never takes longer") {
+  struct Faster {
+    double clock, bandwidth;
+  };
+  for (const std::string_view card : kCards) {
+    const TimeContext own = context(card, 605);
+    for (const Faster by :
+         {Faster{1.1, 1}, Faster{1.5, 1}, Faster{1, 1.1}, Faster{1, 1.5}, Faster{2, 2}}) {
+      DeviceRates rates = own.rates();
+      for (double& peak : rates.peak) peak *= by.clock;
+      rates.bandwidth *= by.bandwidth;
+      const TimeContext faster(rates, calibrations(), own.options());
+      for (const ConvLayer& layer : kLayers) {
+        for (const Pass pass : kPasses) {
+          const KernelAt kernel = conv(32, layer, pass);
+          CAPTURE(card);
+          CAPTURE(by.clock);
+          CAPTURE(by.bandwidth);
+          CAPTURE(layer.c);
+          CHECK(kernel_time(kernel, faster).seconds <= kernel_time(kernel, own).seconds);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("each generation of cuDNN shortens VGG-16 on the TITAN X as measured") {
   // jcjohnson/cnn-benchmarks, batch 16: 339 ms with 4.0, 262 with 5.0, 193 with 5.1.
   constexpr ConvLayer kVgg[] = {
