@@ -1,6 +1,8 @@
 // Convolutions and what turns images into columns.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
@@ -9,17 +11,16 @@
 namespace plimsoll::ops {
 namespace {
 
-constexpr size_t kNoBias = 99;  // no operator has as many inputs
-
 // One number for each channel of the result, where there is a bias at all.
-Result<void> check_bias(InferContext& c, size_t input, const Dim& channels) {
-  if (!c.has(input)) return {};
-  if (auto checked = require_rank(c, input, 1, 1); !checked) return checked;
-  return require_equal(c, c.shape(input)[0], channels, "the bias and the result's channels");
+Result<void> check_bias(InferContext& c, std::optional<size_t> input, const Dim& channels) {
+  if (!input || !c.has(*input)) return {};
+  if (auto checked = require_rank(c, *input, 1, 1); !checked) return checked;
+  return require_equal(c, c.shape(*input)[0], channels, "the bias and the result's channels");
 }
 
-// x [n, c, spatial...], filter [k, c/group, kernel...] at input `filter`, a bias at `bias`.
-Result<void> convolve(InferContext& c, size_t filter, size_t bias, DType out) {
+// x [n, c, spatial...], filter [k, c/group, kernel...] at input `filter`, a bias at `bias` if it
+// has one.
+Result<void> convolve(InferContext& c, size_t filter, std::optional<size_t> bias, DType out) {
   if (auto checked = require_rank(c, 0, 2); !checked) return checked;
   const Shape& x = c.shape(0);
   if (auto checked = require_rank(c, filter, x.size(), x.size()); !checked) return checked;
@@ -44,7 +45,7 @@ Result<void> convolve(InferContext& c, size_t filter, size_t bias, DType out) {
 
 Result<void> conv(InferContext& c) { return convolve(c, 1, 2, c.dtype(0)); }
 // Zero points stand where others have a bias.
-Result<void> conv_integer(InferContext& c) { return convolve(c, 1, kNoBias, DType::kInt32); }
+Result<void> conv_integer(InferContext& c) { return convolve(c, 1, std::nullopt, DType::kInt32); }
 
 // x, its scale and zero point, filter, its scale and zero point, y's scale and zero point, bias.
 Result<void> qlinear_conv(InferContext& c) { return convolve(c, 3, 8, c.dtype(7)); }

@@ -30,6 +30,15 @@ TEST_CASE("slices of one place that the exporter squeezes are parts of one unbin
   CHECK(ops(layer("slice_1", "slice_2", "three"))[0] == "Slice");
 }
 
+// Found by fuzzing; the sanitized build would stop at an overflow.
+TEST_CASE("a slice that begins at the largest number is no part of an unbind") {
+  const Graph graph = recovered(
+      "opset 20\ninput x: f32[3,4]\nconst zero: i64[1] = [0]\n"
+      "const far: i64[1] = [9223372036854775807]\nval_3 = Slice(x, far, far, zero)\n"
+      "a = Relu(val_3)\noutput a\n");
+  CHECK(ops(graph) == Ops{"Slice", "Relu"});
+}
+
 TEST_CASE("a split into places that are squeezed is an unbind; one into longer parts is not") {
   const auto split = [](const std::string& extent, const std::string& reader,
                         const std::string& more = {}) {
