@@ -13,6 +13,7 @@
 #include "estimator/trace.h"
 #include "graph/graph.h"
 #include "graph/recipe.h"
+#include "hwdb/context.h"
 
 namespace plimsoll {
 
@@ -45,6 +46,8 @@ struct MemoryEstimate {
   int64_t allocated_peak_bytes = 0, reserved_bytes = 0;
   int64_t steady_allocated_bytes = 0;  // of a later step, in which nothing is tried out
   int64_t context_bytes = 0, device_bytes = 0;
+  std::optional<ModuleLoading> module_loading;  // that context_bytes stands for, where it is known
+  std::string context_basis;                    // which row, and why; empty where it was given
   Range device_range;
   // Inference in Python: what a name that outlives its use, or ends before it, may add or take at
   // the peak. In device_range.

@@ -95,16 +95,33 @@ std::string settings(const CompiledModel& model, const Platform& platform, const
                      f.framework, request.cudnn ? *request.cudnn : f.cudnn.text());
 }
 
+Result<Version> asked_version(std::string_view flag, std::string_view example,
+                              const std::optional<std::string>& asked, const Version& usual) {
+  if (!asked) return usual;
+  auto version = parse_version(*asked);
+  if (!version) {
+    return error("E103", fmt::format("{} takes a version such as {}, found '{}'", flag, example,
+                                     escape_for_terminal(*asked, 40)));
+  }
+  return *version;
+}
+
+Result<void> check_loading(const Platform& platform, const Request& request) {
+  const auto cuda = cuda_version(platform, request);
+  if (!cuda) return tl::make_unexpected(cuda.error());
+  if (request.module_loading != ModuleLoading::kLazy || can_load_lazily(*cuda)) return {};
+  return error("E162", fmt::format("--module-loading lazy: CUDA {} of {} cannot, 11.7 is the first",
+                                   cuda->text(), platform.framework.id));
+}
+
 }  // namespace
 
 Result<Version> cudnn_version(const Platform& platform, const Request& request) {
-  if (!request.cudnn) return platform.framework.cudnn;
-  auto version = parse_version(*request.cudnn);
-  if (!version) {
-    return error("E103", fmt::format("--cudnn takes a version such as 7.6, found '{}'",
-                                     escape_for_terminal(*request.cudnn, 40)));
-  }
-  return *version;
+  return asked_version("--cudnn", "7.6", request.cudnn, platform.framework.cudnn);
+}
+
+Result<Version> cuda_version(const Platform& platform, const Request& request) {
+  return asked_version("--cuda", "12.8", request.cuda, platform.framework.cuda);
 }
 
 DeviceRates device_rates(const Device& device) {
@@ -206,6 +223,8 @@ Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   TimeContext context(device_rates(platform.device), Calibrations::shipped(), *options);
   const auto cudnn = cudnn_version(platform, request);
   if (!cudnn) return tl::make_unexpected(cudnn.error());
+  if (auto loading = check_loading(platform, request); !loading)
+    return tl::make_unexpected(loading.error());
   WorkspaceBooks workspaces(platform.device, *cudnn);
   return Evaluator(std::move(platform), request, std::move(context), std::move(workspaces));
 }
@@ -290,6 +309,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.basis.push_back(settings(model, platform_, request_, batch));
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
   e.basis.insert(e.basis.end(), time.basis.begin(), time.basis.end());
+  if (!e.memory.context_basis.empty()) e.basis.push_back("context: " + e.memory.context_basis);
   if (largest != binding) e.basis.push_back(largest_batch_note(largest, binding));
   if (e.memory.held_by_names > 0) {
     e.basis.push_back(

@@ -36,6 +36,9 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
 // --cudnn, or the version usual for the framework's. E103 where it is no version.
 Result<Version> cudnn_version(const Platform& platform, const Request& request);
 
+// --cuda, or the version usual for the framework's. E103 where it is no version.
+Result<Version> cuda_version(const Platform& platform, const Request& request);
+
 // The device as the time model sees it.
 DeviceRates device_rates(const Device& device);
 
@@ -48,7 +51,8 @@ Result<CompiledModel> compile(const Request& request, const Platform& platform);
 // here; immutable afterwards.
 class Evaluator {
  public:
-  // E106 for a --conv-algo nobody knows, E103 for a --cudnn that is no version.
+  // E106 for a --conv-algo nobody knows, E103 for a --cudnn or --cuda that is no version, E162 for
+  // modules loaded lazily by a CUDA that cannot.
   static Result<Evaluator> make(Platform platform, const Request& request);
 
   const Platform& platform() const { return platform_; }

@@ -77,14 +77,26 @@ Context collective_buffers(const Platform& platform, const Request& request) {
   return {.bytes = 2 * ring, .low = ring, .high = 4 * ring};  // trees and others beside the ring
 }
 
-Context context_of(const Platform& platform, const Request& request, const Graph& graph,
-                   const BoundStep& bound) {
+Result<ContextChoice> chosen_context(const Platform& platform, const Request& request) {
+  const auto cuda = cuda_version(platform, request);
+  if (!cuda) return tl::make_unexpected(cuda.error());
+  return choose_context(platform.framework.context,
+                        {.device = platform.device.id,
+                         .architecture = platform.device.architecture,
+                         .cuda = *cuda,
+                         .asked = request.module_loading,
+                         .usual = platform.framework.usual_loading(*cuda)});
+}
+
+// As the request has it, or the row's bytes for what the step calls.
+Context context_of(const ContextRow& row, const Platform& platform, const Request& request,
+                   const CompiledModel& model, const BoundStep& bound) {
   if (request.context_bytes)
     return {*request.context_bytes, *request.context_bytes, *request.context_bytes};
-  const ContextRow& row =
-      platform.framework.context_for(platform.device.id, platform.device.architecture);
-  const int64_t stacks = row.per_sm.value * platform.device.sms + handle_bytes(row, graph);
-  const int64_t bytes = stacks + (uses_cudnn(graph, bound) ? row.with_cudnn : row.plain).value;
+  const int64_t stacks = row.per_sm.value * platform.device.sms + handle_bytes(row, model.graph);
+  const Bytes training = uses_cudnn(model.graph, bound) ? row.with_cudnn : row.plain;
+  const bool forward = model.recipe.mode == Mode::kInference;
+  const int64_t bytes = stacks + (forward ? row.inference.value_or(training) : training).value;
   if (request.context_measured) return {bytes, bytes, bytes};
   const Context buffers = collective_buffers(platform, request);
   return {bytes + buffers.bytes, stacks + row.low.value + buffers.low,
@@ -187,7 +199,9 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   if (!rules) return tl::make_unexpected(rules.error());
   if (std::holds_alternative<StaticRules>(*rules)) input.steps = 1;
   input.timing_empties_cache = platform.framework.autotune_empties_cache;
-  const Context context = context_of(platform, request, model.graph, bound);
+  const auto choice = chosen_context(platform, request);
+  if (!choice) return tl::make_unexpected(choice.error());
+  const Context context = context_of(*choice->row, platform, request, model, bound);
   input.capacity = pool_capacity(platform, request, context);
   if (platform.framework.takes_whole_card) m.taken_bytes = context.bytes + input.capacity;
   auto device = device_memory(input, *rules, context, range_of(platform.framework), with_minimum);
@@ -200,6 +214,10 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.steady_allocated_bytes = device->steady;
   m.reserved_bytes = device->reserved;
   m.context_bytes = device->context;
+  if (!request.context_bytes && context.high > 0) {
+    m.module_loading = choice->loading;
+    m.context_basis = choice->why;
+  }
   m.device_bytes = device->device_bytes;
   m.device_range = {device->low, device->high};
   if (model.recipe.mode == Mode::kInference && platform.framework.framework == "pytorch") {

@@ -17,7 +17,8 @@ namespace plimsoll {
 struct Platform;
 
 // `with_minimum`: search the smallest capacity too, some ten replays more.
-// E902 for a step that frees what it never allocated: a bug of ours.
+// E103 for a --cuda that is no version; E902 for a step that frees what it never allocated: a bug
+// of ours.
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
                                    const Binding& binding, const Platform& platform,
                                    const Request& request, const WorkspacePlan& workspaces,

@@ -12,6 +12,7 @@
 #include "graph/base/limits.h"
 #include "graph/dim.h"
 #include "graph/recipe.h"
+#include "hwdb/context.h"
 
 namespace plimsoll {
 
@@ -37,7 +38,8 @@ struct Request {
   Recipe recipe;
   bool loss_given = false;            // else a config's own loss holds
   std::string framework = "pytorch";  // NAME[-VERSION]
-  std::optional<std::string> cudnn;
+  std::optional<std::string> cudnn, cuda;
+  std::optional<ModuleLoading> module_loading;  // nothing: the framework's and CUDA's default
   std::optional<int64_t> workspace_limit;
   std::string allocator;  // PyTorch's settings, as in PYTORCH_CUDA_ALLOC_CONF
   std::optional<bool> cudnn_benchmark;

@@ -28,31 +28,61 @@ Version version(Figures& figures, std::string_view key) {
   return found.value_or(Version{});
 }
 
-void read_context(JsonObject& root, Profile& profile) {
+// A row may say of which CUDA and of which loading of modules it holds.
+void read_context_key(JsonObject& object, ContextRow& row) {
+  row.architecture = object.required_string("architecture");
+  if (const auto word = object.optional_choice("module_loading", {"lazy", "eager"}))
+    row.loading = parse_module_loading(*word);
+  const auto bound = [&](const char* key, std::optional<Version>& into) {
+    const auto text = object.optional_string(key);
+    if (!text) return;
+    into = parse_version(*text);
+    if (!into) object.fail("E401", fmt::format("{} is not a version", key));
+  };
+  bound("cuda_since", row.cuda_since);
+  bound("cuda_before", row.cuda_before);
+  if (row.cuda_since && row.cuda_before && !(*row.cuda_since < *row.cuda_before))
+    object.fail("E402", "cuda_since must lie before cuda_before");
+}
+
+ContextRow read_context_row(JsonObject& object, Profile& profile) {
   constexpr Plausible kContext{"0 B", "16 GiB"};
+  Figures figures(object, profile.figures);
+  ContextRow row;
+  read_context_key(object, row);
+  row.plain = figures.part<Bytes>(object, "plain", kContext);
+  row.with_cudnn = figures.part<Bytes>(object, "with_cudnn", kContext);
+  if (object.has("inference")) row.inference = figures.part<Bytes>(object, "inference", kContext);
+  row.low = figures.part<Bytes>(object, "low", kContext);
+  row.high = figures.part<Bytes>(object, "high", kContext);
+  if (object.has("per_convolution"))
+    row.per_convolution = figures.part<Bytes>(object, "per_convolution", {"0 B", "64 MiB"});
+  if (object.has("per_sm")) row.per_sm = figures.part<Bytes>(object, "per_sm", {"0 B", "32 MiB"});
+  if (row.plain < row.low || row.with_cudnn < row.plain || row.high < row.with_cudnn) {
+    object.fail("E402", "a context must satisfy low <= plain <= with_cudnn <= high");
+  }
+  if (row.inference && (*row.inference < row.low || row.with_cudnn < *row.inference)) {
+    object.fail("E402", "a context must satisfy low <= inference <= with_cudnn");
+  }
+  const std::string name_of_loading = row.loading ? fmt::format(".{}", name(*row.loading)) : "";
+  const double per_sm = static_cast<double>(row.per_sm.value) / (1 << 20);
+  figures.note(
+      object, "context." + row.architecture + name_of_loading,
+      fmt::format("{} MiB, {} MiB with cuDNN{}", row.plain.value >> 20, row.with_cudnn.value >> 20,
+                  per_sm > 0 ? fmt::format(", {} MiB more a SM", per_sm) : ""));
+  object.finish();
+  return row;
+}
+
+void read_context(JsonObject& root, Profile& profile) {
   for (const JsonValue& value : root.required_list("context")) {
     JsonObject object(value, root.file(), root.faults());
-    Figures figures(object, profile.figures);
-    ContextRow row;
-    row.architecture = object.required_string("architecture");
-    row.plain = figures.part<Bytes>(object, "plain", kContext);
-    row.with_cudnn = figures.part<Bytes>(object, "with_cudnn", kContext);
-    row.low = figures.part<Bytes>(object, "low", kContext);
-    row.high = figures.part<Bytes>(object, "high", kContext);
-    if (object.has("per_convolution"))
-      row.per_convolution = figures.part<Bytes>(object, "per_convolution", {"0 B", "64 MiB"});
-    if (object.has("per_sm")) row.per_sm = figures.part<Bytes>(object, "per_sm", {"0 B", "32 MiB"});
-    if (row.plain < row.low || row.with_cudnn < row.plain || row.high < row.with_cudnn) {
-      object.fail("E402", "a context must satisfy low <= plain <= with_cudnn <= high");
-    }
-    figures.note(object, "context." + row.architecture,
-                 fmt::format("{} MiB, {} MiB with cuDNN", row.plain.value >> 20,
-                             row.with_cudnn.value >> 20));
-    object.finish();
-    profile.context.push_back(std::move(row));
+    profile.context.push_back(read_context_row(object, profile));
   }
-  if (profile.context.empty() || profile.context.back().architecture != "any") {
-    root.fail("E402", "the last context must be for \"any\" architecture");
+  const ContextRow* last = profile.context.empty() ? nullptr : &profile.context.back();
+  if (!last || last->architecture != "any" || last->loading || last->cuda_since ||
+      last->cuda_before) {
+    root.fail("E402", "the last context must be for \"any\" architecture, loading and CUDA");
   }
 }
 
@@ -122,6 +152,8 @@ void read_habits(Figures& figures, Profile& profile) {
     profile.system_reserve = figures.quantity<Bytes>("system_reserve", {"0 B", "4 GiB"});
   if (figures.has("system_reserve_share"))
     profile.system_reserve_share = figures.real("system_reserve_share", {.low = 0, .high = .5});
+  if (figures.has("lazy_loading_since"))
+    profile.lazy_loading_since = version(figures, "lazy_loading_since");
   if (figures.has("autotune_tries_each"))
     profile.autotune_tries_each = figures.boolean("autotune_tries_each");
   if (figures.has("smooth_keeps_input"))
@@ -194,15 +226,9 @@ void read_fields(JsonObject& root, Profile& profile) {
 
 }  // namespace
 
-const ContextRow& FrameworkProfile::context_for(std::string_view device,
-                                                std::string_view architecture) const {
-  for (const std::string_view wanted : {device, architecture}) {
-    const auto found = std::find_if(context.begin(), context.end(), [&](const ContextRow& row) {
-      return row.architecture == wanted;
-    });
-    if (found != context.end()) return *found;
-  }
-  return context.back();
+ModuleLoading FrameworkProfile::usual_loading(const Version& with) const {
+  const bool asks = lazy_loading_since && !(asked < *lazy_loading_since) && can_load_lazily(with);
+  return asks || loads_lazily_by_default(with) ? ModuleLoading::kLazy : ModuleLoading::kEager;
 }
 
 Result<FrameworkProfile> read_framework(std::string_view text, std::string_view file,

@@ -11,23 +11,11 @@
 #include "graph/base/diagnostic.h"
 #include "graph/base/units.h"
 #include "graph/recipe.h"
+#include "hwdb/context.h"
 #include "hwdb/figures.h"
 #include "hwdb/version.h"
 
 namespace plimsoll {
-
-// What the process takes from the device before the first tensor: driver context, loaded kernels,
-// library handles. Depends on card, driver and build; the interval says how much.
-struct ContextRow {
-  std::string architecture;  // of a device, or "any"; or the id of one device
-  Bytes plain;               // no cuDNN call was made
-  Bytes with_cudnn;          // convolutions, batch norm or recurrent layers were run
-  Bytes low, high;
-  // On top of each, times the multiprocessors of the card: the stacks of its resident threads.
-  Bytes per_sm;
-  // And for each group of each convolution, where these have library handles of their own.
-  Bytes per_convolution;
-};
 
 struct FrameworkProfile {
   enum class Execution : uint8_t {
@@ -59,7 +47,9 @@ struct FrameworkProfile {
   bool channels_last = false;
   Allocator allocator = Allocator::kPytorchCaching;
   bool takes_whole_card = false;    // what nvidia-smi shows is then no measure of need
-  std::vector<ContextRow> context;  // the last one is for "any"
+  std::vector<ContextRow> context;  // the last one is for "any", whatever CUDA and loading
+  // First version that asks for lazy loading itself, where CUDA has it; empty: never.
+  std::optional<Version> lazy_loading_since;
   ConvPolicy conv_policy = ConvPolicy::kHeuristic;
   std::optional<Bytes> workspace_limit;
   bool separate_batch_norm = false;  // kernels of its own, not cuDNN's
@@ -105,8 +95,8 @@ struct FrameworkProfile {
   std::vector<FigureNote> figures;
   Diagnostics warnings;
 
-  // The row for the device, else for its architecture, else the one for "any".
-  const ContextRow& context_for(std::string_view device, std::string_view architecture) const;
+  // How modules are loaded with a version of CUDA where nobody asks.
+  ModuleLoading usual_loading(const Version& with) const;
 };
 
 // E3xx and E4xx as read_device.

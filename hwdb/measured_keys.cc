@@ -95,6 +95,7 @@ const MeasuredKey kKeys[] = {
     {"batch_statistics", &R::batch_statistics},
     {"prefetch", &R::prefetch},
     {"attention", &R::attention},
+    {"module_loading", &R::module_loading},
     {"cudnn_rnn", &R::cudnn_rnn},
     {"context_measured", &R::context_measured},
     {"settings_unknown", &R::settings_unknown},

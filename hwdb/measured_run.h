@@ -91,6 +91,7 @@ struct MeasuredRun {
   std::optional<bool> batch_statistics;  // of batch norms, in a forward pass alone too
   std::optional<bool> weight_decay;      // the optimizer decayed weights
   std::string attention;                 // as --attention
+  std::string module_loading;            // as --module-loading
   std::string cudnn_rnn;                 // "Yes", "No": recurrent layers were the library's
   std::optional<int64_t> prefetch;       // batches on the device beside the one in use
   std::optional<bool> context_measured;  // the framework profile's context is this machine's

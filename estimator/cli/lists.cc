@@ -16,7 +16,7 @@ struct ListFlags {
 std::string figures_text(const std::string& id, const std::vector<FigureNote>& figures) {
   std::string text = id + "\n";
   for (const FigureNote& f : figures)
-    text += fmt::format("  {:<30}{:<28}{}\n", f.name, f.value, f.source);
+    text += fmt::format("  {:<29} {:<26}  {}\n", f.name, f.value, f.source);
   return text;
 }
 

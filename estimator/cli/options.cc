@@ -24,6 +24,8 @@ constexpr ValueFlag kValueFlags[] = {
     {"precision", "fp32, tf32, amp-fp16, amp-bf16, fp16, bf16 or fp64"},
     {"framework", "NAME[-VERSION], e.g. pytorch, tensorflow-1.15"},
     {"cudnn", "cuDNN version, e.g. 7.6"},
+    {"cuda", "CUDA version, e.g. 12.8: by default modules are loaded as it does"},
+    {"module-loading", "lazy or eager, as CUDA_MODULE_LOADING; else as framework and CUDA do"},
     {"workspace-limit", "most workspace a convolution may use"},
     {"allocator", "PyTorch's settings, e.g. expandable_segments:True,max_split_size_mb:128"},
     {"gpus", "number of GPUs of a data-parallel run"},
@@ -244,6 +246,7 @@ Result<Request> to_request(const SharedFlags& flags) {
   reader.text("conv-algo", request.conv_algorithm);
   reader.text("hwdb", request.hwdb_directory);
   if (const std::string* version = value_of(flags, "cudnn")) request.cudnn = *version;
+  if (const std::string* version = value_of(flags, "cuda")) request.cuda = *version;
   read_recipe(reader, flags, request.recipe);
   size_t choice = 0;
   reader.word("layout", choice, {"nchw", "nhwc"});
@@ -254,6 +257,10 @@ Result<Request> to_request(const SharedFlags& flags) {
   choice = 0;
   reader.word("cudnn-benchmark", choice, {"off", "on"});
   if (value_of(flags, "cudnn-benchmark")) request.cudnn_benchmark = choice == 1;
+  choice = 0;
+  reader.word("module-loading", choice, {"lazy", "eager"});
+  if (value_of(flags, "module-loading"))
+    request.module_loading = choice == 0 ? ModuleLoading::kLazy : ModuleLoading::kEager;
   const auto sizes = [&](const std::vector<std::string>& list, const std::string& flag,
                          Binding& into) {
     reader.each(list, flag, [&](const std::string& name, const std::string& text) -> Result<void> {

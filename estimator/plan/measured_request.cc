@@ -125,6 +125,12 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
       return Reason(fmt::format("framework '{}' is not modelled", run.framework));
   }
   if (const auto version = version_as_written(run.cudnn)) q.cudnn = version->text();
+  if (const auto version = version_as_written(run.cuda)) q.cuda = version->text();
+  if (!run.module_loading.empty()) {
+    q.module_loading = parse_module_loading(run.module_loading);
+    if (!q.module_loading)
+      return Reason(fmt::format("module_loading '{}' is not known", run.module_loading));
+  }
   if (run.conv_library.find("im2col") != std::string::npos) q.conv_algorithm = "im2col";
   if (!run.host.empty()) q.host = run.host;
   if (run.layout == "nchw" || run.layout == "nhwc") q.layout = run.layout;

@@ -88,6 +88,8 @@ void write_memory(JsonWriter& out, const MemoryEstimate& m) {
   out.key("allocated_peak_bytes").integer(m.allocated_peak_bytes);
   out.key("reserved_bytes").integer(m.reserved_bytes);
   out.key("context_bytes").integer(m.context_bytes);
+  out.key("module_loading");
+  m.module_loading ? out.string(plimsoll::name(*m.module_loading)) : out.null();
   out.key("device_bytes").integer(m.device_bytes);
   out.key("device_range_bytes");
   write_range(out, m.device_range);

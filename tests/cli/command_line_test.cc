@@ -112,6 +112,10 @@ const std::vector<Row> kRows = {
     {"words", estimate({"--conv-algo", "magic"}), 2, "E106", "WINOGRAD"},
     {"words", estimate({"--limit", "node=3"}), 2, "E110", "did you mean 'nodes'?"},
     {"words", estimate({"--cudnn", "new"}), 2, "E103", "such as 7.6"},
+    {"words", estimate({"--cuda", "new"}), 2, "E103", "such as 12.8"},
+    {"words", estimate({"--module-loading", "lasy"}), 2, "E106", "did you mean lazy?"},
+    {"words", estimate({"--module-loading", "lazy", "--cuda", "11.6"}), 2, "E162", "11.7"},
+    {"words", estimate({"--module-loading", "eager"}), 0, "", ""},
     {"words", estimate({"--allocator", "split:3"}), 2, "E161", "max_split_size_mb:128"},
     {"dims", estimate({"--longest", "words=9"}), 2, "E113", "--longest"},
     {"lengths", lengths({"source=20:0.5,40:1.5", "target=22:0.5,44:1.5"}), 0, "", ""},
@@ -139,10 +143,10 @@ const std::vector<Row> kRows = {
     {"tolerance", {"validate", kRuns, "--tolerance", "memory=10%"}, 0, "", ""},
     {"tolerance", {"validate", kRuns, "--tolerance", "memory=1%"}, 1, "", ""},
     {"limits", estimate({"--limit", "nodes=3"}), 5, "E802", "--limit nodes=N"},
-    {"verdict", estimate({"--mem", "1GiB"}), 1, "", ""},
+    {"verdict", estimate({"--mem", "256MiB"}), 1, "", ""},
     {"verdict", estimate({"--reserve", "22GiB"}), 1, "", ""},
-    {"verdict", {"max-batch", kNet, "--gpu", "l4", "--mem", "1GiB"}, 1, "", ""},
-    {"verdict", {"compare", kNet, "--gpu", "l4", "--gpu", "t4", "--mem", "1GiB"}, 1, "", ""},
+    {"verdict", {"max-batch", kNet, "--gpu", "l4", "--mem", "256MiB"}, 1, "", ""},
+    {"verdict", {"compare", kNet, "--gpu", "l4", "--gpu", "t4", "--mem", "256MiB"}, 1, "", ""},
 };
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -233,7 +237,7 @@ TEST_CASE("cli: the first line answers") {
   CHECK(fits.out.starts_with("FITS   peak "));
   CHECK(fits.out.find("\ngpu: ") != std::string::npos);
   CHECK(fits.out.find("batch 32, assumed for a built-in model") != std::string::npos);
-  const Ran not_fits = run_plimsoll({"estimate", kNet, "--gpu", "l4", "--mem", "1GiB"});
+  const Ran not_fits = run_plimsoll({"estimate", kNet, "--gpu", "l4", "--mem", "256MiB"});
   CHECK(not_fits.out.starts_with("DOES NOT FIT   peak "));
   CHECK(not_fits.out.find("plimsoll max-batch") != std::string::npos);
 }

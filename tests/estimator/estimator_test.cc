@@ -128,6 +128,60 @@ TEST_CASE("GPUs that share the work hold NCCL's buffers beside the context") {
   CHECK(answer(request).memory.context_bytes == one.memory.context_bytes);
 }
 
+TEST_CASE("the context is that of how modules are loaded, and says which row it is") {
+  const auto asked = [](const char* gpu, std::optional<ModuleLoading> loading,
+                        Mode mode = Mode::kTrain) {
+    Request request = test::request("builtin:resnet50", gpu, 32);
+    request.module_loading = loading;
+    request.recipe.mode = mode;
+    return answer(request);
+  };
+  const auto mib = [](const Estimate& e) { return e.memory.context_bytes >> 20; };
+  const auto says = [](const Estimate& e, std::string_view words) {
+    return std::any_of(e.basis.begin(), e.basis.end(), [&](const std::string& line) {
+      return line.starts_with("context: ") && line.find(words) != line.npos;
+    });
+  };
+  // 770.8 and 2104.8 MiB were measured after training ResNet-50, 694.8 after its forward pass.
+  const Estimate h100 = asked("h100", std::nullopt);
+  CHECK(mib(h100) == doctest::Approx(771).epsilon(.01));
+  CHECK(h100.memory.module_loading == ModuleLoading::kLazy);
+  CHECK(says(h100, "row h100-sxm-80gb: modules are loaded lazily, the default with CUDA 12.8"));
+  CHECK(mib(asked("h100", ModuleLoading::kEager)) == doctest::Approx(2105).epsilon(.01));
+  CHECK(mib(asked("h100", std::nullopt, Mode::kInference)) == doctest::Approx(695).epsilon(.01));
+  // The H200 has as many multiprocessors; its range is wider.
+  const Estimate h200 = asked("h200", std::nullopt);
+  CHECK(mib(h200) == mib(h100));
+  CHECK(h200.memory.device_range.high > h100.memory.device_range.high);
+  CHECK(says(h200, "row hopper"));
+  // Nothing is known of how modules were loaded when the A100's were measured.
+  const Estimate a100 = asked("a100", std::nullopt);
+  CHECK(mib(a100) == 1721);
+  CHECK_FALSE(a100.memory.module_loading);
+  CHECK(says(a100, "row ampere-ga100: loading of modules not stated"));
+  CHECK(mib(asked("a100", ModuleLoading::kEager)) == 1721);
+  const Estimate lazy = asked("a100", ModuleLoading::kLazy);
+  CHECK(mib(lazy) < mib(h100));
+  CHECK(says(lazy, "lazily, as asked"));
+  CHECK(lazy.memory.device_bytes > a100.memory.device_range.low);
+}
+
+TEST_CASE("lazy loading is refused where CUDA has none, a context that is given needs no row") {
+  Request request = test::request("builtin:resnet18", "h100", 8);
+  request.cuda = "11.6";
+  request.module_loading = ModuleLoading::kLazy;
+  CHECK(estimate(request, *Hwdb::open()).error().front().code == "E162");
+  request.cuda = "new";
+  CHECK(estimate(request, *Hwdb::open()).error().front().code == "E103");
+  request.cuda = "13.0";
+  request.context_bytes = 5 << 20;
+  const Estimate given = answer(request);
+  CHECK(given.memory.context_bytes == 5 << 20);
+  CHECK_FALSE(given.memory.module_loading);
+  CHECK(std::none_of(given.basis.begin(), given.basis.end(),
+                     [](const std::string& line) { return line.starts_with("context:"); }));
+}
+
 TEST_CASE("a step that its host decides is less certain on a machine of which nothing is known") {
   const auto width = [](const char* host, int64_t batch) {
     Request asked = test::request("builtin:squeezenet1_0", "gtx-1080", batch);

@@ -44,7 +44,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check(read_link(text, "fuzz.json", id),
         [](const Link& link) { return link.rate.value > 0 && !link.points.empty(); });
   check(read_host(text, "fuzz.json", id), kAny);
-  check(read_framework(text, "fuzz.json", id), kAny);
+  check(read_framework(text, "fuzz.json", id), [](const FrameworkProfile& framework) {
+    const auto row = [&](std::optional<ModuleLoading> asked) {
+      return choose_context(framework.context, {.device = "h100-sxm-80gb",
+                                                .architecture = "hopper",
+                                                .cuda = framework.cuda,
+                                                .asked = asked})
+          .row;
+    };
+    const auto ordered = [](const ContextRow* r) { return r->low <= r->high; };
+    return ordered(row(std::nullopt)) && ordered(row(ModuleLoading::kEager)) &&
+           ordered(row(ModuleLoading::kLazy));
+  });
   check(read_sources(text, "fuzz.json"), kAny);
   check(read_step_errors(text, "fuzz.json"), kAny);
   check(parse_calibration(text, "fuzz.json"), [](const Calibration& calibration) {

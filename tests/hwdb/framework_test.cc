@@ -3,10 +3,24 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <utility>
 
 #include "hwdb/hwdb.h"
 
 using namespace plimsoll;
+
+namespace {
+
+// The row that is taken where nothing is said of the loading of modules.
+ContextRow row_of(const FrameworkProfile& profile, const char* device, const char* architecture) {
+  return *choose_context(profile.context, {.device = device,
+                                           .architecture = architecture,
+                                           .cuda = profile.cuda,
+                                           .usual = profile.usual_loading(profile.cuda)})
+              .row;
+}
+
+}  // namespace
 
 TEST_CASE("framework: PyTorch 2 as its sources say") {
   const FrameworkProfile profile = Hwdb::open()->framework("pytorch").value();
@@ -20,11 +34,10 @@ TEST_CASE("framework: PyTorch 2 as its sources say") {
   CHECK(profile.policy.attention == AttentionForm::kMemoryEfficient);
   CHECK(profile.policy.attention_row_padding == 32);
   CHECK(profile.zero_grad == ZeroGrad::kNone);
-  const ContextRow& a100 = profile.context_for("a100-sxm-40gb", "ampere-ga100");
-  CHECK(a100.with_cudnn.value == int64_t{1721} << 20);
-  CHECK(a100.plain.value == int64_t{1429} << 20);
-  CHECK(profile.context_for("rtx-3090", "ampere-ga10x").per_sm.value > 3 << 20);
-  CHECK(profile.context_for("no such device", "nor such architecture").architecture == "any");
+  CHECK(row_of(profile, "a100-sxm-40gb", "ampere-ga100").with_cudnn.value == int64_t{1721} << 20);
+  CHECK(row_of(profile, "a100-sxm-40gb", "ampere-ga100").plain.value == int64_t{1429} << 20);
+  CHECK(row_of(profile, "rtx-3090", "ampere-ga10x").per_sm.value > 3 << 20);
+  CHECK(row_of(profile, "no such device", "nor such architecture").architecture == "any");
 }
 
 TEST_CASE("framework: a policy differs where the frameworks do") {
@@ -42,7 +55,7 @@ TEST_CASE("framework: a policy differs where the frameworks do") {
   CHECK(old.policy.names_hold_values);
   CHECK(old.cublas_workspace.value == 0);
   CHECK(hwdb.framework("torch7")->policy.first_layer_data_gradient);
-  CHECK(hwdb.framework("ideal")->context_for("tesla-v100-pcie-16gb", "volta").high.value == 0);
+  CHECK(row_of(*hwdb.framework("ideal"), "tesla-v100-pcie-16gb", "volta").high.value == 0);
 }
 
 TEST_CASE("framework: persistent norms are asked for by PyTorch and MXNet, not by TensorFlow") {
@@ -63,19 +76,22 @@ TEST_CASE("framework: a built-in profile's name starts with its framework's") {
   }
 }
 
-TEST_CASE("framework: contexts name architectures that devices have, none twice") {
+TEST_CASE("framework: contexts name devices or architectures that devices have, none twice") {
   const Hwdb hwdb = *Hwdb::open();
   std::set<std::string> known = {"any"};
   Diagnostics warnings;
-  for (const Device& device : hwdb.devices(warnings)) known.insert(device.architecture);
+  for (const Device& device : hwdb.devices(warnings)) {
+    known.insert(device.architecture);
+    known.insert(device.id);
+  }
   for (const std::string& id : hwdb.framework_ids()) {
     CAPTURE(id);
-    std::set<std::string> seen;
+    std::set<std::pair<std::string, std::string_view>> seen;
     const FrameworkProfile profile = hwdb.framework(id).value();
     for (const ContextRow& row : profile.context) {
       CAPTURE(row.architecture);
       CHECK(known.contains(row.architecture));
-      CHECK(seen.insert(row.architecture).second);
+      CHECK(seen.emplace(row.architecture, row.loading ? name(*row.loading) : "").second);
     }
   }
 }
@@ -91,6 +107,42 @@ TEST_CASE("framework: a context must be ordered and end with any") {
   };
   CHECK(with("\"any\"", "\"any\""));
   CHECK(with("\"any\"", "\"volta\"").error()[0].code == "E402");
+  CHECK(with("\"any\"", R"("any", "module_loading": "lazy")").error()[0].code == "E402");
+  CHECK(with("\"any\"", R"("any", "cuda_before": "12")").error()[0].code == "E402");
   CHECK(with("\"low\": \"0 MiB\"", "\"low\": \"1 MiB\"").error()[0].code == "E402");
   CHECK(with("\"heuristic\"", "\"heuristics\"").error()[0].code == "E313");
+}
+
+TEST_CASE("framework: a context may hold for one loading of modules and some versions of CUDA") {
+  const std::string text = Hwdb::open()->read("frameworks/ideal.json").value();
+  const std::string_view anchor = "\"context\": [";
+  const auto with = [&](const std::string& keys) {
+    std::string changed = text;
+    const size_t at = changed.find(anchor);
+    REQUIRE(at != changed.npos);
+    changed.insert(at + anchor.size(),
+                   "{\"architecture\": \"volta\", " + keys +
+                       R"(, "plain": "2 MiB", "with_cudnn": "3 MiB", "low": "1 MiB",
+                          "high": "4 MiB", "source": "by hand"},)");
+    return read_framework(changed, "ideal.json", "ideal");
+  };
+  const auto read = with(R"("module_loading": "lazy", "cuda_since": "11.7", "cuda_before": "13.1",
+                            "inference": "1 MiB")");
+  REQUIRE(read);
+  const ContextRow& row = read->context.front();
+  CHECK(row.loading == ModuleLoading::kLazy);
+  CHECK(row.cuda_since == parse_version("11.7"));
+  CHECK(row.cuda_before == parse_version("13.1"));
+  CHECK(row.inference->value == 1 << 20);
+  CHECK(std::any_of(read->figures.begin(), read->figures.end(),
+                    [](const FigureNote& note) { return note.name == "context.volta.lazy"; }));
+  CHECK_FALSE(with(R"("inference": "2 MiB")")->context.front().loading);
+  const auto code = [&](const std::string& keys) { return with(keys).error()[0].code; };
+  CHECK(code(R"("module_loading": "LAZY")") == "E313");
+  CHECK(code(R"("cuda_since": "new")") == "E401");
+  CHECK(code(R"("cuda_since": 12)") == "E311");
+  CHECK(code(R"("cuda_since": "12", "cuda_before": "12.0")") == "E402");
+  CHECK(code(R"("inference": "1 KiB")") == "E402");  // below low
+  CHECK(code(R"("inference": "4 MiB")") == "E402");  // above with_cudnn
+  CHECK(code(R"("loading": "lazy")") == "E304");
 }

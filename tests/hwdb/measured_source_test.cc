@@ -28,7 +28,8 @@ TEST_CASE("measured source: a record is completed, never overruled") {
   const MeasuredSource source = only(
       R"("source": "a/b", "says": "words",
          "networks": [{"model": "alexnet", "framework": "caffe", "network": "alexnet-bvlc"}],
-         "defaults": {"loss": "sum", "cudnn_benchmark": true, "n_gpus": 2})");
+         "defaults": {"loss": "sum", "cudnn_benchmark": true, "n_gpus": 2,
+                      "module_loading": "eager"})");
   MeasuredRun run;
   run.model = "alexnet";
   run.framework = "caffe";
@@ -37,6 +38,7 @@ TEST_CASE("measured source: a record is completed, never overruled") {
   CHECK(run.loss == "mse");
   CHECK(run.cudnn_benchmark == true);
   CHECK(run.n_gpus == 2);
+  CHECK(run.module_loading == "eager");
   CHECK(run.network == "alexnet-bvlc");
   MeasuredRun other;
   other.model = "alexnet";

@@ -54,6 +54,20 @@ TEST_CASE("measured request: what a run says, in the words of requests") {
   CHECK_FALSE(q->input_copy);
 }
 
+TEST_CASE("measured request: CUDA and the loading of modules choose the context") {
+  MeasuredRun r = run();
+  CHECK_FALSE(request_of(r, {})->module_loading);
+  CHECK_FALSE(request_of(r, {})->cuda);
+  r.module_loading = "lazy";
+  r.cuda = "12.4.1";
+  CHECK(request_of(r, {})->module_loading == ModuleLoading::kLazy);
+  CHECK(request_of(r, {})->cuda == "12.4.1");
+  r.module_loading = "eager";
+  CHECK(request_of(r, {})->module_loading == ModuleLoading::kEager);
+  r.module_loading = "sometimes";
+  CHECK(refusal(r) == "module_loading 'sometimes' is not known");
+}
+
 TEST_CASE("measured request: norms with the batch's statistics in a forward pass") {
   MeasuredRun r = run();
   CHECK_FALSE(request_of(r, {})->recipe.batch_statistics);

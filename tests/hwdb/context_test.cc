@@ -1,0 +1,155 @@
+#include "hwdb/context.h"
+
+#include <doctest/doctest.h>
+
+#include "hwdb/hwdb.h"
+
+using namespace plimsoll;
+
+namespace {
+
+constexpr auto kLazy = ModuleLoading::kLazy;
+constexpr auto kEager = ModuleLoading::kEager;
+
+Version version(const char* text) { return parse_version(text).value(); }
+
+// Rows told apart by `plain`, as 1, 2, ...
+ContextRow row(const char* architecture, std::optional<ModuleLoading> loading, int64_t plain) {
+  ContextRow made;
+  made.architecture = architecture;
+  made.loading = loading;
+  made.plain = Bytes{plain};
+  return made;
+}
+
+// What the rows of `rows` answer on a card of an architecture, with CUDA 12.8, lazily by default.
+struct Asking {
+  std::vector<ContextRow> rows;
+
+  ContextChoice operator()(const char* device, const char* architecture,
+                           std::optional<ModuleLoading> asked = std::nullopt,
+                           ModuleLoading usual = kLazy, const char* cuda = "12.8") const {
+    return choose_context(rows, {.device = device,
+                                 .architecture = architecture,
+                                 .cuda = version(cuda),
+                                 .asked = asked,
+                                 .usual = usual});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("context: the default where a source states the loading, its row where none does") {
+  const Asking ask{{row("volta", std::nullopt, 1), row("volta", kLazy, 2), row("hopper", kLazy, 3),
+                    row("hopper", kEager, 4), row("h100", kLazy, 5), row("any", kLazy, 6),
+                    row("any", std::nullopt, 7)}};
+  const ContextChoice volta = ask("v100", "volta");
+  CHECK(volta.row->plain.value == 1);
+  CHECK_FALSE(volta.loading);
+  CHECK(volta.why ==
+        "row volta: loading of modules not stated by its source; the range has both forms");
+  const ContextChoice hopper = ask("h200", "hopper");
+  CHECK(hopper.row->plain.value == 3);
+  CHECK(hopper.loading == kLazy);
+  CHECK(hopper.why == "row hopper: modules are loaded lazily, the default with CUDA 12.8");
+  CHECK(ask("h200", "hopper", std::nullopt, kEager, "12.1").row->plain.value == 4);
+  CHECK(ask("h100", "hopper").row->plain.value == 5);
+  CHECK(ask("p100", "pascal").row->plain.value == 7);
+  const ContextChoice old = ask("v100", "volta", std::nullopt, kEager, "11.6");
+  CHECK(old.row->plain.value == 1);
+  CHECK(old.loading == kEager);
+  CHECK(old.why == "row volta: modules are loaded eagerly, the default with CUDA 11.6");
+}
+
+TEST_CASE("context: what is asked for, a source that does not state it standing for eager") {
+  const Asking ask{{row("volta", std::nullopt, 1), row("hopper", kLazy, 2),
+                    row("hopper", kEager, 3), row("h100", kLazy, 4), row("any", kLazy, 5),
+                    row("any", std::nullopt, 6)}};
+  const ContextChoice volta = ask("v100", "volta", kEager);
+  CHECK(volta.row->plain.value == 1);
+  CHECK(volta.loading == kEager);
+  CHECK(volta.why ==
+        "row volta: modules are loaded eagerly, as asked; its source does not state it");
+  CHECK(ask("v100", "volta", kLazy).row->plain.value == 5);
+  CHECK(ask("h100", "hopper", kEager).row->plain.value == 3);
+  CHECK(ask("h100", "hopper", kLazy).row->plain.value == 4);
+  CHECK(ask("h100", "hopper", kLazy).why == "row h100: modules are loaded lazily, as asked");
+  CHECK(ask("p100", "pascal", kEager).row->plain.value == 6);
+  const Asking none{{row("volta", std::nullopt, 1), row("any", std::nullopt, 2)}};
+  const ContextChoice other = none("v100", "volta", kLazy);
+  CHECK(other.row->plain.value == 1);
+  CHECK_FALSE(other.loading);
+  CHECK(other.why ==
+        "row volta: no row has modules loaded lazily, as asked; its source does not state the "
+        "loading");
+  CHECK(none("v100", "volta").why == "row volta: loading of modules not stated by its source");
+}
+
+TEST_CASE("context: a row holds from one version of CUDA on and until another") {
+  std::vector<ContextRow> rows = {row("volta", std::nullopt, 1), row("volta", std::nullopt, 2),
+                                  row("any", std::nullopt, 3)};
+  rows[0].cuda_since = version("10");
+  rows[0].cuda_before = version("11.7");
+  rows[1].cuda_since = version("12");
+  const Asking ask{rows};
+  const auto at = [&](const char* cuda) {
+    return ask("v100", "volta", std::nullopt, kEager, cuda).row->plain.value;
+  };
+  CHECK(at("9.2") == 3);
+  CHECK(at("10.0") == 1);
+  CHECK(at("11.6") == 1);
+  CHECK(at("11.7") == 3);
+  CHECK(at("12") == 2);
+}
+
+TEST_CASE("context: lazy loading came with CUDA 11.7, PyTorch asks for it since 1.13") {
+  CHECK_FALSE(can_load_lazily(version("11.6")));
+  CHECK(can_load_lazily(version("11.7")));
+  CHECK_FALSE(loads_lazily_by_default(version("12.1")));
+  CHECK(loads_lazily_by_default(version("12.2")));
+  const Hwdb hwdb = *Hwdb::open();
+  const auto usual = [&](const char* framework, const char* cuda) {
+    return hwdb.framework(framework)->usual_loading(version(cuda));
+  };
+  CHECK(usual("pytorch-1.12", "11.7") == kEager);
+  CHECK(usual("pytorch-1.13", "11.7") == kLazy);
+  CHECK(usual("pytorch-1.13", "11.6") == kEager);
+  CHECK(usual("pytorch", "11.8") == kLazy);
+  CHECK(usual("mxnet", "11.8") == kEager);
+  CHECK(usual("mxnet", "12.2") == kLazy);
+  CHECK(parse_module_loading("lazy") == kLazy);
+  CHECK(parse_module_loading("eager") == kEager);
+  CHECK_FALSE(parse_module_loading("EAGER"));
+  CHECK(name(kLazy) == "lazy");
+}
+
+// What the card then shows lies inside the range of the row that is taken when nothing is said.
+TEST_CASE("context: a range of PyTorch's that has both forms has both") {
+  const Hwdb hwdb = *Hwdb::open();
+  Diagnostics warnings;
+  size_t compared = 0;
+  for (const char* framework : {"pytorch-2", "pytorch-1.13"}) {
+    const FrameworkProfile profile = hwdb.framework(framework).value();
+    for (const Device& device : hwdb.devices(warnings)) {
+      const auto taken = [&](std::optional<ModuleLoading> asked) {
+        return choose_context(profile.context, {.device = device.id,
+                                                .architecture = device.architecture,
+                                                .cuda = version("12.8"),
+                                                .asked = asked,
+                                                .usual = kLazy});
+      };
+      const ContextChoice either = taken(std::nullopt);
+      if (either.loading) continue;
+      ++compared;
+      CAPTURE(device.id);
+      const ContextRow& row = *either.row;
+      const ContextRow& lazy = *taken(kLazy).row;
+      const int64_t lowest = row.low.value + row.per_sm.value * device.sms;
+      const int64_t highest = row.high.value + row.per_sm.value * device.sms;
+      CHECK(lowest <= lazy.inference.value().value + lazy.per_sm.value * device.sms);
+      CHECK(lazy.with_cudnn.value + lazy.per_sm.value * device.sms <= highest);
+      CHECK(taken(kEager).row == &row);
+    }
+  }
+  CHECK(compared > 40);
+}
