@@ -30,6 +30,16 @@ bool winograd_serves(const MeasuredKernel& k) {
   return p != nullptr && p->filter[1] == 3 && p->filter[2] == 3 && p->stride[1] == 1;
 }
 
+// Layers of one kind of algorithm, for which its kernels are made.
+bool runs_as(const FitPlan& plan, const MeasuredKernel& k, const DeviceRates& rates) {
+  const auto* p = std::get_if<RecurrentProblem<int64_t>>(&k.kernel.problem);
+  if (p == nullptr) return true;
+  const bool standard = k.algorithm == name(RecurrentAlgorithm::kStandard);
+  if (plan.kernel_class == "recurrent") return standard;
+  return !standard && k.kernel.pass != Pass::kBackwardWeights &&
+         keeps_weights(*p, bits(k.kernel.dtype) / 8.0, rates.sms);
+}
+
 bool in_plan(const FitPlan& plan, const MeasuredKernel& k) {
   const bool card =
       std::ranges::any_of(plan.cards, [&](const FitCard& c) { return c.device == k.device; });
@@ -279,7 +289,7 @@ Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKer
   if (plan.sources.empty() && base != nullptr) return derive(plan, start, *base);
   std::vector<const MeasuredKernel*> kernels;
   for (const MeasuredKernel& k : measured) {
-    if (in_plan(plan, k)) kernels.push_back(&k);
+    if (in_plan(plan, k) && runs_as(plan, k, rates.at(k.device))) kernels.push_back(&k);
   }
   if (kernels.size() < 10) {
     return error("E510",

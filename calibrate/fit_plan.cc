@@ -29,6 +29,9 @@ const Cards kP100 = {{"tesla-p100-pcie-16gb"}};
 const Cards kV100 = {{"tesla-v100-sxm2-16gb"}};
 // The P4 is held at 75 W, far below its printed boost: its clock is free, the P100's is not.
 const Cards kModern = {{"tesla-p100-pcie-16gb"}, {"tesla-p4", .5, 1.05}};
+// Measured by this project (calibrate/measure).
+const Words kOwn = {"plimsoll"};
+const Cards kH100 = {{"h100-sxm-80gb", .9, 1}};
 const Cards kV100Pcie = {{"tesla-v100-pcie-32gb"}};
 
 // DeepBench repeats one kernel with warm caches at the clock of its moment; in the steps of
@@ -93,6 +96,17 @@ FitPlan double_of(std::string_view name, const FitPlan& base, int library) {
       "one efficiency of all tiles, from 174 steps in fp64 on TITAN Xp and GTX 1080 Ti "
       "(ryujaehun/pytorch-gpu-benchmark): mean error 9 %";
   return plan;
+}
+
+FitPlan h100_row(std::string_view name, std::string_view kernel_class, std::string_view arithmetic,
+                 int library) {
+  return {.name = name,
+          .kernel_class = kernel_class,
+          .arithmetic = arithmetic,
+          .capabilities = {90},
+          .library = library,
+          .sources = kOwn,
+          .cards = kH100};
 }
 
 // cuBLAS 7.5 and early 8.0 do not split k; 8.0.88 (here 801) does.
@@ -246,7 +260,12 @@ Plans recurrent_plans() {
           row("recurrent-p100", "f32", 60, 600, kP100),
           row("recurrent-v100", "f32", 70, 706, kV100),
           row("recurrent-p100-f16", "f16", 60, 600, kP100),
-          row("recurrent-v100-tensor", "f16_tensor", 70, 706, kV100)};
+          row("recurrent-v100-tensor", "f16_tensor", 70, 706, kV100),
+          h100_row("recurrent-h100", "recurrent", "f32", 919),
+          h100_row("recurrent-h100-tf32", "recurrent", "tf32_tensor", 919),
+          h100_row("recurrent-h100-f16", "recurrent", "f16_tensor", 919),
+          h100_row("persistent-h100", "persistent", "f32", 919),
+          h100_row("persistent-h100-f16", "persistent", "f16_tensor", 919)};
 }
 
 Plans rows_plans() {

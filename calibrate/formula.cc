@@ -13,10 +13,15 @@ struct CardModels {
   std::optional<GemmModel> gemm;
   std::optional<ConvModel> conv;
   std::optional<RecurrentModel> recurrent;
+  std::optional<PersistentModel> persistent;
   std::optional<MemoryBoundModel> rows;
 };
 
-double bytes_of(const MeasuredKernel& k) { return k.arithmetic == Arithmetic::kF32 ? 4 : 2; }
+double bytes_of(const MeasuredKernel& k) { return bits(k.kernel.dtype) / 8.0; }
+
+RecurrentAlgorithm algorithm_of(const MeasuredKernel& k) {
+  return recurrent_algorithm_from_name(k.algorithm).value_or(RecurrentAlgorithm::kStandard);
+}
 
 GemmShape gemm_shape(const MeasuredKernel& k) {
   const auto& p = std::get<GemmProblem<int64_t>>(k.kernel.problem);
@@ -67,6 +72,9 @@ Formula::Formula(const FitPlan& plan, std::vector<DeviceRates> cards,
     } else if (plan.kernel_class == "recurrent") {
       keep(recurrent_features(std::get<RecurrentProblem<int64_t>>(k->kernel.problem),
                               k->kernel.pass));
+    } else if (plan.kernel_class == "persistent") {
+      keep(persistent_features(std::get<RecurrentProblem<int64_t>>(k->kernel.problem),
+                               algorithm_of(*k), k->kernel.pass));
     } else {
       features_.emplace_back();
     }
@@ -83,6 +91,7 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
     if (plan_.kernel_class == "gemm") models[c].gemm.emplace(terms, rates);
     if (plan_.kernel_class == "conv") models[c].conv.emplace(terms, rates, plan_.library);
     if (plan_.kernel_class == "recurrent") models[c].recurrent.emplace(terms, rates);
+    if (plan_.kernel_class == "persistent") models[c].persistent.emplace(terms, rates);
     if (plan_.kernel_class == "rows") models[c].rows.emplace(terms, rates.bandwidth, rates.sms);
   }
   std::vector<FormulaValue> values(kernels_.size());
@@ -96,6 +105,12 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
       values[i].seconds = m.recurrent
                               ->cost(std::get<RecurrentProblem<int64_t>>(k.kernel.problem),
                                      k.kernel.pass, bytes_of(k))
+                              .seconds;
+    }
+    if (m.persistent) {
+      values[i].seconds = m.persistent
+                              ->cost(std::get<RecurrentProblem<int64_t>>(k.kernel.problem),
+                                     algorithm_of(k), k.kernel.pass, bytes_of(k))
                               .seconds;
     }
     if (m.rows) values[i].seconds = m.rows->seconds(k.kernel);

@@ -11,6 +11,7 @@ Tents default_tents(std::string_view kernel_class) {
   if (kernel_class == "gemm") return {{2, 3, 3, 3, 2.5, 2, 6}, .95, .05};
   if (kernel_class == "conv") return {{6, 3.5, 2.5, 1.2, 1.5, .9, 2.4, .95}, .95, .1};
   if (kernel_class == "recurrent") return {{1.8, 1.3, 7, 2.5, .95, 1.4}, .9, .04};
+  if (kernel_class == "persistent") return {{1.4, 1.4, 5, 1, .5, .5}, .9, .05};
   return {};
 }
 

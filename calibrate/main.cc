@@ -123,8 +123,10 @@ int run_fit(const FitCommand& command) {
   for (const FitPlan& plan : fit_plans()) {
     const auto wanted = [&](const std::string& word) { return plan.name.starts_with(word); };
     if (!command.only.empty() && std::ranges::none_of(command.only, wanted)) continue;
-    const std::string kernel_class(plan.kernel_class);
-    const auto report = fit_kernels(plan, measured->kernels.at(kernel_class), *rates, fits);
+    // Layers in persistent kernels are transcribed with those that are not.
+    const std::string file_class(plan.kernel_class == "persistent" ? "recurrent"
+                                                                   : plan.kernel_class);
+    const auto report = fit_kernels(plan, measured->kernels.at(file_class), *rates, fits);
     if (!report) return fail(report.error());
     print(plan, *report);
     fits[plan.name] = report->fit;
@@ -133,8 +135,8 @@ int run_fit(const FitCommand& command) {
       calibration.id = fmt::format("sm_{}", capability);
       calibration.fits.push_back(report->fit);
       calibration.fits.back().compute_capability = capability;
-      if (used[capability].insert(kernel_class).second) {
-        calibration.files.push_back(measured->files.at(kernel_class));
+      if (used[capability].insert(file_class).second) {
+        calibration.files.push_back(measured->files.at(file_class));
       }
     }
   }

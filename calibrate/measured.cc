@@ -5,6 +5,8 @@
 #include <charconv>
 #include <map>
 
+#include "estimator/time/recurrent_algorithm.h"
+
 namespace plimsoll {
 namespace {
 
@@ -153,6 +155,10 @@ void read_recurrent(Row& row, MeasuredKernel& out, double bytes) {
               2 * states * double(p.hidden));
   out.fold = fold_of(fmt::format("{},{},{},{}", cell, p.hidden, p.batch, p.timesteps));
   out.library = static_cast<int>(row.whole("cudnn"));
+  out.algorithm = row.text("algorithm");
+  if (!recurrent_algorithm_from_name(out.algorithm)) {
+    row.set_fault(fmt::format("'{}' is no algorithm of recurrent layers", out.algorithm));
+  }
   out.kernel.problem = p;
 }
 
@@ -180,9 +186,10 @@ MeasuredKernel read_row(Row& row, std::string_view kernel_class) {
   const auto arithmetic = arithmetic_from_name(unit);
   if (!arithmetic) row.set_fault(fmt::format("'{}' is no arithmetic", unit));
   out.arithmetic = arithmetic.value_or(Arithmetic::kF32);
-  const bool half = out.arithmetic != Arithmetic::kF32;
+  const bool single = out.arithmetic == Arithmetic::kTf32Tensor;
+  const bool half = out.arithmetic != Arithmetic::kF32 && !single;
   out.kernel.dtype = half ? DType::kFloat16 : DType::kFloat32;
-  out.kernel.tensor_core = out.arithmetic == Arithmetic::kF16Tensor;
+  out.kernel.tensor_core = out.arithmetic == Arithmetic::kF16Tensor || single;
   out.seconds = row.real("time_ms") * 1e-3;
   const double bytes = half ? 2 : 4;
   if (kernel_class == "gemm") read_gemm(row, out, bytes);

@@ -38,6 +38,14 @@ bool has_persistent_norm(const FrameworkProfile& framework, const Version& cudnn
   return framework.persistent_norm_since && !(cudnn < *framework.persistent_norm_since) && !half;
 }
 
+RecurrentHabits recurrent_habits(const FrameworkProfile& framework, const Version& cudnn) {
+  const auto since = [&](const std::optional<Version>& first) {
+    return first && !(cudnn < *first);
+  };
+  return {.persistent = since(framework.persistent_recurrent_since),
+          .small = since(framework.small_recurrent_since)};
+}
+
 Result<TimeOptions> time_options(const Platform& platform, const Request& request) {
   TimeOptions options;
   const auto version = cudnn_version(platform, request);
@@ -56,6 +64,7 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   options.relu_factor = platform.framework.relu_factor;
   options.separate_batch_norm = platform.framework.separate_batch_norm;
   options.persistent_norm = has_persistent_norm(platform.framework, *version, request.recipe);
+  options.recurrent = recurrent_habits(platform.framework, *version);
   options.workspace_limit = request.workspace_limit;
   if (!options.workspace_limit && platform.framework.workspace_limit) {
     options.workspace_limit = platform.framework.workspace_limit->value;

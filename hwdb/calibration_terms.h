@@ -104,6 +104,46 @@ inline constexpr std::array<CoefficientRow, static_cast<int>(kRecurrentTermCount
         {"gates", .6, .05, 1},
     }};
 
+// Recurrent layers whose steps are one persistent kernel; estimator/time/persistent.h. Times of a
+// step in microseconds.
+enum PersistentTerm {
+  kPersistentCall,   // of one library call
+  kPersistentSync,   // between all multiprocessors
+  kPersistentPlain,  // of a round of plain cells, GRU, LSTM: beside multiplying and exchanging
+  kPersistentGru,
+  kPersistentLstm,
+  kPersistentExchange,       // GB/s at which a multiprocessor reads a round's states
+  kPersistentMultiply,       // fraction of the peak
+  kPersistentKept,           // KiB of weights on one multiprocessor beside another group's
+  kPersistentThin,           // ln slowdown of 8 sequences or fewer in 16 bits
+  kPersistentBackwardPlain,  // ln slowdown of the data gradient
+  kPersistentBackwardGru,
+  kPersistentBackwardLstm,
+  kSmallPlain,  // ... where each multiprocessor has all weights
+  kSmallGated,
+  kSmallMultiply,
+  kSmallBackward,
+  kPersistentTermCount,
+};
+inline constexpr std::array<CoefficientRow, kPersistentTermCount> kPersistentTerms = {{
+    {"call_us", 70, 0, 300},
+    {"sync_us", .5, 0, 20},
+    {"plain_us", 4, 0, 40},
+    {"gru_us", 6, 0, 40},
+    {"lstm_us", 1, 0, 40},
+    {"exchange_gbps", 60, 1, 2000},
+    {"multiply", .3, .005, 1},
+    {"kept_kib", 58, 4, 256},
+    {"thin", -.4, -1.5, .3},
+    {"backward_plain", .1, -.5, 1},
+    {"backward_gru", .4, -.5, 1},
+    {"backward_lstm", .4, -.5, 1},
+    {"small_plain_us", .8, .05, 10},
+    {"small_gated_us", 1.5, .05, 10},
+    {"small_multiply", .2, .005, 1},
+    {"small_backward", .1, -.7, 1},
+}};
+
 // Work bound by memory; estimator/time/memory_bound.h. A term that starts with `x_` multiplies the
 // compulsory traffic of an operator: what is read again.
 enum RowsTerm {
@@ -138,8 +178,8 @@ inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
     {"x_index", 1.5, 1, 8},
 }};
 
-// The rows of "gemm", "conv", "recurrent" or "rows", in the order of their enumerators; empty for
-// any other word.
+// The rows of "gemm", "conv", "recurrent", "persistent" or "rows", in the order of their
+// enumerators; empty for any other word.
 std::vector<CoefficientRow> coefficient_rows(std::string_view kernel_class);
 
 }  // namespace plimsoll

@@ -126,6 +126,10 @@ void read_libraries(Figures& figures, Profile& profile) {
   if (figures.has("bias_operator")) profile.bias_is_operator = figures.boolean("bias_operator");
   if (figures.has("persistent_norm_since"))
     profile.persistent_norm_since = version(figures, "persistent_norm_since");
+  if (figures.has("persistent_recurrent_since"))
+    profile.persistent_recurrent_since = version(figures, "persistent_recurrent_since");
+  if (figures.has("small_recurrent_since"))
+    profile.small_recurrent_since = version(figures, "small_recurrent_since");
   profile.cudnn = version(figures, "cudnn");
   profile.cuda = version(figures, "cuda");
   profile.tf32_convolutions = figures.boolean("tf32_convolutions");

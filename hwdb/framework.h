@@ -56,6 +56,9 @@ struct FrameworkProfile {
   bool bias_is_operator = false;     // of its own, not a convolution's second kernel
   // First cuDNN that is asked for its persistent batch norm in training; empty: never.
   std::optional<Version> persistent_norm_since;
+  // First cuDNN that is asked for a persistent kernel of recurrent layers, in 16 bits; and for the
+  // one of few hidden units.
+  std::optional<Version> persistent_recurrent_since, small_recurrent_since;
   bool autotune_empties_cache = false;  // after the first call of each problem
   bool autotune_outside = false;        // the library times with memory of its own, given back
   bool autotune_tries_each = false;     // with its own scratch memory, one after the other

@@ -50,6 +50,13 @@ std::optional<AlgorithmChoice> choice_of(const MeasuredRun& r, const KernelAt& k
   return choice;
 }
 
+bool is_spilled(const KernelAt& kernel, const TimeOptions& options, const DeviceRates& rates) {
+  const auto* p = std::get_if<RecurrentProblem<int64_t>>(&kernel.problem);
+  return p != nullptr && options.recurrent.forced == RecurrentAlgorithm::kPersistent &&
+         kernel.pass != Pass::kBackwardWeights &&
+         !keeps_weights(*p, bits(kernel.dtype) / 8.0, rates.sms);
+}
+
 }  // namespace
 
 struct Validator::State {
@@ -59,14 +66,17 @@ struct Validator::State {
   // Prepared contexts by device, libraries and what a layer's framework runs of its own.
   tl::expected<const TimeContext*, std::string> context(const std::string& device,
                                                         const Libraries& library, bool columns,
-                                                        const std::string& framework) {
-    const auto key = std::tuple(device, library.cudnn, library.cublas, columns, framework);
+                                                        const std::string& framework,
+                                                        const std::string& recurrent) {
+    const auto key =
+        std::tuple(device, library.cudnn, library.cublas, columns, framework, recurrent);
     if (const auto at = contexts.find(key); at != contexts.end()) return &at->second;
     const auto found = hwdb.device(device);
     if (!found) return tl::unexpected<std::string>(fmt::format("device '{}' is not known", device));
     TimeOptions options;
     options.library = library;
     options.alone = true;  // benchmarks time one call after the other from the host
+    options.recurrent.forced = recurrent_algorithm_from_name(recurrent);
     if (columns) options.policy = AlgorithmPolicy::kIm2col;
     if (const auto profile = hwdb.framework(framework); !framework.empty() && profile) {
       options.max_pool_backward = profile->max_pool_backward;
@@ -96,8 +106,12 @@ struct Validator::State {
     const bool columns =
         r.conv_engine.find("im2col") != std::string::npos || r.library == "nn.SpatialConvolutionMM";
     const auto prepared = context(line.device, library, columns,
-                                  r.kind == RunKind::kLayer ? r.framework_id() : std::string());
+                                  r.kind == RunKind::kLayer ? r.framework_id() : std::string(),
+                                  r.op == "rnn" ? r.algo : std::string());
     if (!prepared) return skip(prepared.error());
+    if (is_spilled(*kernel, (*prepared)->options(), (*prepared)->rates())) {
+      return skip("the persistent kernel does not keep these weights");
+    }
     const KernelTime t = price(r, *kernel, **prepared);
     line.predicted = t.seconds * 1e3;
     line.low = t.low * 1e3;
@@ -120,7 +134,7 @@ struct Validator::State {
 
   const Hwdb& hwdb;
   const Calibrations calibrations = Calibrations::shipped();
-  std::map<std::tuple<std::string, int, int, bool, std::string>, TimeContext> contexts;
+  std::map<std::tuple<std::string, int, int, bool, std::string, std::string>, TimeContext> contexts;
   ModelPredictor models;
 };
 

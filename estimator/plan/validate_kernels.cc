@@ -29,7 +29,9 @@ std::optional<Pass> pass_of(const MeasuredRun& r) {
 bool set_type(const MeasuredRun& r, KernelAt& kernel) {
   const std::string dtype = r.dtype;
   if (dtype == "fp32" || dtype.empty()) return true;
-  if (dtype == "fp64") {
+  if (dtype == "tf32") {
+    kernel.tensor_core = true;
+  } else if (dtype == "fp64") {
     kernel.dtype = DType::kFloat64;
   } else if (dtype == "fp16" || dtype == "fp16_storage_fp32_math" ||
              dtype == "fp16_mixed_tensor_core") {

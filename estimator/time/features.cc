@@ -48,4 +48,14 @@ std::array<double, 6> recurrent_features(const RecurrentProblem<int64_t>& p, Pas
           p.batch <= 32 ? 1.0 : 0.0};
 }
 
+std::array<double, 6> persistent_features(const RecurrentProblem<int64_t>& p,
+                                          RecurrentAlgorithm algorithm, Pass pass) {
+  return {std::log(static_cast<double>(p.hidden)),
+          std::log(static_cast<double>(p.batch)),
+          std::log(static_cast<double>(p.timesteps)),
+          gate_count(p.cell),
+          static_cast<double>(pass),
+          static_cast<double>(algorithm)};
+}
+
 }  // namespace plimsoll

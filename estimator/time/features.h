@@ -6,6 +6,7 @@
 
 #include "estimator/time/conv_algorithms.h"
 #include "estimator/time/gemm.h"
+#include "estimator/time/recurrent_algorithm.h"
 #include "graph/kernel.h"
 
 namespace plimsoll {
@@ -17,5 +18,8 @@ std::array<double, 7> gemm_features(const GemmShape& shape);
 std::array<double, 8> conv_features(const ConvShape& shape);
 // ln hidden, batch, timesteps, gates; pass; at most 32 sequences.
 std::array<double, 6> recurrent_features(const RecurrentProblem<int64_t>& problem, Pass pass);
+// ln hidden, batch, timesteps; gates; pass; algorithm.
+std::array<double, 6> persistent_features(const RecurrentProblem<int64_t>& problem,
+                                          RecurrentAlgorithm algorithm, Pass pass);
 
 }  // namespace plimsoll

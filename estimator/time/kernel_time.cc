@@ -86,10 +86,37 @@ Draft draft_recurrent(const KernelAt& kernel, const TimeContext::Model& model) {
   Draft draft{.seconds = cost.seconds,
               .flop = cost.flop,
               .bytes = cost.bytes,
+              .algorithm = name(RecurrentAlgorithm::kStandard),
               .memory_bound = cost.memory_bound};
   if (model.own) {
     draft.corrected =
         correct(model.fit->correction, recurrent_features(p, kernel.pass), model.device);
+  }
+  return draft;
+}
+
+// The steps in one persistent kernel; `model`: that of the steps.
+Draft draft_persistent(const KernelAt& kernel, const TimeContext::Model& model,
+                       const TimeContext& context) {
+  const auto& p = std::get<RecurrentProblem<int64_t>>(kernel.problem);
+  const RecurrentAlgorithm algorithm =
+      recurrent_algorithm(kernel, context.options().recurrent, context.rates());
+  const double bytes = element_bytes(kernel);
+  const RecurrentCost steps = model.persistent->cost(p, algorithm, kernel.pass, bytes);
+  Draft draft{.seconds = steps.seconds,
+              .flop = steps.flop,
+              .bytes = steps.bytes,
+              .algorithm = name(algorithm),
+              .memory_bound = steps.memory_bound};
+  if (const auto& products = context.recurrent(unit_of(kernel, context)).recurrent) {
+    const RecurrentCost over_time = products->over_time(p, kernel.pass, bytes);
+    draft.seconds += over_time.seconds;
+    draft.flop += over_time.flop;
+    draft.bytes += over_time.bytes;
+  }
+  if (model.own) {
+    draft.corrected = correct(model.fit->correction, persistent_features(p, algorithm, kernel.pass),
+                              model.device);
   }
   return draft;
 }
@@ -170,12 +197,20 @@ double strays(const KernelAt& kernel) {
   return kernel.op == "layer_norm" ? kLayerNormStrays : 1;
 }
 
+// Weight gradients are a product over all steps, whatever algorithm made the states.
+bool is_persistent(const KernelAt& kernel, const TimeContext& context) {
+  return kernel.pass != Pass::kBackwardWeights &&
+         recurrent_algorithm(kernel, context.options().recurrent, context.rates()) !=
+             RecurrentAlgorithm::kStandard;
+}
+
 const TimeContext::Model& model_for(const KernelAt& kernel, const TimeContext& context) {
   const Arithmetic arithmetic = unit_of(kernel, context);
   if (std::holds_alternative<GemmProblem<int64_t>>(kernel.problem)) return context.gemm(arithmetic);
   if (std::holds_alternative<ConvProblem<int64_t>>(kernel.problem)) return context.conv(arithmetic);
   if (std::holds_alternative<RecurrentProblem<int64_t>>(kernel.problem)) {
-    return context.recurrent(arithmetic);
+    return is_persistent(kernel, context) ? context.persistent(arithmetic)
+                                          : context.recurrent(arithmetic);
   }
   if (std::holds_alternative<AttentionProblem<int64_t>>(kernel.problem)) {
     return context.gemm(arithmetic);
@@ -191,6 +226,7 @@ Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
   if (model.gemm) return draft_gemm(kernel, model, context);
   if (model.conv) return draft_convolution(kernel, model, context);
   if (model.recurrent) return draft_recurrent(kernel, model);
+  if (model.persistent) return draft_persistent(kernel, model, context);
   if (is_separate_norm(kernel, context)) return draft_separate_norm(kernel, context);
   if (is_persistent_norm(kernel, context)) return draft_persistent_norm(kernel, model, context);
   if (model.rows) return draft_rows(kernel, model, context.options());

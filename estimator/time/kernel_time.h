@@ -20,7 +20,9 @@
 #include "estimator/time/device_rates.h"
 #include "estimator/time/gemm.h"
 #include "estimator/time/memory_bound.h"
+#include "estimator/time/persistent.h"
 #include "estimator/time/recurrent.h"
+#include "estimator/time/recurrent_algorithm.h"
 #include "graph/kernel.h"
 #include "hwdb/calibration.h"
 
@@ -49,6 +51,7 @@ struct TimeOptions {
   bool separate_batch_norm = false;
   // Batch norm in cuDNN's persistent mode, where the card has it.
   bool persistent_norm = false;
+  RecurrentHabits recurrent;
   // A framework's own forward batch norm and concatenation, times the library's traffic.
   double norm_factor = 1, concat_factor = 1;
   double max_pool_backward = 1;             // the same for the gradient of max pooling
@@ -97,10 +100,12 @@ class TimeContext {
   const Model& gemm(Arithmetic a) const { return model(Class::kGemm, a); }
   const Model& conv(Arithmetic a) const { return model(Class::kConv, a); }
   const Model& recurrent(Arithmetic a) const { return model(Class::kRecurrent, a); }
+  const Model& persistent(Arithmetic a) const { return model(Class::kPersistent, a); }
   const Model& rows() const { return model(Class::kRows, Arithmetic::kF32); }
 
  private:
-  enum class Class : uint8_t { kGemm, kConv, kRecurrent, kRows };
+  enum class Class : uint8_t { kGemm, kConv, kRecurrent, kPersistent, kRows };
+  static constexpr size_t kClassCount = 5;
   struct Slot;
   struct Slots;
   const Model& model(Class of, Arithmetic arithmetic) const;

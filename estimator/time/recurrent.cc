@@ -49,52 +49,64 @@ GemmCost RecurrentModel::step(double gates_hidden, double hidden, double batch, 
   return gemm_.cost(g);
 }
 
-RecurrentCost RecurrentModel::cost(const RecurrentProblem<int64_t>& p, Pass pass,
-                                   double element_bytes) const {
+namespace {
+
+void add(RecurrentCost& total, const GemmCost& cost, double times) {
+  total.seconds += cost.seconds * times;
+  total.flop += cost.flop * times;
+  total.bytes += cost.bytes * times;
+  total.memory_bound |= cost.memory_seconds > cost.compute_seconds;
+}
+
+}  // namespace
+
+RecurrentCost RecurrentModel::over_time(const RecurrentProblem<int64_t>& p, Pass pass,
+                                        double element_bytes) const {
   const double gates = gate_count(p.cell), hidden = static_cast<double>(p.hidden),
                batch = static_cast<double>(p.batch), steps = static_cast<double>(p.timesteps),
                directions = static_cast<double>(p.directions);
-  RecurrentCost total;
-  total.seconds = total.step_seconds = call_;
-  const auto add = [&](const GemmCost& cost, double times) {
-    total.seconds += cost.seconds * times;
-    total.flop += cost.flop * times;
-    total.bytes += cost.bytes * times;
-    total.memory_bound |= cost.memory_seconds > cost.compute_seconds;
-  };
   const bool weights = pass == Pass::kBackwardWeights || pass == Pass::kBackward;
   const bool data = pass != Pass::kBackwardWeights;
+  RecurrentCost total;
   for (int64_t layer = 0; layer < p.layers; ++layer) {
     const double input = layer > 0 ? hidden * directions : static_cast<double>(p.input);
     const bool multiply_input = layer > 0 || !p.skip_input;
-    if (data) {
-      add(step(gates * hidden, hidden, batch, pass != Pass::kForward, element_bytes),
-          steps * directions);
-      const double gate_bytes = (2 * gates + 2) * hidden * batch * element_bytes;
-      const double between = step_ + gate_bytes / gates_bandwidth_;
-      total.seconds += between * steps * directions;
-      total.step_seconds += step_ * steps * directions;
-      total.bytes += gate_bytes * steps * directions;
-    }
-    const GemmShape over_time{.element_bytes = element_bytes};
     if (data && multiply_input) {
-      GemmShape g = over_time;
-      g.m = batch * steps;
-      g.n = gates * hidden;
-      g.k = input;
-      add(gemm_.cost(g), directions);
+      add(total,
+          gemm_.cost({.m = batch * steps,
+                      .n = gates * hidden,
+                      .k = input,
+                      .element_bytes = element_bytes}),
+          directions);
     }
     if (weights) {
-      GemmShape g = over_time;
-      g.m = hidden;
-      g.n = gates * hidden;
-      g.k = batch * steps;
-      g.slower = 1 / weight_gradient_;
-      add(gemm_.cost(g), directions);
+      GemmShape g{.m = hidden,
+                  .n = gates * hidden,
+                  .k = batch * steps,
+                  .element_bytes = element_bytes,
+                  .slower = 1 / weight_gradient_};
+      add(total, gemm_.cost(g), directions);
       g.m = input;
-      if (multiply_input) add(gemm_.cost(g), directions);
+      if (multiply_input) add(total, gemm_.cost(g), directions);
     }
   }
+  return total;
+}
+
+RecurrentCost RecurrentModel::cost(const RecurrentProblem<int64_t>& p, Pass pass,
+                                   double element_bytes) const {
+  const double gates = gate_count(p.cell), hidden = static_cast<double>(p.hidden),
+               batch = static_cast<double>(p.batch);
+  RecurrentCost total = over_time(p, pass, element_bytes);
+  total.seconds += call_;
+  total.step_seconds = call_;
+  if (pass == Pass::kBackwardWeights) return total;
+  const auto steps = static_cast<double>(p.timesteps * p.layers * p.directions);
+  add(total, step(gates * hidden, hidden, batch, pass != Pass::kForward, element_bytes), steps);
+  const double gate_bytes = (2 * gates + 2) * hidden * batch * element_bytes;
+  total.seconds += (step_ + gate_bytes / gates_bandwidth_) * steps;
+  total.step_seconds += step_ * steps;
+  total.bytes += gate_bytes * steps;
   return total;
 }
 

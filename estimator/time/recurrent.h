@@ -26,6 +26,9 @@ class RecurrentModel {
   RecurrentModel(std::span<const double> terms, const GemmRates& rates);
   RecurrentCost cost(const RecurrentProblem<int64_t>& problem, Pass pass,
                      double element_bytes) const;
+  // Its part that is not done step by step: products over all steps, no call.
+  RecurrentCost over_time(const RecurrentProblem<int64_t>& problem, Pass pass,
+                          double element_bytes) const;
 
  private:
   GemmCost step(double gates_hidden, double hidden, double batch, bool backward,

@@ -58,10 +58,14 @@ TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptio
 }
 
 void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
-  constexpr std::array<std::string_view, 4> kNames = {"gemm", "conv", "recurrent", "rows"};
+  constexpr std::array<std::string_view, kClassCount> kNames = {"gemm", "conv", "recurrent",
+                                                                "persistent", "rows"};
+  // Persistent kernels multiply 32 bits on plain cores, whatever the products beside them may do.
+  const bool plain = of == Class::kPersistent && arithmetic == Arithmetic::kTf32Tensor;
+  const Arithmetic unit = plain ? Arithmetic::kF32 : arithmetic;
   const int library = of == Class::kGemm ? options_.library.cublas : options_.library.cudnn;
   SelectedFit selected =
-      select_fit(calibrations_, kNames[static_cast<size_t>(of)], arithmetic, rates_, library);
+      select_fit(calibrations_, kNames[static_cast<size_t>(of)], unit, rates_, library);
   slot.basis = std::move(selected.basis);
   Model& model = slot.model;
   const double peak = rates_.peak_of(arithmetic);
@@ -72,7 +76,8 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   model.fit = selected.own ? with_correction(*selected.fit) : *selected.fit;
   const Fit& fit = *model.fit;
   model.own = selected.own;
-  model.flops = std::min(peak * clock_of(fit, rates_.id), model.highest_flops);
+  const double clock = std::min(clock_of(fit, rates_.id), rates_.maximum_clock);
+  model.flops = rates_.peak_of(unit) * clock;
   model.device = device_index(fit.correction, rates_.id);
   model.near90 = fit.near90 + selected.widen;
   model.far90 = fit.far90 + selected.widen;
@@ -89,15 +94,21 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
     case Class::kRecurrent:
       model.recurrent.emplace(terms, gemm);
       break;
+    case Class::kPersistent:
+      model.persistent.emplace(terms, gemm);
+      break;
     case Class::kRows:
       model.rows.emplace(terms, rates_.bandwidth, rates_.sms);
       break;
   }
-  model.fixed = (of == Class::kRows ? terms[kRowsFixed] : terms[kFixed]) * 1e-6;
+  const int launch = of == Class::kRows         ? int{kRowsFixed}
+                     : of == Class::kPersistent ? int{kPersistentCall}
+                                                : int{kFixed};
+  model.fixed = terms[static_cast<size_t>(launch)] * 1e-6;
 }
 
 const TimeContext::Model& TimeContext::model(Class of, Arithmetic arithmetic) const {
-  const size_t index = 4 * static_cast<size_t>(arithmetic) + static_cast<size_t>(of);
+  const size_t index = kClassCount * static_cast<size_t>(arithmetic) + static_cast<size_t>(of);
   Slot& slot = slots_->all[index];
   std::call_once(slot.prepared, [&] {
     slot.model.basis = static_cast<int>(index);

@@ -14,6 +14,7 @@ struct TimeContext::Model {
   std::optional<GemmModel> gemm;
   std::optional<ConvModel> conv;
   std::optional<RecurrentModel> recurrent;
+  std::optional<PersistentModel> persistent;
   std::optional<MemoryBoundModel> rows;
   std::optional<Fit> fit;  // none: roofline
   int device = -1;         // index into the correction's devices
@@ -33,7 +34,7 @@ struct TimeContext::Slot {
 };
 
 struct TimeContext::Slots {
-  std::array<Slot, 4 * kArithmeticCount> all;
+  std::array<Slot, kClassCount * kArithmeticCount> all;
 };
 
 }  // namespace plimsoll

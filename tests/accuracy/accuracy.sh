@@ -16,6 +16,7 @@ kernels() {  # FILE COLUMNS AWK-EXPRESSION
     function cell(name) { return $at[name] }
     function dtype(a) {
       if (a == "f16_tensor") return "fp16_mixed_tensor_core"
+      if (a == "tf32_tensor") return "tf32"
       sub(/^f/, "fp", a)
       return a
     }
@@ -30,9 +31,9 @@ kernels conv kind,device,op,dtype,cudnn,pass,n,c,h,w,k,r,s,pad_h,pad_w,stride_h,
 kernels gemm kind,device,op,dtype,cuda,m,n,k,a_t,b_t,batch_count,time_ms '
   { print "kernel", cell("device"), "gemm", dtype(cell("arithmetic")), version(cell("cublas")), cell("n"), cell("m"), cell("k"),
     cell("b_t") ? "true" : "false", cell("a_t") ? "true" : "false", cell("batch"), cell("time_ms") }'
-kernels recurrent kind,device,op,dtype,cudnn,pass,cell,hidden,batch,timesteps,input_mode,time_ms '
-  { print "kernel", cell("device"), "rnn", dtype(cell("arithmetic")), version(cell("cudnn")), cell("pass"), cell("cell"),
-    cell("hidden"), cell("batch"), cell("timesteps"), "skip", cell("time_ms") }'
+kernels recurrent kind,device,op,dtype,cudnn,pass,algo,cell,hidden,batch,timesteps,input_mode,time_ms '
+  { print "kernel", cell("device"), "rnn", dtype(cell("arithmetic")), version(cell("cudnn")), cell("pass"), cell("algorithm"),
+    cell("cell"), cell("hidden"), cell("batch"), cell("timesteps"), "skip", cell("time_ms") }'
 kernels rows kind,device,op,dtype,cudnn,pass,function,rows,cols,tensors_moved,time_ms '
   cell("source") == "neusight" {
     op = cell("op") == "layer_norm" ? "layernorm" : cell("op") == "softmax" ? "softmax" : "elementwise"

@@ -94,6 +94,7 @@ FIVE_FOLD = [
     ("convolutions backward to data, left out", "conv", "backward_data", 0, 799),
     ("convolutions backward to weights, left out", "conv", "backward_weights", 0, 799),
     ("recurrent layers, left out", "recurrent", None, 0, 9999),
+    ("... in one persistent kernel", "persistent", None, 0, 9999),
 ]
 
 

@@ -66,6 +66,45 @@ TEST_CASE("a transcription names its line when a column is missing or wrong") {
   CHECK(missing.error().front().place.line == 2);
 }
 
+TEST_CASE("recurrent layers are read with their algorithm, TF32 as four bytes on tensor cores") {
+  const std::string head =
+      "source,device,cudnn,arithmetic,algorithm,pass,cell,hidden,batch,timesteps,time_ms\n";
+  const auto one = [&](const std::string& arithmetic, const std::string& algorithm) {
+    return read_measured(
+        head + "x,y,919," + arithmetic + "," + algorithm + ",forward,gru,8,2,3,1\n", "t.csv",
+        "recurrent");
+  };
+  const MeasuredKernel tf32 = one("tf32_tensor", "persistent_small")->front();
+  CHECK(tf32.algorithm == "persistent_small");
+  CHECK(tf32.kernel.dtype == DType::kFloat32);
+  CHECK(tf32.kernel.tensor_core);
+  CHECK(tf32.kernel.written == 4 * 2 * 3 * 8);
+  CHECK(one("f16_tensor", "standard")->front().kernel.dtype == DType::kFloat16);
+  CHECK(one("f32", "dynamic").error().front().code == "E501");
+  CHECK(one("f32", "").error().front().code == "E501");
+}
+
+TEST_CASE("standard and persistent layers are fitted apart, and those that spill not at all") {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb.has_value());
+  const std::map<std::string, DeviceRates> rates = {
+      {"h100-sxm-80gb", rates_of(*hwdb->device("h100-sxm-80gb"))}};
+  const auto kernels = transcription("recurrent");
+  int64_t standard = 0, persistent = 0;
+  for (const MeasuredKernel& k : kernels) {
+    if (k.source != "plimsoll" || k.arithmetic != Arithmetic::kF16Tensor) continue;
+    const auto& p = std::get<RecurrentProblem<int64_t>>(k.kernel.problem);
+    const bool spills = p.hidden == (p.cell == Cell::kRnnRelu ? 2560 : 1536) &&
+                        !(p.cell == Cell::kRnnRelu && p.hidden == 1536);
+    if (k.algorithm == "standard") ++standard;
+    if (k.algorithm != "standard" && k.kernel.pass != Pass::kBackwardWeights) {
+      persistent += spills ? 0 : 1;
+    }
+  }
+  CHECK(fit_kernels(plan("recurrent-h100-f16"), kernels, rates, {})->fit.measured == standard);
+  CHECK(fit_kernels(plan("persistent-h100-f16"), kernels, rates, {})->fit.measured == persistent);
+}
+
 TEST_CASE("the search finds the bottom of a bent valley, and stays in its box") {
   const auto valley = [](const Point& p) {
     return std::fabs(p[0] - .3) + 10 * std::fabs(p[1] - p[0] * p[0]);

@@ -1,9 +1,12 @@
 // What published studies say of whole steps; doc of each beside its check.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "estimator/estimator.h"
+#include "tests/support/requests.h"
+#include "tests/support/scratch.h"
 
 namespace plimsoll {
 namespace {
@@ -172,6 +175,38 @@ TEST_CASE("VGG-16 takes nearly twice as long for two images as for one") {
     return static_cast<double>(e->time.step_ns) / 1e9;
   };
   CHECK(seconds(2) - seconds(1) > 1.3 * (seconds(4) - seconds(2)) / 2);
+}
+
+// PyTorch 2.11 on an H100 (calibrate/measure/recurrent.py, recurrent_pytorch): nn.LSTM of 512,
+// batch 64, 100 steps runs ampere_lstm_tile16 and ampere_lstm_bp_largeB in fp16, a product a step
+// in fp32.
+TEST_CASE("PyTorch runs an LSTM in fp16 as a persistent kernel, TensorFlow does not") {
+  const test::Scratch scratch;
+  Request request;
+  request.model = scratch.write("lstm.json", R"({
+    "schema": "plimsoll.model-config", "version": 1, "name": "lstm",
+    "parameters": {"batch": 64},
+    "inputs": [{"name": "x", "shape": ["batch", 100, 512]}],
+    "layers": [{"name": "lstm", "type": "lstm", "hidden": 512, "batch_first": true}]})");
+  request.devices = {"h100"};
+  request.recipe.precision = Precision::kFp16;
+  const auto algorithms = [&] {
+    std::vector<std::string> all;
+    for (const KernelShare& k : test::answer(request).time.kernels) {
+      if (k.kernel.starts_with("recurrent")) all.push_back(k.algorithm);
+    }
+    return all;
+  };
+  const auto count = [](const std::vector<std::string>& all, const char* word) {
+    return std::ranges::count(all, word);
+  };
+  CHECK(count(algorithms(), "persistent") == 2);  // forward and data gradient
+  CHECK(count(algorithms(), "standard") == 1);    // weight gradient
+  request.recipe.precision = Precision::kFp32;
+  CHECK(count(algorithms(), "standard") == 3);
+  request.recipe.precision = Precision::kFp16;
+  request.framework = "tensorflow-2.2";
+  CHECK(count(algorithms(), "persistent") == 0);
 }
 
 }  // namespace

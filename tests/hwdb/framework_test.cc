@@ -65,6 +65,15 @@ TEST_CASE("framework: persistent norms are asked for by PyTorch and MXNet, not b
   CHECK_FALSE(hwdb.framework("tensorflow-1")->persistent_norm_since);
 }
 
+TEST_CASE("framework: persistent recurrent layers are asked for by PyTorch alone") {
+  const Hwdb hwdb = *Hwdb::open();
+  CHECK(hwdb.framework("pytorch")->persistent_recurrent_since == parse_version("7.2"));
+  CHECK(hwdb.framework("pytorch")->small_recurrent_since == parse_version("8.2.1"));
+  CHECK_FALSE(hwdb.framework("pytorch-1.4")->small_recurrent_since);
+  CHECK_FALSE(hwdb.framework("tensorflow-2.2")->persistent_recurrent_since);
+  CHECK_FALSE(hwdb.framework("mxnet")->persistent_recurrent_since);
+}
+
 TEST_CASE("framework: a built-in profile's name starts with its framework's") {
   const auto hwdb = Hwdb::open();
   REQUIRE(hwdb.has_value());

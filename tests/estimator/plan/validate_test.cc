@@ -178,6 +178,9 @@ TEST_CASE("validate: what is not predicted says why") {
   CHECK(skipped(R"("device": "titan-xp", "op": "sort", "time_ms": 1)", "kernel") ==
         "op 'sort' is not a timed kernel");
   CHECK(skipped(R"("device": "titan-xp")", "workspace").starts_with("cuDNN's answers"));
+  CHECK(skipped(R"("device": "h100", "op": "rnn", "cell": "lstm", "hidden": 1536, "batch": 8,
+                   "timesteps": 10, "algo": "persistent", "time_ms": 1)",
+                "kernel") == "the persistent kernel does not keep these weights");
 }
 
 TEST_CASE("validate: a run that ended out of memory measured that it does not fit") {
@@ -330,4 +333,20 @@ TEST_CASE("validate: the JSON is of its schema") {
   REQUIRE(document["records"].size() == 4);
   CHECK(document["records"][0]["algorithm"].is_null());
   CHECK(document["records"][3]["algorithm"]["measured"] == "WINOGRAD");
+}
+
+// hwdb/calibrations/measured/recurrent.csv: 0.68 and 1.58 ms.
+TEST_CASE("validate: a recurrent layer is predicted as the algorithm that the record names") {
+  const auto predicted = [](const std::string& algorithm) {
+    const auto lines = answer(R"("device": "h100", "op": "rnn", "cell": "lstm", "hidden": 512,
+        "batch": 64, "timesteps": 100, "input_mode": "skip", "dtype": "fp16_mixed_tensor_core",
+        "cudnn": "9.19", "pass": "forward", "time_ms": 1, "algo": ")" +
+                                  algorithm + "\"",
+                              "kernel");
+    REQUIRE(lines.size() == 1);
+    REQUIRE(lines[0].predicted);
+    return *lines[0].predicted;
+  };
+  CHECK(predicted("persistent") == doctest::Approx(.676).epsilon(.1));
+  CHECK(predicted("standard") == doctest::Approx(1.58).epsilon(.1));
 }
