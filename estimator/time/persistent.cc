@@ -35,8 +35,8 @@ double groups_of(const RecurrentProblem<int64_t>& p, bool backward, bool wide, d
   const double most = std::clamp(std::floor(fit), 1.0, kMostGroups);
   if (gate_count(p.cell) == 1) return wide ? 1 : std::max(2.0, most);
   const bool early = wide ? backward : p.cell == Cell::kGru;
-  const int64_t single = early ? (wide ? 32 : 0) : 64;
-  return p.batch <= single ? 1 : most;
+  const int64_t alone = !early ? 64 : wide ? 32 : 0;  // sequences
+  return p.batch <= alone ? 1 : most;
 }
 
 }  // namespace
@@ -58,8 +58,8 @@ double PersistentModel::spread_step(const RecurrentProblem<int64_t>& p, bool bac
   const double weights = gate_count(p.cell) * hidden * hidden * element_bytes;
   const double kept = rates_.sms * terms_[kPersistentKept] * kKib;
   const double tile = tile_of(p.cell, wide), tiles = std::ceil(batch / tile);
-  const double groups = std::min(tiles, groups_of(p, backward, wide, kept / weights));
-  const double rounds = std::ceil(tiles / groups);
+  const double rounds = std::ceil(tiles / groups_of(p, backward, wide, kept / weights));
+  const double groups = std::ceil(tiles / rounds);  // no more than have work
   const double exchange = tile * hidden * element_bytes / (terms_[kPersistentExchange] * 1e9);
   const double multiply =
       multiply_seconds(recurrent_flop(p, tile), rates_.sms / groups, terms_[kPersistentMultiply]);

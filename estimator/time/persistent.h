@@ -1,8 +1,8 @@
 // A recurrent layer's time steps in one persistent kernel of cuDNN: the recurrent weights stay in
 // registers and shared memory, and the state goes from one multiprocessor to all others through L2.
 //
-//   spread over all     rounds = ceil(B / (tile * groups)), groups = as many copies of the weights
-//                       as fit, at most 4
+//   spread over all     rounds = ceil(tiles / groups), groups: as many copies of the weights as
+//                       fit, at most 4; those that have work share the multiprocessors
 //                       step   = synchronise + rounds * (round + exchange + multiply)
 //   all on each (small) step   = one + multiply, a tile of sequences on each
 //   layer               = call + layers * directions * T * step

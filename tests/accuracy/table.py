@@ -11,6 +11,11 @@ from hosts import without_machine, without_network
 from records import CARDS_OF_ALGORITHMS, calibrated, is_step, load, named, on_several, training, uncalibrated
 
 BEGIN, END = "<!-- accuracy:begin -->", "<!-- accuracy:end -->"
+H100 = "h100-sxm-80gb"
+
+
+def recurrent(l):
+    return l["kind"] == "kernel" and l["op"] == "rnn"
 
 
 def rows(l, *ops):
@@ -68,7 +73,8 @@ CLASSES = [
     ("softmax above 0.15 ms", lambda l: rows(l, "softmax")),
     ("convolutions (calibrated on these)", lambda l: l["kind"] == "kernel" and l["op"] == "conv"),
     ("matrix products (calibrated on these)", lambda l: l["kind"] == "kernel" and l["op"] == "gemm"),
-    ("recurrent layers (calibrated on these)", lambda l: l["kind"] == "kernel" and l["op"] == "rnn"),
+    ("recurrent layers (calibrated on these)", lambda l: recurrent(l) and l["device"] != H100),
+    ("... cuDNN 9 on H100, each algorithm", lambda l: recurrent(l) and l["device"] == H100),
 ]
 
 # Steps whose host's terms are fitted to the source's other networks; steps as if nothing was known of the machine, where the
@@ -93,8 +99,9 @@ FIVE_FOLD = [
     ("... cuDNN 8, random odd sizes", "conv", "forward", 800, 9999),
     ("convolutions backward to data, left out", "conv", "backward_data", 0, 799),
     ("convolutions backward to weights, left out", "conv", "backward_weights", 0, 799),
-    ("recurrent layers, left out", "recurrent", None, 0, 9999),
-    ("... in one persistent kernel", "persistent", None, 0, 9999),
+    ("recurrent layers, left out", "recurrent", None, 0, 899),
+    ("... cuDNN 9 on H100", "recurrent", None, 900, 9999),
+    ("... ... in one persistent kernel", "persistent", None, 900, 9999),
 ]
 
 

@@ -90,6 +90,31 @@ TEST_CASE("a persistent layer takes no less time with more hidden units, steps o
   }
 }
 
+TEST_CASE("a persistent layer takes no longer with more multiprocessors or a higher clock") {
+  const DeviceRates card = card_rates("h100");
+  for (const std::string_view arithmetic : {"f32", "f16_tensor"}) {
+    const double peak = card.peak_of(*arithmetic_from_name(arithmetic)),
+                 bytes = peak > 1e14 ? 2 : 4;
+    for (const Cell cell : {Cell::kRnnRelu, Cell::kGru, Cell::kLstm}) {
+      for (const int64_t batch : {8, 33, 64, 130, 256}) {
+        double before = 1;
+        for (double sms = 40; sms < 300; sms += 10) {
+          const GemmRates rates{peak * sms / card.sms, sms, card.bandwidth};
+          const PersistentModel m(fit(arithmetic).terms, rates);
+          const double seconds =
+              m.cost(layer(cell, 768, batch), kPersistent, Pass::kForward, bytes).seconds;
+          CAPTURE(arithmetic);
+          CAPTURE(int(cell));
+          CAPTURE(batch);
+          CAPTURE(sms);
+          CHECK(seconds <= before * (1 + 1e-12));
+          before = seconds;
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("within a tile sequences are free, the next one costs a round") {
   const PersistentModel m = model("f16_tensor");
   const auto seconds = [&](int64_t batch) {
