@@ -71,7 +71,7 @@ bool has_algorithm(RecurrentAlgorithm algorithm, const RecurrentProblem<int64_t>
 
 bool keeps_weights(const RecurrentProblem<int64_t>& p, double element_bytes, double sms) {
   // Of the registers and shared memory of one multiprocessor; measured on an H100 in both 16 and 32
-  // bits: 70 KiB are kept, 100 KiB are not.
+  // bits: 70 KiB are kept, 92 KiB are not.
   constexpr double kKept = 80 * 1024;
   const double hidden = static_cast<double>(p.hidden);
   return gate_count(p.cell) * hidden * hidden * element_bytes <= kKept * sms;
