@@ -4,6 +4,10 @@
 //   forward, data gradient  call + layers * directions * T * (GEMM(gates*H x B, k = H) + step)
 //                           + GEMM(gates*H x B*T, k = input) unless the input is skipped
 //   weight gradient         call + one GEMM(gates*H x H, k = B*T) per layer and direction
+//
+// The seconds are those of the whole call. Where the host launches a step's kernels slower than the
+// card runs them they are the host's, as on an H100 up to some 1024 hidden units (GRU in 16 bits,
+// 512 units, 64 sequences, 100 steps: 3.2 ms a call forward and back, 1.5 ms of kernels).
 #pragma once
 
 #include <span>
