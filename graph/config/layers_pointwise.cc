@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "graph/config/layer.h"
 
@@ -13,7 +15,9 @@ constexpr Key kPreluKeys[] = {
     {"slopes", KeyKind::kExtent, "1", "one for all, or as many as there are channels"}};
 constexpr Key kEluKeys[] = {{"alpha", KeyKind::kReal, "1", "limit below 0"}};
 constexpr Key kGeluKeys[] = {
-    {"approximate", KeyKind::kChoice, "none", "the formula", 1, "none|tanh"}};
+    {"approximate", KeyKind::kChoice, "none",
+     "the formula; \"pieces\" is that of tanh, an operator each, as GPT-2's code has it", 1,
+     "none|tanh|pieces"}};
 constexpr Key kDropoutKeys[] = {{"rate", KeyKind::kReal, "0.5", "share of elements set to 0"}};
 constexpr Key kAxisKeys[] = {{"axis", KeyKind::kInteger, "-1", "axis", kAnyInteger}};
 constexpr Key kScaleKeys[] = {{"by", KeyKind::kReal, kRequired, "factor"}};
@@ -67,7 +71,19 @@ std::vector<TensorId> elu(Layer& layer) {
   return {layer.node("Elu", {layer.input()}, {{"alpha", layer.real("alpha")}})};
 }
 
+// 0.5 * x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x^3)))
+// (transformers/activations.py, NewGELUActivation)
+std::vector<TensorId> gelu_in_pieces(Layer& layer) {
+  const TensorId x = layer.input();
+  const TensorId cube = layer.node("Pow", {x, layer.scalar(3)});
+  const TensorId bent = layer.node("Add", {x, layer.node("Mul", {cube, layer.scalar(0.044715)})});
+  const TensorId scaled = layer.node("Mul", {bent, layer.scalar(std::sqrt(2 / std::numbers::pi))});
+  const TensorId share = layer.node("Add", {layer.node("Tanh", {scaled}), layer.scalar(1)});
+  return {layer.node("Mul", {layer.node("Mul", {x, layer.scalar(0.5)}), share})};
+}
+
 std::vector<TensorId> gelu(Layer& layer) {
+  if (layer.text("approximate") == "pieces") return gelu_in_pieces(layer);
   return {layer.node("Gelu", {layer.input()}, {{"approximate", layer.text("approximate")}})};
 }
 

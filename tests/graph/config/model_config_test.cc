@@ -110,6 +110,22 @@ TEST_CASE("layers make the shapes and parameters that PyTorch's make") {
   CHECK(built(sequence, R"({"type": "onnx", "op": "Erf"})") == "f32[batch,5,12] 0");
 }
 
+// transformers' NewGELUActivation: x^3, its part, x beside it, the scale, tanh, 1 more, half of x,
+// the product.
+TEST_CASE("GELU in pieces is an operator each, and stays so") {
+  const auto nodes = [](const std::string& approximate) {
+    const auto config = load(with_layers(
+        R"(["batch", 8])", R"({"type": "gelu", "approximate": ")" + approximate + R"("})"));
+    REQUIRE(config.has_value());
+    std::vector<std::string> ops;
+    for (const Node& node : config->networks.front().graph.nodes) ops.push_back(node.op);
+    return ops;
+  };
+  CHECK(nodes("tanh") == std::vector<std::string>{"Gelu"});
+  CHECK(nodes("pieces") ==
+        std::vector<std::string>{"Pow", "Mul", "Add", "Mul", "Tanh", "Add", "Mul", "Mul"});
+}
+
 TEST_CASE("the width of attention stays a symbol where the heads divide it") {
   CHECK(built(R"(["batch", 5, "6*size"])", R"({"type": "attention", "heads": 3})",
               R"({"size": 4})") == "f32[batch,5,6*size] 144*size*size + 24*size");
