@@ -9,6 +9,14 @@ void launch_gemm(Machine& m, const Value& a, const Value& b, const Value& c, con
   const size_t ra = a.rank();
   const size_t rb = b.rank();
   GemmProblem<Dim> problem{.m = rows, .n = columns, .k = inner, .batch = batch};
+  // One factor for the whole batch is one product: torch.nn.MultiheadAttention's inference and the
+  // libraries' strided products both read it once.
+  Dim factors = a.bytes() + b.bytes();
+  if (b.rank() == 3 && m.decider().equal(b.strides()[0], 0)) {
+    problem.m = batch * rows;
+    problem.batch = 1;
+    factors = a.bytes() + inner * columns * Dim(std::max(bits(b.dtype()), 8) / 8);
+  }
   // An operand whose inner stride is not 1 is stored the other way round.
   problem.a_t = a.on_device() && a.strides()[ra - 1] != Dim(1) && a.strides()[ra - 2] == Dim(1);
   problem.b_t = b.on_device() && b.strides()[rb - 1] != Dim(1) && b.strides()[rb - 2] == Dim(1);
@@ -19,7 +27,7 @@ void launch_gemm(Machine& m, const Value& a, const Value& b, const Value& c, con
                 .tensor_core = m.tensor_core_matmuls(),
                 .op = "gemm",
                 .flop = Dim(2) * batch * rows * columns * inner,
-                .read = a.bytes() + b.bytes(),
+                .read = std::move(factors),
                 .written = c.bytes(),
                 .problem = problem};
   m.launch(std::move(kernel));

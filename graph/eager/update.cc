@@ -1,6 +1,7 @@
 #include "graph/eager/update.h"
 
 #include <array>
+#include <span>
 
 #include "graph/eager/ops.h"
 
@@ -23,6 +24,42 @@ Value unscale(Machine& m, const Value& scale) {
   return found;
 }
 
+// One of PyTorch's foreach kernels over all parameters: tensors read and written.
+struct ForeachPass {
+  int read, written;
+};
+
+// torch/optim/*.py, _multi_tensor_*: each line of an update is a kernel of its own.
+std::span<const ForeachPass> foreach_passes(Optimizer optimizer) {
+  static constexpr ForeachPass kSgd[] = {{2, 1}};
+  // mul, add; add
+  static constexpr ForeachPass kMomentum[] = {{1, 1}, {2, 1}, {2, 1}};
+  // lerp; mul, addcmul; sqrt, div, add; addcdiv
+  static constexpr ForeachPass kAdam[] = {{2, 1}, {1, 1}, {2, 1}, {1, 1}, {1, 1}, {1, 1}, {3, 1}};
+  // weight decay; then as Adam
+  static constexpr ForeachPass kAdamW[] = {{1, 1}, {2, 1}, {1, 1}, {2, 1},
+                                           {1, 1}, {1, 1}, {1, 1}, {3, 1}};
+  // mul, addcmul; sqrt, add; addcdiv
+  static constexpr ForeachPass kRmsProp[] = {{1, 1}, {2, 1}, {1, 1}, {1, 1}, {3, 1}};
+  // addcmul; sqrt, add; mul, addcdiv
+  static constexpr ForeachPass kAdagrad[] = {{2, 1}, {1, 1}, {1, 1}, {1, 1}, {3, 1}};
+  switch (optimizer) {
+    case Optimizer::kSgd:
+      return kSgd;
+    case Optimizer::kMomentum:
+      return kMomentum;
+    case Optimizer::kAdam:
+      return kAdam;
+    case Optimizer::kAdamW:
+      return kAdamW;
+    case Optimizer::kRmsProp:
+      return kRmsProp;
+    case Optimizer::kAdagrad:
+      return kAdagrad;
+  }
+  return kSgd;
+}
+
 void launch_update(Machine& m) {
   static constexpr std::array<std::string_view, 6> kNames = {"sgd",   "momentum", "adam",
                                                              "adamw", "rmsprop",  "adagrad"};
@@ -34,13 +71,22 @@ void launch_update(Machine& m) {
     count += leaf->leaf.count();
   }
   const Dim states = state_count(m.recipe().optimizer);
-  m.launch({.kernel_class = KernelClass::kUpdate,
-            .pass = Pass::kForward,
-            .op = std::string(kNames[static_cast<size_t>(m.recipe().optimizer)]),
-            .flop = count * (Dim(2) + Dim(5) * states),
-            .read = parameter_bytes * (Dim(2) + states),
-            .written = parameter_bytes * (Dim(1) + states),
-            .problem = RowsProblem<Dim>{.rows = 1, .columns = count}});
+  const auto launch = [&](const Dim& flop, const Dim& read, const Dim& written) {
+    m.launch({.kernel_class = KernelClass::kUpdate,
+              .pass = Pass::kForward,
+              .op = std::string(kNames[static_cast<size_t>(m.recipe().optimizer)]),
+              .flop = flop,
+              .read = read,
+              .written = written,
+              .problem = RowsProblem<Dim>{.rows = 1, .columns = count}});
+  };
+  if (!m.policy().foreach_optimizer) {
+    return launch(count * (Dim(2) + Dim(5) * states), parameter_bytes * (Dim(2) + states),
+                  parameter_bytes * (Dim(1) + states));
+  }
+  for (const ForeachPass& pass : foreach_passes(m.recipe().optimizer)) {
+    launch(count * Dim(2), parameter_bytes * Dim(pass.read), parameter_bytes * Dim(pass.written));
+  }
 }
 
 }  // namespace

@@ -86,9 +86,12 @@ TEST_CASE("training plan: the gradient penalty differentiates a gradient") {
   CHECK(launches(step_of(pair(0, true)), KernelClass::kGemm) == 3 * (1 + 2 * (2 + 3) + 2 + 2 + 3));
 }
 
+// An update is as many kernels whatever it updates; the maker's comes once in four.
 TEST_CASE("training plan: only the trained network is updated") {
-  CHECK(launches(step_of(pair(0)), KernelClass::kUpdate) == 3);
-  CHECK(launches(step_of(pair()), KernelClass::kUpdate) == 4);
+  const auto maker = launches(step_of(pair(1)), KernelClass::kUpdate);
+  CHECK(maker > 0);
+  CHECK(launches(step_of(pair(0)), KernelClass::kUpdate) == 3 * maker);
+  CHECK(launches(step_of(pair()), KernelClass::kUpdate) == 4 * maker);
 }
 
 }  // namespace plimsoll

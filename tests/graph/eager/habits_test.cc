@@ -153,4 +153,25 @@ TEST_CASE("a bag of embeddings keeps which bag each index is in, not the rows") 
   CHECK(kept(true) == wide * (6 + 2 + 2 + 2 * 8));
 }
 
+// torch.nn.MultiheadAttention's inference multiplies positions before samples by one weight.
+TEST_CASE("one factor for a whole batch is one product, read once") {
+  const int64_t batch = 7, rows = 3, inner = 4, columns = 5;
+  const auto product = [&](bool shared) {
+    Bench b{Policy{}};
+    const Value x = b.machine.resident(DType::kFloat32, {batch, rows, inner}, Role::kInput);
+    const Value w = b.machine.resident(DType::kFloat32, {shared ? 1 : batch, inner, columns}, {});
+    bmm(b.machine, x, shared ? expand(b.machine, w, {batch, inner, columns}) : w);
+    return b.machine.finish().kernels.front();
+  };
+  const auto problem = [&](bool shared) {
+    return std::get<GemmProblem<Dim>>(product(shared).problem);
+  };
+  CHECK(problem(true).m == Dim(batch * rows));
+  CHECK(problem(true).batch == Dim(1));
+  CHECK(problem(false).m == Dim(rows));
+  CHECK(problem(false).batch == Dim(batch));
+  CHECK(product(true).flop == product(false).flop);
+  CHECK(product(false).read - product(true).read == Dim(kFloat * (batch - 1) * inner * columns));
+}
+
 }  // namespace plimsoll::eager
