@@ -83,6 +83,10 @@ Start start_of(const FitPlan& plan, const Fit* base, const Fit* lender) {
       value = plan.splits_k ? 1 : 0;
       fixed = true;
     }
+    if (row.name.starts_with("align")) fixed |= !plan.odd_rows;
+    // Facts, from single kernels that the transcriptions do not hold.
+    fixed |= row.name == "depthwise" || row.name.starts_with("clocks_");
+    fixed |= plan.kernel_class == "rows" && row.name.ends_with("_backward");
     if (plan.kernel_class != "gemm" && row.name.starts_with("transpose_")) {
       value = 0;
       fixed = true;

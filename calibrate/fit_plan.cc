@@ -109,6 +109,21 @@ FitPlan h100_row(std::string_view name, std::string_view kernel_class, std::stri
           .cards = kH100};
 }
 
+Plans h100_gemm_plans() {
+  FitPlan half = h100_row("gemm-h100-f16", "gemm", "f16_tensor", 1300);
+  FitPlan tf32 = h100_row("gemm-h100-tf32", "gemm", "tf32_tensor", 1300);
+  for (FitPlan* plan : {&half, &tf32}) plan->odd_rows = true;
+  return {h100_row("gemm-h100", "gemm", "f32", 1300), tf32, half};
+}
+
+Plans h100_conv_plans() {
+  Plans plans = {h100_row("conv-h100", "conv", "f32", 919),
+                 h100_row("conv-h100-tf32", "conv", "tf32_tensor", 919),
+                 h100_row("conv-h100-f16", "conv", "f16_tensor", 919)};
+  for (FitPlan& plan : plans) plan.given = {{"depthwise", 1}};
+  return plans;
+}
+
 // cuBLAS 7.5 and early 8.0 do not split k; 8.0.88 (here 801) does.
 Plans gemm_plans() {
   const auto row = [](std::string_view name, int capability, int library) {
@@ -268,6 +283,27 @@ Plans recurrent_plans() {
           h100_row("persistent-h100-f16", "persistent", "f16_tensor", 919)};
 }
 
+// Single kernels of PyTorch 2.11 on H100 (calibrate/measure): traffic of layer norm where columns
+// are multiples of four, which its vector loads need, as networks' are; clocks of an element where
+// 16 bits take as long as 32.
+const std::vector<GivenTerm> kH100Rows = {{"x_norm_forward", 1.75},
+                                          {"x_norm_backward", 2},
+                                          {"x_layer_norm", 1.4},
+                                          {"x_layer_norm_backward", 2.1},
+                                          {"x_softmax_backward", 2.05},
+                                          {"x_pool_forward", 1},
+                                          {"x_pool_backward", 1.6},
+                                          {"x_concat", 1.25},
+                                          {"x_reduce", 1.4},
+                                          {"x_index", 1.3},
+                                          {"clocks_pool_forward", 1.03},
+                                          {"clocks_pool_backward", 3.3},
+                                          {"clocks_index_forward", .8},
+                                          {"clocks_index_backward", 3.7},
+                                          {"clocks_copy", 1.3},
+                                          {"clocks_norm_forward", 1.17},
+                                          {"clocks_norm_backward", 2.2}};
+
 Plans rows_plans() {
   const auto row = [](std::string_view name, int capability, const Cards& cards) {
     return FitPlan{.name = name,
@@ -284,12 +320,18 @@ Plans rows_plans() {
   maxwell.sources = {"caffe"};
   FitPlan v100 = row("rows-v100", 70, kV100Pcie);
   v100.given = {{"x_norm_backward", 2.8}};
-  return {maxwell, row("rows-p100", 60, kP100), row("rows-sm61", 61, {{"tesla-p4"}}), v100};
+  FitPlan h100 = h100_row("rows-h100", "rows", "f32", 919);
+  h100.held = {"x_norm_forward", "x_norm_backward", "x_layer_norm", "x_layer_norm_backward"};
+  h100.held.insert(h100.held.end(), kStepTerms.begin(), kStepTerms.end());
+  h100.given = kH100Rows;
+  h100.learn_correction = false;
+  return {maxwell, row("rows-p100", 60, kP100), row("rows-sm61", 61, {{"tesla-p4"}}), v100, h100};
 }
 
 Plans make_plans() {
   Plans all;
-  for (const Plans& plans : {gemm_plans(), conv_plans(), recurrent_plans(), rows_plans()}) {
+  for (const Plans& plans : {gemm_plans(), h100_gemm_plans(), conv_plans(), h100_conv_plans(),
+                             recurrent_plans(), rows_plans()}) {
     all.insert(all.end(), plans.begin(), plans.end());
   }
   return all;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "estimator/time/features.h"
+#include "estimator/time/turning.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
@@ -16,8 +17,6 @@ struct CardModels {
   std::optional<PersistentModel> persistent;
   std::optional<MemoryBoundModel> rows;
 };
-
-double bytes_of(const MeasuredKernel& k) { return bits(k.kernel.dtype) / 8.0; }
 
 RecurrentAlgorithm algorithm_of(const MeasuredKernel& k) {
   return recurrent_algorithm_from_name(k.algorithm).value_or(RecurrentAlgorithm::kStandard);
@@ -32,7 +31,8 @@ GemmShape gemm_shape(const MeasuredKernel& k) {
           .a_t = p.a_t,
           .b_t = p.b_t,
           .accumulate = p.accumulate,
-          .element_bytes = bytes_of(k)};
+          .element_bytes = element_bytes(k),
+          .in_memory = true};
 }
 
 FormulaValue conv_value(const ConvModel& model, const ConvShape& shape,
@@ -67,7 +67,11 @@ Formula::Formula(const FitPlan& plan, std::vector<DeviceRates> cards,
       keep(gemm_features(gemms_.back()));
     } else if (plan.kernel_class == "conv") {
       convs_.push_back(conv_shape(std::get<ConvProblem<int64_t>>(k->kernel.problem), k->kernel.pass,
-                                  bytes_of(*k), bytes_of(*k)));
+                                  element_bytes(*k), element_bytes(*k)));
+      const Layout layout = k->channels_first ? Layout::kChannelsFirst : Layout::kNative;
+      turning_.push_back(turning_seconds(convs_.back(), layout, on_tensor_cores(k->arithmetic),
+                                         k->library,
+                                         cards_[static_cast<size_t>(card_of_.back())].bandwidth));
       keep(conv_features(convs_.back()));
     } else if (plan.kernel_class == "recurrent") {
       keep(recurrent_features(std::get<RecurrentProblem<int64_t>>(k->kernel.problem),
@@ -87,12 +91,13 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
   for (size_t c = 0; c < cards_.size(); ++c) {
     const double peak = kernels_.empty() ? 0 : cards_[c].peak_of(kernels_.front()->arithmetic);
     const GemmRates rates{std::min(1.0 * trial[terms_ + c], cards_[c].maximum_clock) * peak,
-                          double(cards_[c].sms), cards_[c].bandwidth};
+                          double(cards_[c].sms), cards_[c].bandwidth,
+                          cards_[c].clock * trial[terms_ + c]};
     if (plan_.kernel_class == "gemm") models[c].gemm.emplace(terms, rates);
     if (plan_.kernel_class == "conv") models[c].conv.emplace(terms, rates, plan_.library);
     if (plan_.kernel_class == "recurrent") models[c].recurrent.emplace(terms, rates);
     if (plan_.kernel_class == "persistent") models[c].persistent.emplace(terms, rates);
-    if (plan_.kernel_class == "rows") models[c].rows.emplace(terms, rates.bandwidth, rates.sms);
+    if (plan_.kernel_class == "rows") models[c].rows.emplace(terms, cards_[c]);
   }
   std::vector<FormulaValue> values(kernels_.size());
   for (size_t i = 0; i < kernels_.size(); ++i) {
@@ -100,17 +105,20 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
     const CardModels& m = models[static_cast<size_t>(card_of_[i])];
     const MeasuredKernel& k = *kernels_[i];
     if (m.gemm) values[i].seconds = m.gemm->cost(gemms_[i]).seconds;
-    if (m.conv) values[i] = conv_value(*m.conv, convs_[i], k.algorithm);
+    if (m.conv) {
+      values[i] = conv_value(*m.conv, convs_[i], k.algorithm);
+      values[i].seconds += turning_[i];
+    }
     if (m.recurrent) {
       values[i].seconds = m.recurrent
                               ->cost(std::get<RecurrentProblem<int64_t>>(k.kernel.problem),
-                                     k.kernel.pass, bytes_of(k))
+                                     k.kernel.pass, element_bytes(k))
                               .seconds;
     }
     if (m.persistent) {
       values[i].seconds = m.persistent
                               ->cost(std::get<RecurrentProblem<int64_t>>(k.kernel.problem),
-                                     algorithm_of(k), k.kernel.pass, bytes_of(k))
+                                     algorithm_of(k), k.kernel.pass, element_bytes(k))
                               .seconds;
     }
     if (m.rows) values[i].seconds = m.rows->seconds(k.kernel);

@@ -43,6 +43,7 @@ class Formula {
   std::vector<int> card_of_;
   std::vector<std::vector<double>> features_;
   std::vector<ConvShape> convs_;
+  std::vector<double> turning_;  // seconds beside each of `convs_`
   std::vector<GemmShape> gemms_;
 };
 

@@ -133,6 +133,7 @@ void read_conv(Row& row, MeasuredKernel& out, double bytes) {
                           p.in[2], p.filter[1], p.filter[2], p.pad[1], p.stride[1], p.stride[2]));
   out.library = static_cast<int>(row.whole("cudnn"));
   out.algorithm = row.text("algorithm");
+  out.channels_first = row.text("layout") == "nchw";
   out.kernel.problem = p;
 }
 
@@ -178,6 +179,19 @@ void read_rows(Row& row, MeasuredKernel& out, double bytes) {
   k.problem = p;
 }
 
+DType dtype_of(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::kF16:
+    case Arithmetic::kF16Tensor:
+      return DType::kFloat16;
+    case Arithmetic::kBf16:
+    case Arithmetic::kBf16Tensor:
+      return DType::kBFloat16;
+    default:
+      return DType::kFloat32;
+  }
+}
+
 MeasuredKernel read_row(Row& row, std::string_view kernel_class) {
   MeasuredKernel out;
   out.source = row.text("source");
@@ -186,12 +200,10 @@ MeasuredKernel read_row(Row& row, std::string_view kernel_class) {
   const auto arithmetic = arithmetic_from_name(unit);
   if (!arithmetic) row.set_fault(fmt::format("'{}' is no arithmetic", unit));
   out.arithmetic = arithmetic.value_or(Arithmetic::kF32);
-  const bool single = out.arithmetic == Arithmetic::kTf32Tensor;
-  const bool half = out.arithmetic != Arithmetic::kF32 && !single;
-  out.kernel.dtype = half ? DType::kFloat16 : DType::kFloat32;
-  out.kernel.tensor_core = out.arithmetic == Arithmetic::kF16Tensor || single;
+  out.kernel.dtype = dtype_of(out.arithmetic);
+  out.kernel.tensor_core = on_tensor_cores(out.arithmetic);
   out.seconds = row.real("time_ms") * 1e-3;
-  const double bytes = half ? 2 : 4;
+  const double bytes = element_bytes(out);
   if (kernel_class == "gemm") read_gemm(row, out, bytes);
   if (kernel_class == "conv") read_conv(row, out, bytes);
   if (kernel_class == "recurrent") read_recurrent(row, out, bytes);
@@ -204,6 +216,8 @@ MeasuredKernel read_row(Row& row, std::string_view kernel_class) {
 }
 
 }  // namespace
+
+double element_bytes(const MeasuredKernel& kernel) { return bits(kernel.kernel.dtype) / 8.0; }
 
 Result<std::vector<MeasuredKernel>> read_measured(std::string_view text, std::string_view file,
                                                   std::string_view kernel_class) {

@@ -18,12 +18,16 @@ struct MeasuredKernel {
   KernelAt kernel;
   std::string source, device;  // "deepbench", "gtx-titan-x"
   Arithmetic arithmetic = Arithmetic::kF32;
-  int library = 0;          // 100 * major + minor of cuDNN, of cuBLAS for products
-  std::string algorithm;    // where the source names it
-  bool host_bound = false;  // the host took most of the interval: no measure of the kernel
-  double seconds = 0;       // of one call, timed alone
-  int fold = 0;             // 0-4, the same for all measurements of one problem
+  int library = 0;              // 100 * major + minor of cuDNN, of cuBLAS for products
+  std::string algorithm;        // where the source names it
+  bool channels_first = false;  // said of a convolution: what tensor cores turn around
+  bool host_bound = false;      // the host took most of the interval: no measure of the kernel
+  double seconds = 0;           // of one call, timed alone
+  int fold = 0;                 // 0-4, the same for all measurements of one problem
 };
+
+// Of one operand.
+double element_bytes(const MeasuredKernel& kernel);
 
 // The transcription `kernel_class`.csv ("gemm", "conv", "recurrent", "rows"): comments, a header
 // with the columns by name, one kernel a line. E501 for a missing column or a value that is none.

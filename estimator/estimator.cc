@@ -133,30 +133,6 @@ Result<Version> cuda_version(const Platform& platform, const Request& request) {
   return asked_version("--cuda", "12.8", request.cuda, platform.framework.cuda);
 }
 
-DeviceRates device_rates(const Device& device) {
-  DeviceRates rates;
-  rates.id = device.id;
-  rates.compute_capability = device.compute_capability.major * 10 + device.compute_capability.minor;
-  rates.sms = static_cast<int>(device.sms);
-  const auto peak = [&](Arithmetic arithmetic, std::string_view name) {
-    if (const Peak* p = device.peak(name))
-      rates.peak[static_cast<size_t>(arithmetic)] = p->at(device.boost_clock).value;
-  };
-  peak(Arithmetic::kF32, "fp32");
-  peak(Arithmetic::kF64, "fp64");
-  peak(Arithmetic::kF16, "fp16");
-  peak(Arithmetic::kBf16, "bf16");
-  peak(Arithmetic::kTf32Tensor, "tf32_tensor");
-  peak(Arithmetic::kF16Tensor, "fp16_tensor");
-  peak(Arithmetic::kBf16Tensor, "bf16_tensor");
-  peak(Arithmetic::kF8Tensor, "fp8_tensor");
-  peak(Arithmetic::kInt8, "int8");
-  rates.maximum_clock = device.boost_clock.value > 0 ? device.max_clock / device.boost_clock : 1;
-  rates.bandwidth = device.bandwidth.value;
-  rates.l2_bytes = static_cast<double>(device.l2.value);
-  return rates;
-}
-
 namespace {
 
 // NVLink where the card has it, else its PCIe slot.
@@ -229,7 +205,7 @@ Evaluator::Evaluator(Platform platform, const Request& request, TimeContext cont
 Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   auto options = time_options(platform, request);
   if (!options) return tl::make_unexpected(options.error());
-  TimeContext context(device_rates(platform.device), Calibrations::shipped(), *options);
+  TimeContext context(rates_of(platform.device), Calibrations::shipped(), *options);
   const auto cudnn = cudnn_version(platform, request);
   if (!cudnn) return tl::make_unexpected(cudnn.error());
   if (auto loading = check_loading(platform, request); !loading)

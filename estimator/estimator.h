@@ -39,9 +39,6 @@ Result<Version> cudnn_version(const Platform& platform, const Request& request);
 // --cuda, or the version usual for the framework's. E103 where it is no version.
 Result<Version> cuda_version(const Platform& platform, const Request& request);
 
-// The device as the time model sees it.
-DeviceRates device_rates(const Device& device);
-
 // The framework's habits on this device: which attention kernel, which rounding.
 Policy policy_for(const Platform& platform, const Request& request);
 

@@ -26,27 +26,19 @@ enum GemmTerm {
   kTransposeA,  // ln of the slowdown where A is stored [k, m]; B [n, k]; both
   kTransposeB,
   kTransposeBoth,
-  kSplit,  // 1 where the library splits k over blocks, else 0: a fact, not fitted
+  kSplit,     // 1 where the library splits k over blocks, else 0: a fact, not fitted
+  kAlign,     // ln slowdown of tensor cores where rows begin at 4 or 8 bytes, not 16
+  kAlignOdd,  // ... at one element
   kGemmTermCount,
 };
 inline constexpr std::array<CoefficientRow, kGemmTermCount> kGemmTerms = {{
-    {"tile_128x128", .8, .05, 1},
-    {"tile_128x64", .75, .05, 1},
-    {"tile_64x128", .75, .05, 1},
-    {"tile_64x64", .7, .05, 1},
-    {"tile_128x32", .6, .05, 1},
-    {"tile_32x128", .6, .05, 1},
-    {"tile_32x32", .4, .02, 1},
-    {"tile_64x16", .3, .02, 1},
-    {"tile_16x64", .3, .02, 1},
-    {"residency", .25, 0, 1},
-    {"prologue", 24, 0, 120},
-    {"fixed_us", 8, 0, 40},
-    {"bandwidth", .75, .3, 1},
-    {"transpose_a", 0, -.2, .7},
-    {"transpose_b", .05, -.2, .7},
-    {"transpose_both", .05, -.2, .7},
-    {"split", 0, 0, 1},
+    {"tile_128x128", .8, .05, 1},     {"tile_128x64", .75, .05, 1}, {"tile_64x128", .75, .05, 1},
+    {"tile_64x64", .7, .05, 1},       {"tile_128x32", .6, .05, 1},  {"tile_32x128", .6, .05, 1},
+    {"tile_32x32", .4, .02, 1},       {"tile_64x16", .3, .02, 1},   {"tile_16x64", .3, .02, 1},
+    {"residency", .25, 0, 1},         {"prologue", 24, 0, 120},     {"fixed_us", 8, 0, 40},
+    {"bandwidth", .75, .3, 1},        {"transpose_a", 0, -.2, .7},  {"transpose_b", .05, -.2, .7},
+    {"transpose_both", .05, -.2, .7}, {"split", 0, 0, 1},           {"align", 0, 0, 3},
+    {"align_odd", 0, 0, 4},
 }};
 
 // Convolution: the first terms are those of the tiled multiplication it contains, so that both
@@ -64,6 +56,7 @@ enum ConvTerm {
   kFft,
   kFftTransform,
   kFewChannels,  // ln slowdown of a forward pass that reads fewer than 8 channels
+  kDepthwise,    // 1 where the clocks of depthwise kernels are known, else 0: a fact, not fitted
   kConvTermCount,
 };
 inline constexpr std::array<CoefficientRow,
@@ -81,6 +74,7 @@ inline constexpr std::array<CoefficientRow,
         {"fft", .8, .2, 1},
         {"fft_transform", .34, .1, 1},
         {"few_channels", 0, -.5, 1.2},
+        {"depthwise", 0, 0, 1},
     }};
 
 // Recurrent layers: the tiled multiplication again, then estimator/time/recurrent.h.
@@ -159,7 +153,18 @@ enum RowsTerm {
   kXPoolBackward,
   kXConcat,
   kXReduce,
-  kXIndex,  // gather, scatter, embedding
+  kXIndex,              // gather, scatter, embedding
+  kXLayerNormBackward,  // 0: as forward; so is the next
+  kXSoftmaxBackward,
+  // Clocks of one multiprocessor for an element, where a kernel is bound by its instructions: the
+  // larger of this time and that of its traffic counts. 0: not known.
+  kClocksPoolForward,
+  kClocksPoolBackward,
+  kClocksIndexForward,
+  kClocksIndexBackward,
+  kClocksCopy,  // into another order
+  kClocksNormForward,
+  kClocksNormBackward,
   kRowsTermCount,
 };
 inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
@@ -176,6 +181,15 @@ inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
     {"x_concat", 1.1, 1, 6},
     {"x_reduce", 1.3, 1, 4},
     {"x_index", 1.5, 1, 8},
+    {"x_layer_norm_backward", 0, 0, 4},
+    {"x_softmax_backward", 0, 0, 4},
+    {"clocks_pool_forward", 0, 0, 20},
+    {"clocks_pool_backward", 0, 0, 20},
+    {"clocks_index_forward", 0, 0, 20},
+    {"clocks_index_backward", 0, 0, 20},
+    {"clocks_copy", 0, 0, 20},
+    {"clocks_norm_forward", 0, 0, 20},
+    {"clocks_norm_backward", 0, 0, 20},
 }};
 
 // The rows of "gemm", "conv", "recurrent", "persistent" or "rows", in the order of their

@@ -66,10 +66,11 @@ struct Validator::State {
   // Prepared contexts by device, libraries and what a layer's framework runs of its own.
   tl::expected<const TimeContext*, std::string> context(const std::string& device,
                                                         const Libraries& library, bool columns,
+                                                        const std::string& layout,
                                                         const std::string& framework,
                                                         const std::string& recurrent) {
     const auto key =
-        std::tuple(device, library.cudnn, library.cublas, columns, framework, recurrent);
+        std::tuple(device, library.cudnn, library.cublas, columns, layout, framework, recurrent);
     if (const auto at = contexts.find(key); at != contexts.end()) return &at->second;
     const auto found = hwdb.device(device);
     if (!found) return tl::unexpected<std::string>(fmt::format("device '{}' is not known", device));
@@ -78,13 +79,15 @@ struct Validator::State {
     options.alone = true;  // benchmarks time one call after the other from the host
     options.recurrent.forced = recurrent_algorithm_from_name(recurrent);
     if (columns) options.policy = AlgorithmPolicy::kIm2col;
+    if (layout == "nchw") options.layout = Layout::kChannelsFirst;
+    if (layout == "nhwc") options.layout = Layout::kChannelsLast;
     if (const auto profile = hwdb.framework(framework); !framework.empty() && profile) {
       options.max_pool_backward = profile->max_pool_backward;
       options.bias_factor = profile->bias_factor;
       options.relu_factor = profile->relu_factor;
     }
     const auto at =
-        contexts.emplace(key, TimeContext(device_rates(*found), calibrations, options)).first;
+        contexts.emplace(key, TimeContext(rates_of(*found), calibrations, options)).first;
     return &at->second;
   }
 
@@ -105,7 +108,7 @@ struct Validator::State {
                             .cublas = library_version(r.cuda)};
     const bool columns =
         r.conv_engine.find("im2col") != std::string::npos || r.library == "nn.SpatialConvolutionMM";
-    const auto prepared = context(line.device, library, columns,
+    const auto prepared = context(line.device, library, columns, r.layout,
                                   r.kind == RunKind::kLayer ? r.framework_id() : std::string(),
                                   r.op == "rnn" ? r.algo : std::string());
     if (!prepared) return skip(prepared.error());
@@ -134,7 +137,8 @@ struct Validator::State {
 
   const Hwdb& hwdb;
   const Calibrations calibrations = Calibrations::shipped();
-  std::map<std::tuple<std::string, int, int, bool, std::string, std::string>, TimeContext> contexts;
+  using Key = std::tuple<std::string, int, int, bool, std::string, std::string, std::string>;
+  std::map<Key, TimeContext> contexts;
   ModelPredictor models;
 };
 

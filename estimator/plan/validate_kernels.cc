@@ -37,6 +37,9 @@ bool set_type(const MeasuredRun& r, KernelAt& kernel) {
              dtype == "fp16_mixed_tensor_core") {
     kernel.dtype = DType::kFloat16;
     kernel.tensor_core = dtype == "fp16_mixed_tensor_core";
+  } else if (dtype == "bf16" || dtype == "tf32") {
+    kernel.dtype = dtype == "bf16" ? DType::kBFloat16 : DType::kFloat32;
+    kernel.tensor_core = true;
   } else {
     return false;
   }

@@ -12,8 +12,13 @@ struct AttentionCost {
   bool memory_bound = false;
 };
 
-// `flops`: sustained peak of the kernel's arithmetic; `bandwidth`: sustained B/s.
+struct AttentionRates {
+  double flops = 1;            // sustained, of the kernel's arithmetic
+  double bandwidth = 1;        // B/s, nominal
+  int compute_capability = 0;  // 10 * major + minor
+};
+
 AttentionCost attention_cost(const AttentionProblem<int64_t>& problem, Pass pass,
-                             double element_bytes, double flops, double bandwidth);
+                             double element_bytes, const AttentionRates& rates);
 
 }  // namespace plimsoll

@@ -1,5 +1,9 @@
 #include "estimator/time/batch_norm.h"
 
+#include <algorithm>
+
+#include "estimator/time/draft.h"
+
 namespace plimsoll {
 namespace {
 
@@ -23,6 +27,10 @@ constexpr Row kBackward{.calls = 18, .tensors = 24};
 // (ryujaehun/pytorch-gpu-benchmark; 12.3 and 13.4 then follow); ResNets and DenseNets there agree.
 constexpr double kForwardTensors = 3, kBackwardTensors = 5, kPersistentShare = .88;
 
+// Elements of a channel up to which the kernel that reads them once is taken: 25088 are, 100352 are
+// not (H100, cuDNN 9.19).
+constexpr double kStaysOnChip = 32768;
+
 double compulsory(const KernelAt& kernel) {
   return static_cast<double>(kernel.read) + static_cast<double>(kernel.written);
 }
@@ -44,9 +52,17 @@ SeparateNorm separate_norm(const KernelAt& kernel) {
   return {.calls = row.calls, .bytes = tensor_bytes(kernel) * row.tensors};
 }
 
-double persistent_norm_seconds(const KernelAt& kernel, double bandwidth) {
+double persistent_norm_seconds(const KernelAt& kernel, const DeviceRates& rates, double clocks) {
   const double tensors = kernel.pass == Pass::kForward ? kForwardTensors : kBackwardTensors;
-  return tensors * tensor_bytes(kernel) / (kPersistentShare * bandwidth);
+  const double memory = tensors * tensor_bytes(kernel) / (kPersistentShare * rates.bandwidth);
+  const auto* problem = std::get_if<RowsProblem<int64_t>>(&kernel.problem);
+  if (clocks <= 0 || rates.clock <= 0 || problem == nullptr) return memory;
+  const double channels = std::max(1.0, static_cast<double>(problem->rows));
+  const double working = std::min(channels, static_cast<double>(rates.sms));
+  const double shared = memory * rates.sms / working;
+  const double elements = tensor_bytes(kernel) / element_bytes(kernel);
+  if (elements / channels <= kStaysOnChip) return shared;
+  return std::max(shared, elements * clocks / (working * rates.clock));
 }
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "estimator/time/device_rates.h"
 #include "graph/kernel.h"
 
 namespace plimsoll {
@@ -20,8 +21,10 @@ SeparateNorm separate_norm(const KernelAt& kernel);
 
 // CUDNN_BATCHNORM_SPATIAL_PERSISTENT, which a framework must ask for: the multiprocessors share a
 // channel and meet between its two readings. Seconds of one with the batch's statistics, without
-// its launch; `bandwidth` nominal, B/s.
-double persistent_norm_seconds(const KernelAt& kernel, double bandwidth);
+// its launch. `clocks`: of one multiprocessor for an element, 0 where not known; with it, channels
+// that do not fit on the chip are bound by instructions, and no more multiprocessors work than
+// there are channels.
+double persistent_norm_seconds(const KernelAt& kernel, const DeviceRates& rates, double clocks);
 // It is the usual kernel on cards before this compute capability, and in 64 bits (cuDNN's
 // documentation).
 inline constexpr int kPersistentNormSince = 60;

@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "estimator/time/features.h"
+#include "estimator/time/turning.h"
 
 namespace plimsoll {
 namespace {
 
-// Bandwidth of cuDNN's nchwToNhwc and nhwcToNchw kernels; assumed, as of other copies.
-constexpr double kTurnBandwidth = .7;
 // Tensor cores take channels in eights; from this version on the library pads them (cuDNN release
 // notes 7.3). Before it weight gradients took as long as on ordinary cores: with 7.0 the backward
 // passes of ResNet-152, DenseNet-161 and VGG-16 on V100, TITAN V and RTX 2080 Ti
@@ -75,11 +74,6 @@ ConvCost choose(const ConvCosts& costs, const TimeOptions& options) {
   return best != nullptr ? *best : costs.rows[0];
 }
 
-bool on_tensor_cores(Arithmetic a) {
-  return a == Arithmetic::kF16Tensor || a == Arithmetic::kBf16Tensor ||
-         a == Arithmetic::kTf32Tensor;
-}
-
 }  // namespace
 
 Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context) {
@@ -100,20 +94,6 @@ ConvShape shape_of(const KernelAt& kernel, const TimeContext& context) {
 }
 
 namespace {
-
-// Seconds of turning operands and result of a convolution around.
-double turned_around(const KernelAt& kernel, const ConvShape& s, const TimeContext& context) {
-  const Layout layout = context.options().layout;
-  const Layout wanted =
-      on_tensor_cores(unit_of(kernel, context)) ? Layout::kChannelsLast : Layout::kChannelsFirst;
-  if (layout == Layout::kNative || layout == wanted) return 0;
-  // With channels last a filter of one tap is a plain product.
-  const bool one = s.filter[0] * s.filter[1] * s.filter[2] * s.stride[1] * s.stride[2] == 1;
-  if (layout == Layout::kChannelsLast && one) return 0;
-  const double in = s.n * s.c * s.in[0] * s.in[1] * s.in[2];
-  const double out = s.n * s.k * s.out[0] * s.out[1] * s.out[2];
-  return 2 * (in + out) * s.element_bytes / (kTurnBandwidth * context.rates().bandwidth);
-}
 
 // cuDNN knows groups since 7 (release notes: cudnnSetConvolutionGroupCount); before, frameworks
 // called it for one group after the other (caffe2/operators/conv_op_cudnn.cc: for i < group_), but
@@ -146,16 +126,25 @@ Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
   const ConvCost chosen =
       columns ? im2col(kernel, shape, context) : choose(model.conv->costs(shape), options);
   const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
+  // Corrections were learnt on convolutions of all channels, and the copies on those that tensor
+  // cores multiply; where a fit knows the clocks of depthwise kernels, they are whole.
+  const bool whole_clocks =
+      chosen.algorithm == ConvAlgorithm::kDepthwise && model.conv->knows_depthwise();
+  const bool tensor = on_tensor_cores(unit_of(kernel, context));
+  const double turned = whole_clocks
+                            ? 0
+                            : turning_seconds(whole, options.layout, tensor, options.library.cudnn,
+                                              context.rates().bandwidth);
   Draft draft{.seconds = chosen.seconds + (calls - 1) * next,
               .flop = calls * chosen.flop,
               .bytes = calls * chosen.bytes,
               .workspace = chosen.workspace,
-              .turned = turned_around(kernel, whole, context),
+              .turned = turned,
               .algorithm = name(chosen.algorithm),
               .memory_bound = chosen.memory_bound,
               .in_situ = columns,
               .launches = columns ? 0 : static_cast<int64_t>(calls)};  // kIm2colCall holds columns'
-  if (model.own && !columns) {
+  if (model.own && !columns && !whole_clocks) {
     draft.corrected = correct(model.fit->correction, conv_features(shape), model.device);
   }
   return draft;

@@ -43,6 +43,11 @@ Arithmetic arithmetic_of(DType dtype, bool tensor_core) {
   }
 }
 
+bool on_tensor_cores(Arithmetic a) {
+  return a == Arithmetic::kTf32Tensor || a == Arithmetic::kF16Tensor ||
+         a == Arithmetic::kBf16Tensor || a == Arithmetic::kF8Tensor;
+}
+
 DeviceRates rates_of(const Device& device) {
   // In the order of Arithmetic, as device files name them.
   constexpr std::array<std::string_view, kArithmeticCount> kPeaks = {
@@ -63,6 +68,7 @@ DeviceRates rates_of(const Device& device) {
     double& peak = rates.peak[static_cast<size_t>(a)];
     peak = std::max(peak, f32);
   }
+  rates.clock = device.boost_clock.value;
   rates.maximum_clock = std::max(1.0, device.max_clock / device.boost_clock);
   rates.bandwidth = device.bandwidth.value;
   rates.l2_bytes = static_cast<double>(device.l2.value);

@@ -32,12 +32,15 @@ std::optional<Arithmetic> arithmetic_from_name(std::string_view name);
 // Operands of `dtype`, on tensor cores where `tensor_core`. Integers other than int8 count as f32.
 Arithmetic arithmetic_of(DType dtype, bool tensor_core);
 
+bool on_tensor_cores(Arithmetic arithmetic);
+
 struct DeviceRates {
   std::string id;
   int compute_capability = 0;  // 10 * major + minor
   int sms = 1;
   std::array<double, kArithmeticCount>
       peak{};                // flop/s at the printed boost clock; 0: no such unit
+  double clock = 0;          // printed boost, Hz; 0: not known
   double maximum_clock = 1;  // highest clock the card reaches / printed boost
   double bandwidth = 0;      // B/s of device memory, nominal
   double l2_bytes = 0;

@@ -11,12 +11,17 @@ namespace {
 
 constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
 constexpr double kShortestSlice = 64;  // of k: below it no library splits further
+constexpr double kWideLoad = 16;       // bytes
+
+bool divides(double divisor, double value) { return std::fmod(value, divisor) == 0; }
 
 }  // namespace
 
 GemmModel::GemmModel(std::span<const double> terms, const GemmRates& rates)
     : layout_{1, std::exp(terms[kTransposeB]), std::exp(terms[kTransposeA]),
               std::exp(terms[kTransposeBoth])},
+      align_(std::exp(terms[kAlign])),
+      align_odd_(std::exp(terms[kAlignOdd])),
       sms_(rates.sms),
       bandwidth_(rates.bandwidth * terms[kBandwidth]),
       prologue_(terms[kPrologue]),
@@ -44,12 +49,23 @@ double GemmModel::rounds(const Tile& tile, double blocks) const {
   return full * tile.resident + tile.partial[rest];
 }
 
+double GemmModel::misaligned(const GemmShape& s) const {
+  if (!s.in_memory) return 1;
+  const double rows[] = {s.a_t ? s.m : s.k, s.b_t ? s.k : s.n, s.n};
+  const auto all_begin_at = [&](double bytes) {
+    return std::all_of(std::begin(rows), std::end(rows),
+                       [&](double row) { return divides(bytes, row * s.element_bytes); });
+  };
+  if (all_begin_at(kWideLoad)) return 1;
+  return all_begin_at(2 * s.element_bytes) ? align_ : align_odd_;
+}
+
 GemmCost GemmModel::cost(const GemmShape& s) const {
   const double operands = s.batch * (s.m * s.k + s.k * s.n) * s.element_bytes;
   const double result = s.batch * s.m * s.n;
   const double plain =
       s.bytes > 0 ? s.bytes : operands + result * s.element_bytes * (s.accumulate ? 2 : 1);
-  const double slower = layout_[2 * s.a_t + s.b_t] * s.slower;
+  const double slower = layout_[2 * s.a_t + s.b_t] * s.slower * misaligned(s);
   const bool may_split = split_ && s.may_split;
   GemmCost best;
   best.seconds = std::numeric_limits<double>::infinity();

@@ -5,6 +5,9 @@
 //   one    = 2 * fast * slow * (ceil(k / split) + prologue) / (rate of one SM * tile efficiency)
 //   time   = fixed + min over tiles, splits of max(rounds of blocks * one, bytes / bandwidth)
 //
+// Tensor cores read rows that begin at multiples of 16 bytes in one go; the libraries have slower
+// kernels for 4 and 8 bytes and for single elements, whichever of the three matrices needs them.
+//
 // A round fills every SM with as many blocks as fit; the last, partial round hides latency worse,
 // by the residency exponent.
 #pragma once
@@ -20,6 +23,8 @@ struct GemmShape {
   double m = 1, n = 1, k = 1, batch = 1;
   bool a_t = false, b_t = false, accumulate = false;
   double element_bytes = 4;
+  // Rows of the three matrices are these sizes of a matrix in memory; a convolution's are padded.
+  bool in_memory = false;
   double bytes = 0;  // traffic where it is not that of three matrices, as in a convolution
   bool may_split = true;
   double slower = 1;     // factor on the compute time
@@ -32,6 +37,7 @@ struct GemmRates {
   double flops = 1;  // flop/s of the whole card, at the clock it sustains
   double sms = 1;
   double bandwidth = 1;  // B/s, nominal
+  double clock = 0;      // Hz, sustained; 0: not known
 };
 
 struct GemmCost {
@@ -82,7 +88,9 @@ class GemmModel {
   };
   double rounds(const Tile& tile, double blocks) const;
   std::array<Tile, kGemmTileCount> tiles_;
+  double misaligned(const GemmShape& shape) const;
   std::array<double, 4> layout_;  // slowdown by 2 * a_t + b_t
+  double align_, align_odd_;
   double sms_, bandwidth_, prologue_, fixed_;
   bool split_;
 };

@@ -20,8 +20,6 @@ namespace {
 constexpr double kLaunchShareInQueue = .4;
 // ... of memory-bound kernels, whose calls of 25-60 us were a framework's (NeuSight).
 constexpr double kRowsLaunchInQueue = 4e-6;
-// Bandwidth the memory system gives to fused attention; assumed.
-constexpr double kAttentionBandwidth = .8;
 
 constexpr std::array<std::string_view, kGemmTileCount> kTileNames = {
     "128x128", "128x64", "64x128", "64x64", "128x32", "32x128", "32x32", "64x16", "16x64"};
@@ -67,7 +65,8 @@ Draft draft_gemm(const KernelAt& kernel, const TimeContext::Model& model,
                         .a_t = p.a_t,
                         .b_t = p.b_t,
                         .accumulate = p.accumulate,
-                        .element_bytes = element_bytes(kernel)};
+                        .element_bytes = element_bytes(kernel),
+                        .in_memory = true};
   const GemmCost cost = model.gemm->cost(shape);
   Draft draft{.seconds = cost.seconds,
               .flop = cost.flop,
@@ -124,8 +123,12 @@ Draft draft_persistent(const KernelAt& kernel, const TimeContext::Model& model,
 Draft draft_attention(const KernelAt& kernel, const TimeContext::Model& gemm,
                       const TimeContext& context) {
   const auto& p = std::get<AttentionProblem<int64_t>>(kernel.problem);
-  const AttentionCost cost = attention_cost(p, kernel.pass, element_bytes(kernel), gemm.flops,
-                                            context.rates().bandwidth * kAttentionBandwidth);
+  // Fused kernels of 32 bits take no TF32, whatever is allowed (PyTorch 2.11 on H100).
+  const DeviceRates& card = context.rates();
+  const bool whole = kernel.dtype == DType::kFloat32;
+  const AttentionRates rates{whole ? card.peak_of(Arithmetic::kF32) : gemm.flops, card.bandwidth,
+                             card.compute_capability};
+  const AttentionCost cost = attention_cost(p, kernel.pass, element_bytes(kernel), rates);
   return {.seconds = cost.seconds + gemm.fixed,
           .flop = cost.flop,
           .bytes = cost.bytes,
@@ -154,14 +157,17 @@ Draft draft_separate_norm(const KernelAt& kernel, const TimeContext& context) {
 }
 
 bool is_persistent_norm(const KernelAt& kernel, const TimeContext& context) {
-  return context.options().persistent_norm && kernel.op == "batch_norm" &&
+  const bool measured = context.rows().rows && context.rows().rows->norm_clocks(kernel.pass) > 0;
+  return (context.options().persistent_norm || measured) && kernel.op == "batch_norm" &&
          kernel.dtype != DType::kFloat64 &&
          context.rates().compute_capability >= kPersistentNormSince;
 }
 
 Draft draft_persistent_norm(const KernelAt& kernel, const TimeContext::Model& model,
                             const TimeContext& context) {
-  const double seconds = persistent_norm_seconds(kernel, context.rates().bandwidth);
+  const bool first = context.options().layout != Layout::kChannelsLast;
+  const double clocks = model.rows && first ? model.rows->norm_clocks(kernel.pass) : 0;
+  const double seconds = persistent_norm_seconds(kernel, context.rates(), clocks);
   return {.seconds = model.fixed + seconds,
           .flop = static_cast<double>(kernel.flop),
           .bytes = seconds * context.rates().bandwidth,
@@ -181,7 +187,8 @@ double own_kernel(const KernelAt& kernel, const TimeOptions& options) {
 Draft draft_rows(const KernelAt& kernel, const TimeContext::Model& model,
                  const TimeOptions& options) {
   const double bytes = compulsory(kernel), own = own_kernel(kernel, options);
-  return {.seconds = model.rows->seconds(kernel) * own,
+  const bool by_element = options.layout != Layout::kChannelsLast;
+  return {.seconds = model.rows->seconds(kernel, by_element) * own,
           .flop = static_cast<double>(kernel.flop),
           .bytes = bytes * model.rows->traffic_factor(kernel) * own,
           .memory_bound = true};

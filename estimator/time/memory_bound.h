@@ -1,27 +1,34 @@
 // Work bound by memory: element-wise, normalisation, softmax, pooling, copies, look-ups, updates.
-//   seconds = launch + factor of the operator * (bytes + bytes in flight) / sustained bandwidth
+//   seconds = launch + max(factor of the operator * (bytes + bytes in flight) / sustained
+//   bandwidth,
+//                          elements * clocks of the operator / clocks of the card)
 #pragma once
 
 #include <span>
 #include <string_view>
 
+#include "estimator/time/device_rates.h"
 #include "graph/kernel.h"
 
 namespace plimsoll {
 
 class MemoryBoundModel {
  public:
-  // `terms`: kRowsTerms; `bandwidth` nominal, B/s; `sms` of the card.
-  MemoryBoundModel(std::span<const double> terms, double bandwidth, double sms);
-  // Seconds of a kernel of any class but GEMM, convolution, recurrent and attention.
-  double seconds(const KernelAt& kernel) const;
+  // `terms`: kRowsTerms.
+  MemoryBoundModel(std::span<const double> terms, const DeviceRates& rates);
+  // Seconds of a kernel of any class but GEMM, convolution, recurrent and attention. `by_element`:
+  // element by element, as images with channels first are; vectors of channels are not.
+  double seconds(const KernelAt& kernel, bool by_element = true) const;
   // How often the operator really moves its compulsory traffic.
   double traffic_factor(const KernelAt& kernel) const;
   double launch_seconds() const { return fixed_; }
+  // Of one multiprocessor for an element of a batch norm; 0: not known.
+  double norm_clocks(Pass pass) const;
 
  private:
+  double clocks(const KernelAt& kernel) const;
   std::span<const double> terms_;
-  double bandwidth_, fixed_, in_flight_, sms_;
+  double bandwidth_, fixed_, in_flight_, clock_rate_;
 };
 
 }  // namespace plimsoll

@@ -81,7 +81,8 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   model.device = device_index(fit.correction, rates_.id);
   model.near90 = fit.near90 + selected.widen;
   model.far90 = fit.far90 + selected.widen;
-  const GemmRates gemm{model.flops, static_cast<double>(rates_.sms), rates_.bandwidth};
+  const GemmRates gemm{model.flops, static_cast<double>(rates_.sms), rates_.bandwidth,
+                       rates_.clock * (peak > 0 ? model.flops / peak : 1)};
   const std::vector<double>& terms = fit.terms;
   const int cudnn = options_.library.cudnn == 0 ? fit.library : options_.library.cudnn;
   switch (of) {
@@ -98,7 +99,7 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
       model.persistent.emplace(terms, gemm);
       break;
     case Class::kRows:
-      model.rows.emplace(terms, rates_.bandwidth, rates_.sms);
+      model.rows.emplace(terms, rates_);
       break;
   }
   const int launch = of == Class::kRows         ? int{kRowsFixed}

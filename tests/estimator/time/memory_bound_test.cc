@@ -1,0 +1,62 @@
+#include "estimator/time/memory_bound.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/convolutions.h"
+
+namespace plimsoll {
+namespace {
+
+// One operator on 128 maps of 64 channels, 112 x 112, on H100 with PyTorch.
+KernelAt on_maps(KernelClass kernel_class, std::string op, Pass pass, DType type, double read,
+                 double written) {
+  constexpr int64_t kRows = 128 * 64, kColumns = 112 * 112;
+  const double tensor = static_cast<double>(kRows * kColumns) * bits(type) / 8;
+  KernelAt kernel{.kernel_class = kernel_class, .pass = pass, .dtype = type, .op = std::move(op)};
+  kernel.read = static_cast<int64_t>(read * tensor);
+  kernel.written = static_cast<int64_t>(written * tensor);
+  kernel.problem = RowsProblem<int64_t>{.rows = kRows, .columns = kColumns};
+  return kernel;
+}
+
+double microseconds(const KernelAt& kernel, Layout layout = Layout::kChannelsFirst) {
+  return kernel_time(kernel, context("h100-sxm-80gb", 919, layout)).seconds * 1e6;
+}
+
+// Measured: 397.8 and 410.1 us forward, 1242 and 1167 backward (max, 3x3, stride 2); 305.6 and
+// 289.8, 1832 and 1784 (average, 2x2).
+TEST_CASE("pools are bound by their elements: 16 bits take as long as 32") {
+  for (const DType type : {DType::kFloat32, DType::kFloat16}) {
+    CAPTURE(bits(type));
+    KernelAt forward = on_maps(KernelClass::kPool, "max_pool", Pass::kForward, type, 1, .25);
+    forward.flop = 9 * 128 * 64 * 56 * 56;
+    CHECK(microseconds(forward) == doctest::Approx(404).epsilon(.1));
+    const auto backward = on_maps(KernelClass::kPool, "max_pool", Pass::kBackward, type, .5, 2);
+    CHECK(microseconds(backward) == doctest::Approx(1204).epsilon(.1));
+    KernelAt average = on_maps(KernelClass::kPool, "average_pool", Pass::kForward, type, 1, .25);
+    average.flop = 128 * 64 * 112 * 112;
+    CHECK(microseconds(average) == doctest::Approx(298).epsilon(.1));
+    const auto spread = on_maps(KernelClass::kPool, "average_pool", Pass::kBackward, type, .5, 2);
+    CHECK(microseconds(spread) == doctest::Approx(1808).epsilon(.2));
+    // Channels last are read in vectors.
+    CHECK(microseconds(backward, Layout::kChannelsLast) < microseconds(backward));
+  }
+}
+
+// 128 maps of 256 channels, 56 x 56: 487 us forward, 889 backward; the same bytes in 64 channels of
+// 112 x 112 keep half of the multiprocessors busy: 957 and 2437.
+TEST_CASE("batch norm keeps as many multiprocessors busy as there are channels") {
+  const auto norm = [](int64_t channels, Pass pass) {
+    KernelAt kernel = on_maps(KernelClass::kNorm, "batch_norm", pass, DType::kFloat32,
+                              pass == Pass::kForward ? 1 : 2, 1);
+    kernel.problem = RowsProblem<int64_t>{.rows = channels, .columns = 102760448 / channels};
+    return microseconds(kernel);
+  };
+  CHECK(norm(256, Pass::kForward) == doctest::Approx(487).epsilon(.1));
+  CHECK(norm(256, Pass::kBackward) == doctest::Approx(889).epsilon(.1));
+  CHECK(norm(64, Pass::kForward) == doctest::Approx(957).epsilon(.1));
+  CHECK(norm(64, Pass::kBackward) == doctest::Approx(2437).epsilon(.3));
+}
+
+}  // namespace
+}  // namespace plimsoll
