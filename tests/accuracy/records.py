@@ -58,7 +58,8 @@ def calibrated(l):
 
 
 def uncalibrated(l):
-    return is_step(l) and l["device"] not in MEASURED and "v100" not in l["device"] and l["dtype"] == "fp32"
+    known = l["device"] in MEASURED or any(card in l["device"] for card in ("v100", "h100"))
+    return is_step(l) and not known and l["dtype"] == "fp32"
 
 
 def named(l):

@@ -14,8 +14,20 @@ BEGIN, END = "<!-- accuracy:begin -->", "<!-- accuracy:end -->"
 H100 = "h100-sxm-80gb"
 
 
+def kernel(l, op):
+    return l["kind"] == "kernel" and l["op"] == op
+
+
 def recurrent(l):
-    return l["kind"] == "kernel" and l["op"] == "rnn"
+    return kernel(l, "rnn")
+
+
+def grouped(l):
+    return int(l["run"].get("groups") or 1) > 1
+
+
+def depthwise(l):
+    return grouped(l) and l["run"]["groups"] == l["run"]["c"]
 
 
 def rows(l, *ops):
@@ -31,6 +43,7 @@ def in_file(source, *quantities):
     return lambda l: l["source"] == source and l["quantity"] in quantities
 
 
+steps_on_h100 = in_file("h100-networks", "total_ms")
 STATES = ("parameters_bytes", "buffers_bytes", "gradients_bytes", "optimizer_state_bytes")
 BOTH = ("train-ts", "train-dy")
 PROCESS = ("nvidia_smi_mb", "device_used_mb")
@@ -50,9 +63,12 @@ CLASSES = [
     ("... PyTorch, timm's networks (GPUMemNet)", in_file("gpumemnet-timm-memory", *PROCESS)),
     ("... PyTorch, perceptrons (GPUMemNet)", in_file("gpumemnet-mlp-memory", *PROCESS)),
     ("... PyTorch, SchedTune", in_file("schedtune-memory", *PROCESS)),
+    ("... PyTorch 2.11 on H100 (calibrate/measure)", in_file("h100-networks-memory", *PROCESS)),
     ("... five frameworks, inference (DLInfBench)", in_file("dlinfbench-memory", *PROCESS)),
     ("... what an image more takes, from batch 64 to 128 (GPUMemNet)", lambda l: l["quantity"] == "mb_per_image"),
     ("memory in tensors, as frameworks count it", lambda l: l["quantity"] in ("peak_allocated_mb", "train_memory_gb")),
+    ("... PyTorch 2.11 on H100, training", lambda l: in_file("h100-networks-memory", "peak_allocated_mb")(l) and training(l)),
+    ("... ... forward passes", lambda l: in_file("h100-networks-memory", "peak_allocated_mb")(l) and not training(l)),
     ("storages of Torch7's modules, plain and shared (optnet)", in_file("optnet-memory", "total_mb")),
     ("memory of the host's process", lambda l: l["quantity"] == "host_mb" and l["device"] != "host"),
     ("memory of a host with all that ran on it, framework not named (Mahendran)", in_file("seeds-mahendran", "host_mb")),
@@ -61,6 +77,9 @@ CLASSES = [
     ("... ... training steps alone", lambda l: calibrated(l) and training(l)),
     ("... on cards in no calibration, fp32", uncalibrated),
     ("... ... training steps alone", lambda l: uncalibrated(l) and training(l)),
+    ("... of PyTorch 2.11 on H100 (measured by calibrate/measure; kernels fitted alone), fp32 and TF32",
+     lambda l: steps_on_h100(l) and "16" not in l["dtype"]),
+    ("... ... in 16 bits", lambda l: steps_on_h100(l) and "16" in l["dtype"]),
     ("... in 16 bits", lambda l: is_step(l) and "16" in l["dtype"]),
     ("... in 64 bits", lambda l: is_step(l) and l["dtype"] == "fp64"),
     ("step, several GPUs and one beside them", on_several),
@@ -71,8 +90,12 @@ CLASSES = [
     ("element-wise kernels above 0.15 ms", lambda l: rows(l, "elementwise")),
     ("layer norm above 0.15 ms", lambda l: rows(l, "layernorm")),
     ("softmax above 0.15 ms", lambda l: rows(l, "softmax")),
-    ("convolutions (calibrated on these)", lambda l: l["kind"] == "kernel" and l["op"] == "conv"),
-    ("matrix products (calibrated on these)", lambda l: l["kind"] == "kernel" and l["op"] == "gemm"),
+    ("convolutions (calibrated on these)", lambda l: kernel(l, "conv") and l["device"] != H100),
+    ("... cuDNN 9 on H100, fp32, TF32 and 16 bits", lambda l: kernel(l, "conv") and l["device"] == H100 and not grouped(l)),
+    ("... ... depthwise, in no fit", lambda l: kernel(l, "conv") and l["device"] == H100 and depthwise(l)),
+    ("... ... other groups, in no fit", lambda l: kernel(l, "conv") and l["device"] == H100 and grouped(l) and not depthwise(l)),
+    ("matrix products (calibrated on these)", lambda l: kernel(l, "gemm") and l["device"] != H100),
+    ("... CUDA 13 on H100, fp32, TF32 and 16 bits", lambda l: kernel(l, "gemm") and l["device"] == H100),
     ("recurrent layers (calibrated on these)", lambda l: recurrent(l) and l["device"] != H100),
     ("... cuDNN 9 on H100, each algorithm", lambda l: recurrent(l) and l["device"] == H100),
 ]
@@ -92,26 +115,31 @@ LEFT_OUT = [
 ]
 
 # Kernels predicted by fits that did not see them: five-fold, as the calibrations record it.
+TENSOR = ("tf32_tensor", "f16_tensor")
 FIVE_FOLD = [
     ("matrix products, left out of the fit", "gemm", None, 0, 1199),
-    ("... CUDA 12, random odd sizes", "gemm", None, 1200, 9999),
+    ("... CUDA 12, random odd sizes", "gemm", None, 1200, 1299),
+    ("... CUDA 13 on H100", "gemm", None, 1300, 9999),
+    ("... ... TF32 and 16 bits", "gemm", None, 1300, 9999, TENSOR),
     ("convolutions forward, left out", "conv", "forward", 0, 799),
-    ("... cuDNN 8, random odd sizes", "conv", "forward", 800, 9999),
+    ("... cuDNN 8, random odd sizes", "conv", "forward", 800, 899),
     ("convolutions backward to data, left out", "conv", "backward_data", 0, 799),
     ("convolutions backward to weights, left out", "conv", "backward_weights", 0, 799),
+    ("convolutions of cuDNN 9 on H100, all passes, left out", "conv", None, 900, 9999),
+    ("... TF32 and 16 bits", "conv", None, 900, 9999, TENSOR),
     ("recurrent layers, left out", "recurrent", None, 0, 899),
     ("... cuDNN 9 on H100", "recurrent", None, 900, 9999),
     ("... ... in one persistent kernel", "persistent", None, 900, 9999),
 ]
 
 
-def five_fold(title, kernel_class, wanted, oldest, newest):
+def five_fold(title, kernel_class, wanted, oldest, newest, arithmetic=("f32",)):
     """One row: fits weighted by their kernels; a fit that serves several architectures counts once."""
     seen = {}
     for path in sorted((Path(__file__).parents[2] / "hwdb/calibrations").glob("sm_*.json")):
         for fit in json.loads(path.read_text())["fits"]:
             meant = fit["kernel_class"] == kernel_class and oldest <= fit["library"] <= newest
-            if meant and fit["arithmetic"] == "f32" and fit["measured"]:
+            if meant and fit["arithmetic"] in arithmetic and fit["measured"]:
                 for name, score in fit["passes"].items():
                     if wanted in (None, name):
                         seen[fit.get("correction", {}).get("file", path.stem), name] = score
