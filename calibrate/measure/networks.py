@@ -55,8 +55,23 @@ def used():
     return total - free
 
 
-def measure(run):
-    """One run's figures; called in a fresh process."""
+def language_model(hidden, layers, tokens):
+    """Zaremba et al.'s: an embedding, an LSTM, the vocabulary; as builtin:lstm-lm."""
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(10000, hidden)
+            self.lstm = torch.nn.LSTM(hidden, hidden, layers)
+            self.output = torch.nn.Linear(hidden, 10000)
+
+        def forward(self, words):
+            return self.output(self.lstm(self.embedding(words.t()))[0])
+
+    return Net(), lambda batch: torch.randint(0, 10000, (batch, tokens), device="cuda"), 10000
+
+
+def measure(run, steps_only=False):
+    """One run's figures; called in a fresh process. `steps_only`: memory of three steps, no times."""
     torch.set_float32_matmul_precision("highest")
     torch.cuda.init()
     torch.zeros(1, device="cuda")
@@ -70,7 +85,9 @@ def measure(run):
     torch.manual_seed(0)
     for name in ("kaiming_normal_", "kaiming_uniform_", "normal_", "trunc_normal_", "uniform_", "xavier_uniform_"):
         setattr(torch.nn.init, name, lambda t, *a, **k: t)
-    if run.get("tokens"):
+    if run["model"] == "lstm":
+        net, make, classes = language_model(run["hidden"], run["layers"], run["tokens"])
+    elif run.get("tokens"):
         net, make, classes = language_network(run["model"], run["tokens"])
     else:
         net, make, classes = image_network(run["model"])
@@ -125,13 +142,15 @@ def measure(run):
     step()
     torch.cuda.synchronize()
     result["peak_allocated_first"] = torch.cuda.max_memory_allocated()
-    for _ in range(3):
+    for _ in range(2 if steps_only else 3):
         step()
     torch.cuda.synchronize()
     result["peak_allocated"] = torch.cuda.max_memory_allocated()
     result["peak_reserved"] = torch.cuda.max_memory_reserved()
     result["reserved"] = torch.cuda.memory_reserved()
     result["used"] = used()
+    if steps_only:
+        return result
     try:
         result["nvml"] = nvml_bytes()
     except Exception as e:
@@ -187,6 +206,9 @@ def runs():
     every += [{**first, "model": m, "batch": 64, "autotuned": True} for m in image[:6]]
     every += [{**first, "model": m, "batch": 64, "dtype": "amp-fp16", "autotuned": True} for m in image[:4]]
     every += [{**first, "model": m, "batch": 256, "dtype": "bf16", "optimizer": "sgd"} for m in image[:4]]
+    every += [{**first, "model": "lstm", "hidden": h, "layers": l, "tokens": 35, "batch": b, "dtype": d}
+              for h, l, b in ((650, 2, 20), (1500, 2, 20), (1024, 1, 64), (512, 1, 64), (1024, 2, 128))
+              for d in ("pytorch", "amp-fp16")]
     return every
 
 

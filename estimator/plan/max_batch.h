@@ -2,7 +2,7 @@
 //
 //   auto answer = max_batch(evaluate, {.capacity = 8 << 30, .multiple = 8});
 //   answer->safe        // 96: even the high end of its range fits
-//   answer->first_may_fit, answer->last_may_fit   // 104, 112: fits only if the range's low end
+//   answer->first_may_fit, answer->last_may_fit   // 104, 112: fits only if the low end
 //   holds
 #pragma once
 

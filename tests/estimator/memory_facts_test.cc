@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/batch_memory.h"
 #include "estimator/estimator.h"
 #include "estimator/plan/max_batch.h"
 #include "tests/support/requests.h"
@@ -162,6 +163,37 @@ TEST_CASE("memory facts: max-batch is what trying every batch gives, on 20 model
       CHECK(answer->safe == safe);
       CHECK(answer->last_may_fit == std::max(last, safe));
     }
+  }
+}
+
+// Three steps each on an H100 (tests/measured/h100-limits.json): the largest batch seen to fit and
+// the smallest seen to fail.
+TEST_CASE(
+    "memory facts: batches that an H100 took are not called impossible, nor those safe that "
+    "failed") {
+  struct Row {
+    const char* model;
+    int64_t fitted, failed;
+  };
+  constexpr Row kRows[] = {{"resnet50", 960, 0},
+                           {"vgg16", 1047, 1057},
+                           {"densenet121", 628, 636},
+                           {"mobilenet_v2", 1038, 0}};
+  for (const Row& row : kRows) {
+    CAPTURE(row.model);
+    const Request request = test::request(std::string("builtin:") + row.model, "h100-sxm-80gb");
+    Platform platform = *find_platform(hwdb(), request, "h100-sxm-80gb");
+    const int64_t capacity = platform.device.memory_reported.value;
+    CompiledModel model = *compile(request, platform);
+    const Evaluator evaluator = *Evaluator::make(std::move(platform), request);
+    BatchMemory memory(request, evaluator, std::move(model));
+    const auto answer = max_batch(std::ref(memory), {.capacity = capacity});
+    REQUIRE(answer);
+    CHECK(answer->last_may_fit >= row.fitted);
+    CHECK(10 * answer->last_may_fit < 11 * row.fitted);
+    CHECK(answer->safe < row.fitted);
+    CHECK(5 * answer->safe > 2 * row.fitted);
+    if (row.failed > 0) CHECK(answer->safe < row.failed);
   }
 }
 
