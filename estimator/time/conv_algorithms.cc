@@ -199,7 +199,7 @@ ConvCost ConvModel::depthwise(const ConvShape& s) const {
           .flop = 2 * z.y * z.i * z.taps,
           .bytes = bytes,
           .workspace = 0,
-          .memory_bound = memory > compute};
+          .memory_bound = !knows_depthwise_ || memory > compute};
 }
 
 ConvCost ConvModel::winograd_fused(const ConvShape& s) const {
