@@ -70,8 +70,7 @@ Formula::Formula(const FitPlan& plan, std::vector<DeviceRates> cards,
                                   element_bytes(*k), element_bytes(*k)));
       const Layout layout = k->channels_first ? Layout::kChannelsFirst : Layout::kNative;
       turning_.push_back(turning_seconds(convs_.back(), layout, on_tensor_cores(k->arithmetic),
-                                         k->library,
-                                         cards_[static_cast<size_t>(card_of_.back())].bandwidth));
+                                         k->library, cards_[static_cast<size_t>(card_of_.back())]));
       keep(conv_features(convs_.back()));
     } else if (plan.kernel_class == "recurrent") {
       keep(recurrent_features(std::get<RecurrentProblem<int64_t>>(k->kernel.problem),

@@ -1,6 +1,6 @@
 """From limits.jsonl to a measured-run file: batches that fitted, and batches that ran out of memory.
 
-    python3 pack_limits.py limits.jsonl ../../tests/measured
+    python3 pack_limits.py h100 limits.jsonl ../../tests/measured
 """
 
 import json
@@ -13,10 +13,12 @@ LIMITS = "calibrate/measure/limits.py: three steps at each batch; PyTorch's allo
 
 
 def main():
-    runs = [json.loads(line) for line in open(sys.argv[1])]
-    records = [{**key(r), "module_loading": "lazy", **({"quantity": "fits"} if r["fits"] else {"result": "OOM"})}
+    card = sys.argv[1]
+    runs = [json.loads(line) for line in open(sys.argv[2])]
+    records = [{**key(card, r), "module_loading": "lazy", **({"quantity": "fits"} if r["fits"] else {"result": "OOM"})}
                for r in runs]
-    write(pathlib.Path(sys.argv[2]) / "h100-limits.json", "memory", "Largest batches on an H100", NOTES + LIMITS, records)
+    write(card, pathlib.Path(sys.argv[3]) / f"{card}-limits.json", "memory", f"Largest batches on an {card.upper()}",
+          NOTES + LIMITS, records)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """From networks.jsonl to the measured-run files of tests/measured: times of steps, and memory.
 
-    python3 pack_networks.py networks.jsonl ../../tests/measured
+    python3 pack_networks.py h100 networks.jsonl ../../tests/measured
 """
 
 import json
@@ -11,9 +11,9 @@ MIB = 1 << 20
 # What the script calls them, and the built-in models; networks of others are left out.
 MODELS = {"inception_v3": "torchvision/inception_v3", "googlenet": "torchvision/googlenet"}
 NOT_BUILT_IN = ("distilbert", "gpt2-medium")
-ENVIRONMENT = {"device": "h100-sxm-80gb", "framework": "pytorch", "framework_version": "2.11.0", "cuda": "13.0",
-               "cudnn": "9.19.0"}
-NOTES = ("One H100 80GB HBM3 (SXM) of a virtual machine with 16 processors, driver 580.159.04, November 2026; "
+ENVIRONMENT = {"framework": "pytorch", "framework_version": "2.11.0", "cuda": "13.0", "cudnn": "9.19.0"}
+CARDS = {"h100": ("h100-sxm-80gb", "H100 80GB HBM3 (SXM)"), "h200": ("h200", "H200")}
+NOTES = ("One {} of a virtual machine with 16 processors, driver 580.159.04, November 2026; "
          "calibrate/measure/networks.py: every run a process of its own, synthetic batches on the device, cross "
          "entropy, torchvision 0.26 and transformers 5.17 (BERT and GPT-2 with their language heads). fp32 is "
          "PyTorch's default, which lets convolutions take TF32; modules loaded lazily. ")
@@ -22,10 +22,10 @@ MEMORY = ("peak_allocated_mb: PyTorch's allocator, over four steps; nvidia_smi_m
           "after them, which no other process used. ")
 
 
-def key(run):
-    record = {**ENVIRONMENT, "model": MODELS.get(run["model"], run["model"]), "batch": run["batch"],
+def key(card, run):
+    record = {"device": CARDS[card][0], **ENVIRONMENT, "model": MODELS.get(run["model"], run["model"]), "batch": run["batch"],
               "dtype": {"pytorch": "fp32"}.get(run["dtype"], run["dtype"]), "mode": run["mode"], "input_copy": False,
-              "host": "h100-vm"}
+              "host": card + "-vm"}
     if "tokens" in run:
         record |= {"input": [run["tokens"]], "sequence": "sequence"}
     if run["mode"] == "train":
@@ -37,21 +37,22 @@ def key(run):
     return record
 
 
-def write(path, kind, title, notes, records):
-    source = {"title": title, "repository": "plimsoll", "files": ["calibrate/measure/networks.py"], "notes": notes.strip()}
+def write(card, path, kind, title, notes, records):
+    source = {"title": title, "repository": "plimsoll", "files": ["calibrate/measure/networks.py"],
+              "notes": notes.format(CARDS[card][1]).strip()}
     lines = ",\n".join(json.dumps(r, separators=(",", ":")) for r in records)
     path.write_text(f'{{"source": {json.dumps(source)},\n "kind": "{kind}",\n "records": [\n{lines}\n]}}\n')
 
 
 def main():
-    runs = [json.loads(line) for line in open(sys.argv[1])]
+    card, lines, folder = sys.argv[1], open(sys.argv[2]), pathlib.Path(sys.argv[3])
+    runs = [json.loads(line) for line in lines]
     # Convolutions without TF32 are no precision that Plimsoll is asked for.
     runs = [r for r in runs if r["kind"] == "network" and r["dtype"] != "fp32" and r["model"] not in NOT_BUILT_IN]
-    folder = pathlib.Path(sys.argv[2])
-    write(folder / "h100-networks.json", "model", "Steps of networks on an H100", NOTES + TIME,
-          [{**key(r), "total_ms": round(r["queued_ms"], 3), "gpu_ms": round(r["gpu_ms"], 3)} for r in runs])
-    write(folder / "h100-networks-memory.json", "memory", "Memory of networks on an H100", NOTES + MEMORY,
-          [{**key(r), "module_loading": "lazy", "peak_allocated_mb": round(r["peak_allocated"] / MIB, 3),
+    write(card, folder / f"{card}-networks.json", "model", f"Steps of networks on an {card.upper()}", NOTES + TIME,
+          [{**key(card, r), "total_ms": round(r["queued_ms"], 3), "gpu_ms": round(r["gpu_ms"], 3)} for r in runs])
+    write(card, folder / f"{card}-networks-memory.json", "memory", f"Memory of networks on an {card.upper()}", NOTES + MEMORY,
+          [{**key(card, r), "module_loading": "lazy", "peak_allocated_mb": round(r["peak_allocated"] / MIB, 3),
             "nvidia_smi_mb": round(r["used"] / MIB, 1), "unit": "MiB"} for r in runs])
 
 

@@ -131,10 +131,9 @@ Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
   const bool whole_clocks =
       chosen.algorithm == ConvAlgorithm::kDepthwise && model.conv->knows_depthwise();
   const bool tensor = on_tensor_cores(unit_of(kernel, context));
-  const double turned = whole_clocks
-                            ? 0
-                            : turning_seconds(whole, options.layout, tensor, options.library.cudnn,
-                                              context.rates().bandwidth);
+  const double turned = whole_clocks ? 0
+                                     : turning_seconds(whole, options.layout, tensor,
+                                                       options.library.cudnn, context.rates());
   Draft draft{.seconds = chosen.seconds + (calls - 1) * next,
               .flop = calls * chosen.flop,
               .bytes = calls * chosen.bytes,

@@ -9,8 +9,8 @@
 namespace plimsoll {
 
 // Seconds of copying operands and result of one pass of a convolution from `layout` to the one its
-// unit wants, or back. `cudnn`: 100 * major + minor, 0 for the newest; `bandwidth` nominal, B/s.
+// unit wants, or back. `cudnn`: 100 * major + minor, 0 for the newest.
 double turning_seconds(const ConvShape& shape, Layout layout, bool on_tensor_cores, int cudnn,
-                       double bandwidth);
+                       const DeviceRates& card);
 
 }  // namespace plimsoll
