@@ -12,7 +12,7 @@ import random
 import torch
 import torch.nn.functional as F
 
-from timing import Clock, Deadline, copies, environment, say, transcription, workspace
+from timing import Clock, Deadline, copies, environment, kernels_of, say, transcription, workspace
 
 MEASURED = pathlib.Path(__file__).resolve().parents[2] / "hwdb/calibrations/measured"
 DTYPES = {"f32": torch.float32, "tf32_tensor": torch.float32, "f16_tensor": torch.float16,
@@ -273,12 +273,9 @@ def update(clock, deadline):
             for _ in range(3):
                 optimizer.step()
             torch.cuda.synchronize()
-            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-                optimizer.step()
-                torch.cuda.synchronize()
-            kernels = [e for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+            found = kernels_of(optimizer.step)
             say("update", network=name, optimizer=type(optimizer).__name__ + str(optimizer.defaults.get("momentum", "")),
-                launches=len(kernels), gpu_ms=sum(e.device_time for e in kernels) / 1e3,
+                launches=found["launches"], gpu_ms=found["gpu_ms"],
                 parameters=sum(p.numel() for p in net.parameters()), tensors=len(list(net.parameters())))
             del optimizer
 

@@ -16,6 +16,8 @@ import torch.nn.functional as F
 import torchvision
 import transformers
 
+from timing import kernels_of
+
 MIB = 1 << 20
 
 
@@ -169,17 +171,7 @@ def measure(run, steps_only=False):
     torch.cuda.synchronize()
     result["queued_ms"] = (time.perf_counter() - begin) * 100
     result["submitted_ms"] = submitted * 100
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        step()
-        torch.cuda.synchronize()
-    kernels = [e for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA]
-    names = {}
-    for e in kernels:
-        count, total = names.get(e.name[:60], (0, 0))
-        names[e.name[:60]] = count + 1, total + e.device_time
-    result["gpu_ms"] = sum(e.device_time for e in kernels) / 1e3
-    result["launches"] = len(kernels)
-    result["kernels"] = [[n, c, round(t)] for n, (c, t) in sorted(names.items(), key=lambda n: -n[1][1])[:8]]
+    result |= kernels_of(step)
     return result
 
 

@@ -12,7 +12,7 @@ import pathlib
 
 import torch
 
-from timing import Clock, Deadline, environment, say, transcription
+from timing import Clock, Deadline, environment, kernels_of, say, transcription
 
 MEASURED = pathlib.Path(__file__).resolve().parents[2] / "hwdb/calibrations/measured"
 
@@ -150,18 +150,8 @@ def as_pytorch(clock, deadline):
                 for _ in range(3):
                     step()
                 torch.cuda.synchronize()
-                with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-                    step()
-                    torch.cuda.synchronize()
-                kernels = [e for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA]
-                names = {}
-                for e in kernels:
-                    count, total = names.get(e.name[:70], (0, 0))
-                    names[e.name[:70]] = count + 1, total + e.device_time
-                top = sorted(names.items(), key=lambda n: -n[1][1])[:5]
                 say("recurrent_pytorch", cell=cell, dtype=str(dtype)[6:], hidden=hidden, batch=batch, layers=layers,
-                    timesteps=100, launches=len(kernels), gpu_ms=sum(e.device_time for e in kernels) / 1e3,
-                    kernels=[[n, c, round(t)] for n, (c, t) in top])
+                    timesteps=100, **kernels_of(step, 5))
 
 
 def main():

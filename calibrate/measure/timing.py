@@ -92,6 +92,21 @@ def copies(nbytes):
     return int(max(1, min(8, -(-L2_FACTOR * cache // max(nbytes, 1)))))
 
 
+def kernels_of(call, most=8):
+    """The kernels of one call: how many, their time on the card, and which take most of it."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        call()
+        torch.cuda.synchronize()
+    kernels = [e for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+    names = {}
+    for e in kernels:
+        count, total = names.get(e.name[:70], (0, 0))
+        names[e.name[:70]] = count + 1, total + e.device_time
+    top = sorted(names.items(), key=lambda name: -name[1][1])[:most]
+    return {"launches": len(kernels), "gpu_ms": sum(e.device_time for e in kernels) / 1e3,
+            "kernels": [[name, count, round(total)] for name, (count, total) in top]}
+
+
 def workspace(call):
     """Bytes that PyTorch's allocator gives out during `call` beyond what it returns."""
     torch.cuda.synchronize()
