@@ -283,9 +283,9 @@ Plans recurrent_plans() {
           h100_row("persistent-h100-f16", "persistent", "f16_tensor", 919)};
 }
 
-// Single kernels of PyTorch 2.11 on H100 (calibrate/measure): traffic of layer norm where columns
-// are multiples of four, which its vector loads need, as networks' are; clocks of an element where
-// 16 bits take as long as 32.
+// Single kernels of PyTorch 2.11 on H100 (measured/operators-h100.csv): traffic of layer norm where
+// columns are multiples of four, which its vector loads need, as networks' are; clocks of an
+// element where 16 bits take as long as 32.
 const std::vector<GivenTerm> kH100Rows = {{"x_norm_forward", 1.75},
                                           {"x_norm_backward", 2},
                                           {"x_layer_norm", 1.4},

@@ -29,7 +29,9 @@ struct ForeachPass {
   int read, written;
 };
 
-// torch/optim/*.py, _multi_tensor_*: each line of an update is a kernel of its own.
+// torch/optim/*.py, _multi_tensor_*: each line of an update is a kernel of its own. Measured on an
+// H100: 3.3, 8.9, 20.2 and 22.4 times a parameter's bytes for the first four, at the bandwidth of
+// other element-wise work (hwdb/calibrations/measured/updates-h100.csv, VGG-16 and ViT).
 std::span<const ForeachPass> foreach_passes(Optimizer optimizer) {
   static constexpr ForeachPass kSgd[] = {{2, 1}};
   // mul, add; add
