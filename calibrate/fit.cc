@@ -30,6 +30,12 @@ bool winograd_serves(const MeasuredKernel& k) {
   return p != nullptr && p->filter[1] == 3 && p->filter[2] == 3 && p->stride[1] == 1;
 }
 
+// Convolutions of the plan's kind; depthwise ones whatever they multiply in.
+bool convolves_as(const FitPlan& plan, const MeasuredKernel& k) {
+  const auto* p = std::get_if<ConvProblem<int64_t>>(&k.kernel.problem);
+  return p == nullptr || is_depthwise(*p) == (plan.kernel_class == "depthwise");
+}
+
 // Layers of one kind of algorithm, for which its kernels are made.
 bool runs_as(const FitPlan& plan, const MeasuredKernel& k, const DeviceRates& rates) {
   const auto* p = std::get_if<RecurrentProblem<int64_t>>(&k.kernel.problem);
@@ -47,7 +53,7 @@ bool in_plan(const FitPlan& plan, const MeasuredKernel& k) {
   const int library = plan.measured_library > 0 ? plan.measured_library : plan.library;
   if (!card || !source || k.library != library || k.host_bound) return false;
   if (!plan.lender.empty() && winograd_serves(k)) return false;
-  if (name(k.arithmetic) != plan.arithmetic) return false;
+  if (plan.arithmetic != kAnyArithmetic && name(k.arithmetic) != plan.arithmetic) return false;
   return plan.kernel_class != "rows" || k.seconds > kShortestRows;
 }
 
@@ -85,7 +91,7 @@ Start start_of(const FitPlan& plan, const Fit* base, const Fit* lender) {
     }
     if (row.name.starts_with("align")) fixed |= !plan.odd_rows;
     // Facts, from single kernels that the transcriptions do not hold.
-    fixed |= row.name == "depthwise" || row.name.starts_with("clocks_");
+    fixed |= row.name.starts_with("last_whole") || row.name.starts_with("clocks_");
     fixed |= plan.kernel_class == "rows" && row.name.ends_with("_backward");
     if (plan.kernel_class != "gemm" && row.name.starts_with("transpose_")) {
       value = 0;
@@ -293,7 +299,8 @@ Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKer
   if (plan.sources.empty() && base != nullptr) return derive(plan, start, *base);
   std::vector<const MeasuredKernel*> kernels;
   for (const MeasuredKernel& k : measured) {
-    if (in_plan(plan, k) && runs_as(plan, k, rates.at(k.device))) kernels.push_back(&k);
+    if (in_plan(plan, k) && convolves_as(plan, k) && runs_as(plan, k, rates.at(k.device)))
+      kernels.push_back(&k);
   }
   if (kernels.size() < 10) {
     return error("E510",

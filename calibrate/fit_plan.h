@@ -19,6 +19,9 @@ struct GivenTerm {
   double value = 0;
 };
 
+// Kernels that take as long whatever they multiply in: no `arithmetic` of a FitPlan.
+inline constexpr std::string_view kAnyArithmetic = "any";
+
 struct FitPlan {
   std::string_view name;  // for reports, and for `base` and `lender` of later rows
   std::string_view kernel_class, arithmetic = "f32";

@@ -13,6 +13,7 @@ namespace {
 struct CardModels {
   std::optional<GemmModel> gemm;
   std::optional<ConvModel> conv;
+  std::optional<DepthwiseModel> depthwise;
   std::optional<RecurrentModel> recurrent;
   std::optional<PersistentModel> persistent;
   std::optional<MemoryBoundModel> rows;
@@ -72,6 +73,10 @@ Formula::Formula(const FitPlan& plan, std::vector<DeviceRates> cards,
       turning_.push_back(turning_seconds(convs_.back(), layout, on_tensor_cores(k->arithmetic),
                                          k->library, cards_[static_cast<size_t>(card_of_.back())]));
       keep(conv_features(convs_.back()));
+    } else if (plan.kernel_class == "depthwise") {
+      convs_.push_back(conv_shape(std::get<ConvProblem<int64_t>>(k->kernel.problem), k->kernel.pass,
+                                  element_bytes(*k), element_bytes(*k)));
+      features_.emplace_back();
     } else if (plan.kernel_class == "recurrent") {
       keep(recurrent_features(std::get<RecurrentProblem<int64_t>>(k->kernel.problem),
                               k->kernel.pass));
@@ -94,6 +99,7 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
                           cards_[c].clock * trial[terms_ + c]};
     if (plan_.kernel_class == "gemm") models[c].gemm.emplace(terms, rates);
     if (plan_.kernel_class == "conv") models[c].conv.emplace(terms, rates, plan_.library);
+    if (plan_.kernel_class == "depthwise") models[c].depthwise.emplace(terms, rates);
     if (plan_.kernel_class == "recurrent") models[c].recurrent.emplace(terms, rates);
     if (plan_.kernel_class == "persistent") models[c].persistent.emplace(terms, rates);
     if (plan_.kernel_class == "rows") models[c].rows.emplace(terms, cards_[c]);
@@ -107,6 +113,11 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
     if (m.conv) {
       values[i] = conv_value(*m.conv, convs_[i], k.algorithm);
       values[i].seconds += turning_[i];
+    }
+    if (m.depthwise) {
+      const auto& p = std::get<ConvProblem<int64_t>>(k.kernel.problem);
+      const auto kernel = depthwise_kernel(convs_[i], k.kernel.dtype, p.channels_last);
+      values[i].seconds = m.depthwise->cost(convs_[i], kernel).seconds;
     }
     if (m.recurrent) {
       values[i].seconds = m.recurrent

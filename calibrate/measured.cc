@@ -111,7 +111,8 @@ void read_conv(Row& row, MeasuredKernel& out, double bytes) {
                          .in = {1, row.whole("h"), row.whole("w")},
                          .filter = {1, row.whole("r"), row.whole("s")},
                          .pad = {0, row.whole("pad_h"), row.whole("pad_w")},
-                         .stride = {1, row.whole("stride_h"), row.whole("stride_w")}};
+                         .stride = {1, row.whole("stride_h"), row.whole("stride_w")},
+                         .channels_last = row.text("layout") == "nhwc"};
   for (size_t d = 1; d < 3; ++d) {
     if (p.stride[d] < 1) return row.set_fault("a stride of 0");
     p.out[d] = (p.in[d] + 2 * p.pad[d] - p.filter[d]) / p.stride[d] + 1;

@@ -80,8 +80,10 @@ StepHabits habits_of(const Platform& platform, bool training) {
   const Dispatch* dispatch =
       platform.host.find(platform.framework.framework, platform.framework.asked);
   if (!dispatch) return habits;
-  habits.launch = dispatch->per_launch.value;
-  habits.cell_launch = dispatch->per_operator.value_or(dispatch->per_launch).value;
+  const Seconds launch =
+      training ? dispatch->per_launch : dispatch->per_forward_launch.value_or(dispatch->per_launch);
+  habits.launch = launch.value;
+  habits.cell_launch = dispatch->per_operator.value_or(launch).value;
   habits.fixed = (training ? dispatch->per_step : dispatch->per_forward).value;
   habits.per_parameter = training ? dispatch->per_array.value : 0;
   habits.copies_beside_update = platform.framework.copies_beside_update;

@@ -22,6 +22,7 @@ std::vector<CoefficientRow> coefficient_rows(std::string_view kernel_class) {
     add(kGemmTerms);
   }
   if (kernel_class == "conv") add(kConvTerms);
+  if (kernel_class == "depthwise") add(kDepthwiseTerms);
   if (kernel_class == "recurrent") add(kRecurrentTerms);
   if (kernel_class == "persistent") add(kPersistentTerms);
   return rows;
@@ -83,8 +84,8 @@ std::vector<PassError> read_passes(JsonObject object) {
 Fit read_fit(JsonObject object) {
   Fit fit;
   constexpr IntegerRange kVersion{.low = 0, .high = 99999};
-  fit.kernel_class =
-      object.required_choice("kernel_class", {"gemm", "conv", "recurrent", "persistent", "rows"});
+  fit.kernel_class = object.required_choice(
+      "kernel_class", {"gemm", "conv", "depthwise", "recurrent", "persistent", "rows"});
   fit.arithmetic = object.required_string("arithmetic");
   fit.compute_capability =
       static_cast<int>(object.required_integer("compute_capability", kVersion));

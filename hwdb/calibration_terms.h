@@ -56,7 +56,6 @@ enum ConvTerm {
   kFft,
   kFftTransform,
   kFewChannels,  // ln slowdown of a forward pass that reads fewer than 8 channels
-  kDepthwise,    // 1 where the clocks of depthwise kernels are known, else 0: a fact, not fitted
   kConvTermCount,
 };
 inline constexpr std::array<CoefficientRow,
@@ -74,8 +73,63 @@ inline constexpr std::array<CoefficientRow,
         {"fft", .8, .2, 1},
         {"fft_transform", .34, .1, 1},
         {"few_channels", 0, -.5, 1.2},
-        {"depthwise", 0, 0, 1},
     }};
+
+// Depthwise convolutions; estimator/time/depthwise.h. Clocks of one multiprocessor, but for the
+// first.
+enum DepthwiseTerm {
+  kDepthwiseFixed,  // microseconds of one launch
+  kOwnOutput,       // the framework's kernels
+  kOwnTap,
+  kOwnImage,
+  kOwnLarge,  // ln slowdown of a tap of filters above 5x5
+  kOwnGradient,
+  kOwnGradientTap,
+  kOwnPlane,
+  kOwnRound,
+  kOwnBlock,
+  kFirstImage,  // the library's, channels first
+  kFirstTap,
+  kFirstGradientTap,
+  kFirstWeightImage,
+  kFirstWeightTap,
+  kLastImage,  // ... and last, in the same order
+  kLastTap,
+  kLastGradientTap,
+  kLastWeightImage,
+  kLastWeightTap,
+  kLastLarge,
+  kLastWhole,  // ln slowdown in 32 bits, forward; of data with large filters or strides
+  kLastWholeGradient,
+  kLastWholeProduct,  // of weights: clocks of a product, whatever the image
+  kDepthwiseTermCount,
+};
+inline constexpr std::array<CoefficientRow, kDepthwiseTermCount> kDepthwiseTerms = {{
+    {"fixed_us", 3, 0, 40},
+    {"own_output", 1.1, 0, 20},
+    {"own_tap", .12, .01, 2},
+    {"own_image", .16, 0, 5},
+    {"own_large", .3, -.5, 1.5},
+    {"own_gradient", 4.3, .1, 40},
+    {"own_gradient_tap", .23, .01, 4},
+    {"own_plane", 29, 0, 300},
+    {"own_round", 10, 1, 100},
+    {"own_block", 250, 0, 3000},
+    {"first_image", .27, 0, 5},
+    {"first_tap", .073, .005, 1},
+    {"first_gradient_tap", .42, .01, 4},
+    {"first_weight_image", .42, 0, 5},
+    {"first_weight_tap", .09, .005, 1},
+    {"last_image", .36, 0, 5},
+    {"last_tap", .017, .002, 1},
+    {"last_gradient_tap", .08, .005, 2},
+    {"last_weight_image", .62, 0, 5},
+    {"last_weight_tap", .031, .002, 1},
+    {"last_large", .6, -.5, 1.5},
+    {"last_whole", .8, -.5, 3},
+    {"last_whole_gradient", .4, -.5, 3},
+    {"last_whole_product", 1.35, .01, 20},
+}};
 
 // Recurrent layers: the tiled multiplication again, then estimator/time/recurrent.h.
 enum RecurrentTerm {
@@ -165,6 +219,7 @@ enum RowsTerm {
   kClocksCopy,  // into another order
   kClocksNormForward,
   kClocksNormBackward,
+  kClocksAffine,  // batch norm with fixed statistics
   kRowsTermCount,
 };
 inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
@@ -190,10 +245,11 @@ inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
     {"clocks_copy", 0, 0, 20},
     {"clocks_norm_forward", 0, 0, 20},
     {"clocks_norm_backward", 0, 0, 20},
+    {"clocks_affine", 0, 0, 20},
 }};
 
-// The rows of "gemm", "conv", "recurrent", "persistent" or "rows", in the order of their
-// enumerators; empty for any other word.
+// The rows of "gemm", "conv", "depthwise", "recurrent", "persistent" or "rows", in the order of
+// their enumerators; empty for any other word.
 std::vector<CoefficientRow> coefficient_rows(std::string_view kernel_class);
 
 }  // namespace plimsoll

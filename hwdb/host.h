@@ -23,6 +23,8 @@ struct Dispatch {
   Version since;
   Seconds per_launch;
   Seconds per_launch_low, per_launch_high;  // what other hosts were seen to need
+  // Where there is no backward pass for which operators keep what they need; else as per_launch.
+  std::optional<Seconds> per_forward_launch;
   // Of one operator of an unrolled recurrent layer, where each is counted; else as per_launch.
   std::optional<Seconds> per_operator;
   Seconds per_step;     // copies, synchronisation, Python around the step

@@ -48,33 +48,6 @@ bool square(const ConvShape& s, double side) {
   return flat(s) && s.filter[1] == side && s.filter[2] == side;
 }
 
-// Depthwise kernels are bound by the instructions that find an element. Clocks of one
-// multiprocessor for an output, for an element of the image's gradient, and for a product of the
-// weights' gradient: PyTorch's own (ATen/native/cuda/DepthwiseConv2d.cu) on H100, 3x3, 5x5 and 7x7,
-// strides 1 and 2: 2.4, 4.3 and 8.8 forward whatever the map; 4.5, 4.5 and 11 backward (those of
-// 7x7 have no kernel of their own).
-constexpr double kDepthwiseOutput = .8, kDepthwiseTap = .165;
-constexpr double kDepthwiseGradient = 4.5, kDepthwiseGradientTap = .226;
-constexpr double kDepthwiseLargest = 25;  // taps of the largest filter with a kernel of its own
-constexpr double kDepthwiseProduct = .53;
-// In 16 bits, up to 5x5 without stride, cuDNN's kernels take such shares of it.
-struct Shares {
-  double forward, data, weights;
-};
-constexpr Shares kHalfDepthwise{.45, .25, .3};
-
-double depthwise_clocks(const ConvShape& s) {
-  const Sizes z(s);
-  const bool library = s.element_bytes < 4 && unit(s.stride) && z.taps <= kDepthwiseLargest;
-  const Shares share = library ? kHalfDepthwise : Shares{1, 1, 1};
-  if (s.pass == Pass::kForward) {
-    return share.forward * z.y * (kDepthwiseOutput + kDepthwiseTap * z.taps);
-  }
-  if (s.pass == Pass::kBackwardWeights) return share.weights * z.y * z.taps * kDepthwiseProduct;
-  const double own = kDepthwiseGradient, general = kDepthwiseGradientTap * z.taps;
-  return share.data * z.x * (z.taps <= kDepthwiseLargest ? own : general);
-}
-
 }  // namespace
 
 std::string_view name(ConvAlgorithm algorithm) { return kNames[static_cast<size_t>(algorithm)]; }
@@ -120,7 +93,6 @@ ConvModel::ConvModel(std::span<const double> t, const GemmRates& rates, int cudn
     : gemm_(t.first(kGemmTermCount), rates),
       rates_(rates),
       cudnn_(cudnn),
-      knows_depthwise_(t[kDepthwise] > .5),
       bandwidth_(rates.bandwidth * t[kBandwidth]),
       transform_(rates.bandwidth * t[kTransform]),
       scatter_(rates.bandwidth * t[kScatter]),
@@ -187,19 +159,18 @@ ConvCost ConvModel::columns(const ConvShape& s) const {
           .memory_bound = moved / scatter_ > cost.seconds};
 }
 
+// As many times the traffic, as networks show; where kernels were measured,
+// estimator/time/depthwise.h.
 ConvCost ConvModel::depthwise(const ConvShape& s) const {
   const Sizes z(s);
-  const double bytes = z.bytes(s.element_bytes), memory = bytes / bandwidth_;
-  const double busy = rates_.sms * rates_.clock;
-  // Elsewhere as many times the traffic, as networks show.
+  const double bytes = z.bytes(s.element_bytes);
   const double again = s.pass == Pass::kBackwardWeights ? 6 : 2.5;
-  const double compute = knows_depthwise_ && busy > 0 ? depthwise_clocks(s) / busy : again * memory;
   return {.algorithm = ConvAlgorithm::kDepthwise,
-          .seconds = std::max(compute, memory) + fixed_,
+          .seconds = again * bytes / bandwidth_ + fixed_,
           .flop = 2 * z.y * z.i * z.taps,
           .bytes = bytes,
           .workspace = 0,
-          .memory_bound = !knows_depthwise_ || memory > compute};
+          .memory_bound = true};
 }
 
 ConvCost ConvModel::winograd_fused(const ConvShape& s) const {

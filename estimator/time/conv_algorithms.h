@@ -71,8 +71,6 @@ class ConvModel {
   ConvModel(std::span<const double> terms, const GemmRates& rates, int cudnn);
   ConvCosts costs(const ConvShape& shape) const;
   double launch_seconds() const { return fixed_; }
-  // Depthwise kernels have measured clocks; else they count as so many times their traffic.
-  bool knows_depthwise() const { return knows_depthwise_; }
 
  private:
   ConvCost implicit(const ConvShape&) const;
@@ -85,7 +83,6 @@ class ConvModel {
   GemmModel gemm_;
   GemmRates rates_;
   int cudnn_;
-  bool knows_depthwise_;
   double bandwidth_, transform_, scatter_, fft_transform_, fixed_;
   double dgrad_, wgrad_, strided_dgrad_, fused_, nonfused_, nonfused_wgrad_, columns_, fft_,
       few_channels_;

@@ -113,7 +113,41 @@ ConvShape one_group(ConvShape s) {
   return s;
 }
 
+// A network may turn some of its images itself.
+Layout layout_of(const KernelAt& kernel, const TimeContext& context) {
+  const bool last = std::get<ConvProblem<int64_t>>(kernel.problem).channels_last;
+  return last ? Layout::kChannelsLast : context.options().layout;
+}
+
 }  // namespace
+
+const TimeContext::Model& convolution_model(const KernelAt& kernel, const TimeContext& context) {
+  const TimeContext::Model& conv = context.conv(unit_of(kernel, context));
+  const bool columns = context.options().policy == AlgorithmPolicy::kIm2col;
+  if (columns || !is_depthwise(std::get<ConvProblem<int64_t>>(kernel.problem))) return conv;
+  // From no other architecture than the other convolutions.
+  const TimeContext::Model& depthwise = context.depthwise();
+  const bool known = depthwise.fit && conv.fit &&
+                     depthwise.fit->compute_capability == conv.fit->compute_capability;
+  return known ? depthwise : conv;
+}
+
+ConvCost depthwise_cost(const KernelAt& kernel, const TimeContext::Model& model,
+                        const TimeContext& context) {
+  const ConvShape shape = shape_of(kernel, context);
+  const bool last = layout_of(kernel, context) == Layout::kChannelsLast;
+  return model.depthwise->cost(shape, depthwise_kernel(shape, kernel.dtype, last));
+}
+
+Draft draft_depthwise(const KernelAt& kernel, const TimeContext::Model& model,
+                      const TimeContext& context) {
+  const ConvCost cost = depthwise_cost(kernel, model, context);
+  return {.seconds = cost.seconds,
+          .flop = cost.flop,
+          .bytes = cost.bytes,
+          .algorithm = name(cost.algorithm),
+          .memory_bound = cost.memory_bound};
+}
 
 Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
                         const TimeContext& context) {
@@ -126,14 +160,9 @@ Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
   const ConvCost chosen =
       columns ? im2col(kernel, shape, context) : choose(model.conv->costs(shape), options);
   const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
-  // Corrections were learnt on convolutions of all channels, and the copies on those that tensor
-  // cores multiply; where a fit knows the clocks of depthwise kernels, they are whole.
-  const bool whole_clocks =
-      chosen.algorithm == ConvAlgorithm::kDepthwise && model.conv->knows_depthwise();
   const bool tensor = on_tensor_cores(unit_of(kernel, context));
-  const double turned = whole_clocks ? 0
-                                     : turning_seconds(whole, options.layout, tensor,
-                                                       options.library.cudnn, context.rates());
+  const double turned = turning_seconds(whole, layout_of(kernel, context), tensor,
+                                        options.library.cudnn, context.rates());
   Draft draft{.seconds = chosen.seconds + (calls - 1) * next,
               .flop = calls * chosen.flop,
               .bytes = calls * chosen.bytes,
@@ -143,7 +172,7 @@ Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
               .memory_bound = chosen.memory_bound,
               .in_situ = columns,
               .launches = columns ? 0 : static_cast<int64_t>(calls)};  // kIm2colCall holds columns'
-  if (model.own && !columns && !whole_clocks) {
+  if (model.own && !columns) {
     draft.corrected = correct(model.fit->correction, conv_features(shape), model.device);
   }
   return draft;

@@ -13,7 +13,15 @@ Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context);
 // A convolution's sizes, with the bytes of its operands in memory and where they are multiplied.
 ConvShape shape_of(const KernelAt& kernel, const TimeContext& context);
 
-// `model`: that of the unit.
+// That of the unit, or of depthwise kernels where they were measured.
+const TimeContext::Model& convolution_model(const KernelAt& kernel, const TimeContext& context);
+
+// `model`: convolution_model()'s, of depthwise kernels.
+ConvCost depthwise_cost(const KernelAt& kernel, const TimeContext::Model& model,
+                        const TimeContext& context);
+Draft draft_depthwise(const KernelAt& kernel, const TimeContext::Model& model,
+                      const TimeContext& context);
+// ... of others.
 Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
                         const TimeContext& context);
 

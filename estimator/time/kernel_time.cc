@@ -214,7 +214,9 @@ bool is_persistent(const KernelAt& kernel, const TimeContext& context) {
 const TimeContext::Model& model_for(const KernelAt& kernel, const TimeContext& context) {
   const Arithmetic arithmetic = unit_of(kernel, context);
   if (std::holds_alternative<GemmProblem<int64_t>>(kernel.problem)) return context.gemm(arithmetic);
-  if (std::holds_alternative<ConvProblem<int64_t>>(kernel.problem)) return context.conv(arithmetic);
+  if (std::holds_alternative<ConvProblem<int64_t>>(kernel.problem)) {
+    return convolution_model(kernel, context);
+  }
   if (std::holds_alternative<RecurrentProblem<int64_t>>(kernel.problem)) {
     return is_persistent(kernel, context) ? context.persistent(arithmetic)
                                           : context.recurrent(arithmetic);
@@ -232,6 +234,7 @@ Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
   }
   if (model.gemm) return draft_gemm(kernel, model, context);
   if (model.conv) return draft_convolution(kernel, model, context);
+  if (model.depthwise) return draft_depthwise(kernel, model, context);
   if (model.recurrent) return draft_recurrent(kernel, model);
   if (model.persistent) return draft_persistent(kernel, model, context);
   if (is_separate_norm(kernel, context)) return draft_separate_norm(kernel, context);
@@ -310,6 +313,7 @@ bool is_own(const KernelAt& kernel, const TimeContext& context) {
 
 std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context) {
   const TimeContext::Model& model = model_for(kernel, context);
+  if (model.depthwise) return {depthwise_cost(kernel, model, context)};
   if (!model.conv) return {};
   const ConvCosts costs = model.conv->costs(shape_of(kernel, context));
   std::vector<ConvCost> rows(costs.all().begin(), costs.all().end());

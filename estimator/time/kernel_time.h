@@ -17,6 +17,7 @@
 
 #include "estimator/time/algorithm_policy.h"
 #include "estimator/time/conv_algorithms.h"
+#include "estimator/time/depthwise.h"
 #include "estimator/time/device_rates.h"
 #include "estimator/time/gemm.h"
 #include "estimator/time/memory_bound.h"
@@ -99,13 +100,15 @@ class TimeContext {
   struct Model;  // one class of kernels in one arithmetic
   const Model& gemm(Arithmetic a) const { return model(Class::kGemm, a); }
   const Model& conv(Arithmetic a) const { return model(Class::kConv, a); }
+  // Of all arithmetics; nothing where convolutions come from a card without such kernels.
+  const Model& depthwise() const { return model(Class::kDepthwise, Arithmetic::kF32); }
   const Model& recurrent(Arithmetic a) const { return model(Class::kRecurrent, a); }
   const Model& persistent(Arithmetic a) const { return model(Class::kPersistent, a); }
   const Model& rows() const { return model(Class::kRows, Arithmetic::kF32); }
 
  private:
-  enum class Class : uint8_t { kGemm, kConv, kRecurrent, kPersistent, kRows };
-  static constexpr size_t kClassCount = 5;
+  enum class Class : uint8_t { kGemm, kConv, kDepthwise, kRecurrent, kPersistent, kRows };
+  static constexpr size_t kClassCount = 6;
   struct Slot;
   struct Slots;
   const Model& model(Class of, Arithmetic arithmetic) const;

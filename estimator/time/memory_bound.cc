@@ -71,6 +71,8 @@ double MemoryBoundModel::clocks(const KernelAt& kernel) const {
              terms_[forward ? kClocksIndexForward : kClocksIndexBackward];
     case KernelClass::kCopy:
       return kernel.op == "copy" ? elements(kernel.written) * terms_[kClocksCopy] : 0;
+    case KernelClass::kPointwise:
+      return kernel.op == "affine" ? elements(kernel.written) * terms_[kClocksAffine] : 0;
     default:
       return 0;
   }

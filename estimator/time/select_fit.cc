@@ -68,7 +68,8 @@ SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel
     if (!calibration) continue;
     for (const Fit& fit : calibration->fits) {
       if (fit.kernel_class != kernel_class) continue;
-      const double u = kernel_class == "rows" ? 0 : arithmetic_distance(arithmetic, fit.arithmetic);
+      const bool all = kernel_class == "rows" || kernel_class == "depthwise";
+      const double u = all ? 0 : arithmetic_distance(arithmetic, fit.arithmetic);
       const double l = library_distance(fit, library);
       const double distance = 2 * a + 3 * u + .5 * l;
       if (distance >= nearest) continue;

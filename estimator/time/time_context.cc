@@ -58,8 +58,8 @@ TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptio
 }
 
 void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
-  constexpr std::array<std::string_view, kClassCount> kNames = {"gemm", "conv", "recurrent",
-                                                                "persistent", "rows"};
+  constexpr std::array<std::string_view, kClassCount> kNames = {
+      "gemm", "conv", "depthwise", "recurrent", "persistent", "rows"};
   // Persistent kernels multiply 32 bits on plain cores, whatever the products beside them may do.
   const bool plain = of == Class::kPersistent && arithmetic == Arithmetic::kTf32Tensor;
   const Arithmetic unit = plain ? Arithmetic::kF32 : arithmetic;
@@ -92,6 +92,9 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
     case Class::kConv:
       model.conv.emplace(terms, gemm, cudnn);
       break;
+    case Class::kDepthwise:
+      model.depthwise.emplace(terms, gemm);
+      break;
     case Class::kRecurrent:
       model.recurrent.emplace(terms, gemm);
       break;
@@ -104,6 +107,7 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   }
   const int launch = of == Class::kRows         ? int{kRowsFixed}
                      : of == Class::kPersistent ? int{kPersistentCall}
+                     : of == Class::kDepthwise  ? int{kDepthwiseFixed}
                                                 : int{kFixed};
   model.fixed = terms[static_cast<size_t>(launch)] * 1e-6;
 }

@@ -13,6 +13,7 @@ namespace plimsoll {
 struct TimeContext::Model {
   std::optional<GemmModel> gemm;
   std::optional<ConvModel> conv;
+  std::optional<DepthwiseModel> depthwise;
   std::optional<RecurrentModel> recurrent;
   std::optional<PersistentModel> persistent;
   std::optional<MemoryBoundModel> rows;

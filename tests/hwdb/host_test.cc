@@ -37,3 +37,12 @@ TEST_CASE("host: a framework's way of a batch to the device is named where it wa
   CHECK(host.find("pytorch", Version{})->input_path.value == 1e9);
   CHECK(host.find("mxnet", Version{})->input_path.value == 0);
 }
+
+TEST_CASE("host: a forward pass alone may have launches of its own") {
+  const Host measured = Hwdb::open()->host("h100-vm").value();
+  const Dispatch* dispatch = measured.find("pytorch", *parse_version("2.11"));
+  REQUIRE(dispatch->per_forward_launch.has_value());
+  CHECK(*dispatch->per_forward_launch < dispatch->per_launch);
+  const Host host = Hwdb::open()->host(kUnknownHost).value();
+  CHECK_FALSE(host.find("pytorch", *parse_version("2.9"))->per_forward_launch.has_value());
+}

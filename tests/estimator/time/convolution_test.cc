@@ -42,24 +42,6 @@ TEST_CASE("AlexNet's conv2 to conv5 at batch 256 take Fourier transforms, as Kim
   }
 }
 
-// PyTorch's own kernels on H100, 32 images of 144 channels, 56 x 56 (measured/conv.csv).
-TEST_CASE("depthwise convolutions are bound by the instructions that find an element") {
-  const auto microseconds = [](Pass pass, DType type, int64_t filter) {
-    KernelAt kernel = conv(32, {144, 144, 56, filter, 1, filter / 2}, pass);
-    std::get<ConvProblem<int64_t>>(kernel.problem).groups = 144;
-    kernel.flop /= 144;
-    kernel.dtype = type;
-    return kernel_time(kernel, context("h100-sxm-80gb", 919)).seconds * 1e6;
-  };
-  const double forward = microseconds(Pass::kForward, DType::kFloat32, 3);
-  CHECK(forward == doctest::Approx(139.7).epsilon(.15));
-  CHECK(microseconds(Pass::kBackwardData, DType::kFloat32, 3) ==
-        doctest::Approx(249.2).epsilon(.15));
-  // More taps are more instructions, and 16 bits are cuDNN's.
-  CHECK(microseconds(Pass::kForward, DType::kFloat32, 7) > 2 * forward);
-  CHECK(microseconds(Pass::kForward, DType::kFloat16, 3) < .7 * forward);
-}
-
 TEST_CASE("Winograd is ahead of Fourier transforms for 3x3 filters and small batches") {
   const TimeContext c = context("gtx-titan-x", 501);
   for (const int64_t n : {1, 2, 4, 8, 16}) {
