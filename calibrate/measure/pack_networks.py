@@ -22,13 +22,21 @@ MEMORY = ("peak_allocated_mb: PyTorch's allocator, over four steps; nvidia_smi_m
           "after them, which no other process used. ")
 
 
+def updates(run):
+    """Whether parameters were updated: not where the scaled loss has infinite gradients in every step, as VGG's has without batch
+    norm. Then the optimizer never makes its state, and no later step takes more than the first."""
+    skipped = run["dtype"] == "amp-fp16" and run["peak_allocated"] - run["peak_allocated_first"] < MIB
+    return run["mode"] == "train" and not skipped
+
+
 def key(card, run):
     record = {"device": CARDS[card][0], **ENVIRONMENT, "model": MODELS.get(run["model"], run["model"]), "batch": run["batch"],
-              "dtype": {"pytorch": "fp32"}.get(run["dtype"], run["dtype"]), "mode": run["mode"], "input_copy": False,
+              "dtype": {"pytorch": "fp32"}.get(run["dtype"], run["dtype"]),
+              "mode": "inference" if run["mode"] == "inference" else "train" if updates(run) else "train_no_update", "input_copy": False,
               "host": card + "-vm"}
     if "tokens" in run:
         record |= {"input": [run["tokens"]], "sequence": "sequence"}
-    if run["mode"] == "train":
+    if updates(run):
         record["optimizer"] = run["optimizer"]
     if "layout" in run:
         record["layout"] = run["layout"]

@@ -8,6 +8,7 @@
 
 #include "estimator/memory/block_list.h"
 #include "estimator/memory/workspace_legacy.h"
+#include "estimator/memory/workspace_on_card.h"
 
 namespace plimsoll {
 namespace {
@@ -66,14 +67,16 @@ int64_t largest_plain(const WorkspaceShape& v, Pass pass, const WorkspaceKey& ke
   return std::max(known, workspace_bytes({.engine = 2}, pass, v, key.dtype).value_or(0));
 }
 
-// Folds over networks: 99 % of the rule's answers lie within 64 KiB or 1 %.
-void widen(WorkspaceChoice& choice, const WorkspaceShape& v, DType dtype) {
+// Where tensor cores may take the problem: 95 % of what an H100 gave out for 1,482
+// convolutions lie within half more than copies of all operands. Elsewhere, in folds over networks:
+// 99 % of the rule's answers lie within 64 KiB or 1 %.
+void widen(WorkspaceChoice& choice, const WorkspaceShape& v, DType dtype, bool tensor_cores) {
   const int64_t bytes = choice.plan.bytes;
-  if (choice.plan.tensor_core) {
+  if (tensor_cores) {
     const LayoutCopies copies = layout_copies(v, dtype);
     choice.basis = WorkspaceBasis::kInterval;
     choice.low = 0;
-    choice.high = std::max(bytes, copies.x + copies.y + copies.w + 16);
+    choice.high = std::max(bytes, copies.x + copies.y + copies.w) / 2 * 3;
     return;
   }
   const int64_t slack = std::max<int64_t>(64 << 10, bytes / 100);
@@ -293,6 +296,14 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   if (plans.tensor && tensor_allowed) {
     order.insert(plans.tensor_first ? order.begin() : order.end(), described(*plans.tensor, pass));
   }
+  // Other than cuDNN says of a described card, whose answers kIdeal asks for.
+  const bool as_on_card = key_.capability >= 90 && !key_.channels_last && tensor_allowed &&
+                          policy.framework != Framework::kIdeal;
+  if (const auto bytes =
+          as_on_card ? product_for_each_image(*shape, pass, key_.dtype) : std::nullopt) {
+    order.insert(order.begin(), {.tensor_core = true, .algorithm = "gemm", .bytes = *bytes});
+    choice.basis = WorkspaceBasis::kInterval;
+  }
   choice.largest = tensor_allowed ? plans.largest : 0;
   for (const ConvPlan& plan : order) choice.largest = std::max(choice.largest, plan.bytes);
   choice.largest = largest_plain(*shape, pass, key_, choice.largest);
@@ -310,6 +321,8 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
     }
     return choice;
   }
+  const bool among_tensor =
+      std::any_of(order.begin(), order.end(), [](const ConvPlan& p) { return p.tensor_core; });
   auto best = order.begin();
   if (policy.benchmark) {
     const auto cost = [&](const ConvPlan& plan) {
@@ -323,7 +336,7 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   order.erase(best);
   choice.alternatives = std::move(order);
   choice.low = choice.high = choice.plan.bytes;
-  if (choice.basis != WorkspaceBasis::kTable) widen(choice, *shape, key_.dtype);
+  if (choice.basis != WorkspaceBasis::kTable) widen(choice, *shape, key_.dtype, among_tensor);
   return choice;
 }
 

@@ -193,7 +193,8 @@ std::optional<int64_t> workspace_bytes(const PlanForm& form, Pass pass, const Wo
                                        DType dtype) {
   if (form.tensor_core) {
     const LayoutCopies copies = layout_copies(shape, dtype);
-    const int64_t bytes = form.extra + (form.parts & 1 ? copies.x : 0) +
+    const int64_t single = 4 * (copies.w / (bits(dtype) / 8));
+    const int64_t bytes = form.extra + form.filters * single + (form.parts & 1 ? copies.x : 0) +
                           (form.parts & 2 ? copies.y : 0) + (form.parts & 4 ? copies.w : 0);
     return std::max<int64_t>(0, bytes);
   }

@@ -28,14 +28,15 @@ struct WorkspaceShape {
 // for problems so large that bytes could leave 64 bits. 1-D problems have height 1.
 std::optional<WorkspaceShape> conv_shape(const ConvProblem<int64_t>& problem);
 
-// One way to run a convolution. `parts` and `extra` are for tensor-core engines: they copy x (1), y
-// (2), w (4) to a layout with padded channels, and need `extra` bytes more.
+// One way to run a convolution. `parts`, `filters` and `extra` are for tensor-core engines: they
+// copy x (1), y (2), w (4) to a layout with padded channels, keep `filters` partial sums of a
+// filter in single precision, and need `extra` bytes more.
 struct PlanForm {
   int engine = -1;
   int tile = -1;  // TILE_SIZE knob, -1 where the engine has none
   bool tensor_core = false;
   int parts = 0;
-  int64_t extra = 0;
+  int64_t extra = 0, filters = 0;
   bool operator==(const PlanForm&) const = default;
 };
 

@@ -10,7 +10,10 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kFeatures = 17;
+constexpr int kFeatures = 19;
+// What a plan's numbers stand for; the last is left out where it is 0.
+constexpr size_t kPlanNumbers = 6;
+constexpr int64_t kMostFilters = 1 << 12;
 
 std::array<int64_t, kFeatures> features(const WorkspaceShape& v) {
   const int64_t cg = v.c / v.groups, kg = v.k / v.groups;
@@ -32,7 +35,9 @@ std::array<int64_t, kFeatures> features(const WorkspaceShape& v) {
           v.n * v.h * v.w,
           winograd ? 1 : 0,
           v.c * v.h * v.w,
-          v.k * v.p * v.q};
+          v.k * v.p * v.q,
+          cg % 8 == 0 ? 1 : 0,
+          kg % 8 == 0 ? 1 : 0};
 }
 
 // The training library compares features in single precision.
@@ -83,13 +88,16 @@ Result<WorkspaceRule> WorkspaceRule::read(std::string_view json, std::string_vie
     }
     Tree& tree = rule.trees_[tensor ? 1 : 0][pass == "fprop" ? 0 : pass == "dgrad" ? 1 : 2];
     for (const JsonValue& plan : plans) {
-      std::array<int64_t, 5> fields{};
+      std::array<int64_t, kPlanNumbers> fields{};
       const auto* list = plan.list();
-      if (!list || list->size() != fields.size()) return damaged(file_name, "a plan has 5 numbers");
-      for (size_t i = 0; i < fields.size(); ++i) {
+      if (!list || list->size() + 1 < fields.size() || list->size() > fields.size()) {
+        return damaged(file_name, "a plan has 5 or 6 numbers");
+      }
+      for (size_t i = 0; i < list->size(); ++i) {
         const auto field = (*list)[i].integer();
-        if (!field || std::abs(*field) > (int64_t{1} << 40)) {
-          return damaged(file_name, "a plan has 5 whole numbers");
+        const int64_t most = i + 1 == fields.size() ? kMostFilters : int64_t{1} << 40;
+        if (!field || std::abs(*field) > most) {
+          return damaged(file_name, "a plan has 5 or 6 whole numbers");
         }
         fields[i] = *field;
       }
@@ -97,7 +105,8 @@ Result<WorkspaceRule> WorkspaceRule::read(std::string_view json, std::string_vie
                                      .tile = static_cast<int>(fields[1]),
                                      .tensor_core = tensor,
                                      .parts = static_cast<int>(fields[2]),
-                                     .extra = fields[3]},
+                                     .extra = fields[3],
+                                     .filters = fields[5]},
                             .preferred = fields[4] != 0});
     }
     // Children stand behind their parent, so that walking ends.

@@ -70,6 +70,7 @@ CLASSES = [
     ("memory in tensors, as frameworks count it", lambda l: l["quantity"] in ("peak_allocated_mb", "train_memory_gb")),
     ("... PyTorch 2.11 on H100, training", lambda l: in_file("h100-networks-memory", "peak_allocated_mb")(l) and training(l)),
     ("... ... forward passes", lambda l: in_file("h100-networks-memory", "peak_allocated_mb")(l) and not training(l)),
+    ("scratch memory above 1 MiB of a convolution on H100, TF32 and 16 bits", lambda l: l["kind"] == "workspace"),
     ("storages of Torch7's modules, plain and shared (optnet)", in_file("optnet-memory", "total_mb")),
     ("memory of the host's process", lambda l: l["quantity"] == "host_mb" and l["device"] != "host"),
     ("memory of a host with all that ran on it, framework not named (Mahendran)", in_file("seeds-mahendran", "host_mb")),

@@ -9,7 +9,7 @@ trained on, and writes the trees grown on everything. Needs scikit-learn.
 
 A tree is written in preorder, its columns as texts of numbers: at a node, `feature` (-1 at a leaf), `value` (go left while the
 feature is at most this; at a leaf, the index of a plan) and `right` (index of the right child; the
-left one follows). A plan is [engine, tile, parts, extra, preferred].
+left one follows). A plan is [engine, tile, parts, extra, preferred], and the count of filters where there are some.
 """
 import argparse
 import collections
@@ -23,6 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 from pack_workspaces import copies, parse
 
 PASSES = ("fprop", "dgrad", "wgrad")
+MOST_FILTERS = 64
 
 
 def features(layer, n):
@@ -32,7 +33,7 @@ def features(layer, n):
     cg, kg = c // g, k // g
     winograd = r == s == 3 and sh == sw == dh == dw == 1 and max(ph, pw) <= 1
     return [n, cg, kg, h * w, p * q, r * s, max(sh, sw), max(dh, dw), max(ph, pw), g, n * p * q,
-            cg * r * s, kg * r * s, n * h * w, int(winograd), c * h * w, k * p * q]
+            cg * r * s, kg * r * s, n * h * w, int(winograd), c * h * w, k * p * q, int(cg % 8 == 0), int(kg % 8 == 0)]
 
 
 def plain_label(plans, layer, n, size):
@@ -41,18 +42,22 @@ def plain_label(plans, layer, n, size):
 
 
 def tensor_label(plans, layer, n, size):
-    """Engine and copies; `extra` is what is left, in coarse steps where it is not one of the usual few."""
+    """Engine and copies; what is left are partial sums of filters, or `extra` bytes in coarse steps."""
     first = next((plan for plan in plans if plan[1]), None)
     if not first:
         return (-1, -1, 0, 0, 0)
     x, y, w = copies(layer, n, size)
     preferred = int(plans[0] is first)
-    for parts in (5, 3, 7, 6, 0, 1, 2, 4):
-        extra = first[2] - x * (parts & 1) - y * (parts >> 1 & 1) - w * (parts >> 2)
-        if extra in (0, 16, 147):
+    left = {parts: first[2] - x * (parts & 1) - y * (parts >> 1 & 1) - w * (parts >> 2) for parts in (5, 3, 7, 6, 0, 1, 2, 4)}
+    for parts, extra in left.items():
+        if extra in (0, 16, 131, 147):
             return (first[0], -1, parts, extra, preferred)
-    parts = 3
-    extra = max(0, first[2] - x - y)
+    filter_bytes = 4 * w // size
+    for parts in (3, 0, 1, 2, 7):
+        sums, rest = divmod(left[parts], filter_bytes)
+        if 1 <= sums <= MOST_FILTERS and rest <= 512:
+            return (first[0], -1, parts, 0, preferred, sums)
+    extra, parts = min((extra, parts) for parts, extra in left.items() if extra >= 0)
     coarse = 0 if extra < 4096 else 2 ** round(math.log2(extra))
     return (first[0], -1, parts, min(coarse, 2**30), preferred)
 
