@@ -38,6 +38,7 @@ bool is_weight_input(const Node& node, size_t input) {
   const bool reads_first =
       node.op == "Gather" || node.op == "GatherND" || node.op == "SpectralNorm";
   if (reads_first || is_squashing(node)) return input == 0;
+  if (node.op == "PRelu") return input == 1;
   // A weight that is standardised at every step (NF-ResNets), folded to the shape a norm reads.
   if (node.op == "BatchNormalization" && input == 0) return true;
   return input > 0 && std::find(kLayers.begin(), kLayers.end(), node.op) != kLayers.end();
@@ -152,6 +153,45 @@ bool picked_factor(const Graph& graph, const std::vector<std::vector<NodeId>>& r
   return picked && factor;
 }
 
+// Does nothing but comparisons read it, or views of it that are compared? Those have no gradient: a
+// mask of ones and zeros, whatever its name (minGPT's "attn.bias").
+bool is_compared(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
+                 TensorId table) {
+  static constexpr std::array<std::string_view, 7> kCompare = {
+      "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not", "IsNaN"};
+  bool compared = false;
+  std::vector<TensorId> pending{table};
+  for (size_t visited = 0; visited < pending.size(); ++visited) {
+    if (visited >= 64) return false;
+    for (const NodeId id : readers[pending[visited]]) {
+      const Node& node = graph.nodes[id];
+      const bool compares = std::find(kCompare.begin(), kCompare.end(), node.op) != kCompare.end();
+      const bool as_bool =
+          node.op == "Cast" && graph.tensors[node.outputs[0]].dtype == DType::kBool;
+      compared = compared || compares || as_bool;
+      if (compares || as_bool || node.op == "Shape") continue;
+      if (!rearranges(node) || node.inputs[0] != pending[visited]) return false;
+      for (const TensorId out : node.outputs) {
+        if (out != kNoTensor) pending.push_back(out);
+      }
+    }
+  }
+  return compared;
+}
+
+// What a layer's weight is multiplied with element by element: the mask of PixelCNN's convolutions.
+// Nobody trains two factors of one weight.
+bool masks_weight(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
+                  TensorId mask) {
+  const auto& shape = graph.tensors[mask].shape;
+  return shape && shape->size() > 1 && readers[mask].size() == 1 &&
+         last_part(graph.tensors[mask].name).ends_with("mask") && [&](const Node& node) {
+           const TensorId weight = node.op == "Mul" ? beside(node, mask) : kNoTensor;
+           return weight != kNoTensor && graph.tensors[weight].kind == TensorKind::kParameter &&
+                  graph.tensors[weight].shape == shape;
+         }(graph.nodes[readers[mask][0]]);
+}
+
 // A table that multiplies nothing but positions, as rotary frequencies do, is not trained; nor is
 // one that a layer takes as its data, as Swin v2 does its coordinates. (A matrix there may be one
 // factor of a weight.)
@@ -163,12 +203,17 @@ void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds) {
     const bool table = t.kind == TensorKind::kParameter && t.shape && t.shape->size() == 2 &&
                        kinds[id] == ParameterKind::kTrained && !t.name.ends_with(".weight");
     if (table && picked_factor(graph, readers, from_shapes, id)) kinds[id] = ParameterKind::kBuffer;
+    const bool array = kinds[id] == ParameterKind::kTrained && t.shape && t.shape->size() > 1;
+    if (array && (is_compared(graph, readers, id) || masks_weight(graph, readers, id)))
+      kinds[id] = ParameterKind::kBuffer;
   }
   for (const Node& node : graph.nodes) {
     if (node.op == "MatMul" || node.op == "Linear") {
       const TensorId data = node.inputs[0];
       const auto& shape = graph.tensors[data].shape;
-      if (kinds[data] == ParameterKind::kTrained && shape && shape->size() > 2)
+      // Beside data it is the weight itself: a capsule's, one matrix for each pair.
+      const bool of_layer = kinds[behind_view(graph, node.inputs[1])] == ParameterKind::kTrained;
+      if (of_layer && kinds[data] == ParameterKind::kTrained && shape && shape->size() > 2)
         kinds[data] = ParameterKind::kBuffer;
     }
     for (const TensorId in : node.inputs) {
@@ -322,9 +367,9 @@ void find_frozen(const Graph& graph, std::vector<ParameterKind>& kinds) {
 }
 
 // What people register as buffers, by name: attention masks ("mask", "attn_mask"; a "mask_token" is
-// trained, and so is what differs from head to head), tables of sines and frequencies,
-// `final_logits_bias`, zeros of Hugging Face's BART and its kin, and the filter of blurred pooling
-// (antialiased-cnns' and timm's BlurPool).
+// trained, and so is what differs from head to head), tables of sines and frequencies (M2M100's
+// "embed_positions.weights" is one), `final_logits_bias`, zeros of Hugging Face's BART and its kin,
+// and the filter of blurred pooling (antialiased-cnns' and timm's BlurPool).
 bool is_buffer(const Tensor& t) {
   static constexpr std::array<std::string_view, 11> kTables = {
       "cos",       "sin",      "pe",        "cos_cached", "sin_cached", "freqs_cos",
@@ -335,6 +380,7 @@ bool is_buffer(const Tensor& t) {
       own == "pos_embed" && last_part(t.name.substr(0, t.name.size() - own.size() - 1)) == "rope";
   const bool per_head = t.shape && t.shape->size() == 4 && !((*t.shape)[1] == Dim(1));
   return rotary || (own.ends_with("mask") && !per_head) || t.name.ends_with("final_logits_bias") ||
+         t.name.ends_with("embed_positions.weights") ||
          std::find(kTables.begin(), kTables.end(), own) != kTables.end();
 }
 
@@ -361,7 +407,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
       if (is_float(graph.tensors[in].dtype) && kinds[in] == ParameterKind::kConstant &&
           is_weight_input(node, i) && !(i == 2 && standardises(graph, node)) &&
           !graph.tensors[in].from_constant_node &&
-          (is_squashing(node) || !graph.tensors[in].contents)) {
+          (is_squashing(node) || node.op == "PRelu" || !graph.tensors[in].contents)) {
         kinds[in] = ParameterKind::kTrained;
       }
     }

@@ -49,9 +49,10 @@ Value sum_to(Machine& m, const Value& x, const Shape& sizes);
 Value elementwise(Machine& m, std::string op, std::span<const Value> operands, DType dtype,
                   int64_t flop_per_element = 1);
 enum class Keeps : uint8_t { kNothing, kInput, kResult, kBoth };
+enum class InPlace : uint8_t { kNo, kYes, kOfView };  // a view is copied for its gradient
 // In place where autograd allows: nothing or the result is kept, or no gradient is wanted.
 Value unary(Machine& m, std::string_view op, const Value& x, Keeps keeps, std::string_view rule,
-            int64_t flop_per_element = 1, bool in_place = false);
+            int64_t flop_per_element = 1, InPlace in_place = InPlace::kNo);
 Value add(Machine& m, const Value& a, const Value& b, std::string_view op = "add");
 Value add_in_place(Machine& m, const Value& into, const Value& b);
 Value mul(Machine& m, const Value& a, const Value& b);

@@ -130,25 +130,28 @@ size_t temporaries_of(std::string_view op) {
 }  // namespace
 
 Value unary(Machine& m, std::string_view op, const Value& given, Keeps keeps, std::string_view rule,
-            int64_t flop_per_element, bool in_place) {
+            int64_t flop_per_element, InPlace in_place) {
   const Value x = wants_single(op) ? widened(m, given) : given;
   const Value inputs[] = {x};
   const bool free = keeps == Keeps::kResult || keeps == Keeps::kNothing || !m.grad_enabled();
-  Value y = in_place && free && x.on_device()
+  Value y = in_place != InPlace::kNo && free && x.on_device()
                 ? over(m, std::string(op), x, flop_per_element)
                 : elementwise(m, std::string(op), inputs, x.dtype(), flop_per_element);
   std::vector<Kept> kept;
   if (keeps == Keeps::kInput || keeps == Keeps::kBoth) kept.push_back({x, rule});
   if (keeps == Keeps::kResult || keeps == Keeps::kBoth) kept.push_back({y, rule});
-  m.record(
-      y, inputs, std::move(kept),
-      [op = std::string(op), flop_per_element](Machine& mm, const Gradients& g, const GradNode& n) {
-        std::vector<Value> operands = g;
-        for (const Kept& k : n.kept) operands.push_back(k.value);
-        std::vector<Value> temporaries(temporaries_of(op));
-        for (Value& t : temporaries) t = elementwise(mm, op, g, g[0].dtype());
-        return Gradients{elementwise(mm, op, operands, g[0].dtype(), 2 * flop_per_element)};
-      });
+  // CopySlices (torch/csrc/autograd/functions/tensor.cpp): the gradient as one of the whole, and a
+  // clone of the view's part of it.
+  const size_t temporaries = temporaries_of(op) + (in_place == InPlace::kOfView ? 2 : 0);
+  m.record(y, inputs, std::move(kept),
+           [op = std::string(op), flop_per_element, temporaries](Machine& mm, const Gradients& g,
+                                                                 const GradNode& n) {
+             std::vector<Value> operands = g;
+             for (const Kept& k : n.kept) operands.push_back(k.value);
+             std::vector<Value> made(temporaries);
+             for (Value& t : made) t = elementwise(mm, op, g, g[0].dtype());
+             return Gradients{elementwise(mm, op, operands, g[0].dtype(), 2 * flop_per_element)};
+           });
   return y;
 }
 

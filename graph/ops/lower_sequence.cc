@@ -10,6 +10,15 @@ Cell cell_of(const std::string& name) {
   return name == "rnn_relu" ? Cell::kRnnRelu : Cell::kRnnTanh;
 }
 
+// The library's [T,N,D*H] is seen as ONNX's [T,D,N,H].
+Value directions_apart(Lowering& l, const Value& y, const eager::RecurrentOptions& options) {
+  const Shape& s = y.sizes();
+  const Value split = eager::view(l.m, y, {s[0], s[1], Dim(options.directions), options.hidden});
+  return eager::permute(
+      l.m, split,
+      options.batch_first ? std::vector<size_t>{0, 1, 2, 3} : std::vector<size_t>{0, 2, 1, 3});
+}
+
 }  // namespace
 
 // ONNX: X [T,N,I], W [D,G*H,I], R [D,G*H,H], B [D,2*G*H], sequence lengths, initial h and c.
@@ -24,19 +33,13 @@ Values onnx_recurrent(Lowering& l) {
   Values weights{l.in(1), l.in(2)};
   if (l.has(3)) weights.push_back(l.in(3));
   Values outputs = eager::recurrent(l.m, l.in(0), l.in(5), l.in(6), weights, options);
-  // The library's [T,N,D*H] is seen as ONNX's [T,D,N,H].
-  const Shape& s = outputs[0].sizes();
-  const Value split =
-      eager::view(l.m, outputs[0], {s[0], s[1], Dim(options.directions), options.hidden});
-  outputs[0] = eager::permute(
-      l.m, split,
-      options.batch_first ? std::vector<size_t>{0, 1, 2, 3} : std::vector<size_t>{0, 2, 1, 3});
+  outputs[0] = directions_apart(l, outputs[0], options);
   outputs.resize(l.node().outputs.size());
   return outputs;
 }
 
 // plimsoll:Recurrent: x; per layer and direction w_ih, w_hh, b_ih, b_hh (any of them may be absent
-// but w_hh); the first h and c, where they are not zeros.
+// but w_hh); the first h and c, where they are not zeros. `apart`: y as ONNX has it.
 Values recurrent(Lowering& l) {
   const Attributes& at = l.attributes();
   const eager::RecurrentOptions options{.cell = cell_of(at.string("cell", "lstm")),
@@ -54,6 +57,7 @@ Values recurrent(Lowering& l) {
   }
   Values outputs =
       eager::recurrent(l.m, l.in(0), l.in(count + 1), l.in(count + 2), weights, options);
+  if (at.integer("apart", 0) != 0) outputs[0] = directions_apart(l, outputs[0], options);
   outputs.resize(l.node().outputs.size());
   return outputs;
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
+#include "graph/module_path.h"
 #include "graph/passes/patterns.h"
 
 namespace plimsoll::patterns {
@@ -89,8 +91,7 @@ TensorId tanh_argument(const Rewrite& r, TensorId t) {
   return kNoTensor;
 }
 
-// x where `t` is sqrt(2/pi) * x * (1 + 0.044715 * x * x): Megatron's form, which its users (Bloom)
-// run as an autograd function of their own that keeps the input.
+// x where `t` is sqrt(2/pi) * x * (1 + 0.044715 * x * x): Megatron's form.
 TensorId factored_tanh_argument(const Rewrite& r, TensorId t) {
   const Node* outer = r.made_by(t, "Mul");
   if (!outer) return kNoTensor;
@@ -106,6 +107,12 @@ TensorId factored_tanh_argument(const Rewrite& r, TensorId t) {
     if (scaled && inner.size() == 2 && inner[0] == x && inner[1] == x) return x;
   }
   return kNoTensor;
+}
+
+// Bloom runs Megatron's form as an autograd function of its own that keeps the input; elsewhere
+// (transformers' "gelu_fast") it runs in pieces.
+bool is_function_of_bloom(const Finder& f, const Node& mul) {
+  return !f.r.graph().producer.starts_with("pytorch") || mul.module.ends_with("gelu_impl");
 }
 
 // PyTorch's exporters halve last; people who write the formula out halve x, and it runs in pieces.
@@ -126,7 +133,9 @@ bool gelu(Finder& f, NodeId id) {
     const bool exact =
         erf != kNoTensor && over_sqrt_two(r, erf) == x && !halves_early(f, r.node(id));
     const bool approximate =
-        tanh != kNoTensor && (tanh_argument(r, tanh) == x || factored_tanh_argument(r, tanh) == x);
+        tanh != kNoTensor &&
+        (tanh_argument(r, tanh) == x ||
+         (factored_tanh_argument(r, tanh) == x && is_function_of_bloom(f, r.node(id))));
     if (!exact && !approximate) continue;
     const size_t before = f.r.deaths();
     Node& node = f.r.replace(id, "", "Gelu", {x});
@@ -222,8 +231,15 @@ void mark_in_place(Finder& f, NodeId id) {
   if (!is_one_of(kActivations, node.op) || f.r.uses(node.inputs[0]) != 1) return;
   const NodeId before = f.r.producer(node.inputs[0]);
   if (before == kNoNode || !is_one_of(kBefore, f.r.node(before).op)) return;
-  // Leaky ones are in place behind a layer (DCGAN, Darknet), not behind a sum (CSPNet).
-  if (node.op == "LeakyRelu" && f.r.node(before).op == "Add") return;
+  // Leaky ones are in place behind a layer (DCGAN, Darknet), not behind a sum (CSPNet); nor where
+  // PyTorch's own slope says that nothing was asked for, nn.LeakyReLU(). That is in place behind
+  // instance norm (nnU-Net), whose result is a view, and as "act", which timm makes so.
+  const bool leaky = node.op == "LeakyRelu";
+  const bool of_view = f.r.node(before).op == "InstanceNormalization";
+  const bool asked = of_view || last_part(node.module) == "act";
+  const bool default_slope = std::abs(node.attributes.real("alpha", 0.01) - 0.01) < 1e-6;
+  if (leaky && (f.r.node(before).op == "Add" || (default_slope && !asked))) return;
+  if (leaky && of_view) node.attributes.set("of_view", int64_t{1});
   node.attributes.set("in_place", int64_t{1});
   if (f.r.node(before).op == "Add") mark_residual_sum(f, before);
 }

@@ -18,17 +18,22 @@ bool is_last_axis(const Rewrite& r, const Node& softmax) {
   return axis == -1 || axis == rank - 1;
 }
 
-// The Softmax behind the left operand of the second product, through dropout and the guard against
-// rows that are masked altogether.
+// Before the guard against rows that are masked altogether.
+TensorId unguarded(const Rewrite& r, TensorId t) {
+  const Node* where = r.made_by(t, "Where");
+  return where && r.made_by(where->inputs[0], "IsNaN") ? where->inputs[2] : t;
+}
+
+// The Softmax behind the left operand of the second product, through dropout and the guard, which
+// come in either order.
 const Node* softmax_behind(const Rewrite& r, TensorId t, double& dropout) {
-  if (const Node* where = r.made_by(t, "Where"); where && r.made_by(where->inputs[0], "IsNaN"))
-    t = where->inputs[2];
+  t = unguarded(r, t);
   if (const Node* drop = r.made_by(t, "Dropout")) {
     dropout = drop->inputs.size() > 1 ? r.number(drop->inputs[1]).value_or(0.5)
                                       : drop->attributes.real("ratio", 0.5);
     t = drop->inputs[0];
   }
-  return r.made_by(t, "Softmax");
+  return r.made_by(unguarded(r, t), "Softmax");
 }
 
 // x where `t` is x times a number of the host; `t` itself otherwise.

@@ -49,26 +49,43 @@ bool is_scaled(const Rewrite& r, TensorId t) {
   return mul && (r.is_host_number(mul->inputs[0]) || r.is_host_number(mul->inputs[1]));
 }
 
+// Is what a table gives scaled before anything else? Done because the table is the head's too,
+// whose entries are small (Gemma).
+bool is_scaled_after(const Rewrite& r, TensorId looked_up) {
+  const auto& readers = r.readers(looked_up);
+  return readers.size() == 1 && is_scaled(r, r.node(readers[0]).outputs[0]);
+}
+
+// Cosines that are joined with sines are positions (XLNet, Funnel); rotary ones multiply data.
+bool is_rotary(const Rewrite& r, const Node& node) {
+  if (node.op != "Cos") return false;
+  const auto& readers = r.readers(node.outputs[0]);
+  return std::none_of(readers.begin(), readers.end(),
+                      [&](NodeId reader) { return r.node(reader).op == "Concat"; });
+}
+
 // A head that multiplies by the embedding's own table: an exporter that folds writes it as a second
 // matrix of the same extents. Networks with layer norm (transformers) tie the two where there is
-// one such table; those that scale what the head reads do it because of the tie. With rotary
+// one such table; those that scale what the head reads, or the rows they look up, do it because of
+// the tie. With rotary
 // positions heads are mostly their own (tie_word_embeddings in transformers' configurations of
 // GPT-NeoX, GPT-J, Phi, CodeGen, StableLM, Nemotron; but Falcon and StarCoder2 tie).
 TensorId tied_table(const Rewrite& r, TensorId weight, NodeId product) {
   if (!r.tensor(weight).name.starts_with("onnx::MatMul")) return kNoTensor;
-  const bool scaled = is_scaled(r, r.node(product).inputs[0]);
+  bool scaled = is_scaled(r, r.node(product).inputs[0]);
   bool normed = false, rotary = false;
   TensorId table = kNoTensor;
   for (NodeId id = 0; id < r.nodes(); ++id) {
     const Node& node = r.node(id);
     if (r.dead(id)) continue;
     normed = normed || node.op == "LayerNormalization";
-    rotary = rotary || node.op == "Cos";
+    rotary = rotary || is_rotary(r, node);
     const bool embeds =
         node.op == "Gather" && id < product && is_matrix_parameter(r, node.inputs[0]);
     if (!embeds || r.tensor(node.inputs[0]).shape != r.tensor(weight).shape) continue;
     if (table != kNoTensor && table != node.inputs[0]) return kNoTensor;
     table = node.inputs[0];
+    scaled = scaled || is_scaled_after(r, node.outputs[0]);
   }
   return scaled || (normed && !rotary) ? table : kNoTensor;
 }

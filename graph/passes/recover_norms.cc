@@ -117,16 +117,30 @@ TensorId own_weight(const Rewrite& r, TensorId weight) {
                                                                                    : weight;
 }
 
+// What `id` divides by a deviation, itself or times a gain: (x - u) / sqrt(...),
+// (x - u) * rsqrt(...) or gain * (x - u) / (...) ** 0.5. kNoTensor of any other node.
+TensorId divided_difference(const Rewrite& r, NodeId id) {
+  const Node& node = r.node(id);
+  const auto root = [&](TensorId t) { return r.made_by(t, "Sqrt") || r.made_by(t, "Pow"); };
+  if (node.op == "Div") return root(node.inputs[1]) ? node.inputs[0] : kNoTensor;
+  for (size_t i = 0; node.op == "Mul" && i < 2; ++i) {
+    if (r.made_by(node.inputs[i], "Rsqrt")) return node.inputs[1 - i];
+  }
+  const NodeId reader = node.op == "Mul" ? r.only_reader(node.outputs[0]) : kNoNode;
+  if (reader == kNoNode || r.node(reader).op != "Div" || !root(r.node(reader).inputs[1]))
+    return kNoTensor;
+  TensorId gain = kNoTensor;
+  return beside_weight(r, node, gain);
+}
+
 // (x - u) / sqrt((x - u).pow(2).mean() + eps): people write the difference twice, and eager code
 // makes it twice, where PyTorch's older exporter merges what is equal.
 bool difference_twice(Finder& f, NodeId id) {
   Rewrite& r = f.r;
-  const Node& node = r.node(id);
-  if (node.op != "Div" || !r.graph().producer.starts_with("pytorch")) return false;
-  const NodeId made = r.producer(node.inputs[0]);
-  const Node* sqrt = r.made_by(node.inputs[1], "Sqrt");
-  if (made == kNoNode || r.node(made).op != "Sub" || !sqrt) return false;
-  const TensorId difference = node.inputs[0];
+  if (!r.graph().producer.starts_with("pytorch")) return false;
+  const TensorId difference = divided_difference(r, id);
+  const NodeId made = difference == kNoTensor ? kNoNode : r.producer(difference);
+  if (made == kNoNode || r.node(made).op != "Sub") return false;
   const auto& readers = r.readers(difference);
   const bool squared = std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
     return r.node(reader).op == "Pow" && r.is_number(r.node(reader).inputs[1], 2);
@@ -143,12 +157,13 @@ bool difference_twice(Finder& f, NodeId id) {
   return true;
 }
 
-// Reshape to groups, instance norm, Reshape back, scale, bias.
+// Reshape to groups, instance norm, Reshape back, scale, bias. With a group for each channel an
+// exporter that folds leaves the second Reshape out.
 bool group_norm(Finder& f, NodeId id) {
   const Rewrite& r = f.r;
   const Affine a = affine(r, id);
   const Node* back = a.normal == kNoTensor ? nullptr : r.made_by(a.normal, "Reshape");
-  const Node* norm = back ? r.made_by(back->inputs[0], "InstanceNormalization") : nullptr;
+  const Node* norm = r.made_by(back ? back->inputs[0] : a.normal, "InstanceNormalization");
   const Node* grouped = norm ? r.made_by(norm->inputs[0], "Reshape") : nullptr;
   const auto groups = norm ? r.extent(norm->inputs[1], 0) : std::nullopt;
   if (!grouped || !groups) return false;

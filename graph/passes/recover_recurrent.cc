@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "graph/passes/patterns.h"
 
@@ -48,32 +49,40 @@ std::optional<std::vector<TensorId>> parameters_behind(const Rewrite& r, TensorI
   return found;
 }
 
+// Parameters that an exporter joined, and what they were before: layers that run several times
+// share them.
+using Parts = std::map<TensorId, std::vector<TensorId>>;
+
 // New parameters of `shape` each in place of one that an exporter joined them to.
-std::vector<TensorId> taken_apart(Rewrite& r, TensorId joined, size_t count, const Shape& shape) {
-  std::vector<TensorId> parts;
-  for (size_t i = 0; i < count; ++i) {
+const std::vector<TensorId>& taken_apart(Rewrite& r, Parts& parts, TensorId joined, size_t count,
+                                         const Shape& shape) {
+  const auto [at, is_new] = parts.try_emplace(joined);
+  for (size_t i = 0; is_new && i < count; ++i) {
     const Tensor& whole = r.tensor(joined);
-    parts.push_back(r.add_parameter(whole.name + "/part." + std::to_string(i), whole.dtype, shape));
+    at->second.push_back(
+        r.add_parameter(whole.name + "/part." + std::to_string(i), whole.dtype, shape));
   }
-  return parts;
+  return at->second;
 }
 
 // The matrix of each direction behind `t` [D, rows, columns]; nothing where they cannot be told.
-std::optional<std::vector<TensorId>> matrices_behind(Rewrite& r, TensorId t, size_t directions) {
+std::optional<std::vector<TensorId>> matrices_behind(Rewrite& r, Parts& parts, TensorId t,
+                                                     size_t directions) {
   auto found = parameters_behind(r, t);
   if (!found) return std::nullopt;
   const Shape shape = found->size() == 1 ? r.tensor((*found)[0]).shape.value_or(Shape{}) : Shape{};
-  if (shape.size() == 3) found = taken_apart(r, (*found)[0], directions, {shape[1], shape[2]});
+  if (shape.size() == 3)
+    found = taken_apart(r, parts, (*found)[0], directions, {shape[1], shape[2]});
   if (found->size() != directions) return std::nullopt;
   return found;
 }
 
 // Of one layer: w_ih, w_hh, b_ih, b_hh for each direction in turn, kNoTensor for biases it lacks;
 // nothing where they cannot be told.
-std::optional<std::vector<TensorId>> weights_of(Rewrite& r, const Node& node) {
+std::optional<std::vector<TensorId>> weights_of(Rewrite& r, Parts& parts, const Node& node) {
   const auto directions = static_cast<size_t>(directions_of(node));
-  const auto w = matrices_behind(r, node.inputs[1], directions);
-  const auto u = matrices_behind(r, node.inputs[2], directions);
+  const auto w = matrices_behind(r, parts, node.inputs[1], directions);
+  const auto u = matrices_behind(r, parts, node.inputs[2], directions);
   if (!w || !u) return std::nullopt;
   std::vector<TensorId> b;
   if (node.inputs.size() > 3 && node.inputs[3] != kNoTensor) {
@@ -81,7 +90,7 @@ std::optional<std::vector<TensorId>> weights_of(Rewrite& r, const Node& node) {
     const auto& shape = r.tensor(node.inputs[3]).shape;
     if (!behind || !shape || shape->size() != 2) return std::nullopt;
     b = *behind;
-    if (b.size() == 1) b = taken_apart(r, b[0], 2 * directions, {floor_div((*shape)[1], 2)});
+    if (b.size() == 1) b = taken_apart(r, parts, b[0], 2 * directions, {floor_div((*shape)[1], 2)});
     if (b.size() != 2 * directions) return std::nullopt;
   }
   std::vector<TensorId> all;
@@ -93,9 +102,18 @@ std::optional<std::vector<TensorId>> weights_of(Rewrite& r, const Node& node) {
   return all;
 }
 
+// Zeros for a number of samples that the file fixes, which an exporter folded ("val_10"); a trained
+// state is one for all samples.
+bool is_folded_zero_state(const Rewrite& r, TensorId state) {
+  const Tensor& t = r.tensor(state);
+  return t.kind == TensorKind::kParameter && t.name.starts_with("val_") && r.extent(state, 1) != 1;
+}
+
 bool starts_at_zero(const Rewrite& r, const Node& node) {
   for (size_t i = 5; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] != kNoTensor && !r.made_of_shapes(node.inputs[i])) return false;
+    const TensorId state = node.inputs[i];
+    if (state != kNoTensor && !r.made_of_shapes(state) && !is_folded_zero_state(r, state))
+      return false;
   }
   return true;
 }
@@ -108,13 +126,13 @@ bool swaps_first_two(const Node& node) {
 // From a layer's Y [T,D,N,H] to [T,N,D*H]: Squeeze, or Transpose and Reshape. The node that ends
 // it, or kNoNode.
 NodeId flattening_after(const Rewrite& r, const Node& layer) {
-  NodeId next = r.only_reader(layer.outputs[0]);
+  const NodeId next = r.only_reader(layer.outputs[0]);
   if (next == kNoNode || r.node(next).op == "Squeeze") return next;
   if (r.node(next).op != "Transpose") return kNoNode;
-  for (const NodeId reader : r.readers(r.node(next).outputs[0])) {
-    if (r.node(reader).op == "Reshape") return reader;
-  }
-  return kNoNode;
+  const NodeId flat = r.only_reader(r.node(next).outputs[0]);
+  const bool joins_directions =
+      flat != kNoNode && r.node(flat).op == "Reshape" && r.rank(r.node(flat).outputs[0]) == 3;
+  return joins_directions ? flat : kNoNode;
 }
 
 // The layer whose flattened result this one reads, through dropout; kNoNode where it is the first.
@@ -144,7 +162,7 @@ struct Stack {
 
 // The chain that ends in `last`, of one cell and width. All start from zeros, or a single layer
 // starts from what it is given.
-std::optional<Stack> stack_up_to(Finder& f, NodeId last) {
+std::optional<Stack> stack_up_to(Finder& f, Parts& parts, NodeId last) {
   Rewrite& r = f.r;
   Stack stack;
   for (NodeId id = last; id != kNoNode;) {
@@ -160,7 +178,7 @@ std::optional<Stack> stack_up_to(Finder& f, NodeId last) {
     id = below;
   }
   for (const NodeId id : stack.layers) {
-    const auto weights = weights_of(r, r.node(id));
+    const auto weights = weights_of(r, parts, r.node(id));
     if (!weights) return std::nullopt;
     stack.weights.insert(stack.weights.end(), weights->begin(), weights->end());
   }
@@ -196,20 +214,22 @@ bool is_inner(const Rewrite& r, NodeId flat) {
   });
 }
 
-bool make_stack(Finder& f, NodeId last) {
+// Where nobody joins the directions of its result, it stays as ONNX has it.
+bool make_stack(Finder& f, Parts& parts, NodeId last) {
   Rewrite& r = f.r;
   const NodeId flat = flattening_after(r, r.node(last));
-  if (flat == kNoNode || is_inner(r, flat)) return false;
-  const auto stack = stack_up_to(f, last);
+  if (flat != kNoNode && is_inner(r, flat)) return false;
+  const auto stack = stack_up_to(f, parts, last);
   std::array<TensorId, 2> states{kNoTensor, kNoTensor};
   if (!stack || !last_states(r, *stack, 1, states[0]) || !last_states(r, *stack, 2, states[1]))
     return false;
   TensorId x = r.node(stack->layers.front()).inputs[0];
   NodeId end = flat;
   const Node* in_front = r.made_by(x, "Transpose");
-  const NodeId after = r.only_reader(r.node(flat).outputs[0]);
-  const bool batch_first =
-      in_front && swaps_first_two(*in_front) && after != kNoNode && swaps_first_two(r.node(after));
+  const NodeId after = flat == kNoNode ? kNoNode : r.only_reader(r.node(flat).outputs[0]);
+  const bool unread = r.uses(r.node(last).outputs[0]) == 0;
+  const bool batch_first = in_front && swaps_first_two(*in_front) &&
+                           (unread || (after != kNoNode && swaps_first_two(r.node(after))));
   if (batch_first) {
     x = in_front->inputs[0];
     end = after;
@@ -225,8 +245,9 @@ bool make_stack(Finder& f, NodeId last) {
   node.attributes.set("layers", static_cast<int64_t>(stack->layers.size()));
   node.attributes.set("directions", directions_of(layer));
   node.attributes.set("batch_first", int64_t{batch_first});
+  node.attributes.set("apart", int64_t{flat == kNoNode && !unread});
   node.attributes.set("dropout", stack->dropout);
-  r.move_output(r.node(end).outputs[0], last, 0);
+  if (flat != kNoNode) r.move_output(r.node(end).outputs[0], last, 0);
   for (size_t i = 0; i < states.size(); ++i) {
     if (states[i] != kNoTensor) r.move_output(states[i], last, i + 1);
   }
@@ -237,9 +258,10 @@ bool make_stack(Finder& f, NodeId last) {
 }  // namespace
 
 void recurrent(Finder& f) {
+  Parts parts;
   const size_t count = f.r.nodes();
   for (NodeId id = 0; id < count; ++id) {
-    if (!f.r.dead(id) && is_recurrent(f.r.node(id))) make_stack(f, id);
+    if (!f.r.dead(id) && is_recurrent(f.r.node(id))) make_stack(f, parts, id);
   }
 }
 

@@ -89,6 +89,39 @@ output y
   CHECK(model["mask_token"] == ParameterKind::kTrained);
 }
 
+TEST_CASE("masks are told by what is done with them; slopes and matrices beside data are trained") {
+  const Classified model = classified(R"(opset 17
+input x: f32[B,1,8,8]
+param attn.bias: f32[1,1,16,16]
+param conv.weight: f32[4,1,3,3]
+param conv.mask: f32[4,1,3,3]
+param embed_positions.weights: f32[8,8]
+param capsules: f32[4,5,8]
+param val_5: f32[4,1,1]
+const from: i64[2] = [0,0]
+const to: i64[2] = [8,8]
+const axes: i64[2] = [2,3]
+const zero: f32[] = [0.0]
+s = Slice(attn.bias, from, to, axes)
+hidden = Equal(s, zero)
+a = Where(hidden, zero, x)
+w = Mul(conv.weight, conv.mask)
+b = Conv(a, w) {pads=[1,1,1,1]}
+p = PRelu(b, val_5)
+c = MatMul(capsules, p)
+d = Add(p, x)
+e = Add(d, embed_positions.weights)
+output c
+output e
+)");
+  CHECK(model["attn.bias"] == ParameterKind::kBuffer);
+  CHECK(model["conv.weight"] == ParameterKind::kTrained);
+  CHECK(model["conv.mask"] == ParameterKind::kBuffer);
+  CHECK(model["capsules"] == ParameterKind::kTrained);
+  CHECK(model["val_5"] == ParameterKind::kTrained);
+  CHECK(model["embed_positions.weights"] == ParameterKind::kBuffer);
+}
+
 TEST_CASE("a weight times a number is a weight; a norm without statistics counts no batches") {
   const Classified model = classified(R"(opset 17
 input x: f32[B,8]

@@ -183,3 +183,69 @@ def autoencoder(batch):
             divergence = -0.5 * (1 + spread - mean.pow(2) - spread.exp()).sum(1)
             return self.decode(self.back(z)), divergence
     return Net(), images(batch), "sum"
+
+
+def masked_convolutions(batch):
+    """PixelCNN: weights multiplied by a registered mask at every step."""
+    class Masked(nn.Conv2d):
+        def __init__(self, *sizes, **options):
+            super().__init__(*sizes, **options)
+            self.register_buffer("mask", torch.ones_like(self.weight))
+
+        def forward(self, x):
+            return F.conv2d(x, self.weight * self.mask, self.bias, self.stride, self.padding)
+    layers = [nn.BatchNorm2d(16), nn.ReLU(), Masked(16, 16, 7, padding=3), nn.BatchNorm2d(16), nn.ReLU()]
+    return nn.Sequential(Masked(1, 16, 7, padding=3), *layers, nn.Conv2d(16, 32, 1)), images(batch, channels=1), "cross_entropy"
+
+
+def separation(batch):
+    """Conv-TasNet: a norm of one's own over channels and time, one trained slope for all."""
+    class Norm(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.gain, self.shift = nn.Parameter(torch.ones(1, width, 1)), nn.Parameter(torch.zeros(1, width, 1))
+
+        def forward(self, x):
+            mean = x.mean(1, keepdim=True).mean(2, keepdim=True)
+            variance = ((x - mean) ** 2).mean(1, keepdim=True).mean(2, keepdim=True)
+            return self.gain * (x - mean) / torch.pow(variance + 1e-8, 0.5) + self.shift
+
+    class Block(nn.Module):
+        def __init__(self, dilation):
+            super().__init__()
+            self.net = nn.Sequential(nn.Conv1d(16, 32, 1, bias=False), nn.PReLU(), Norm(32),
+                                     nn.Conv1d(32, 32, 3, padding=dilation, dilation=dilation, groups=32, bias=False),
+                                     nn.PReLU(), Norm(32), nn.Conv1d(32, 16, 1, bias=False))
+
+        def forward(self, x):
+            return x + self.net(x)
+    return nn.Sequential(nn.Conv1d(1, 16, 20, 10, bias=False), Block(1), Block(2),
+                         nn.ConvTranspose1d(16, 1, 20, 10, bias=False)), {"sound": torch.randn(batch, 1, 400)}, "sum"
+
+
+def variational(batch):
+    """A convolutional variational autoencoder with nn.LeakyReLU() as it comes."""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.down = nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.LeakyReLU(),
+                                      nn.Conv2d(16, 32, 3, 2, 1), nn.BatchNorm2d(32), nn.LeakyReLU())
+            self.mean, self.log_variance, self.back = nn.Linear(2048, 8), nn.Linear(2048, 8), nn.Linear(8, 2048)
+            self.up = nn.Sequential(nn.ConvTranspose2d(32, 16, 3, 2, 1, 1), nn.BatchNorm2d(16), nn.LeakyReLU(),
+                                    nn.ConvTranspose2d(16, 3, 3, 2, 1, 1), nn.Tanh())
+
+        def forward(self, x):
+            y = torch.flatten(self.down(x), 1)
+            mean, log_variance = self.mean(y), self.log_variance(y)
+            deviation = torch.exp(0.5 * log_variance)
+            z = torch.randn_like(deviation) * deviation + mean
+            return self.up(self.back(z).view(-1, 32, 8, 8)), mean, log_variance
+    return Net(), images(batch), "sum"
+
+
+def normalised_volumes(batch):
+    """nnU-Net's stages: convolutions over volumes, instance norm, leaky activations in place."""
+    def stage(before, after):
+        return [nn.Conv3d(before, after, 3, padding=1), nn.InstanceNorm3d(after, affine=True), nn.LeakyReLU(inplace=True)]
+    return nn.Sequential(*stage(1, 8), *stage(8, 8), nn.MaxPool3d(2), *stage(8, 16), nn.Conv3d(16, 3, 1)), \
+        {"volume": torch.randn(batch, 1, 8, 16, 16)}, "cross_entropy"

@@ -50,6 +50,39 @@ def conv_recurrent(batch):
     return Net(), {"spectrogram": torch.randn(batch, 1, 32, 40)}, "cross_entropy"
 
 
+def last_states(batch):
+    """Two bidirectional LSTM layers of which only the last states are read, as classifiers of sentences do."""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.drop, self.out = nn.Embedding(500, 32), nn.Dropout(0.5), nn.Linear(96, 2)
+            self.cell = nn.LSTM(32, 48, 2, dropout=0.5, bidirectional=True, batch_first=True)
+
+        def forward(self, x):
+            states = self.cell(self.drop(self.words(x)))[1][0]
+            return self.out(self.drop(torch.cat([states[-2], states[-1]], 1)))
+    return Net(), tokens(batch), "cross_entropy"
+
+
+def summed_directions(batch):
+    """GRU layers whose two directions are added, with batch norm of rows between them, as in Deep Speech 2."""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.GRU(48, 32, bidirectional=True), nn.GRU(32, 32, bidirectional=True)
+            self.norm, self.out = nn.BatchNorm1d(32), nn.Linear(32, 29, bias=False)
+
+        def both(self, cell, x):
+            y = cell(x)[0]
+            return y.view(y.size(0), y.size(1), 2, -1).sum(2)
+
+        def forward(self, x):
+            y = self.both(self.first, x)
+            y = self.norm(y.view(y.size(0) * y.size(1), -1)).view_as(y)
+            return self.out(self.both(self.second, y))
+    return Net(), rows(batch), "cross_entropy"   # what is named batch is time to the layers
+
+
 # --- attention ---
 
 def torch_transformer(batch):
@@ -80,6 +113,40 @@ def masked_multihead(batch):
             x = x + self.attend(y, y, y, attn_mask=self.mask)[0]
             return x + self.mlp(x)
     return Net(), rows(batch), "sum"
+
+
+def mask_of_numbers(batch):
+    """minGPT's attention: a registered triangle of ones and zeros called "bias", compared with zero at every call."""
+    class Net(nn.Module):
+        def __init__(self, width=48, heads=4):
+            super().__init__()
+            self.heads, self.norm = heads, nn.LayerNorm(width)
+            self.qkv, self.out, self.drop = nn.Linear(width, 3 * width), nn.Linear(width, width), nn.Dropout(0.1)
+            self.register_buffer("bias", torch.tril(torch.ones(32, 32)).view(1, 1, 32, 32))
+
+        def forward(self, x):
+            n, s, w = x.shape
+            q, k, v = (t.view(n, s, self.heads, -1).transpose(1, 2) for t in self.qkv(self.norm(x)).split(w, 2))
+            scores = q @ k.transpose(-2, -1) * (w // self.heads) ** -0.5
+            shares = scores.masked_fill(self.bias[:, :, :s, :s] == 0, float("-inf")).softmax(-1)
+            return x + self.out((self.drop(shares) @ v).transpose(1, 2).contiguous().view(n, s, w))
+    return nn.Sequential(Net(), Net()), rows(batch), "sum"
+
+
+def dropped_padding(batch):
+    """The framework's own attention with dropout, where the causal mask also hides padding."""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.qkv, self.out = nn.Embedding(500, 48), nn.Linear(48, 144), nn.Linear(48, 500)
+
+        def forward(self, tokens):
+            n, s = tokens.shape
+            q, k, v = (t.view(n, s, 4, 12).transpose(1, 2) for t in self.qkv(self.words(tokens)).chunk(3, -1))
+            seen = (tokens != 0)[:, None, None] & torch.ones(s, s, dtype=torch.bool, device=tokens.device).tril()
+            y = F.scaled_dot_product_attention(q, k, v, seen, 0.1 if self.training else 0.0)
+            return self.out(y.transpose(1, 2).reshape(n, s, 48))
+    return Net(), tokens(batch), "cross_entropy"
 
 
 class Rms(nn.Module):

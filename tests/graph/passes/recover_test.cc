@@ -347,6 +347,45 @@ TEST_CASE("group norm is one node, with the weights it has") {
   CHECK(one.nodes[0].inputs[2] == kNoTensor);
 }
 
+TEST_CASE("group norm of single channels is one node without a Reshape behind it") {
+  CHECK(ops(recovered("opset 20\ninput x: f32[B,2,16]\nparam val_1: f32[2,1]\n"
+                      "param val_2: f32[2,1]\nconst ones: f32[2] = [1,1]\n"
+                      "const groups: i64[3] = [0,2,-1]\ng = Reshape(x, groups)\n"
+                      "i = InstanceNormalization(g, ones, ones)\nm = Mul(i, val_1)\n"
+                      "y = Add(m, val_2)\noutput y\n")) == Ops{"GroupNormalization"});
+}
+
+TEST_CASE("recurrent layers are one call, whatever is read of them") {
+  const std::string layer =
+      "opset 20\ninput x: f32[12,B,8]\nparam val_1: f32[2,12,8]\nparam val_2: f32[2,12,4]\n"
+      "param val_3: f32[2,24]\nparam val_4: f32[2,3,4]\n";
+  const std::string call =
+      "y, h = GRU(x, val_1, val_2, val_3, _, val_4) "
+      "{hidden_size=4, direction=\"bidirectional\"}\n";
+  // Nothing joins the directions of the result.
+  const std::string apart =
+      "const two: i64[1] = [2]\nt = Transpose(y) {perm=[0,2,1,3]}\n"
+      "s = ReduceSum(t, two) {keepdims=0}\noutput s\n";
+  const Graph summed = recovered(layer + call + apart);
+  CHECK(ops(summed) == Ops{"Recurrent", "Transpose", "ReduceSum"});
+  CHECK(summed.nodes[0].attributes.integer("apart", 0) == 1);
+  // Zeros that an exporter folded are no first state: x and four tensors for each direction.
+  CHECK(summed.nodes[0].inputs.size() == 9);
+  const Graph last = recovered(layer + call + "output h\n");
+  CHECK(ops(last) == Ops{"Recurrent"});
+  CHECK(last.nodes[0].attributes.integer("apart", 1) == 0);
+}
+
+TEST_CASE("calls of one recurrent layer share the weights that an exporter joined") {
+  const Graph twice = recovered(
+      "opset 20\ninput x: f32[1,B,8]\nparam val_1: f32[1,12,8]\nparam val_2: f32[1,12,4]\n"
+      "param val_3: f32[1,24]\ninput a: f32[1,B,4]\n"
+      "y, h = GRU(x, val_1, val_2, val_3, _, a) {hidden_size=4}\n"
+      "z, g = GRU(x, val_1, val_2, val_3, _, h) {hidden_size=4}\noutput g\n");
+  REQUIRE(ops(twice) == Ops{"Recurrent", "Recurrent"});
+  for (size_t i = 1; i < 5; ++i) CHECK(twice.nodes[0].inputs[i] == twice.nodes[1].inputs[i]);
+}
+
 TEST_CASE("the framework's GLU is one node; chunks that people multiply are not") {
   const std::string text =
       "opset 17\ninput x: f32[B,8]\nconst lengths: i64[2] = [4,4]\na, b = Split(x, lengths) "
@@ -373,6 +412,17 @@ TEST_CASE("PyTorch's GELU halves last; one written out by hand stays in pieces")
   CHECK(gelu(late, "pytorch 2.9") == Ops{"Gelu"});
   CHECK(gelu(early, "pytorch 2.9") == Ops{"Div", "Erf", "Add", "Mul", "Mul"});
   CHECK(gelu(early, "tf2onnx") == Ops{"Gelu"});
+  // Megatron's form of the tanh is a function of its own in Bloom alone.
+  const auto fast = [](const std::string& module) {
+    return ops(recovered(
+        "opset 17\ninput x: f32[B,8]\nconst root: f32[] = [0.7978845608]\n"
+        "const one: f32[] = [1.0]\nconst half: f32[] = [0.5]\nconst c: f32[] = [0.044715]\n"
+        "a = Mul(x, root)\nb = Mul(x, c)\nd = Mul(b, x)\ne = Add(d, one)\nf = Mul(a, e)\n"
+        "t = Tanh(f)\np = Add(t, one)\nm = Mul(x, half)\ny = Mul(m, p) module=\"" +
+        module + "\"\noutput y\n"));
+  };
+  CHECK(fast("h.0.mlp.gelu_impl") == Ops{"Gelu"});
+  CHECK(fast("h.0.mlp.act").size() == 9);
 }
 
 TEST_CASE("a difference that is squared and divided was written twice") {
@@ -384,6 +434,32 @@ TEST_CASE("a difference that is squared and divided was written twice") {
   CHECK(ops(recovered(text)) == twice);
   CHECK(ops(recovered(text + "output d\n")) == twice);
   CHECK(ops(recovered(text, "tf2onnx")).size() == 7);
+  const std::string head = text.substr(0, text.find("s = "));
+  const Ops gained{"ReduceMean", "Sub", "Pow", "ReduceMean", "Add", "Pow", "Sub", "Mul", "Div"};
+  CHECK(ops(recovered(head + "param g: f32[8]\nconst half: f32[] = [0.5]\ns = Pow(a, half)\n"
+                             "m = Mul(g, d)\ny = Div(m, s)\noutput y\n")) == gained);
+  const Ops reciprocal{"ReduceMean", "Sub", "Pow", "ReduceMean", "Add", "Rsqrt", "Sub", "Mul"};
+  CHECK(ops(recovered(head + "s = Sqrt(a)\nr = Reciprocal(s)\ny = Mul(d, r)\noutput y\n")) ==
+        reciprocal);
+}
+
+TEST_CASE("a head is the table's own where people scale what they look up, or add sines") {
+  const auto weights = [](const std::string& body) {
+    const Graph graph = recovered(
+        "opset 17\ninput tokens: i64[B,6]\nparam table.weight: f32[50,8]\n"
+        "param onnx::MatMul_9: f32[8,50]\nconst scale: f32[] = [2.8]\n"
+        "param n.weight: f32[8]\nparam n.bias: f32[8]\nparam angles: f32[6,4]\n"
+        "e = Gather(table.weight, tokens)\n" +
+        body + "y = MatMul(x, onnx::MatMul_9)\noutput y\n");
+    return graph.tensors[graph.nodes.back().inputs[1]].name;
+  };
+  CHECK(weights("x = Mul(e, scale)\n") == "table.weight");
+  const std::string normed = "x = LayerNormalization(v, n.weight, n.bias)\n";
+  const std::string turned = "c = Cos(angles)\n";
+  const std::string joined = "s = Sin(angles)\nj = Concat(c, s) {axis=1}\nv = Add(e, j)\n";
+  CHECK(weights(turned + joined + normed) == "table.weight");
+  const std::string rotary = "j = Concat(angles, angles) {axis=1}\nc = Cos(j)\nv = Mul(e, c)\n";
+  CHECK(weights(rotary + normed) == "onnx::MatMul_9");
 }
 
 }  // namespace plimsoll
