@@ -256,6 +256,8 @@ ConvCost ConvModel::fft(const ConvShape& s, bool tiled) const {
           .memory_bound = moved / fft_transform_ > cost.seconds};
 }
 
+// In the order in which algorithms of like times are taken: from cuDNN 7 on, Winograd in three
+// kernels before the fused one.
 ConvCosts ConvModel::costs(const ConvShape& s) const {
   ConvCosts all;
   const auto add = [&](const ConvCost& cost) { all.rows[all.count++] = cost; };
@@ -268,11 +270,13 @@ ConvCosts ConvModel::costs(const ConvShape& s) const {
   if (s.pass == Pass::kBackwardData) add(columns(s));
   if (!unit(s.stride) || !unit(s.dilation) || !flat(s) || in_64_bits(s)) return all;
   const bool weights = s.pass == Pass::kBackwardWeights;
-  if (cudnn_ >= 500 && square(s, 3) && !weights) add(winograd_fused(s));
+  const bool fused = cudnn_ >= 500 && square(s, 3) && !weights;
+  if (fused && cudnn_ < 700) add(winograd_fused(s));
   if (cudnn_ >= 500 && (square(s, 3) || (cudnn_ >= 700 && square(s, 5)))) {
     const ConvCost small = winograd_nonfused(s, 2), large = winograd_nonfused(s, 4);
     add(small.seconds < large.seconds ? small : large);
   }
+  if (fused && cudnn_ >= 700) add(winograd_fused(s));
   const bool fft_pass = s.pass == Pass::kBackwardData ? cudnn_ >= 400 : cudnn_ >= 300;
   if (fft_pass && z.taps > 1 && s.filter[1] <= 32 && s.filter[2] <= 32 && s.pad[1] < s.filter[1] &&
       s.pad[2] < s.filter[2]) {

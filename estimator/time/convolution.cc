@@ -56,22 +56,38 @@ bool is_forced(ConvAlgorithm algorithm, ConvAlgorithm forced) {
   return algorithm == forced || (implicit(algorithm) && implicit(forced));
 }
 
+// Of times this close the model cannot tell the shorter one. Right most often is then the algorithm
+// that comes first: 510 of the 581 forward convolutions whose algorithm DeepBench names, rather
+// than 503.
+constexpr double kTie = 1.025;
+
+bool allowed(const ConvCost& cost, const TimeOptions& options) {
+  const bool repeats =
+      options.policy != AlgorithmPolicy::kDeterministic || multiplies(cost.algorithm);
+  return repeats && (!options.workspace_limit ||
+                     cost.workspace <= static_cast<double>(*options.workspace_limit));
+}
+
 // The algorithm the policy ends up with. There is always one: implicit GEMM needs no workspace.
 ConvCost choose(const ConvCosts& costs, const TimeOptions& options) {
-  const ConvCost* best = nullptr;
+  const ConvCost* fastest = nullptr;
   for (const ConvCost& cost : costs.all()) {
     if (options.policy == AlgorithmPolicy::kForced && is_forced(cost.algorithm, options.forced)) {
       ConvCost forced = cost;
       forced.algorithm = options.forced;
       return forced;
     }
-    if (options.policy == AlgorithmPolicy::kDeterministic && !multiplies(cost.algorithm)) continue;
-    if (options.workspace_limit && cost.workspace > static_cast<double>(*options.workspace_limit)) {
-      continue;
-    }
-    if (best == nullptr || cost.seconds < best->seconds) best = &cost;
+    if (!allowed(cost, options)) continue;
+    if (fastest == nullptr || cost.seconds < fastest->seconds) fastest = &cost;
   }
-  return best != nullptr ? *best : costs.rows[0];
+  if (fastest == nullptr) return costs.rows[0];
+  for (const ConvCost& cost : costs.all()) {
+    if (!allowed(cost, options) || cost.seconds > kTie * fastest->seconds) continue;
+    ConvCost named = cost;
+    named.seconds = fastest->seconds;
+    return named;
+  }
+  return *fastest;
 }
 
 }  // namespace
