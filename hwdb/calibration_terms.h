@@ -219,7 +219,10 @@ enum RowsTerm {
   kClocksCopy,  // into another order
   kClocksNormForward,
   kClocksNormBackward,
-  kClocksAffine,  // batch norm with fixed statistics
+  kClocksChannel,          // with the value of its channel: bias, batch norm with fixed statistics
+  kClocksNormLastForward,  // batch norm of bfloat16, channels last
+  kClocksNormLastBackward,
+  kClocksLayerNormRow,  // of a row of a layer norm, beside its traffic
   kRowsTermCount,
 };
 inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
@@ -245,7 +248,10 @@ inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
     {"clocks_copy", 0, 0, 20},
     {"clocks_norm_forward", 0, 0, 20},
     {"clocks_norm_backward", 0, 0, 20},
-    {"clocks_affine", 0, 0, 20},
+    {"clocks_channel", 0, 0, 20},
+    {"clocks_norm_last_forward", 0, 0, 20},
+    {"clocks_norm_last_backward", 0, 0, 20},
+    {"clocks_layer_norm_row", 0, 0, 5000},
 }};
 
 // The rows of "gemm", "conv", "depthwise", "recurrent", "persistent" or "rows", in the order of

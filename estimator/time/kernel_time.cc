@@ -167,7 +167,11 @@ Draft draft_persistent_norm(const KernelAt& kernel, const TimeContext::Model& mo
                             const TimeContext& context) {
   const bool first = context.options().layout != Layout::kChannelsLast;
   const double clocks = model.rows && first ? model.rows->norm_clocks(kernel.pass) : 0;
-  const double seconds = persistent_norm_seconds(kernel, context.rates(), clocks);
+  // cuDNN has no norm of bfloat16: PyTorch's own (Normalization.cpp, _select_batch_norm_backend).
+  const bool own = model.rows && !first && kernel.dtype == DType::kBFloat16;
+  const double known = own ? model.rows->norm_last_seconds(kernel) : 0;
+  const double seconds =
+      known > 0 ? known : persistent_norm_seconds(kernel, context.rates(), clocks);
   return {.seconds = model.fixed + seconds,
           .flop = static_cast<double>(kernel.flop),
           .bytes = seconds * context.rates().bandwidth,

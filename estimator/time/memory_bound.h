@@ -2,6 +2,7 @@
 //   seconds = launch + max(factor of the operator * (bytes + bytes in flight) / sustained
 //   bandwidth,
 //                          elements * clocks of the operator / clocks of the card)
+//   and for each row of a layer norm's forward pass so many clocks more.
 #pragma once
 
 #include <span>
@@ -22,8 +23,10 @@ class MemoryBoundModel {
   // How often the operator really moves its compulsory traffic.
   double traffic_factor(const KernelAt& kernel) const;
   double launch_seconds() const { return fixed_; }
-  // Of one multiprocessor for an element of a batch norm; 0: not known.
+  // Of one multiprocessor for an element of cuDNN's batch norm; 0: not known.
   double norm_clocks(Pass pass) const;
+  // Of a batch norm of bfloat16 with channels last, without its launch; 0: not known.
+  double norm_last_seconds(const KernelAt& kernel) const;
 
  private:
   double clocks(const KernelAt& kernel) const;
