@@ -153,6 +153,17 @@ bool picked_factor(const Graph& graph, const std::vector<std::vector<NodeId>>& r
   return picked && factor;
 }
 
+// A square for all samples and heads of which slices alone are read, [1, 1, N, N]: the triangle
+// that OpenAI's GPT multiplies its scores with.
+bool is_sliced_square(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
+                      TensorId table) {
+  const Shape& s = *graph.tensors[table].shape;
+  return s.size() == 4 && s[0] == Dim(1) && s[1] == Dim(1) && s[2] == s[3] &&
+         !readers[table].empty() &&
+         std::all_of(readers[table].begin(), readers[table].end(),
+                     [&](NodeId id) { return graph.nodes[id].op == "Slice"; });
+}
+
 // Does nothing but comparisons read it, or views of it that are compared? Those have no gradient: a
 // mask of ones and zeros, whatever its name (minGPT's "attn.bias").
 bool is_compared(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
@@ -204,7 +215,8 @@ void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds) {
                        kinds[id] == ParameterKind::kTrained && !t.name.ends_with(".weight");
     if (table && picked_factor(graph, readers, from_shapes, id)) kinds[id] = ParameterKind::kBuffer;
     const bool array = kinds[id] == ParameterKind::kTrained && t.shape && t.shape->size() > 1;
-    if (array && (is_compared(graph, readers, id) || masks_weight(graph, readers, id)))
+    if (array && (is_compared(graph, readers, id) || masks_weight(graph, readers, id) ||
+                  is_sliced_square(graph, readers, id)))
       kinds[id] = ParameterKind::kBuffer;
   }
   for (const Node& node : graph.nodes) {
@@ -344,9 +356,18 @@ NodeId behind_views(const Graph& graph, TensorId tensor) {
   return kNoNode;
 }
 
+// Does the module that has this table of positions have a norm of embeddings too?
+bool has_norm_beside(const Graph& graph, const std::string& table) {
+  constexpr std::string_view kTable = "embed_positions.weight";
+  const std::string norm = table.substr(0, table.size() - kTable.size()) + "layernorm_embedding.";
+  return std::any_of(graph.tensors.begin(), graph.tensors.end(),
+                     [&](const Tensor& t) { return t.name.starts_with(norm); });
+}
+
 // Tables of sines that Hugging Face holds as parameters without a gradient: Marian's, Pegasus' and
 // RoFormer's, which are read at the positions themselves, and the one of Whisper's encoder, which
-// is added whole. Learned ones are read from an offset on (BART, OPT).
+// is added whole. Learned ones are read from an offset on (BART, OPT), or their sum with words is
+// normalised (BlenderbotSmall).
 void find_frozen(const Graph& graph, std::vector<ParameterKind>& kinds) {
   const std::vector<char> from_shapes = made_of_shapes(graph);
   for (const Node& node : graph.nodes) {
@@ -354,7 +375,7 @@ void find_frozen(const Graph& graph, std::vector<ParameterKind>& kinds) {
     for (const TensorId in : node.inputs) {
       if (in == kNoTensor || kinds[in] != ParameterKind::kTrained) continue;
       const std::string& name = graph.tensors[in].name;
-      if (!name.ends_with("embed_positions.weight")) continue;
+      if (!name.ends_with("embed_positions.weight") || has_norm_beside(graph, name)) continue;
       bool sines = node.op == "Add" && name.ends_with("encoder.embed_positions.weight");
       if (node.op == "Gather" && in == node.inputs[0] && from_shapes[node.inputs[1]]) {
         const NodeId maker = behind_views(graph, node.inputs[1]);

@@ -86,6 +86,15 @@ Value aligned_mask(Machine& m, const Value& given) {
 
 Value attention(Machine& m, const Value& query, const Value& key, const Value& value,
                 const Value& bias, const AttentionOptions& options) {
+  // Heads of all samples in one dimension: PyTorch sees them as those of one sample (2.15's own
+  // dispatch; timm's SAM).
+  if (query.rank() == 3 && key.rank() == 3 && value.rank() == 3) {
+    const auto grown = [&m](const Value& x) {
+      return x.defined() && x.on_device() && x.rank() == 3 ? unsqueeze(m, x, 0) : x;
+    };
+    return squeeze(m, attention(m, grown(query), grown(key), grown(value), grown(bias), options),
+                   {0});
+  }
   const Value q = lowered(m, query);
   const Value k = lowered(m, key);
   const Value v = lowered(m, value);

@@ -93,6 +93,7 @@ TEST_CASE("masks are told by what is done with them; slopes and matrices beside 
   const Classified model = classified(R"(opset 17
 input x: f32[B,1,8,8]
 param attn.bias: f32[1,1,16,16]
+param attn.triangle: f32[1,1,16,16]
 param conv.weight: f32[4,1,3,3]
 param conv.mask: f32[4,1,3,3]
 param embed_positions.weights: f32[8,8]
@@ -104,7 +105,9 @@ const axes: i64[2] = [2,3]
 const zero: f32[] = [0.0]
 s = Slice(attn.bias, from, to, axes)
 hidden = Equal(s, zero)
-a = Where(hidden, zero, x)
+g = Where(hidden, zero, x)
+h = Slice(attn.triangle, from, to, axes)
+a = Mul(g, h)
 w = Mul(conv.weight, conv.mask)
 b = Conv(a, w) {pads=[1,1,1,1]}
 p = PRelu(b, val_5)
@@ -115,6 +118,7 @@ output c
 output e
 )");
   CHECK(model["attn.bias"] == ParameterKind::kBuffer);
+  CHECK(model["attn.triangle"] == ParameterKind::kBuffer);
   CHECK(model["conv.weight"] == ParameterKind::kTrained);
   CHECK(model["conv.mask"] == ParameterKind::kBuffer);
   CHECK(model["capsules"] == ParameterKind::kTrained);
@@ -155,6 +159,9 @@ output y
   };
   CHECK(kind("at = Range(zero, end, one)") == ParameterKind::kFrozen);
   CHECK(kind("r = Range(zero, end, one)\nat = Add(r, offset)") == ParameterKind::kTrained);
+  // BlenderbotSmall trains its positions, and normalises their sum with the words.
+  CHECK(kind("at = Range(zero, end, one)\nparam encoder.layernorm_embedding.weight: f32[16]") ==
+        ParameterKind::kTrained);
 }
 
 TEST_CASE(

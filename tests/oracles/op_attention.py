@@ -112,6 +112,18 @@ class Windows(nn.Module):
         return F.scaled_dot_product_attention(q, k, v).flatten(2, 3)
 
 
+class Folded(nn.Module):
+    """Rank 3: heads folded into the batch, with one learned bias whose rows are not aligned."""
+
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(1, 24, 24))
+
+    def forward(self, q, k, v):
+        q, k, v = (heads(t).flatten(0, 1) for t in (q, k, v))
+        return F.scaled_dot_product_attention(q[:, :20], k[:, :20], v[:, :20], self.bias[:, :20, :20])
+
+
 def flipped(heads_of_image):
     """Heads that come with channels first: flipped as they are, or flipped and made contiguous."""
     def attention(q, k, v):
@@ -130,7 +142,7 @@ ATTENTION = [
         "attention_scaled": fused(scale=1.0), "attention_by_hand": by_hand(),
         "attention_by_hand_query": by_hand("query"),
         "attention_by_hand_dropout": by_hand(dropout=0.1), "attention_flipped": flipped(False), "attention_of_image": flipped(True),
-        "attention_rotary": Rotary, "attention_rank5": Windows,
+        "attention_rotary": Rotary, "attention_rank3": Folded, "attention_rank5": Windows,
         **{f"attention_mask_{kind}": (lambda kind=kind: Masked(kind)) for kind in ("boolean", "float", "learned", "relative")},
     }),
     ("sequence", 1, {
