@@ -294,6 +294,11 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.basis.push_back(settings(model, platform_, request_, batch));
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
   e.basis.insert(e.basis.end(), time.basis.begin(), time.basis.end());
+  if (platform_.device.sustained_clock < platform_.device.boost_clock) {
+    e.basis.push_back(fmt::format("time: {:.0f} MHz under the power limit, of {:.0f}",
+                                  platform_.device.sustained_clock.value / 1e6,
+                                  platform_.device.boost_clock.value / 1e6));
+  }
   if (!e.memory.context_basis.empty()) e.basis.push_back("context: " + e.memory.context_basis);
   if (largest != binding) e.basis.push_back(largest_batch_note(largest, binding));
   if (e.memory.held_by_names > 0) {

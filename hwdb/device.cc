@@ -81,6 +81,9 @@ void read_fields(JsonObject& root, Device& device) {
   device.base_clock = figures.quantity<Hertz>("base_clock", kClock);
   device.boost_clock = figures.quantity<Hertz>("boost_clock", kClock);
   device.max_clock = figures.quantity<Hertz>("max_clock", kClock);
+  device.sustained_clock = figures.has("sustained_clock")
+                               ? figures.quantity<Hertz>("sustained_clock", kClock)
+                               : device.boost_clock;
   device.l2 = figures.quantity<Bytes>("l2", {"64 KiB", "4 GiB"});
   device.shared_per_sm = figures.quantity<Bytes>("shared_per_sm", {"16 KiB", "4 MiB"});
   device.registers_per_sm = figures.integer("registers_per_sm", {.low = 8192, .high = 1 << 20});

@@ -70,6 +70,7 @@ DeviceRates rates_of(const Device& device) {
   }
   rates.clock = device.boost_clock.value;
   rates.maximum_clock = std::max(1.0, device.max_clock / device.boost_clock);
+  rates.sustained = std::min(1.0, device.sustained_clock / device.boost_clock);
   rates.bandwidth = device.bandwidth.value;
   rates.l2_bytes = static_cast<double>(device.l2.value);
   return rates;

@@ -42,6 +42,7 @@ struct DeviceRates {
       peak{};                // flop/s at the printed boost clock; 0: no such unit
   double clock = 0;          // printed boost, Hz; 0: not known
   double maximum_clock = 1;  // highest clock the card reaches / printed boost
+  double sustained = 1;      // clock under its power limit for seconds / printed boost, at most 1
   double bandwidth = 0;      // B/s of device memory, nominal
   double l2_bytes = 0;
 

@@ -68,7 +68,9 @@ StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
   double low = 0, high = 0, low_squares = 0, high_squares = 0;
   for (const CountedKernel& row : input.kernels) {
     const KernelTime time = kernel_time(row.kernel, context);
-    const double count = static_cast<double>(row.count) * habits.gpu_factor;
+    const bool throttled = time.bound_by == BoundBy::kCompute;
+    const double slower = throttled ? 1 / context.rates().sustained : 1;
+    const double count = static_cast<double>(row.count) * habits.gpu_factor * slower;
     step.phase[static_cast<size_t>(row.phase)] += time.seconds * count;
     step.gpu += time.seconds * count;
     const double below = (time.seconds - time.low) * count;

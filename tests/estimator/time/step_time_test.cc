@@ -56,6 +56,20 @@ TEST_CASE("step: a copy beside the update costs what it is longer") {
   CHECK(step_time(input, unit_context()).seconds == 4000 + 200);
 }
 
+TEST_CASE("step: a card at its power limit is slower where it computes, not where it moves bytes") {
+  StepTimeInput input = copies(1000, 1);
+  KernelAt product{.kernel_class = KernelClass::kGemm, .op = "product"};
+  product.problem = GemmProblem<int64_t>{.m = 100, .n = 100, .k = 100};
+  input.kernels.push_back({product, 1, StepPhase::kForward});
+  TimeContext usual = unit_context();
+  DeviceRates limited = usual.rates();
+  limited.sustained = .5;
+  const StepTime step = step_time(input, usual);
+  REQUIRE(step.kernels[1].bound_by == BoundBy::kCompute);
+  const double slower = step_time(input, TimeContext(limited, {})).gpu - step.gpu;
+  CHECK(slower == doctest::Approx(step.kernels[1].seconds));
+}
+
 TEST_CASE("step: where device and host are alike, some layers wait for either") {
   StepTimeInput input = copies(1000, 4);
   input.habits.launch = 1000;
