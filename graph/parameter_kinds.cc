@@ -194,13 +194,12 @@ bool is_compared(const Graph& graph, const std::vector<std::vector<NodeId>>& rea
 // Nobody trains two factors of one weight.
 bool masks_weight(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
                   TensorId mask) {
-  const auto& shape = graph.tensors[mask].shape;
-  return shape && shape->size() > 1 && readers[mask].size() == 1 &&
-         last_part(graph.tensors[mask].name).ends_with("mask") && [&](const Node& node) {
-           const TensorId weight = node.op == "Mul" ? beside(node, mask) : kNoTensor;
-           return weight != kNoTensor && graph.tensors[weight].kind == TensorKind::kParameter &&
-                  graph.tensors[weight].shape == shape;
-         }(graph.nodes[readers[mask][0]]);
+  const Tensor& t = graph.tensors[mask];
+  if (readers[mask].size() != 1 || !last_part(t.name).ends_with("mask")) return false;
+  const Node& node = graph.nodes[readers[mask][0]];
+  const TensorId weight = node.op == "Mul" ? beside(node, mask) : kNoTensor;
+  return weight != kNoTensor && graph.tensors[weight].kind == TensorKind::kParameter &&
+         graph.tensors[weight].shape == t.shape;
 }
 
 // A table that multiplies nothing but positions, as rotary frequencies do, is not trained; nor is

@@ -67,9 +67,9 @@ bool is_rotary(const Rewrite& r, const Node& node) {
 // A head that multiplies by the embedding's own table: an exporter that folds writes it as a second
 // matrix of the same extents. Networks with layer norm (transformers) tie the two where there is
 // one such table; those that scale what the head reads, or the rows they look up, do it because of
-// the tie. With rotary
-// positions heads are mostly their own (tie_word_embeddings in transformers' configurations of
-// GPT-NeoX, GPT-J, Phi, CodeGen, StableLM, Nemotron; but Falcon and StarCoder2 tie).
+// the tie. With rotary positions heads are mostly their own (tie_word_embeddings in transformers'
+// configurations of GPT-NeoX, GPT-J, Phi, CodeGen, StableLM, Nemotron; but Falcon and StarCoder2
+// tie).
 TensorId tied_table(const Rewrite& r, TensorId weight, NodeId product) {
   if (!r.tensor(weight).name.starts_with("onnx::MatMul")) return kNoTensor;
   bool scaled = is_scaled(r, r.node(product).inputs[0]);
