@@ -58,7 +58,10 @@ class Inliner {
   // Loops (inline_loop.cc).
   Result<void> loop(Frame& frame, const NodeSpec& spec);
   // The one operator that such a loop stands for.
-  Result<void> embedding_bag(const Frame& frame, const NodeSpec& spec, const BagLoop& loop);
+  std::optional<Node> embedding_bag(const Frame& frame, const NodeSpec& spec,
+                                    const BagLoop& loop) const;
+  std::optional<std::vector<TensorId>> looked_up(TensorId rows) const;
+  Result<void> add_bags(const Frame& frame, const NodeSpec& spec, const BagLoop& loop, Node node);
   Result<void> scan(Frame& frame, const NodeSpec& spec);
   Result<void> start_loop(Frame& frame, const NodeSpec& spec, LoopState state);
   Result<void> advance(Frame& frame);

@@ -137,7 +137,10 @@ Result<void> Inliner::loop(Frame& frame, const NodeSpec& spec) {
                     graph.inputs.size(), graph.outputs.size(), inputs->size(), spec.outputs.size()),
         place(frame, spec));
   }
-  if (const auto bags = bag_loop(graph)) return embedding_bag(frame, spec, *bags);
+  if (const auto bags = bag_loop(model_, graph)) {
+    auto node = embedding_bag(frame, spec, *bags);
+    if (node) return add_bags(frame, spec, *bags, std::move(*node));
+  }
   constexpr int64_t kForEver = int64_t{1} << 31;  // "while" loops have a huge constant here
   auto trips = asked_trips(spec);
   if (!trips) {
@@ -161,11 +164,34 @@ Result<void> Inliner::loop(Frame& frame, const NodeSpec& spec) {
   return start_loop(frame, spec, std::move(state));
 }
 
-Result<void> Inliner::embedding_bag(const Frame& frame, const NodeSpec& spec, const BagLoop& loop) {
+// Rows that all weigh the same: Mul(Gather(table, indices), ones).
+std::optional<std::vector<TensorId>> Inliner::looked_up(TensorId rows) const {
+  const auto made_by = [&](TensorId tensor, std::string_view op) -> const Node* {
+    const NodeId id = tensor == kNoTensor ? kNoNode : graph_.tensors[tensor].producer;
+    return id != kNoNode && graph_.nodes[id].op == op ? &graph_.nodes[id] : nullptr;
+  };
+  const Node* weighed = made_by(rows, "Mul");
+  const Node* ones = weighed ? made_by(weighed->inputs[1], "Unsqueeze") : nullptr;
+  const Node* gather = weighed ? made_by(weighed->inputs[0], "Gather") : nullptr;
+  const bool plain = ones && made_by(ones->inputs[0], "Expand");
+  if (!plain || !gather || gather->attributes.integer("axis", 0) != 0) return std::nullopt;
+  return gather->inputs;
+}
+
+// Without outputs. Nothing where the loop is something else after all.
+std::optional<Node> Inliner::embedding_bag(const Frame& frame, const NodeSpec& spec,
+                                           const BagLoop& loop) const {
   NodeSpec bag;
   bag.inputs = {loop.table, loop.indices, loop.begins};
+  if (!loop.rows.empty()) bag.inputs = {loop.rows, loop.begins};
   auto inputs = inputs_of(frame, bag);
-  if (!inputs) return tl::make_unexpected(inputs.error());
+  if (!inputs) return std::nullopt;
+  if (!loop.rows.empty()) {
+    auto table_and_indices = looked_up(inputs->front());
+    if (!table_and_indices) return std::nullopt;
+    table_and_indices->push_back(inputs->back());
+    inputs = std::move(*table_and_indices);
+  }
   // The exporter appends the end of the last bag, unless the module was given it.
   const NodeId ends = graph_.tensors[inputs->back()].producer;
   const bool appended = ends != kNoNode && graph_.nodes[ends].op == "Concat";
@@ -178,7 +204,19 @@ Result<void> Inliner::embedding_bag(const Frame& frame, const NodeSpec& spec, co
   node.attributes.set("mode", loop.reduction);
   node.attributes.set("include_last_offset", int64_t{!appended});
   node.inputs = std::move(*inputs);
+  return node;
+}
+
+// The bags side by side; where the loop fills a list, they are its one element.
+Result<void> Inliner::add_bags(const Frame& frame, const NodeSpec& spec, const BagLoop& loop,
+                               Node node) {
   node.outputs = outputs_of(frame, spec);
+  if (loop.rows.empty()) return add(std::move(node));
+  const TensorId filled = loop.output < node.outputs.size() ? node.outputs[loop.output] : kNoTensor;
+  node.outputs = {add_value(frame.prefix + "bags")};
+  if (filled != kNoTensor) {
+    if (auto held = hold(filled, node.outputs); !held) return held;
+  }
   return add(std::move(node));
 }
 

@@ -69,6 +69,9 @@ Result<void> Inliner::split_to_list(const Frame& frame, const NodeSpec& spec,
 Result<void> Inliner::join_list(const Frame& frame, const NodeSpec& spec,
                                 const std::vector<TensorId>& parts, TensorId target) {
   if (auto charged = charge(parts.size()); !charged) return charged;
+  const NodeId first = parts.empty() ? kNoNode : graph_.tensors[parts.front()].producer;
+  const bool bags = first != kNoNode && graph_.nodes[first].op == "EmbeddingBag";
+  if (bags && parts.size() == 1) return add(frame, "Identity", parts, target);
   const int64_t axis = spec.attributes.integer("axis", 0);
   if (spec.attributes.integer("new_axis", 0) != 0) return stack(frame, parts, axis, target);
   Attributes attributes;
