@@ -13,8 +13,8 @@ namespace plimsoll {
 
 // Bytes of a filter of one pixel on tensor cores, where the images' channels come first and cuDNN
 // makes it one matrix product for each image: no operand is turned around; the weights' gradients
-// are kept for each image, then summed. Nothing where it does not, as these 775 measured ones show:
-// 88 % are told apart.
+// are kept for each image, then summed. Nothing where it does not: 724 of the 810 measured ones
+// with planes of several pixels are told apart.
 std::optional<int64_t> product_for_each_image(const WorkspaceShape& shape, Pass pass, DType dtype);
 
 }  // namespace plimsoll
