@@ -23,8 +23,8 @@ MEMORY = ("peak_allocated_mb: PyTorch's allocator, over four steps; nvidia_smi_m
 
 
 def updates(run):
-    """Whether parameters were updated: not where the scaled loss has infinite gradients in every step, as VGG's has without batch
-    norm. Then the optimizer never makes its state, and no later step takes more than the first."""
+    """Whether parameters were updated, as the peaks tell: where no later step takes more than the first, the optimizer has made no
+    state. A loss scaler that finds infinite gradients skips every update; its scale was not recorded."""
     skipped = run["dtype"] == "amp-fp16" and run["peak_allocated"] - run["peak_allocated_first"] < MIB
     return run["mode"] == "train" and not skipped
 

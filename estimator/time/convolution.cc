@@ -58,7 +58,7 @@ bool is_forced(ConvAlgorithm algorithm, ConvAlgorithm forced) {
 
 // Of times this close the model cannot tell the shorter one. Right most often is then the algorithm
 // that comes first: 510 of the 581 forward convolutions whose algorithm DeepBench names, rather
-// than 503.
+// than 503. Width and order were chosen on these.
 constexpr double kTie = 1.025;
 
 bool allowed(const ConvCost& cost, const TimeOptions& options) {
