@@ -122,7 +122,9 @@ class Calls {
       first = reader;
       const bool waits =
           kernels_[reader.begin] > kernels_[producer + 1] || (by_call && joins(producer, maker));
-      if (waits && maker != open_.begin() && !is_arithmetic(graph_.nodes[producer]))
+      // Scores become their softmax, under one name.
+      const bool renamed = !by_call && graph_.nodes[id].op == "Softmax";
+      if (waits && !renamed && maker != open_.begin() && !is_arithmetic(graph_.nodes[producer]))
         maker->held.push_back(in);
       return;
     }

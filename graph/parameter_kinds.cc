@@ -389,11 +389,11 @@ void find_frozen(const Graph& graph, std::vector<ParameterKind>& kinds) {
 // What people register as buffers, by name: attention masks ("mask", "attn_mask"; a "mask_token" is
 // trained, and so is what differs from head to head), tables of sines and frequencies (M2M100's
 // "embed_positions.weights" is one), `final_logits_bias`, zeros of Hugging Face's BART and its kin,
-// and the filter of blurred pooling (antialiased-cnns' and timm's BlurPool).
+// the filter of blurred pooling (antialiased-cnns' and timm's BlurPool), and ConViT's positions.
 bool is_buffer(const Tensor& t) {
-  static constexpr std::array<std::string_view, 11> kTables = {
+  static constexpr std::array<std::string_view, 12> kTables = {
       "cos",       "sin",      "pe",        "cos_cached", "sin_cached", "freqs_cos",
-      "freqs_sin", "inv_freq", "cos_cache", "sin_cache",  "filt"};
+      "freqs_sin", "inv_freq", "cos_cache", "sin_cache",  "filt",       "rel_indices"};
   const std::string_view own = last_part(t.name);
   // A module of rotary positions trains its frequencies, if anything (timm's "rope.pos_embed").
   const bool rotary =
@@ -450,6 +450,15 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
     if (of_module && t.name.ends_with(".embed_scale")) kinds[id] = ParameterKind::kBuffer;
   }
   return kinds;
+}
+
+std::vector<char> untrained(const Graph& graph, const std::vector<ParameterKind>& kinds) {
+  std::vector<char> found(kinds.size());
+  for (TensorId id = 0; id < kinds.size(); ++id) {
+    const bool parameter = graph.tensors[id].kind == TensorKind::kParameter;
+    found[id] = parameter && kinds[id] != ParameterKind::kTrained;
+  }
+  return found;
 }
 
 }  // namespace plimsoll

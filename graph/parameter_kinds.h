@@ -24,5 +24,7 @@ inline bool is_weight(ParameterKind kind) {
 // exporter folded are computed; weights that the model says are frozen are so; the rest are
 // constants.
 std::vector<ParameterKind> classify_parameters(const Graph& graph);
+// For each tensor whether it is a parameter that no step changes; `kinds` as above.
+std::vector<char> untrained(const Graph& graph, const std::vector<ParameterKind>& kinds);
 
 }  // namespace plimsoll

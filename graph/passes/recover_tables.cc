@@ -41,13 +41,7 @@ class Tables {
  public:
   explicit Tables(Finder& finder) : f_(finder), r_(finder.r) {
     const Graph& graph = r_.graph();
-    const std::vector<ParameterKind> kinds = classify_parameters(graph);
-    std::vector<char> untrained(kinds.size());
-    for (TensorId id = 0; id < kinds.size(); ++id) {
-      const bool parameter = graph.tensors[id].kind == TensorKind::kParameter;
-      untrained[id] = parameter && kinds[id] != ParameterKind::kTrained;
-    }
-    fixed_ = made_of_shapes(graph, std::move(untrained));
+    fixed_ = made_of_shapes(graph, untrained(graph, classify_parameters(graph)));
   }
 
   // The reader gets a table of its own in place of the one of another layer.

@@ -54,5 +54,23 @@ TEST_CASE(
   CHECK(let_go_by(*list, "a", true) == 1);
 }
 
+TEST_CASE("lifetimes: what waits for its reader has a name, unless its softmax takes that name") {
+  const auto read_by = [](const std::string& reader) {
+    const auto graph = parse_text(
+        "opset 17\ninput x: f32[4]\n"
+        "a = Relu(x) module=\"block\"\n"
+        "b = Sigmoid(x) module=\"block\"\n"
+        "c = " +
+        reader +
+        "(a) module=\"block\"\n"
+        "d = Add(b, c) module=\"block\"\n"
+        "e = Exp(d) module=\"head\"\noutput e\n");
+    REQUIRE(graph);
+    return let_go_by(*graph, "a", true);
+  };
+  CHECK(read_by("Tanh") == 3);
+  CHECK(read_by("Softmax") == 2);
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/parameter_kinds.h"
 #include "tests/support/recovered.h"
 
 namespace plimsoll {
@@ -69,6 +70,71 @@ TEST_CASE("one number over and over is handed from layer to layer") {
       "table = ConstantOfShape(size) module=\"h.0.attn\"");
   const Ops all = ops(graph);
   CHECK(std::count(all.begin(), all.end(), "ConstantOfShape") == 1);
+}
+
+namespace {
+
+// A table of two columns that a layer projects for each of B samples; `first` writes into zeros.
+Graph projected(const std::string& first, const std::string& table) {
+  return recovered(R"(opset 20
+input x: f32[B,4]
+param zeros: f32[1,9,9,2]
+param zeros_1: f32[1,9,9,2]
+param val_1: i64[1,9,9,1]
+param val_2: i64[1,9,9,1]
+param repeat: f32[1,9,9,1]
+param repeat_1: f32[1,9,9,1]
+param proj.weight: f32[2,3]
+const one: i64[1] = [1]
+const zero: i64[] = [0]
+const axis: i64[1] = [0]
+const rest: i64[3] = [9,9,2]
+all = Shape(x)
+samples = Gather(all, zero)
+each = Unsqueeze(samples, axis)
+extents = Concat(each, rest) {axis=0}
+)" + first + R"(
+)" + table + R"(
+repeated = Expand(table, extents)
+y = MatMul(repeated, proj.weight)
+output y
+)");
+}
+
+const char* const kColumn = "column = ScatterElements(zeros, val_1, repeat) {axis=3}";
+
+Dim buffer_elements(const Graph& graph) {
+  const auto kinds = classify_parameters(graph);
+  Dim all = 0;
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    if (kinds[id] == ParameterKind::kBuffer) all += elements(*graph.tensors[id].shape);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a projected table that is written column by column is its module's buffer") {
+  const Graph kept =
+      projected(kColumn, "table = ScatterElements(column, val_2, repeat_1) {axis=3}");
+  const Ops all = ops(kept);
+  CHECK(std::count(all.begin(), all.end(), "ScatterElements") == 0);
+  CHECK(buffer_elements(kept) == Dim(9 * 9 * 2));
+}
+
+TEST_CASE("a projected table that is a formula is computed at every step") {
+  const Graph sines = projected(kColumn, "table = Sin(column)");
+  const Ops all = ops(sines);
+  CHECK(std::count(all.begin(), all.end(), "ScatterElements") == 1);
+  CHECK(buffer_elements(sines) == Dim(0));
+}
+
+TEST_CASE("a projected table whose columns are the batch's own is no buffer") {
+  const Graph fed = projected(
+      "most = ReduceMax(x) {keepdims=0}\nscaled = Mul(repeat, most)\n"
+      "column = ScatterElements(zeros, val_1, scaled) {axis=3}",
+      "table = ScatterElements(column, val_2, repeat_1) {axis=3}");
+  CHECK(buffer_elements(fed) == Dim(0));
 }
 
 }  // namespace plimsoll
