@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/infer.h"
 #include "graph/text.h"
 
 namespace plimsoll {
@@ -56,7 +57,7 @@ TEST_CASE(
 
 TEST_CASE("lifetimes: what waits for its reader has a name, unless its softmax takes that name") {
   const auto read_by = [](const std::string& reader) {
-    const auto graph = parse_text(
+    auto graph = parse_text(
         "opset 17\ninput x: f32[4]\n"
         "a = Relu(x) module=\"block\"\n"
         "b = Sigmoid(x) module=\"block\"\n"
@@ -66,6 +67,10 @@ TEST_CASE("lifetimes: what waits for its reader has a name, unless its softmax t
         "d = Add(b, c) module=\"block\"\n"
         "e = Exp(d) module=\"head\"\noutput e\n");
     REQUIRE(graph);
+    const Binding nothing;
+    Decider decider(nothing);
+    Diagnostics warnings;
+    REQUIRE(infer(*graph, decider, warnings));
     return let_go_by(*graph, "a", true);
   };
   CHECK(read_by("Tanh") == 3);
