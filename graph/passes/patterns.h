@@ -57,6 +57,8 @@ void linear(Finder& finder);
 // Chains of recurrent layers, with the parameters behind the plumbing.
 void recurrent(Finder& finder);
 
+// Activations of branches that an exporter merged to one. On a graph of its own.
+void merged(Finder& finder);
 // Tables that modules make once and keep. On a graph of its own.
 void kept_tables(Finder& finder);
 // Tables that each layer computes for itself, merged to the first one's. On a graph of its own.

@@ -51,6 +51,7 @@ RecoverReport recover(Graph& graph) {
          patterns::functions, patterns::activations, patterns::norms, patterns::attention,
          patterns::linear, patterns::recurrent},
         report);
+  apply(graph, {patterns::merged}, report);
   apply(graph, {patterns::kept_tables}, report);
   apply(graph, {patterns::tables}, report);
   std::sort(report.found.begin(), report.found.end(),

@@ -1,0 +1,62 @@
+// Activations that an exporter found equal in several branches and wrote once.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/support/recovered.h"
+
+namespace plimsoll {
+
+using test::ops;
+using test::Ops;
+using test::recovered;
+
+namespace {
+
+// `x` of one module, activated in a call of `first` and read there and in `second`.
+Graph branches(const std::string& act, const std::string& second,
+               const std::string& from = "stem") {
+  return recovered(
+      "opset 17\ninput image: f32[B,8]\n"
+      "param a.weight: f32[8,8]\nparam b.weight: f32[8,8]\nparam c.weight: f32[8,8]\n"
+      "x = MatMul(image, a.weight) module=\"" +
+      from +
+      "\"\n"
+      "y = Relu(x) module=\"" +
+      act +
+      "\"\n"
+      "left = MatMul(y, b.weight) module=\"cell.left.fc\"\n"
+      "right = MatMul(y, c.weight) module=\"" +
+      second +
+      "\"\n"
+      "z = Add(left, right) module=\"cell\"\noutput z\n");
+}
+
+size_t activations(const Graph& graph) {
+  const Ops all = ops(graph);
+  return static_cast<size_t>(std::count(all.begin(), all.end(), "Relu"));
+}
+
+}  // namespace
+
+TEST_CASE("branches that begin with one activation of a shared map compute their own") {
+  const Graph graph = branches("cell.left.act", "cell.right.fc");
+  REQUIRE(activations(graph) == 2);
+  CHECK(graph.nodes[3].op == "Relu");
+  CHECK(graph.nodes[3].module == "cell.right.fc");
+  CHECK(graph.nodes[4].inputs[0] == graph.nodes[3].outputs[0]);
+  CHECK(graph.nodes[2].inputs[0] == graph.nodes[1].outputs[0]);
+}
+
+TEST_CASE("an activation that a call returns is one") {
+  // The code around the call reads it.
+  CHECK(activations(branches("cell.left.act", "cell")) == 1);
+  // Nothing in the call itself does.
+  CHECK(activations(branches("cell.act.one", "cell.right.fc")) == 1);
+  // The call made what it activates: a block that hands on its map before it is pooled.
+  CHECK(activations(branches("cell.left.act", "cell.right.fc", "cell.left.fc")) == 1);
+  // Both branches are parts of one call.
+  CHECK(activations(branches("cell.act", "cell.right.fc")) == 1);
+}
+
+}  // namespace plimsoll
