@@ -176,7 +176,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
       return tl::make_unexpected(inferred.error());
     }
     if (request.recover) {
-      compiled.recognised = summary_of(recover(graph));
+      compiled.recognised = summary_of(recover(graph, &decider));
       put_dropout_back(graph, compiled.recipe, compiled.basis);
     } else {
       fold(graph);

@@ -12,8 +12,9 @@ inline constexpr const char* kChunks = "plimsoll.chunks";
 
 class Finder {
  public:
-  explicit Finder(Rewrite& rewrite) : r(rewrite) {}
+  Finder(Rewrite& rewrite, Decider* decides) : r(rewrite), decider(decides) {}
   Rewrite& r;
+  Decider* decider;  // none: what depends on a symbol is taken to be large
   std::vector<Recovered> found;
 
   // `at` stands for a group now: its `interior` nodes died, or it lives on as one of them.

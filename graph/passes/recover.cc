@@ -29,9 +29,10 @@ namespace {
 
 using Pattern = void (*)(patterns::Finder&);
 
-void apply(Graph& graph, std::initializer_list<Pattern> all, RecoverReport& report) {
+void apply(Graph& graph, Decider* decider, std::initializer_list<Pattern> all,
+           RecoverReport& report) {
   Rewrite rewrite(graph);
-  patterns::Finder finder(rewrite);
+  patterns::Finder finder(rewrite, decider);
   for (const Pattern pattern : all) pattern(finder);
   const std::vector<NodeId> new_ids = rewrite.finish();
   report.found.insert(report.found.end(), finder.found.begin(), finder.found.end());
@@ -42,18 +43,18 @@ void apply(Graph& graph, std::initializer_list<Pattern> all, RecoverReport& repo
 
 }  // namespace
 
-RecoverReport recover(Graph& graph) {
+RecoverReport recover(Graph& graph, Decider* decider) {
   fold(graph);
   RecoverReport report;
-  apply(graph,
+  apply(graph, decider,
         {patterns::padding, patterns::folded_norms, patterns::spectral_norms, patterns::gathers,
          patterns::relative_bias, patterns::cells, patterns::gates, patterns::slices,
          patterns::functions, patterns::activations, patterns::norms, patterns::attention,
          patterns::linear, patterns::recurrent},
         report);
-  apply(graph, {patterns::merged}, report);
-  apply(graph, {patterns::kept_tables}, report);
-  apply(graph, {patterns::tables}, report);
+  apply(graph, decider, {patterns::merged}, report);
+  apply(graph, decider, {patterns::kept_tables}, report);
+  apply(graph, decider, {patterns::tables}, report);
   std::sort(report.found.begin(), report.found.end(),
             [](const Recovered& a, const Recovered& b) { return a.node < b.node; });
   return report;

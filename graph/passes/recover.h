@@ -30,7 +30,10 @@ struct RecoverReport {
 // Never fails: what is not recognised stays. Cost: a few visits per node.
 //
 //   infer(graph, decider, warnings);
-//   const RecoverReport report = recover(graph);   // not with --no-recover
-RecoverReport recover(Graph& graph);
+//   const RecoverReport report = recover(graph, &decider);   // not with --no-recover
+//
+// `decider` says what depends on a symbol: whether all keys are within attention's window. Without
+// one they are not.
+RecoverReport recover(Graph& graph, Decider* decider = nullptr);
 
 }  // namespace plimsoll

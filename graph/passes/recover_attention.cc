@@ -141,6 +141,39 @@ bool is_causal(const Rewrite& r, TensorId mask) {
   return false;
 }
 
+// How far from its query a key may be, by this comparison of positions: k > q - 512, |q - k| <= 64.
+std::optional<int64_t> window_of(const Rewrite& r, const Node& node) {
+  if (!node.op.starts_with("Less") && !node.op.starts_with("Greater")) return std::nullopt;
+  for (size_t i = 0; i < 2; ++i) {
+    const Node* shifted = r.made_by(node.inputs[i], "Sub");
+    const bool apart = r.made_by(node.inputs[i], "Abs") != nullptr;
+    if (!shifted && !apart) continue;
+    const auto width = r.number(shifted ? shifted->inputs[1] : node.inputs[1 - i]);
+    if (width && *width >= 1) return static_cast<int64_t>(*width);
+  }
+  return std::nullopt;
+}
+
+// Does a mask made of shapes hide keys that are too far away? Hugging Face leaves it out where all
+// keys are nearer than the window is wide (transformers/masking_utils.py).
+bool hides_far_keys(const Finder& f, TensorId mask) {
+  const Rewrite& r = f.r;
+  std::optional<int64_t> window;
+  std::vector<TensorId> pending{mask};
+  for (size_t visited = 0; !pending.empty() && !window && visited < 64; ++visited) {
+    const NodeId id = r.producer(pending.back());
+    pending.pop_back();
+    if (id == kNoNode) continue;
+    window = window_of(r, r.node(id));
+    for (const TensorId in : r.node(id).inputs) {
+      if (in != kNoTensor && !r.tensor(in).has_dims) pending.push_back(in);
+    }
+  }
+  const auto& shape = r.tensor(mask).shape;
+  if (!window || !shape || shape->empty()) return false;
+  return !f.decider || f.decider->at_most(Dim(*window), shape->back());
+}
+
 // A plain fill: a bias that happens to be constant, as t5's is between encoder and decoder.
 bool is_fill(const Rewrite& r, TensorId t) {
   if (!r.made_of_shapes(t) || r.is_host_number(t)) return false;
@@ -223,6 +256,9 @@ TensorId data_of_mask(Finder& f, NodeId at, TensorId mask, bool& causal) {
     if (is_registered(r, behind_views(r, where->inputs[0]))) return mask;
   }
   if (!r.made_of_shapes(mask) || is_fill(r, mask)) return mask;
+  // Each call makes numbers of the model's mask; an exporter of graphs merges them.
+  const bool hides = r.made_by(mask, "Where") && hides_far_keys(f, mask);
+  if (hides) return f.r.node(f.r.copy_before(at, r.producer(mask))).outputs[0];
   causal = is_causal(r, mask);
   return kNoTensor;
 }

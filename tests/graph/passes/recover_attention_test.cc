@@ -39,4 +39,45 @@ TEST_CASE("a mask of keys repeated for all heads is a copy, which the exporter's
   CHECK(seen("[-1,1,4,24]") == Ops{"Expand", "Reshape"});
 }
 
+namespace {
+
+// Attention over S positions whose mask was made of them by `condition`; how many operands it has.
+size_t operands(const std::string& condition, int64_t positions) {
+  auto graph = parse_text(
+      "opset 17\ninput q: f32[1,2,S,16]\ninput k: f32[1,2,16,S]\ninput v: f32[1,2,S,16]\n"
+      "const s: f32[] = [0.5]\nconst zero: i64[] = [0]\nconst one: i64[] = [1]\n"
+      "const two: i64[] = [2]\nconst width: i64[] = [32]\n"
+      "const rows: i64[3] = [0,1,3]\nconst columns: i64[3] = [0,1,2]\n"
+      "const low: f32[] = [-1000.0]\nconst none: f32[] = [0.0]\n"
+      "all = Shape(q)\nend = Gather(all, two)\nat = Range(zero, end, one)\n"
+      "query = Unsqueeze(at, rows)\nkey = Unsqueeze(at, columns)\n" +
+      condition +
+      "\nmask = Where(seen, none, low)\nqs = Mul(q, s)\nks = Mul(k, s)\n"
+      "scores = MatMul(qs, ks)\nmasked = Add(scores, mask)\nw = Softmax(masked) {axis=-1}\n"
+      "y = MatMul(w, v)\noutput y\n");
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  graph->producer = "pytorch 2.9";
+  const Binding binding{{"S", positions}};
+  Decider decider(binding);
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  recover(*graph, &decider);
+  REQUIRE(graph->nodes.back().op == "Attention");
+  return graph->nodes.back().inputs.size();
+}
+
+}  // namespace
+
+TEST_CASE("a mask that hides keys out of a window is data, once the sequence is as long") {
+  const std::string causal = "seen = LessOrEqual(key, query)";
+  const std::string behind = "first = Sub(query, width)\nseen = Greater(key, first)";
+  const std::string around =
+      "apart = Sub(query, key)\nfar = Abs(apart)\nseen = LessOrEqual(far, width)";
+  CHECK(operands(causal, 64) == 3);
+  CHECK(operands(behind, 64) == 4);
+  CHECK(operands(behind, 31) == 3);
+  CHECK(operands(around, 32) == 4);
+  CHECK(operands(around, 31) == 3);
+}
+
 }  // namespace plimsoll
