@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "calibrate/formula.h"
 #include "calibrate/learn_correction.h"
@@ -30,10 +31,12 @@ bool winograd_serves(const MeasuredKernel& k) {
   return p != nullptr && p->filter[1] == 3 && p->filter[2] == 3 && p->stride[1] == 1;
 }
 
-// Convolutions of the plan's kind; depthwise ones whatever they multiply in.
+// Convolutions of the plan's kind; depthwise and grouped ones whatever they multiply in.
 bool convolves_as(const FitPlan& plan, const MeasuredKernel& k) {
   const auto* p = std::get_if<ConvProblem<int64_t>>(&k.kernel.problem);
-  return p == nullptr || is_depthwise(*p) == (plan.kernel_class == "depthwise");
+  if (p == nullptr) return true;
+  if (plan.kernel_class == "grouped") return is_grouped(*p);
+  return is_depthwise(*p) == (plan.kernel_class == "depthwise");
 }
 
 // Layers of one kind of algorithm, for which its kernels are made.
@@ -161,13 +164,30 @@ struct Fold {
   std::vector<FormulaValue> values;  // of all kernels
 };
 
+// Fewer shapes than this are left out one by one.
+constexpr size_t kFewShapes = 12;
+
+std::vector<int> folds_of(const Formula& formula) {
+  std::set<uint32_t> shapes;
+  for (size_t i = 0; i < formula.size(); ++i) shapes.insert(formula.kernel(i).shape);
+  std::vector<int> folds;
+  for (size_t i = 0; i < formula.size(); ++i) {
+    const uint32_t shape = formula.kernel(i).shape;
+    const auto place = std::distance(shapes.begin(), shapes.find(shape));
+    folds.push_back(shapes.size() < kFewShapes ? static_cast<int>(place)
+                                               : static_cast<int>(shape % kFolds));
+  }
+  return folds;
+}
+
 std::vector<Fold> leave_out(const Formula& formula, const Trial& whole, const Box& box) {
-  std::vector<Fold> folds(kFolds);
+  const std::vector<int> fold_of = folds_of(formula);
+  std::vector<Fold> folds(static_cast<size_t>(std::ranges::max(fold_of)) + 1);
   const std::vector<bool> none(formula.size(), false);
-  for (int f = 0; f < kFolds; ++f) {
-    Fold& fold = folds[static_cast<size_t>(f)];
+  for (size_t f = 0; f < folds.size(); ++f) {
+    Fold& fold = folds[f];
     for (size_t i = 0; i < formula.size(); ++i) {
-      fold.skip.push_back(formula.kernel(i).fold == f);
+      fold.skip.push_back(fold_of[i] == static_cast<int>(f));
     }
     fold.values = formula.values(solve(formula, whole, box, fold.skip), none);
   }

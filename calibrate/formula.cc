@@ -14,6 +14,7 @@ struct CardModels {
   std::optional<GemmModel> gemm;
   std::optional<ConvModel> conv;
   std::optional<DepthwiseModel> depthwise;
+  std::optional<GroupedModel> grouped;
   std::optional<RecurrentModel> recurrent;
   std::optional<PersistentModel> persistent;
   std::optional<MemoryBoundModel> rows;
@@ -51,6 +52,13 @@ FormulaValue conv_value(const ConvModel& model, const ConvShape& shape,
   return value;
 }
 
+// The kernel that PyTorch took.
+GroupedKernel grouped_as(const MeasuredKernel& k, const ConvShape& shape,
+                         const GroupedAnswers& answers) {
+  return grouped_kernel(std::get<ConvProblem<int64_t>>(k.kernel.problem), shape, k.arithmetic,
+                        &answers);
+}
+
 }  // namespace
 
 Formula::Formula(const FitPlan& plan, std::vector<DeviceRates> cards,
@@ -59,6 +67,7 @@ Formula::Formula(const FitPlan& plan, std::vector<DeviceRates> cards,
       terms_(coefficient_rows(plan.kernel_class).size()),
       cards_(std::move(cards)),
       kernels_(std::move(kernels)) {
+  const GroupedAnswers answers(plan.capabilities.front());
   for (const MeasuredKernel* k : kernels_) {
     const auto card = std::ranges::find(cards_, k->device, &DeviceRates::id);
     card_of_.push_back(static_cast<int>(card - cards_.begin()));
@@ -73,10 +82,12 @@ Formula::Formula(const FitPlan& plan, std::vector<DeviceRates> cards,
       turning_.push_back(turning_seconds(convs_.back(), layout, on_tensor_cores(k->arithmetic),
                                          k->library, cards_[static_cast<size_t>(card_of_.back())]));
       keep(conv_features(convs_.back()));
-    } else if (plan.kernel_class == "depthwise") {
+    } else if (plan.kernel_class == "depthwise" || plan.kernel_class == "grouped") {
       convs_.push_back(conv_shape(std::get<ConvProblem<int64_t>>(k->kernel.problem), k->kernel.pass,
                                   element_bytes(*k), element_bytes(*k)));
       features_.emplace_back();
+      if (plan.kernel_class == "grouped")
+        grouped_.push_back(grouped_as(*k, convs_.back(), answers));
     } else if (plan.kernel_class == "recurrent") {
       keep(recurrent_features(std::get<RecurrentProblem<int64_t>>(k->kernel.problem),
                               k->kernel.pass));
@@ -94,12 +105,13 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
   std::vector<CardModels> models(cards_.size());
   for (size_t c = 0; c < cards_.size(); ++c) {
     const double peak = kernels_.empty() ? 0 : cards_[c].peak_of(kernels_.front()->arithmetic);
-    const GemmRates rates{std::min(1.0 * trial[terms_ + c], cards_[c].maximum_clock) * peak,
-                          double(cards_[c].sms), cards_[c].bandwidth,
+    const double clock = std::min(1.0 * trial[terms_ + c], cards_[c].maximum_clock);
+    const GemmRates rates{clock * peak, double(cards_[c].sms), cards_[c].bandwidth,
                           cards_[c].clock * trial[terms_ + c]};
     if (plan_.kernel_class == "gemm") models[c].gemm.emplace(terms, rates);
     if (plan_.kernel_class == "conv") models[c].conv.emplace(terms, rates, plan_.library);
     if (plan_.kernel_class == "depthwise") models[c].depthwise.emplace(terms, rates);
+    if (plan_.kernel_class == "grouped") models[c].grouped.emplace(terms, cards_[c], clock);
     if (plan_.kernel_class == "recurrent") models[c].recurrent.emplace(terms, rates);
     if (plan_.kernel_class == "persistent") models[c].persistent.emplace(terms, rates);
     if (plan_.kernel_class == "rows") models[c].rows.emplace(terms, cards_[c]);
@@ -118,6 +130,11 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
       const auto& p = std::get<ConvProblem<int64_t>>(k.kernel.problem);
       const auto kernel = depthwise_kernel(convs_[i], k.kernel.dtype, p.channels_last);
       values[i].seconds = m.depthwise->cost(convs_[i], kernel).seconds;
+    }
+    if (m.grouped) {
+      const auto& p = std::get<ConvProblem<int64_t>>(k.kernel.problem);
+      values[i].seconds =
+          m.grouped->cost(convs_[i], k.arithmetic, grouped_[i], p.channels_last).seconds;
     }
     if (m.recurrent) {
       values[i].seconds = m.recurrent

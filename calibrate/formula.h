@@ -44,6 +44,7 @@ class Formula {
   std::vector<std::vector<double>> features_;
   std::vector<ConvShape> convs_;
   std::vector<double> turning_;  // seconds beside each of `convs_`
+  std::vector<GroupedKernel> grouped_;
   std::vector<GemmShape> gemms_;
 };
 

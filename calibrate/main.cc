@@ -123,10 +123,12 @@ int run_fit(const FitCommand& command) {
   for (const FitPlan& plan : fit_plans()) {
     const auto wanted = [&](const std::string& word) { return plan.name.starts_with(word); };
     if (!command.only.empty() && std::ranges::none_of(command.only, wanted)) continue;
-    // Layers in persistent kernels and depthwise convolutions are transcribed with the others.
-    const std::string file_class(plan.kernel_class == "persistent"  ? "recurrent"
-                                 : plan.kernel_class == "depthwise" ? "conv"
-                                                                    : plan.kernel_class);
+    // Layers in persistent kernels and convolutions of several groups are transcribed with the
+    // others.
+    const bool conv = plan.kernel_class == "depthwise" || plan.kernel_class == "grouped";
+    const std::string file_class(plan.kernel_class == "persistent" ? "recurrent"
+                                 : conv                            ? "conv"
+                                                                   : plan.kernel_class);
     const auto report = fit_kernels(plan, measured->kernels.at(file_class), *rates, fits);
     if (!report) return fail(report.error());
     print(plan, *report);

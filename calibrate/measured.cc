@@ -72,11 +72,11 @@ Pass pass_of(Row& row) {
   return Pass::kForward;
 }
 
-// FNV-1a: the same fold on every machine and for every card that ran the problem.
-int fold_of(std::string_view text) {
+// FNV-1a: the same on every machine and for every card that ran the problem.
+uint32_t hash_of(std::string_view text) {
   uint32_t hash = 2166136261u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
-  return static_cast<int>((hash ^ hash >> 15) % 5);
+  return hash ^ hash >> 15;
 }
 
 void set_traffic(KernelAt& k, double read, double written, double flop) {
@@ -98,7 +98,7 @@ void read_gemm(Row& row, MeasuredKernel& out, double bytes) {
   out.kernel.op = "MatMul";
   set_traffic(out.kernel, b * bytes * (m * k + k * n + (p.accumulate ? m * n : 0)),
               b * bytes * m * n, 2 * b * m * n * k);
-  out.fold = fold_of(fmt::format("{},{},{},{},{},{}", p.batch, p.m, p.n, p.k, p.a_t, p.b_t));
+  out.shape = hash_of(fmt::format("{},{},{},{},{},{}", p.batch, p.m, p.n, p.k, p.a_t, p.b_t));
   out.library = static_cast<int>(row.whole("cublas"));
   out.kernel.problem = p;
 }
@@ -129,8 +129,8 @@ void read_conv(Row& row, MeasuredKernel& out, double bytes) {
                          : out.kernel.pass == Pass::kBackwardData ? x
                                                                   : w;
   set_traffic(out.kernel, bytes * (x + y + w - written), bytes * written, 2 * y * w / double(p.k));
-  out.fold =
-      fold_of(fmt::format("{},{},{},{},{},{},{},{},{},{},{}", p.n, p.c, p.k, p.groups, p.in[1],
+  out.shape =
+      hash_of(fmt::format("{},{},{},{},{},{},{},{},{},{},{}", p.n, p.c, p.k, p.groups, p.in[1],
                           p.in[2], p.filter[1], p.filter[2], p.pad[1], p.stride[1], p.stride[2]));
   out.library = static_cast<int>(row.whole("cudnn"));
   out.algorithm = row.text("algorithm");
@@ -155,7 +155,7 @@ void read_recurrent(Row& row, MeasuredKernel& out, double bytes) {
   out.kernel.pass = pass_of(row);
   set_traffic(out.kernel, bytes * (states + weights), bytes * states,
               2 * states * double(p.hidden));
-  out.fold = fold_of(fmt::format("{},{},{},{}", cell, p.hidden, p.batch, p.timesteps));
+  out.shape = hash_of(fmt::format("{},{},{},{}", cell, p.hidden, p.batch, p.timesteps));
   out.library = static_cast<int>(row.whole("cudnn"));
   out.algorithm = row.text("algorithm");
   if (!recurrent_algorithm_from_name(out.algorithm)) {
@@ -174,7 +174,7 @@ void read_rows(Row& row, MeasuredKernel& out, double bytes) {
   k.pass = row.text("pass") == "forward" ? Pass::kForward : Pass::kBackward;
   const double tensor = bytes * double(p.rows) * double(p.columns);
   set_traffic(k, (row.real("tensors") - 1) * tensor, tensor, tensor / bytes);
-  out.fold = fold_of(fmt::format("{},{},{}", k.op, p.rows, p.columns));
+  out.shape = hash_of(fmt::format("{},{},{}", k.op, p.rows, p.columns));
   out.library = static_cast<int>(row.whole("cudnn"));
   out.host_bound = row.whole("host_bound") == 1;
   k.problem = p;

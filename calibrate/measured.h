@@ -23,7 +23,7 @@ struct MeasuredKernel {
   bool channels_first = false;  // said of a convolution: what tensor cores turn around
   bool host_bound = false;      // the host took most of the interval: no measure of the kernel
   double seconds = 0;           // of one call, timed alone
-  int fold = 0;                 // 0-4, the same for all measurements of one problem
+  uint32_t shape = 0;           // a hash, the same for all measurements of one problem
 };
 
 // Of one operand.

@@ -23,6 +23,7 @@ std::vector<CoefficientRow> coefficient_rows(std::string_view kernel_class) {
   }
   if (kernel_class == "conv") add(kConvTerms);
   if (kernel_class == "depthwise") add(kDepthwiseTerms);
+  if (kernel_class == "grouped") add(kGroupedTerms);
   if (kernel_class == "recurrent") add(kRecurrentTerms);
   if (kernel_class == "persistent") add(kPersistentTerms);
   return rows;
@@ -85,7 +86,7 @@ Fit read_fit(JsonObject object) {
   Fit fit;
   constexpr IntegerRange kVersion{.low = 0, .high = 99999};
   fit.kernel_class = object.required_choice(
-      "kernel_class", {"gemm", "conv", "depthwise", "recurrent", "persistent", "rows"});
+      "kernel_class", {"gemm", "conv", "depthwise", "grouped", "recurrent", "persistent", "rows"});
   fit.arithmetic = object.required_string("arithmetic");
   fit.compute_capability =
       static_cast<int>(object.required_integer("compute_capability", kVersion));

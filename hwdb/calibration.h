@@ -49,7 +49,7 @@ struct PassError {
 };
 
 struct Fit {
-  std::string kernel_class;  // "gemm", "conv", "depthwise", "recurrent", "persistent", "rows"
+  std::string kernel_class;  // "gemm", "conv", "depthwise", "grouped", "recurrent", ...
   std::string arithmetic;    // "f32", "f16_tensor"
   int compute_capability = 0;
   // Versions of cuDNN (conv, recurrent, rows) or cuBLAS (gemm) as 100 * major + minor. The range

@@ -131,6 +131,37 @@ inline constexpr std::array<CoefficientRow, kDepthwiseTermCount> kDepthwiseTerms
     {"last_whole_product", 1.35, .01, 20},
 }};
 
+// Convolutions of several groups; estimator/time/grouped.h.
+enum GroupedTerm {
+  kGroupedFixed,  // microseconds of one launch
+  kChain,         // ... of the short kernels around the product, together
+  kTurn,          // clocks of one multiprocessor to copy an element to another layout, 16 bits
+  kTurnLast,      // ... from channels last
+  kTurnWhole,     // ... in 32 bits
+  kElementIn,     // ... of an element read and written by kernels for any strides
+  kElementOut,
+  kMultiply16,  // fraction of the peak: in 16 bits, TF32, and on ordinary cores
+  kMultiplyTf32,
+  kMultiply32,
+  kGroupedWeights,  // gradients of weights on tensor cores, of data with strides, relative to it
+  kGroupedStrided,
+  kGroupedTermCount,
+};
+inline constexpr std::array<CoefficientRow, kGroupedTermCount> kGroupedTerms = {{
+    {"fixed_us", 3, 0, 40},
+    {"chain_us", 22, 0, 200},
+    {"turn", .7, .05, 10},
+    {"turn_last", 2.7, .05, 20},
+    {"turn_whole", 1.5, .05, 20},
+    {"element_in", 16, 1, 100},
+    {"element_out", 30, 1, 100},
+    {"multiply_16", .25, .01, 1},
+    {"multiply_tf32", .3, .01, 1},
+    {"multiply_32", .3, .01, 1},
+    {"weights", .5, .05, 1},
+    {"strided", .5, .05, 1},
+}};
+
 // Recurrent layers: the tiled multiplication again, then estimator/time/recurrent.h.
 enum RecurrentTerm {
   kStep = kGemmTermCount,  // microseconds between two steps of the sequence
@@ -254,8 +285,8 @@ inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
     {"clocks_layer_norm_row", 0, 0, 5000},
 }};
 
-// The rows of "gemm", "conv", "depthwise", "recurrent", "persistent" or "rows", in the order of
-// their enumerators; empty for any other word.
+// The rows of "gemm", "conv", "depthwise", "grouped", "recurrent", "persistent" or "rows", in the
+// order of their enumerators; empty for any other word.
 std::vector<CoefficientRow> coefficient_rows(std::string_view kernel_class);
 
 }  // namespace plimsoll

@@ -17,6 +17,9 @@ namespace plimsoll {
 namespace {
 
 // A convolution layer's backward pass runs two kernels.
+// A record's word for the library's own choice of algorithm.
+constexpr std::string_view kGuessed = "heuristic";
+
 KernelTime price(const MeasuredRun& r, KernelAt kernel, const TimeContext& context) {
   const bool both = kernel.kernel_class == KernelClass::kConv && kernel.pass == Pass::kBackward;
   if (!both) return kernel_time(kernel, context);
@@ -68,16 +71,17 @@ struct Validator::State {
                                                         const Libraries& library, bool columns,
                                                         const std::string& layout,
                                                         const std::string& framework,
-                                                        const std::string& recurrent) {
+                                                        const std::string& algorithm) {
     const auto key =
-        std::tuple(device, library.cudnn, library.cublas, columns, layout, framework, recurrent);
+        std::tuple(device, library.cudnn, library.cublas, columns, layout, framework, algorithm);
     if (const auto at = contexts.find(key); at != contexts.end()) return &at->second;
     const auto found = hwdb.device(device);
     if (!found) return tl::unexpected<std::string>(fmt::format("device '{}' is not known", device));
     TimeOptions options;
     options.library = library;
     options.alone = true;  // benchmarks time one call after the other from the host
-    options.recurrent.forced = recurrent_algorithm_from_name(recurrent);
+    options.recurrent.forced = recurrent_algorithm_from_name(algorithm);
+    if (algorithm == kGuessed) options.policy = AlgorithmPolicy::kHeuristic;
     if (columns) options.policy = AlgorithmPolicy::kIm2col;
     if (layout == "nchw") options.layout = Layout::kChannelsFirst;
     if (layout == "nhwc") options.layout = Layout::kChannelsLast;
@@ -110,7 +114,7 @@ struct Validator::State {
         r.conv_engine.find("im2col") != std::string::npos || r.library == "nn.SpatialConvolutionMM";
     const auto prepared = context(line.device, library, columns, r.layout,
                                   r.kind == RunKind::kLayer ? r.framework_id() : std::string(),
-                                  r.op == "rnn" ? r.algo : std::string());
+                                  r.op == "rnn" || r.algo == kGuessed ? r.algo : std::string());
     if (!prepared) return skip(prepared.error());
     if (is_spilled(*kernel, (*prepared)->options(), (*prepared)->rates())) {
       return skip("the persistent kernel does not keep these weights");

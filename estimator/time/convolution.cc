@@ -140,12 +140,14 @@ Layout layout_of(const KernelAt& kernel, const TimeContext& context) {
 const TimeContext::Model& convolution_model(const KernelAt& kernel, const TimeContext& context) {
   const TimeContext::Model& conv = context.conv(unit_of(kernel, context));
   const bool columns = context.options().policy == AlgorithmPolicy::kIm2col;
-  if (columns || !is_depthwise(std::get<ConvProblem<int64_t>>(kernel.problem))) return conv;
+  const auto& problem = std::get<ConvProblem<int64_t>>(kernel.problem);
+  if (columns || problem.groups == 1) return conv;
   // From no other architecture than the other convolutions.
-  const TimeContext::Model& depthwise = context.depthwise();
-  const bool known = depthwise.fit && conv.fit &&
-                     depthwise.fit->compute_capability == conv.fit->compute_capability;
-  return known ? depthwise : conv;
+  const TimeContext::Model& own =
+      is_depthwise(problem) ? context.depthwise() : context.grouped(unit_of(kernel, context));
+  const bool known =
+      own.fit && conv.fit && own.fit->compute_capability == conv.fit->compute_capability;
+  return known ? own : conv;
 }
 
 ConvCost depthwise_cost(const KernelAt& kernel, const TimeContext::Model& model,
@@ -155,14 +157,39 @@ ConvCost depthwise_cost(const KernelAt& kernel, const TimeContext::Model& model,
   return model.depthwise->cost(shape, depthwise_kernel(shape, kernel.dtype, last));
 }
 
-Draft draft_depthwise(const KernelAt& kernel, const TimeContext::Model& model,
-                      const TimeContext& context) {
-  const ConvCost cost = depthwise_cost(kernel, model, context);
+namespace {
+
+Draft draft_of(const ConvCost& cost) {
   return {.seconds = cost.seconds,
           .flop = cost.flop,
           .bytes = cost.bytes,
           .algorithm = name(cost.algorithm),
           .memory_bound = cost.memory_bound};
+}
+
+}  // namespace
+
+Draft draft_depthwise(const KernelAt& kernel, const TimeContext::Model& model,
+                      const TimeContext& context) {
+  return draft_of(depthwise_cost(kernel, model, context));
+}
+
+ConvCost grouped_cost(const KernelAt& kernel, const TimeContext::Model& model,
+                      const TimeContext& context) {
+  const AlgorithmPolicy policy = context.options().policy;
+  const bool guessed =
+      policy == AlgorithmPolicy::kHeuristic || policy == AlgorithmPolicy::kGuessOnce;
+  const GroupedAnswers* answers = guessed && model.answers ? &*model.answers : nullptr;
+  const bool last = layout_of(kernel, context) == Layout::kChannelsLast;
+  const ConvShape shape = shape_of(kernel, context);
+  const Arithmetic unit = unit_of(kernel, context);
+  const auto& problem = std::get<ConvProblem<int64_t>>(kernel.problem);
+  return model.grouped->cost(shape, unit, grouped_kernel(problem, shape, unit, answers), last);
+}
+
+Draft draft_grouped(const KernelAt& kernel, const TimeContext::Model& model,
+                    const TimeContext& context) {
+  return draft_of(grouped_cost(kernel, model, context));
 }
 
 Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,

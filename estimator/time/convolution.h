@@ -13,7 +13,7 @@ Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context);
 // A convolution's sizes, with the bytes of its operands in memory and where they are multiplied.
 ConvShape shape_of(const KernelAt& kernel, const TimeContext& context);
 
-// That of the unit, or of depthwise kernels where they were measured.
+// That of the unit, or of depthwise or grouped kernels where they were measured.
 const TimeContext::Model& convolution_model(const KernelAt& kernel, const TimeContext& context);
 
 // `model`: convolution_model()'s, of depthwise kernels.
@@ -21,6 +21,11 @@ ConvCost depthwise_cost(const KernelAt& kernel, const TimeContext::Model& model,
                         const TimeContext& context);
 Draft draft_depthwise(const KernelAt& kernel, const TimeContext::Model& model,
                       const TimeContext& context);
+// ... of grouped ones.
+ConvCost grouped_cost(const KernelAt& kernel, const TimeContext::Model& model,
+                      const TimeContext& context);
+Draft draft_grouped(const KernelAt& kernel, const TimeContext::Model& model,
+                    const TimeContext& context);
 // ... of others.
 Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
                         const TimeContext& context);

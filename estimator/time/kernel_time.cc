@@ -239,6 +239,7 @@ Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
   if (model.gemm) return draft_gemm(kernel, model, context);
   if (model.conv) return draft_convolution(kernel, model, context);
   if (model.depthwise) return draft_depthwise(kernel, model, context);
+  if (model.grouped) return draft_grouped(kernel, model, context);
   if (model.recurrent) return draft_recurrent(kernel, model);
   if (model.persistent) return draft_persistent(kernel, model, context);
   if (is_separate_norm(kernel, context)) return draft_separate_norm(kernel, context);
@@ -318,6 +319,7 @@ bool is_own(const KernelAt& kernel, const TimeContext& context) {
 std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context) {
   const TimeContext::Model& model = model_for(kernel, context);
   if (model.depthwise) return {depthwise_cost(kernel, model, context)};
+  if (model.grouped) return {grouped_cost(kernel, model, context)};
   if (!model.conv) return {};
   const ConvCosts costs = model.conv->costs(shape_of(kernel, context));
   std::vector<ConvCost> rows(costs.all().begin(), costs.all().end());

@@ -20,6 +20,7 @@
 #include "estimator/time/depthwise.h"
 #include "estimator/time/device_rates.h"
 #include "estimator/time/gemm.h"
+#include "estimator/time/grouped.h"
 #include "estimator/time/memory_bound.h"
 #include "estimator/time/persistent.h"
 #include "estimator/time/recurrent.h"
@@ -102,13 +103,15 @@ class TimeContext {
   const Model& conv(Arithmetic a) const { return model(Class::kConv, a); }
   // Of all arithmetics; nothing where convolutions come from a card without such kernels.
   const Model& depthwise() const { return model(Class::kDepthwise, Arithmetic::kF32); }
+  // ... and of several groups.
+  const Model& grouped(Arithmetic a) const { return model(Class::kGrouped, a); }
   const Model& recurrent(Arithmetic a) const { return model(Class::kRecurrent, a); }
   const Model& persistent(Arithmetic a) const { return model(Class::kPersistent, a); }
   const Model& rows() const { return model(Class::kRows, Arithmetic::kF32); }
 
  private:
-  enum class Class : uint8_t { kGemm, kConv, kDepthwise, kRecurrent, kPersistent, kRows };
-  static constexpr size_t kClassCount = 6;
+  enum class Class : uint8_t { kGemm, kConv, kDepthwise, kGrouped, kRecurrent, kPersistent, kRows };
+  static constexpr size_t kClassCount = 7;
   struct Slot;
   struct Slots;
   const Model& model(Class of, Arithmetic arithmetic) const;

@@ -68,7 +68,7 @@ SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel
     if (!calibration) continue;
     for (const Fit& fit : calibration->fits) {
       if (fit.kernel_class != kernel_class) continue;
-      const bool all = kernel_class == "rows" || kernel_class == "depthwise";
+      const bool all = fit.arithmetic == "any" || kernel_class == "rows";
       const double u = all ? 0 : arithmetic_distance(arithmetic, fit.arithmetic);
       const double l = library_distance(fit, library);
       const double distance = 2 * a + 3 * u + .5 * l;

@@ -25,6 +25,9 @@ int device_index(const Correction& correction, const std::string& device) {
                                            : static_cast<int>(found - correction.devices.begin());
 }
 
+// Of which cuDNN's own answers are known.
+constexpr int kAskedSince = 900;
+
 // The cuBLAS of the CUDA release a cuDNN came with: cuDNN's release notes. 0 where unknown.
 int cublas_of(int cudnn) {
   struct Row {
@@ -59,7 +62,7 @@ TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptio
 
 void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   constexpr std::array<std::string_view, kClassCount> kNames = {
-      "gemm", "conv", "depthwise", "recurrent", "persistent", "rows"};
+      "gemm", "conv", "depthwise", "grouped", "recurrent", "persistent", "rows"};
   // Persistent kernels multiply 32 bits on plain cores, whatever the products beside them may do.
   const bool plain = of == Class::kPersistent && arithmetic == Arithmetic::kTf32Tensor;
   const Arithmetic unit = plain ? Arithmetic::kF32 : arithmetic;
@@ -95,6 +98,10 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
     case Class::kDepthwise:
       model.depthwise.emplace(terms, gemm);
       break;
+    case Class::kGrouped:
+      model.grouped.emplace(terms, rates_, clock);
+      if (cudnn >= kAskedSince) model.answers.emplace(rates_.compute_capability);
+      break;
     case Class::kRecurrent:
       model.recurrent.emplace(terms, gemm);
       break;
@@ -108,6 +115,7 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   const int launch = of == Class::kRows         ? int{kRowsFixed}
                      : of == Class::kPersistent ? int{kPersistentCall}
                      : of == Class::kDepthwise  ? int{kDepthwiseFixed}
+                     : of == Class::kGrouped    ? int{kGroupedFixed}
                                                 : int{kFixed};
   model.fixed = terms[static_cast<size_t>(launch)] * 1e-6;
 }

@@ -14,6 +14,8 @@ struct TimeContext::Model {
   std::optional<GemmModel> gemm;
   std::optional<ConvModel> conv;
   std::optional<DepthwiseModel> depthwise;
+  std::optional<GroupedModel> grouped;
+  std::optional<GroupedAnswers> answers;  // of grouped convolutions
   std::optional<RecurrentModel> recurrent;
   std::optional<PersistentModel> persistent;
   std::optional<MemoryBoundModel> rows;

@@ -26,7 +26,7 @@ kernels() {  # FILE COLUMNS AWK-EXPRESSION
 kernels conv kind,device,op,dtype,cudnn,pass,n,c,h,w,k,r,s,pad_h,pad_w,stride_h,stride_w,groups,layout,algo,time_ms '
   { print "kernel", cell("device"), "conv", dtype(cell("arithmetic")), version(cell("cudnn")), cell("pass"), cell("n"), cell("c"),
     cell("h"), cell("w"), cell("k"), cell("r"), cell("s"), cell("pad_h"), cell("pad_w"), cell("stride_h"), cell("stride_w"),
-    cell("groups"), cell("layout"), cell("algorithm"), cell("time_ms") }'
+    cell("groups"), cell("layout"), cell("source") ~ /^plimsoll/ ? "heuristic" : cell("algorithm"), cell("time_ms") }'
 # The file is row-major, a record column-major: the product of the transposes.
 kernels gemm kind,device,op,dtype,cuda,m,n,k,a_t,b_t,batch_count,time_ms '
   { print "kernel", cell("device"), "gemm", dtype(cell("arithmetic")), version(cell("cublas")), cell("n"), cell("m"), cell("k"),

@@ -105,6 +105,23 @@ TEST_CASE("standard and persistent layers are fitted apart, and those that spill
   CHECK(fit_kernels(plan("persistent-h100-f16"), kernels, rates, {})->fit.measured == persistent);
 }
 
+// Eight shapes of groups were measured: fewer than five folds of several.
+TEST_CASE("few shapes are left out one by one, and the fit is the shipped one") {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb.has_value());
+  const std::map<std::string, DeviceRates> rates = {
+      {"h100-sxm-80gb", rates_of(*hwdb->device("h100-sxm-80gb"))}};
+  const auto report = fit_kernels(plan("grouped-h100"), transcription("conv"), rates, {});
+  REQUIRE(report.has_value());
+  CHECK(report->fit.measured == 75);
+  const auto all = shipped_calibrations();
+  REQUIRE(all.has_value());
+  const auto sm90 = std::ranges::find(*all, "sm_90", &Calibration::id);
+  const auto shipped = std::ranges::find(sm90->fits, "grouped", &Fit::kernel_class);
+  REQUIRE(shipped != sm90->fits.end());
+  CHECK(report->fit.error == doctest::Approx(shipped->error).epsilon(.1));
+}
+
 TEST_CASE("the search finds the bottom of a bent valley, and stays in its box") {
   const auto valley = [](const Point& p) {
     return std::fabs(p[0] - .3) + 10 * std::fabs(p[1] - p[0] * p[0]);
