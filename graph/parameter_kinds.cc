@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "graph/folded_weights.h"
 #include "graph/made_of_shapes.h"
 #include "graph/module_path.h"
 
@@ -79,12 +80,20 @@ bool is_folded_name(std::string_view name) {
   return !is_word_of_weights(own.substr(own.rfind('_') + 1));
 }
 
+// Operators that nobody calls a parameter after.
+bool is_operators_name(std::string_view name) {
+  static constexpr std::array<std::string_view, 5> kNames = {"_to_copy", "clone", "new_zeros",
+                                                             "ones", "zeros"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 // The folded ones of a graph. The first of a kind has no number: "zeros" stands before "zeros_1".
 // Where the second was not folded, whole numbers may be a part of a buffer that only looks like it.
 std::set<std::string_view> folded_names(const Graph& graph) {
   std::set<std::string_view> names, firsts;
   for (const Tensor& t : graph.tensors) {
     const std::string_view name = t.name;
+    if (t.kind == TensorKind::kParameter && is_operators_name(name)) names.insert(name);
     if (!is_folded_name(name)) continue;
     const bool folded = t.kind == TensorKind::kParameter;
     if (folded) names.insert(name);
@@ -239,68 +248,6 @@ void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds) {
   }
 }
 
-// A factor that an exporter folded is trained where what it scales is shifted by a trained tensor
-// of the same extents: the two halves of an affine layer.
-void find_folded_scales(const Graph& graph, std::vector<ParameterKind>& kinds) {
-  for (const Node& node : graph.nodes) {
-    for (const TensorId shift : node.inputs) {
-      if (node.op != "Add" || shift == kNoTensor || kinds[shift] != ParameterKind::kTrained)
-        continue;
-      const TensorId product = beside(node, shift);
-      const NodeId maker = product == kNoTensor ? kNoNode : graph.tensors[product].producer;
-      if (maker == kNoNode || graph.nodes[maker].op != "Mul") continue;
-      for (const TensorId factor : graph.nodes[maker].inputs) {
-        const Tensor& t = graph.tensors[factor];
-        const bool folded = t.kind == TensorKind::kParameter && is_float(t.dtype) &&
-                            kinds[factor] == ParameterKind::kConstant && !t.from_constant_node &&
-                            !t.contents;
-        if (folded && t.shape == graph.tensors[shift].shape)
-          kinds[factor] = ParameterKind::kTrained;
-      }
-    }
-  }
-}
-
-// Which tensors hold something that training changes.
-std::vector<char> trained_values(const Graph& graph, const std::vector<ParameterKind>& kinds) {
-  std::vector<char> trained(graph.tensors.size(), 0);
-  for (TensorId id = 0; id < kinds.size(); ++id) trained[id] = kinds[id] == ParameterKind::kTrained;
-  for (const Node& node : graph.nodes) {
-    const auto holds = [&](TensorId in) { return in != kNoTensor && trained[in] != 0; };
-    if (node.op == "Shape" || std::none_of(node.inputs.begin(), node.inputs.end(), holds)) continue;
-    for (const TensorId out : node.outputs) {
-      if (out != kNoTensor) trained[out] = 1;
-    }
-  }
-  return trained;
-}
-
-// One number for each channel or head: [C], [C, 1, 1], [1, C, 1, 1].
-bool is_along_one_axis(const Tensor& t) {
-  if (!t.shape) return false;
-  const auto is_one = [](const Dim& extent) { return extent == Dim(1); };
-  return std::count_if(t.shape->begin(), t.shape->end(), is_one) + 1 ==
-         static_cast<std::ptrdiff_t>(t.shape->size());
-}
-
-// What an exporter folded and every sample's features are multiplied with, a number for each
-// channel or head, is a weight in another shape: layer scale (CaiT, PoolFormer, InceptionNeXt),
-// Swin v2's logit scale. Only images that come in are normalised by constants.
-void find_folded_factors(const Graph& graph, std::vector<ParameterKind>& kinds) {
-  const std::vector<char> trained = trained_values(graph, kinds);
-  for (const Node& node : graph.nodes) {
-    for (const TensorId factor : node.inputs) {
-      if (node.op != "Mul" || factor == kNoTensor || kinds[factor] != ParameterKind::kConstant)
-        continue;
-      const Tensor& t = graph.tensors[factor];
-      const TensorId data = beside(node, factor);
-      const bool folded = t.kind == TensorKind::kParameter && is_float(t.dtype) &&
-                          !t.from_constant_node && is_along_one_axis(t);
-      if (folded && data != kNoTensor && trained[data]) kinds[factor] = ParameterKind::kTrained;
-    }
-  }
-}
-
 // The array that a stored mask writes a number into, masked_fill: zeros of the mask's own shape,
 // which multi-head attention makes at every call.
 TensorId filled_by_mask(const Graph& graph, const Node& node) {
@@ -433,8 +380,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
     }
   }
   find_tables(graph, kinds);
-  find_folded_scales(graph, kinds);
-  find_folded_factors(graph, kinds);
+  find_folded_weights(graph, kinds);
   find_frozen(graph, kinds);
   find_computed(graph, folded, kinds);
   drop_unread(graph, kinds);

@@ -37,6 +37,8 @@ void folded_norms(Finder& finder);
 void spectral_norms(Finder& finder);
 // Tables of relative positions that an exporter looked up.
 void relative_bias(Finder& finder);
+// Embeddings that an exporter looked up.
+void lookups(Finder& finder);
 // Time steps of recurrent layers that people run one by one.
 void cells(Finder& finder);
 // Trained gates of two branches that an exporter computed.

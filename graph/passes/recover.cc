@@ -48,9 +48,9 @@ RecoverReport recover(Graph& graph, Decider* decider) {
   RecoverReport report;
   apply(graph, decider,
         {patterns::padding, patterns::folded_norms, patterns::spectral_norms, patterns::gathers,
-         patterns::relative_bias, patterns::cells, patterns::gates, patterns::slices,
-         patterns::functions, patterns::activations, patterns::norms, patterns::attention,
-         patterns::linear, patterns::recurrent},
+         patterns::relative_bias, patterns::lookups, patterns::cells, patterns::gates,
+         patterns::slices, patterns::functions, patterns::activations, patterns::norms,
+         patterns::attention, patterns::linear, patterns::recurrent},
         report);
   apply(graph, decider, {patterns::merged}, report);
   apply(graph, decider, {patterns::kept_tables}, report);

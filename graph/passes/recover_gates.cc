@@ -38,6 +38,27 @@ TensorId before(Rewrite& r, NodeId at, std::string_view op, std::vector<TensorId
   return r.insert_before(at, std::move(node), DType::kFloat32, shape);
 }
 
+// w * a + (1 - w) * b where an exporter computed the rest that w leaves of one (RWKV's mixes).
+bool mix(Finder& f, TensorId left, TensorId right) {
+  Rewrite& r = f.r;
+  const Node* weighed = r.made_by(left, "Mul");
+  const TensorId rest = folded_factor(r, right, "sub");
+  if (!weighed || rest == kNoTensor) return false;
+  for (const TensorId weight : weighed->inputs) {
+    const Tensor& t = r.tensor(weight);
+    const bool named = t.kind == TensorKind::kParameter && !t.from_constant_node &&
+                       !is_folded_result(t, "sub") && !is_folded_result(t, "sigmoid");
+    if (!named || !t.shape || t.shape != r.tensor(rest).shape) continue;
+    const NodeId reader = r.producer(right);
+    const Shape shape = *t.shape;
+    const TensorId own = before(r, reader, "Sub", {r.add_number(1), weight}, shape);
+    r.read_instead(reader, rest, own);
+    f.note("rest of a trained mix", r.producer(own), r.deaths());
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void gates(Finder& f) {
@@ -48,6 +69,7 @@ void gates(Finder& f) {
     for (size_t i = 0; i < 2; ++i) {
       const TensorId kept = r.node(id).inputs[i];
       const TensorId passed = r.node(id).inputs[1 - i];
+      if (mix(f, passed, kept)) break;
       const TensorId gate = folded_factor(r, passed, "sigmoid");
       const TensorId rest = folded_factor(r, kept, "sub");
       if (gate == kNoTensor || rest == kNoTensor || r.tensor(gate).shape != r.tensor(rest).shape)

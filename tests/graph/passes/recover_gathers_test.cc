@@ -165,6 +165,19 @@ output c
   CHECK_FALSE(graph.nodes[2].attributes.has("positions"));
 }
 
+TEST_CASE("the rest that a trained mix leaves of one is computed from it again") {
+  const auto mixed = [](const std::string& weight, const std::string& extents) {
+    return recovered("opset 20\ninput a: f32[B,4,8]\ninput b: f32[B,4,8]\nparam " + weight +
+                     ": f32[8]\nparam sub_1: f32" + extents + "\np = Mul(" + weight +
+                     ", a)\nq = Mul(sub_1, b)\ny = Add(p, q)\noutput y\n");
+  };
+  const Graph graph = mixed("mix.k", "[8]");
+  REQUIRE(ops(graph) == Ops{"Mul", "Sub", "Mul", "Add"});
+  CHECK(graph.nodes[1].inputs[1] == graph.nodes[0].inputs[0]);
+  CHECK(ops(mixed("mix.k", "[4,8]")) == Ops{"Mul", "Mul", "Add"});
+  CHECK(ops(mixed("sub_2", "[8]")) == Ops{"Mul", "Mul", "Add"});
+}
+
 TEST_CASE("a folded gate and its complement are computed from one weight again") {
   const auto gated = [](const std::string& gate, const std::string& rest) {
     return recovered("opset 20\ninput a: f32[B,4,8]\ninput b: f32[B,4,8]\nparam " + gate +

@@ -1,0 +1,45 @@
+// Embeddings at known places, which an exporter looked up.
+#include <doctest/doctest.h>
+
+#include "graph/parameter_kinds.h"
+#include "tests/support/recovered.h"
+
+namespace plimsoll {
+
+using test::ops;
+using test::Ops;
+using test::recovered;
+
+namespace {
+
+Graph placed(const std::string& name, const std::string& extents) {
+  return recovered("opset 20\ninput x: f32[B,6,8]\nparam " + name + ": f32" + extents +
+                   "\ny = Add(x, " + name + ")\noutput y\n");
+}
+
+ParameterKind kind(const Graph& graph, size_t input) {
+  return classify_parameters(graph)[graph.nodes[0].inputs[input]];
+}
+
+}  // namespace
+
+TEST_CASE("rows that an exporter looked up are a trained table and its places") {
+  const Graph counted = placed("embedding_1", "[6,8]");
+  REQUIRE(ops(counted) == Ops{"Gather", "Add"});
+  const Tensor& table = counted.tensors[counted.nodes[0].inputs[0]];
+  CHECK(*table.shape == Shape{6, 8});
+  CHECK(kind(counted, 0) == ParameterKind::kTrained);
+  CHECK(kind(counted, 1) == ParameterKind::kComputed);
+  // For all samples: places that a module holds.
+  const Graph held = placed("embedding", "[1,6,8]");
+  REQUIRE(ops(held) == Ops{"Gather", "Add"});
+  CHECK(*held.tensors[held.nodes[0].inputs[1]].shape == Shape{1, 6});
+  CHECK(kind(held, 1) == ParameterKind::kConstant);
+}
+
+TEST_CASE("a table that somebody named is not looked up") {
+  CHECK(ops(placed("position_embedding", "[6,8]")) == Ops{"Add"});
+  CHECK(ops(placed("h.embedding_1", "[6,8]")) == Ops{"Add"});
+}
+
+}  // namespace plimsoll
