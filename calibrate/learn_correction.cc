@@ -40,7 +40,8 @@ Correction learn_correction(const std::vector<Leftover>& leftovers, const Tents&
                         .device_of = {},
                         .weights = {},
                         .order = {},
-                        .shared = {}};
+                        .shared = {},
+                        .columns = {}};
   for (Eigen::Index i = 0; i < n; ++i) {
     const Leftover& a = leftovers[static_cast<size_t>(i)];
     correction.points.insert(correction.points.end(), a.features.begin(), a.features.end());

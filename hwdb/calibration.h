@@ -18,6 +18,9 @@
 
 namespace plimsoll {
 
+// So many points of a correction are looked at together.
+inline constexpr size_t kCorrectionBlock = 8;
+
 // ln(measured / formula) as a sum of tents around measured shapes:
 //   sum of weight_i * prod over features of max(0, 1 - |x - point_i| / reach), times kinship where
 // the card is another one than the point's.
@@ -34,6 +37,10 @@ struct Correction {
   // The features in which points differ, most telling first, by which they ascend, and those that
   // all of them share: far points need no look. sorted() finds them.
   std::vector<size_t> order, shared;
+  // The points once more, in reaches, feature by feature in that order; a block of infinities
+  // behind each.
+  std::vector<double> columns;
+  size_t column_length() const { return weights.size() + kCorrectionBlock; }
   bool operator==(const Correction&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -98,6 +99,12 @@ Correction sorted(Correction c) {
   c.device_of = std::move(device_of);
   c.weights = std::move(weights);
   c.points = std::move(points);
+  c.columns.assign(c.order.size() * c.column_length(), std::numeric_limits<double>::infinity());
+  for (size_t k = 0; k < c.order.size(); ++k) {
+    const size_t f = c.order[k];
+    double* const column = c.columns.data() + k * c.column_length();
+    for (size_t i = 0; i < count; ++i) column[i] = c.points[i * width + f] / c.reach[f];
+  }
   return c;
 }
 
