@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "graph/passes/patterns.h"
 
@@ -104,10 +105,30 @@ void make_linear(Finder& f, NodeId product, TensorId weight) {
   }
 }
 
+// The bias of the layer that this product is a call of; kNoTensor where the file does not name it.
+TensorId own_bias(const Rewrite& r, NodeId product, TensorId weight) {
+  NodeId add = kNoNode;
+  const TensorId bias = bias_after(r, r.node(product).outputs[0], weight, add);
+  const std::string& module = r.node(product).module;
+  return bias != kNoTensor && r.tensor(bias).name == module + ".bias" ? bias : kNoTensor;
+}
+
+// A layer that is called several times, in a loop over steps: an exporter of graphs transposes its
+// weight for each call anew. The first call's weight; kNoTensor at that one.
+TensorId of_first_call(const Rewrite& r, NodeId product, TensorId weight,
+                       std::map<TensorId, TensorId>& weights) {
+  const TensorId bias = own_bias(r, product, weight);
+  if (bias == kNoTensor) return kNoTensor;
+  const auto [first, added] = weights.emplace(bias, weight);
+  const bool alike = r.tensor(first->second).shape == r.tensor(weight).shape;
+  return !added && alike ? first->second : kNoTensor;
+}
+
 }  // namespace
 
 void linear(Finder& f) {
   Rewrite& r = f.r;
+  std::map<TensorId, TensorId> weights;  // by bias
   for (NodeId id = 0; id < r.nodes(); ++id) {
     if (r.dead(id) || r.node(id).op != "MatMul") continue;
     const TensorId right = r.node(id).inputs[1];
@@ -116,7 +137,8 @@ void linear(Finder& f) {
     } else if (is_folded_weight(r, right)) {
       auto& shape = *r.graph().tensors[right].shape;
       std::swap(shape[0], shape[1]);
-      const TensorId table = tied_table(r, right, id);
+      const TensorId first = of_first_call(r, id, right, weights);
+      const TensorId table = first != kNoTensor ? first : tied_table(r, right, id);
       const std::vector<NodeId> readers = r.readers(right);
       for (const NodeId reader : readers) {
         make_linear(f, reader, table == kNoTensor ? right : table);
