@@ -2,7 +2,7 @@
 // not say how many there are. With the older one each iteration cuts one bag from a list of
 // indices, looks its rows up in a table and reduces them; with the newer one all rows are looked up
 // before the loop, which cuts a bag of rows, reduces it and appends it to a list. That look-up
-// stays in the graph, unread.
+// stays in the imported graph, unread, until recover() drops it.
 #pragma once
 
 #include <optional>

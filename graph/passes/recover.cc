@@ -27,6 +27,10 @@ void patterns::Finder::copy_for_readers(std::string_view pattern, TensorId value
 
 namespace {
 
+// What exporters left behind, and nobody computes: the rows that a bag would look up before its
+// loop.
+void unread(patterns::Finder& f) { f.r.drop_unread(); }
+
 using Pattern = void (*)(patterns::Finder&);
 
 void apply(Graph& graph, Decider* decider, std::initializer_list<Pattern> all,
@@ -47,10 +51,10 @@ RecoverReport recover(Graph& graph, Decider* decider) {
   fold(graph);
   RecoverReport report;
   apply(graph, decider,
-        {patterns::padding, patterns::folded_norms, patterns::spectral_norms, patterns::gathers,
-         patterns::relative_bias, patterns::lookups, patterns::cells, patterns::gates,
-         patterns::slices, patterns::functions, patterns::activations, patterns::norms,
-         patterns::attention, patterns::linear, patterns::recurrent},
+        {unread, patterns::padding, patterns::folded_norms, patterns::spectral_norms,
+         patterns::gathers, patterns::relative_bias, patterns::lookups, patterns::cells,
+         patterns::gates, patterns::slices, patterns::functions, patterns::activations,
+         patterns::norms, patterns::attention, patterns::linear, patterns::recurrent},
         report);
   apply(graph, decider, {patterns::merged}, report);
   apply(graph, decider, {patterns::kept_tables}, report);

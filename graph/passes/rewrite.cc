@@ -101,6 +101,10 @@ void Rewrite::kill_if_unused(NodeId id) {
   stop_reading(id, graph_.nodes[id].inputs);
 }
 
+void Rewrite::drop_unread() {
+  for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) kill_if_unused(id);
+}
+
 Node& Rewrite::replace(NodeId at, std::string_view domain, std::string_view op,
                        std::vector<TensorId> inputs) {
   Node& node = graph_.nodes[at];

@@ -65,6 +65,8 @@ class Rewrite {
   void move_output(TensorId tensor, NodeId to, size_t index);
   // What a node makes stands for its known contents from now on; the node goes.
   void make_constant(NodeId id);
+  // Nodes that nobody reads go, and what they alone read.
+  void drop_unread();
   // `reader` reads `to` wherever it read `from`.
   void read_instead(NodeId reader, TensorId from, TensorId to);
   // Nodes that have died so far: what a pattern replaced is the difference.

@@ -102,6 +102,18 @@ output y
   CHECK(ops(other) == Ops{"MatMul", "Add"});
 }
 
+TEST_CASE("what nobody reads is not computed; what is returned is") {
+  const auto left = [](const std::string& returned) {
+    return ops(
+        recovered("opset 20\ninput x: f32[B,8]\nparam table: f32[10,8]\ninput at: i64[B]\n"
+                  "rows = Gather(table, at)\ntwice = Mul(rows, rows)\ny = Relu(x)\n"
+                  "output y\n" +
+                  returned));
+  };
+  CHECK(left("") == Ops{"Relu"});
+  CHECK(left("output twice\n") == Ops{"Gather", "Mul", "Relu"});
+}
+
 TEST_CASE("a product times one that is added is addcmul") {
   const Graph graph = recovered(R"(opset 17
 input x: f32[B,8]
