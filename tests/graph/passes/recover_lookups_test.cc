@@ -37,6 +37,21 @@ TEST_CASE("rows that an exporter looked up are a trained table and its places") 
   CHECK(kind(held, 1) == ParameterKind::kConstant);
 }
 
+TEST_CASE("rows of distances that queries are multiplied with are looked up in a table of all") {
+  const auto relative = [](const std::string& name, const std::string& last) {
+    return recovered("opset 20\ninput q: f32[B,4,4,8]\nparam " + name + ": f32[4,2,8]\n" + last +
+                     "\noutput y\n");
+  };
+  const std::string product = "y = Einsum(q, index_1) {equation=\"bhwc,hkc->bhwk\"}";
+  const Graph graph = relative("index_1", product);
+  REQUIRE(ops(graph) == Ops{"Gather", "Einsum"});
+  CHECK(*graph.tensors[graph.nodes[0].inputs[0]].shape == Shape{7, 8});
+  CHECK(*graph.tensors[graph.nodes[0].inputs[1]].shape == Shape{4, 2});
+  CHECK(kind(graph, 0) == ParameterKind::kTrained);
+  CHECK(ops(relative("index_1", "s = ReduceSum(index_1)\ny = Mul(q, s)")) ==
+        Ops{"ReduceSum", "Mul"});
+}
+
 TEST_CASE("a table that somebody named is not looked up") {
   CHECK(ops(placed("position_embedding", "[6,8]")) == Ops{"Add"});
   CHECK(ops(placed("h.embedding_1", "[6,8]")) == Ops{"Add"});
