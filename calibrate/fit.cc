@@ -22,7 +22,7 @@ constexpr int kSimplexSteps = 1500;
 constexpr double kLargestLoss = 1.5;
 // Shorter memory-bound calls measured the host (NeuSight's notes).
 constexpr double kShortestRows = .15e-3;
-constexpr size_t kLargestSearch = 700;
+constexpr size_t kLargestSearch = 1400;
 // How much further off (ln) a fit may be that was measured on another architecture or library.
 constexpr double kDerivedRange = .1;
 
@@ -89,7 +89,7 @@ Start start_of(const FitPlan& plan, const Fit* base, const Fit* lender) {
       if (term.name == row.name) value = term.value;
     }
     if (row.name == "split") {
-      value = plan.splits_k ? 1 : 0;
+      value = !plan.splits_k ? 0 : plan.many_slices ? 2 : 1;
       fixed = true;
     }
     if (row.name.starts_with("align")) fixed |= !plan.odd_rows;

@@ -30,7 +30,8 @@ struct FitPlan {
   std::vector<std::string_view> sources{};  // none: nothing is measured, all comes from `base`
   std::vector<FitCard> cards{};
   bool splits_k = true;
-  bool odd_rows = false;  // sizes measured are odd enough to tell what misaligned rows cost
+  bool many_slices = false;  // ... into more than 32
+  bool odd_rows = false;     // sizes measured are odd enough to tell what misaligned rows cost
   // A row whose terms stand in where the measurements say nothing: those named `held` stay as they
   // are there, all of them where it says "all".
   std::string_view base{};

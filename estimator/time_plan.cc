@@ -127,12 +127,15 @@ StepRange errors_of(const CompiledModel& model, const Platform& platform, bool t
           .exchange = e.exchange};
 }
 
-// Whether most of the work that libraries do is priced by another architecture's calibration.
-bool transferred(const StepTimeInput& input, const TimeContext& context) {
+// Whether most of the work that libraries do is priced by another architecture's calibration. Of 64
+// bits no kernel was measured on any: they have an error of their own, and of the architecture's 32
+// bits derived is at home.
+bool transferred(const StepTimeInput& input, const TimeContext& context, Precision precision) {
+  const auto at_home = precision == Precision::kFp64 ? is_at_home : is_own;
   double own = 0, other = 0;
   for (const CountedKernel& k : input.kernels) {
     const auto flop = static_cast<double>(k.kernel.flop) * static_cast<double>(k.count);
-    (is_own(k.kernel, context) ? own : other) += flop;
+    (at_home(k.kernel, context) ? own : other) += flop;
   }
   return other > own;
 }
@@ -231,7 +234,7 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Pla
   if (request.input_copy.value_or(pageable)) {
     input.habits.input_bandwidth = input_path(platform, pageable);
   }
-  input.errors = errors_of(model, platform, transferred(input, context));
+  input.errors = errors_of(model, platform, transferred(input, context, model.recipe.precision));
   const StepTime step = step_time(input, context);
   TimePlan plan;
   plan.kernels.resize(bound.kernels.size());

@@ -26,7 +26,8 @@ enum GemmTerm {
   kTransposeA,  // ln of the slowdown where A is stored [k, m]; B [n, k]; both
   kTransposeB,
   kTransposeBoth,
-  kSplit,     // 1 where the library splits k over blocks, else 0: a fact, not fitted
+  kSplit,     // a fact, not fitted: 0 where the library does not split k over blocks, 1 where it
+              // does, into 32 slices at most, 2 into 256
   kAlign,     // ln slowdown of tensor cores where rows begin at 4 or 8 bytes, not 16
   kAlignOdd,  // ... at one element
   kGemmTermCount,
@@ -37,7 +38,7 @@ inline constexpr std::array<CoefficientRow, kGemmTermCount> kGemmTerms = {{
     {"tile_32x32", .4, .02, 1},       {"tile_64x16", .3, .02, 1},   {"tile_16x64", .3, .02, 1},
     {"residency", .25, 0, 1},         {"prologue", 24, 0, 120},     {"fixed_us", 8, 0, 40},
     {"bandwidth", .75, .3, 1},        {"transpose_a", 0, -.2, .7},  {"transpose_b", .05, -.2, .7},
-    {"transpose_both", .05, -.2, .7}, {"split", 0, 0, 1},           {"align", 0, 0, 3},
+    {"transpose_both", .05, -.2, .7}, {"split", 0, 0, 2},           {"align", 0, 0, 3},
     {"align_odd", 0, 0, 4},
 }};
 

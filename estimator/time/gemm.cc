@@ -9,7 +9,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
+constexpr int kSplits[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+constexpr int kUsualSplits = 32;
 constexpr double kShortestSlice = 64;  // of k: below it no library splits further
 constexpr double kWideLoad = 16;       // bytes
 
@@ -26,7 +27,9 @@ GemmModel::GemmModel(std::span<const double> terms, const GemmRates& rates)
       bandwidth_(rates.bandwidth * terms[kBandwidth]),
       prologue_(terms[kPrologue]),
       fixed_(terms[kFixed] * 1e-6),
-      split_(terms[kSplit] > 0.5) {
+      most_splits_(terms[kSplit] > 1.5   ? kSplits[std::size(kSplits) - 1]
+                   : terms[kSplit] > 0.5 ? kUsualSplits
+                                         : 1) {
   const double flops_per_sm = rates.flops / rates.sms;
   for (int t = 0; t < kGemmTileCount; ++t) {
     const GemmTile& row = kGemmTiles[t];
@@ -66,7 +69,7 @@ GemmCost GemmModel::cost(const GemmShape& s) const {
   const double plain =
       s.bytes > 0 ? s.bytes : operands + result * s.element_bytes * (s.accumulate ? 2 : 1);
   const double slower = layout_[2 * s.a_t + s.b_t] * s.slower * misaligned(s);
-  const bool may_split = split_ && s.may_split;
+  const int most = s.may_split ? most_splits_ : 1;
   GemmCost best;
   best.seconds = std::numeric_limits<double>::infinity();
   for (int t = 0; t < kGemmTileCount; ++t) {
@@ -76,7 +79,8 @@ GemmCost GemmModel::cost(const GemmShape& s) const {
     for (const int split : kSplits) {
       if (split > 1) {
         // More slices than fill the card once only add traffic.
-        if (!may_split || s.k < split * kShortestSlice || tiles * split > 2 * sms_ * tile.resident)
+        if (split > most || s.k < split * kShortestSlice ||
+            tiles * split > 2 * sms_ * tile.resident)
           break;
       }
       const double steps = std::ceil(s.k / split) + prologue_ * s.prologue;

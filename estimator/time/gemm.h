@@ -92,7 +92,7 @@ class GemmModel {
   std::array<double, 4> layout_;  // slowdown by 2 * a_t + b_t
   double align_, align_odd_;
   double sms_, bandwidth_, prologue_, fixed_;
-  bool split_;
+  int most_splits_;
 };
 
 }  // namespace plimsoll

@@ -316,6 +316,12 @@ bool is_own(const KernelAt& kernel, const TimeContext& context) {
   return model_for(kernel, context).own;
 }
 
+bool is_at_home(const KernelAt& kernel, const TimeContext& context) {
+  const TimeContext::Model& model = model_for(kernel, context);
+  return model.own ||
+         (model.fit && model.fit->compute_capability == context.rates().compute_capability);
+}
+
 std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context) {
   const TimeContext::Model& model = model_for(kernel, context);
   if (model.depthwise) return {depthwise_cost(kernel, model, context)};

@@ -129,6 +129,8 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
 
 // Whether the calibration behind it was measured on the card's own architecture and library.
 bool is_own(const KernelAt& kernel, const TimeContext& context);
+// ... or derived for the architecture from other measurements on it.
+bool is_at_home(const KernelAt& kernel, const TimeContext& context);
 
 // Every algorithm a convolution could use, fastest first, whatever the policy says; empty for other
 // kernels.

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <vector>
+
+#include "hwdb/calibration_terms.h"
 #include "tests/support/convolutions.h"
 
 namespace plimsoll {
@@ -39,6 +42,23 @@ TEST_CASE("tensor cores are slow where rows do not begin at 16 bytes") {
 TEST_CASE("both kinds of 16 bits take the same time") {
   CHECK(tera(4096, 4096, 4096, DType::kBFloat16, true) ==
         tera(4096, 4096, 4096, DType::kFloat16, true));
+}
+
+// One tile, k of millions: a card of 132 multiprocessors is filled by as many slices. cuDNN's
+// answers for a described H100 name up to 788.
+TEST_CASE("a library that makes more than 32 slices fills a card with one tile") {
+  std::vector<double> terms;
+  for (const CoefficientRow& row : kGemmTerms) terms.push_back(row.initial);
+  const GemmRates rates{.flops = 60e12, .sms = 132, .bandwidth = 3e12, .clock = 1.7e9};
+  const auto cost = [&](double split, bool may_split = true) {
+    terms[kSplit] = split;
+    return GemmModel(terms, rates).cost({.m = 32, .n = 32, .k = 1 << 20, .may_split = may_split});
+  };
+  CHECK(cost(0).split == 1);
+  CHECK(cost(1).split == 32);
+  CHECK(cost(2).split == 256);
+  CHECK(cost(1).seconds > 3 * cost(2).seconds);
+  CHECK(cost(2, false).split == 1);
 }
 
 }  // namespace
