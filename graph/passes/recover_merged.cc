@@ -1,5 +1,5 @@
-// Branches that each begin with an activation of what they share (NASNet's and PNASNet's cells),
-// which exporters find equal and write once: each branch computes its own.
+// Branches that each begin with an activation of what they share (NASNet's and PNASNet's cells), or
+// each drop or compare it, which exporters find equal and write once: each branch computes its own.
 //
 //   cell.left.act(x) -> cell.left.conv, cell.right.conv   where x was made before both calls
 //
@@ -13,10 +13,12 @@
 namespace plimsoll::patterns {
 namespace {
 
-bool is_activation(const Node& node) {
-  static constexpr std::array<std::string_view, 7> kOps = {"Relu",      "LeakyRelu", "Elu", "Gelu",
-                                                           "HardSwish", "Silu",      "Mish"};
-  return std::find(kOps.begin(), kOps.end(), node.op) != kOps.end();
+bool is_merged(const Rewrite& r, const Node& node) {
+  static constexpr std::array<std::string_view, 14> kOps = {
+      "Relu", "LeakyRelu", "Elu",     "Gelu",           "HardSwish", "Silu",        "Mish",
+      "Not",  "Dropout",   "Greater", "GreaterOrEqual", "Less",      "LessOrEqual", "Equal"};
+  return std::find(kOps.begin(), kOps.end(), node.op) != kOps.end() &&
+         !r.made_of_shapes(node.outputs[0]);
 }
 
 bool is_within(std::string_view module, std::string_view call) {
@@ -100,7 +102,7 @@ void merged(Finder& f) {
   Merged all(f);
   const size_t nodes = f.r.nodes();
   for (NodeId id = 0; id < nodes; ++id) {
-    const bool shared = !f.r.dead(id) && is_activation(f.r.node(id)) &&
+    const bool shared = !f.r.dead(id) && is_merged(f.r, f.r.node(id)) &&
                         f.r.readers(f.r.node(id).outputs[0]).size() > 1;
     if (shared) all.take_apart(id);
   }

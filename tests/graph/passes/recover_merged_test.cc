@@ -59,4 +59,13 @@ TEST_CASE("an activation that a call returns is one") {
   CHECK(activations(branches("cell.act", "cell.right.fc")) == 1);
 }
 
+TEST_CASE("heads that compare one input each do so themselves") {
+  const Graph graph = recovered(
+      "opset 20\ninput near: f32[B,8]\ninput x: f32[B,8]\nconst zero: f32[] = [0.0]\n"
+      "seen = Greater(near, zero) module=\"h.0\"\n"
+      "y = Where(seen, x, zero) module=\"h.0\"\nz = Where(seen, y, zero) module=\"h.1\"\n"
+      "output z\n");
+  CHECK(ops(graph) == Ops{"Greater", "Where", "Greater", "Where"});
+}
+
 }  // namespace plimsoll
