@@ -1,6 +1,6 @@
 // Fit: from measured kernels to a calibration's terms, clocks and correction, with the error one
 // must expect on shapes that were not measured (five-fold by shape: a problem's measurements are
-// left out of terms and correction together).
+// left out of terms and correction together; where there are few shapes, one by one).
 #pragma once
 
 #include <functional>

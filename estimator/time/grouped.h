@@ -32,7 +32,9 @@ bool is_grouped(const ConvProblem<int64_t>& problem);
 class GroupedAnswers {
  public:
   explicit GroupedAnswers(int compute_capability);
-  // Whether the engine it names first copies by the element. `tensor_cores`: TF32 is allowed.
+  // Whether the engine it names first copies by the element. `tensor_cores`: TF32 is allowed. On an
+  // H100 all 24 measured problems forward and to data in 32 bits did, or did not, as it says (by
+  // their times and scratch memory).
   bool by_element(const ConvProblem<int64_t>& problem, Pass pass, bool tensor_cores) const;
 
  private:
