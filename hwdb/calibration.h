@@ -37,8 +37,8 @@ struct Correction {
   // The features in which points differ, most telling first, by which they ascend, and those that
   // all of them share: far points need no look. sorted() finds them.
   std::vector<size_t> order, shared;
-  // The points once more, in reaches, feature by feature in that order; a block of infinities
-  // behind each.
+  // The points once more, in reaches, feature by feature in that order, then their weights and
+  // their devices; behind each column a block of points that are near nothing.
   std::vector<double> columns;
   size_t column_length() const { return weights.size() + kCorrectionBlock; }
   bool operator==(const Correction&) const = default;

@@ -74,16 +74,33 @@ void rank_features(Correction& c) {
   std::ranges::stable_sort(c.order, [&](size_t a, size_t b) { return spans[a] > spans[b]; });
 }
 
+void fill_columns(Correction& c) {
+  const size_t width = c.reach.size(), count = c.weights.size();
+  c.columns.clear();
+  c.columns.reserve((c.order.size() + 2) * c.column_length());
+  const auto end_column = [&](double nothing) {
+    c.columns.insert(c.columns.end(), kCorrectionBlock, nothing);
+  };
+  for (const size_t f : c.order) {
+    for (size_t i = 0; i < count; ++i) c.columns.push_back(c.points[i * width + f] / c.reach[f]);
+    end_column(std::numeric_limits<double>::infinity());
+  }
+  c.columns.insert(c.columns.end(), c.weights.begin(), c.weights.end());
+  end_column(0);
+  c.columns.insert(c.columns.end(), c.device_of.begin(), c.device_of.end());
+  end_column(0);
+}
+
 }  // namespace
 
 Correction sorted(Correction c) {
   const size_t width = c.reach.size(), count = c.weights.size();
   if (width == 0 || count == 0) return c;
   rank_features(c);
-  if (c.order.empty()) return c;
   std::vector<std::pair<double, size_t>> places;  // ties as they stood
   places.reserve(count);
-  for (size_t i = 0; i < count; ++i) places.emplace_back(c.points[i * width + c.order.front()], i);
+  const size_t first = c.order.empty() ? 0 : c.order.front();
+  for (size_t i = 0; i < count; ++i) places.emplace_back(c.points[i * width + first], i);
   std::ranges::sort(places);
   std::vector<int> device_of;
   std::vector<double> weights, points;
@@ -99,12 +116,7 @@ Correction sorted(Correction c) {
   c.device_of = std::move(device_of);
   c.weights = std::move(weights);
   c.points = std::move(points);
-  c.columns.assign(c.order.size() * c.column_length(), std::numeric_limits<double>::infinity());
-  for (size_t k = 0; k < c.order.size(); ++k) {
-    const size_t f = c.order[k];
-    double* const column = c.columns.data() + k * c.column_length();
-    for (size_t i = 0; i < count; ++i) column[i] = c.points[i * width + f] / c.reach[f];
-  }
+  fill_columns(c);
   return c;
 }
 

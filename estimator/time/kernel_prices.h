@@ -4,9 +4,10 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
+#include <vector>
 
 #include "estimator/time/kernel_time.h"
 
@@ -22,32 +23,30 @@ class KernelPrices {
   static constexpr size_t kMost = size_t{1} << 17;  // some 50 MB
 
  private:
-  // A kernel is hashed once, wherever it is looked for.
-  struct Asked {
-    const KernelAt& kernel;
-    size_t hash;
-  };
   struct Kept {
     KernelAt kernel;
-    size_t hash;
+    KernelTime time;
   };
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(const auto& key) const { return key.hash; }
-  };
-  struct Equal {
-    using is_transparent = void;
-    bool operator()(const auto& a, const auto& b) const { return a.kernel == b.kernel; }
+  // Where a kernel of this hash is kept; open addressing, half of the places empty. A hash table of
+  // the standard library divides by a prime and follows two pointers for what is one look here.
+  struct Place {
+    uint32_t hash = 0;
+    uint32_t number = 0;  // from 1; 0: empty
   };
   // Threads that price different kernels rarely wait for each other.
   struct Part {
     mutable std::mutex mutex;
-    std::unordered_map<Kept, KernelTime, Hash, Equal> times;
+    std::vector<Kept> kept;
+    std::vector<Place> places;  // a power of two of them
+
+    const Kept* find(const KernelAt& kernel, uint32_t hash) const;
+    void insert(Place place);
+    void grow();
   };
   static constexpr size_t kParts = 16;
 
   // The low bits choose a place within the part.
-  static size_t part_of(size_t hash) { return hash >> 48 & (kParts - 1); }
+  static size_t part_of(uint64_t hash) { return hash >> 48 & (kParts - 1); }
 
   std::array<Part, kParts> parts_;
 };
