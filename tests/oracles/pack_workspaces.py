@@ -3,10 +3,11 @@
 
     pack_workspaces.py LAYERS.json ANSWERS.txt[.gz] OUT.bin --batches 1,4,8 [--dtype fp32]
 
-LAYERS.json: a list of layers [c,h,w,k,r,s,pad_h,pad_w,stride_h,stride_w,dil_h,dil_w,groups].
-ANSWERS: one line per layer, batch and pass (fprop, dgrad, wgrad), the layer slowest: cuDNN's plans in
-order of preference, each `engine[flags]:bytes:tile`, with flag t for tensor cores, d for inputs
-converted down (which no framework takes). OUT with the name layers.bin packs the layers themselves.
+LAYERS.json: a list of layers [c,h,w,k,r,s,pad_h,pad_w,stride_h,stride_w,dil_h,dil_w,groups], or a
+packed one. ANSWERS: one line per layer, batch and pass (fprop, dgrad, wgrad), the layer slowest:
+cuDNN's plans in order of preference, each `engine[flags]:bytes:tile`, with flag t for tensor cores, d
+for inputs converted down (which no framework takes); ask_cudnn.py writes them. Answers about further
+layers may follow. Without ANSWERS OUT is the packed list of layers.
 
 Form of an answers file, little endian: "PLW1", u32 layers, u8 batches, u8 plans, u16 0; the batches
 (u32 each); the plans; then columns over (layer, batch, pass), the pass fastest: code of the first
@@ -55,6 +56,22 @@ def parse(line):
         if "d" not in flags:
             plans.append((int(number), "t" in flags, int(scratch), -1 if tile == "-" else int(tile)))
     return plans
+
+
+def read_layers(path):
+    if not path.endswith(".bin"):
+        return [tuple(layer) for layer in json.load(open(path))]
+    packed = open(path, "rb").read()
+    count, = struct.unpack_from("<I", packed, 4)
+    columns = [struct.unpack_from(f"<{count}H", packed, 8 + 2 * count * j) for j in range(13)]
+    return list(zip(*columns))
+
+
+def read_networks(path):
+    """Layers by network's name: a JSON object, or the folds that train_workspace_rule.py keeps."""
+    with open(path) as file:
+        parts = [json.loads(line)["networks"] for line in file] if path.endswith(".jsonl") else [json.load(file)]
+    return {name: [tuple(layer) for layer in net] for part in parts for name, net in part.items()}
 
 
 class Packer:
@@ -134,14 +151,15 @@ def main():
     parser.add_argument("--batches", default="1,4,8,16,32,64,128,256")
     parser.add_argument("--dtype", choices=["fp32", "fp16"], default="fp32")
     options = parser.parse_args()
-    layers = json.load(open(options.layers))
+    layers = read_layers(options.layers)
     if options.answers is None:
         packed = pack_layers(layers)
     else:
         batches = [int(n) for n in options.batches.split(",")]
         opener = gzip.open if options.answers.endswith(".gz") else open
-        answers = [parse(line) for line in opener(options.answers, "rt").read().split("\n")[:-1]]
-        assert len(answers) == len(layers) * len(batches) * 3, len(answers)
+        count = len(layers) * len(batches) * 3
+        answers = [parse(line) for line in opener(options.answers, "rt").read().split("\n")[:-1][:count]]
+        assert len(answers) == count, len(answers)
         packed = Packer(layers, batches, 4 if options.dtype == "fp32" else 2).pack(answers)
     with open(options.out, "wb") as out:
         out.write(packed)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Trains the rules that guess cuDNN's plan for a convolution no table holds: decision trees.
 
-    train_workspace_rule.py LAYERS.json NETWORKS.json ANSWERS.txt[.gz] OUT.json --capability 6.1 [--depth 10]
+    train_workspace_rule.py LAYERS.json NETWORKS.json ANSWERS.txt[.gz] OUT.json --capability 6.1 [--folds FOLDS.jsonl]
 
 The first arguments are those of pack_workspaces.py; NETWORKS.json maps a network's name to its layers.
 Prints the share of plans guessed in five folds over networks, where no layer of a test network was
-trained on, and writes the trees grown on everything. Needs scikit-learn.
+trained on, and writes the trees grown on everything. With --folds the trees of each fold are kept
+too, a line each, with the networks they have not seen: tests/estimator/memory/workspace_folds_test.cc
+asks them. Needs scikit-learn.
 
 A tree is written in preorder, its columns as texts of numbers: at a node, `feature` (-1 at a leaf), `value` (go left while the
 feature is at most this; at a leaf, the index of a plan) and `right` (index of the right child; the
@@ -20,7 +22,7 @@ import math
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from pack_workspaces import copies, parse
+from pack_workspaces import copies, parse, read_layers, read_networks
 
 PASSES = ("fprop", "dgrad", "wgrad")
 MOST_FILTERS = 64
@@ -31,9 +33,14 @@ def features(layer, n):
     c, h, w, k, r, s, ph, pw, sh, sw, dh, dw, g = layer
     p, q = (h + 2 * ph - dh * (r - 1) - 1) // sh + 1, (w + 2 * pw - dw * (s - 1) - 1) // sw + 1
     cg, kg = c // g, k // g
+    # Words that tell which taps of an output pixel lie in the padding, and where each tap is: cuDNN's
+    # forward engine 34 takes a problem of 763 at most (found by asking, not documented).
+    ends = ((p, ph, dh * (r - 1), sh), (q, pw, dw * (s - 1), sw))
+    kinds = math.prod(min(out, 2 * -(-min(pad, reach) // stride) + 1) for out, pad, reach, stride in ends)
+    words = kinds * -(-r * s // 32) + r * s
     winograd = r == s == 3 and sh == sw == dh == dw == 1 and max(ph, pw) <= 1
     return [n, cg, kg, h * w, p * q, r * s, max(sh, sw), max(dh, dw), max(ph, pw), g, n * p * q,
-            cg * r * s, kg * r * s, n * h * w, int(winograd), c * h * w, k * p * q, int(cg % 8 == 0), int(kg % 8 == 0)]
+            cg * r * s, kg * r * s, n * h * w, int(winograd), c * h * w, k * p * q, int(cg % 8 == 0), int(kg % 8 == 0), words]
 
 
 def plain_label(plans, layer, n, size):
@@ -42,7 +49,7 @@ def plain_label(plans, layer, n, size):
 
 
 def tensor_label(plans, layer, n, size):
-    """Engine and copies; what is left are partial sums of filters, or `extra` bytes in coarse steps."""
+    """Engine and copies; what is left are partial sums of filters, told apart in 16 bits alone, or `extra` bytes in coarse steps."""
     first = next((plan for plan in plans if plan[1]), None)
     if not first:
         return (-1, -1, 0, 0, 0)
@@ -53,7 +60,7 @@ def tensor_label(plans, layer, n, size):
         if extra in (0, 16, 131, 147):
             return (first[0], -1, parts, extra, preferred)
     filter_bytes = 4 * w // size
-    for parts in (3, 0, 1, 2, 7):
+    for parts in (3, 0, 1, 2, 7) if size == 2 else ():
         sums, rest = divmod(left[parts], filter_bytes)
         if 1 <= sums <= MOST_FILTERS and rest <= 512:
             return (first[0], -1, parts, 0, preferred, sums)
@@ -91,11 +98,14 @@ def main():
     parser.add_argument("--dtype", choices=["fp32", "fp16"], default="fp32")
     parser.add_argument("--layout", default="nchw")
     parser.add_argument("--batches", default="1,4,8,16,32,64,128,256")
-    parser.add_argument("--depth", type=int, default=10)
+    parser.add_argument("--depth", type=int, default=14)
+    parser.add_argument("--tensor-depth", type=int, default=10)
+    parser.add_argument("--folds")
     parser.add_argument("--leaves", type=int, default=None)
     options = parser.parse_args()
-    layers = [tuple(layer) for layer in json.load(open(options.layers))]
-    networks = [{layers.index(tuple(layer)) for layer in net} for net in json.load(open(options.networks)).values()]
+    layers, named = read_layers(options.layers), read_networks(options.networks)
+    index = {layer: i for i, layer in enumerate(layers)}
+    networks = [{index[layer] for layer in net} for net in named.values()]
     batches = [int(n) for n in options.batches.split(",")]
     opener = gzip.open if options.answers.endswith(".gz") else open
     answers = [parse(line) for line in opener(options.answers, "rt").read().split("\n")[:-1]]
@@ -104,6 +114,7 @@ def main():
     matrix = np.array([features(*problem) for problem in problems], dtype=float)
     layer_of = np.arange(len(problems)) // len(batches)
     folds = np.random.RandomState(0).permutation(len(networks))
+    kept = [{"networks": {list(named)[j]: list(named.values())[j] for j in folds[fold::5]}, "trees": []} for fold in range(5)]
     trees, shares = [], {}
     for direction, name in enumerate(PASSES):
         mine = answers[direction::3]
@@ -114,23 +125,31 @@ def main():
                 continue
             wanted = np.array([names.index(each) for each in labels])
             def grow():
-                return DecisionTreeClassifier(max_depth=options.depth, max_leaf_nodes=options.leaves,
-                                              min_samples_leaf=2, random_state=0)
+                return DecisionTreeClassifier(max_depth=options.tensor_depth if tensor else options.depth,
+                                              max_leaf_nodes=options.leaves, min_samples_leaf=2, random_state=0)
+
+            def shown(tree):
+                columns = {column: " ".join(map(str, values)) for column, values in written(tree, names).items()}
+                return {"pass": name, "tensor_cores": tensor, "plans": names, **columns}
             right = total = 0
             for fold in range(5):
                 test = np.isin(layer_of, list(set().union(*(networks[j] for j in folds[fold::5]))))
-                guessed = grow().fit(matrix[~test], wanted[~test]).predict(matrix[test])
+                tree = grow().fit(matrix[~test], wanted[~test])
+                kept[fold]["trees"].append(shown(tree))
+                guessed = tree.predict(matrix[test])
                 right += sum(names[a][0] == names[b][0] for a, b in zip(guessed, wanted[test]))
                 total += int(test.sum())
             shares[f"{name}{' tensor' if tensor else ''}"] = round(right / total, 4)
-            tree = written(grow().fit(matrix, wanted), names)
-            columns = {column: " ".join(map(str, values)) for column, values in tree.items()}
-            trees.append({"pass": name, "tensor_cores": tensor, "plans": names, **columns})
+            trees.append(shown(grow().fit(matrix, wanted)))
     print(options.out, shares)
     rule = {"schema": "plimsoll.workspace_rule", "version": 1, "capability": options.capability,
             "cudnn": options.cudnn, "dtype": options.dtype, "layout": options.layout,
             "engine_agreement_in_folds": shares, "trees": trees}
     json.dump(rule, open(options.out, "w"), separators=(",", ":"))
+    if options.folds:
+        with open(options.folds, "w") as file:
+            for fold in kept:
+                file.write(json.dumps(fold, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":
