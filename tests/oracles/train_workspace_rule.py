@@ -103,7 +103,7 @@ def main():
     parser.add_argument("--folds")
     parser.add_argument("--leaves", type=int, default=None)
     options = parser.parse_args()
-    layers, named = read_layers(options.layers), read_networks(options.networks)
+    layers, named = read_layers(options.layers), dict(sorted(read_networks(options.networks).items()))
     index = {layer: i for i, layer in enumerate(layers)}
     networks = [{index[layer] for layer in net} for net in named.values()]
     batches = [int(n) for n in options.batches.split(",")]
