@@ -1,6 +1,6 @@
 #include "estimator/time/kernel_prices.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -19,54 +19,47 @@ uint64_t hash_of(const KernelAt& kernel) {
 
 }  // namespace
 
-const KernelPrices::Kept* KernelPrices::Part::find(const KernelAt& kernel, uint32_t hash) const {
-  if (places.empty()) return nullptr;
+const KernelPrices::Kept* KernelPrices::Table::find(const KernelAt& kernel, uint64_t hash) const {
   const size_t last = places.size() - 1;
-  for (size_t at = hash & last; places[at].number != 0; at = (at + 1) & last) {
-    if (places[at].hash != hash) continue;
-    const Kept& found = kept[places[at].number - 1];
-    if (found.kernel == kernel) return &found;
-  }
-  return nullptr;
-}
-
-void KernelPrices::Part::insert(Place place) {
-  const size_t last = places.size() - 1;
-  size_t at = place.hash & last;
-  while (places[at].number != 0) at = (at + 1) & last;
-  places[at] = place;
-}
-
-void KernelPrices::Part::grow() {
-  constexpr size_t kFewest = 64;
-  std::vector<Place> before(std::max(kFewest, 2 * places.size()));
-  before.swap(places);
-  for (const Place& place : before) {
-    if (place.number != 0) insert(place);
+  for (size_t at = hash & last;; at = (at + 1) & last) {
+    const Kept* kept = places[at].kept.load(std::memory_order_acquire);
+    if (kept == nullptr) return nullptr;
+    if (places[at].hash == hash && kept->kernel == kernel) return kept;
   }
 }
 
-std::optional<KernelTime> KernelPrices::find(const KernelAt& kernel) const {
-  const uint64_t hash = hash_of(kernel);
-  const Part& part = parts_[part_of(hash)];
-  const std::scoped_lock lock(part.mutex);
-  const Kept* found = part.find(kernel, static_cast<uint32_t>(hash));
-  return found == nullptr ? std::nullopt : std::optional(found->time);
+void KernelPrices::Table::insert(const Kept* kept, uint64_t hash) {
+  const size_t last = places.size() - 1;
+  size_t at = hash & last;
+  while (places[at].kept.load(std::memory_order_relaxed) != nullptr) at = (at + 1) & last;
+  places[at].hash = hash;
+  places[at].kept.store(kept, std::memory_order_release);
+}
+
+KernelPrices::KernelPrices() {
+  constexpr size_t kFewest = 1024;
+  tables_.push_back(std::make_unique<Table>(kFewest));
+  table_.store(tables_.back().get(), std::memory_order_release);
+}
+
+const KernelTime* KernelPrices::find(const KernelAt& kernel) const {
+  const Kept* found = table_.load(std::memory_order_acquire)->find(kernel, hash_of(kernel));
+  return found == nullptr ? nullptr : &found->time;
 }
 
 void KernelPrices::keep(const KernelAt& kernel, const KernelTime& time) {
-  const uint64_t whole = hash_of(kernel);
-  const auto hash = static_cast<uint32_t>(whole);
-  Part& part = parts_[part_of(whole)];
-  const std::scoped_lock lock(part.mutex);
-  if (part.find(kernel, hash) != nullptr) return;  // another thread was first
-  if (part.kept.size() >= kMost / kParts) {
-    part.kept.clear();
-    part.places.clear();
+  const uint64_t hash = hash_of(kernel);
+  const std::scoped_lock lock(mutex_);
+  if (kept_.size() >= kMost || tables_.back()->find(kernel, hash) != nullptr) return;
+  kept_.push_back({kernel, time});
+  if (2 * kept_.size() > tables_.back()->places.size()) {
+    auto larger = std::make_unique<Table>(2 * tables_.back()->places.size());
+    for (const Kept& each : kept_) larger->insert(&each, hash_of(each.kernel));
+    tables_.push_back(std::move(larger));
+    table_.store(tables_.back().get(), std::memory_order_release);
+  } else {
+    tables_.back()->insert(&kept_.back(), hash);
   }
-  if (2 * part.kept.size() >= part.places.size()) part.grow();
-  part.kept.push_back({kernel, time});
-  part.insert({.hash = hash, .number = static_cast<uint32_t>(part.kept.size())});
 }
 
 }  // namespace plimsoll

@@ -306,7 +306,7 @@ KernelTime price(const KernelAt& kernel, const TimeContext& context) {
 }  // namespace
 
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
-  if (auto known = context.prices().find(kernel)) return *known;
+  if (const KernelTime* known = context.prices().find(kernel)) return *known;
   const KernelTime time = price(kernel, context);
   context.prices().keep(kernel, time);
   return time;

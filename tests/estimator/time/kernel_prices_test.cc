@@ -36,23 +36,25 @@ TEST_CASE("kernel prices: what was kept is found, and nothing that differs anywh
   CHECK_FALSE(prices.find(other));
 }
 
-TEST_CASE("kernel prices: memory is bounded, the last one kept is there") {
+TEST_CASE("kernel prices: memory is bounded, what was kept first stays") {
   KernelPrices prices;
-  constexpr int64_t kAsked = 2 * static_cast<int64_t>(KernelPrices::kMost);
-  for (int64_t m = 1; m <= kAsked; ++m) prices.keep(product(m), seconds(1));
-  CHECK(prices.find(product(kAsked)));
-  size_t found = 0;
-  for (int64_t m = 1; m <= kAsked; ++m) found += prices.find(product(m)) ? 1 : 0;
-  CHECK(found <= KernelPrices::kMost);
-  CHECK(found > KernelPrices::kMost / 8);
+  constexpr auto kMost = static_cast<int64_t>(KernelPrices::kMost);
+  prices.keep(product(1), seconds(1));
+  const KernelTime* first = prices.find(product(1));
+  for (int64_t m = 1; m <= 2 * kMost; ++m) prices.keep(product(m), seconds(2));
+  CHECK(prices.find(product(1)) == first);
+  CHECK(first->seconds == 1);
+  int64_t found = 0;
+  for (int64_t m = 1; m <= 2 * kMost; ++m) found += prices.find(product(m)) != nullptr;
+  CHECK(found == kMost);
 }
 
 TEST_CASE("kernel prices: threads find what each other kept") {
   KernelPrices prices;
   const auto work = [&] {
     for (int64_t m = 1; m <= 2000; ++m) {
-      const auto known = prices.find(product(m));
-      if (!known) prices.keep(product(m), seconds(static_cast<double>(m)));
+      if (prices.find(product(m)) == nullptr)
+        prices.keep(product(m), seconds(static_cast<double>(m)));
     }
   };
   std::vector<std::thread> threads;
