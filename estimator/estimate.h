@@ -99,6 +99,14 @@ struct TimeEstimate {
   std::vector<KernelShare> kernels;
 };
 
+// What one pass of a layer is limited by: of its longest kernel, a library's before others.
+struct LayerPass {
+  int64_t ns = 0;         // of that kernel; 0 where the pass launches none
+  std::string algorithm;  // empty for memory-bound work
+  std::string bound_by;
+  double fraction_of_peak = 0;  // of the resource it is bound by
+};
+
 struct LayerEstimate {
   NodeId id = kNoNode;  // of the graph; none for "(loss)"
   std::string node, op, module, output_shape;
@@ -107,7 +115,7 @@ struct LayerEstimate {
           optimizer_state_bytes = 0;
   int64_t flop_forward = 0, flop_backward = 0, bytes_forward = 0, bytes_backward = 0;
   int64_t forward_ns = 0, backward_ns = 0;
-  std::string algorithm_forward, algorithm_backward_data, algorithm_backward_weights;
+  LayerPass forward, backward_data, backward_weights;
 };
 
 // One kept tensor, for --why.

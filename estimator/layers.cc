@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/base/checked.h"
 
@@ -60,13 +61,13 @@ void add_launch(const KernelAt& kernel, const KernelPrice& price, Phase phase,
   (forward ? layer.bytes_forward : layer.bytes_backward) += kernel.read + kernel.written;
   (forward ? layer.forward_ns : layer.backward_ns) += price.ns;
   layer.workspace_bytes = std::max(layer.workspace_bytes, price.workspace_bytes);
-  if (price.algorithm.empty()) return;
-  if (forward) {
-    layer.algorithm_forward = price.algorithm;
-  } else if (kernel.pass == Pass::kBackwardWeights) {
-    layer.algorithm_backward_weights = price.algorithm;
-  } else {
-    layer.algorithm_backward_data = price.algorithm;
+  const bool weights = kernel.pass == Pass::kBackwardWeights || kernel.op == "bias_gradient";
+  LayerPass& pass = forward   ? layer.forward
+                    : weights ? layer.backward_weights
+                              : layer.backward_data;
+  const auto rank = [](const auto& p) { return std::pair(!p.algorithm.empty(), p.ns); };
+  if (rank(price) > rank(pass)) {
+    pass = {price.ns, price.algorithm, price.bound_by, price.fraction_of_peak};
   }
 }
 

@@ -12,6 +12,8 @@ struct KernelPrice {
   int64_t ns = 0;
   int64_t workspace_bytes = 0;
   std::string algorithm;
+  std::string bound_by;
+  double fraction_of_peak = 0;
 };
 
 // One entry per node that does work or holds bytes, in graph order, then "(loss)" where the loss

@@ -245,7 +245,8 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Pla
     const KernelTime& t = step.kernels[i];
     plan.kernels[ids[i]] = t;
     plan.prices[ids[i]] = {to_ns(t.seconds), static_cast<int64_t>(t.workspace),
-                           std::string(t.algorithm)};
+                           std::string(t.algorithm), std::string(name(t.bound_by)),
+                           t.fraction_of_peak};
     counts[ids[i]] += input.kernels[i].count;
     used.insert(t.basis);
   }

@@ -159,10 +159,6 @@ void write_time(JsonWriter& out, const TimeEstimate& t) {
 }
 
 void write_layer(JsonWriter& out, const LayerEstimate& l) {
-  const auto algorithm = [&](std::string_view key, const std::string& text) {
-    out.key(key);
-    text.empty() ? out.null() : out.string(text);
-  };
   out.begin_object();
   out.key("node").string(l.node);
   out.key("op").string(l.op);
@@ -180,11 +176,23 @@ void write_layer(JsonWriter& out, const LayerEstimate& l) {
   out.key("bytes_backward").integer(l.bytes_backward);
   out.key("forward_ns").integer(l.forward_ns);
   out.key("backward_ns").integer(l.backward_ns);
-  out.key("algorithm").begin_object();
-  algorithm("forward", l.algorithm_forward);
-  algorithm("backward_data", l.algorithm_backward_data);
-  algorithm("backward_weights", l.algorithm_backward_weights);
-  out.end_object().end_object();
+  const auto of_passes = [&](std::string_view key, const auto& write) {
+    out.key(key).begin_object();
+    for (const auto& [name, pass] :
+         {std::pair("forward", &l.forward), std::pair("backward_data", &l.backward_data),
+          std::pair("backward_weights", &l.backward_weights)}) {
+      out.key(name);
+      pass->ns == 0 ? out.null() : write(*pass);
+    }
+    out.end_object();
+  };
+  of_passes("algorithm", [&](const LayerPass& p) -> JsonWriter& {
+    return p.algorithm.empty() ? out.null() : out.string(p.algorithm);
+  });
+  of_passes("bound_by", [&](const LayerPass& p) -> JsonWriter& { return out.string(p.bound_by); });
+  of_passes("fraction_of_peak",
+            [&](const LayerPass& p) -> JsonWriter& { return out.real(p.fraction_of_peak); });
+  out.end_object();
 }
 
 void write_kept(JsonWriter& out, const KeptTensor& k) {

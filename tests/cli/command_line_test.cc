@@ -213,6 +213,7 @@ TEST_CASE("cli: help and lists answer on standard output") {
       {{"max-batch", kNet, "--gpu", "l4", "--max", "64"}, "SAFE 64"},
       {{"estimate", kNet, "--gpu", "l4", "--workers", "4"}, "Host memory: "},
       {{"estimate", kNet, "--gpu", "l4", "--layers"}, "features.0"},
+      {{"estimate", kNet, "--gpu", "l4", "--layers"}, "  forward WINOGRAD compute "},
       {{"estimate", kNet, "--gpu", "l4", "--depth", "1"}, "features"},
       {{"estimate", kNet, "--gpu", "l4", "--why"}, "Kept for the backward pass"},
       {{"estimate", kNet, "--gpu", "l4", "--kernels"}, "conv forward"},

@@ -73,6 +73,28 @@ TEST_CASE("estimates of all kinds of models are as the schema says") {
   }
 }
 
+TEST_CASE("a layer's passes say what bounds them") {
+  const json e = estimated(request("builtin:alexnet", "tesla-p100"));
+  const json& layers = e["result"]["layers"];
+  const auto row = [&](const std::string& node) {
+    return *std::ranges::find_if(layers, [&](const json& l) { return l["node"] == node; });
+  };
+  const json first = row("features.0");
+  CHECK(first["algorithm"]["forward"].is_string());
+  CHECK(first["algorithm"]["backward_data"].is_null());  // nobody asks for the image's gradient
+  CHECK(first["bound_by"]["backward_data"].is_null());
+  CHECK(first["bound_by"]["backward_weights"].is_string());
+  const json pool = row("features.2");
+  CHECK(pool["algorithm"]["forward"].is_null());
+  CHECK(pool["bound_by"]["forward"] == "dram");
+  for (const json& layer : layers) {
+    for (const auto& [pass, fraction] : layer["fraction_of_peak"].items()) {
+      CHECK(fraction.is_null() == layer["bound_by"][pass].is_null());
+      if (!fraction.is_null()) CHECK((fraction > 0 && fraction <= 1));
+    }
+  }
+}
+
 TEST_CASE("sums over layers are the totals") {
   const json e = estimated(request("builtin:alexnet", "tesla-t4"));
   int64_t parameters = 0, weights = 0, gradients = 0;
