@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "graph/folded_names.h"
 #include "graph/folded_weights.h"
 #include "graph/made_of_shapes.h"
 #include "graph/module_path.h"
@@ -59,51 +60,6 @@ TensorId behind_view(const Graph& graph, TensorId tensor) {
 bool standardises(const Graph& graph, const Node& node) {
   return node.op == "BatchNormalization" &&
          graph.tensors[behind_view(graph, node.inputs[0])].kind == TensorKind::kParameter;
-}
-
-// Words that end the names of weights, and of no operator.
-bool is_word_of_weights(std::string_view word) {
-  static constexpr std::array<std::string_view, 12> kWords = {"token",  "tokens", "embed", "pos",
-                                                              "weight", "bias",   "gamma", "beta",
-                                                              "alpha",  "query",  "param", "table"};
-  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
-}
-
-// "val_7", "unsqueeze_14", "onnx::Mul_12": what exporters call results that they folded. (A
-// network's own "pos_embed_0" looks much like that.)
-bool is_folded_name(std::string_view name) {
-  if (name.find("::") != std::string_view::npos) return true;
-  if (name.find('.') != std::string_view::npos) return false;
-  const size_t digits = name.find_last_not_of("0123456789");
-  if (digits == name.npos || digits + 1 >= name.size() || name[digits] != '_') return false;
-  const std::string_view own = name.substr(0, digits);
-  return !is_word_of_weights(own.substr(own.rfind('_') + 1));
-}
-
-// Operators that nobody calls a parameter after.
-bool is_operators_name(std::string_view name) {
-  static constexpr std::array<std::string_view, 5> kNames = {"_to_copy", "clone", "new_zeros",
-                                                             "ones", "zeros"};
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-}
-
-// The folded ones of a graph. The first of a kind has no number: "zeros" stands before "zeros_1".
-// Where the second was not folded, whole numbers may be a part of a buffer that only looks like it.
-std::set<std::string_view> folded_names(const Graph& graph) {
-  std::set<std::string_view> names, firsts;
-  for (const Tensor& t : graph.tensors) {
-    const std::string_view name = t.name;
-    if (t.kind == TensorKind::kParameter && is_operators_name(name)) names.insert(name);
-    if (!is_folded_name(name)) continue;
-    const bool folded = t.kind == TensorKind::kParameter;
-    if (folded) names.insert(name);
-    if (name.ends_with("_1")) (folded ? names : firsts).insert(name.substr(0, name.size() - 2));
-  }
-  for (const Tensor& t : graph.tensors) {
-    if (t.kind == TensorKind::kParameter && is_float(t.dtype) && firsts.count(t.name))
-      names.insert(t.name);
-  }
-  return names;
 }
 
 // What no node reads is nobody's parameter: passes put others in its place.

@@ -72,4 +72,16 @@ inline std::string nodes_text(const Graph& graph) {
   return out;
 }
 
+// A batch of eight-element rows.
+inline const std::vector<Proto> kInput = {value("x", {"batch", 8})};
+
+inline Proto scalar(std::string_view name, int64_t number, int64_t type = 7) {
+  return tensor(name, type, {}).number(type == 7 ? 7 : 5, number);
+}
+
+inline Proto model_of(const std::vector<Proto>& nodes, const std::vector<Proto>& functions = {},
+                      const std::vector<Proto>& initializers = {}, int64_t opset = 17) {
+  return model(graph_of({nodes, initializers, kInput, {untyped("y")}}), opset, functions);
+}
+
 }  // namespace plimsoll::test

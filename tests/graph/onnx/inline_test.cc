@@ -9,17 +9,6 @@ using namespace plimsoll::test;
 
 namespace {
 
-const std::vector<Proto> kInput = {value("x", {"batch", 8})};
-
-Proto scalar(std::string_view name, int64_t number, int64_t type = 7) {
-  return tensor(name, type, {}).number(type == 7 ? 7 : 5, number);
-}
-
-Proto model_of(const std::vector<Proto>& nodes, const std::vector<Proto>& functions = {},
-               const std::vector<Proto>& initializers = {}, int64_t opset = 17) {
-  return model(graph_of({nodes, initializers, kInput, {untyped("y")}}), opset, functions);
-}
-
 // A Loop over `trips` that applies Relu to its state and stacks what it gets.
 Proto loop_node(std::string_view trips, const Proto& body) {
   return node("Loop", {trips, "", "x"}, {"y", "all"}, {graph_attribute("body", body)}, "loop");
@@ -173,94 +162,6 @@ TEST_CASE("an If that compares lengths of lists of extents is decided") {
   };
   CHECK(asks("Greater").nodes.back().op == "Abs");
   CHECK(asks("Less").nodes.back().op == "Neg");
-}
-
-TEST_CASE("a loop over bags of looked-up rows is one operator") {
-  const auto body = [](std::string_view reduce) {
-    return graph_of(
-        {{node("Gather", {"begins", "i"}, {"b"}), node("Gather", {"ends", "i"}, {"e"}),
-          node("Unsqueeze", {"b"}, {"from"}), node("Unsqueeze", {"e"}, {"to"}),
-          node("Slice", {"x", "from", "to"}, {"bag"}), node("Gather", {"table", "bag"}, {"rows"}),
-          node(reduce, {"rows"}, {"one"}), node("Cast", {"c"}, {"c_out"})},
-         {},
-         {untyped("i"), untyped("c")},
-         {untyped("c_out"), untyped("one")}});
-  };
-  const auto bags = [&](std::string_view reduce) {
-    return model_of(
-        {node("Range", {"zero", "ten", "two"}, {"offsets"}),
-         node("Concat", {"offsets", "end"}, {"begins"}),
-         node("Slice", {"begins", "one", "end"}, {"ends"}), node("Size", {"ends"}, {"bags"}),
-         node("Loop", {"bags", ""}, {"y"}, {graph_attribute("body", body(reduce))})},
-        {},
-        {scalar("zero", 0), scalar("ten", 10), scalar("two", 2),
-         tensor("end", 7, {1}).number(7, 10), tensor("one", 7, {1}).number(7, 1),
-         tensor("table", 1, {50, 8})});
-  };
-  const Graph graph = import(bags("ReduceSum"));
-  const Node& bag = graph.nodes.back();
-  CHECK(nodes_text(graph).ends_with("EmbeddingBag(table,x,offsets)->y"));
-  CHECK(bag.domain == "plimsoll");
-  CHECK(bag.attributes.string("mode", "") == "sum");
-  CHECK(bag.attributes.integer("include_last_offset", 1) == 0);
-  CHECK(refusal(bags("ReduceProd")).code == "E225");
-}
-
-TEST_CASE("a loop over bags of rows, looked up before it, is one operator") {
-  // As the newer exporter writes a bag of means: the last bag, and empty ones, have branches.
-  const auto filled = [](std::string_view reduce) {
-    const Proto last = graph_of({{node("ReduceSum", {"bag"}, {"sum"})}, {}, {}, {untyped("sum")}});
-    const Proto other = graph_of({{node(reduce, {"bag"}, {"mean"})}, {}, {}, {untyped("mean")}});
-    return graph_of(
-        {{node("Slice", {"weighed", "from", "to"}, {"bag"}),
-          node("Equal", {"i", "end"}, {"is_last"}),
-          node("If", {"is_last"}, {"row"},
-               {graph_attribute("then_branch", last), graph_attribute("else_branch", other)})},
-         {},
-         {},
-         {untyped("row")}});
-  };
-  const Proto empty = graph_of({{}, {}, {}, {untyped("nothing")}});
-  const auto bags = [&](std::string_view reduce, bool list_first) {
-    std::vector<std::string> in{"n", "c", "list", "i"}, out{"c_out", "longer", "next"};
-    if (!list_first) {
-      std::swap(in[2], in[3]);
-      std::swap(out[1], out[2]);
-    }
-    const Proto body = graph_of(
-        {{node("Slice", {"begins", "i", "next"}, {"from"}),
-          node("Slice", {"begins", "next"}, {"to"}), node("Equal", {"from", "to"}, {"is_empty"}),
-          node("If", {"is_empty"}, {"bag_row"},
-               {graph_attribute("then_branch", empty),
-                graph_attribute("else_branch", filled(reduce))}),
-          node("SequenceInsert", {"list", "bag_row"}, {"longer"}),
-          node("Add", {"i", "one"}, {"next"}), node("Less", {"next", "end"}, {"c_out"})},
-         {},
-         {untyped(in[0]), untyped(in[1]), untyped(in[2]), untyped(in[3])},
-         {untyped(out[0]), untyped(out[1]), untyped(out[2])}});
-    return model_of(
-        {node("Gather", {"table", "x"}, {"rows"}), node("Expand", {"weight", "length"}, {"ones"}),
-         node("Unsqueeze", {"ones", "one"}, {"column"}),
-         node("Mul", {"rows", "column"}, {"weighed"}),
-         node("Range", {"zero", "ten", "two"}, {"offsets"}),
-         node("Concat", {"offsets", "end"}, {"begins"}), node("SequenceEmpty", {}, {"none"}),
-         list_first ? node("Loop", {"", "true", "none", "zero"}, {"all", "count"},
-                           {graph_attribute("body", body)})
-                    : node("Loop", {"", "true", "zero", "none"}, {"count", "all"},
-                           {graph_attribute("body", body)}),
-         node("ConcatFromSequence", {"all"}, {"y"}, {attribute("axis", 0)})},
-        {},
-        {scalar("zero", 0), scalar("ten", 10), scalar("two", 2), scalar("true", 1),
-         tensor("end", 7, {1}).number(7, 10), tensor("one", 7, {1}).number(7, 1),
-         tensor("length", 7, {1}).number(7, 10), tensor("weight", 1, {1}),
-         tensor("table", 1, {50, 8})});
-  };
-  for (const bool list_first : {true, false}) {
-    const Graph graph = import(bags("ReduceMean", list_first));
-    CHECK(nodes_text(graph).ends_with("EmbeddingBag(table,x,offsets)->bags Identity(bags)->y"));
-    CHECK(graph.nodes[graph.nodes.size() - 2].attributes.string("mode", "") == "mean");
-    CHECK(refusal(bags("ReduceProd", list_first)).code == "E225");
-  }
 }
 
 TEST_CASE("a Loop is written out, its state handed on and its stacked output joined") {

@@ -80,4 +80,105 @@ TEST_CASE("a mask that hides keys out of a window is data, once the sequence is 
   CHECK(operands(around, 31) == 3);
 }
 
+TEST_CASE("keys and values of grouped heads that the exporter repeated are one per group") {
+  const Graph graph = recovered(R"(opset 20
+input q: f32[B,4,8,16]
+input k: f32[B,2,8,16]
+input v: f32[B,2,8,16]
+const s: f32[] = [0.5]
+const two: i64[1] = [2]
+const grown: i64[5] = [1,2,2,8,16]
+const joined: i64[4] = [-1,4,8,16]
+ku = Unsqueeze(k, two)
+val_1 = Expand(ku, grown)
+kr = Reshape(val_1, joined)
+vu = Unsqueeze(v, two)
+val_2 = Expand(vu, grown)
+vr = Reshape(val_2, joined)
+kt = Transpose(kr) {perm=[0,1,3,2]}
+qs = Mul(q, s)
+ks = Mul(kt, s)
+scores = MatMul(qs, ks)
+w = Softmax(scores) {axis=-1}
+y = MatMul(w, vr)
+output y
+)");
+  REQUIRE(ops(graph) == Ops{"Attention"});
+  CHECK(graph.tensors[graph.nodes[0].inputs[1]].name == "k");
+  CHECK(graph.tensors[graph.nodes[0].inputs[2]].name == "v");
+}
+
+TEST_CASE("keys repeated beside a causal mask that eager code leaves out are one per group") {
+  const auto layer = [](const std::string& condition) {
+    return recovered(R"(opset 20
+input q: f32[B,4,8,16]
+input k: f32[B,2,8,16]
+input v: f32[B,4,8,16]
+const s: f32[] = [0.5]
+const zero: f32[] = [0.0]
+const low: f32[] = [-1000.0]
+const ten: i64[1] = [2]
+const groups: i64[5] = [4,2,2,8,16]
+const all: i64[4] = [4,4,8,16]
+const extents: i64[4] = [1,1,8,8]
+one = Unsqueeze(k, ten)
+expand_2 = Expand(one, groups)
+view_3 = Reshape(expand_2, all)
+kt = Transpose(view_3) {perm=[0,1,3,2]}
+ones = ConstantOfShape(extents)
+triangle = Trilu(ones)
+)" + condition + R"( = Greater(triangle, zero)
+val_4 = Where()" + condition +
+                     R"(, zero, low)
+qs = Mul(q, s)
+ks = Mul(kt, s)
+scores = MatMul(qs, ks)
+masked = Add(scores, val_4)
+w = Softmax(masked) {axis=-1}
+y = MatMul(w, v)
+output y
+)");
+  };
+  const Graph written = layer("expand_1");
+  CHECK(written.nodes.back().op == "Attention");
+  CHECK(written.nodes.back().inputs[1] == written.inputs[1]);
+  const Graph by_exporter = layer("val_2");
+  CHECK(by_exporter.nodes.back().inputs[1] != by_exporter.inputs[1]);
+}
+
+TEST_CASE("a constant fill is a bias of attention; a causal mask is not") {
+  const auto layer = [](const std::string& mask) {
+    return R"(opset 17
+input q: f32[B,2,8,16]
+input k: f32[B,2,16,8]
+input v: f32[B,2,8,16]
+const s: f32[] = [0.5]
+const extents: i64[4] = [1,2,8,8]
+qs = Mul(q, s)
+ks = Mul(k, s)
+scores = MatMul(qs, ks)
+)" + mask + R"(
+masked = Add(scores, mask)
+w = Softmax(masked) {axis=-1}
+y = MatMul(w, v)
+output y
+)";
+  };
+  const Graph filled = recovered(layer("mask = ConstantOfShape(extents)"));
+  CHECK(filled.nodes.back().op == "Attention");
+  CHECK(filled.nodes.back().inputs.size() == 4);
+  const Graph causal =
+      recovered(layer("ones = ConstantOfShape(extents)\nmask = Trilu(ones) {upper=1}"));
+  CHECK(causal.nodes.back().op == "Attention");
+  CHECK(causal.nodes.back().inputs.size() == 3);
+  CHECK(causal.nodes.back().attributes.integer("causal", 0) == 1);
+  // A mask that the network holds becomes numbers at every call; a folded one is not data.
+  const auto hidden = [&](const std::string& mask) {
+    return recovered(layer("param " + mask + ": bool[8,8]\nconst zero: f32[] = [0.0]\n" +
+                           "const low: f32[] = [-1000.0]\nmask = Where(" + mask + ", zero, low)"));
+  };
+  CHECK(hidden("attn.mask").nodes.back().inputs.size() == 4);
+  CHECK(hidden("val_7").nodes.back().inputs.size() == 3);
+}
+
 }  // namespace plimsoll

@@ -17,59 +17,7 @@ using test::ops;
 using test::Ops;
 using test::recovered;
 
-std::string convolution(const std::string& attributes) {
-  return "opset 20\ninput x: f32[B,8,16,16]\nparam c.weight: f32[8,8,4,4]\n"
-         "y = Conv(x, c.weight) {kernel_shape=[4,4], " +
-         attributes + "}\noutput y\n";
-}
-
-Shape padded_shape(const Graph& graph) { return *graph.tensors[graph.nodes[0].outputs[0]].shape; }
-
 }  // namespace
-
-TEST_CASE("padding that differs between the sides was a copy before the convolution") {
-  // TensorFlow's "same" at stride 2 pads the input.
-  const Graph strided = recovered(convolution("strides=[2,2], pads=[1,1,2,2]"));
-  CHECK(ops(strided) == Ops{"Pad", "Conv"});
-  CHECK(padded_shape(strided) == Shape{Dim::symbol("B"), 8, 19, 19});
-  CHECK(strided.nodes[1].attributes.integers("pads") == std::vector<int64_t>{0, 0, 0, 0});
-  // PyTorch's at stride 1 pads what is uneven.
-  const Graph same = recovered(convolution("strides=[1,1], auto_pad=\"SAME_UPPER\""));
-  CHECK(ops(same) == Ops{"Pad", "Conv"});
-  CHECK(padded_shape(same) == Shape{Dim::symbol("B"), 8, 17, 17});
-  CHECK(same.nodes[1].attributes.integers("pads") == std::vector<int64_t>{1, 1, 1, 1});
-}
-
-TEST_CASE("even padding is the convolution's own unless the exporter says that it merged a pad") {
-  CHECK(ops(recovered(convolution("pads=[1,1,1,1]"))) == Ops{"Conv"});
-  const std::string merged = "pads=[1,1,1,1], plimsoll.pad_merged=1";
-  CHECK(ops(recovered(convolution(merged))) == Ops{"Pad", "Conv"});
-  // Other frameworks pad apart themselves.
-  CHECK(ops(recovered(convolution("strides=[2,2], pads=[1,1,2,2]"), "tf2onnx")) == Ops{"Conv"});
-}
-
-TEST_CASE("a pad that several convolutions read is one again") {
-  const std::string merged = "{kernel_shape=[4,4], pads=[3,3,0,0], plimsoll.pad_merged=1}\n";
-  CHECK(ops(recovered("opset 20\ninput x: f32[B,8,16,16]\nparam c.weight: f32[8,8,4,4]\n"
-                      "y = Conv(x, c.weight) " +
-                      merged + "z = Conv(x, c.weight) " + merged + "output y\noutput z\n")) ==
-        Ops{"Pad", "Conv", "Conv"});
-}
-
-TEST_CASE("a pad that a convolution read beside others is theirs") {
-  const auto padded = [](const std::string& last) {
-    return recovered(
-        "opset 20\ninput x: f32[B,8,16,16]\nparam c.weight: f32[8,8,2,2]\n"
-        "const pads: i64[8] = [0,0,0,0,0,0,1," +
-        last +
-        "]\np = Pad(x, pads)\n"
-        "m = MaxPool(p) {kernel_shape=[2,2]}\n"
-        "y = Conv(x, c.weight) {kernel_shape=[2,2], pads=[0,0,1,1], "
-        "plimsoll.pad_merged=1}\noutput m\noutput y\n");
-  };
-  CHECK(ops(padded("1")) == Ops{"Pad", "MaxPool", "Conv"});
-  CHECK(ops(padded("2")) == Ops{"Pad", "MaxPool", "Pad", "Conv"});  // another pad
-}
 
 TEST_CASE("a bias of window attention that was looked up gets its table back") {
   const Graph graph = recovered(R"(opset 20
@@ -126,34 +74,6 @@ y = Add(bias, scaled)
 output y
 )");
   CHECK(ops(graph) == Ops{"Addcmul"});
-}
-
-TEST_CASE("keys and values of grouped heads that the exporter repeated are one per group") {
-  const Graph graph = recovered(R"(opset 20
-input q: f32[B,4,8,16]
-input k: f32[B,2,8,16]
-input v: f32[B,2,8,16]
-const s: f32[] = [0.5]
-const two: i64[1] = [2]
-const grown: i64[5] = [1,2,2,8,16]
-const joined: i64[4] = [-1,4,8,16]
-ku = Unsqueeze(k, two)
-val_1 = Expand(ku, grown)
-kr = Reshape(val_1, joined)
-vu = Unsqueeze(v, two)
-val_2 = Expand(vu, grown)
-vr = Reshape(val_2, joined)
-kt = Transpose(kr) {perm=[0,1,3,2]}
-qs = Mul(q, s)
-ks = Mul(kt, s)
-scores = MatMul(qs, ks)
-w = Softmax(scores) {axis=-1}
-y = MatMul(w, vr)
-output y
-)");
-  REQUIRE(ops(graph) == Ops{"Attention"});
-  CHECK(graph.tensors[graph.nodes[0].inputs[1]].name == "k");
-  CHECK(graph.tensors[graph.nodes[0].inputs[2]].name == "v");
 }
 
 TEST_CASE("RMS norm is one node where the exporter says that it was the framework's layer") {
@@ -265,79 +185,6 @@ y = Conv(x, w) {kernel_shape=[3]}
 output y
 )");
   CHECK(ops(graph) == Ops{"WeightNorm", "Conv"});
-}
-
-TEST_CASE("a constant fill is a bias of attention; a causal mask is not") {
-  const auto layer = [](const std::string& mask) {
-    return R"(opset 17
-input q: f32[B,2,8,16]
-input k: f32[B,2,16,8]
-input v: f32[B,2,8,16]
-const s: f32[] = [0.5]
-const extents: i64[4] = [1,2,8,8]
-qs = Mul(q, s)
-ks = Mul(k, s)
-scores = MatMul(qs, ks)
-)" + mask + R"(
-masked = Add(scores, mask)
-w = Softmax(masked) {axis=-1}
-y = MatMul(w, v)
-output y
-)";
-  };
-  const Graph filled = recovered(layer("mask = ConstantOfShape(extents)"));
-  CHECK(filled.nodes.back().op == "Attention");
-  CHECK(filled.nodes.back().inputs.size() == 4);
-  const Graph causal =
-      recovered(layer("ones = ConstantOfShape(extents)\nmask = Trilu(ones) {upper=1}"));
-  CHECK(causal.nodes.back().op == "Attention");
-  CHECK(causal.nodes.back().inputs.size() == 3);
-  CHECK(causal.nodes.back().attributes.integer("causal", 0) == 1);
-  // A mask that the network holds becomes numbers at every call; a folded one is not data.
-  const auto hidden = [&](const std::string& mask) {
-    return recovered(layer("param " + mask + ": bool[8,8]\nconst zero: f32[] = [0.0]\n" +
-                           "const low: f32[] = [-1000.0]\nmask = Where(" + mask + ", zero, low)"));
-  };
-  CHECK(hidden("attn.mask").nodes.back().inputs.size() == 4);
-  CHECK(hidden("val_7").nodes.back().inputs.size() == 3);
-}
-
-TEST_CASE("keys repeated beside a causal mask that eager code leaves out are one per group") {
-  const auto layer = [](const std::string& condition) {
-    return recovered(R"(opset 20
-input q: f32[B,4,8,16]
-input k: f32[B,2,8,16]
-input v: f32[B,4,8,16]
-const s: f32[] = [0.5]
-const zero: f32[] = [0.0]
-const low: f32[] = [-1000.0]
-const ten: i64[1] = [2]
-const groups: i64[5] = [4,2,2,8,16]
-const all: i64[4] = [4,4,8,16]
-const extents: i64[4] = [1,1,8,8]
-one = Unsqueeze(k, ten)
-expand_2 = Expand(one, groups)
-view_3 = Reshape(expand_2, all)
-kt = Transpose(view_3) {perm=[0,1,3,2]}
-ones = ConstantOfShape(extents)
-triangle = Trilu(ones)
-)" + condition + R"( = Greater(triangle, zero)
-val_4 = Where()" + condition +
-                     R"(, zero, low)
-qs = Mul(q, s)
-ks = Mul(kt, s)
-scores = MatMul(qs, ks)
-masked = Add(scores, val_4)
-w = Softmax(masked) {axis=-1}
-y = MatMul(w, v)
-output y
-)");
-  };
-  const Graph written = layer("expand_1");
-  CHECK(written.nodes.back().op == "Attention");
-  CHECK(written.nodes.back().inputs[1] == written.inputs[1]);
-  const Graph by_exporter = layer("val_2");
-  CHECK(by_exporter.nodes.back().inputs[1] != by_exporter.inputs[1]);
 }
 
 TEST_CASE("group norm is one node, with the weights it has") {
