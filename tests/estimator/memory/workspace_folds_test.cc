@@ -92,8 +92,9 @@ TEST_CASE("workspace rule: five folds over networks, no layer shared") {
     }
   }
   CHECK(networks == 62);
-  for (const auto& [pass, share] : shares) {
-    CAPTURE(static_cast<int>(pass));
+  for (const Pass pass : kPasses) {
+    const Share& share = shares[pass];
+    CAPTURE(name(pass));
     CAPTURE(share.of(share.equal));
     CAPTURE(share.of(share.close));
     CHECK(share.of(share.equal) >= (pass == Pass::kBackwardWeights ? 85 : 95));
