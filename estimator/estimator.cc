@@ -159,8 +159,8 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
   }
   const auto errors = open_step_errors(hwdb);
   if (!errors) return tl::make_unexpected(errors.error());
-  return Platform{std::move(*device), std::move(*framework), std::move(*host), std::move(link),
-                  *errors};
+  return Platform{
+      std::move(*device), std::move(*framework), std::move(*host), std::move(link), *errors, hwdb};
 }
 
 Policy policy_for(const Platform& platform, const Request& request) {
@@ -205,12 +205,14 @@ Evaluator::Evaluator(Platform platform, const Request& request, TimeContext cont
 Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   auto options = time_options(platform, request);
   if (!options) return tl::make_unexpected(options.error());
-  TimeContext context(rates_of(platform.device), Calibrations::shipped(), *options);
+  auto calibrations = Calibrations::open(platform.hwdb);
+  if (!calibrations) return tl::make_unexpected(calibrations.error());
+  TimeContext context(rates_of(platform.device), std::move(*calibrations), *options);
   const auto cudnn = cudnn_version(platform, request);
   if (!cudnn) return tl::make_unexpected(cudnn.error());
   if (auto loading = check_loading(platform, request); !loading)
     return tl::make_unexpected(loading.error());
-  WorkspaceBooks workspaces(platform.device, *cudnn);
+  WorkspaceBooks workspaces(platform.hwdb, platform.device, *cudnn);
   return Evaluator(std::move(platform), request, std::move(context), std::move(workspaces));
 }
 

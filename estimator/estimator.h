@@ -27,6 +27,7 @@ struct Platform {
   Host host;
   std::optional<Link> link;  // where the request asks for several GPUs
   StepErrors errors{};
+  Hwdb hwdb{};  // where they are from
 };
 
 // E140, E142, E143 and E144 for names nobody knows. `device_name` is one of request.devices.

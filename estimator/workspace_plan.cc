@@ -4,7 +4,6 @@
 
 #include "estimator/estimator.h"
 #include "estimator/time_plan.h"
-#include "hwdb/hwdb.h"
 
 namespace plimsoll {
 
@@ -35,7 +34,8 @@ WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
   return policy;
 }
 
-WorkspaceBooks::WorkspaceBooks(const Device& device, const Version& cudnn) {
+WorkspaceBooks::WorkspaceBooks(const Hwdb& hwdb, const Device& device, const Version& cudnn)
+    : hwdb_(hwdb) {
   const auto number = [&](size_t i) { return i < cudnn.numbers.size() ? cudnn.numbers[i] : 0; };
   key_.capability = capability_of(device);
   key_.cudnn_major = number(0);
@@ -50,7 +50,7 @@ Result<const WorkspaceBook*> WorkspaceBooks::of(DType dtype, bool channels_last)
     WorkspaceKey key = key_;
     key.dtype = dtype;
     key.channels_last = channels_last;
-    auto book = WorkspaceBook::load(hwdb_files(), key);
+    auto book = WorkspaceBook::load(hwdb_, key);
     if (!book) return tl::unexpected(book.error());
     at = shelf_->books.emplace(place, std::move(*book)).first;
   }

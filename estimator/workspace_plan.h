@@ -13,6 +13,7 @@
 #include "estimator/memory/workspace.h"
 #include "hwdb/device.h"
 #include "hwdb/framework.h"
+#include "hwdb/hwdb.h"
 
 namespace plimsoll {
 
@@ -29,7 +30,7 @@ struct WorkspacePlan {
 // first asked for. Copies share them; any thread may ask.
 class WorkspaceBooks {
  public:
-  WorkspaceBooks(const Device& device, const Version& cudnn);
+  WorkspaceBooks(const Hwdb& hwdb, const Device& device, const Version& cudnn);
   // E301 for damaged tables.
   Result<const WorkspaceBook*> of(DType dtype, bool channels_last) const;
 
@@ -38,6 +39,7 @@ class WorkspaceBooks {
     std::mutex reading;
     std::map<std::pair<DType, bool>, WorkspaceBook> books;
   };
+  Hwdb hwdb_;
   WorkspaceKey key_;
   std::shared_ptr<Shelf> shelf_ = std::make_shared<Shelf>();
 };

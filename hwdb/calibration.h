@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "graph/base/diagnostic.h"
+#include "hwdb/hwdb.h"
 
 namespace plimsoll {
 
@@ -107,13 +108,15 @@ std::string write_correction_points(const Correction& correction);
 // errors above: a bug of ours. Cost: some 2 ms.
 Result<std::vector<Calibration>> shipped_calibrations();
 // ... and the points of one of them, unless it has them or needs none. Cost: up to 0.3 ms.
-Result<Correction> with_points(const Correction& correction);
+Result<Correction> with_points(const Correction& correction, const Hwdb& hwdb = {});
 
 // The calibrations there are, by compute capability, each read when first asked for: an estimate
 // needs those of its own card, seldom more. Copies share what was read; safe between threads.
 class Calibrations {
  public:
   static Calibrations shipped();
+  // `hwdb`'s. Its folder's own are read at once: E3xx for a damaged one.
+  static Result<Calibrations> open(const Hwdb& hwdb);
   // None: the roofline alone.
   Calibrations() : Calibrations(std::vector<Calibration>{}) {}
   // These, one per architecture.
@@ -121,8 +124,10 @@ class Calibrations {
 
   // Ascending.
   const std::vector<int>& capabilities() const;
-  // Null where there is none, or its file is damaged: a fault of the build that tests would find.
+  // Null where there is none, or a built-in file is damaged: a fault of the build that tests would
+  // find. So with a correction's points, without which the formulas stand alone.
   const Calibration* of(int compute_capability) const;
+  Correction with_points(const Correction& correction) const;
 
  private:
   struct Shelf;

@@ -19,18 +19,34 @@ int capability_in(std::string_view name) {
   return capability;
 }
 
+Result<Calibration> read_calibration(const Hwdb& hwdb, const std::string& name) {
+  const auto text = hwdb.read(name);
+  return text ? parse_calibration(*text, name) : tl::unexpected(text.error());
+}
+
 }  // namespace
 
 struct Calibrations::Shelf {
+  Hwdb hwdb;
   std::mutex reading;
   std::vector<int> capabilities;
   std::map<int, std::unique_ptr<const Calibration>> read;  // null: cannot be read
 };
 
-Calibrations Calibrations::shipped() {
+Calibrations Calibrations::shipped() { return *open({}); }
+
+Result<Calibrations> Calibrations::open(const Hwdb& hwdb) {
   Calibrations calibrations;
-  for (const std::string& name : hwdb_files().names(kPrefix)) {
+  calibrations.shelf_->hwdb = hwdb;
+  for (const std::string& name : hwdb.names(kPrefix)) {
     calibrations.shelf_->capabilities.push_back(capability_in(name));
+    if (!hwdb.overridden(name)) continue;
+    const auto read = read_calibration(hwdb, name);
+    if (!read) return tl::unexpected(read.error());
+    for (const Fit& fit : read->fits) {
+      const auto points = plimsoll::with_points(fit.correction, hwdb);
+      if (!points) return tl::unexpected(points.error());
+    }
   }
   return calibrations;
 }
@@ -50,12 +66,15 @@ const Calibration* Calibrations::of(int compute_capability) const {
   auto at = shelf_->read.find(compute_capability);
   if (at == shelf_->read.end()) {
     const std::string name = std::string(kPrefix) + std::to_string(compute_capability) + ".json";
-    const auto text = hwdb_files().read(name);
-    auto calibration = text ? parse_calibration(*text, name) : tl::unexpected(text.error());
+    auto calibration = read_calibration(shelf_->hwdb, name);
     at = shelf_->read.emplace(compute_capability, nullptr).first;
     if (calibration) at->second = std::make_unique<const Calibration>(std::move(*calibration));
   }
   return at->second.get();
+}
+
+Correction Calibrations::with_points(const Correction& correction) const {
+  return plimsoll::with_points(correction, shelf_->hwdb).value_or(Correction{});
 }
 
 }  // namespace plimsoll

@@ -156,9 +156,9 @@ std::string write_correction_points(const Correction& c) {
   return text;
 }
 
-Result<Correction> with_points(const Correction& correction) {
+Result<Correction> with_points(const Correction& correction, const Hwdb& hwdb) {
   if (correction.file.empty() || !correction.weights.empty()) return correction;
-  const auto text = hwdb_files().read("calibrations/corrections/" + correction.file);
+  const auto text = hwdb.read("calibrations/corrections/" + correction.file);
   if (!text) return tl::unexpected(text.error());
   return parse_correction_points(*text, correction);
 }

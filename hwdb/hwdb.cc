@@ -88,13 +88,26 @@ Result<std::string> read_file(const std::string& path) {
 // The files "devices/x.json" and so on of a folder, sorted. Other files there are not ours.
 std::vector<std::string> list_folder(const std::string& folder) {
   namespace fs = std::filesystem;
+  struct Room {
+    const char* name;
+    std::string_view extension;
+  };
+  constexpr Room kRooms[] = {{"", kExtension},
+                             {"calibrations/", kExtension},
+                             {"calibrations/corrections/", ".csv"},
+                             {"devices/", kExtension},
+                             {"frameworks/", kExtension},
+                             {"hosts/", kExtension},
+                             {"links/", kExtension},
+                             {"workspaces/", kExtension},
+                             {"workspaces/", ".bin"}};
   std::vector<std::string> names;
-  for (const char* room : {"", "calibrations/", "devices/", "frameworks/", "hosts/", "links/"}) {
+  for (const Room& room : kRooms) {
     std::error_code fault;
-    for (fs::directory_iterator at(fs::path(folder) / room, fault), end; !fault && at != end;
+    for (fs::directory_iterator at(fs::path(folder) / room.name, fault), end; !fault && at != end;
          at.increment(fault)) {
       const std::string file = at->path().filename().string();
-      if (file.ends_with(kExtension)) names.push_back(room + file);
+      if (file.ends_with(room.extension)) names.push_back(room.name + file);
     }
   }
   std::sort(names.begin(), names.end());
@@ -140,6 +153,10 @@ std::vector<std::string> Hwdb::ids(std::string_view prefix) const {
   }
   std::sort(found.begin(), found.end());  // "a-b.json" stands before "a.json"
   return found;
+}
+
+bool Hwdb::contains(std::string_view name) const {
+  return overridden(std::string(name)) || hwdb_files().contains(name);
 }
 
 Result<std::string> Hwdb::read(std::string_view name) const {

@@ -1,6 +1,6 @@
 // Hwdb: the database of devices, links, hosts and frameworks. It travels in the binary; a folder of
-// the user's (`--hwdb DIR`, with devices/, links/, hosts/, frameworks/, calibrations/ and the
-// single files as here) adds to it and overrides it file by file.
+// the user's (`--hwdb DIR`, with devices/, links/, hosts/, frameworks/, calibrations/,
+// workspaces/ and the single files as here) adds to it and overrides it file by file.
 //
 //   const Result<Hwdb> hwdb = Hwdb::open();
 //   const Result<Device> card = hwdb->device("p4000");
@@ -25,7 +25,8 @@ EmbeddedFiles hwdb_files();
 
 class Hwdb {
  public:
-  // `folder` empty: the built-in files alone. E601 where there is no such folder.
+  Hwdb() = default;  // the built-in files alone
+  // `folder` empty: the same. E601 where there is no such folder.
   static Result<Hwdb> open(const std::string& folder = {});
 
   // By id or alias. E140 for an unknown GPU, with the nearest ids; E141 where a part of an id names
@@ -49,6 +50,8 @@ class Hwdb {
   // Every device that can be read; what could not is a W403 in `warnings`.
   std::vector<Device> devices(Diagnostics& warnings) const;
 
+  bool contains(std::string_view name) const;
+  bool overridden(const std::string& name) const;  // whether the folder has it
   // A file by its name in the database, "calibrations/sm_61.json": the folder's, else the built-in.
   // E901 where there is none.
   Result<std::string> read(std::string_view name) const;
@@ -58,7 +61,6 @@ class Hwdb {
  private:
   explicit Hwdb(std::string folder) : folder_(std::move(folder)) {}
   std::vector<std::string> ids(std::string_view prefix) const;
-  bool overridden(const std::string& name) const;
   // The path a message should show.
   std::string shown(const std::string& name) const;
   template <class Entry, class Reader>

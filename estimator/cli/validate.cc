@@ -71,7 +71,9 @@ int run_validate(const ValidateFlags& flags) {
   if (!hwdb) return report(hwdb.error());
   auto sources = MeasuredSources::open(*hwdb);
   if (!sources) return report(sources.error());
-  Validator validator(*hwdb, *request);
+  auto calibrations = Calibrations::open(*hwdb);
+  if (!calibrations) return report(calibrations.error());
+  Validator validator(*hwdb, *request, std::move(*calibrations));
   Validation validation;
   int worst = 0;
   for (const std::string& file : flags.files) {

@@ -57,7 +57,7 @@ int run_workspace(const WorkspaceFlags& flags) {
   if (!hwdb) return report(hwdb.error());
   auto options = to_options(flags, *hwdb);
   if (!options) return report(options.error());
-  WorkspaceLines lines(hwdb_files(), std::move(*options));
+  WorkspaceLines lines(*hwdb, std::move(*options));
   std::string line;
   int number = 0;
   while (std::getline(std::cin, line)) {

@@ -84,8 +84,8 @@ void widen(WorkspaceChoice& choice, const WorkspaceShape& v, DType dtype, bool t
   choice.high = bytes + slack;
 }
 
-Result<std::shared_ptr<const LayerList>> read_layers(const EmbeddedFiles& files) {
-  const auto bytes = files.read("workspaces/layers.bin");
+Result<std::shared_ptr<const LayerList>> read_layers(const Hwdb& hwdb) {
+  const auto bytes = hwdb.read("workspaces/layers.bin");
   if (!bytes) return tl::unexpected(bytes.error());
   auto list = LayerList::read(*bytes);
   if (!list) return tl::unexpected(list.error());
@@ -183,24 +183,22 @@ double plan_seconds(const ConvPlan& plan, const WorkspaceShape& shape, Pass, DTy
 }
 
 struct WorkspaceBook::Rule {
-  Rule(const EmbeddedFiles& from, std::string file) : files(from), name(std::move(file)) {}
-  // Null where the file is damaged: a fault of the build that tests would find.
-  const WorkspaceRule* get() {
+  Rule(const Hwdb& from, std::string file) : hwdb(from), name(std::move(file)) {}
+  const Result<WorkspaceRule>& get() {
     std::call_once(asked, [&] {
-      const auto text = files.read(name);
-      auto read = text ? WorkspaceRule::read(*text, name) : tl::unexpected(text.error());
-      if (read) rule = std::move(*read);
+      const auto text = hwdb.read(name);
+      rule = text ? WorkspaceRule::read(*text, name) : tl::unexpected(text.error());
     });
-    return rule ? &*rule : nullptr;
+    return rule;
   }
 
-  EmbeddedFiles files;
+  Hwdb hwdb;
   std::string name;
   std::once_flag asked;
-  std::optional<WorkspaceRule> rule;
+  Result<WorkspaceRule> rule;
 };
 
-Result<WorkspaceBook> WorkspaceBook::load(const EmbeddedFiles& files, const WorkspaceKey& key) {
+Result<WorkspaceBook> WorkspaceBook::load(const Hwdb& hwdb, const WorkspaceKey& key) {
   WorkspaceBook book;
   book.key_ = key;
   if (key.cudnn_major < 8) return book;
@@ -209,10 +207,10 @@ Result<WorkspaceBook> WorkspaceBook::load(const EmbeddedFiles& files, const Work
                             (key.channels_last ? "-nhwc" : "-nchw");
   const std::string table = "workspaces/cudnn-" + which + ".bin";
   const std::string rule = "workspaces/rule-" + which + ".json";
-  if (files.contains(table)) {
-    auto layers = read_layers(files);
+  if (hwdb.contains(table)) {
+    auto layers = read_layers(hwdb);
     if (!layers) return tl::unexpected(layers.error());
-    auto bytes = files.read(table);
+    auto bytes = hwdb.read(table);
     if (!bytes) return tl::unexpected(bytes.error());
     auto read = WorkspaceTable::read(std::move(*bytes));
     if (!read) return tl::unexpected(read.error());
@@ -222,14 +220,12 @@ Result<WorkspaceBook> WorkspaceBook::load(const EmbeddedFiles& files, const Work
     book.layers_ = std::move(*layers);
     book.table_ = std::make_shared<const WorkspaceTable>(std::move(*read));
   }
-  if (files.contains(rule)) {
-    book.rule_ = std::make_shared<Rule>(files, rule);
-  }
+  if (hwdb.contains(rule)) book.rule_ = std::make_shared<Rule>(hwdb, rule);
   return book;
 }
 
-KnownPlans WorkspaceBook::known(const WorkspaceShape& shape, Pass pass,
-                                WorkspaceBasis& basis) const {
+Result<KnownPlans> WorkspaceBook::known(const WorkspaceShape& shape, Pass pass,
+                                        WorkspaceBasis& basis) const {
   basis = WorkspaceBasis::kRule;
   const auto layer = table_ ? layers_->find(shape) : std::nullopt;
   if (layer) {
@@ -248,8 +244,9 @@ KnownPlans WorkspaceBook::known(const WorkspaceShape& shape, Pass pass,
     return plans;
   }
   KnownPlans plans;
-  const WorkspaceRule* rule = rule_ ? rule_->get() : nullptr;
-  if (!rule) return plans;
+  if (!rule_) return plans;
+  const Result<WorkspaceRule>& rule = rule_->get();
+  if (!rule) return tl::unexpected(rule.error());
   const auto guess = [&](const std::optional<WorkspaceRule::Guess>& found) {
     std::optional<KnownPlan> plan;
     if (!found) return plan;
@@ -288,7 +285,9 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   if (key_.cudnn_major < 8) return legacy(*shape, pass, key_, policy);
 
   WorkspaceChoice choice;
-  const KnownPlans plans = known(*shape, pass, choice.basis);
+  const auto found = known(*shape, pass, choice.basis);
+  if (!found) return tl::unexpected(found.error());
+  const KnownPlans& plans = *found;
   std::vector<ConvPlan> order;
   if (plans.plain) order.push_back(described(*plans.plain, pass));
   const bool tensor_allowed =

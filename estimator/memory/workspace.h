@@ -1,6 +1,6 @@
 // workspace: the scratch memory a framework gives a cuDNN convolution, and why.
 //
-//   auto book = WorkspaceBook::load(hwdb_files(), {.capability = 61, .cudnn = {9, 10}});
+//   auto book = WorkspaceBook::load(Hwdb(), {.capability = 61, .cudnn = {9, 10}});
 //   WorkspaceChoice choice = *book->choose(problem, Pass::kForward, DType::kFloat32, {});
 //   choice.plan.bytes; choice.plan.algorithm; choice.basis;
 //
@@ -19,7 +19,7 @@
 
 #include "estimator/memory/workspace_rule.h"
 #include "estimator/memory/workspace_table.h"
-#include "graph/base/embedded.h"
+#include "hwdb/hwdb.h"
 
 namespace plimsoll {
 
@@ -76,22 +76,23 @@ struct WorkspaceKey {
 // Tables and rules of one compute capability, type and layout. Immutable.
 class WorkspaceBook {
  public:
-  // Reads workspaces/ of `files` (any that are missing are done without). 5.2 stands for all
+  // Reads workspaces/ of `hwdb` (any that are missing are done without). 5.2 stands for all
   // Maxwell and Pascal cards, which answer alike; so does it for older ones, which cuDNN 9 does not
-  // know.
-  static Result<WorkspaceBook> load(const EmbeddedFiles& files, const WorkspaceKey& key);
+  // know. E301 for a damaged table.
+  static Result<WorkspaceBook> load(const Hwdb& hwdb, const WorkspaceKey& key);
 
-  // E232 for a problem too large, or of a kind that has no 2-D form and no bounds.
+  // E232 for a problem too large, or of a kind that has no 2-D form and no bounds; those of
+  // WorkspaceRule, which is read when a layer first stands in no table.
   Result<WorkspaceChoice> choose(const ConvProblem<int64_t>& problem, Pass pass,
                                  const WorkspacePolicy& policy) const;
 
  private:
-  KnownPlans known(const WorkspaceShape& shape, Pass pass, WorkspaceBasis& basis) const;
+  Result<KnownPlans> known(const WorkspaceShape& shape, Pass pass, WorkspaceBasis& basis) const;
 
   WorkspaceKey key_;
   std::shared_ptr<const LayerList> layers_;
   std::shared_ptr<const WorkspaceTable> table_;
-  struct Rule;  // read when a layer first stands in no table
+  struct Rule;
   std::shared_ptr<Rule> rule_;
 };
 

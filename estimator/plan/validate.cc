@@ -63,8 +63,8 @@ bool is_spilled(const KernelAt& kernel, const TimeOptions& options, const Device
 }  // namespace
 
 struct Validator::State {
-  State(const Hwdb& database, Request request)
-      : hwdb(database), models(database, std::move(request)) {}
+  State(const Hwdb& database, Request request, Calibrations known)
+      : hwdb(database), calibrations(std::move(known)), models(database, std::move(request)) {}
 
   // Prepared contexts by device, libraries and what a layer's framework runs of its own.
   tl::expected<const TimeContext*, std::string> context(const std::string& device,
@@ -140,14 +140,14 @@ struct Validator::State {
   }
 
   const Hwdb& hwdb;
-  const Calibrations calibrations = Calibrations::shipped();
+  const Calibrations calibrations;
   using Key = std::tuple<std::string, int, int, bool, std::string, std::string, std::string>;
   std::map<Key, TimeContext> contexts;
   ModelPredictor models;
 };
 
-Validator::Validator(const Hwdb& hwdb, Request base)
-    : state_(std::make_unique<State>(hwdb, std::move(base))) {}
+Validator::Validator(const Hwdb& hwdb, Request base, Calibrations calibrations)
+    : state_(std::make_unique<State>(hwdb, std::move(base), std::move(calibrations))) {}
 Validator::~Validator() = default;
 
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "estimator/request.h"
+#include "hwdb/calibration.h"
 #include "hwdb/hwdb.h"
 #include "hwdb/measured_run.h"
 
@@ -56,7 +57,7 @@ struct Validation {
 class Validator {
  public:
   // `base`: flags of the command that hold for all records.
-  Validator(const Hwdb& hwdb, Request base);
+  Validator(const Hwdb& hwdb, Request base, Calibrations calibrations = Calibrations::shipped());
   ~Validator();
   // `file` is the name lines give.
   std::vector<ValidationLine> answer(const MeasuredRun& run, const std::string& file);

@@ -72,11 +72,11 @@ Result<const WorkspaceBook*> WorkspaceLines::book(DType dtype, bool channels_las
   const std::pair key{dtype, channels_last};
   auto at = books_.find(key);
   if (at == books_.end()) {
-    auto loaded = WorkspaceBook::load(files_, {.capability = options_.capability,
-                                               .cudnn_major = options_.cudnn_major,
-                                               .cudnn_minor = options_.cudnn_minor,
-                                               .dtype = dtype,
-                                               .channels_last = channels_last});
+    auto loaded = WorkspaceBook::load(hwdb_, {.capability = options_.capability,
+                                              .cudnn_major = options_.cudnn_major,
+                                              .cudnn_minor = options_.cudnn_minor,
+                                              .dtype = dtype,
+                                              .channels_last = channels_last});
     if (!loaded) return tl::unexpected(loaded.error());
     at = books_.emplace(key, std::move(*loaded)).first;
   }

@@ -1,6 +1,6 @@
 // workspace_lines: `plimsoll workspace`, one convolution as a line of JSON in, its workspace out.
 //
-//   WorkspaceLines lines(hwdb_files(), {.capability = 61});
+//   WorkspaceLines lines(Hwdb(), {.capability = 61});
 //   lines.answer(R"({"pass": "fprop", "n": 32, "c": 64, "h": 56, "w": 56, "k": 64, "r": 3, "s": 3,
 //                    "pad_h": 1, "pad_w": 1})", 1);
 //   // {"algorithm":"winograd","engine":12,"workspace_bytes":409856,...,"basis":"table"}
@@ -24,8 +24,8 @@ struct WorkspaceLinesOptions {
 
 class WorkspaceLines {
  public:
-  WorkspaceLines(EmbeddedFiles files, WorkspaceLinesOptions options)
-      : files_(files), options_(std::move(options)) {}
+  WorkspaceLines(Hwdb hwdb, WorkspaceLinesOptions options)
+      : hwdb_(std::move(hwdb)), options_(std::move(options)) {}
 
   // The answer without a newline. Keys of the line: pass (fprop, dgrad, wgrad), n c h w k r s;
   // pad_h pad_w stride_h stride_w dil_h dil_w groups; dtype (fp32, fp16, bf16, fp64), layout (nchw,
@@ -36,7 +36,7 @@ class WorkspaceLines {
  private:
   Result<const WorkspaceBook*> book(DType dtype, bool channels_last);
 
-  EmbeddedFiles files_;
+  Hwdb hwdb_;
   WorkspaceLinesOptions options_;
   std::map<std::pair<DType, bool>, WorkspaceBook> books_;
 };

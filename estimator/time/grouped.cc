@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "estimator/memory/workspace.h"
-#include "hwdb/hwdb.h"
 
 namespace plimsoll {
 namespace {
@@ -29,10 +28,11 @@ bool is_grouped(const ConvProblem<int64_t>& problem) {
 
 struct GroupedAnswers::Book {
   explicit Book(int of) : capability(of) {}
-  // Null where the tables are damaged: a fault of the build that tests would find.
+  // The built-in answers, as the fits were made with. Null where they are damaged: a fault of the
+  // build that tests would find.
   const WorkspaceBook* get() {
     std::call_once(asked, [&] {
-      auto read = WorkspaceBook::load(hwdb_files(), {.capability = capability});
+      auto read = WorkspaceBook::load(Hwdb(), {.capability = capability});
       if (read) book = std::move(*read);
     });
     return book ? &*book : nullptr;

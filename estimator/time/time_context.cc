@@ -41,14 +41,6 @@ int cublas_of(int cudnn) {
   return 0;
 }
 
-// Points that cannot be read (a fault of the build, which a test would find) count as far away:
-// the formulas stand alone, with the wide range.
-Fit with_correction(Fit fit) {
-  auto correction = with_points(fit.correction);
-  fit.correction = correction ? std::move(*correction) : Correction{};
-  return fit;
-}
-
 }  // namespace
 
 TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptions options)
@@ -76,7 +68,8 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   model.flops = peak;
   model.near90 = model.far90 = kUncalibrated90;
   if (selected.fit == nullptr) return;
-  model.fit = selected.own ? with_correction(*selected.fit) : *selected.fit;
+  model.fit = *selected.fit;
+  if (selected.own) model.fit->correction = calibrations_.with_points(model.fit->correction);
   const Fit& fit = *model.fit;
   model.own = selected.own;
   const double clock = std::min(clock_of(fit, rates_.id), rates_.maximum_clock);

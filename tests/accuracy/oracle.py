@@ -66,8 +66,8 @@ def lines(plimsoll, folder, form, path):
             predicted = int(of(memory)) if memory else None
             error = None if predicted is None else predicted / measured - 1 if measured else float(predicted != measured)
             yield {"kind": "oracle", "model": path.stem, "op": None, "device": GPU, "quantity": quantity, "measured": measured,
-                   "predicted": predicted, "range": None, "skipped": problem, "error": error, "form": form,
-                   "mode": case["mode"], "batch": case["batch"]}
+                   "predicted": predicted, "range": None, "skipped": problem, "error": error,
+                   "exact": None if error is None else error == 0, "form": form, "mode": case["mode"], "batch": case["batch"]}
 
 
 def main(plimsoll, folder):

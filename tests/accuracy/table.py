@@ -43,6 +43,10 @@ def in_file(source, *quantities):
     return lambda l: l["source"] == source and l["quantity"] in quantities
 
 
+def scratch(quantity):
+    return lambda l: l["kind"] == "workspace" and l["quantity"] == quantity
+
+
 steps_on_h100 = in_file("h100-networks", "total_ms")
 STATES = ("parameters_bytes", "buffers_bytes", "gradients_bytes", "optimizer_state_bytes")
 BOTH = ("train-ts", "train-dy")
@@ -66,11 +70,24 @@ CLASSES = [
     ("... PyTorch 2.11 on H100 (calibrate/measure)", in_file("h100-networks-memory", *PROCESS)),
     ("... ... on H200", in_file("h200-networks-memory", *PROCESS)),
     ("... five frameworks, inference (DLInfBench)", in_file("dlinfbench-memory", *PROCESS)),
+    ("... Torch7 and PyTorch, DenseNets (G. Huang, G. Pleiss)", in_file("densenet-memory", *PROCESS)),
+    ("... taken of the card, PyTorch and TensorFlow (Torres)", in_file("seeds-torres-memory", *PROCESS)),
     ("... what an image more takes, from batch 64 to 128 (GPUMemNet)", lambda l: l["quantity"] == "mb_per_image"),
     ("memory in tensors, as frameworks count it", lambda l: l["quantity"] in ("peak_allocated_mb", "train_memory_gb")),
+    ("... Caffe2, detectors (Detectron's model zoo)", in_file("detectron-model-zoo", "train_memory_gb")),
+    ("... TensorFlow (Salus)", in_file("salus-workloads-memory", "peak_allocated_mb")),
     ("... PyTorch 2.11 on H100, training", lambda l: in_file("h100-networks-memory", "peak_allocated_mb")(l) and training(l)),
     ("... ... forward passes", lambda l: in_file("h100-networks-memory", "peak_allocated_mb")(l) and not training(l)),
-    ("scratch memory above 1 MiB of a convolution on H100, TF32 and 16 bits", lambda l: l["kind"] == "workspace"),
+    ("share of feature maps in all memory (TBD)", in_file("seeds-tbd", "feature_map_fraction_of_memory_pct")),
+    ("scratch memory of a convolution (errors: above 1 MiB): cuDNN 9.10's plans, engine and tile given, no tensor cores, 6.1, 7.0",
+     lambda l: scratch("given")(l) and l["device"] != "sm_75"),
+    ("... ... 7.5", lambda l: scratch("given")(l) and l["device"] == "sm_75"),
+    ("... of its first plan, where the tables have the layer, 6.1 to 9.0", scratch("first")),
+    ("... by the rule alone, 62 networks in five folds, fp32, 6.1 (exact: to 512 B): forward", scratch("rule fprop")),
+    ("... ... backward to data", scratch("rule dgrad")),
+    ("... ... backward to weights", scratch("rule wgrad")),
+    ("... ... largest of a network at batch 32 (exact: to 4 MiB)", scratch("largest")),
+    ("... above 1 MiB that an H100 gave out, TF32 and 16 bits", scratch("used")),
     ("storages of Torch7's modules, plain and shared (optnet)", in_file("optnet-memory", "total_mb")),
     ("memory of the host's process", lambda l: l["quantity"] == "host_mb" and l["device"] != "host"),
     ("memory of a host with all that ran on it, framework not named (Mahendran)", in_file("seeds-mahendran", "host_mb")),
@@ -150,7 +167,7 @@ def five_fold(title, kernel_class, wanted, oldest, newest, arithmetic=("f32",)):
                         seen[fit.get("correction", {}).get("file", path.stem), name] = score
     n = sum(s["kernels"] for s in seen.values())
     weighted = lambda key: sum(s["kernels"] * s[key] for s in seen.values()) / n
-    cells = [title, str(n), "0", "–", percent(weighted("median")), percent(weighted("error")), "–", "–", "90 % by construction"]
+    cells = [title, str(n), "0", "–", percent(weighted("median")), percent(weighted("error")), "–", "–", "90 % by construction", "–"]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -162,15 +179,17 @@ def percent(value):
 
 def row(title, lines):
     errors = [l["error"] for l in lines if l["error"] is not None]
-    ranged = [l for l in lines if l["error"] is not None and l["range"]]
+    ranged = [l for l in lines if l["predicted"] is not None and l["range"]]
     inside = [l for l in ranged if l["range"][0] <= l["measured"] <= l["range"][1]]
     absolute = sorted(abs(e) for e in errors)
-    counted = [l["error"] == 0 for l in lines if l["kind"] == "oracle" and l["error"] is not None]  # the rest is measured
-    cells = [title, str(len(errors)), str(sum(1 for l in lines if l["skipped"])),
+    counted = [l["exact"] for l in lines if l.get("exact") is not None]  # the rest is measured
+    widths = [(l["range"][1] - l["range"][0]) / 2 / l["predicted"] for l in ranged
+              if l["error"] is not None and l["predicted"]]
+    cells = [title, str(len(counted) or len(errors)), str(sum(1 for l in lines if l["skipped"])),
              percent(mean(counted) if counted else None),
              percent(median(absolute) if errors else None), percent(mean(absolute) if errors else None),
              percent(absolute[int(.95 * len(absolute))] if errors else None), percent(median(errors) if errors else None),
-             percent(len(inside) / len(ranged) if ranged else None)]
+             percent(len(inside) / len(ranged) if ranged else None), percent(median(widths) if widths else None)]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -190,14 +209,14 @@ def slopes(lines):
 def algorithms(title, lines):
     """One row: how often autotuning chooses as the library did."""
     same = mean(l["algorithm"]["same"] for l in lines)
-    cells = [title, str(len(lines)), "0", percent(same), "–", "–", "–", "–", "–"]
+    cells = [title, str(len(lines)), "0", percent(same), "–", "–", "–", "–", "–", "–"]
     return "| " + " | ".join(cells) + " |"
 
 
 def table(lines, unknown):
     lines = lines + list(slopes(lines))
-    head = ["| what | n | skipped | exact | median error | mean error | 95 % below | bias (median) | inside its range |",
-            "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    head = ["| what | n | skipped | exact | median error | mean error | 95 % below | bias (median) | inside its range | half its width (median) |",
+            "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
     body = [row(title, taken) for title, takes in CLASSES if (taken := [l for l in lines if takes(l)])]
     fits = {"networks": without_network(lines), "unknown": unknown, "machines": without_machine(unknown)}
     out = [row(title, [l for l in fits[what] if takes(l)]) for title, what, takes in LEFT_OUT]

@@ -2,9 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "hwdb/calibration_terms.h"
+#include "tests/support/scratch.h"
 
 namespace plimsoll {
 namespace {
@@ -123,6 +125,26 @@ TEST_CASE("calibrations are read one by one, the same as all at once") {
   }
   CHECK(shelf.of(1) == nullptr);
   CHECK(Calibrations().capabilities().empty());
+}
+
+TEST_CASE("a folder's calibration stands before the built-in one; a damaged one is refused") {
+  const test::Scratch scratch;
+  std::filesystem::create_directory(scratch.path("calibrations"));
+  const auto open = [&] { return Calibrations::open(*Hwdb::open(scratch.path(""))); };
+  std::string pascal = *Hwdb().read("calibrations/sm_61.json");
+  scratch.write("calibrations/sm_75.json", pascal);
+  const auto more = open();
+  REQUIRE(more.has_value());
+  CHECK(Calibrations::shipped().of(75) == nullptr);
+  REQUIRE(more->of(75) != nullptr);
+  CHECK(more->of(75)->fits == more->of(61)->fits);
+
+  const std::string points = more->of(61)->fits.front().correction.file;
+  std::filesystem::create_directory(scratch.path("calibrations/corrections"));
+  scratch.write("calibrations/corrections/" + points, "0,1\n");
+  CHECK(open().error().front().code == "E402");
+  scratch.write("calibrations/sm_75.json", "{}");
+  CHECK(open().error().front().code == "E306");
 }
 
 TEST_CASE("points that do not fit their correction are refused by line") {

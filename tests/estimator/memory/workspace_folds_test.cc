@@ -56,7 +56,7 @@ struct Share {
 TEST_CASE("workspace rule: five folds over networks, no layer shared") {
   WorkspacePolicy plain{.framework = WorkspacePolicy::Framework::kOther};
   plain.tensor_cores = false;
-  const WorkspaceBook table = *WorkspaceBook::load(hwdb_files(), {.capability = 61});
+  const WorkspaceBook table = *WorkspaceBook::load(Hwdb(), {.capability = 61});
   std::map<Pass, Share> shares;
   std::vector<std::string> missed;
   int networks = 0;

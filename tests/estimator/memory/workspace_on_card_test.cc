@@ -78,10 +78,10 @@ TEST_CASE("workspace on a card: what an H100 gave out") {
   for (const Given& g : given_out()) {
     const std::pair key{g.dtype, g.layout};
     if (!books.contains(key)) {
-      books.emplace(key, *WorkspaceBook::load(hwdb_files(), {.capability = 90,
-                                                             .cudnn_minor = 19,
-                                                             .dtype = dtypes.at(g.dtype),
-                                                             .channels_last = g.layout == "nhwc"}));
+      books.emplace(key, *WorkspaceBook::load(Hwdb(), {.capability = 90,
+                                                       .cudnn_minor = 19,
+                                                       .dtype = dtypes.at(g.dtype),
+                                                       .channels_last = g.layout == "nhwc"}));
     }
     const auto choice = books.at(key).choose(g.problem, g.pass, {});
     REQUIRE(choice.has_value());

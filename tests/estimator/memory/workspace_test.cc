@@ -13,7 +13,7 @@ using namespace plimsoll;
 namespace {
 
 WorkspaceBook book(int capability, DType dtype = DType::kFloat32) {
-  return *WorkspaceBook::load(hwdb_files(), {.capability = capability, .dtype = dtype});
+  return *WorkspaceBook::load(Hwdb(), {.capability = capability, .dtype = dtype});
 }
 
 // The second layer of ResNet-50's first blocks.
@@ -164,7 +164,7 @@ TEST_CASE("cuDNN 5 to 7: Winograd to the byte, brackets of the non-fused one, li
   CHECK(nonfused.bytes <= 256 << 20);
   CHECK(legacy_choice(v, Pass::kForward, DType::kFloat32, 70, 8 << 20).bytes == 262144);
   CHECK(legacy_choice(v, Pass::kForward, DType::kFloat32, 61, 0).bytes == 0);
-  const auto old = WorkspaceBook::load(hwdb_files(), {.capability = 52, .cudnn_major = 5});
+  const auto old = WorkspaceBook::load(Hwdb(), {.capability = 52, .cudnn_major = 5});
   const auto choice = old->choose(three_by_three(32), Pass::kForward, {});
   CHECK(choice->plan.algorithm == "winograd");
   CHECK(choice->basis == WorkspaceBasis::kInterval);
