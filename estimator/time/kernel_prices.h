@@ -8,45 +8,54 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "estimator/time/kernel_time.h"
 
 namespace plimsoll {
 
-// May be used from many threads. Cost of find(): some 50 nanoseconds, no lock, no allocation.
+// May be used from many threads; finding takes no lock and allocates nothing.
 class KernelPrices {
  public:
   KernelPrices();
   // Null where the kernel is not known. What is found stays as long as the prices do.
   const KernelTime* find(const KernelAt& kernel) const;
+  // The same for many, `found` as long as `kernels`: half the time, since where nothing is in the
+  // processor's caches, as after binding a step, the fetches from memory go side by side.
+  void find(std::span<const KernelAt* const> kernels, std::span<const KernelTime*> found) const;
   // The first time kept for a kernel is the one that stays. Beyond kMost kernels no more are kept.
   void keep(const KernelAt& kernel, const KernelTime& time);
 
-  static constexpr size_t kMost = size_t{1} << 17;  // some 50 MB
+  static constexpr size_t kMost = size_t{1} << 17;  // some 30 MB
 
  private:
-  struct Kept {
-    KernelAt kernel;
-    KernelTime time;
+  // What stands for a kernel: 128 bits of all that is in it. Two of a million different kernels
+  // share them less often than a memory fails, so no kernel is kept for comparison: its 256 bytes
+  // would have to come through the cache for every look.
+  struct Fingerprint {
+    uint64_t low = 0, high = 0;
+    bool operator==(const Fingerprint&) const = default;
   };
+  static Fingerprint fingerprint(const KernelAt& kernel);
   // Open addressing, half of the places empty: a hash table of the standard library divides by a
-  // prime and follows two pointers for what is one look here. A place is written once: its hash,
-  // then the pointer that readers look at first.
+  // prime and follows two pointers for what is one look here. A place is written once: its
+  // fingerprint, then the pointer that readers look at first.
   struct Place {
-    uint64_t hash = 0;
-    std::atomic<const Kept*> kept = nullptr;
+    Fingerprint of;
+    std::atomic<const KernelTime*> time = nullptr;
   };
   struct Table {
     explicit Table(size_t count) : places(count) {}
-    const Kept* find(const KernelAt& kernel, uint64_t hash) const;
-    void insert(const Kept* kept, uint64_t hash);
+    const KernelTime* find(Fingerprint of) const;
+    const Place& first(Fingerprint of) const { return places[of.low & (places.size() - 1)]; }
+    void insert(Fingerprint of, const KernelTime* time);
     std::vector<Place> places;  // a power of two of them
   };
 
   std::atomic<const Table*> table_;
   std::mutex mutex_;                            // of those who keep
-  std::deque<Kept> kept_;                       // never moves what it holds
+  std::deque<KernelTime> times_;                // never moves what it holds
   std::vector<std::unique_ptr<Table>> tables_;  // the last one is read; some may still read others
 };
 

@@ -303,13 +303,29 @@ KernelTime price(const KernelAt& kernel, const TimeContext& context) {
   return time;
 }
 
-}  // namespace
-
-KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
-  if (const KernelTime* known = context.prices().find(kernel)) return *known;
+KernelTime price_and_keep(const KernelAt& kernel, const TimeContext& context) {
   const KernelTime time = price(kernel, context);
   context.prices().keep(kernel, time);
   return time;
+}
+
+}  // namespace
+
+KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
+  const KernelTime* known = context.prices().find(kernel);
+  return known != nullptr ? *known : price_and_keep(kernel, context);
+}
+
+std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
+                                     const TimeContext& context) {
+  std::vector<const KernelTime*> known(kernels.size());
+  context.prices().find(kernels, known);
+  std::vector<KernelTime> times;
+  times.reserve(kernels.size());
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    times.push_back(known[i] != nullptr ? *known[i] : price_and_keep(*kernels[i], context));
+  }
+  return times;
 }
 
 bool is_own(const KernelAt& kernel, const TimeContext& context) {

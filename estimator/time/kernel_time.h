@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,8 +125,11 @@ class TimeContext {
   std::unique_ptr<KernelPrices> prices_;
 };
 
-// Cost: 0.5-4 microseconds once its class is prepared, under 0.1 where it was asked before.
+// Cost: 0.5-4 microseconds once its class is prepared, some 0.1 where it was asked before.
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
+// Of all kernels of a step: those asked before cost half of that.
+std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
+                                     const TimeContext& context);
 
 // Whether the calibration behind it was measured on the card's own architecture and library.
 bool is_own(const KernelAt& kernel, const TimeContext& context);

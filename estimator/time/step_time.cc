@@ -62,12 +62,16 @@ void add_devices(const StepTimeInput& input, double forward, StepTime& step) {
 
 StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
   StepTime step;
-  step.kernels.reserve(input.kernels.size());
+  std::vector<const KernelAt*> kernels;
+  kernels.reserve(input.kernels.size());
+  for (const CountedKernel& row : input.kernels) kernels.push_back(&row.kernel);
+  step.kernels = kernel_times(kernels, context);
   const StepHabits& habits = input.habits;
   double forward = 0;  // seconds of dispatch
   double low = 0, high = 0, low_squares = 0, high_squares = 0;
-  for (const CountedKernel& row : input.kernels) {
-    const KernelTime time = kernel_time(row.kernel, context);
+  for (size_t i = 0; i < input.kernels.size(); ++i) {
+    const CountedKernel& row = input.kernels[i];
+    const KernelTime& time = step.kernels[i];
     const bool throttled = time.bound_by == BoundBy::kCompute;
     const double slower = throttled ? 1 / context.rates().sustained : 1;
     const double count = static_cast<double>(row.count) * habits.gpu_factor * slower;
@@ -84,7 +88,6 @@ StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
         row.dispatched ? static_cast<double>(row.count * time.launches) * each : 0;
     step.host += dispatch;
     if (row.phase == StepPhase::kForward) forward += dispatch;
-    step.kernels.push_back(time);
   }
   step.fixed = habits.fixed + habits.per_parameter * static_cast<double>(input.parameter_arrays);
   if (habits.input_bandwidth > 0) {

@@ -27,13 +27,75 @@ TEST_CASE("kernel prices: what was kept is found, and nothing that differs anywh
   REQUIRE(prices.find(product(8)));
   CHECK(prices.find(product(8))->seconds == 1);
   CHECK_FALSE(prices.find(product(9)));
-  CHECK_FALSE(prices.find(product(8, true)));  // alike for the hash
+  CHECK_FALSE(prices.find(product(8, true)));
   KernelAt other = product(8);
   other.tensor_core = true;
   CHECK_FALSE(prices.find(other));
   other = product(8);
   other.op = "linear";
   CHECK_FALSE(prices.find(other));
+}
+
+TEST_CASE("kernel prices: whatever a kernel's problem differs in, it is another") {
+  ConvProblem<int64_t> conv{.n = 8, .c = 64, .k = 32, .in = {1, 56, 56}, .out = {1, 56, 56}};
+  RecurrentProblem<int64_t> cell{.input = 8, .hidden = 8, .batch = 2, .timesteps = 3};
+  AttentionProblem<int64_t> heads{.batch = 2, .heads = 4, .kv_heads = 4, .queries = 8, .keys = 8};
+  std::vector<ProblemOf<int64_t>> problems = {conv,
+                                              cell,
+                                              heads,
+                                              RowsProblem<int64_t>{.rows = 2, .columns = 3},
+                                              RowsProblem<int64_t>{.rows = 3, .columns = 2},
+                                              RowsProblem<int64_t>{.rows = 1, .columns = 6},
+                                              GemmProblem<int64_t>{.b_t = true},
+                                              GemmProblem<int64_t>{.accumulate = true}};
+  const auto with = [&](auto problem, auto change) {
+    change(problem);
+    problems.emplace_back(problem);
+  };
+  for (auto member : {&ConvProblem<int64_t>::in, &ConvProblem<int64_t>::out,
+                      &ConvProblem<int64_t>::filter, &ConvProblem<int64_t>::pad,
+                      &ConvProblem<int64_t>::stride, &ConvProblem<int64_t>::dilation}) {
+    for (size_t i = 0; i < 3; ++i) with(conv, [&](auto& p) { (p.*member)[i] += 7; });
+  }
+  for (auto member : {&ConvProblem<int64_t>::n, &ConvProblem<int64_t>::c, &ConvProblem<int64_t>::k,
+                      &ConvProblem<int64_t>::groups}) {
+    with(conv, [&](auto& p) { p.*member += 7; });
+  }
+  with(conv, [](auto& p) { p.channels_last = true; });
+  with(cell, [](auto& p) { p.cell = Cell::kGru; });
+  with(cell, [](auto& p) { p.layers = 2; });
+  with(cell, [](auto& p) { p.directions = 2; });
+  with(cell, [](auto& p) { p.skip_input = true; });
+  with(cell, [](auto& p) { p.unrolled = CellForm::kJoined; });
+  with(cell, [](auto& p) { p.unrolled = CellForm::kApart; });
+  with(heads, [](auto& p) { p.form = AttentionForm::kFlash; });
+  with(heads, [](auto& p) { p.causal = true; });
+  with(heads, [](auto& p) { p.masked = true; });
+  with(heads, [](auto& p) { p.dropout = true; });
+  with(heads, [](auto& p) { p.value_size = 8; });
+
+  KernelPrices prices;
+  std::vector<KernelAt> kernels;
+  for (const auto& problem : problems) kernels.push_back({.op = "an operator", .problem = problem});
+  for (const char* op : {"", "a", "b", "an operatos", "an operator of many words", "roperator"}) {
+    kernels.push_back({.op = op});
+  }
+  std::vector<const KernelAt*> wanted;
+  for (const KernelAt& kernel : kernels) wanted.push_back(&kernel);
+  std::vector<const KernelTime*> found(kernels.size());
+  prices.find(wanted, found);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    CAPTURE(i);
+    CHECK(found[i] == nullptr);
+    CHECK(prices.find(kernels[i]) == nullptr);
+    prices.keep(kernels[i], seconds(static_cast<double>(i)));
+  }
+  prices.find(wanted, found);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    REQUIRE(found[i] != nullptr);
+    CHECK(found[i]->seconds == static_cast<double>(i));
+    CHECK(found[i] == prices.find(kernels[i]));
+  }
 }
 
 TEST_CASE("kernel prices: memory is bounded, what was kept first stays") {
