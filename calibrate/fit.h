@@ -23,8 +23,8 @@ struct PassScore {
 };
 
 struct FitReport {
-  Fit fit;  // for the plan's first capability
-  std::map<Pass, PassScore> passes;
+  Fit fit;                                               // for the plan's first capability
+  std::map<std::string, PassScore, std::less<>> passes;  // of `fit.passes`
   int64_t named = 0, agreed = 0;  // algorithms the source names, and that autotuning would choose
   double coverage = 0;            // share of left-out kernels within their 90 % range
 };

@@ -305,15 +305,18 @@ Plans recurrent_plans() {
 }
 
 // Single kernels of PyTorch 2.11 on H100 (measured/operators-h100.csv): layer norm where columns
-// are multiples of four, which its vector loads need, as networks' are; clocks of an element where
-// 16 bits take as long as 32. From profiles of networks: batch norms with fixed statistics (.84 to
-// .91 clocks in 16 bits, the framework's kernel; 1 to 1.08 in 32, cuDNN's, .88 on an H200), biases
-// (VGG and AlexNet, .77 to .90 in either layout) and batch norms of bfloat16 with channels last
-// (four networks: 1.36 to 1.59 forward, 1.22 to 1.41 backward).
+// are multiples of four, which its vector loads need, as networks' are, and rows of other widths
+// (17 with 1000 rows or more in rows.csv); softmax of up to 1024 columns (five of 0.02 to 0.12 ms,
+// too short for the fit: 1.07 to 1.14); clocks of an element where 16 bits take as long as 32. From
+// profiles of networks: batch norms with fixed statistics (.84 to .91 clocks in 16 bits, the
+// framework's kernel; 1 to 1.08 in 32, cuDNN's, .88 on an H200), biases (VGG and AlexNet, .77 to
+// .90 in either layout) and batch norms of bfloat16 with channels last (four networks: 1.36 to 1.59
+// forward, 1.22 to 1.41 backward).
 const std::vector<GivenTerm> kH100Rows = {{"x_norm_forward", 1.75},
                                           {"x_norm_backward", 2},
                                           {"x_layer_norm", 1.15},
                                           {"x_layer_norm_backward", 2.1},
+                                          {"x_softmax", 1.1},
                                           {"x_softmax_backward", 2.05},
                                           {"x_pool_forward", 1},
                                           {"x_pool_backward", 1.6},
@@ -330,7 +333,8 @@ const std::vector<GivenTerm> kH100Rows = {{"x_norm_forward", 1.75},
                                           {"clocks_channel", .85},
                                           {"clocks_norm_last_forward", 1.47},
                                           {"clocks_norm_last_backward", 1.33},
-                                          {"clocks_layer_norm_row", 280}};
+                                          {"clocks_layer_norm_row", 280},
+                                          {"clocks_layer_norm_odd_row", 1250}};
 
 Plans rows_plans() {
   const auto row = [](std::string_view name, int capability, const Cards& cards) {
@@ -349,7 +353,8 @@ Plans rows_plans() {
   FitPlan v100 = row("rows-v100", 70, kV100Pcie);
   v100.given = {{"x_norm_backward", 2.8}};
   FitPlan h100 = h100_row("rows-h100", "rows", "f32", 919);
-  h100.held = {"x_norm_forward", "x_norm_backward", "x_layer_norm", "x_layer_norm_backward"};
+  h100.held = {"x_norm_forward", "x_norm_backward", "x_layer_norm", "x_layer_norm_backward",
+               "x_softmax"};
   h100.held.insert(h100.held.end(), kStepTerms.begin(), kStepTerms.end());
   h100.given = kH100Rows;
   h100.learn_correction = false;

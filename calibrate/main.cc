@@ -83,9 +83,9 @@ Result<std::map<std::string, DeviceRates>> read_rates() {
 void print(const FitPlan& plan, const FitReport& report) {
   for (const auto& [pass, s] : report.passes) {
     fmt::print(
-        "{:22} {:16} {:5} kernels  roofline {:5.1f} %  formulas {:5.1f} %  error {:5.1f} %  "
+        "{:22} {:20} {:5} kernels  roofline {:5.1f} %  formulas {:5.1f} %  error {:5.1f} %  "
         "median {:5.1f} %\n",
-        plan.name, name(pass), s.kernels, 100 * s.roofline, 100 * s.formula, 100 * s.error,
+        plan.name, pass, s.kernels, 100 * s.roofline, 100 * s.formula, 100 * s.error,
         100 * s.median);
   }
   fmt::print("{:22} 90 % range covers {:.0f} %", plan.name, 100 * report.coverage);

@@ -15,18 +15,25 @@ double quantile(std::vector<double> values, double share) {
 
 double relative(double predicted, double measured) { return std::fabs(predicted / measured - 1); }
 
+// What kernels of a class are told apart by: their pass; memory-bound ones by their operator too.
+std::string group_of(const KernelAt& kernel, const std::string& kernel_class) {
+  const std::string pass(name(kernel.pass));
+  return kernel_class == "rows" ? kernel.op + " " + pass : pass;
+}
+
 void set_errors(FitReport& report, const Formula& formula, const std::vector<LeftOut>& left_out) {
-  std::map<Pass, std::vector<double>> errors;
+  std::map<std::string, std::vector<double>> errors;
   std::vector<double> all, formula_errors;
   for (const LeftOut& k : left_out) {
     const MeasuredKernel& measured = formula.kernel(k.index);
-    PassScore& pass = report.passes[measured.kernel.pass];
+    const std::string group = group_of(measured.kernel, report.fit.kernel_class);
+    PassScore& pass = report.passes[group];
     const double error = relative(k.predicted, measured.seconds);
     ++pass.kernels;
     pass.formula += relative(k.formula, measured.seconds);
     pass.roofline += relative(formula.roofline(k.index), measured.seconds);
     pass.error += error;
-    errors[measured.kernel.pass].push_back(error);
+    errors[group].push_back(error);
     all.push_back(error);
     formula_errors.push_back(std::fabs(std::log(k.formula / measured.seconds)));
     report.fit.error += error / static_cast<double>(left_out.size());
@@ -40,7 +47,7 @@ void set_errors(FitReport& report, const Formula& formula, const std::vector<Lef
   }
   report.fit.median = quantile(all, .5);
   for (const auto& [pass, values] : report.passes) {
-    report.fit.passes.push_back({.pass = std::string(name(pass)),
+    report.fit.passes.push_back({.pass = pass,
                                  .kernels = values.kernels,
                                  .error = values.error,
                                  .median = values.median,

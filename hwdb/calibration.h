@@ -48,7 +48,7 @@ struct Correction {
 // How far off the predictions of kernels are that were left out of what predicted them: five-fold
 // by shape, a problem's measurements on all cards together.
 struct PassError {
-  std::string pass;
+  std::string pass;  // "forward"; of memory-bound kernels with the operator, "softmax forward"
   int64_t kernels = 0;
   double error = 0, median = 0;  // mean and median of |predicted / measured - 1|
   double formula = 0;            // mean without the correction: what a transferred card gets

@@ -254,7 +254,8 @@ enum RowsTerm {
   kClocksChannel,          // with the value of its channel: bias, batch norm with fixed statistics
   kClocksNormLastForward,  // batch norm of bfloat16, channels last
   kClocksNormLastBackward,
-  kClocksLayerNormRow,  // of a row of a layer norm, beside its traffic
+  kClocksLayerNormRow,     // of a row of a layer norm, beside its traffic
+  kClocksLayerNormOddRow,  // ... whose columns vector loads cannot take
   kRowsTermCount,
 };
 inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
@@ -284,6 +285,7 @@ inline constexpr std::array<CoefficientRow, kRowsTermCount> kRowsTerms = {{
     {"clocks_norm_last_forward", 0, 0, 20},
     {"clocks_norm_last_backward", 0, 0, 20},
     {"clocks_layer_norm_row", 0, 0, 5000},
+    {"clocks_layer_norm_odd_row", 0, 0, 5000},
 }};
 
 // The rows of "gemm", "conv", "depthwise", "grouped", "recurrent", "persistent" or "rows", in the

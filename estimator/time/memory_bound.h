@@ -30,6 +30,7 @@ class MemoryBoundModel {
 
  private:
   double clocks(const KernelAt& kernel) const;
+  bool is_odd_layer_norm(const KernelAt& kernel) const;
   std::span<const double> terms_;
   double bandwidth_, fixed_, in_flight_, clock_rate_;
 };

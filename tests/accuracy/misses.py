@@ -154,7 +154,7 @@ def odd_shapes(lines):
     return ["## Convolutions of random odd shapes", "",
             f"NeuSight's {len(of)} forward passes with cuDNN 8 (P4, P100, V100; 3x3, channels that are no multiples of anything), predicted by the "
             "shipped fits; README.md has them left out. Of convolutions forward at most 15 % is asked, which DeepBench's keep and these do not. "
-            "To blame are the short ones. Where a shape takes long, the P4 takes about twice as long for it as the P100, as their peaks "
+            "Where a shape takes long, the P4 takes about twice as long for it as the P100, as their peaks "
             "have it; where it is short, little longer: a part of what was timed is not the kernel, and no record says what.", "",
             table(["measured", "n", "mean error", "bias (median)", "share of the error", "P4 over P100, one shape (pairs)"], rows), ""]
 

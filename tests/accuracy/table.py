@@ -136,6 +136,7 @@ LEFT_OUT = [
 
 # Kernels predicted by fits that did not see them: five-fold, as the calibrations record it.
 TENSOR = ("tf32_tensor", "f16_tensor")
+ELEMENTWISE = ("add", "mul", "div", "pow", "relu", "gelu", "tanh")
 FIVE_FOLD = [
     ("matrix products, left out of the fit", "gemm", None, 0, 1199),
     ("... CUDA 12, random odd sizes", "gemm", None, 1200, 1299),
@@ -149,6 +150,10 @@ FIVE_FOLD = [
     ("... TF32 and 16 bits", "conv", None, 900, 9999, TENSOR),
     ("... depthwise, whatever they multiply in", "depthwise", None, 900, 9999, ("any",)),
     ("... of several groups, one shape of eight left out", "grouped", None, 900, 9999, ("any",)),
+    ("element-wise kernels above 0.15 ms, left out", "rows", ELEMENTWISE, 800, 899),
+    ("layer norm above 0.15 ms, left out", "rows", "layer_norm", 800, 899),
+    ("softmax above 0.15 ms, left out", "rows", "softmax", 800, 899),
+    ("memory-bound kernels above 0.15 ms on H100, left out", "rows", None, 900, 9999),
     ("recurrent layers, left out", "recurrent", None, 0, 899),
     ("... cuDNN 9 on H100", "recurrent", None, 900, 9999),
     ("... ... in one persistent kernel", "persistent", None, 900, 9999),
@@ -163,7 +168,7 @@ def five_fold(title, kernel_class, wanted, oldest, newest, arithmetic=("f32",)):
             meant = fit["kernel_class"] == kernel_class and oldest <= fit["library"] <= newest
             if meant and fit["arithmetic"] in arithmetic and fit["measured"]:
                 for name, score in fit["passes"].items():
-                    if wanted in (None, name):
+                    if wanted is None or name.startswith(wanted):
                         seen[fit.get("correction", {}).get("file", path.stem), name] = score
     n = sum(s["kernels"] for s in seen.values())
     weighted = lambda key: sum(s["kernels"] * s[key] for s in seen.values()) / n

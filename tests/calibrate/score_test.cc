@@ -46,8 +46,8 @@ TEST_CASE("a fit that is a tenth too long throughout has that error, no spread, 
   score(report, formula, left_out);
   CHECK(report.fit.error == doctest::Approx(.1));
   CHECK(report.fit.median == doctest::Approx(.1));
-  REQUIRE(report.passes.contains(Pass::kForward));
-  CHECK(report.passes[Pass::kForward].formula == doctest::Approx(.5));
+  REQUIRE(report.passes.contains("forward"));
+  CHECK(report.passes["forward"].formula == doctest::Approx(.5));
   CHECK(report.fit.spread == doctest::Approx(0).epsilon(1e-6));
   CHECK(report.fit.correlation == doctest::Approx(1));
   CHECK(report.fit.near90 == doctest::Approx(std::log(1.1)).epsilon(.01));
