@@ -9,6 +9,7 @@
 #include "estimator/memory/block_list.h"
 #include "estimator/memory/workspace_legacy.h"
 #include "estimator/memory/workspace_on_card.h"
+#include "graph/base/checked.h"
 
 namespace plimsoll {
 namespace {
@@ -237,7 +238,9 @@ Result<KnownPlans> WorkspaceBook::known(const WorkspaceShape& shape, Pass pass,
     // An exception's bytes hold for the batch that was asked; elsewhere they grow with it.
     for (auto* plan : {&plans.plain, &plans.tensor}) {
       if (*plan && (*plan)->exception) {
-        (*plan)->bytes = (*plan)->bytes / plans.batch * shape.n;
+        const auto grown = checked_multiply((*plan)->bytes / plans.batch, shape.n);
+        if (!grown) return error("E232", "the convolution is too large");
+        (*plan)->bytes = *grown;
         basis = WorkspaceBasis::kInterval;
       }
     }

@@ -112,7 +112,7 @@ Result<WorkspaceRule> WorkspaceRule::read(std::string_view json, std::string_vie
       for (size_t i = 0; i < list->size(); ++i) {
         const auto field = (*list)[i].integer();
         const int64_t most = i + 1 == fields.size() ? kMostFilters : int64_t{1} << 40;
-        if (!field || std::abs(*field) > most) {
+        if (!field || *field < -most || *field > most) {
           return damaged(file_name, "a plan has 5 or 6 whole numbers");
         }
         fields[i] = *field;

@@ -88,6 +88,7 @@ Result<WorkspaceTable> WorkspaceTable::read(std::string owned) {
   if (batches == 0 || bytes.size() < table.exceptions_) return damaged("a table");
   for (size_t i = 0; i < batches; ++i) {
     table.batches_.push_back(static_cast<int64_t>(little_endian(bytes, 12 + 4 * i, 4)));
+    if (table.batches_.back() == 0) return damaged("a table");
   }
   for (size_t i = 0; i < plans; ++i) {
     const size_t at = 12 + 4 * batches + 8 * i;

@@ -178,6 +178,9 @@ TEST_CASE("workspace tables and rules: damaged bytes are errors") {
   for (const size_t length : {size_t{4}, size_t{11}, size_t{40}, table.size() - 1}) {
     CHECK(!WorkspaceTable::read(table.substr(0, length)));
   }
+  std::string no_batch = table;
+  no_batch[12] = no_batch[13] = no_batch[14] = no_batch[15] = 0;
+  CHECK(!WorkspaceTable::read(no_batch));
   CHECK(!WorkspaceRule::read("{}", "rule.json"));
   const std::string tree =
       R"({"trees": [{"pass": "fprop", "tensor_cores": false, "plans": [[1,2,0,0,0]],)";
