@@ -45,6 +45,9 @@ struct MemoryEstimate {
   std::string workspace_basis;  // "rule", "asked", "measured", "none"
   int64_t allocated_peak_bytes = 0, reserved_bytes = 0;
   int64_t steady_allocated_bytes = 0;  // of a later step, in which nothing is tried out
+  // Of a first step in which plans are timed with scratch memory that is given back, and that may
+  // be less where the card is full; else 0.
+  int64_t timing_peak_bytes = 0;
   int64_t context_bytes = 0, device_bytes = 0;
   std::optional<ModuleLoading> module_loading;  // that context_bytes stands for, where it is known
   std::string context_basis;                    // which row, and why; empty where it was given

@@ -302,6 +302,12 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
                                   platform_.device.boost_clock.value / 1e6));
   }
   if (!e.memory.context_basis.empty()) e.basis.push_back("context: " + e.memory.context_basis);
+  if (e.memory.timing_peak_bytes > e.memory.reserved_bytes) {
+    e.basis.push_back(
+        fmt::format("the first step holds {:.1f} MB while cuDNN's plans are timed, less where the "
+                    "card is full; they are given back",
+                    static_cast<double>(e.memory.timing_peak_bytes) / 1e6));
+  }
   if (largest != binding) e.basis.push_back(largest_batch_note(largest, binding));
   if (e.memory.held_by_names > 0) {
     e.basis.push_back(

@@ -212,6 +212,7 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.max_by_role[static_cast<size_t>(Role::kWorkspace)] = m.workspace_bytes;
   m.allocated_peak_bytes = device->allocated;
   m.steady_allocated_bytes = device->steady;
+  m.timing_peak_bytes = device->timing;
   m.reserved_bytes = device->reserved;
   m.context_bytes = device->context;
   if (!request.context_bytes && context.high > 0) {

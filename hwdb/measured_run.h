@@ -84,7 +84,7 @@ struct MeasuredRun {
   std::string layout;                    // as --layout
   std::string host;                      // id of the machine around the GPU
   std::string sequence;                  // the model's symbol that a one-number input sets
-  std::string meter;                     // "process", "tensors", "saved": of a memory figure
+  std::string meter;                     // "process", "tensors", "saved", "card", "every_step"
   std::optional<bool> cudnn_benchmark;   // algorithms were tried out
   std::optional<bool> input_gradient;    // the first layer's data gradient was computed
   std::optional<bool> input_copy;        // the batch was copied inside the timer

@@ -162,11 +162,18 @@ Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRule
   if (!replayed) return tl::unexpected(replayed.error());
   DeviceMemory memory;
   memory.context = context.bytes;
+  memory.steady =
+      replayed->marks.empty() ? replayed->allocated_peak : replayed->marks.back().allocated_peak;
   memory.reserved = replayed->reserved_peak;
   memory.allocated = replayed->allocated_peak;
-  memory.steady =
-      replayed->marks.empty() ? memory.allocated : replayed->marks.back().allocated_peak;
   memory.live = replayed->requested_peak;
+  const bool timed = std::ranges::any_of(input.workspaces, &WorkspaceUse::largest);
+  if (timed && input.timing_empties_cache) {
+    memory.timing = memory.allocated;
+    memory.reserved = replayed->reserved_end;
+    memory.allocated = memory.steady;
+    memory.live = std::min(memory.live, memory.steady);
+  }
   memory.fragmentation = memory.reserved - memory.allocated;
   memory.device_bytes = memory.context + memory.reserved;
   for (const WorkspaceUse& use : input.workspaces) {

@@ -92,10 +92,12 @@ struct DeviceMemory {
   int64_t device_bytes = 0;  // context + reserved
   int64_t low = 0, high = 0;
   int64_t context = 0;
-  int64_t reserved = 0;       // peak of the allocator's segments
-  int64_t allocated = 0;      // peak of its blocks in use, workspace included
-  int64_t steady = 0;         // the same in the last step alone: nothing is tried out there
-  int64_t live = 0;           // peak of what was asked for
+  // Peaks of the allocator's segments and of its blocks in use, workspace included. Where timing
+  // plans empties the cache, what it took is given back: they are those that stay.
+  int64_t reserved = 0, allocated = 0;
+  int64_t timing = 0;  // most in use while plans were timed, where that is given back; else 0
+  int64_t steady = 0;  // the same in the last step alone: nothing is tried out there
+  int64_t live = 0;    // peak of what was asked for
   int64_t fragmentation = 0;  // reserved - allocated
   int64_t largest_workspace = 0;
   int64_t minimum = 0;  // smallest device in which all steps still run; 0 where not asked for

@@ -309,6 +309,7 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   choice.largest = tensor_allowed ? plans.largest : 0;
   for (const ConvPlan& plan : order) choice.largest = std::max(choice.largest, plan.bytes);
   choice.largest = largest_plain(*shape, pass, key_, choice.largest);
+  if (as_on_card) choice.largest = std::max(choice.largest, largest_for_weights(*shape, pass));
   if (policy.limit) {
     std::erase_if(order, [&](const ConvPlan& plan) { return plan.bytes > *policy.limit; });
     choice.largest = std::min(choice.largest, *policy.limit);

@@ -16,4 +16,10 @@ std::optional<int64_t> product_for_each_image(const WorkspaceShape& v, Pass pass
   return pass == Pass::kBackwardWeights ? 4 * v.n * filter : 0;
 }
 
+int64_t largest_for_weights(const WorkspaceShape& v, Pass pass) {
+  constexpr int64_t kPartsOfAnImage = 10;
+  const bool meant = pass == Pass::kBackwardWeights && v.groups == 1 && v.r == 1 && v.s == 1;
+  return meant ? kPartsOfAnImage * 4 * v.n * v.c * v.k : 0;
+}
+
 }  // namespace plimsoll

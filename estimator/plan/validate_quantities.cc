@@ -63,7 +63,11 @@ MeasuredQuantity process_memory(const MeasuredRun& run, MeasuredQuantity q) {
 
 MeasuredQuantity tensor_memory(const MeasuredRun& run, MeasuredQuantity q) {
   const double unit = unit_of(run, q.name);
-  q.predict = [unit](const Answer& a) { return real(a.memory.steady_allocated_bytes) / unit; };
+  const bool first = run.meter == "every_step";  // with the one in which plans are timed
+  q.predict = [unit, first](const Answer& a) {
+    const MemoryEstimate& m = a.memory;
+    return real(std::max(m.steady_allocated_bytes, first ? m.timing_peak_bytes : 0)) / unit;
+  };
   q.range = no_range;
   return q;
 }

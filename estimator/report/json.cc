@@ -86,6 +86,7 @@ void write_memory(JsonWriter& out, const MemoryEstimate& m) {
   out.key("workspace_bytes").integer(m.workspace_bytes);
   out.key("workspace_basis").string(m.workspace_basis);
   out.key("allocated_peak_bytes").integer(m.allocated_peak_bytes);
+  out.key("timing_peak_bytes").integer(m.timing_peak_bytes);
   out.key("reserved_bytes").integer(m.reserved_bytes);
   out.key("context_bytes").integer(m.context_bytes);
   out.key("module_loading");

@@ -69,6 +69,18 @@ TEST_CASE("workspace on a card: one product for each image") {
   CHECK(!product_for_each_image(strided, Pass::kForward, fp16));
 }
 
+TEST_CASE("workspace on a card: ten partial sums of an image, of filters of one pixel alone") {
+  WorkspaceShape v = pointwise(14, 1024, 2048);
+  const int64_t filter = int64_t{4} * 1024 * 2048;
+  CHECK(largest_for_weights(v, Pass::kBackwardWeights) == 320 * filter);
+  CHECK(largest_for_weights(v, Pass::kBackwardData) == 0);
+  v.groups = 2;
+  CHECK(largest_for_weights(v, Pass::kBackwardWeights) == 0);
+  v.groups = 1;
+  v.r = 3;
+  CHECK(largest_for_weights(v, Pass::kBackwardWeights) == 0);
+}
+
 TEST_CASE("workspace on a card: what an H100 gave out") {
   const std::map<std::string, DType> dtypes = {
       {"fp16", DType::kFloat16}, {"bf16", DType::kBFloat16}, {"tf32", DType::kFloat32}};
