@@ -95,8 +95,8 @@ struct DeviceMemory {
   // Peaks of the allocator's segments and of its blocks in use, workspace included. Where timing
   // plans empties the cache, what it took is given back: they are those that stay.
   int64_t reserved = 0, allocated = 0;
+  int64_t steady = 0;  // blocks in use in the last step alone: nothing is tried out there
   int64_t timing = 0;  // most in use while plans were timed, where that is given back; else 0
-  int64_t steady = 0;  // the same in the last step alone: nothing is tried out there
   int64_t live = 0;    // peak of what was asked for
   int64_t fragmentation = 0;  // reserved - allocated
   int64_t largest_workspace = 0;

@@ -1,5 +1,7 @@
 #include "estimator/memory/workspace_on_card.h"
 
+#include <algorithm>
+
 namespace plimsoll {
 
 std::optional<int64_t> product_for_each_image(const WorkspaceShape& v, Pass pass, DType dtype) {
@@ -17,9 +19,10 @@ std::optional<int64_t> product_for_each_image(const WorkspaceShape& v, Pass pass
 }
 
 int64_t largest_for_weights(const WorkspaceShape& v, Pass pass) {
-  constexpr int64_t kPartsOfAnImage = 10;
-  const bool meant = pass == Pass::kBackwardWeights && v.groups == 1 && v.r == 1 && v.s == 1;
-  return meant ? kPartsOfAnImage * 4 * v.n * v.c * v.k : 0;
+  constexpr double kPartsOfAnImage = 10, kMost = 1e15;
+  if (pass != Pass::kBackwardWeights || v.groups != 1 || v.r != 1 || v.s != 1) return 0;
+  const double filter = 4 * static_cast<double>(v.c) * static_cast<double>(v.k);
+  return static_cast<int64_t>(std::min(kMost, kPartsOfAnImage * static_cast<double>(v.n) * filter));
 }
 
 }  // namespace plimsoll

@@ -21,7 +21,8 @@ std::optional<int64_t> product_for_each_image(const WorkspaceShape& shape, Pass 
 // or not: ten partial sums for each image. Autotuned first steps of ResNet-50, DenseNet-121 and
 // MobileNet-v2 at batch 64 with TF32 (tests/measured/h100-networks-memory.json) hold 640, 636 and
 // 641 filters above what lives beside them, at the one layer of each where that is most. One batch
-// was measured: that they grow with it is assumed. 0 for other convolutions.
+// was measured: that they grow with it is assumed, and that 16 bits take as many. 0 for other
+// convolutions; 1e15 at most.
 int64_t largest_for_weights(const WorkspaceShape& shape, Pass pass);
 
 }  // namespace plimsoll

@@ -7,6 +7,7 @@
 
 #include "estimator/memory/workspace_rule.h"
 #include "estimator/memory/workspace_table.h"
+#include "tests/support/conv_shape.h"
 
 using namespace plimsoll;
 
@@ -14,17 +15,7 @@ namespace {
 
 constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackwardData, Pass::kBackwardWeights};
 
-constexpr WorkspaceShape kShape{.n = 32,
-                                .c = 64,
-                                .h = 56,
-                                .w = 56,
-                                .k = 64,
-                                .r = 3,
-                                .s = 3,
-                                .pad_h = 1,
-                                .pad_w = 1,
-                                .p = 56,
-                                .q = 56};
+constexpr WorkspaceShape kShape = test::kThreeByThree;
 
 void require(bool sound) {
   if (!sound) __builtin_trap();

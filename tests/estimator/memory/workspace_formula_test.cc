@@ -3,23 +3,14 @@
 #include <doctest/doctest.h>
 
 #include "tests/estimator/memory/asked.h"
+#include "tests/support/conv_shape.h"
 
 using namespace plimsoll;
 
 TEST_CASE("workspace formulas: 64 to 64 channels at 56x56, as cuDNN answers for a TITAN Xp") {
-  const WorkspaceShape v{.n = 32,
-                         .c = 64,
-                         .h = 56,
-                         .w = 56,
-                         .k = 64,
-                         .r = 3,
-                         .s = 3,
-                         .pad_h = 1,
-                         .pad_w = 1,
-                         .p = 56,
-                         .q = 56};
   const auto bytes = [&](int engine, int tile) {
-    return workspace_bytes({.engine = engine, .tile = tile}, Pass::kForward, v, DType::kFloat32);
+    return workspace_bytes({.engine = engine, .tile = tile}, Pass::kForward, test::kThreeByThree,
+                           DType::kFloat32);
   };
   CHECK(bytes(12, -1) == 409856);
   CHECK(bytes(34, 1) == 18944);

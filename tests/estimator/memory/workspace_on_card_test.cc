@@ -74,6 +74,8 @@ TEST_CASE("workspace on a card: ten partial sums of an image, of filters of one 
   const int64_t filter = int64_t{4} * 1024 * 2048;
   CHECK(largest_for_weights(v, Pass::kBackwardWeights) == 320 * filter);
   CHECK(largest_for_weights(v, Pass::kBackwardData) == 0);
+  v.n = v.k = int64_t{1} << 31;
+  CHECK(largest_for_weights(v, Pass::kBackwardWeights) == 1'000'000'000'000'000);
   v.groups = 2;
   CHECK(largest_for_weights(v, Pass::kBackwardWeights) == 0);
   v.groups = 1;
