@@ -13,8 +13,8 @@ namespace {
 using Kind = AllocatorEvent::Kind;
 
 // Larger than any GPU by far; sums of as many such sizes as there are events stay in 64 bits only
-// because a live total is checked against it too.
-constexpr int64_t kLargestSize = int64_t{1} << 50;
+// because a live total is checked too.
+constexpr int64_t kLargestSize = int64_t{1} << 50, kLargestLive = 64 * kLargestSize;
 constexpr int32_t kNotHeld = -1;   // the id has no allocation
 constexpr int32_t kNoMemory = -2;  // the id's allocation has no bytes
 
@@ -23,9 +23,9 @@ class DriverAllocator {
  public:
   DriverAllocator(const NoAllocator& rules, int64_t capacity)
       : granule_(rules.granule), capacity_(capacity) {}
-  std::optional<int32_t> allocate(int64_t bytes, int /*stream*/) {
+  int32_t allocate(int64_t bytes, int /*stream*/) {
     const int64_t size = round_up(bytes, granule_);
-    if (size > capacity_ - reserved_) return std::nullopt;
+    if (size > capacity_ - reserved_) return kNoBlock;
     reserved_ += size;
     sizes_.push_back(size);
     return static_cast<int32_t>(sizes_.size()) - 1;
@@ -47,44 +47,52 @@ class DriverAllocator {
   std::vector<int64_t> sizes_;
 };
 
+// What an id of the program has.
 struct Held {
   int32_t block = kNotHeld;
   int64_t bytes = 0;
 };
 
-tl::unexpected<Diagnostics> impossible(size_t event, const std::string& what) {
-  return error("E902", "allocator event " + std::to_string(event) + ": " + what);
+enum class Fault : uint8_t { kNone, kId, kTwice, kFreed, kBytes, kStream, kLive };
+
+// Why no program can produce `event` where its ids have `held`, `live` bytes in all.
+Fault fault_of(const AllocatorEvent& event, const std::vector<Held>& held, int64_t live) {
+  if (event.kind != Kind::kAllocate && event.kind != Kind::kFree) return Fault::kNone;
+  const auto id = static_cast<size_t>(event.id);  // beyond every index where it is negative
+  if (id >= held.size()) return Fault::kId;
+  const bool holds = held[id].block != kNotHeld;
+  if (event.kind == Kind::kFree) return holds ? Fault::kNone : Fault::kFreed;
+  if (holds) return Fault::kTwice;
+  const bool in_range = event.bytes >= 0 && event.bytes <= kLargestSize;
+  const bool least_in_range =
+      event.least >= AllocatorEvent::kRequired && event.least <= event.bytes;
+  if (!in_range || !least_in_range) return Fault::kBytes;
+  if (event.stream > 255) return Fault::kStream;
+  return live + event.bytes > kLargestLive ? Fault::kLive : Fault::kNone;
 }
 
-// Every event's id and sizes are such that replaying cannot go wrong.
-Result<void> check(std::span<const AllocatorEvent> events) {
-  std::vector<int64_t> held(events.size(), -1);
-  int64_t live = 0;
-  for (size_t i = 0; i < events.size(); ++i) {
-    const AllocatorEvent& event = events[i];
-    if (event.kind != Kind::kAllocate && event.kind != Kind::kFree) continue;
-    if (event.id < 0 || static_cast<size_t>(event.id) >= events.size()) {
-      return impossible(i, "id " + std::to_string(event.id) + " is out of range");
+tl::unexpected<Diagnostics> impossible(size_t position, const AllocatorEvent& event, Fault fault) {
+  const std::string id = "id " + std::to_string(event.id);
+  const auto what = [&]() -> std::string {
+    switch (fault) {
+      case Fault::kNone:
+        break;
+      case Fault::kId:
+        return id + " is out of range";
+      case Fault::kTwice:
+        return id + " is allocated twice";
+      case Fault::kFreed:
+        return id + " is freed but not held";
+      case Fault::kBytes:
+        return std::to_string(event.bytes) + " bytes are out of range";
+      case Fault::kStream:
+        return "stream beyond 255";
+      case Fault::kLive:
+        return "the live bytes are out of range";
     }
-    int64_t& bytes = held[static_cast<size_t>(event.id)];
-    if ((event.kind == Kind::kFree) != (bytes >= 0)) {
-      return impossible(i, "id " + std::to_string(event.id) +
-                               (bytes >= 0 ? " is allocated twice" : " is freed but not held"));
-    }
-    if (event.kind == Kind::kFree) {
-      live -= bytes;
-      bytes = -1;
-      continue;
-    }
-    if (event.bytes < 0 || event.bytes > kLargestSize || event.least > event.bytes) {
-      return impossible(i, std::to_string(event.bytes) + " bytes are out of range");
-    }
-    if (event.stream > 255) return impossible(i, "stream beyond 255");
-    bytes = event.bytes;
-    live += bytes;
-    if (live > 64 * kLargestSize) return impossible(i, "the live bytes are out of range");
-  }
-  return {};
+    return "";
+  };
+  return error("E902", "allocator event " + std::to_string(position) + ": " + what());
 }
 
 template <class Allocator>
@@ -92,8 +100,11 @@ class Replayer {
  public:
   Replayer(Allocator allocator, size_t events) : allocator_(std::move(allocator)), held_(events) {}
 
-  Replay run(std::span<const AllocatorEvent> events) {
+  Result<Replay> run(std::span<const AllocatorEvent> events) {
     for (size_t i = 0; i < events.size(); ++i) {
+      if (const Fault fault = fault_of(events[i], held_, requested_); fault != Fault::kNone) {
+        return impossible(i, events[i], fault);
+      }
       if (!step(events[i])) {
         result_.out_of_memory = i;
         break;
@@ -114,7 +125,7 @@ class Replayer {
   bool step(const AllocatorEvent& event) {
     switch (event.kind) {
       case Kind::kAllocate:
-        return allocate(event);
+        return allocate(event, held_[static_cast<size_t>(event.id)]);
       case Kind::kFree:
         release(held_[static_cast<size_t>(event.id)]);
         return true;
@@ -129,21 +140,22 @@ class Replayer {
     return true;
   }
 
-  bool allocate(const AllocatorEvent& event) {
-    Held& held = held_[static_cast<size_t>(event.id)];
-    held = {kNoMemory, event.bytes};
-    if (event.bytes == 0) return true;
-    auto block = allocator_.allocate(event.bytes, event.stream);
-    if (!block && event.least != AllocatorEvent::kRequired) {
+  bool allocate(const AllocatorEvent& event, Held& held) {
+    held.block = kNoMemory;
+    int64_t bytes = event.bytes;
+    if (bytes == 0) return true;
+    int32_t block = allocator_.allocate(bytes, event.stream);
+    if (block == kNoBlock && event.least != AllocatorEvent::kRequired) {
       ++result_.fallbacks;
-      held.bytes = event.least;
-      if (event.least == 0) return true;
-      block = allocator_.allocate(event.least, event.stream);
+      bytes = event.least;
+      if (bytes == 0) return true;
+      block = allocator_.allocate(bytes, event.stream);
     }
-    if (!block) return false;
-    held.block = *block;
-    allocated_ += allocator_.block_size(*block);
-    requested_ += held.bytes;
+    if (block == kNoBlock) return false;
+    held.block = block;
+    held.bytes = bytes;
+    allocated_ += allocator_.block_size(block);
+    requested_ += bytes;
     result_.allocated_peak = std::max(result_.allocated_peak, allocated_);
     step_peak_ = std::max(step_peak_, allocated_);
     result_.requested_peak = std::max(result_.requested_peak, requested_);
@@ -157,7 +169,7 @@ class Replayer {
       requested_ -= held.bytes;
       allocator_.release(held.block);
     }
-    held = {};
+    held.block = kNotHeld;
   }
 
   Allocator allocator_;
@@ -167,22 +179,26 @@ class Replayer {
 };
 
 // The plan is made once, before the program runs.
-Replay replay_plan(std::span<const AllocatorEvent> events, const StaticRules& rules,
-                   int64_t capacity) {
+Result<Replay> replay_plan(std::span<const AllocatorEvent> events, const StaticRules& rules,
+                           int64_t capacity) {
   std::vector<PlannedTensor> tensors;
-  std::vector<size_t> tensor_of(events.size());
+  std::vector<Held> held(events.size());  // `block`: index of the tensor
   Replay result;
   int64_t live = 0;
   for (size_t i = 0; i < events.size(); ++i) {
     const AllocatorEvent& event = events[i];
+    if (const Fault fault = fault_of(event, held, live); fault != Fault::kNone) {
+      return impossible(i, event, fault);
+    }
     const auto position = static_cast<int32_t>(i);
     if (event.kind == Kind::kAllocate) {
-      tensor_of[static_cast<size_t>(event.id)] = tensors.size();
+      held[static_cast<size_t>(event.id)].block = static_cast<int32_t>(tensors.size());
       tensors.push_back({event.bytes, position, static_cast<int32_t>(events.size())});
       live += event.bytes;
       result.requested_peak = std::max(result.requested_peak, live);
     } else if (event.kind == Kind::kFree) {
-      PlannedTensor& tensor = tensors[tensor_of[static_cast<size_t>(event.id)]];
+      int32_t& index = held[static_cast<size_t>(event.id)].block;
+      PlannedTensor& tensor = tensors[static_cast<size_t>(std::exchange(index, kNotHeld))];
       tensor.dies = position;
       live -= tensor.bytes;
     } else if (event.kind == Kind::kMark) {
@@ -202,19 +218,25 @@ struct Run {
   std::span<const AllocatorEvent> events;
   int64_t capacity;
 
-  Replay operator()(const NoAllocator& rules) const {
+  Result<Replay> operator()(const NoAllocator& rules) const {
     return with(DriverAllocator(rules, capacity));
   }
-  Replay operator()(const CachingRules& rules) const {
+  Result<Replay> operator()(const CachingRules& rules) const {
     return with(CachingAllocator(rules, capacity));
   }
-  Replay operator()(const BfcRules& rules) const { return with(BfcAllocator(rules, capacity)); }
-  Replay operator()(const PoolRules& rules) const { return with(PoolAllocator(rules, capacity)); }
-  Replay operator()(const StaticRules& rules) const { return replay_plan(events, rules, capacity); }
+  Result<Replay> operator()(const BfcRules& rules) const {
+    return with(BfcAllocator(rules, capacity));
+  }
+  Result<Replay> operator()(const PoolRules& rules) const {
+    return with(PoolAllocator(rules, capacity));
+  }
+  Result<Replay> operator()(const StaticRules& rules) const {
+    return replay_plan(events, rules, capacity);
+  }
 
  private:
   template <class Allocator>
-  Replay with(Allocator allocator) const {
+  Result<Replay> with(Allocator allocator) const {
     return Replayer<Allocator>(std::move(allocator), events.size()).run(events);
   }
 };
@@ -230,7 +252,6 @@ AllocatorEvent mark() { return {.kind = Kind::kMark}; }
 
 Result<Replay> replay(std::span<const AllocatorEvent> events, const AllocatorRules& rules,
                       std::optional<int64_t> capacity) {
-  if (auto checked = check(events); !checked) return tl::unexpected(checked.error());
   const auto* caching = std::get_if<CachingRules>(&rules);
   if (auto fine = caching ? check(*caching) : Result<void>(); !fine) {
     return tl::unexpected(fine.error());
@@ -274,7 +295,7 @@ Result<int64_t> minimum_capacity(std::span<const AllocatorEvent> events,
   int64_t too_little = round_up(least_peak(events), granule) / granule - 1;
   enough = std::max(enough, too_little + 1);
   const auto runs = [&](int64_t granules) {
-    return !std::visit(Run{events, granules * granule}, rules).out_of_memory;
+    return !std::visit(Run{events, granules * granule}, rules)->out_of_memory;
   };
   // PyTorch's takes more only where it is refused nothing: with as much it does the same again.
   const bool known = std::holds_alternative<CachingRules>(rules);

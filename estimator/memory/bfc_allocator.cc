@@ -7,24 +7,23 @@ BfcAllocator::BfcAllocator(const BfcRules& rules, int64_t capacity)
       capacity_(capacity / rules.granule * rules.granule),
       next_region_(rules.allow_growth ? std::min(capacity_, rules.first_region) : capacity_) {}
 
-std::optional<int32_t> BfcAllocator::allocate(int64_t bytes, int /*stream*/) {
+int32_t BfcAllocator::allocate(int64_t bytes, int /*stream*/) {
   const int64_t size = round_up(bytes, rules_.granule);
-  if (auto chunk = cached_chunk(size)) return chunk;
+  if (const int32_t chunk = cached_chunk(size); chunk != kNoBlock) return chunk;
   if (extend(size)) return cached_chunk(size);
-  if (!rules_.garbage_collection || !return_free_regions(size)) return std::nullopt;
+  if (!rules_.garbage_collection || !return_free_regions(size)) return kNoBlock;
   ++retries_;
-  return extend(size) ? cached_chunk(size) : std::nullopt;
+  return extend(size) ? cached_chunk(size) : kNoBlock;
 }
 
-std::optional<int32_t> BfcAllocator::cached_chunk(int64_t size) {
-  const size_t at = free_.best_fit(size);
-  if (at == free_.end()) return std::nullopt;
-  const int32_t chunk = free_.take_at(at);
+int32_t BfcAllocator::cached_chunk(int64_t size) {
+  const int32_t chunk = free_.best_fit(chunks_, size);
+  if (chunk == kNoBlock) return kNoBlock;
+  free_.take(chunks_, chunk);
   const int64_t whole = chunks_[chunk].size;
   if (whole >= 2 * size || whole - size >= rules_.largest_slack) {
     const int32_t rest = chunks_.split(chunk, size);
-    chunks_[rest].state = Block::State::kFree;
-    free_.put(chunks_[rest], rest);
+    free_.put(chunks_, rest);
   }
   chunks_[chunk].state = Block::State::kUsed;
   needed_ = std::max(needed_, chunks_[chunk].address + chunks_[chunk].size);
@@ -41,42 +40,32 @@ bool BfcAllocator::extend(int64_t size) {
   if (!doubled_for_request) next_region_ = std::min(next_region_, kUnlimited) * 2;
   const int32_t chunk =
       chunks_.make({.address = next_address_, .size = region, .state = Block::State::kFree});
-  free_.put(chunks_[chunk], chunk);
+  free_.put(chunks_, chunk);
   next_address_ += region;
   reserved_ += region;
   ++regions_;
   return true;
 }
 
-void BfcAllocator::release(int32_t chunk) {
-  chunks_[chunk].state = Block::State::kFree;
-  const int32_t next = chunks_[chunk].next;
-  if (next >= 0 && chunks_[next].state == Block::State::kFree) {
-    free_.take(chunks_[next]);
-    chunks_.absorb_next(chunk);
-  }
-  const int32_t previous = chunks_[chunk].previous;
-  if (previous >= 0 && chunks_[previous].state == Block::State::kFree) {
-    free_.take(chunks_[previous]);
-    chunks_.absorb_next(previous);
-    chunk = previous;
-  }
-  free_.put(chunks_[chunk], chunk);
-}
+void BfcAllocator::release(int32_t chunk) { free_block(chunks_, free_, chunk); }
 
 // Gives wholly free regions back so that a larger one can be taken, if that could suffice.
 bool BfcAllocator::return_free_regions(int64_t size) {
   int64_t free_bytes = 0;
-  for (size_t at = 0; at < free_.end(); ++at) {
-    if (chunks_[free_[at].block].whole_segment()) free_bytes += free_[at].size;
+  for (int32_t chunk = free_.smallest(); chunk != kNoBlock; chunk = free_.next(chunks_, chunk)) {
+    if (chunks_[chunk].whole_segment()) free_bytes += chunks_[chunk].size;
   }
   if (free_bytes == 0 || size > capacity_ - reserved_ + free_bytes) return false;
-  for (size_t at = free_.end(); at-- > 0;) {
-    if (!chunks_[free_[at].block].whole_segment()) continue;
-    const int32_t chunk = free_.take_at(at);
-    reserved_ -= chunks_[chunk].size;
-    ++returned_;
-    chunks_.drop(chunk);
+  int32_t chunk = free_.smallest();
+  while (chunk != kNoBlock) {
+    const int32_t next = free_.next(chunks_, chunk);
+    if (chunks_[chunk].whole_segment()) {
+      free_.take(chunks_, chunk);
+      reserved_ -= chunks_[chunk].size;
+      ++returned_;
+      chunks_.drop(chunk);
+    }
+    chunk = next;
   }
   return true;
 }

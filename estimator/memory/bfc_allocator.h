@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "estimator/memory/block_list.h"
@@ -27,7 +26,7 @@ class BfcAllocator {
  public:
   BfcAllocator(const BfcRules& rules, int64_t capacity);
 
-  std::optional<int32_t> allocate(int64_t bytes, int stream);
+  int32_t allocate(int64_t bytes, int stream);
   void release(int32_t chunk);
   // TensorFlow has no such call: nothing happens.
   void empty_cache() {}
@@ -41,7 +40,7 @@ class BfcAllocator {
   int64_t retries() const { return retries_; }
 
  private:
-  std::optional<int32_t> cached_chunk(int64_t size);
+  int32_t cached_chunk(int64_t size);
   bool extend(int64_t size);
   bool return_free_regions(int64_t size);
 

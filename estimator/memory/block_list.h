@@ -1,24 +1,32 @@
-// block_list: what the block-splitting allocators share. Blocks live in one flat array, linked to
-// their neighbours in memory by index; free ones stand in a list sorted by size, then address.
+// block_list: what the block-splitting allocators share. Blocks live in one flat array, linked by
+// index to their neighbours in memory and, where free, to those in a list by size, then address.
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
 namespace plimsoll {
 
+// No neighbour, nothing that fits, or no memory left.
+inline constexpr int32_t kNoBlock = -1;
+
 struct Block {
   enum class State : uint8_t { kUsed, kFree, kUnmapped };
   int64_t address = 0;
   int64_t size = 0;
-  int32_t previous = -1, next = -1;  // neighbours in the same segment
+  int32_t previous = kNoBlock, next = kNoBlock;  // neighbours in the same segment
+  int32_t lower = kNoBlock, higher = kNoBlock;   // neighbours in the same list of a FreeList
   uint16_t pool = 0;
   State state = State::kUsed;
 
   bool whole_segment() const { return previous < 0 && next < 0; }
 };
 
+// Fields are written one by one: a block that is copied as a whole just after one of them was
+// written would wait for that write.
 class BlockList {
  public:
   Block& operator[](int32_t block) { return blocks_[static_cast<size_t>(block)]; }
@@ -26,95 +34,148 @@ class BlockList {
   size_t size() const { return blocks_.size(); }
 
   int32_t make(const Block& block) {
-    if (unused_.empty()) {
-      blocks_.push_back(block);
-      return static_cast<int32_t>(blocks_.size()) - 1;
-    }
-    const int32_t index = unused_.back();
-    unused_.pop_back();
-    blocks_[static_cast<size_t>(index)] = block;
+    const int32_t index = unused();
+    (*this)[index] = block;
     return index;
   }
   void drop(int32_t block) { unused_.push_back(block); }
 
   // Cuts `block` to `size` bytes; returns the block that holds the rest, linked behind it.
   int32_t split(int32_t block, int64_t size) {
-    const Block whole = (*this)[block];
-    const int32_t rest = make({.address = whole.address + size,
-                               .size = whole.size - size,
-                               .previous = block,
-                               .next = whole.next,
-                               .pool = whole.pool,
-                               .state = whole.state});
-    if (whole.next >= 0) (*this)[whole.next].previous = rest;
-    (*this)[block].size = size;
-    (*this)[block].next = rest;
-    return rest;
+    const int32_t index = unused();
+    Block& whole = (*this)[block];
+    Block& rest = (*this)[index];
+    rest.address = whole.address + size;
+    rest.size = whole.size - size;
+    rest.previous = block;
+    rest.next = whole.next;
+    rest.pool = whole.pool;
+    rest.state = whole.state;
+    if (whole.next >= 0) (*this)[whole.next].previous = index;
+    whole.size = size;
+    whole.next = index;
+    return index;
   }
   // Joins `block` and its next neighbour into `block`.
   void absorb_next(int32_t block) {
-    const int32_t gone = (*this)[block].next;
-    (*this)[block].size += (*this)[gone].size;
-    (*this)[block].next = (*this)[gone].next;
-    if ((*this)[gone].next >= 0) (*this)[(*this)[gone].next].previous = block;
+    Block& whole = (*this)[block];
+    const int32_t gone = whole.next;
+    whole.size += (*this)[gone].size;
+    whole.next = (*this)[gone].next;
+    if (whole.next >= 0) (*this)[whole.next].previous = block;
     drop(gone);
   }
 
  private:
+  int32_t unused() {
+    if (unused_.empty()) {
+      blocks_.emplace_back();
+      return static_cast<int32_t>(blocks_.size()) - 1;
+    }
+    const int32_t index = unused_.back();
+    unused_.pop_back();
+    return index;
+  }
+
   std::vector<Block> blocks_;
   std::vector<int32_t> unused_;
 };
 
+// The free blocks of a pool by size, then address, in one list for each eighth of a power of two:
+// lists are short, and nothing moves. A listed block keeps its size.
 class FreeList {
  public:
-  struct Entry {
-    int64_t size = 0;
-    int64_t address = 0;
-    int32_t block = -1;
-    bool operator<(const Entry& other) const {
-      return size != other.size ? size < other.size : address < other.address;
-    }
-  };
+  FreeList() { first_.fill(kNoBlock); }
 
-  void put(const Block& block, int32_t index) {
-    const Entry entry{block.size, block.address, index};
-    entries_.insert(std::upper_bound(entries_.begin(), entries_.end(), entry), entry);
-  }
-  void take(const Block& block) { take_at(position(block)); }
-  // The entry at `at` gives way to that of another block: what stands between the two moves by one.
-  void replace_at(size_t at, const Block& block, int32_t index) {
-    const Entry entry{block.size, block.address, index};
-    const auto old = entries_.begin() + static_cast<std::ptrdiff_t>(at);
-    if (*old < entry) {
-      const auto after = std::upper_bound(old + 1, entries_.end(), entry);
-      *std::move(old + 1, after, old) = entry;
-    } else {
-      const auto before = std::upper_bound(entries_.begin(), old, entry);
-      std::move_backward(before, old, old + 1);
-      *before = entry;
+  void put(BlockList& blocks, int32_t index) {
+    Block& block = blocks[index];
+    const size_t list = list_of(block.size);
+    int32_t lower = kNoBlock, higher = first_[list];
+    while (higher != kNoBlock && before(blocks[higher], block)) {
+      lower = higher;
+      higher = blocks[higher].higher;
     }
+    block.lower = lower;
+    block.higher = higher;
+    (lower != kNoBlock ? blocks[lower].higher : first_[list]) = index;
+    if (higher != kNoBlock) blocks[higher].lower = index;
+    filled_[list / 64] |= uint64_t{1} << list % 64;
   }
-  size_t position(const Block& block) const {
-    const auto at =
-        std::lower_bound(entries_.begin(), entries_.end(), Entry{block.size, block.address, -1});
-    return static_cast<size_t>(at - entries_.begin());
+  void take(BlockList& blocks, int32_t index) {
+    const Block& block = blocks[index];
+    if (block.higher != kNoBlock) blocks[block.higher].lower = block.lower;
+    if (block.lower != kNoBlock) {
+      blocks[block.lower].higher = block.higher;
+      return;
+    }
+    const size_t list = list_of(block.size);
+    first_[list] = block.higher;
+    if (block.higher == kNoBlock) filled_[list / 64] &= ~(uint64_t{1} << list % 64);
   }
-  // Position of the smallest block of at least `size` bytes, lowest address first; end() if none.
-  size_t best_fit(int64_t size) const {
-    const auto at = std::lower_bound(entries_.begin(), entries_.end(), Entry{size, INT64_MIN, -1});
-    return static_cast<size_t>(at - entries_.begin());
+
+  // The smallest block of at least `size` bytes, lowest address first; kNoBlock if there is none.
+  int32_t best_fit(const BlockList& blocks, int64_t size) const {
+    const size_t list = list_of(size);
+    for (int32_t at = first_[list]; at != kNoBlock; at = blocks[at].higher) {
+      if (blocks[at].size >= size) return at;
+    }
+    return first_from(list + 1);
   }
-  const Entry& operator[](size_t at) const { return entries_[at]; }
-  size_t end() const { return entries_.size(); }
-  int32_t take_at(size_t at) {
-    const int32_t block = entries_[at].block;
-    entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(at));
-    return block;
+  int32_t smallest() const { return first_from(0); }
+  int32_t next(const BlockList& blocks, int32_t index) const {
+    const Block& block = blocks[index];
+    return block.higher != kNoBlock ? block.higher : first_from(list_of(block.size) + 1);
+  }
+  int32_t largest(const BlockList& blocks) const {
+    size_t list = kLists - 1;
+    while (list > 0 && first_[list] == kNoBlock) --list;
+    int32_t at = first_[list];
+    while (at != kNoBlock && blocks[at].higher != kNoBlock) at = blocks[at].higher;
+    return at;
   }
 
  private:
-  std::vector<Entry> entries_;
+  static constexpr size_t kLists = 512;  // 64 powers of two
+
+  static bool before(const Block& a, const Block& b) {
+    return a.size < b.size || (a.size == b.size && a.address < b.address);
+  }
+  // `size` > 0.
+  static size_t list_of(int64_t size) {
+    const auto bytes = static_cast<uint64_t>(size);
+    const auto width = static_cast<size_t>(std::bit_width(bytes));
+    return 8 * width + (bytes << 3 >> (width - 1)) % 8;
+  }
+  int32_t first_from(size_t list) const {
+    uint64_t skipped = list % 64;
+    for (size_t word = list / 64; word < filled_.size(); ++word, skipped = 0) {
+      const uint64_t filled = filled_[word] >> skipped << skipped;
+      if (filled != 0) return first_[64 * word + static_cast<size_t>(std::countr_zero(filled))];
+    }
+    return kNoBlock;
+  }
+
+  std::array<int32_t, kLists> first_;
+  std::array<uint64_t, kLists / 64> filled_{};  // a bit for each list that is not empty
 };
+
+// A used block becomes free, joins its free neighbours and is listed.
+inline void free_block(BlockList& blocks, FreeList& free, int32_t block) {
+  const auto is_free = [&](int32_t other) {
+    return other != kNoBlock && blocks[other].state == Block::State::kFree;
+  };
+  blocks[block].state = Block::State::kFree;
+  if (const int32_t next = blocks[block].next; is_free(next)) {
+    free.take(blocks, next);
+    blocks.absorb_next(block);
+  }
+  if (const int32_t previous = blocks[block].previous; is_free(previous)) {
+    free.take(blocks, previous);
+    blocks.absorb_next(previous);
+    block = previous;
+  }
+  free.put(blocks, block);
+}
 
 // One less than the largest capacity, so that sums of capacities and sizes do not overflow.
 inline constexpr int64_t kUnlimited = int64_t{1} << 60;

@@ -32,64 +32,67 @@ int CachingAllocator::pool_of(int64_t size, int stream) {
   return pool;
 }
 
-std::optional<int32_t> CachingAllocator::allocate(int64_t bytes, int stream) {
+int32_t CachingAllocator::allocate(int64_t bytes, int stream) {
   const int64_t size = rules_.rounded(bytes);
   const int pool = pool_of(size, stream);
   FreeList& free = pools_[static_cast<size_t>(pool)];
-  const std::optional<size_t> cached = cached_block(size, free);
-  const std::optional<int32_t> found = cached ? free[*cached].block : uncached_block(size, pool);
-  if (!found) return std::nullopt;
+  int32_t found = cached_block(size, free);
+  if (found != kNoBlock) {
+    free.take(blocks_, found);
+  } else {
+    found = uncached_block(size, pool);
+    if (found == kNoBlock) return kNoBlock;
+  }
 
-  const int64_t rest = blocks_[*found].size - size;
+  const int64_t rest = blocks_[found].size - size;
   const bool splits =
       small(pool) || rules_.expandable_segments
           ? rest >= rules_.minimum_block
           : size < rules_.max_split_size.value_or(kUnlimited) && rest > rules_.small_size;
-  blocks_[*found].state = Block::State::kUsed;
+  blocks_[found].state = Block::State::kUsed;
   if (splits) {
-    const int32_t remainder = blocks_.split(*found, size);
+    const int32_t remainder = blocks_.split(found, size);
     blocks_[remainder].state = Block::State::kFree;
-    cached ? free.replace_at(*cached, blocks_[remainder], remainder)
-           : free.put(blocks_[remainder], remainder);
-  } else if (cached) {
-    free.take_at(*cached);
+    free.put(blocks_, remainder);
   }
   return found;
 }
 
-// Position of the best fit in its pool, unless PyTorch's size rules forbid lending it.
-std::optional<size_t> CachingAllocator::cached_block(int64_t size, const FreeList& free) const {
-  size_t at = free.best_fit(size);
-  if (at == free.end()) return std::nullopt;
+// The best fit in its pool, unless PyTorch's size rules forbid lending it.
+int32_t CachingAllocator::cached_block(int64_t size, const FreeList& free) const {
+  int32_t fit = free.best_fit(blocks_, size);
+  if (fit == kNoBlock) return kNoBlock;
   if (rules_.expandable_segments) {
     // A block that can grow counts with the size it can grow to, so that the end of the range is
     // the last resort.
-    while (at + 1 < free.end() &&
-           expandable_size(free[at + 1].block) < expandable_size(free[at].block)) {
-      ++at;
+    for (int32_t next = free.next(blocks_, fit);
+         next != kNoBlock && expandable_size(next) < expandable_size(fit);
+         next = free.next(blocks_, fit)) {
+      fit = next;
     }
   }
   const int64_t limit = rules_.max_split_size.value_or(kUnlimited);
-  if (size < limit && free[at].size >= limit) return std::nullopt;
-  if (size >= limit && free[at].size >= size + rules_.large_segment) return std::nullopt;
-  return at;
+  const int64_t whole = blocks_[fit].size;
+  if (size < limit && whole >= limit) return kNoBlock;
+  if (size >= limit && whole >= size + rules_.large_segment) return kNoBlock;
+  return fit;
 }
 
 // From the device, which may first want cached memory back. In no list.
-std::optional<int32_t> CachingAllocator::uncached_block(int64_t size, int pool) {
-  if (auto found = new_segment(size, pool)) return found;
+int32_t CachingAllocator::uncached_block(int64_t size, int pool) {
+  int32_t found = new_segment(size, pool);
+  if (found != kNoBlock) return found;
   ++retries_;
-  if (return_oversize(size, pool)) {
-    if (auto found = new_segment(size, pool)) return found;
-  }
+  if (return_oversize(size, pool)) found = new_segment(size, pool);
+  if (found != kNoBlock) return found;
   empty_cache();
   return new_segment(size, pool);
 }
 
-std::optional<int32_t> CachingAllocator::new_segment(int64_t size, int pool) {
+int32_t CachingAllocator::new_segment(int64_t size, int pool) {
   if (rules_.expandable_segments) return grow(size, pool);
   const int64_t segment = rules_.segment_for(size);
-  if (segment > capacity_ - reserved_) return std::nullopt;
+  if (segment > capacity_ - reserved_) return kNoBlock;
   const int32_t block = blocks_.make(
       {.address = next_address_, .size = segment, .pool = static_cast<uint16_t>(pool)});
   next_address_ += segment;
@@ -99,29 +102,7 @@ std::optional<int32_t> CachingAllocator::new_segment(int64_t size, int pool) {
 }
 
 void CachingAllocator::release(int32_t block) {
-  FreeList& free = pools_[blocks_[block].pool];
-  blocks_[block].state = Block::State::kFree;
-  const auto is_free = [&](int32_t other) {
-    return other >= 0 && blocks_[other].state == Block::State::kFree;
-  };
-  const int32_t next = blocks_[block].next, previous = blocks_[block].previous;
-  const bool joins_previous = is_free(previous);
-  // The entry of the previous block or else the next becomes the joint block's.
-  std::optional<size_t> listed;
-  if (is_free(next)) {
-    if (joins_previous) {
-      free.take(blocks_[next]);
-    } else {
-      listed = free.position(blocks_[next]);
-    }
-    blocks_.absorb_next(block);
-  }
-  if (joins_previous) {
-    listed = free.position(blocks_[previous]);
-    blocks_.absorb_next(previous);
-    block = previous;
-  }
-  listed ? free.replace_at(*listed, blocks_[block], block) : free.put(blocks_[block], block);
+  free_block(blocks_, pools_[blocks_[block].pool], block);
 }
 
 // Joins `block`, which is in no list, with neighbours in the same state; they leave theirs.
@@ -130,12 +111,12 @@ int32_t CachingAllocator::merge_free(int32_t block) {
   FreeList& free = pools_[blocks_[block].pool];
   const int32_t next = blocks_[block].next;
   if (next >= 0 && blocks_[next].state == state) {
-    if (state == Block::State::kFree) free.take(blocks_[next]);
+    if (state == Block::State::kFree) free.take(blocks_, next);
     blocks_.absorb_next(block);
   }
   const int32_t previous = blocks_[block].previous;
   if (previous >= 0 && blocks_[previous].state == state) {
-    if (state == Block::State::kFree) free.take(blocks_[previous]);
+    if (state == Block::State::kFree) free.take(blocks_, previous);
     blocks_.absorb_next(previous);
     return previous;
   }
@@ -143,21 +124,22 @@ int32_t CachingAllocator::merge_free(int32_t block) {
 }
 
 void CachingAllocator::empty_cache() {
-  for (size_t pool = 0; pool < pools_.size(); ++pool) {
+  for (FreeList& free : pools_) {
     if (rules_.expandable_segments) {
-      unmap_free_pages(static_cast<int>(pool));
+      unmap_free_pages(free);
       continue;
     }
-    for (size_t at = pools_[pool].end(); at-- > 0;) {
-      if (blocks_[pools_[pool][at].block].whole_segment()) {
-        return_segment(at, static_cast<int>(pool));
-      }
+    int32_t block = free.smallest();
+    while (block != kNoBlock) {
+      const int32_t next = free.next(blocks_, block);
+      if (blocks_[block].whole_segment()) return_segment(block, free);
+      block = next;
     }
   }
 }
 
-void CachingAllocator::return_segment(size_t at, int pool) {
-  const int32_t block = pools_[static_cast<size_t>(pool)].take_at(at);
+void CachingAllocator::return_segment(int32_t block, FreeList& free) {
+  free.take(blocks_, block);
   reserved_ -= blocks_[block].size;
   ++returned_;
   blocks_.drop(block);
@@ -169,16 +151,16 @@ bool CachingAllocator::return_oversize(int64_t size, int pool) {
   if (!rules_.max_split_size || rules_.expandable_segments) return false;
   const int64_t wanted = std::max(size, *rules_.max_split_size);
   FreeList& free = pools_[static_cast<size_t>(pool)];
-  const size_t at = free.best_fit(wanted);
-  if (at != free.end()) {
-    return_segment(at, pool);
+  if (const int32_t fit = free.best_fit(blocks_, wanted); fit != kNoBlock) {
+    return_segment(fit, free);
     return true;
   }
   int64_t given_back = 0;
-  while (given_back < wanted && free.end() > 0 &&
-         free[free.end() - 1].size >= *rules_.max_split_size) {
-    given_back += free[free.end() - 1].size;
-    return_segment(free.end() - 1, pool);
+  for (int32_t largest = free.largest(blocks_); given_back < wanted && largest != kNoBlock &&
+                                                blocks_[largest].size >= *rules_.max_split_size;
+       largest = free.largest(blocks_)) {
+    given_back += blocks_[largest].size;
+    return_segment(largest, free);
   }
   return given_back >= wanted;
 }
@@ -215,23 +197,23 @@ int32_t CachingAllocator::growth_candidate(int64_t size, int pool) {
 }
 
 // Maps pages until the candidate holds `size` bytes; it is then in no list.
-std::optional<int32_t> CachingAllocator::grow(int64_t size, int pool) {
+int32_t CachingAllocator::grow(int64_t size, int pool) {
   int32_t block = growth_candidate(size, pool);
-  if (block < 0) return std::nullopt;
+  if (block < 0) return kNoBlock;
   FreeList& free = pools_[static_cast<size_t>(pool)];
   if (blocks_[block].state == Block::State::kUnmapped) {
-    if (!map(block, std::min(blocks_[block].size, size))) return std::nullopt;
+    if (!map(block, std::min(blocks_[block].size, size))) return kNoBlock;
     block = merge_free(block);
-    free.put(blocks_[block], block);
+    free.put(blocks_, block);
   }
   while (blocks_[block].size < size) {
     const int32_t next = blocks_[block].next;
     const int64_t missing = size - blocks_[block].size;
-    if (!map(next, std::min(missing, blocks_[next].size))) return std::nullopt;
+    if (!map(next, std::min(missing, blocks_[next].size))) return kNoBlock;
     block = merge_free(next);
-    free.put(blocks_[block], block);
+    free.put(blocks_, block);
   }
-  free.take(blocks_[block]);
+  free.take(blocks_, block);
   return block;
 }
 
@@ -245,10 +227,10 @@ bool CachingAllocator::map(int32_t block, int64_t size) {
   return true;
 }
 
-void CachingAllocator::unmap_free_pages(int pool) {
+void CachingAllocator::unmap_free_pages(const FreeList& free) {
   std::vector<int32_t> candidates;
-  for (size_t at = 0; at < pools_[static_cast<size_t>(pool)].end(); ++at) {
-    candidates.push_back(pools_[static_cast<size_t>(pool)][at].block);
+  for (int32_t block = free.smallest(); block != kNoBlock; block = free.next(blocks_, block)) {
+    candidates.push_back(block);
   }
   for (const int32_t block : candidates) unmap(block);
 }
@@ -261,15 +243,15 @@ void CachingAllocator::unmap(int32_t block) {
   const int64_t from = round_up(whole.address, granule);
   const int64_t to = (whole.address + whole.size) / granule * granule;
   if (from >= to) return;
-  free.take(whole);
+  free.take(blocks_, block);
   int32_t pages = block;
   if (from > whole.address) {
     pages = blocks_.split(block, from - whole.address);
-    free.put(blocks_[block], block);
+    free.put(blocks_, block);
   }
   if (to < whole.address + whole.size) {
     const int32_t rest = blocks_.split(pages, to - from);
-    free.put(blocks_[rest], rest);
+    free.put(blocks_, rest);
   }
   blocks_[pages].state = Block::State::kUnmapped;
   reserved_ -= to - from;

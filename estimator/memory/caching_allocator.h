@@ -38,8 +38,8 @@ class CachingAllocator {
  public:
   CachingAllocator(const CachingRules& rules, int64_t capacity);
 
-  // A handle for release(), or nothing where the device is full.
-  std::optional<int32_t> allocate(int64_t bytes, int stream);
+  // A handle for release(), or kNoBlock where the device is full.
+  int32_t allocate(int64_t bytes, int stream);
   void release(int32_t block);
   void empty_cache();
 
@@ -53,17 +53,17 @@ class CachingAllocator {
  private:
   int pool_of(int64_t size, int stream);
   bool small(int pool) const { return pool % 2 == 0; }
-  std::optional<size_t> cached_block(int64_t size, const FreeList& free) const;
-  std::optional<int32_t> uncached_block(int64_t size, int pool);
-  std::optional<int32_t> new_segment(int64_t size, int pool);
+  int32_t cached_block(int64_t size, const FreeList& free) const;
+  int32_t uncached_block(int64_t size, int pool);
+  int32_t new_segment(int64_t size, int pool);
   bool return_oversize(int64_t size, int pool);
-  void return_segment(size_t at, int pool);
+  void return_segment(int32_t block, FreeList& free);
 
   // Expandable segments: one growing range of addresses per pool, mapped in pages.
-  std::optional<int32_t> grow(int64_t size, int pool);
+  int32_t grow(int64_t size, int pool);
   int32_t growth_candidate(int64_t size, int pool);
   bool map(int32_t block, int64_t size);
-  void unmap_free_pages(int pool);
+  void unmap_free_pages(const FreeList& free);
   void unmap(int32_t block);
   int64_t page(int pool) const { return small(pool) ? rules_.small_segment : rules_.large_segment; }
   int64_t expandable_size(int32_t block) const;

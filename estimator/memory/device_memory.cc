@@ -18,12 +18,18 @@ class Program {
         timed_(input.workspaces.size(), false) {}
 
   Result<Events> write() {
+    if (auto fine = check(); !fine) return tl::unexpected(fine.error());
     events_.reserve(input_.resident.size() + 2 * static_cast<size_t>(input_.steps) * held_.size());
     for (const int64_t bytes : input_.resident) born(bytes, 0);
     for (int step = 0; step < input_.steps; ++step) {
       load(step);
       for (const StepEvent& event : input_.step) {
-        if (auto done = add(event, step); !done) return tl::unexpected(done.error());
+        // In step 0 nothing lives on from a step before.
+        const bool frees = event.kind == Kind::kFree;
+        if (frees && step > 0 && held_[static_cast<size_t>(event.id)] < 0) {
+          return error("E902", "tensor " + std::to_string(event.id) + " is freed but not held");
+        }
+        add(event, step);
       }
       events_.push_back(mark());
     }
@@ -31,9 +37,33 @@ class Program {
   }
 
  private:
-  int32_t born(int64_t bytes, uint16_t stream) {
-    events_.push_back(allocate(next_id_, bytes, stream));
+  // Events are written where they stand: copied, they would wait for their own writes.
+  int32_t born(int64_t bytes, uint16_t stream, int64_t least = AllocatorEvent::kRequired) {
+    AllocatorEvent& event = events_.emplace_back();
+    event.stream = stream;
+    event.id = next_id_;
+    event.bytes = bytes;
+    event.least = least;
     return next_id_++;
+  }
+
+  void dies(int32_t id) {
+    AllocatorEvent& event = events_.emplace_back();
+    event.kind = AllocatorEvent::Kind::kFree;
+    event.id = id;
+  }
+
+  // Every id of the step has something that it stands for.
+  Result<void> check() const {
+    for (const StepEvent& event : input_.step) {
+      const size_t limit = event.kind == Kind::kWorkspace ? input_.workspaces.size()
+                           : event.kind == Kind::kKept    ? input_.kept.size()
+                                                          : input_.step.size();
+      if (event.kind != Kind::kUpdate && static_cast<size_t>(event.id) >= limit) {
+        return error("E902", "step event id " + std::to_string(event.id) + " is out of range");
+      }
+    }
+    return {};
   }
 
   // New batches arrive before the last step's one dies.
@@ -44,31 +74,21 @@ class Program {
         staged.push_back(born(bytes, input_.loader_stream));
       auto& batch = batches_.emplace_back();
       for (const int64_t bytes : input_.inputs) batch.push_back(born(bytes, input_.loader_stream));
-      for (const int32_t id : staged) events_.push_back(release(id));
+      for (const int32_t id : staged) dies(id);
       ++loaded_;
     }
     if (step == 0) return;
-    for (const int32_t id : batches_[static_cast<size_t>(step - 1)]) events_.push_back(release(id));
+    for (const int32_t id : batches_[static_cast<size_t>(step - 1)]) dies(id);
   }
 
-  Result<void> add(const StepEvent& event, int step) {
-    const size_t limit = event.kind == Kind::kWorkspace ? input_.workspaces.size()
-                         : event.kind == Kind::kKept    ? input_.kept.size()
-                                                        : held_.size();
+  void add(const StepEvent& event, int step) {
     const auto id = static_cast<size_t>(event.id);
-    if (event.kind != Kind::kUpdate && (event.id < 0 || id >= limit)) {
-      return error("E902", "step event id " + std::to_string(event.id) + " is out of range");
-    }
     switch (event.kind) {
       case Kind::kAllocate:
         held_[id] = born(event.bytes, event.stream);
         break;
       case Kind::kFree:
-        // In step 0 nothing lives on from a step before.
-        if (held_[id] < 0 && step > 0) {
-          return error("E902", "tensor " + std::to_string(event.id) + " is freed but not held");
-        }
-        if (held_[id] >= 0) events_.push_back(release(held_[id]));
+        if (held_[id] >= 0) dies(held_[id]);
         held_[id] = -1;
         break;
       case Kind::kWorkspace:
@@ -82,7 +102,6 @@ class Program {
         update(step);
         break;
     }
-    return {};
   }
 
   void use(size_t problem, uint16_t stream) {
@@ -98,9 +117,7 @@ class Program {
 
   void scratch(int64_t bytes, int64_t least, uint16_t stream) {
     if (bytes == 0) return;
-    const int32_t id = born(bytes, stream);
-    events_.back().least = least;
-    events_.push_back(release(id));
+    dies(born(bytes, stream, least));
   }
 
   void update(int step) {
@@ -109,7 +126,7 @@ class Program {
     if (step == 0) {
       for (const int64_t bytes : input_.optimizer_state) born(bytes, 0);
     }
-    for (const int32_t id : temporaries) events_.push_back(release(id));
+    for (const int32_t id : temporaries) dies(id);
   }
 
   const ReplayInput& input_;

@@ -20,7 +20,7 @@ int64_t PoolRules::rounded(int64_t bytes) const {
 PoolAllocator::PoolAllocator(const PoolRules& rules, int64_t capacity)
     : rules_(rules), capacity_(capacity) {}
 
-std::optional<int32_t> PoolAllocator::allocate(int64_t bytes, int /*stream*/) {
+int32_t PoolAllocator::allocate(int64_t bytes, int /*stream*/) {
   const int64_t size = rules_.rounded(bytes);
   const auto after = std::upper_bound(cached_.begin(), cached_.end(), size,
                                       [](int64_t s, const Cached& c) { return s < c.size; });
@@ -34,7 +34,7 @@ std::optional<int32_t> PoolAllocator::allocate(int64_t bytes, int /*stream*/) {
     ++retries_;
     empty_cache();
   }
-  if (size > capacity_ - reserved_) return std::nullopt;
+  if (size > capacity_ - reserved_) return kNoBlock;
   reserved_ += size;
   ++segments_;
   sizes_.push_back(size);

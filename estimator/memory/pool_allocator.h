@@ -2,8 +2,8 @@
 // rounded and freed buffers kept; a buffer serves again only a request of the same rounded size.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace plimsoll {
@@ -27,7 +27,7 @@ class PoolAllocator {
  public:
   PoolAllocator(const PoolRules& rules, int64_t capacity);
 
-  std::optional<int32_t> allocate(int64_t bytes, int stream);
+  int32_t allocate(int64_t bytes, int stream);
   void release(int32_t buffer);
   void empty_cache();
 

@@ -269,6 +269,24 @@ TEST_CASE("replay refuses events that no program produces") {
   CHECK(code({allocate(0, -1)}) == "E902");
   CHECK(code({allocate(7, 1)}) == "E902");
   CHECK(code({allocate(0, int64_t{1} << 62)}) == "E902");
+  CHECK(code({allocate(-1, 1)}) == "E902");
+  CHECK(code({allocate(0, 1, 256)}) == "E902");
+  CHECK(code({allocate(0, 1), release(0), release(0)}) == "E902");
+  const int64_t largest = int64_t{1} << 50;
+  Events many;
+  for (int32_t id = 0; id < 65; ++id) many.push_back(allocate(id, largest));
+  CHECK(code(many) == "E902");
+  many.pop_back();
+  CHECK(code(many).empty());
+  for (const int64_t least : {int64_t{-2}, int64_t{2}}) {
+    AllocatorEvent scratch = allocate(0, 1);
+    scratch.least = least;
+    CHECK(code({scratch}) == "E902");
+  }
+  // Static plans and a full device refuse them too; nothing after a failure is looked at.
+  CHECK(replay(Events{release(0)}, StaticRules{}).error()[0].code == "E902");
+  CHECK(replay(Events{release(0)}, CachingRules{}, 0).error()[0].code == "E902");
+  CHECK(replay(Events{allocate(0, 1), release(1)}, CachingRules{}, 0)->out_of_memory == 0);
   CHECK(replay(Events{}, CachingRules{.max_split_size = 20 * kMiB}).error()[0].code == "E161");
   CHECK(replay(Events{}, CachingRules{.roundup_power2_divisions = 3}).error()[0].code == "E161");
   CHECK(code({allocate(0, 0), release(0), allocate(0, 5), release(0)}).empty());
