@@ -4,7 +4,8 @@
 //   auto answer = max_batch(std::ref(memory), {.capacity = bytes});
 #pragma once
 
-#include <vector>
+#include <list>
+#include <utility>
 
 #include "estimator/compiled_model.h"
 #include "estimator/estimator.h"
@@ -20,16 +21,21 @@ class BatchMemory {
   BatchMemory(const Request& request, const Evaluator& evaluator, CompiledModel model,
               double confidence = kUsualConfidence);
 
-  // compile()'s and Evaluator::memory()'s diagnostics. Cost: a replay of the allocator; where the
+  // compile()'s and Evaluator::device()'s diagnostics. Cost: a replay of the allocator; where the
   // model takes decisions at this batch that it took at none before, it is compiled again.
   Result<BatchPoint> operator()(int64_t batch);
 
  private:
+  struct Searched {
+    explicit Searched(CompiledModel compiled) : model(std::move(compiled)), step(model.step) {}
+    CompiledModel model;
+    StepBinder step;
+  };
+
   Request request_;
   const Evaluator& evaluator_;
   double confidence_;
-  // One for each set of decisions, with all symbols but the batch's filled in.
-  std::vector<CompiledModel> models_;
+  std::list<Searched> models_;  // one for each set of decisions
 };
 
 }  // namespace plimsoll

@@ -1,25 +1,63 @@
 #include "estimator/bound_step.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace plimsoll {
+namespace {
+
+// A step with each count given its value by `at`.
+template <class At>
+BoundStep bound_by(const Step& step, const At& at) {
+  BoundStep bound;
+  bound.buffer_bytes.resize(step.buffers.size());
+  for (BufferId id = 0; id < step.buffers.size(); ++id)
+    at(bound.buffer_bytes[id], step.buffers[id].bytes);
+  bound.kernels.resize(step.kernels.size());
+  for (KernelId id = 0; id < step.kernels.size(); ++id)
+    bind_into(bound.kernels[id], step.kernels[id], std::cref(at));
+  return bound;
+}
+
+// An extent that a formula makes negative holds nothing.
+void keep_positive(std::vector<int64_t>& buffer_bytes) {
+  for (int64_t& bytes : buffer_bytes) bytes = std::max<int64_t>(bytes, 0);
+}
+
+}  // namespace
 
 Result<BoundStep> bind(const Step& step, const Binding& binding) {
-  BoundStep bound;
   DimEvaluator evaluate(binding);
-  bound.buffer_bytes.reserve(step.buffers.size());
-  for (const Buffer& b : step.buffers) {
-    auto bytes = evaluate(b.bytes);
-    if (!bytes) return tl::make_unexpected(bytes.error());
-    bound.buffer_bytes.push_back(std::max<int64_t>(*bytes, 0));
-  }
-  bound.kernels.reserve(step.kernels.size());
-  for (const Kernel& k : step.kernels) {
-    auto kernel = bind(k, binding);
-    if (!kernel) return tl::make_unexpected(kernel.error());
-    bound.kernels.push_back(std::move(*kernel));
-  }
+  std::optional<Diagnostics> failure;
+  BoundStep bound = bound_by(step, [&](int64_t& value, const Dim& count) {
+    auto known = evaluate(count);
+    if (known) value = *known;
+    if (!known && !failure) failure = std::move(known.error());
+  });
+  if (failure) return tl::make_unexpected(std::move(*failure));
+  keep_positive(bound.buffer_bytes);
   return bound;
+}
+
+StepBinder::StepBinder(const Step& step) : step_(step) {
+  bound_ = bound_by(step, [&](int64_t& value, const Dim& count) {
+    if (const auto constant = count.constant()) {
+      value = *constant;
+    } else {
+      counts_.push_back({tape_.add(count), &value});
+    }
+  });
+  keep_positive(bound_.buffer_bytes);
+}
+
+Result<const BoundStep*> StepBinder::operator()(const Binding& binding) {
+  if (!tape_.run(binding)) {
+    auto why = bind(step_, binding);
+    return tl::make_unexpected(std::move(why.error()));
+  }
+  for (const Count& count : counts_) *count.place = tape_[count.slot];
+  keep_positive(bound_.buffer_bytes);
+  return &bound_;
 }
 
 bool guards_hold(const Step& step, const Binding& binding) {

@@ -218,10 +218,12 @@ Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
 
 namespace {
 
+tl::unexpected<Diagnostics> other_decisions() {
+  return error("E903", "the step was compiled for other decisions than this point needs");
+}
+
 Result<BoundStep> bind_where_valid(const CompiledModel& model, const Binding& binding) {
-  if (!guards_hold(model.step, binding)) {
-    return error("E903", "the step was compiled for other decisions than this point needs");
-  }
+  if (!guards_hold(model.step, binding)) return other_decisions();
   return bind(model.step, binding);
 }
 
@@ -248,13 +250,15 @@ int64_t batch_at(const CompiledModel& model, const Binding& binding) {
 
 }  // namespace
 
-Result<MemoryEstimate> Evaluator::memory(const CompiledModel& model, const Binding& binding) const {
+Result<DevicePlan> Evaluator::device(const CompiledModel& model, StepBinder& step,
+                                     const Binding& binding) const {
   const Binding largest = largest_batch(model, binding);
-  auto bound = bind_where_valid(model, largest);
+  if (!guards_hold(model.step, largest)) return other_decisions();
+  const auto bound = step(largest);
   if (!bound) return tl::make_unexpected(bound.error());
-  const auto workspaces = plan_workspaces(*bound, platform_, request_, workspaces_);
+  const auto workspaces = plan_workspaces(**bound, platform_, request_, workspaces_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
-  return plan_memory(model, *bound, largest, platform_, request_, *workspaces, false);
+  return plan_device(model, **bound, largest, platform_, request_, *workspaces, false);
 }
 
 Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& binding) const {

@@ -59,8 +59,9 @@ class Evaluator {
   const WorkspaceBooks& workspaces() const { return workspaces_; }
   // At a binding where the model's guards hold; E903 where they do not: compile there.
   Result<Estimate> estimate(const CompiledModel& model, const Binding& binding) const;
-  // The memory alone, without the smallest capacity: for searches.
-  Result<MemoryEstimate> memory(const CompiledModel& model, const Binding& binding) const;
+  // What the device needs alone, for searches, whose points share a binder of the model's step.
+  Result<DevicePlan> device(const CompiledModel& model, StepBinder& step,
+                            const Binding& binding) const;
 
  private:
   Evaluator(Platform platform, const Request& request, TimeContext context,

@@ -164,6 +164,40 @@ int64_t granule_of(const FrameworkProfile& framework) {
   }
 }
 
+Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
+                               const Binding& binding, const Platform& platform,
+                               const Request& request, const WorkspacePlan& workspaces,
+                               bool with_minimum) {
+  DevicePlan plan;
+  const FrameworkProfile& framework = platform.framework;
+  if (framework.execution == FrameworkProfile::Execution::kModules)
+    plan.modules = module_storages(model.graph, binding, module_habits(model, framework, request));
+  ReplayInput input =
+      replay_input(model, bound, workspaces, framework, library_buffers(platform), plan.modules);
+  set_loader(input, request, framework);
+  const auto rules = rules_of(framework, request);
+  if (!rules) return tl::make_unexpected(rules.error());
+  if (std::holds_alternative<StaticRules>(*rules)) input.steps = 1;
+  input.timing_empties_cache = framework.autotune_empties_cache;
+  const auto choice = chosen_context(platform, request);
+  if (!choice) return tl::make_unexpected(choice.error());
+  const Context context = context_of(*choice->row, platform, request, model, bound);
+  if (!request.context_bytes && context.high > 0) plan.context = *choice;
+  input.capacity = pool_capacity(platform, request, context);
+  if (framework.takes_whole_card) plan.taken_bytes = context.bytes + input.capacity;
+  auto memory = device_memory(input, *rules, context, range_of(framework), with_minimum);
+  if (!memory) return tl::make_unexpected(memory.error());
+  plan.memory = std::move(*memory);
+  if (model.recipe.mode == Mode::kInference && framework.framework == "pytorch") {
+    const int64_t granule = granule_of(framework);
+    plan.held_by_names =
+        largest_value_at_peak(model.step, bound, granule, walk(model.step, bound, granule));
+    plan.memory.low = std::max<int64_t>(0, plan.memory.low - plan.held_by_names);
+    plan.memory.high += plan.held_by_names;
+  }
+  return plan;
+}
+
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
                                    const Binding& binding, const Platform& platform,
                                    const Request& request, const WorkspacePlan& workspaces,
@@ -184,51 +218,33 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   }
   m.saved_bytes = t.saved_bytes;
   m.live_peak_bytes = t.peak_bytes;
-  if (platform.framework.execution == FrameworkProfile::Execution::kModules)
-    m.modules =
-        module_storages(model.graph, binding, module_habits(model, platform.framework, request));
   m.max_by_role = t.max_by_role;
   m.activations_peak_bytes = t.activations_peak_bytes;
   m.peak_phase = t.peak_phase;
   m.peak_node = t.peak_node == kNoNode ? "" : display_name(model.graph, t.peak_node);
   m.peak_by_role = t.peak_by_role;
-  ReplayInput input = replay_input(model, bound, workspaces, platform.framework,
-                                   library_buffers(platform), m.modules);
-  set_loader(input, request, platform.framework);
-  const auto rules = rules_of(platform.framework, request);
-  if (!rules) return tl::make_unexpected(rules.error());
-  if (std::holds_alternative<StaticRules>(*rules)) input.steps = 1;
-  input.timing_empties_cache = platform.framework.autotune_empties_cache;
-  const auto choice = chosen_context(platform, request);
-  if (!choice) return tl::make_unexpected(choice.error());
-  const Context context = context_of(*choice->row, platform, request, model, bound);
-  input.capacity = pool_capacity(platform, request, context);
-  if (platform.framework.takes_whole_card) m.taken_bytes = context.bytes + input.capacity;
-  auto device = device_memory(input, *rules, context, range_of(platform.framework), with_minimum);
-  if (!device) return tl::make_unexpected(device.error());
+  auto plan = plan_device(model, bound, binding, platform, request, workspaces, with_minimum);
+  if (!plan) return tl::make_unexpected(plan.error());
+  const DeviceMemory& device = plan->memory;
+  m.modules = plan->modules;
+  m.taken_bytes = plan->taken_bytes;
   for (const WorkspaceUse& use : workspaces.uses)
     m.workspace_bytes = std::max(m.workspace_bytes, use.bytes);
   m.workspace_basis = workspaces.basis;
   m.max_by_role[static_cast<size_t>(Role::kWorkspace)] = m.workspace_bytes;
-  m.allocated_peak_bytes = device->allocated;
-  m.steady_allocated_bytes = device->steady;
-  m.timing_peak_bytes = device->timing;
-  m.reserved_bytes = device->reserved;
-  m.context_bytes = device->context;
-  if (!request.context_bytes && context.high > 0) {
-    m.module_loading = choice->loading;
-    m.context_basis = choice->why;
+  m.allocated_peak_bytes = device.allocated;
+  m.steady_allocated_bytes = device.steady;
+  m.timing_peak_bytes = device.timing;
+  m.reserved_bytes = device.reserved;
+  m.context_bytes = device.context;
+  if (plan->context) {
+    m.module_loading = plan->context->loading;
+    m.context_basis = plan->context->why;
   }
-  m.device_bytes = device->device_bytes;
-  m.device_range = {device->low, device->high};
-  if (model.recipe.mode == Mode::kInference && platform.framework.framework == "pytorch") {
-    // Without gradients a value lives as long as a name of the Python code holds it, which no file
-    // says: one more or one less at the peak.
-    m.held_by_names = largest_value_at_peak(model.step, bound, granule_of(platform.framework), t);
-    m.device_range.low = std::max<int64_t>(0, m.device_range.low - m.held_by_names);
-    m.device_range.high += m.held_by_names;
-  }
-  m.minimum_bytes = device->minimum;
+  m.device_bytes = device.device_bytes;
+  m.device_range = {device.low, device.high};
+  m.held_by_names = plan->held_by_names;
+  m.minimum_bytes = device.minimum;
   if (request.workers > 0 && platform.framework.batches_per_worker == 0) {
     return error("E112", fmt::format("--workers: {} loads in threads of its own process",
                                      platform.framework.id));

@@ -2,6 +2,7 @@
 // reserves over three steps, what the driver shows.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,16 +10,35 @@
 #include "estimator/compiled_model.h"
 #include "estimator/estimate.h"
 #include "estimator/memory/device_memory.h"
+#include "estimator/memory/module_storages.h"
 #include "estimator/workspace_plan.h"
+#include "hwdb/context.h"
 #include "hwdb/framework.h"
 
 namespace plimsoll {
 
 struct Platform;
 
+// What the driver shows, without what a report says beside it: all that a search asks.
+struct DevicePlan {
+  DeviceMemory memory;
+  std::optional<ModuleStorages> modules;  // of frameworks whose modules hold them
+  std::optional<ContextChoice> context;   // nothing where its bytes were given or are exact
+  int64_t taken_bytes = 0;                // by a framework that takes the whole card
+  // Without gradients a value lives as long as a name of the Python code holds it, which no file
+  // says: one more or one less at the peak, which the range has.
+  int64_t held_by_names = 0;
+};
+
 // `with_minimum`: search the smallest capacity too, some ten replays more.
 // E103 for a --cuda that is no version; E902 for a step that frees what it never allocated: a bug
 // of ours.
+Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
+                               const Binding& binding, const Platform& platform,
+                               const Request& request, const WorkspacePlan& workspaces,
+                               bool with_minimum);
+
+// The whole of it; errors as plan_device().
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
                                    const Binding& binding, const Platform& platform,
                                    const Request& request, const WorkspacePlan& workspaces,

@@ -198,10 +198,11 @@ class Writer {
 
   // A sum has a blob of its own, though PyTorch's model adds in place.
   void keep_sum(const Event& e) {
+    if (!keeps_all_ || modules_) return;
     const bool sum = e.phase == Phase::kForward && e.node != kNoNode &&
                      graph_.nodes[e.node].op == "Add" &&
                      graph_.nodes[e.node].attributes.integer("in_place", 0) != 0;
-    if (keeps_all_ && !modules_ && sum) input_.resident.push_back(bound_.kernels[e.id].written);
+    if (sum) input_.resident.push_back(bound_.kernels[e.id].written);
   }
 
   void launch(const Event& e) {

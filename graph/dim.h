@@ -110,6 +110,9 @@ std::optional<bool> always_at_most(const Dim& a, const Dim& b);
 
 // A total order on the representation, for maps: it says nothing about values.
 int compare_structure(const Dim& a, const Dim& b);
+struct StructureOrder {
+  bool operator()(const Dim& a, const Dim& b) const { return compare_structure(a, b) < 0; }
+};
 
 // A decision taken at one point about Dims that symbols could change. `expression == 0` or
 // `expression >= 0` was found to hold, or not.
@@ -119,7 +122,8 @@ struct Guard {
   bool holds = false;
 };
 
-// Answers comparisons: by algebra where it can, else at the hint, remembering a guard.
+// Answers comparisons: by algebra where it can, else at the hint, remembering a guard for each
+// question once.
 class Decider {
  public:
   explicit Decider(Binding hints) : hints_(std::move(hints)) {}
@@ -134,6 +138,7 @@ class Decider {
   bool decide(Guard::Kind kind, const Dim& expression);
   Binding hints_;
   std::vector<Guard> guards_;
+  std::map<Dim, bool, StructureOrder> zero_, not_negative_;  // what was asked before
 };
 
 }  // namespace plimsoll

@@ -96,10 +96,13 @@ std::optional<bool> always_at_most(const Dim& a, const Dim& b) {
 }
 
 bool Decider::decide(Guard::Kind kind, const Dim& expression) {
+  auto& asked = kind == Guard::Kind::kZero ? zero_ : not_negative_;
+  if (const auto known = asked.find(expression); known != asked.end()) return known->second;
   const auto value = expression.evaluate(hints_);
   // An unbound or overflowing expression is reported where the Dim itself is evaluated.
   const bool holds = value && (kind == Guard::Kind::kZero ? *value == 0 : *value >= 0);
   guards_.push_back({kind, expression, holds});
+  asked.emplace(expression, holds);
   return holds;
 }
 

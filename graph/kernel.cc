@@ -1,6 +1,7 @@
 #include "graph/kernel.h"
 
 #include <array>
+#include <functional>
 
 namespace plimsoll {
 
@@ -19,93 +20,81 @@ std::string_view name(Pass pass) {
 
 namespace {
 
-// Evaluates Dims one after the other and remembers the first failure.
-struct Evaluator {
-  DimEvaluator evaluate;
-  std::optional<Diagnostics> failure;
+using CountAt = std::function<void(int64_t& value, const Dim& count)>;
 
-  int64_t operator()(const Dim& d) {
-    if (const auto constant = d.constant()) return *constant;
-    auto value = evaluate(d);
-    if (value) return *value;
-    if (!failure) failure = value.error();
-    return 0;
-  }
-};
-
-RowsProblem<int64_t> bind_problem(const RowsProblem<Dim>& p, Evaluator& at) {
-  return {.rows = at(p.rows), .columns = at(p.columns)};
+void bind_problem(RowsProblem<int64_t>& q, const RowsProblem<Dim>& p, const CountAt& at) {
+  at(q.rows, p.rows);
+  at(q.columns, p.columns);
 }
 
-GemmProblem<int64_t> bind_problem(const GemmProblem<Dim>& p, Evaluator& at) {
-  return {.m = at(p.m),
-          .n = at(p.n),
-          .k = at(p.k),
-          .batch = at(p.batch),
-          .a_t = p.a_t,
-          .b_t = p.b_t,
-          .accumulate = p.accumulate};
+void bind_problem(GemmProblem<int64_t>& q, const GemmProblem<Dim>& p, const CountAt& at) {
+  q.a_t = p.a_t;
+  q.b_t = p.b_t;
+  q.accumulate = p.accumulate;
+  at(q.m, p.m);
+  at(q.n, p.n);
+  at(q.k, p.k);
+  at(q.batch, p.batch);
 }
 
-ConvProblem<int64_t> bind_problem(const ConvProblem<Dim>& p, Evaluator& at) {
-  ConvProblem<int64_t> q{.n = at(p.n),
-                         .c = at(p.c),
-                         .k = at(p.k),
-                         .groups = at(p.groups),
-                         .stride = p.stride,
-                         .dilation = p.dilation,
-                         .channels_last = p.channels_last};
+void bind_problem(ConvProblem<int64_t>& q, const ConvProblem<Dim>& p, const CountAt& at) {
+  q.stride = p.stride;
+  q.dilation = p.dilation;
+  q.channels_last = p.channels_last;
+  at(q.n, p.n);
+  at(q.c, p.c);
+  at(q.k, p.k);
+  at(q.groups, p.groups);
   for (size_t i = 0; i < 3; ++i) {
-    q.in[i] = at(p.in[i]);
-    q.out[i] = at(p.out[i]);
-    q.filter[i] = at(p.filter[i]);
-    q.pad[i] = at(p.pad[i]);
+    at(q.in[i], p.in[i]);
+    at(q.out[i], p.out[i]);
+    at(q.filter[i], p.filter[i]);
+    at(q.pad[i], p.pad[i]);
   }
-  return q;
 }
 
-RecurrentProblem<int64_t> bind_problem(const RecurrentProblem<Dim>& p, Evaluator& at) {
-  return {.cell = p.cell,
-          .input = at(p.input),
-          .hidden = at(p.hidden),
-          .batch = at(p.batch),
-          .timesteps = at(p.timesteps),
-          .layers = p.layers,
-          .directions = p.directions,
-          .skip_input = p.skip_input,
-          .unrolled = p.unrolled};
+void bind_problem(RecurrentProblem<int64_t>& q, const RecurrentProblem<Dim>& p, const CountAt& at) {
+  q.cell = p.cell;
+  q.layers = p.layers;
+  q.directions = p.directions;
+  q.skip_input = p.skip_input;
+  q.unrolled = p.unrolled;
+  at(q.input, p.input);
+  at(q.hidden, p.hidden);
+  at(q.batch, p.batch);
+  at(q.timesteps, p.timesteps);
 }
 
-AttentionProblem<int64_t> bind_problem(const AttentionProblem<Dim>& p, Evaluator& at) {
-  return {.form = p.form,
-          .batch = at(p.batch),
-          .heads = at(p.heads),
-          .kv_heads = at(p.kv_heads),
-          .queries = at(p.queries),
-          .keys = at(p.keys),
-          .head_size = at(p.head_size),
-          .value_size = at(p.value_size),
-          .causal = p.causal,
-          .masked = p.masked,
-          .dropout = p.dropout};
+void bind_problem(AttentionProblem<int64_t>& q, const AttentionProblem<Dim>& p, const CountAt& at) {
+  q.form = p.form;
+  q.causal = p.causal;
+  q.masked = p.masked;
+  q.dropout = p.dropout;
+  at(q.batch, p.batch);
+  at(q.heads, p.heads);
+  at(q.kv_heads, p.kv_heads);
+  at(q.queries, p.queries);
+  at(q.keys, p.keys);
+  at(q.head_size, p.head_size);
+  at(q.value_size, p.value_size);
 }
 
 }  // namespace
 
-Result<KernelAt> bind(const Kernel& kernel, const Binding& binding) {
-  Evaluator at{DimEvaluator(binding), {}};
-  KernelAt bound{.kernel_class = kernel.kernel_class,
-                 .pass = kernel.pass,
-                 .dtype = kernel.dtype,
-                 .tensor_core = kernel.tensor_core,
-                 .op = kernel.op,
-                 .flop = at(kernel.flop),
-                 .read = at(kernel.read),
-                 .written = at(kernel.written)};
-  bound.problem = std::visit(
-      [&](const auto& p) -> ProblemOf<int64_t> { return bind_problem(p, at); }, kernel.problem);
-  if (at.failure) return tl::make_unexpected(*at.failure);
-  return bound;
+void bind_into(KernelAt& bound, const Kernel& kernel, const CountAt& at) {
+  bound = {.kernel_class = kernel.kernel_class,
+           .pass = kernel.pass,
+           .dtype = kernel.dtype,
+           .tensor_core = kernel.tensor_core,
+           .op = kernel.op};
+  at(bound.flop, kernel.flop);
+  at(bound.read, kernel.read);
+  at(bound.written, kernel.written);
+  std::visit(
+      [&]<template <class> class Problem>(const Problem<Dim>& p) {
+        bind_problem(bound.problem.emplace<Problem<int64_t>>(), p, at);
+      },
+      kernel.problem);
 }
 
 }  // namespace plimsoll

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -116,7 +117,8 @@ struct KernelOf {
 using Kernel = KernelOf<Dim>;
 using KernelAt = KernelOf<int64_t>;
 
-// The kernel at a point. E131 or E232 where a Dim cannot be evaluated.
-Result<KernelAt> bind(const Kernel& kernel, const Binding& binding);
+// The kernel at a point: `at` gives each count of it, in its final place, the value of a Dim.
+void bind_into(KernelAt& bound, const Kernel& kernel,
+               const std::function<void(int64_t& value, const Dim& count)>& at);
 
 }  // namespace plimsoll

@@ -65,9 +65,9 @@ std::vector<BufferId> storage_taken(const Graph& graph, const Step& step,
     if (e.node != node) result = kNone;
     node = e.node;
     if (e.phase != Phase::kForward) break;
-    if (e.kind == Event::Kind::kAllocate) result = rule.in_place(node) ? e.id : kNone;
+    if (e.kind == Event::Kind::kAllocate) result = e.id;
     const bool input_dies = e.kind == Event::Kind::kFree && result != kNone && e.id != result;
-    if (input_dies && bytes[e.id] == bytes[result]) {
+    if (input_dies && bytes[e.id] == bytes[result] && rule.in_place(node)) {
       taken[result] = e.id;
       result = kNone;
     }

@@ -37,15 +37,16 @@ struct Compiled {
     return {*Evaluator::make(std::move(platform), request), std::move(model)};
   }
 
-  Result<BatchPoint> at(int64_t batch) const {
+  Result<MemoryEstimate> at(int64_t batch) const {
     Binding binding = model.binding;
     binding[model.batch_symbol] = batch;
-    const auto memory = evaluator.memory(model, binding);
-    if (!memory) return tl::make_unexpected(memory.error());
-    return BatchPoint{.batch = batch,
-                      .device_bytes = memory->device_bytes,
-                      .low = memory->device_range.low,
-                      .high = memory->device_range.high};
+    const auto bound = plimsoll::bind(model.step, binding);  // not std::bind
+    if (!bound) return tl::make_unexpected(bound.error());
+    const auto workspaces =
+        plan_workspaces(*bound, evaluator.platform(), evaluator.request(), evaluator.workspaces());
+    if (!workspaces) return tl::make_unexpected(workspaces.error());
+    return plan_memory(model, *bound, binding, evaluator.platform(), evaluator.request(),
+                       *workspaces, false);
   }
 };
 
@@ -125,12 +126,10 @@ TEST_CASE("memory facts: TBD's largest batches of translation on 8 GB") {
 TEST_CASE("memory facts: ResNet-50's feature maps are linear in the batch") {
   const Compiled resnet = Compiled::of("resnet50", "quadro-p4000");
   const auto saved = [&](int64_t batch) {
-    Binding binding = resnet.model.binding;
-    binding[resnet.model.batch_symbol] = batch;
-    return static_cast<double>(resnet.evaluator.memory(resnet.model, binding)->saved_bytes);
+    return static_cast<double>(resnet.at(batch)->saved_bytes);
   };
   CHECK(saved(32) / saved(16) == doctest::Approx(2).epsilon(0.001));
-  const auto m = resnet.evaluator.memory(resnet.model, resnet.model.binding);  // batch 32
+  const auto m = resnet.at(32);
   CHECK(static_cast<double>(m->saved_bytes) > 0.75 * static_cast<double>(m->live_peak_bytes));
 }
 
@@ -152,13 +151,15 @@ TEST_CASE("memory facts: max-batch is what trying every batch gives, on 20 model
       const int64_t capacity = compiled.evaluator.platform().device.memory_reported.value;
       int64_t safe = 0, last = 0;
       for (int64_t batch = kMultiple; batch <= kMost; batch += kMultiple) {
-        const auto point = compiled.at(batch);
-        REQUIRE(point);
-        if (point->high <= capacity) safe = batch;
-        if (point->low <= capacity) last = batch;
+        const auto memory = compiled.at(batch);
+        REQUIRE(memory);
+        if (memory->device_range.high <= capacity) safe = batch;
+        const int64_t tensors = memory->context_bytes + memory->allocated_peak_bytes;
+        if (std::min(memory->device_range.low, tensors) <= capacity) last = batch;
       }
-      const auto answer = max_batch([&](int64_t batch) { return compiled.at(batch); },
-                                    {.capacity = capacity, .multiple = kMultiple, .max = kMost});
+      BatchMemory search(compiled.evaluator.request(), compiled.evaluator, compiled.model);
+      const auto answer =
+          max_batch(std::ref(search), {.capacity = capacity, .multiple = kMultiple, .max = kMost});
       REQUIRE(answer);
       CHECK(answer->safe == safe);
       CHECK(answer->last_may_fit == std::max(last, safe));
