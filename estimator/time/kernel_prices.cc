@@ -9,42 +9,37 @@
 namespace plimsoll {
 namespace {
 
-// A random odd number for each place that a word may have in a kernel (splitmix64).
+// A random number for each place that a word may have in a kernel (splitmix64).
 constexpr size_t kWords = 32;
-constexpr auto kMultipliers = [] {
-  std::array<std::array<uint64_t, 2>, kWords> numbers{};
+constexpr auto kKeys = [] {
+  std::array<uint64_t, kWords> numbers{};
   uint64_t state = 0;
-  for (auto& pair : numbers) {
-    for (uint64_t& number : pair) {
-      uint64_t z = state += 0x9e3779b97f4a7c15;
-      z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-      z = (z ^ z >> 27) * 0x94d049bb133111eb;
-      number = (z ^ z >> 31) | 1;
-    }
+  for (uint64_t& number : numbers) {
+    uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    number = z ^ z >> 31;
   }
   return numbers;
 }();
 
-// Sums of words times those numbers: the products do not wait for each other. Each problem is taken
-// apart whole, so that one with a field more does not compile.
-struct Sums {
-  uint64_t low = 0, high = 0;
+__extension__ using Wide = unsigned __int128;
+
+// NH of Black et al. (UMAC, CRYPTO 1999): words go in by pairs, each with its key added, and their
+// products are summed up in 128 bits: half a multiplication a word, none waiting for another. Each
+// problem is taken apart whole, so that one with a field more does not compile.
+struct Sum {
+  Wide sum = 0;
   size_t at = 0;
 
-  template <class... Words>
-  void add(Words... words) {
-    (add_word(static_cast<uint64_t>(words)), ...);
-  }
-  void add_word(uint64_t word) {
-    low += word * kMultipliers[at][0];
-    high += word * kMultipliers[at][1];
-    ++at;
+  template <class A, class B>
+  void add(A a, B b) {
+    sum += Wide{static_cast<uint64_t>(a) + kKeys[at]} * (static_cast<uint64_t>(b) + kKeys[at + 1]);
+    at += 2;
   }
   // Two extents in a word, which only one beyond 2^32 would mix.
-  void add_extents(const std::array<int64_t, 3>& a, const std::array<int64_t, 3>& b) {
-    for (size_t i = 0; i < 3; ++i) {
-      add(static_cast<uint64_t>(a[i]) ^ std::rotl(static_cast<uint64_t>(b[i]), 32));
-    }
+  static uint64_t both(int64_t a, int64_t b) {
+    return static_cast<uint64_t>(a) ^ std::rotl(static_cast<uint64_t>(b), 32);
   }
 
   void operator()(const RowsProblem<int64_t>& problem) {
@@ -53,53 +48,75 @@ struct Sums {
   }
   void operator()(const GemmProblem<int64_t>& problem) {
     const auto& [m, n, k, batch, a_t, b_t, accumulate] = problem;
-    add(m, n, k, batch, a_t | b_t << 1 | accumulate << 2);
+    add(m, n);
+    add(both(k, a_t | b_t << 1 | accumulate << 2), batch);
   }
   void operator()(const ConvProblem<int64_t>& problem) {
     const auto& [n, c, k, groups, in, out, filter, pad, stride, dilation, channels_last] = problem;
-    add(n, c, k, groups << 1 | channels_last);
-    add_extents(in, out);
-    add_extents(filter, pad);
-    add_extents(stride, dilation);
+    add(both(n, channels_last), both(c, groups));
+    add(k, both(in[0], out[0]));
+    for (size_t i = 1; i < 3; ++i) add(in[i], out[i]);
+    for (size_t i = 0; i < 3; ++i) add(both(filter[i], pad[i]), both(stride[i], dilation[i]));
   }
   void operator()(const RecurrentProblem<int64_t>& problem) {
     const auto& [cell, input, hidden, batch, timesteps, layers, directions, skip_input, unrolled] =
         problem;
     const int form = unrolled ? 1 + static_cast<int>(*unrolled) : 0;
-    add(input, hidden, batch, timesteps, layers, directions,
-        static_cast<int>(cell) | skip_input << 8 | form << 9);
+    add(input, hidden);
+    add(batch, timesteps);
+    add(both(layers, directions), static_cast<int>(cell) | skip_input << 8 | form << 9);
   }
   void operator()(const AttentionProblem<int64_t>& problem) {
     const auto& [form, batch, heads, kv_heads, queries, keys, head_size, value_size, causal, masked,
                  dropout] = problem;
-    add(batch, heads, kv_heads, queries, keys, head_size, value_size,
+    add(batch, both(heads, kv_heads));
+    add(queries, keys);
+    add(both(head_size, value_size),
         static_cast<int>(form) | causal << 8 | masked << 9 | dropout << 10);
   }
 };
 
-// Of an operator's name, eight letters at a time.
-uint64_t folded(std::string_view name) {
-  uint64_t sum = name.size();
-  for (size_t at = 0; at < name.size(); at += 8) {
-    uint64_t letters = 0;
-    std::memcpy(&letters, name.data() + at, std::min<size_t>(8, name.size() - at));
-    sum = (sum ^ letters) * kMultipliers[0][0];
-    sum ^= sum >> 32;
+template <class Word>
+uint64_t load(const char* at) {
+  Word word = 0;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// An operator's name: with its length beside them, no two of up to 16 letters have these words.
+std::array<uint64_t, 2> letters(std::string_view name) {
+  const size_t size = name.size();
+  const char* const first = name.data();
+  if (size < 4) {
+    if (size == 0) return {};
+    return {load<uint8_t>(first) | load<uint8_t>(first + size / 2) << 8 |
+                load<uint8_t>(first + size - 1) << 16,
+            0};
   }
-  return sum;
+  if (size < 8) return {load<uint32_t>(first), load<uint32_t>(first + size - 4)};
+  std::array<uint64_t, 2> words = {load<uint64_t>(first), load<uint64_t>(first + size - 8)};
+  for (size_t at = 8; at + 8 < size; at += 8)
+    words[0] = std::rotl(words[0] * kKeys.back(), 29) ^ load<uint64_t>(first + at);
+  return words;
 }
 
 }  // namespace
 
 KernelPrices::Fingerprint KernelPrices::fingerprint(const KernelAt& kernel) {
   const auto& [kernel_class, pass, dtype, tensor_core, op, flop, read, written, problem] = kernel;
-  Sums sums;
-  sums.add(static_cast<uint64_t>(kernel_class) | static_cast<uint64_t>(pass) << 8 |
-               static_cast<uint64_t>(dtype) << 16 | static_cast<uint64_t>(tensor_core) << 24 |
-               problem.index() << 32,
-           flop, read, written, folded(op));
-  std::visit([&](const auto& known) { sums(known); }, problem);
-  return {sums.low ^ sums.low >> 32, sums.high};  // the low bits choose a place
+  const uint64_t kind = static_cast<uint64_t>(kernel_class) | static_cast<uint64_t>(pass) << 8 |
+                        static_cast<uint64_t>(dtype) << 16 |
+                        static_cast<uint64_t>(tensor_core) << 24 | problem.index() << 32 |
+                        op.size() << 40;
+  const auto name = letters(op);
+  Sum sum;
+  sum.add(kind, flop);
+  sum.add(read, written);
+  sum.add(name[0], name[1]);
+  std::visit([&](const auto& known) { sum(known); }, problem);
+  const auto low = static_cast<uint64_t>(sum.sum);
+  // Low bits choose a place: those of products know their factors' low bits alone.
+  return {low ^ low >> 32, static_cast<uint64_t>(sum.sum >> 64)};
 }
 
 const KernelTime* KernelPrices::Table::find(Fingerprint of) const {

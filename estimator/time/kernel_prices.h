@@ -30,9 +30,9 @@ class KernelPrices {
   static constexpr size_t kMost = size_t{1} << 17;  // some 30 MB
 
  private:
-  // What stands for a kernel: 128 bits of all that is in it. Two of a million different kernels
-  // share them less often than a memory fails, so no kernel is kept for comparison: its 256 bytes
-  // would have to come through the cache for every look.
+  // What stands for a kernel, so that none is kept for comparison: its 256 bytes would have to
+  // come through the cache for every look. Two different kernels share it once in 2^64 pairs; as
+  // many as are kept make 2^33.
   struct Fingerprint {
     uint64_t low = 0, high = 0;
     bool operator==(const Fingerprint&) const = default;

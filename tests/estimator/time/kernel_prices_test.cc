@@ -80,6 +80,15 @@ TEST_CASE("kernel prices: whatever a kernel's problem differs in, it is another"
   for (const char* op : {"", "a", "b", "an operatos", "an operator of many words", "roperator"}) {
     kernels.push_back({.op = op});
   }
+  // Names of every length, and with each letter another.
+  for (const std::string letters = "abcdefghijklmnopqrstuvwxyz0123456"; const char& end : letters) {
+    const std::string name(letters.data(), &end);
+    if (name.size() > 1) kernels.push_back({.op = name});
+    for (size_t i = 0; i < name.size(); ++i) {
+      kernels.push_back({.op = name});
+      kernels.back().op[i] = '_';
+    }
+  }
   std::vector<const KernelAt*> wanted;
   for (const KernelAt& kernel : kernels) wanted.push_back(&kernel);
   std::vector<const KernelTime*> found(kernels.size());
