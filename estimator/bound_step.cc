@@ -26,7 +26,7 @@ void keep_positive(std::vector<int64_t>& buffer_bytes) {
 
 }  // namespace
 
-Result<BoundStep> bind(const Step& step, const Binding& binding) {
+Result<BoundStep> bind_step(const Step& step, const Binding& binding) {
   DimEvaluator evaluate(binding);
   std::optional<Diagnostics> failure;
   BoundStep bound = bound_by(step, [&](int64_t& value, const Dim& count) {
@@ -52,7 +52,7 @@ StepBinder::StepBinder(const Step& step) : step_(step) {
 
 Result<const BoundStep*> StepBinder::operator()(const Binding& binding) {
   if (!tape_.run(binding)) {
-    auto why = bind(step_, binding);
+    auto why = bind_step(step_, binding);
     return tl::make_unexpected(std::move(why.error()));
   }
   for (const Count& count : counts_) *count.place = tape_[count.slot];

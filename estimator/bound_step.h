@@ -19,21 +19,21 @@ struct BoundStep {
 
 // E131 for an unbound symbol, E232 for a size beyond 64 bits. Does not look at guards: see
 // guards_hold().
-Result<BoundStep> bind(const Step& step, const Binding& binding);
+Result<BoundStep> bind_step(const Step& step, const Binding& binding);
 
 // Binds one step at many points: what no symbol changes is written once.
 //
 //   StepBinder at(step);  // the step outlives it
 //   for (binding[batch] = 1; ...) auto bound = at(binding);
 //
-// Cost: that of bind() once, then some 10 ns for each count that symbols change.
+// Cost: that of bind_step() once, then some 10 ns for each count that symbols change.
 class StepBinder {
  public:
   explicit StepBinder(const Step& step);
   StepBinder(const StepBinder&) = delete;
   StepBinder& operator=(const StepBinder&) = delete;
 
-  // As bind(); good until the next call.
+  // As bind_step(); good until the next call.
   Result<const BoundStep*> operator()(const Binding& binding);
 
  private:

@@ -224,7 +224,7 @@ tl::unexpected<Diagnostics> other_decisions() {
 
 Result<BoundStep> bind_where_valid(const CompiledModel& model, const Binding& binding) {
   if (!guards_hold(model.step, binding)) return other_decisions();
-  return bind(model.step, binding);
+  return bind_step(model.step, binding);
 }
 
 // Where memory is read: at the largest batch's sizes, unless the point names others.

@@ -159,7 +159,7 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
   if (nodes.empty()) return unknown_node(model.graph, name);
   const auto estimate = evaluator.estimate(model, binding);
   if (!estimate) return tl::make_unexpected(estimate.error());
-  const auto bound = bind(model.step, binding);
+  const auto bound = bind_step(model.step, binding);
   if (!bound) return tl::make_unexpected(bound.error());
   const auto workspaces =
       plan_workspaces(*bound, evaluator.platform(), evaluator.request(), evaluator.workspaces());

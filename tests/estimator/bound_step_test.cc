@@ -20,7 +20,7 @@ TEST_CASE("bound step: a binder gives at every point what binding there gives") 
       binding[compiled.batch_symbol] = batch;
       const auto bound = binder(binding);
       REQUIRE(bound);
-      const BoundStep alone = *plimsoll::bind(compiled.step, binding);  // not std::bind
+      const BoundStep alone = *bind_step(compiled.step, binding);
       CHECK((*bound)->buffer_bytes == alone.buffer_bytes);
       CHECK((*bound)->kernels == alone.kernels);
     }

@@ -40,7 +40,7 @@ struct Compiled {
   Result<MemoryEstimate> at(int64_t batch) const {
     Binding binding = model.binding;
     binding[model.batch_symbol] = batch;
-    const auto bound = plimsoll::bind(model.step, binding);  // not std::bind
+    const auto bound = bind_step(model.step, binding);
     if (!bound) return tl::make_unexpected(bound.error());
     const auto workspaces =
         plan_workspaces(*bound, evaluator.platform(), evaluator.request(), evaluator.workspaces());

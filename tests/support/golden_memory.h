@@ -80,7 +80,7 @@ class GoldenModels {
     if (wanted.mode == "adam") request.recipe.optimizer = Optimizer::kAdam;
     auto compiled = compile(request, platform_);
     if (!compiled) return tl::make_unexpected(compiled.error());
-    const Result<BoundStep> bound = plimsoll::bind(compiled->step, compiled->binding);
+    const Result<BoundStep> bound = bind_step(compiled->step, compiled->binding);
     if (!bound) return tl::make_unexpected(bound.error());
     const Timeline t = walk(compiled->step, *bound, 512);
     const auto resident = [&](Role role) { return t.resident_bytes[static_cast<size_t>(role)]; };

@@ -15,7 +15,7 @@ size_t shared_by(const std::string& model, InPlaceHabit habit) {
   const Hwdb hwdb = *Hwdb::open();
   const Platform platform = *find_platform(hwdb, request, request.devices[0]);
   const CompiledModel compiled = *compile(request, platform);
-  const BoundStep bound = *plimsoll::bind(compiled.step, compiled.binding);
+  const BoundStep bound = *bind_step(compiled.step, compiled.binding);
   const auto taken = storage_taken(compiled.graph, compiled.step, bound.buffer_bytes, habit);
   size_t shared = 0;
   for (BufferId id = 0; id < taken.size(); ++id) {
