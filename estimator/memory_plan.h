@@ -31,8 +31,8 @@ struct DevicePlan {
 };
 
 // `with_minimum`: search the smallest capacity too, some ten replays more.
-// E103 for a --cuda that is no version; E902 for a step that frees what it never allocated: a bug
-// of ours.
+// E103 for a --cuda that is no version; E232 for sizes beyond all devices; E902 for a step that
+// frees what it never allocated: a bug of ours.
 Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
                                const Binding& binding, const Platform& platform,
                                const Request& request, const WorkspacePlan& workspaces,

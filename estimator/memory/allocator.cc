@@ -53,7 +53,7 @@ struct Held {
   int64_t bytes = 0;
 };
 
-enum class Fault : uint8_t { kNone, kId, kTwice, kFreed, kBytes, kStream, kLive };
+enum class Fault : uint8_t { kNone, kId, kTwice, kFreed, kBytes, kStream, kTooLarge, kLive };
 
 // Why no program can produce `event` where its ids have `held`, `live` bytes in all.
 Fault fault_of(const AllocatorEvent& event, const std::vector<Held>& held, int64_t live) {
@@ -63,19 +63,25 @@ Fault fault_of(const AllocatorEvent& event, const std::vector<Held>& held, int64
   const bool holds = held[id].block != kNotHeld;
   if (event.kind == Kind::kFree) return holds ? Fault::kNone : Fault::kFreed;
   if (holds) return Fault::kTwice;
-  const bool in_range = event.bytes >= 0 && event.bytes <= kLargestSize;
   const bool least_in_range =
       event.least >= AllocatorEvent::kRequired && event.least <= event.bytes;
-  if (!in_range || !least_in_range) return Fault::kBytes;
+  if (event.bytes < 0 || !least_in_range) return Fault::kBytes;
+  if (event.bytes > kLargestSize) return Fault::kTooLarge;
   if (event.stream > 255) return Fault::kStream;
   return live + event.bytes > kLargestLive ? Fault::kLive : Fault::kNone;
 }
 
 tl::unexpected<Diagnostics> impossible(size_t position, const AllocatorEvent& event, Fault fault) {
+  if (fault == Fault::kTooLarge || fault == Fault::kLive) {
+    return error("E232", "a step with a tensor of " + std::to_string(event.bytes) +
+                             " bytes: allocators are replayed up to 1 PiB a tensor, 64 in all");
+  }
   const std::string id = "id " + std::to_string(event.id);
   const auto what = [&]() -> std::string {
     switch (fault) {
       case Fault::kNone:
+      case Fault::kTooLarge:
+      case Fault::kLive:
         break;
       case Fault::kId:
         return id + " is out of range";
@@ -87,8 +93,6 @@ tl::unexpected<Diagnostics> impossible(size_t position, const AllocatorEvent& ev
         return std::to_string(event.bytes) + " bytes are out of range";
       case Fault::kStream:
         return "stream beyond 255";
-      case Fault::kLive:
-        return "the live bytes are out of range";
     }
     return "";
   };

@@ -90,8 +90,8 @@ struct Replay {
 
 // What `rules` do with `events` on a device with `capacity` bytes for them (none: unlimited).
 // E902 for events that no program can produce, where they are reached: a free without its
-// allocation, a negative size, an id beyond the number of events. E161 for options that the
-// framework refuses. Cost: about 0.05 us per event.
+// allocation, a negative size, an id beyond the number of events. E232 for sizes beyond all
+// devices. E161 for options that the framework refuses. Cost: about 0.05 us per event.
 Result<Replay> replay(std::span<const AllocatorEvent> events, const AllocatorRules& rules,
                       std::optional<int64_t> capacity = std::nullopt);
 

@@ -107,7 +107,7 @@ struct DeviceMemory {
 // The program of all steps, as an allocator sees it. E902 for ids out of range.
 Result<Events> replay_events(const ReplayInput& input);
 
-// E902 and E161 as replay(). Cost: one replay, and some ten more for `with_minimum`.
+// Errors as replay(). Cost: one replay, and some ten more for `with_minimum`.
 Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRules& rules,
                                    const Context& context, const RangeRule& range = {},
                                    bool with_minimum = false);

@@ -170,7 +170,10 @@ KnownPlans WorkspaceTable::find(uint32_t layer, const WorkspaceShape& shape, Pas
   known.tensor_first = code < kLater || code == kPreferredException;
   const int largest = byte(columns_ + 2 * problems + index);
   const double scale = static_cast<double>(shape.n) / static_cast<double>(known.batch);
-  if (largest > 0) known.largest = static_cast<int64_t>(std::exp2((largest - 1) / 4.0) * scale);
+  if (largest > 0) {
+    constexpr double kMost = 0x1p60;  // of a damaged table or an absurd batch: no card has as much
+    known.largest = static_cast<int64_t>(std::min(kMost, std::exp2((largest - 1) / 4.0) * scale));
+  }
   for (const auto& plan : {known.plain, known.tensor}) {
     if (plan) known.largest = std::max(known.largest, plan->bytes);
   }

@@ -171,6 +171,20 @@ TEST_CASE("cuDNN 5 to 7: Winograd to the byte, brackets of the non-fused one, li
   CHECK(choice->high >= choice->plan.bytes);
 }
 
+TEST_CASE("workspace tables: the largest of an absurd batch is no more than 64 bits count") {
+  const auto table = WorkspaceTable::read(
+      std::string(*hwdb_files().read("workspaces/cudnn-9.10-sm61-fp32-nchw.bin")));
+  WorkspaceShape shape = *conv_shape(three_by_three(32));
+  shape.n = int64_t{1} << 60;
+  int64_t largest = 0;
+  for (uint32_t layer = 0; layer < table->layers(); ++layer) {
+    const KnownPlans known = table->find(layer, shape, Pass::kForward, DType::kFloat32);
+    CHECK(known.largest >= 0);
+    largest = std::max(largest, known.largest);
+  }
+  CHECK(largest >= int64_t{1} << 60);
+}
+
 TEST_CASE("workspace tables and rules: damaged bytes are errors") {
   CHECK(LayerList::read("PLL1").error()[0].code == "E301");
   CHECK(WorkspaceTable::read("PLW1........").error()[0].code == "E301");
