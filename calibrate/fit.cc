@@ -11,6 +11,7 @@
 #include "calibrate/score.h"
 #include "calibrate/search.h"
 #include "estimator/time/correction.h"
+#include "estimator/time/features.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
@@ -203,9 +204,12 @@ std::vector<LeftOut> predict(const FitPlan& plan, const Formula& formula,
       correction = learn_correction(leftovers_of(formula, fold.values, fold.skip), tents,
                                     device_names(plan));
     }
+    const CorrectionTable table(correction, swept_features(plan.kernel_class).front());
     for (size_t i = 0; i < formula.size(); ++i) {
       if (!fold.skip[i]) continue;
-      const Corrected c = correct(correction, formula.features(i), formula.card(i));
+      const Features at = padded(formula.features(i));
+      Corrected c;
+      table.look_up({&at, 1}, formula.card(i), {&c, 1});
       const double seconds = fold.values[i].seconds;
       all.push_back({i, seconds, seconds * std::exp(c.log_factor), c.support});
     }

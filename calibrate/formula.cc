@@ -148,7 +148,7 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
                                      algorithm_of(k), k.kernel.pass, element_bytes(k))
                               .seconds;
     }
-    if (m.rows) values[i].seconds = m.rows->seconds(k.kernel);
+    if (m.rows) values[i].seconds = m.rows->cost(k.kernel).seconds;
   }
   return values;
 }

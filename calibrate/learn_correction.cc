@@ -38,10 +38,7 @@ Correction learn_correction(const std::vector<Leftover>& leftovers, const Tents&
                         .file = {},
                         .points = {},
                         .device_of = {},
-                        .weights = {},
-                        .order = {},
-                        .shared = {},
-                        .columns = {}};
+                        .weights = {}};
   for (Eigen::Index i = 0; i < n; ++i) {
     const Leftover& a = leftovers[static_cast<size_t>(i)];
     correction.points.insert(correction.points.end(), a.features.begin(), a.features.end());

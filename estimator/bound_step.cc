@@ -60,6 +60,17 @@ Result<const BoundStep*> StepBinder::operator()(const Binding& binding) {
   return &bound_;
 }
 
+Result<std::vector<KernelAt>> StepBinder::kernels(std::span<const Binding> points) {
+  std::vector<KernelAt> kernels(bound_.kernels.size() * points.size());
+  for (size_t p = 0; p < points.size(); ++p) {
+    const auto bound = (*this)(points[p]);
+    if (!bound) return tl::unexpected(bound.error());
+    for (size_t k = 0; k < bound_.kernels.size(); ++k)
+      kernels[k * points.size() + p] = bound_.kernels[k];
+  }
+  return kernels;
+}
+
 bool guards_hold(const Step& step, const Binding& binding) {
   DimEvaluator evaluate(binding);
   return std::all_of(step.guards.begin(), step.guards.end(), [&](const Guard& g) {

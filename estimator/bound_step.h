@@ -5,6 +5,7 @@
 // BoundStep: a Step at a point: every buffer's bytes and every distinct kernel as numbers.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "graph/step.h"
@@ -35,6 +36,9 @@ class StepBinder {
 
   // As bind_step(); good until the next call.
   Result<const BoundStep*> operator()(const Binding& binding);
+  // The kernels alone at many points: kernel k at point p is [k * points.size() + p], side by side
+  // as kernel_times() prices them fastest.
+  Result<std::vector<KernelAt>> kernels(std::span<const Binding> points);
 
  private:
   struct Count {

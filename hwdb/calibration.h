@@ -19,9 +19,6 @@
 
 namespace plimsoll {
 
-// So many points of a correction are looked at together.
-inline constexpr size_t kCorrectionBlock = 8;
-
 // ln(measured / formula) as a sum of tents around measured shapes:
 //   sum of weight_i * prod over features of max(0, 1 - |x - point_i| / reach), times kinship where
 // the card is another one than the point's.
@@ -35,13 +32,6 @@ struct Correction {
   std::vector<double> points;   // features of point 0, of point 1, ...
   std::vector<int> device_of;   // index into devices, one per point
   std::vector<double> weights;  // one per point
-  // The features in which points differ, most telling first, by which they ascend, and those that
-  // all of them share: far points need no look. sorted() finds them.
-  std::vector<size_t> order, shared;
-  // The points once more, in reaches, feature by feature in that order, then their weights and
-  // their devices; behind each column a block of points that are near nothing.
-  std::vector<double> columns;
-  size_t column_length() const { return weights.size() + kCorrectionBlock; }
   bool operator==(const Correction&) const = default;
 };
 
@@ -98,10 +88,10 @@ struct Calibration {
 Result<Calibration> parse_calibration(std::string_view text, std::string_view file);
 // The text parse_calibration() reads back to the same value. Numbers keep five digits.
 std::string write_calibration(const Calibration& calibration);
-// The same points, ascending.
+// The same points, ascending by the feature of which they span most reaches.
 Correction sorted(Correction correction);
 // A correction's points as lines "device,weight,features..."; `correction` gives the rest. E402
-// where the columns do not fit. The result is sorted().
+// where the columns do not fit.
 Result<Correction> parse_correction_points(std::string_view text, Correction correction);
 std::string write_correction_points(const Correction& correction);
 // All calibrations inside the binary, by file name, their corrections without points. E901 or the
@@ -114,6 +104,7 @@ Result<Correction> with_points(const Correction& correction, const Hwdb& hwdb = 
 // needs those of its own card, seldom more. Copies share what was read; safe between threads.
 class Calibrations {
  public:
+  // The built-in ones, one shelf of them for all.
   static Calibrations shipped();
   // `hwdb`'s. Its folder's own are read at once: E3xx for a damaged one.
   static Result<Calibrations> open(const Hwdb& hwdb);
@@ -130,6 +121,7 @@ class Calibrations {
   Correction with_points(const Correction& correction) const;
 
  private:
+  static Result<Calibrations> on_shelf(const Hwdb& hwdb);
   struct Shelf;
   std::shared_ptr<Shelf> shelf_;
 };

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "hwdb/calibration.h"
 #include "hwdb/hwdb.h"
@@ -30,12 +32,21 @@ struct Calibrations::Shelf {
   Hwdb hwdb;
   std::mutex reading;
   std::vector<int> capabilities;
-  std::map<int, std::unique_ptr<const Calibration>> read;  // null: cannot be read
+  std::map<int, std::unique_ptr<const Calibration>> read;      // null: cannot be read
+  std::vector<std::pair<Correction, Correction>> corrections;  // as asked for, with their points
 };
 
-Calibrations Calibrations::shipped() { return *open({}); }
+// Once a process: a sweep asks for them with every recipe.
+Calibrations Calibrations::shipped() {
+  static const Calibrations built_in = *on_shelf({});
+  return built_in;
+}
 
 Result<Calibrations> Calibrations::open(const Hwdb& hwdb) {
+  return hwdb.built_in() ? shipped() : on_shelf(hwdb);
+}
+
+Result<Calibrations> Calibrations::on_shelf(const Hwdb& hwdb) {
   Calibrations calibrations;
   calibrations.shelf_->hwdb = hwdb;
   for (const std::string& name : hwdb.names(kPrefix)) {
@@ -74,7 +85,13 @@ const Calibration* Calibrations::of(int compute_capability) const {
 }
 
 Correction Calibrations::with_points(const Correction& correction) const {
-  return plimsoll::with_points(correction, shelf_->hwdb).value_or(Correction{});
+  if (correction.file.empty() || !correction.weights.empty()) return correction;
+  const std::lock_guard<std::mutex> lock(shelf_->reading);
+  auto& known = shelf_->corrections;
+  const auto at = std::ranges::find(known, correction, &std::pair<Correction, Correction>::first);
+  if (at != known.end()) return at->second;
+  auto read = plimsoll::with_points(correction, shelf_->hwdb).value_or(Correction{});
+  return known.emplace_back(correction, std::move(read)).second;
 }
 
 }  // namespace plimsoll

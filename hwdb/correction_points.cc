@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -56,39 +55,23 @@ bool read_numbers(std::string_view line, std::span<double> values) {
   return true;
 }
 
-// Finds `order` and `shared`: the more reaches the points span, the more a feature tells.
-void rank_features(Correction& c) {
+size_t widest_feature(const Correction& c) {
   const size_t width = c.reach.size();
-  std::vector<double> spans;
-  c.order.clear();
-  c.shared.clear();
+  size_t widest = 0;
+  double most = 0;
   for (size_t f = 0; f < width; ++f) {
     double low = c.points[f], high = low;
     for (size_t i = f; i < c.points.size(); i += width) {
       low = std::min(low, c.points[i]);
       high = std::max(high, c.points[i]);
     }
-    spans.push_back((high - low) / c.reach[f]);
-    (high > low ? c.order : c.shared).push_back(f);
+    const double span = (high - low) / c.reach[f];
+    if (span > most) {
+      most = span;
+      widest = f;
+    }
   }
-  std::ranges::stable_sort(c.order, [&](size_t a, size_t b) { return spans[a] > spans[b]; });
-}
-
-void fill_columns(Correction& c) {
-  const size_t width = c.reach.size(), count = c.weights.size();
-  c.columns.clear();
-  c.columns.reserve((c.order.size() + 2) * c.column_length());
-  const auto end_column = [&](double nothing) {
-    c.columns.insert(c.columns.end(), kCorrectionBlock, nothing);
-  };
-  for (const size_t f : c.order) {
-    for (size_t i = 0; i < count; ++i) c.columns.push_back(c.points[i * width + f] / c.reach[f]);
-    end_column(std::numeric_limits<double>::infinity());
-  }
-  c.columns.insert(c.columns.end(), c.weights.begin(), c.weights.end());
-  end_column(0);
-  c.columns.insert(c.columns.end(), c.device_of.begin(), c.device_of.end());
-  end_column(0);
+  return widest;
 }
 
 }  // namespace
@@ -96,10 +79,9 @@ void fill_columns(Correction& c) {
 Correction sorted(Correction c) {
   const size_t width = c.reach.size(), count = c.weights.size();
   if (width == 0 || count == 0) return c;
-  rank_features(c);
   std::vector<std::pair<double, size_t>> places;  // ties as they stood
   places.reserve(count);
-  const size_t first = c.order.empty() ? 0 : c.order.front();
+  const size_t first = widest_feature(c);
   for (size_t i = 0; i < count; ++i) places.emplace_back(c.points[i * width + first], i);
   std::ranges::sort(places);
   std::vector<int> device_of;
@@ -116,7 +98,6 @@ Correction sorted(Correction c) {
   c.device_of = std::move(device_of);
   c.weights = std::move(weights);
   c.points = std::move(points);
-  fill_columns(c);
   return c;
 }
 
@@ -142,7 +123,7 @@ Result<Correction> parse_correction_points(std::string_view text, Correction cor
     correction.weights.push_back(row[1]);
     correction.points.insert(correction.points.end(), row.begin() + 2, row.end());
   }
-  return sorted(std::move(correction));
+  return correction;
 }
 
 std::string write_correction_points(const Correction& c) {

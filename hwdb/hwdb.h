@@ -50,6 +50,7 @@ class Hwdb {
   // Every device that can be read; what could not is a W403 in `warnings`.
   std::vector<Device> devices(Diagnostics& warnings) const;
 
+  bool built_in() const { return folder_.empty(); }  // no folder of the user's
   bool contains(std::string_view name) const;
   bool overridden(const std::string& name) const;  // whether the folder has it
   // A file by its name in the database, "calibrations/sm_61.json": the folder's, else the built-in.

@@ -43,12 +43,12 @@ double tensor_bytes(const KernelAt& kernel) {
 }  // namespace
 
 bool is_batch_norm(const KernelAt& kernel) {
-  return kernel.op == "batch_norm" || kernel.op == "affine";
+  return is(kernel, "batch_norm") || is(kernel, "affine");
 }
 
 SeparateNorm separate_norm(const KernelAt& kernel) {
   const bool forward = kernel.pass == Pass::kForward;
-  const Row& row = kernel.op == "affine" ? kFixed : forward ? kForward : kBackward;
+  const Row& row = is(kernel, "affine") ? kFixed : forward ? kForward : kBackward;
   return {.calls = row.calls, .bytes = tensor_bytes(kernel) * row.tensors};
 }
 

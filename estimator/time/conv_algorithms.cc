@@ -20,31 +20,52 @@ constexpr std::array<std::string_view, kConvAlgorithmCount> kNames = {"IMPLICIT_
 
 double product(const std::array<double, 3>& v) { return v[0] * v[1] * v[2]; }
 
+template <class Number>
 struct Sizes {
   double i, o, taps, positions_in, positions_out, stride;
-  double x, w, y;  // elements
-  explicit Sizes(const ConvShape& s)
+  double w;     // elements
+  Number x, y;  // ...
+  PLIMSOLL_WITHIN explicit Sizes(const ConvShapeOf<Number>& s)
       : i(s.c / s.groups),
         o(s.k / s.groups),
         taps(product(s.filter)),
         positions_in(product(s.in)),
         positions_out(product(s.out)),
         stride(product(s.stride)),
-        x(s.n * s.c * positions_in),
         w(s.k * i * taps),
+        x(s.n * s.c * positions_in),
         y(s.n * s.k * positions_out) {}
-  double bytes(double element) const { return (x + w + y) * element; }
+  PLIMSOLL_WITHIN Number bytes(double element) const { return (x + w + y) * element; }
 };
 
 // In 64 bits cuDNN has products only (CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD, _FFT: no DOUBLE_CONFIG),
 // and those of a forward pass take so much longer for a flop than a gradient's: 4.4 against 3.2 ms
 // for 1e9 of them on a TITAN Xp, 16 networks (ryujaehun/pytorch-gpu-benchmark).
 constexpr double kForward64 = 4.4 / 3.2;
-bool in_64_bits(const ConvShape& s) { return s.element_bytes > 4; }
+template <class Number>
+bool in_64_bits(const ConvShapeOf<Number>& s) {
+  return s.element_bytes > 4;
+}
+
+// Of one algorithm, the first where `which`.
+template <class Number>
+PLIMSOLL_WITHIN ConvCostOf<Number> pick(const TruthOf<Number>& which, const ConvCostOf<Number>& a,
+                                        const ConvCostOf<Number>& b) {
+  return {.algorithm = a.algorithm,
+          .seconds = select(which, a.seconds, b.seconds),
+          .flop = select(which, a.flop, b.flop),
+          .bytes = select(which, a.bytes, b.bytes),
+          .workspace = select(which, a.workspace, b.workspace),
+          .memory_bound = select(which, a.memory_bound, b.memory_bound)};
+}
 
 bool unit(const std::array<double, 3>& v) { return product(v) == 1; }
-bool flat(const ConvShape& s) { return s.in[0] == 1 && s.filter[0] == 1; }
-bool square(const ConvShape& s, double side) {
+template <class Number>
+bool flat(const ConvShapeOf<Number>& s) {
+  return s.in[0] == 1 && s.filter[0] == 1;
+}
+template <class Number>
+bool square(const ConvShapeOf<Number>& s, double side) {
   return flat(s) && s.filter[1] == side && s.filter[2] == side;
 }
 
@@ -89,6 +110,12 @@ ConvShape conv_shape(const ConvProblem<int64_t>& p, Pass pass, double element_by
   return s;
 }
 
+ConvShapeOf<Lanes> at_batches(const ConvShape& shape, const Lanes& batches) {
+  const auto& [n, c, k, groups, in, out, filter, pad, stride, dilation, pass, element, product] =
+      shape;
+  return {batches, c, k, groups, in, out, filter, pad, stride, dilation, pass, element, product};
+}
+
 ConvModel::ConvModel(std::span<const double> t, const GemmRates& rates, int cudnn)
     : gemm_(t.first(kGemmTermCount), rates),
       rates_(rates),
@@ -108,9 +135,10 @@ ConvModel::ConvModel(std::span<const double> t, const GemmRates& rates, int cudn
       fft_(t[kFft]),
       few_channels_(std::exp(t[kFewChannels])) {}
 
-ConvCost ConvModel::implicit(const ConvShape& s) const {
-  const Sizes z(s);
-  GemmShape g{.batch = s.groups, .element_bytes = s.element_bytes};
+template <class Number>
+PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::implicit(const ConvShapeOf<Number>& s) const {
+  const Sizes<Number> z(s);
+  GemmShapeOf<Number> g{.batch = s.groups, .element_bytes = s.element_bytes};
   g.bytes = z.bytes(s.element_bytes);
   g.may_split = false;
   if (s.pass == Pass::kForward) {
@@ -131,7 +159,7 @@ ConvCost ConvModel::implicit(const ConvShape& s) const {
     g.slower = 1 / wgrad_;
     g.may_split = true;
   }
-  const GemmCost cost = gemm_.cost(g);
+  const GemmCostOf<Number> cost = gemm_.cost(g);
   // Offsets of the taps are computed ahead in forward passes with more than one.
   const bool precomputed = s.pass != Pass::kForward || z.taps > 1 || cudnn_ < 700;
   return {.algorithm = precomputed ? ConvAlgorithm::kPrecomputedGemm : ConvAlgorithm::kImplicitGemm,
@@ -142,15 +170,16 @@ ConvCost ConvModel::implicit(const ConvShape& s) const {
           .memory_bound = cost.memory_seconds > cost.compute_seconds};
 }
 
-ConvCost ConvModel::columns(const ConvShape& s) const {
-  const Sizes z(s);
-  GemmShape g{.m = z.i * z.taps, .n = s.n * z.positions_out, .k = z.o, .batch = s.groups};
+template <class Number>
+PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::columns(const ConvShapeOf<Number>& s) const {
+  const Sizes<Number> z(s);
+  GemmShapeOf<Number> g{.m = z.i * z.taps, .n = s.n * z.positions_out, .k = z.o, .batch = s.groups};
   g.may_split = false;
   g.bytes = z.bytes(s.element_bytes);
   g.slower = 1 / columns_;
-  const GemmCost cost = gemm_.cost(g);
-  const double column_bytes = s.n * z.positions_out * s.c * z.taps * s.element_bytes;
-  const double moved = column_bytes + (z.x + z.y) * s.element_bytes;
+  const GemmCostOf<Number> cost = gemm_.cost(g);
+  const Number column_bytes = s.n * z.positions_out * s.c * z.taps * s.element_bytes;
+  const Number moved = column_bytes + (z.x + z.y) * s.element_bytes;
   return {.algorithm = ConvAlgorithm::kColumns,
           .seconds = cost.seconds + moved / scatter_,
           .flop = cost.flop,
@@ -161,34 +190,36 @@ ConvCost ConvModel::columns(const ConvShape& s) const {
 
 // As many times the traffic, as networks show; where kernels were measured,
 // estimator/time/depthwise.h.
-ConvCost ConvModel::depthwise(const ConvShape& s) const {
-  const Sizes z(s);
-  const double bytes = z.bytes(s.element_bytes);
+template <class Number>
+PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::depthwise(const ConvShapeOf<Number>& s) const {
+  const Sizes<Number> z(s);
+  const Number bytes = z.bytes(s.element_bytes);
   const double again = s.pass == Pass::kBackwardWeights ? 6 : 2.5;
   return {.algorithm = ConvAlgorithm::kDepthwise,
           .seconds = again * bytes / bandwidth_ + fixed_,
           .flop = 2 * z.y * z.i * z.taps,
           .bytes = bytes,
           .workspace = 0,
-          .memory_bound = true};
+          .memory_bound = bytes >= 0};
 }
 
-ConvCost ConvModel::winograd_fused(const ConvShape& s) const {
-  const Sizes z(s);
+template <class Number>
+PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_fused(const ConvShapeOf<Number>& s) const {
+  const Sizes<Number> z(s);
   const auto& out = s.pass == Pass::kForward ? s.out : s.in;
-  const double tiles = s.n * std::ceil(out[1] / 2) * std::ceil(out[2] / 2);
+  const Number tiles = s.n * std::ceil(out[1] / 2) * std::ceil(out[2] / 2);
   const double from = s.pass == Pass::kForward ? z.i : z.o;
   const double to = s.pass == Pass::kForward ? z.o : z.i;
   // A block makes 32 tiles x 32 outputs with 16 products each: 128 x 128 of a GEMM.
-  GemmShape g{.m = std::ceil(to / 32) * 128,
-              .n = std::ceil(tiles / 32) * 128,
-              .k = from,
-              .batch = s.groups};
+  GemmShapeOf<Number> g{.m = std::ceil(to / 32) * 128,
+                        .n = rounded_up<Number>(tiles / 32) * 128,
+                        .k = from,
+                        .batch = s.groups};
   g.may_split = false;
   g.bytes = z.bytes(s.element_bytes);
   g.slower = 1 / fused_;
   g.prologue = .125;
-  const GemmCost cost = gemm_.cost(g);
+  const GemmCostOf<Number> cost = gemm_.cost(g);
   return {.algorithm = ConvAlgorithm::kWinograd,
           .seconds = cost.seconds,
           .flop = 2 * 16 * tiles * from * to * s.groups,
@@ -197,24 +228,26 @@ ConvCost ConvModel::winograd_fused(const ConvShape& s) const {
           .memory_bound = cost.memory_seconds > cost.compute_seconds};
 }
 
-ConvCost ConvModel::winograd_nonfused(const ConvShape& s, double outputs) const {
-  const Sizes z(s);
+template <class Number>
+PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_nonfused(const ConvShapeOf<Number>& s,
+                                                                double outputs) const {
+  const Sizes<Number> z(s);
   const bool weights = s.pass == Pass::kBackwardWeights;
   const auto& out = s.pass == Pass::kBackwardData ? s.in : s.out;
-  const double tiles = s.n * std::ceil(out[1] / outputs) * std::ceil(out[2] / outputs);
+  const Number tiles = s.n * std::ceil(out[1] / outputs) * std::ceil(out[2] / outputs);
   const double side = outputs + s.filter[1] - 1;
   const double points = side * side;
-  GemmShape g{.batch = points * s.groups};
+  GemmShapeOf<Number> g{.batch = points * s.groups};
   g.n = weights ? z.i : tiles;
   g.m = s.pass == Pass::kBackwardData ? z.i : z.o;
   g.k = weights ? tiles : s.pass == Pass::kBackwardData ? z.o : z.i;
   g.may_split = weights;
   g.element_bytes = s.product_bytes;
   g.slower = 1 / (weights ? nonfused_wgrad_ : nonfused_);
-  const GemmCost cost = gemm_.cost(g);
-  const double transformed =
+  const GemmCostOf<Number> cost = gemm_.cost(g);
+  const Number transformed =
       points * (tiles * (z.i + z.o) + z.i * z.o) * s.groups * s.product_bytes;
-  const double moved = z.bytes(s.element_bytes) + transformed;
+  const Number moved = z.bytes(s.element_bytes) + transformed;
   return {.algorithm = ConvAlgorithm::kWinogradNonfused,
           .seconds = cost.seconds + moved / transform_,
           .flop = cost.flop,
@@ -223,10 +256,12 @@ ConvCost ConvModel::winograd_nonfused(const ConvShape& s, double outputs) const 
           .memory_bound = moved / transform_ > cost.seconds};
 }
 
-ConvCost ConvModel::fft(const ConvShape& s, bool tiled) const {
-  const Sizes z(s);
+template <class Number>
+PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::fft(const ConvShapeOf<Number>& s, bool tiled) const {
+  const Sizes<Number> z(s);
   const double rows = s.out[1] + s.filter[1] - 1, columns = s.out[2] + s.filter[2] - 1;
-  double high = 32, wide = 32, tiles = s.n;
+  double high = 32, wide = 32;
+  Number tiles = s.n;
   if (tiled) {
     tiles *= std::ceil(s.out[1] / (33 - s.filter[1])) * std::ceil(s.out[2] / (33 - s.filter[2]));
   } else {
@@ -237,17 +272,17 @@ ConvCost ConvModel::fft(const ConvShape& s, bool tiled) const {
   const double frequencies = high * (wide / 2 + 1);
   const bool weights = s.pass == Pass::kBackwardWeights;
   // Three real products make a complex one.
-  GemmShape g{.batch = 3 * frequencies * s.groups};
+  GemmShapeOf<Number> g{.batch = 3 * frequencies * s.groups};
   g.n = weights ? z.i : tiles;
   g.m = s.pass == Pass::kBackwardData ? z.i : z.o;
   g.k = weights ? tiles : s.pass == Pass::kBackwardData ? z.o : z.i;
   g.may_split = false;
   g.slower = 1 / fft_;
-  const double planes = 8 * s.groups * (tiles * (z.i + z.o) + z.i * z.o);
-  const double spectra = frequencies * planes;
+  const Number planes = 8 * s.groups * (tiles * (z.i + z.o) + z.i * z.o);
+  const Number spectra = frequencies * planes;
   g.bytes = spectra;
-  const GemmCost cost = gemm_.cost(g);
-  const double moved = z.bytes(s.element_bytes) + 2 * spectra;
+  const GemmCostOf<Number> cost = gemm_.cost(g);
+  const Number moved = z.bytes(s.element_bytes) + 2 * spectra;
   return {.algorithm = tiled ? ConvAlgorithm::kFftTiling : ConvAlgorithm::kFft,
           .seconds = cost.seconds + moved / fft_transform_,
           .flop = cost.flop,
@@ -258,10 +293,11 @@ ConvCost ConvModel::fft(const ConvShape& s, bool tiled) const {
 
 // In the order in which algorithms of like times are taken: from cuDNN 7 on, Winograd in three
 // kernels before the fused one.
-ConvCosts ConvModel::costs(const ConvShape& s) const {
-  ConvCosts all;
-  const auto add = [&](const ConvCost& cost) { all.rows[all.count++] = cost; };
-  const Sizes z(s);
+template <class Number>
+PLIMSOLL_WITHIN ConvCostsOf<Number> ConvModel::all_of(const ConvShapeOf<Number>& s) const {
+  ConvCostsOf<Number> all;
+  const auto add = [&](const ConvCostOf<Number>& cost) { all.rows[all.count++] = cost; };
+  const Sizes<Number> z(s);
   if (z.i == 1 && s.groups > 1) {
     add(depthwise(s));
     return all;
@@ -273,8 +309,8 @@ ConvCosts ConvModel::costs(const ConvShape& s) const {
   const bool fused = cudnn_ >= 500 && square(s, 3) && !weights;
   if (fused && cudnn_ < 700) add(winograd_fused(s));
   if (cudnn_ >= 500 && (square(s, 3) || (cudnn_ >= 700 && square(s, 5)))) {
-    const ConvCost small = winograd_nonfused(s, 2), large = winograd_nonfused(s, 4);
-    add(small.seconds < large.seconds ? small : large);
+    const ConvCostOf<Number> small = winograd_nonfused(s, 2), large = winograd_nonfused(s, 4);
+    add(pick(small.seconds < large.seconds, small, large));
   }
   if (fused && cudnn_ >= 700) add(winograd_fused(s));
   const bool fft_pass = s.pass == Pass::kBackwardData ? cudnn_ >= 400 : cudnn_ >= 300;
@@ -284,6 +320,11 @@ ConvCosts ConvModel::costs(const ConvShape& s) const {
     if (s.filter[1] < 32 && s.filter[2] < 32) add(fft(s, true));
   }
   return all;
+}
+
+ConvCosts ConvModel::costs(const ConvShape& shape) const { return all_of(shape); }
+PLIMSOLL_WIDE ConvCostsOf<Lanes> ConvModel::costs(const ConvShapeOf<Lanes>& shapes) const {
+  return all_of(shapes);
 }
 
 }  // namespace plimsoll

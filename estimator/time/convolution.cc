@@ -1,6 +1,7 @@
 #include "estimator/time/convolution.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "estimator/time/features.h"
 #include "estimator/time/turning.h"
@@ -61,33 +62,40 @@ bool is_forced(ConvAlgorithm algorithm, ConvAlgorithm forced) {
 // than 503. Width and order were chosen on these.
 constexpr double kTie = 1.025;
 
-bool allowed(const ConvCost& cost, const TimeOptions& options) {
+bool allowed(const ConvCostOf<Lanes>& cost, size_t point, const TimeOptions& options) {
   const bool repeats =
       options.policy != AlgorithmPolicy::kDeterministic || multiplies(cost.algorithm);
   return repeats && (!options.workspace_limit ||
-                     cost.workspace <= static_cast<double>(*options.workspace_limit));
+                     lane(cost.workspace, point) <= static_cast<double>(*options.workspace_limit));
 }
 
-// The algorithm the policy ends up with. There is always one: implicit GEMM needs no workspace.
-ConvCost choose(const ConvCosts& costs, const TimeOptions& options) {
-  const ConvCost* fastest = nullptr;
-  for (const ConvCost& cost : costs.all()) {
+// What the policy ends up with at one of the points: an algorithm's costs, by another's name or
+// with another's time.
+struct Choice {
+  const ConvCostOf<Lanes>* cost;
+  ConvAlgorithm name;
+  double seconds;
+};
+
+// There is always one: implicit GEMM needs no workspace.
+Choice choose(const ConvCostsOf<Lanes>& costs, size_t point, const TimeOptions& options) {
+  const auto seconds = [&](const auto& cost) { return lane(cost.seconds, point); };
+  const ConvCostOf<Lanes>* fastest = nullptr;
+  for (const auto& cost : costs.all()) {
     if (options.policy == AlgorithmPolicy::kForced && is_forced(cost.algorithm, options.forced)) {
-      ConvCost forced = cost;
-      forced.algorithm = options.forced;
-      return forced;
+      return {&cost, options.forced, seconds(cost)};
     }
-    if (!allowed(cost, options)) continue;
-    if (fastest == nullptr || cost.seconds < fastest->seconds) fastest = &cost;
+    if (!allowed(cost, point, options)) continue;
+    if (fastest == nullptr || seconds(cost) < seconds(*fastest)) fastest = &cost;
   }
-  if (fastest == nullptr) return costs.rows[0];
-  for (const ConvCost& cost : costs.all()) {
-    if (!allowed(cost, options) || cost.seconds > kTie * fastest->seconds) continue;
-    ConvCost named = cost;
-    named.seconds = fastest->seconds;
-    return named;
+  if (fastest == nullptr) {
+    return {&costs.rows[0], costs.rows[0].algorithm, seconds(costs.rows[0])};
   }
-  return *fastest;
+  for (const auto& cost : costs.all()) {
+    const bool ties = seconds(cost) <= kTie * seconds(*fastest);
+    if (ties && allowed(cost, point, options)) return {&cost, cost.algorithm, seconds(*fastest)};
+  }
+  return {fastest, fastest->algorithm, seconds(*fastest)};
 }
 
 }  // namespace
@@ -192,33 +200,70 @@ Draft draft_grouped(const KernelAt& kernel, const TimeContext::Model& model,
   return draft_of(grouped_cost(kernel, model, context));
 }
 
-Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
-                        const TimeContext& context) {
+namespace {
+
+double batch_of(const KernelAt& kernel) {
+  return static_cast<double>(std::get<ConvProblem<int64_t>>(kernel.problem).n);
+}
+
+// Image by image, without a library.
+void draft_columns(Run run, ConvShape shape, const TimeContext& context, std::span<Draft> drafts) {
+  for (size_t i = 0; i < run.size(); ++i) {
+    shape.n = batch_of(*run[i]);
+    drafts[i] = draft_of(im2col(*run[i], shape, context));
+    drafts[i].in_situ = true;
+    drafts[i].launches = 0;  // kIm2colCall holds them
+  }
+}
+
+// `shape`: of each of `calls`, whatever the batch.
+void draft_library(Run run, const ConvShape& shape, double calls, const TimeContext::Model& model,
+                   const TimeOptions& options, std::span<Draft> drafts) {
+  const Features features = padded(conv_features(shape));
+  std::array<Features, kMostInRun> at;
+  for (size_t begin = 0; begin < run.size(); begin += kLaneCount) {
+    const size_t count = std::min(kLaneCount, run.size() - begin);
+    Lanes batches = 1;
+    for (size_t i = 0; i < count; ++i) batches.v[i] = batch_of(*run[begin + i]);
+    const ConvCostsOf<Lanes> costs = model.conv->costs(at_batches(shape, batches));
+    for (size_t i = 0; i < count; ++i) {
+      const Choice chosen = choose(costs, i, options);
+      const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
+      Draft& draft = drafts[begin + i];
+      draft.seconds = chosen.seconds + (calls - 1) * next;
+      draft.flop = calls * lane(chosen.cost->flop, i);
+      draft.bytes = calls * lane(chosen.cost->bytes, i);
+      draft.workspace = lane(chosen.cost->workspace, i);
+      draft.algorithm = name(chosen.name);
+      draft.memory_bound = lane(chosen.cost->memory_bound, i);
+      draft.launches = static_cast<int64_t>(calls);
+      at[begin + i] = features;
+      at[begin + i][0] = std::log(lane(batches, i));
+    }
+  }
+  model.correct(drafts, {at.data(), run.size()});
+}
+
+}  // namespace
+
+void draft_convolutions(Run run, const TimeContext::Model& model, const TimeContext& context,
+                        std::span<Draft> drafts) {
   const TimeOptions& options = context.options();
-  const bool columns = options.policy == AlgorithmPolicy::kIm2col;
-  const ConvShape whole = shape_of(kernel, context);
+  ConvShape whole = shape_of(*run.front(), context);
   const bool by_group = calls_each_group(whole, options);
   const ConvShape shape = by_group ? one_group(whole) : whole;
-  const double calls = by_group ? whole.groups : 1;
-  const ConvCost chosen =
-      columns ? im2col(kernel, shape, context) : choose(model.conv->costs(shape), options);
-  const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
-  const bool tensor = on_tensor_cores(unit_of(kernel, context));
-  const double turned = turning_seconds(whole, layout_of(kernel, context), tensor,
-                                        options.library.cudnn, context.rates());
-  Draft draft{.seconds = chosen.seconds + (calls - 1) * next,
-              .flop = calls * chosen.flop,
-              .bytes = calls * chosen.bytes,
-              .workspace = chosen.workspace,
-              .turned = turned,
-              .algorithm = name(chosen.algorithm),
-              .memory_bound = chosen.memory_bound,
-              .in_situ = columns,
-              .launches = columns ? 0 : static_cast<int64_t>(calls)};  // kIm2colCall holds columns'
-  if (model.own && !columns) {
-    draft.corrected = correct(model.fit->correction, conv_features(shape), model.device);
+  if (options.policy == AlgorithmPolicy::kIm2col) {
+    draft_columns(run, shape, context, drafts);
+  } else {
+    draft_library(run, shape, by_group ? whole.groups : 1, model, options, drafts);
   }
-  return draft;
+  const bool tensor = on_tensor_cores(unit_of(*run.front(), context));
+  const Layout layout = layout_of(*run.front(), context);
+  for (size_t i = 0; i < run.size(); ++i) {
+    whole.n = batch_of(*run[i]);
+    drafts[i].turned =
+        turning_seconds(whole, layout, tensor, options.library.cudnn, context.rates());
+  }
 }
 
 }  // namespace plimsoll

@@ -1,10 +1,10 @@
 #include "estimator/time/correction.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstring>
-#include <utility>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <numeric>
 
 namespace plimsoll {
 namespace {
@@ -12,87 +12,176 @@ namespace {
 // A sum of few neighbours may overshoot between them: beyond a factor of 3.3 it is not believed.
 constexpr double kLargest = 1.2;
 
-constexpr size_t kMostFeatures = 8;
-
-// The points that may be near, where the correction's ascend; `at`: the first column's, in reaches.
-std::pair<size_t, size_t> within_reach(const Correction& c, double at) {
-  if (c.order.empty()) return {0, c.weights.size()};
-  const auto begin = c.columns.begin();
-  const auto end = begin + static_cast<std::ptrdiff_t>(c.weights.size());
-  const auto first = std::upper_bound(begin, end, at - 1);
-  const auto last = std::upper_bound(first, end, at + 1);
-  return {static_cast<size_t>(first - begin), static_cast<size_t>(last - begin)};
-}
-
-// 1 where two values agree, 0 beyond the reach.
-double tent(double a, double b, double reach) {
-  const double distance = std::fabs(a - b);
-  return distance < reach ? 1 - distance / reach : 0;
-}
-
-// A block of points. The compilers make of it what vectors the machine has.
-using Lanes [[gnu::vector_size(kCorrectionBlock * sizeof(double))]] = double;
-
-struct Sums {
-  Lanes weighted{}, support{};
-};
-
-// The points of a range, a block at a time; behind the last stand points of no weight. Built for
-// wider vectors too, and the same on all: each lane is summed up by itself.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-[[gnu::target_clones("avx512f", "avx2", "default")]]
-#endif
-void add_points(const Correction& c, double shared, const std::array<double, kMostFeatures>& at,
-                std::pair<size_t, size_t> range, double device, Sums& sums) {
-  const Lanes zero{};
-  Lanes block;
-  for (size_t i = range.first; i < range.second; i += kCorrectionBlock) {
-    const double* column = c.columns.data() + i;
-    Lanes near = zero + shared;
-    for (size_t k = 0; k < c.order.size(); ++k, column += c.column_length()) {
-      std::memcpy(&block, column, sizeof block);
-      const Lanes off = block - at[k];
-      const Lanes left = 1 - (off < zero ? -off : off);
-      near *= left > zero ? left : zero;
-    }
-    std::memcpy(&block, column + c.column_length(), sizeof block);
-    near *= block == zero + device ? zero + 1 : zero + c.kinship;
-    std::memcpy(&block, column, sizeof block);
-    sums.weighted += block * near;
-    sums.support = near > sums.support ? near : sums.support;
-  }
+// 1 where two places agree, 0 from a reach on.
+template <class Number>
+PLIMSOLL_WITHIN Number tent(const Number& off) {
+  return larger(Number(0), 1 - absolute(off));
 }
 
 }  // namespace
 
+Features padded(std::span<const double> features) {
+  Features all{};
+  std::ranges::copy(features.first(std::min(features.size(), kMaxFeatures)), all.begin());
+  return all;
+}
+
 double nearness(std::span<const double> a, std::span<const double> b,
                 std::span<const double> reach) {
   double product = 1;
-  for (size_t f = 0; f < reach.size(); ++f) {
-    product *= tent(a[f], b[f], reach[f]);
-    if (product == 0) return 0;
-  }
+  for (size_t f = 0; f < reach.size() && product > 0; ++f)
+    product *= tent((a[f] - b[f]) / reach[f]);
   return product;
 }
 
-Corrected correct(const Correction& c, std::span<const double> features, int device) {
-  const bool alike = features.size() == c.reach.size() && features.size() <= kMostFeatures;
-  if (c.weights.empty() || !alike) return {};
-  Corrected result;
-  double shared = 1;
-  for (const size_t f : c.shared) shared *= tent(features[f], c.points[f], c.reach[f]);
-  if (shared == 0) return {};
-  std::array<double, kMostFeatures> at{};  // in reaches, in the columns' order
-  for (size_t k = 0; k < c.order.size(); ++k) at[k] = features[c.order[k]] / c.reach[c.order[k]];
-  const auto [first, last] = within_reach(c, at.front());
-  Sums sums;
-  add_points(c, shared, at, {first, last}, device, sums);
-  for (size_t lane = 0; lane < kCorrectionBlock; ++lane) {
-    result.log_factor += sums.weighted[lane];
-    result.support = std::max(result.support, sums.support[lane]);
+CorrectionTable::CorrectionTable(const Correction& c, size_t swept)
+    : swept_(swept), kinship_(c.kinship) {
+  reach_.fill(1);
+  const size_t width = c.reach.size(), count = c.weights.size();
+  if (width > kMaxFeatures || count == 0) return;
+  std::ranges::copy(c.reach, reach_.begin());
+  const auto at = [&](size_t point, size_t f) { return c.points[point * width + f] / reach_[f]; };
+  for (size_t f = 0; f < width; ++f) {
+    if (f == swept) continue;
+    size_t point = 1;
+    while (point < count && c.points[point * width + f] == c.points[f]) ++point;
+    if (point == count) {
+      shared_.emplace_back(f, at(0, f));
+    } else {
+      still_.push_back(f);
+    }
   }
-  result.log_factor = std::clamp(result.log_factor, -kLargest, kLargest);
-  return result;
+
+  using Spot = std::pair<float, uint32_t>;  // in the swept feature; which point
+  std::vector<Spot> spots;
+  spots.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) spots.emplace_back(static_cast<float>(at(i, swept)), i);
+  std::ranges::sort(spots);
+  std::vector<std::span<const Spot>> knots;
+  for (auto begin = spots.cbegin(); begin != spots.cend();) {
+    const auto end =
+        std::find_if(begin, spots.cend(), [&](const Spot& s) { return s.first != begin->first; });
+    knots.emplace_back(begin, end);
+    begin = end;
+  }
+  std::ranges::stable_sort(knots, std::greater<>(), [](const auto& knot) { return knot.size(); });
+
+  const size_t columns = still_.size() + 3;
+  size_t rows = 0;
+  for (size_t first = 0; first < knots.size(); first += Wide::kCount) {
+    piles_.push_back({.knots = 0, .first = rows, .rows = knots[first].size()});
+    rows += knots[first].size();
+  }
+  rows_.resize(rows * columns, 0);
+  for (size_t k = 0; k < knots.size(); ++k) {
+    Pile& pile = piles_[k / Wide::kCount];
+    const size_t lane = k % Wide::kCount;
+    pile.knots.v[lane] = knots[k].front().first;
+    Wide* row = rows_.data() + pile.first * columns;
+    for (const auto& [spot, point] : knots[k]) {
+      const auto put = [&](double value) { (row++)->v[lane] = static_cast<float>(value); };
+      for (const size_t f : still_) put(at(point, f));
+      put(c.device_of[point]);
+      put(1);
+      put(c.weights[point]);
+    }
+  }
+}
+
+PLIMSOLL_WIDE void CorrectionTable::find_near(const Features& features, int device,
+                                              std::vector<Near>& near) const {
+  near.clear();
+  const auto place = [&](size_t f) { return features[f] / reach_[f]; };
+  double all = 1;
+  for (const auto& [f, shared] : shared_) all *= tent(place(f) - shared);
+  if (all == 0) return;
+  const size_t features_count = still_.size();
+  std::array<Wide, kMaxFeatures> at;
+  for (size_t k = 0; k < features_count; ++k) at[k] = static_cast<float>(place(still_[k]));
+  const auto everywhere = static_cast<float>(all), kinship = static_cast<float>(kinship_);
+  const Wide* row = rows_.data();
+  for (const Pile& pile : piles_) {
+    Wide weighted = 0, support = 0;
+    for (size_t i = 0; i < pile.rows; ++i, row += features_count + 3) {
+      const Wide &card = row[features_count], &there = row[features_count + 1];
+      Wide product = there * select(card == static_cast<float>(device), Wide(everywhere),
+                                    Wide(everywhere * kinship));
+      for (size_t k = 0; k < features_count; ++k) product *= tent(row[k] - at[k]);
+      weighted += row[features_count + 2] * product;
+      support = larger(support, product);
+    }
+    if (any(support > 0)) near.push_back({pile.knots, weighted, support});
+  }
+}
+
+namespace {
+
+struct Sums {
+  LanesOf<float> weighted = 0, support = 0;
+};
+
+PLIMSOLL_WITHIN Corrected total(const Sums& sums) {
+  return {std::clamp<double>(sum(sums.weighted), -kLargest, kLargest), highest(sums.support)};
+}
+
+}  // namespace
+
+// Four at a time, which do not wait for each other's sums.
+PLIMSOLL_WIDE void CorrectionTable::sum_up(std::span<const Features> at,
+                                           std::span<const uint32_t> which,
+                                           const std::vector<Near>& near,
+                                           std::span<Corrected> found) const {
+  constexpr size_t kTogether = 4;
+  for (size_t begin = 0; begin < which.size(); begin += kTogether) {
+    const auto place = [&](size_t i) {
+      const Features& features = at[which[std::min(begin + i, which.size() - 1)]];
+      return static_cast<float>(features[swept_] / reach_[swept_]);
+    };
+    const float x[] = {place(0), place(1), place(2), place(3)};
+    Sums a, b, c, d;
+    for (const Near& n : near) {
+      const auto add = [&](Sums& sums, size_t i) {
+        const Wide part = tent(n.knots - x[i]);
+        sums.weighted += n.weighted * part;
+        sums.support = larger(sums.support, n.support * part);
+      };
+      add(a, 0);
+      add(b, 1);
+      add(c, 2);
+      add(d, 3);
+    }
+    const Sums* all[] = {&a, &b, &c, &d};
+    for (size_t i = 0; i < std::min(kTogether, which.size() - begin); ++i)
+      found[which[begin + i]] = total(*all[i]);
+  }
+}
+
+void CorrectionTable::look_up(std::span<const Features> at, int device,
+                              std::span<Corrected> found) const {
+  std::ranges::fill(found.first(at.size()), Corrected{});
+  if (piles_.empty()) return;
+  // Without a branch for each feature.
+  const auto together = [&](const Features& a, const Features& b) {
+    uint64_t differ = 0;
+    const auto compare = [&](size_t f) {
+      differ |= std::bit_cast<uint64_t>(a[f]) ^ std::bit_cast<uint64_t>(b[f]);
+    };
+    for (const size_t f : still_) compare(f);
+    for (const auto& [f, place] : shared_) compare(f);
+    return differ == 0;
+  };
+  std::vector<Near> near;
+  near.reserve(piles_.size());
+  std::vector<uint32_t> which(at.size());
+  std::iota(which.begin(), which.end(), 0);
+  for (auto begin = which.begin(); begin != which.end();) {
+    const Features& first = at[*begin];
+    const auto end =
+        std::partition(begin + 1, which.end(), [&](uint32_t i) { return together(first, at[i]); });
+    find_near(first, device, near);
+    sum_up(at, {begin, end}, near, found);
+    begin = end;
+  }
 }
 
 }  // namespace plimsoll

@@ -1,15 +1,21 @@
-// A kernel's time before law and range: what the model of its class says. Private to
+// Draft: what the model of a kernel's class says of its time, before law and range. Private to
 // estimator/time.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "estimator/time/correction.h"
 #include "graph/kernel.h"
 
 namespace plimsoll {
+
+// Kernels that differ in extents alone: one of a step at several points of a sweep. So many are
+// drafted together.
+using Run = std::span<const KernelAt* const>;
+inline constexpr size_t kMostInRun = 64;
 
 struct Draft {
   double seconds = 0;
@@ -25,6 +31,10 @@ struct Draft {
 // In a queue the next launch is prepared while a kernel runs, and at most this much is left of it:
 // the rest was the benchmark's own host call.
 inline constexpr double kLongestLaunchInQueue = 6e-6;
+
+// Whether this is its operator. (Comparing a string to a literal is a call, whatever their
+// lengths.)
+inline bool is(const KernelAt& kernel, std::string_view op) { return kernel.op == op; }
 
 // Of an operand in memory.
 inline double element_bytes(const KernelAt& kernel) {

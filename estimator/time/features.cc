@@ -1,6 +1,9 @@
 #include "estimator/time/features.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "estimator/time/recurrent.h"
 
@@ -8,15 +11,22 @@ namespace plimsoll {
 namespace {
 
 double times_divisible_by_two(double value) {
-  double times = 0;
-  while (times < 7 && value >= 2 && std::fmod(value, 2) == 0) {
-    value /= 2;
-    ++times;
-  }
-  return times;
+  constexpr double kBeyond = 9e18;
+  const auto whole = value > 0 && value < kBeyond ? static_cast<uint64_t>(value) : 0;
+  if (whole == 0 || static_cast<double>(whole) != value) return 0;
+  return std::min(7, std::countr_zero(whole));
 }
 
 }  // namespace
+
+std::vector<size_t> swept_features(std::string_view kernel_class) {
+  if (kernel_class == "gemm") return {0, 2, 3};
+  const bool recurrent = kernel_class == "recurrent" || kernel_class == "persistent";
+  return {recurrent ? size_t{1} : size_t{0}};
+}
+
+// Rows of a forward pass or a data gradient, the depth of a weight gradient, products of attention.
+size_t swept_by(const GemmShape& s) { return s.batch > 1 ? 2 : s.a_t ? 1 : 0; }
 
 std::array<double, 7> gemm_features(const GemmShape& s) {
   return {std::log(s.m),

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <string_view>
+#include <vector>
 
 #include "estimator/time/conv_algorithms.h"
 #include "estimator/time/gemm.h"
@@ -11,7 +14,11 @@
 
 namespace plimsoll {
 
-inline constexpr int kMaxFeatures = 8;
+// The feature that a batch changes most, by kernel class; of products one of these, depending on
+// what the batch is in them.
+std::vector<size_t> swept_features(std::string_view kernel_class);
+size_t swept_by(const GemmShape& shape);
+
 // ln m, n, k, batch; a_t, b_t; how often 2 divides k, at most 7.
 std::array<double, 7> gemm_features(const GemmShape& shape);
 // ln N, C, K, side of the output, side of the filter; strided, padded, pass.

@@ -16,21 +16,25 @@
 #include <cstdint>
 #include <span>
 
+#include "estimator/time/lanes.h"
+
 namespace plimsoll {
 
 // C[m,n] = A[m,k] B[k,n], row-major: n is the fast axis.
-struct GemmShape {
-  double m = 1, n = 1, k = 1, batch = 1;
+template <class Number>
+struct GemmShapeOf {
+  Number m = 1, n = 1, k = 1, batch = 1;
   bool a_t = false, b_t = false, accumulate = false;
   double element_bytes = 4;
   // Rows of the three matrices are these sizes of a matrix in memory; a convolution's are padded.
   bool in_memory = false;
-  double bytes = 0;  // traffic where it is not that of three matrices, as in a convolution
+  Number bytes = 0;  // traffic where it is not that of three matrices, as in a convolution
   bool may_split = true;
   double slower = 1;     // factor on the compute time
   double prologue = 1;   // factor on the prologue
   uint32_t tiles = ~0u;  // bit t: tile t may be chosen
 };
+using GemmShape = GemmShapeOf<double>;
 
 // What one card gives to this class of kernel.
 struct GemmRates {
@@ -40,13 +44,15 @@ struct GemmRates {
   double clock = 0;      // Hz, sustained; 0: not known
 };
 
-struct GemmCost {
-  double seconds = 0;
-  double compute_seconds = 0, memory_seconds = 0;
-  double flop = 0, bytes = 0;
-  int tile = 0;
-  int split = 1;
+template <class Number>
+struct GemmCostOf {
+  Number seconds = 0;
+  Number compute_seconds = 0, memory_seconds = 0;
+  Number flop = 0, bytes = 0;
+  Number tile = 0;  // index into kGemmTiles
+  Number split = 1;
 };
+using GemmCost = GemmCostOf<double>;
 
 struct GemmTile {
   int fast, slow, resident;  // resident: blocks of this tile that one SM holds
@@ -72,23 +78,31 @@ constexpr uint32_t tile_bit(int fast, int slow) {
   return 0;
 }
 
-// Prepared once per card and calibration, then 0.3-1 microsecond per shape.
+// Prepared once per card and calibration, then 0.1-0.5 microseconds for one shape or kLaneCount of
+// them.
 class GemmModel {
  public:
   // `terms`: kGemmTerms values.
   GemmModel(std::span<const double> terms, const GemmRates& rates);
   GemmCost cost(const GemmShape& shape) const;
+  GemmCostOf<Lanes> cost(const GemmShapeOf<Lanes>& shapes) const;
 
  private:
   struct Tile {
-    double fast, slow, resident;
+    double per_fast, per_slow;  // 1 / fast, 1 / slow: powers of two, so exact
+    double resident;
     double seconds_per_step;  // of one block, alone, per unit of k
+    double seconds_per_work;  // at least, per multiply-add, all multiprocessors busy all the time
     std::array<double, kMaxResident + 1>
         partial;  // a last round of c blocks, in units of one block
   };
-  double rounds(const Tile& tile, double blocks) const;
+  template <class Number>
+  GemmCostOf<Number> search(const GemmShapeOf<Number>& shape) const;
+  template <class Number>
+  Number rounds(const Tile& tile, const Number& blocks) const;
+  template <class Number>
+  Number misaligned(const GemmShapeOf<Number>& shape) const;
   std::array<Tile, kGemmTileCount> tiles_;
-  double misaligned(const GemmShape& shape) const;
   std::array<double, 4> layout_;  // slowdown by 2 * a_t + b_t
   double align_, align_odd_;
   double sms_, bandwidth_, prologue_, fixed_;

@@ -7,7 +7,6 @@
 #include "estimator/time/batch_norm.h"
 #include "estimator/time/convolution.h"
 #include "estimator/time/features.h"
-#include "estimator/time/kernel_prices.h"
 #include "estimator/time/time_model.h"
 #include "estimator/time/unrolled.h"
 #include "hwdb/calibration_terms.h"
@@ -52,31 +51,54 @@ Draft draft_thin_product(const KernelAt& kernel, const TimeContext::Model& model
           .memory_bound = true};
 }
 
-Draft draft_gemm(const KernelAt& kernel, const TimeContext::Model& model,
-                 const TimeContext& context) {
-  const auto& p = std::get<GemmProblem<int64_t>>(kernel.problem);
-  if (is_thin(p, context.rates()) && context.rows().fit) {
-    return draft_thin_product(kernel, model, context);
+// kLaneCount products from the first on, or as many as there are.
+GemmShapeOf<Lanes> shapes_of(Run products) {
+  const auto& first = std::get<GemmProblem<int64_t>>(products.front()->problem);
+  GemmShapeOf<Lanes> shapes{.a_t = first.a_t,
+                            .b_t = first.b_t,
+                            .accumulate = first.accumulate,
+                            .element_bytes = element_bytes(*products.front()),
+                            .in_memory = true};
+  for (size_t i = 0; i < std::min(kLaneCount, products.size()); ++i) {
+    const auto& p = std::get<GemmProblem<int64_t>>(products[i]->problem);
+    shapes.m.v[i] = static_cast<double>(p.m);
+    shapes.n.v[i] = static_cast<double>(p.n);
+    shapes.k.v[i] = static_cast<double>(p.k);
+    shapes.batch.v[i] = static_cast<double>(p.batch);
   }
-  const GemmShape shape{.m = static_cast<double>(p.m),
-                        .n = static_cast<double>(p.n),
-                        .k = static_cast<double>(p.k),
-                        .batch = static_cast<double>(p.batch),
-                        .a_t = p.a_t,
-                        .b_t = p.b_t,
-                        .accumulate = p.accumulate,
-                        .element_bytes = element_bytes(kernel),
-                        .in_memory = true};
-  const GemmCost cost = model.gemm->cost(shape);
-  Draft draft{.seconds = cost.seconds,
-              .flop = cost.flop,
-              .bytes = cost.bytes,
-              .algorithm = kTileNames[static_cast<size_t>(cost.tile)],
-              .memory_bound = cost.memory_seconds > cost.compute_seconds};
-  if (model.own) {
-    draft.corrected = correct(model.fit->correction, gemm_features(shape), model.device);
+  return shapes;
+}
+
+void draft_gemms(Run run, const TimeContext::Model& model, const TimeContext& context,
+                 std::span<Draft> drafts) {
+  std::array<Features, kMostInRun> features;
+  size_t swept = 0;
+  for (size_t begin = 0; begin < run.size(); begin += kLaneCount) {
+    const GemmShapeOf<Lanes> shapes = shapes_of(run.subspan(begin));
+    const GemmCostOf<Lanes> costs = model.gemm->cost(shapes);
+    for (size_t i = 0; i < std::min(kLaneCount, run.size() - begin); ++i) {
+      const GemmShape shape{.m = lane(shapes.m, i),
+                            .n = lane(shapes.n, i),
+                            .k = lane(shapes.k, i),
+                            .batch = lane(shapes.batch, i),
+                            .a_t = shapes.a_t,
+                            .b_t = shapes.b_t};
+      features[begin + i] = padded(gemm_features(shape));
+      swept = swept_by(shape);
+      drafts[begin + i] = {
+          .seconds = lane(costs.seconds, i),
+          .flop = lane(costs.flop, i),
+          .bytes = lane(costs.bytes, i),
+          .algorithm = kTileNames[static_cast<size_t>(lane(costs.tile, i))],
+          .memory_bound = lane(costs.memory_seconds, i) > lane(costs.compute_seconds, i)};
+    }
   }
-  return draft;
+  model.correct(drafts, {features.data(), run.size()}, swept);
+  if (!context.rows().fit) return;
+  for (size_t i = 0; i < run.size(); ++i) {
+    const auto& p = std::get<GemmProblem<int64_t>>(run[i]->problem);
+    if (is_thin(p, context.rates())) drafts[i] = draft_thin_product(*run[i], model, context);
+  }
 }
 
 Draft draft_recurrent(const KernelAt& kernel, const TimeContext::Model& model) {
@@ -87,10 +109,8 @@ Draft draft_recurrent(const KernelAt& kernel, const TimeContext::Model& model) {
               .bytes = cost.bytes,
               .algorithm = name(RecurrentAlgorithm::kStandard),
               .memory_bound = cost.memory_bound};
-  if (model.own) {
-    draft.corrected =
-        correct(model.fit->correction, recurrent_features(p, kernel.pass), model.device);
-  }
+  const Features at = padded(recurrent_features(p, kernel.pass));
+  model.correct({&draft, 1}, {&at, 1});
   return draft;
 }
 
@@ -113,10 +133,8 @@ Draft draft_persistent(const KernelAt& kernel, const TimeContext::Model& model,
     draft.flop += over_time.flop;
     draft.bytes += over_time.bytes;
   }
-  if (model.own) {
-    draft.corrected = correct(model.fit->correction, persistent_features(p, algorithm, kernel.pass),
-                              model.device);
-  }
+  const Features at = padded(persistent_features(p, algorithm, kernel.pass));
+  model.correct({&draft, 1}, {&at, 1});
   return draft;
 }
 
@@ -157,10 +175,12 @@ Draft draft_separate_norm(const KernelAt& kernel, const TimeContext& context) {
 }
 
 bool is_persistent_norm(const KernelAt& kernel, const TimeContext& context) {
-  const bool measured = context.rows().rows && context.rows().rows->norm_clocks(kernel.pass) > 0;
-  return (context.options().persistent_norm || measured) && kernel.op == "batch_norm" &&
-         kernel.dtype != DType::kFloat64 &&
-         context.rates().compute_capability >= kPersistentNormSince;
+  if (!is(kernel, "batch_norm") || kernel.dtype == DType::kFloat64 ||
+      context.rates().compute_capability < kPersistentNormSince) {
+    return false;
+  }
+  const auto& rows = context.rows().rows;
+  return context.options().persistent_norm || (rows && rows->norm_clocks(kernel.pass) > 0);
 }
 
 Draft draft_persistent_norm(const KernelAt& kernel, const TimeContext::Model& model,
@@ -180,21 +200,21 @@ Draft draft_persistent_norm(const KernelAt& kernel, const TimeContext::Model& mo
 
 // How much longer than the library's a framework's own kernel takes.
 double own_kernel(const KernelAt& kernel, const TimeOptions& options) {
-  if (kernel.op == "concat") return options.concat_factor;
-  if (kernel.op == "max_pool" && kernel.pass != Pass::kForward) return options.max_pool_backward;
+  if (is(kernel, "concat")) return options.concat_factor;
+  if (is(kernel, "max_pool") && kernel.pass != Pass::kForward) return options.max_pool_backward;
   if (kernel.pass != Pass::kForward) return 1;
-  if (kernel.op == "bias") return options.bias_factor;
-  if (kernel.op == "relu") return options.relu_factor;
+  if (is(kernel, "bias")) return options.bias_factor;
+  if (is(kernel, "relu")) return options.relu_factor;
   return is_batch_norm(kernel) ? options.norm_factor : 1;
 }
 
 Draft draft_rows(const KernelAt& kernel, const TimeContext::Model& model,
                  const TimeOptions& options) {
-  const double bytes = compulsory(kernel), own = own_kernel(kernel, options);
-  const bool by_element = options.layout != Layout::kChannelsLast;
-  return {.seconds = model.rows->seconds(kernel, by_element) * own,
+  const MemoryBoundCost cost = model.rows->cost(kernel, options.layout != Layout::kChannelsLast);
+  const double own = own_kernel(kernel, options);
+  return {.seconds = cost.seconds * own,
           .flop = static_cast<double>(kernel.flop),
-          .bytes = bytes * model.rows->traffic_factor(kernel) * own,
+          .bytes = cost.bytes * own,
           .memory_bound = true};
 }
 
@@ -205,7 +225,7 @@ constexpr double kSoftmaxStrays = 2.6, kLayerNormStrays = 1.3;
 
 double strays(const KernelAt& kernel) {
   if (kernel.kernel_class == KernelClass::kSoftmax) return kSoftmaxStrays;
-  return kernel.op == "layer_norm" ? kLayerNormStrays : 1;
+  return is(kernel, "layer_norm") ? kLayerNormStrays : 1;
 }
 
 // Weight gradients are a product over all steps, whatever algorithm made the states.
@@ -236,8 +256,6 @@ Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
   if (std::holds_alternative<AttentionProblem<int64_t>>(kernel.problem)) {
     return draft_attention(kernel, model, context);
   }
-  if (model.gemm) return draft_gemm(kernel, model, context);
-  if (model.conv) return draft_convolution(kernel, model, context);
   if (model.depthwise) return draft_depthwise(kernel, model, context);
   if (model.grouped) return draft_grouped(kernel, model, context);
   if (model.recurrent) return draft_recurrent(kernel, model);
@@ -246,6 +264,39 @@ Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
   if (is_persistent_norm(kernel, context)) return draft_persistent_norm(kernel, model, context);
   if (model.rows) return draft_rows(kernel, model, context.options());
   return {.flop = static_cast<double>(kernel.flop), .bytes = compulsory(kernel)};
+}
+
+// Whether its model prices several at once.
+bool in_lanes(const KernelAt& kernel, const TimeContext::Model& model) {
+  return model.conv || (model.gemm && std::holds_alternative<GemmProblem<int64_t>>(kernel.problem));
+}
+
+// Whether two kernels may be of one run: one model prices both, and what it asks beside extents is
+// the same.
+bool alike(const KernelAt& a, const KernelAt& b) {
+  const bool same = a.kernel_class == b.kernel_class && a.pass == b.pass && a.dtype == b.dtype &&
+                    a.tensor_core == b.tensor_core && a.problem.index() == b.problem.index() &&
+                    a.op == b.op;
+  if (!same || is_unrolled(a) || is_unrolled(b)) return false;
+  if (const auto* gemm = std::get_if<GemmProblem<int64_t>>(&a.problem)) {
+    const auto& other = std::get<GemmProblem<int64_t>>(b.problem);
+    return gemm->a_t == other.a_t && gemm->b_t == other.b_t &&
+           gemm->accumulate == other.accumulate && (gemm->batch > 1) == (other.batch > 1);
+  }
+  if (const auto* conv = std::get_if<ConvProblem<int64_t>>(&a.problem)) {
+    const auto& [n, c, k, groups, in, out, filter, pad, stride, dilation, last] = *conv;
+    const auto& other = std::get<ConvProblem<int64_t>>(b.problem);
+    // Without a branch or a call for each.
+    const auto differ = [](const std::array<int64_t, 3>& x, const std::array<int64_t, 3>& y) {
+      return (x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]);
+    };
+    return ((c ^ other.c) | (k ^ other.k) | (groups ^ other.groups) | (last ^ other.channels_last) |
+            differ(in, other.in) | differ(out, other.out) | differ(filter, other.filter) |
+            differ(pad, other.pad) | differ(stride, other.stride) |
+            differ(dilation, other.dilation)) == 0;
+  }
+  // A batch decides which recurrent kernels there are.
+  return !std::holds_alternative<RecurrentProblem<int64_t>>(a.problem);
 }
 
 }  // namespace
@@ -262,24 +313,35 @@ bool is_unrolled(const KernelAt& kernel) {
 
 namespace {
 
-KernelTime price(const KernelAt& kernel, const TimeContext& context) {
-  if (is_unrolled(kernel)) return unrolled_time(kernel, context);
-  const TimeContext::Model& model = model_for(kernel, context);
-  const Draft draft = draft_of(kernel, model, context);
+// The exponential function, which keeps its last value: most of a run have the same range.
+class Exponential {
+ public:
+  double operator()(double x) {
+    if (x != at_) value_ = std::exp(at_ = x);
+    return value_;
+  }
+
+ private:
+  double at_ = 0, value_ = 1;
+};
+
+// Into its place: a copy of so many fields costs as much as all of their arithmetic.
+void finish(const KernelAt& kernel, const Draft& draft, const TimeContext::Model& model,
+            const TimeContext& context, Exponential& exp, KernelTime& time) {
   const double longest = model.rows ? kRowsLaunchInQueue : kLongestLaunchInQueue;
   const double launch =
       context.options().alone ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
   const double work = std::max(0.0, draft.seconds - model.fixed);
   const bool as_drafted = context.options().alone || !model.fit || draft.in_situ;
   const double in_situ = as_drafted ? 1 : model.fit->in_situ;
-  const double predicted =
-      (work + launch) * std::exp(draft.corrected.log_factor) * in_situ + draft.turned;
+  const double correction =
+      draft.corrected.log_factor == 0 ? 1 : std::exp(draft.corrected.log_factor);
+  const double predicted = (work + launch) * correction * in_situ + draft.turned;
   const double compute_floor = model.highest_flops > 0 ? draft.flop / model.highest_flops : 0;
   const double memory_floor =
       context.rates().bandwidth > 0 ? compulsory(kernel) / context.rates().bandwidth : 0;
   const double floor = std::max(compute_floor, memory_floor);
 
-  KernelTime time;
   time.seconds = std::max(predicted, floor);
   time.algorithm = draft.algorithm;
   time.flop = draft.flop;
@@ -289,8 +351,9 @@ KernelTime price(const KernelAt& kernel, const TimeContext& context) {
   time.launches = draft.launches;
   const double range =
       (model.far90 + (model.near90 - model.far90) * draft.corrected.support) * strays(kernel);
-  time.low = std::max(time.seconds * std::exp(-range), floor);
-  time.high = time.seconds * std::exp(range);
+  const double widest = exp(range);
+  time.low = std::max(time.seconds / widest, floor);
+  time.high = time.seconds * widest;
   const bool by_memory = draft.memory_bound || (predicted < floor && memory_floor > compute_floor);
   time.bound_by = launch > work ? BoundBy::kLatency
                   : by_memory   ? BoundBy::kDram
@@ -300,30 +363,48 @@ KernelTime price(const KernelAt& kernel, const TimeContext& context) {
         by_memory ? draft.bytes / context.rates().bandwidth / time.seconds
                   : draft.flop / model.highest_flops * context.rates().maximum_clock / time.seconds;
   }
-  return time;
 }
 
-KernelTime price_and_keep(const KernelAt& kernel, const TimeContext& context) {
-  const KernelTime time = price(kernel, context);
-  context.prices().keep(kernel, time);
-  return time;
+void price(Run run, const TimeContext& context, std::span<KernelTime> times) {
+  if (is_unrolled(*run.front())) {
+    times.front() = unrolled_time(*run.front(), context);
+    return;
+  }
+  const TimeContext::Model& model = model_for(*run.front(), context);
+  Exponential exp;
+  if (!in_lanes(*run.front(), model)) {
+    for (size_t i = 0; i < run.size(); ++i)
+      finish(*run[i], draft_of(*run[i], model, context), model, context, exp, times[i]);
+    return;
+  }
+  std::array<Draft, kMostInRun> space;
+  const std::span<Draft> drafts = std::span(space).first(run.size());
+  if (model.gemm) {
+    draft_gemms(run, model, context, drafts);
+  } else {
+    draft_convolutions(run, model, context, drafts);
+  }
+  for (size_t i = 0; i < run.size(); ++i) finish(*run[i], drafts[i], model, context, exp, times[i]);
 }
 
 }  // namespace
 
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
-  const KernelTime* known = context.prices().find(kernel);
-  return known != nullptr ? *known : price_and_keep(kernel, context);
+  const KernelAt* const one = &kernel;
+  KernelTime time;
+  price({&one, 1}, context, {&time, 1});
+  return time;
 }
 
 std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
                                      const TimeContext& context) {
-  std::vector<const KernelTime*> known(kernels.size());
-  context.prices().find(kernels, known);
-  std::vector<KernelTime> times;
-  times.reserve(kernels.size());
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    times.push_back(known[i] != nullptr ? *known[i] : price_and_keep(*kernels[i], context));
+  std::vector<KernelTime> times(kernels.size());
+  const std::span<KernelTime> all = times;
+  for (size_t begin = 0, end = 0; begin < kernels.size(); begin = end) {
+    const size_t most = std::min(kernels.size(), begin + kMostInRun);
+    while (++end < most && alike(*kernels[begin], *kernels[end])) {
+    }
+    price(kernels.subspan(begin, end - begin), context, all.subspan(begin, end - begin));
   }
   return times;
 }

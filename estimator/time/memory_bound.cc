@@ -75,7 +75,7 @@ double MemoryBoundModel::clocks(const KernelAt& kernel) const {
                (window_reads(kernel) + kReadsOfRest) / (kReadsGiven + kReadsOfRest);
       }
       if (rows == nullptr) return 0;
-      const double longer = kernel.op == "max_pool" ? 1 : kAverageBackward;
+      const double longer = is(kernel, "max_pool") ? 1 : kAverageBackward;
       return static_cast<double>(rows->rows) * static_cast<double>(rows->columns) * longer *
              terms_[kClocksPoolBackward];
     }
@@ -84,11 +84,11 @@ double MemoryBoundModel::clocks(const KernelAt& kernel) const {
       return elements(kernel.written) *
              terms_[forward ? kClocksIndexForward : kClocksIndexBackward];
     case KernelClass::kCopy:
-      return kernel.op == "copy" ? elements(kernel.written) * terms_[kClocksCopy] : 0;
+      return is(kernel, "copy") ? elements(kernel.written) * terms_[kClocksCopy] : 0;
     case KernelClass::kPointwise:
       if (kernel.op != "affine" && kernel.op != "bias") return 0;
       return elements(kernel.written) * terms_[kClocksChannel] *
-             (kernel.op == "affine" && element_bytes(kernel) > 2 ? kLibraryAffine : 1);
+             (is(kernel, "affine") && element_bytes(kernel) > 2 ? kLibraryAffine : 1);
     default:
       return 0;
   }
@@ -99,12 +99,12 @@ double MemoryBoundModel::traffic_factor(const KernelAt& kernel) const {
   const auto* rows = std::get_if<RowsProblem<int64_t>>(&kernel.problem);
   switch (kernel.kernel_class) {
     case KernelClass::kNorm:
-      if (kernel.op == "layer_norm" || kernel.op == "group_norm") {
+      if (is(kernel, "layer_norm") || is(kernel, "group_norm")) {
         if (is_odd_layer_norm(kernel)) return kOddLayerNormTraffic;
         const double backward = terms_[kXLayerNormBackward];
         return forward || backward == 0 ? terms_[kXLayerNorm] : backward;
       }
-      if (kernel.op == "lrn") return 1;
+      if (is(kernel, "lrn")) return 1;
       return forward ? terms_[kXNormForward] : terms_[kXNormBackward];
     case KernelClass::kSoftmax:
       if (!forward && terms_[kXSoftmaxBackward] > 0) return terms_[kXSoftmaxBackward];
@@ -117,7 +117,7 @@ double MemoryBoundModel::traffic_factor(const KernelAt& kernel) const {
     case KernelClass::kScatter:
       return terms_[kXIndex];
     case KernelClass::kCopy:
-      return kernel.op == "concat" ? terms_[kXConcat] : 1;
+      return is(kernel, "concat") ? terms_[kXConcat] : 1;
     default:
       return 1;
   }
@@ -127,24 +127,26 @@ double MemoryBoundModel::traffic_factor(const KernelAt& kernel) const {
 // (PyTorch's ATen/native/cuda/layer_norm_kernel.cu).
 bool MemoryBoundModel::is_odd_layer_norm(const KernelAt& kernel) const {
   const auto* rows = std::get_if<RowsProblem<int64_t>>(&kernel.problem);
-  return kernel.op == "layer_norm" && kernel.pass == Pass::kForward && rows != nullptr &&
+  return is(kernel, "layer_norm") && kernel.pass == Pass::kForward && rows != nullptr &&
          rows->columns % 4 != 0 && terms_[kClocksLayerNormOddRow] > 0;
 }
 
-double MemoryBoundModel::seconds(const KernelAt& kernel, bool by_element) const {
+MemoryBoundCost MemoryBoundModel::cost(const KernelAt& kernel, bool by_element) const {
   const double bytes = static_cast<double>(kernel.read) + static_cast<double>(kernel.written);
-  const double memory = traffic_factor(kernel) * (bytes + in_flight_) / bandwidth_;
-  if (clock_rate_ <= 0) return fixed_ + memory;
-  if (kernel.op == "layer_norm" && kernel.pass == Pass::kForward) {
+  const double factor = traffic_factor(kernel);
+  const double memory = factor * (bytes + in_flight_) / bandwidth_;
+  double seconds = fixed_ + memory;
+  if (clock_rate_ > 0 && is(kernel, "layer_norm") && kernel.pass == Pass::kForward) {
     const auto* rows = std::get_if<RowsProblem<int64_t>>(&kernel.problem);
     const double count = rows != nullptr ? static_cast<double>(rows->rows) : 0;
     const double each =
         terms_[is_odd_layer_norm(kernel) ? kClocksLayerNormOddRow : kClocksLayerNormRow];
-    return fixed_ + memory + count * each / clock_rate_;
+    seconds += count * each / clock_rate_;
+  } else if (clock_rate_ > 0 && (by_element || is(kernel, "bias"))) {
+    // A bias is added with the same index in any layout.
+    seconds = fixed_ + std::max(memory, clocks(kernel) / clock_rate_);
   }
-  // A bias is added with the same index in any layout.
-  if (!by_element && kernel.op != "bias") return fixed_ + memory;
-  return fixed_ + std::max(memory, clocks(kernel) / clock_rate_);
+  return {seconds, bytes * factor};
 }
 
 }  // namespace plimsoll

@@ -13,15 +13,18 @@
 
 namespace plimsoll {
 
+struct MemoryBoundCost {
+  double seconds = 0;
+  double bytes = 0;  // moved
+};
+
 class MemoryBoundModel {
  public:
   // `terms`: kRowsTerms.
   MemoryBoundModel(std::span<const double> terms, const DeviceRates& rates);
-  // Seconds of a kernel of any class but GEMM, convolution, recurrent and attention. `by_element`:
-  // element by element, as images with channels first are; vectors of channels are not.
-  double seconds(const KernelAt& kernel, bool by_element = true) const;
-  // How often the operator really moves its compulsory traffic.
-  double traffic_factor(const KernelAt& kernel) const;
+  // Of a kernel of any class but GEMM, convolution, recurrent and attention. `by_element`: element
+  // by element, as images with channels first are; vectors of channels are not.
+  MemoryBoundCost cost(const KernelAt& kernel, bool by_element = true) const;
   double launch_seconds() const { return fixed_; }
   // Of one multiprocessor for an element of cuDNN's batch norm; 0: not known.
   double norm_clocks(Pass pass) const;
@@ -29,6 +32,8 @@ class MemoryBoundModel {
   double norm_last_seconds(const KernelAt& kernel) const;
 
  private:
+  // How often the operator really moves its compulsory traffic.
+  double traffic_factor(const KernelAt& kernel) const;
   double clocks(const KernelAt& kernel) const;
   bool is_odd_layer_norm(const KernelAt& kernel) const;
   std::span<const double> terms_;

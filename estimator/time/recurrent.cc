@@ -73,10 +73,8 @@ RecurrentCost RecurrentModel::over_time(const RecurrentProblem<int64_t>& p, Pass
     const bool multiply_input = layer > 0 || !p.skip_input;
     if (data && multiply_input) {
       add(total,
-          gemm_.cost({.m = batch * steps,
-                      .n = gates * hidden,
-                      .k = input,
-                      .element_bytes = element_bytes}),
+          gemm_.cost(GemmShape{
+              .m = batch * steps, .n = gates * hidden, .k = input, .element_bytes = element_bytes}),
           directions);
     }
     if (weights) {

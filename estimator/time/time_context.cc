@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimator/time/kernel_prices.h"
+#include "estimator/time/features.h"
 #include "estimator/time/select_fit.h"
 #include "estimator/time/time_model.h"
 #include "hwdb/calibration_terms.h"
@@ -47,9 +47,16 @@ TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptio
     : rates_(std::move(rates)),
       options_(options),
       calibrations_(std::move(calibrations)),
-      slots_(std::make_unique<Slots>()),
-      prices_(std::make_unique<KernelPrices>()) {
+      slots_(std::make_unique<Slots>()) {
   if (options_.library.cublas == 0) options_.library.cublas = cublas_of(options_.library.cudnn);
+}
+
+void TimeContext::Model::correct(std::span<Draft> drafts, std::span<const Features> at,
+                                 size_t swept) const {
+  if (corrections.empty()) return;
+  std::array<Corrected, kMostInRun> found;
+  corrections[swept].look_up(at, device, found);
+  for (size_t i = 0; i < drafts.size(); ++i) drafts[i].corrected = found[i];
 }
 
 void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
@@ -69,12 +76,17 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   model.near90 = model.far90 = kUncalibrated90;
   if (selected.fit == nullptr) return;
   model.fit = *selected.fit;
-  if (selected.own) model.fit->correction = calibrations_.with_points(model.fit->correction);
   const Fit& fit = *model.fit;
   model.own = selected.own;
   const double clock = std::min(clock_of(fit, rates_.id), rates_.maximum_clock);
   model.flops = rates_.peak_of(unit) * clock;
   model.device = device_index(fit.correction, rates_.id);
+  if (selected.own) {
+    const Correction correction = calibrations_.with_points(fit.correction);
+    const std::vector<size_t> swept = swept_features(fit.kernel_class);
+    model.corrections.reserve(swept.size());
+    for (const size_t feature : swept) model.corrections.emplace_back(correction, feature);
+  }
   model.near90 = fit.near90 + selected.widen;
   model.far90 = fit.far90 + selected.widen;
   const GemmRates gemm{model.flops, static_cast<double>(rates_.sms), rates_.bandwidth,

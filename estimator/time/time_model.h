@@ -5,7 +5,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "estimator/time/draft.h"
 #include "estimator/time/kernel_time.h"
 
 namespace plimsoll {
@@ -20,13 +22,18 @@ struct TimeContext::Model {
   std::optional<PersistentModel> persistent;
   std::optional<MemoryBoundModel> rows;
   std::optional<Fit> fit;  // none: roofline
-  int device = -1;         // index into the correction's devices
+  // One for each of swept_features(); none: the formula alone.
+  std::vector<CorrectionTable> corrections;
+  int device = -1;  // index into the correction's devices
   bool own = false;
   double flops = 0;          // what is sustained, flop/s
   double highest_flops = 0;  // what no kernel exceeds
   double near90 = 0, far90 = 0;
   double fixed = 0;  // seconds of a launch timed alone
   int basis = 0;
+
+  // What measurements near these places say of drafts; `swept`: the index of one.
+  void correct(std::span<Draft> drafts, std::span<const Features> at, size_t swept = 0) const;
 };
 
 // A model and when it was prepared.

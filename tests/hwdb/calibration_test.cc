@@ -124,6 +124,7 @@ TEST_CASE("calibrations are read one by one, the same as all at once") {
     for (const Fit& fit : c.fits) CHECK(fit.compute_capability == capability);
   }
   CHECK(shelf.of(1) == nullptr);
+  CHECK(shelf.of(61) == Calibrations::shipped().of(61));  // read once
   CHECK(Calibrations().capabilities().empty());
 }
 

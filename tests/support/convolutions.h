@@ -9,12 +9,6 @@
 
 namespace plimsoll {
 
-// One for all cases: what one has read the next need not.
-inline const Calibrations& calibrations() {
-  static const Calibrations all = Calibrations::shipped();
-  return all;
-}
-
 inline TimeContext context(std::string_view device, int cudnn, Layout layout = Layout::kNative) {
   const auto hwdb = Hwdb::open();
   REQUIRE(hwdb.has_value());
@@ -23,7 +17,7 @@ inline TimeContext context(std::string_view device, int cudnn, Layout layout = L
   TimeOptions options;
   options.library.cudnn = cudnn;
   options.layout = layout;
-  return TimeContext(rates_of(*card), calibrations(), options);
+  return TimeContext(rates_of(*card), Calibrations::shipped(), options);
 }
 
 struct ConvLayer {

@@ -59,7 +59,7 @@ TEST_CASE("a card with a higher clock or more bandwidth never takes longer") {
       DeviceRates rates = own.rates();
       for (double& peak : rates.peak) peak *= by.clock;
       rates.bandwidth *= by.bandwidth;
-      const TimeContext faster(rates, calibrations(), own.options());
+      const TimeContext faster(rates, Calibrations::shipped(), own.options());
       for (const ConvLayer& layer : kLayers) {
         for (const Pass pass : kPasses) {
           const KernelAt kernel = conv(32, layer, pass);
@@ -185,7 +185,7 @@ TEST_CASE("Caffe's norms take more calls and longer with the statistics of the b
   REQUIRE(hwdb.has_value());
   TimeOptions options;
   options.separate_batch_norm = true;
-  const TimeContext c(rates_of(*hwdb->device("gtx-1080-ti")), calibrations(), options);
+  const TimeContext c(rates_of(*hwdb->device("gtx-1080-ti")), Calibrations::shipped(), options);
   const int64_t bytes = int64_t{4} << 20;
   KernelAt kernel{.kernel_class = KernelClass::kNorm, .op = "affine", .read = bytes};
   kernel.written = bytes;
@@ -210,7 +210,7 @@ TEST_CASE("persistent norms cost VGG-16 what they were measured to, others more"
   const auto milliseconds = [&](std::string_view card, bool persistent) {
     TimeOptions options;
     options.persistent_norm = persistent;
-    const TimeContext c(rates_of(*hwdb->device(card)), calibrations(), options);
+    const TimeContext c(rates_of(*hwdb->device(card)), Calibrations::shipped(), options);
     double seconds = 0;
     for (const auto& [channels, side, count] : kNorms) {
       const int64_t tensor = 4 * kImages * channels * side * side;

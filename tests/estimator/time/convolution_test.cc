@@ -152,7 +152,8 @@ TEST_CASE("what the loop over images launches is in its time") {
   REQUIRE(hwdb.has_value());
   TimeOptions options;
   options.policy = AlgorithmPolicy::kIm2col;
-  const TimeContext c(rates_of(*hwdb->device("tesla-v100-sxm2-16gb")), calibrations(), options);
+  const TimeContext c(rates_of(*hwdb->device("tesla-v100-sxm2-16gb")), Calibrations::shipped(),
+                      options);
   const KernelTime one = kernel_time(conv(1, kLayers[2], Pass::kForward), c);
   const KernelTime four = kernel_time(conv(4, kLayers[2], Pass::kForward), c);
   CHECK(one.launches == 0);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 namespace plimsoll {
@@ -23,7 +24,10 @@ Corrected by_definition(const Correction& c, const std::vector<double>& features
   return result;
 }
 
-TEST_CASE("a correction that skips far points is the sum over all of them") {
+// In single precision; the weights of a thousand points add up to as much as 950.
+constexpr double kSingle = 3e-5;
+
+TEST_CASE("a correction looked up is the sum over all of its points, whatever is swept") {
   const auto all = shipped_calibrations();
   REQUIRE(all.has_value());
   std::mt19937 random(7);
@@ -35,6 +39,7 @@ TEST_CASE("a correction that skips far points is the sum over all of them") {
       if (c->weights.empty()) continue;
       CAPTURE(c->file);
       const size_t width = c->reach.size();
+      const CorrectionTable by_first(*c, 0), by_last(*c, width - 1);
       for (int i = 0; i < 20; ++i) {
         // A measured shape, moved in each feature by up to a reach and a half.
         const size_t from = random() % c->weights.size();
@@ -44,10 +49,25 @@ TEST_CASE("a correction that skips far points is the sum over all of them") {
           features[f] = c->points[from * width + f] + (i % 4 == 0 ? 0 : .2 * i / 4 * move);
         }
         const int device = i % 2 ? -1 : c->device_of[from];
-        const Corrected fast = correct(*c, features, device);
         const Corrected plain = by_definition(*c, features, device);
-        CHECK(fast.log_factor == doctest::Approx(plain.log_factor).epsilon(1e-9));
-        CHECK(fast.support == doctest::Approx(plain.support).epsilon(1e-9));
+        // Beside others: the same but for the first feature, the last, and the second.
+        std::vector<Features> at(6, padded(features));
+        at[1][0] += .1;
+        at[2][width - 1] += .1;
+        at[3][1] += .1;
+        for (const CorrectionTable* table : {&by_first, &by_last}) {
+          std::vector<Corrected> found(at.size()), alone(1);
+          table->look_up(at, device, found);
+          for (const size_t same : {0, 4, 5}) {
+            CHECK(std::fabs(found[same].log_factor - plain.log_factor) < kSingle);
+            CHECK(std::fabs(found[same].support - plain.support) < kSingle);
+          }
+          for (size_t k = 0; k < at.size(); ++k) {
+            table->look_up({&at[k], 1}, device, alone);
+            CHECK(found[k].log_factor == alone[0].log_factor);
+            CHECK(found[k].support == alone[0].support);
+          }
+        }
         ++compared;
         near += plain.support > 0 ? 1 : 0;
       }
@@ -56,6 +76,15 @@ TEST_CASE("a correction that skips far points is the sum over all of them") {
   CHECK(compared > 400);
   CHECK(near > compared / 4);
   CHECK(near < compared);
+}
+
+TEST_CASE("a correction without points says nothing") {
+  const CorrectionTable table({}, 0);
+  const Features at{1, 2, 3};
+  Corrected found{.log_factor = 1, .support = 1};
+  table.look_up({&at, 1}, 0, {&found, 1});
+  CHECK(found.log_factor == 0);
+  CHECK(found.support == 0);
 }
 
 }  // namespace

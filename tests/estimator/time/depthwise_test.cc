@@ -11,7 +11,7 @@ namespace plimsoll {
 namespace {
 
 const Fit& fit() {
-  const Calibration* hopper = calibrations().of(90);
+  const Calibration* hopper = Calibrations::shipped().of(90);
   REQUIRE(hopper != nullptr);
   const auto found = std::ranges::find(hopper->fits, "depthwise", &Fit::kernel_class);
   REQUIRE(found != hopper->fits.end());
@@ -33,7 +33,8 @@ double microseconds(const KernelAt& kernel, std::string_view card = "h100-sxm-80
   TimeOptions options;
   options.library.cudnn = 919;
   options.alone = true;
-  return 1e6 * kernel_time(kernel, TimeContext(card_rates(card), calibrations(), options)).seconds;
+  return 1e6 * kernel_time(kernel, TimeContext(card_rates(card), Calibrations::shipped(), options))
+                   .seconds;
 }
 
 DepthwiseKernel chosen(const KernelAt& kernel, bool last = false) {

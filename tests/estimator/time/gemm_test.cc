@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
 #include <vector>
 
 #include "hwdb/calibration_terms.h"
@@ -52,13 +56,113 @@ TEST_CASE("a library that makes more than 32 slices fills a card with one tile")
   const GemmRates rates{.flops = 60e12, .sms = 132, .bandwidth = 3e12, .clock = 1.7e9};
   const auto cost = [&](double split, bool may_split = true) {
     terms[kSplit] = split;
-    return GemmModel(terms, rates).cost({.m = 32, .n = 32, .k = 1 << 20, .may_split = may_split});
+    return GemmModel(terms, rates)
+        .cost(GemmShape{.m = 32, .n = 32, .k = 1 << 20, .may_split = may_split});
   };
   CHECK(cost(0).split == 1);
   CHECK(cost(1).split == 32);
   CHECK(cost(2).split == 256);
   CHECK(cost(1).seconds > 3 * cost(2).seconds);
   CHECK(cost(2, false).split == 1);
+}
+
+// Every tile and every split, as the formula at the head of gemm.h says.
+GemmCost by_definition(const GemmShape& s, std::span<const double> terms, const GemmRates& rates) {
+  const double layout[] = {0, terms[kTransposeB], terms[kTransposeA], terms[kTransposeBoth]};
+  const double bandwidth = rates.bandwidth * terms[kBandwidth];
+  const auto begins_at = [&](double bytes) {
+    return std::fmod((s.a_t ? s.m : s.k) * s.element_bytes, bytes) == 0 &&
+           std::fmod((s.b_t ? s.k : s.n) * s.element_bytes, bytes) == 0 &&
+           std::fmod(s.n * s.element_bytes, bytes) == 0;
+  };
+  double slower = layout[2 * s.a_t + s.b_t];
+  if (s.in_memory && !begins_at(16))
+    slower += begins_at(2 * s.element_bytes) ? terms[kAlign] : terms[kAlignOdd];
+  const double three = s.m * s.k + s.k * s.n + s.m * s.n * (s.accumulate ? 2 : 1);
+  const double plain = s.bytes > 0 ? s.bytes : s.batch * three * s.element_bytes;
+  const double most = terms[kSplit] > 1.5 ? 256 : terms[kSplit] > .5 ? 32 : 1;
+  GemmCost best;
+  best.seconds = std::numeric_limits<double>::infinity();
+  for (int t = 0; t < kGemmTileCount; ++t) {
+    const auto& [fast, slow, resident] = kGemmTiles[t];
+    const double rate = rates.flops / rates.sms * terms[kTile0 + t];
+    const double tiles = std::ceil(s.n / fast) * std::ceil(s.m / slow) * s.batch;
+    for (double split = 1; split <= (s.may_split ? most : 1); split *= 2) {
+      if (split > 1 && (s.k < 64 * split || tiles * split > 2 * rates.sms * resident)) break;
+      const double a_round = rates.sms * resident, rounds = std::floor(tiles * split / a_round);
+      const double last = std::ceil((tiles * split - rounds * a_round) / rates.sms);
+      const double partial = last > 0 ? last / std::pow(last / resident, terms[kResidency]) : 0;
+      const double steps = std::ceil(s.k / split) + terms[kPrologue] * s.prologue;
+      const double compute = (rounds * resident + partial) * 2 * fast * slow * steps / rate *
+                             std::exp(slower) * s.slower;
+      const double bytes = plain + (split > 1 ? 8 * s.batch * s.m * s.n * split : 0);
+      const double seconds = std::max(compute, bytes / bandwidth);
+      if (seconds < best.seconds * (1 - 1e-12)) {
+        best = {.seconds = seconds, .bytes = bytes, .tile = double(t), .split = split};
+      }
+    }
+  }
+  best.seconds += terms[kFixed] * 1e-6;
+  return best;
+}
+
+TEST_CASE("the search for tile and split leaves out nothing, for one product and for many") {
+  std::vector<double> terms;
+  for (const CoefficientRow& row : kGemmTerms) terms.push_back(row.initial);
+  std::mt19937 random(11);
+  const auto extent = [&](double most) {
+    return std::floor(std::exp(static_cast<double>(random()) / 4294967296.0 * std::log(most)));
+  };
+  int splits = 0;
+  std::vector<int> chosen(kGemmTileCount);
+  for (int i = 0; i < 600; ++i) {
+    terms[kSplit] = i % 3;
+    terms[kAlign] = .2;
+    terms[kAlignOdd] = .4;
+    terms[kTile0 + random() % kGemmTileCount] = .3 + .001 * static_cast<double>(random() % 700);
+    const GemmRates rates{
+        .flops = 1e12 * extent(100), .sms = extent(150), .bandwidth = 1e11 * extent(30)};
+    const GemmModel model(terms, rates);
+    GemmShapeOf<Lanes> many{.a_t = i % 2 == 0, .b_t = i % 5 == 0, .accumulate = i % 7 == 0};
+    many.element_bytes = i % 4 < 2 ? 2 : 4;
+    many.in_memory = i % 3 == 0;
+    many.prologue = i % 11 == 0 ? .125 : 1;
+    for (size_t l = 0; l < kLaneCount; ++l) {
+      many.m.v[l] = extent(20000);
+      many.n.v[l] = extent(20000);
+      many.k.v[l] = extent(200000);
+      many.batch.v[l] = i % 2 ? extent(500) : 1;
+      many.bytes.v[l] = i % 13 ? 0 : 1e6;
+    }
+    const GemmCostOf<Lanes> costs = model.cost(many);
+    for (size_t l = 0; l < kLaneCount; ++l) {
+      GemmShape one{.a_t = many.a_t, .b_t = many.b_t, .accumulate = many.accumulate};
+      one.m = lane(many.m, l);
+      one.n = lane(many.n, l);
+      one.k = lane(many.k, l);
+      one.batch = lane(many.batch, l);
+      one.bytes = lane(many.bytes, l);
+      one.element_bytes = many.element_bytes;
+      one.in_memory = many.in_memory;
+      one.prologue = many.prologue;
+      const GemmCost cost = model.cost(one), plain = by_definition(one, terms, rates);
+      CHECK(cost.seconds == doctest::Approx(plain.seconds).epsilon(1e-11));
+      CHECK(cost.bytes == doctest::Approx(plain.bytes).epsilon(1e-11));
+      CHECK(cost.tile == plain.tile);
+      CHECK(cost.split == plain.split);
+      CHECK(lane(costs.seconds, l) == cost.seconds);
+      CHECK(lane(costs.compute_seconds, l) == cost.compute_seconds);
+      CHECK(lane(costs.memory_seconds, l) == cost.memory_seconds);
+      CHECK(lane(costs.bytes, l) == cost.bytes);
+      CHECK(lane(costs.flop, l) == cost.flop);
+      CHECK(lane(costs.tile, l) == cost.tile);
+      CHECK(lane(costs.split, l) == cost.split);
+      splits += cost.split > 1;
+      ++chosen[static_cast<size_t>(cost.tile)];
+    }
+  }
+  CHECK(splits > 200);
+  CHECK(*std::ranges::min_element(chosen) > 20);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace plimsoll {
 namespace {
 
 const Fit& fit() {
-  const Calibration* hopper = calibrations().of(90);
+  const Calibration* hopper = Calibrations::shipped().of(90);
   REQUIRE(hopper != nullptr);
   const auto found = std::ranges::find(hopper->fits, "grouped", &Fit::kernel_class);
   REQUIRE(found != hopper->fits.end());
@@ -42,7 +42,7 @@ TimeContext on(std::string_view card, AlgorithmPolicy policy) {
   options.alone = true;
   options.policy = policy;
   options.layout = Layout::kChannelsFirst;
-  return TimeContext(card_rates(card), calibrations(), options);
+  return TimeContext(card_rates(card), Calibrations::shipped(), options);
 }
 
 double microseconds(const KernelAt& kernel, AlgorithmPolicy policy = AlgorithmPolicy::kHeuristic) {

@@ -14,7 +14,7 @@ using enum RecurrentAlgorithm;
 using Problem = RecurrentProblem<int64_t>;
 
 const Fit& fit(std::string_view arithmetic) {
-  const Calibration* hopper = calibrations().of(90);
+  const Calibration* hopper = Calibrations::shipped().of(90);
   REQUIRE(hopper != nullptr);
   const auto found = std::ranges::find_if(hopper->fits, [&](const Fit& f) {
     return f.kernel_class == "persistent" && f.arithmetic == arithmetic;
@@ -44,7 +44,7 @@ double milliseconds(const Problem& p, Pass pass, DType dtype, RecurrentAlgorithm
   options.library.cudnn = 919;
   options.alone = true;
   options.recurrent.forced = algorithm;
-  const TimeContext c(card_rates(card), calibrations(), options);
+  const TimeContext c(card_rates(card), Calibrations::shipped(), options);
   return 1e3 * kernel_time(recurrent(p, pass, dtype), c).seconds;
 }
 
@@ -164,12 +164,12 @@ TEST_CASE("one call is one launch, and says which algorithm and whose measuremen
   options.library.cudnn = 919;
   options.recurrent = {.persistent = true, .small = true};
   const KernelAt lstm = recurrent(layer(Cell::kLstm, 512, 64), Pass::kForward, DType::kFloat16);
-  const TimeContext own(card_rates("h100"), calibrations(), options);
+  const TimeContext own(card_rates("h100"), Calibrations::shipped(), options);
   const KernelTime t = kernel_time(lstm, own);
   CHECK(t.algorithm == "persistent");
   CHECK(t.launches == 1);
   CHECK(own.basis(t.basis).starts_with("calibrated: sm_90 f16_tensor persistent"));
-  const TimeContext volta(card_rates("tesla-v100-sxm2-16gb"), calibrations(), options);
+  const TimeContext volta(card_rates("tesla-v100-sxm2-16gb"), Calibrations::shipped(), options);
   const KernelTime other = kernel_time(lstm, volta);
   CHECK(other.algorithm == "persistent");
   CHECK(volta.basis(other.basis).starts_with("transferred to sm_70 f16_tensor from sm_90"));
@@ -181,7 +181,7 @@ TEST_CASE("a small persistent layer in TF32 steps as in 32 bits") {
   TimeOptions options;
   options.library.cudnn = 919;
   options.recurrent.small = true;
-  const TimeContext c(card_rates("h100"), calibrations(), options);
+  const TimeContext c(card_rates("h100"), Calibrations::shipped(), options);
   KernelAt lstm = recurrent(layer(Cell::kLstm, 128, 32), Pass::kForward, DType::kFloat32);
   const KernelTime plain = kernel_time(lstm, c);
   lstm.tensor_core = true;
