@@ -4,6 +4,8 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "estimator/batch_memory.h"
 #include "estimator/estimator.h"
@@ -38,38 +40,31 @@ void evaluate_resnet50(benchmark::State& state) {
 }
 BENCHMARK(evaluate_resnet50)->Unit(benchmark::kMillisecond);
 
-// The time of a sweep over 32 batch sizes, six optimizers and four accumulations on one card: each
-// step is bound, which is told apart, and its kernels priced; per kernel of a step, with what is
-// priced for the first time. At most 0.1 us is asked. Recipes share their batches here: where every
-// batch is another, nearly every kernel is new and takes 0.6 us.
-void price_sweep(benchmark::State& state, const std::string& name) {
+// The time of a sweep: each recipe's step is bound at blocks of batches, which is told apart, and
+// its kernels priced; per kernel of a step at one point, with the calibrations that are prepared on
+// the way. At most 0.1 us is asked. Nothing that was priced before is remembered, so a batch of its
+// own costs what one costs that recipes share.
+void price_points(benchmark::State& state, std::vector<CompiledModel> models,
+                  const Platform& platform, int64_t step, int64_t last) {
   using Clock = std::chrono::steady_clock;
-  const auto hwdb = Hwdb::open();
-  Request request = resnet50();
-  request.model = "builtin:" + name;
-  const auto platform = find_platform(*hwdb, request, request.devices[0]);
-  std::vector<CompiledModel> models;
-  for (const Optimizer optimizer : {Optimizer::kSgd, Optimizer::kMomentum, Optimizer::kAdam,
-                                    Optimizer::kAdamW, Optimizer::kRmsProp, Optimizer::kAdagrad}) {
-    for (const int64_t accumulate : {1, 2, 4, 8}) {
-      request.recipe.optimizer = optimizer;
-      request.recipe.accumulate = accumulate;
-      models.push_back(*compile(request, *platform));
-    }
-  }
+  constexpr size_t kBlock = 64;
   size_t kernels = 0;
   Clock::duration binding{}, pricing{};
   for (auto _ : state) {
-    const auto evaluator = Evaluator::make(*platform, request);
+    const auto evaluator = Evaluator::make(platform, resnet50());
     const Clock::duration priced = pricing;
-    for (CompiledModel& model : models) {
+    for (const CompiledModel& model : models) {
       StepBinder binder(model.step);
-      for (int64_t batch = 8; batch <= 256; batch += 8) {
+      for (int64_t batch = step; batch <= last;) {
         const auto begin = Clock::now();
-        model.binding[model.batch_symbol] = batch;
-        const auto step = binder(model.binding);
+        std::vector<Binding> points;
+        for (; batch <= last && points.size() < kBlock; batch += step) {
+          points.push_back(model.binding);
+          points.back()[model.batch_symbol] = batch;
+        }
+        const auto block = binder.kernels(points);
         std::vector<const KernelAt*> wanted;
-        for (const KernelAt& kernel : (*step)->kernels) wanted.push_back(&kernel);
+        for (const KernelAt& kernel : *block) wanted.push_back(&kernel);
         const auto bound = Clock::now();
         benchmark::DoNotOptimize(kernel_times(wanted, evaluator->context()));
         binding += bound - begin;
@@ -86,10 +81,32 @@ void price_sweep(benchmark::State& state, const std::string& name) {
   state.counters["ns/kernel bound"] = per_kernel(binding);
 }
 
-BENCHMARK_CAPTURE(price_sweep, resnet50, "resnet50")
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(price_sweep, bert, "bert-base")->UseManualTime()->Unit(benchmark::kMillisecond);
+// Of 512 batches of one recipe.
+void price_batches(benchmark::State& state, const std::string& name) {
+  const auto hwdb = Hwdb::open();
+  Request request = resnet50();
+  request.model = "builtin:" + name;
+  const auto platform = find_platform(*hwdb, request, request.devices[0]);
+  price_points(state, {*compile(request, *platform)}, *platform, 1, 512);
+}
+
+// Of six optimizers and four accumulations at 32 batches.
+void price_recipes(benchmark::State& state, const std::string& name) {
+  const auto hwdb = Hwdb::open();
+  Request request = resnet50();
+  request.model = "builtin:" + name;
+  const auto platform = find_platform(*hwdb, request, request.devices[0]);
+  std::vector<CompiledModel> models;
+  for (const Optimizer optimizer : {Optimizer::kSgd, Optimizer::kMomentum, Optimizer::kAdam,
+                                    Optimizer::kAdamW, Optimizer::kRmsProp, Optimizer::kAdagrad}) {
+    for (const int64_t accumulate : {1, 2, 4, 8}) {
+      request.recipe.optimizer = optimizer;
+      request.recipe.accumulate = accumulate;
+      models.push_back(*compile(request, *platform));
+    }
+  }
+  price_points(state, std::move(models), *platform, 8, 256);
+}
 
 // The search after the compilation, with what is compiled again on the way: at most 60 ms is asked
 // of each.
@@ -118,6 +135,8 @@ void multiply_dims(benchmark::State& state) {
 }
 BENCHMARK(multiply_dims);
 
+using Sweep = std::pair<std::string, void (*)(benchmark::State&, const std::string&)>;
+
 // From the networks with the fewest events to those with the most.
 constexpr const char* kSearched[] = {"mlp",
                                      "alexnet",
@@ -145,6 +164,14 @@ constexpr const char* kSearched[] = {"mlp",
 
 int main(int argc, char** argv) {
   using namespace plimsoll;
+  for (const std::string name : {"resnet50", "bert-base"}) {
+    for (const auto& [sweep, price] :
+         {Sweep("price_batches/", &price_batches), Sweep("price_recipes/", &price_recipes)}) {
+      benchmark::RegisterBenchmark((sweep + name).c_str(), price, name)
+          ->UseManualTime()
+          ->Unit(benchmark::kMillisecond);
+    }
+  }
   for (const std::string name : kSearched) {
     benchmark::RegisterBenchmark(("max_batch_of/" + name).c_str(), max_batch_of, name)
         ->Unit(benchmark::kMillisecond);
