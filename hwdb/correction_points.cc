@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -42,14 +43,16 @@ const char* read_number(const char* at, const char* end, double& value) {
   return next;
 }
 
-// The numbers of one line into `values`; false where there are more or fewer, or a word is none.
+// The numbers of one line into `values`; false where there are more or fewer, or a word is none, or
+// not a finite one.
 bool read_numbers(std::string_view line, std::span<double> values) {
   const char* at = line.data();
   const char* const end = at + line.size();
   for (size_t i = 0; i < values.size(); ++i) {
     at = read_number(at, end, values[i]);
     const bool last = i + 1 == values.size();
-    if (!at || (at == end) != last || (!last && *at != ',')) return false;
+    if (!at || !std::isfinite(values[i])) return false;
+    if ((at == end) != last || (!last && *at != ',')) return false;
     ++at;
   }
   return true;
@@ -101,6 +104,9 @@ Correction sorted(Correction c) {
   return c;
 }
 
+// Beyond it no sum of logarithms of factors means anything; those that were learnt stay below 13.
+constexpr double kHeaviest = 1e6;
+
 Result<Correction> parse_correction_points(std::string_view text, Correction correction) {
   const size_t width = correction.reach.size();
   std::vector<double> row(width + 2);
@@ -112,7 +118,8 @@ Result<Correction> parse_correction_points(std::string_view text, Correction cor
     ++number;
     if (line.empty() || line.front() == '#') continue;
     const bool fits = read_numbers(line, row) && row[0] >= 0 &&
-                      row[0] < static_cast<double>(correction.devices.size());
+                      row[0] < static_cast<double>(correction.devices.size()) &&
+                      std::fabs(row[1]) <= kHeaviest;
     if (!fits) {
       return error("E402",
                    fmt::format("a correction's line needs device, weight and {} features", width),

@@ -59,8 +59,8 @@ CorrectionTable::CorrectionTable(const Correction& c, size_t swept)
   std::ranges::sort(spots);
   std::vector<std::span<const Spot>> knots;
   for (auto begin = spots.cbegin(); begin != spots.cend();) {
-    const auto end =
-        std::find_if(begin, spots.cend(), [&](const Spot& s) { return s.first != begin->first; });
+    const auto end = std::find_if(begin + 1, spots.cend(),
+                                  [&](const Spot& s) { return s.first != begin->first; });
     knots.emplace_back(begin, end);
     begin = end;
   }

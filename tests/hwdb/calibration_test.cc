@@ -154,7 +154,8 @@ TEST_CASE("points that do not fit their correction are refused by line") {
   correction.devices = {"a"};
   correction.file = "bad.csv";
   CHECK(parse_correction_points("0,.5,1,2\n", correction).has_value());
-  for (const std::string line : {"0,.5,1", "1,.5,1,2", "0,.5,1,x", "-1,.5,1,2"}) {
+  for (const std::string line :
+       {"0,.5,1", "1,.5,1,2", "0,.5,1,x", "-1,.5,1,2", "0,nan,1,2", "0,.5,inf,2", "0,1e7,1,2"}) {
     CAPTURE(line);
     const auto parsed = parse_correction_points("# head\n" + line + "\n", correction);
     REQUIRE_FALSE(parsed.has_value());
