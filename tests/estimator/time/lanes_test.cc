@@ -31,22 +31,23 @@ TEST_CASE("lanes: numbers are rounded as the standard library rounds them") {
 }
 
 TEST_CASE("lanes: what one formula says of each lane, of some and of all") {
+  static_assert(kLaneCount == 4 && LanesOf<float>::kCount == 8);
   Lanes x;
-  for (size_t i = 0; i < kLaneCount; ++i) x.v[i] = static_cast<double>(i) - 3;
+  for (size_t i = 0; i < kLaneCount; ++i) x.v[i] = static_cast<double>(i) - 1;
   const Lanes bounded = larger(x, Lanes(1));
   for (size_t i = 0; i < kLaneCount; ++i) {
-    CHECK(lane(bounded, i) == std::max(static_cast<double>(i) - 3, 1.0));
-    CHECK(lane(absolute(x), i) == std::fabs(static_cast<double>(i) - 3));
-    CHECK(lane(x > 0, i) == (i > 3));
+    CHECK(lane(bounded, i) == std::max(static_cast<double>(i) - 1, 1.0));
+    CHECK(lane(absolute(x), i) == std::fabs(static_cast<double>(i) - 1));
+    CHECK(lane(x > 0, i) == (i > 1));
   }
-  CHECK(any(x == 4));
-  CHECK_FALSE(any(x > 4));
-  CHECK(sum(x) == 4);
-  CHECK(highest(x) == 4);
-  CHECK(highest(0 - x) == 3);
+  CHECK(any(x == 2));
+  CHECK_FALSE(any(x > 2));
+  CHECK(sum(x) == 2);
+  CHECK(highest(x) == 2);
+  CHECK(highest(0 - x) == 1);
   LanesOf<float> narrow = 1;
-  narrow.v[13] = 7;
-  CHECK(sum(narrow) == 22);
+  narrow.v[5] = 7;
+  CHECK(sum(narrow) == 14);
   CHECK(highest(narrow) == 7);
 }
 
