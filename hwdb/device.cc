@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "graph/base/escape.h"
 #include "hwdb/entry.h"
@@ -68,6 +69,22 @@ void warn_decimal(JsonObject& root, const Device& device) {
       *value);
 }
 
+// What predictions divide by: a toy's figures may be implausible, but not nothing.
+void require_some(JsonObject& root, const Device& device) {
+  const std::pair<const char*, double> figures[] = {
+      {"sms", static_cast<double>(device.sms)},
+      {"base_clock", device.base_clock.value},
+      {"boost_clock", device.boost_clock.value},
+      {"max_clock", device.max_clock.value},
+      {"memory", static_cast<double>(device.memory.value)},
+      {"memory_reported", static_cast<double>(device.memory_reported.value)},
+      {"bandwidth", device.bandwidth.value}};
+  for (const auto& [key, figure] : figures) {
+    const JsonValue* place = root.value().find(key);
+    if (place && !(figure > 0)) root.fail("E402", fmt::format("{} is not above 0", key), *place);
+  }
+}
+
 void read_fields(JsonObject& root, Device& device) {
   const bool toy = root.optional_bool("toy").value_or(false);
   Figures figures(root, device.figures, {}, !toy);
@@ -100,6 +117,7 @@ void read_fields(JsonObject& root, Device& device) {
   device.tdp = figures.quantity<Watts>("tdp", {"5 W", "10 kW"});
   read_peaks(root, device, !toy);
   warn_decimal(root, device);
+  if (toy) require_some(root, device);
 }
 
 }  // namespace

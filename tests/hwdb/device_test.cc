@@ -125,6 +125,28 @@ TEST_CASE("device: the toy device does one operation and moves one byte a second
   CHECK(unit.bandwidth.value == 1);
 }
 
+TEST_CASE("device: a toy may be of any size, but what predictions divide by is above 0") {
+  const std::string toy = *Hwdb().read("devices/unit.json");
+  const auto with = [&](const std::string& figure, const std::string& value) {
+    std::string text = toy;
+    const size_t at =
+        text.find('"', text.find("\"" + figure + "\": {\"value\":") + figure.size() + 3);
+    const size_t begin = text.find(':', at) + 2, end = text.find(',', begin);
+    return read_device(text.replace(begin, end - begin, value), "unit.json", "unit");
+  };
+  CHECK(with("bandwidth", "\"9 B/s\"")->bandwidth.value == 9);
+  CHECK(with("sms", "7")->sms == 7);
+  CHECK(with("nvlink_links", "0").has_value());
+  for (const char* figure : {"bandwidth", "max_clock", "memory_reported", "sms"}) {
+    CAPTURE(figure);
+    const std::string unit = figure == std::string("bandwidth")   ? "\"0 B/s\""
+                             : figure == std::string("max_clock") ? "\"0 Hz\""
+                             : figure == std::string("sms")       ? "0"
+                                                                  : "\"0 B\"";
+    CHECK_FALSE(with(figure, unit).has_value());
+  }
+}
+
 // Rows C4, C5, C7, C10 of the catalogue of bad inputs.
 TEST_CASE("device: bad entries are refused at their line") {
   CHECK(altered("\"8119 MiB\"", "\"8119 MiB\""));
