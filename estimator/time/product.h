@@ -1,0 +1,14 @@
+// A product of matrices as libraries run it: with few vectors by memory's bandwidth, else tiled.
+// Private to estimator/time.
+#pragma once
+
+#include "estimator/time/draft.h"
+#include "estimator/time/time_model.h"
+
+namespace plimsoll {
+
+// `model`: one of products; `drafts` has one for each of the run.
+void draft_products(Run run, const TimeContext::Model& model, const TimeContext& context,
+                    std::span<Draft> drafts);
+
+}  // namespace plimsoll
