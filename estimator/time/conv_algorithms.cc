@@ -23,8 +23,8 @@ double product(const std::array<double, 3>& v) { return v[0] * v[1] * v[2]; }
 template <class Number>
 struct Sizes {
   double i, o, taps, positions_in, positions_out, stride;
-  double w;     // elements
-  Number x, y;  // ...
+  double w;     // elements of the filters
+  Number x, y;  // ... of the images
   PLIMSOLL_WITHIN explicit Sizes(const ConvShapeOf<Number>& s)
       : i(s.c / s.groups),
         o(s.k / s.groups),
