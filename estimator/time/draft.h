@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -32,9 +33,11 @@ struct Draft {
 // the rest was the benchmark's own host call.
 inline constexpr double kLongestLaunchInQueue = 6e-6;
 
-// Whether this is its operator. (Comparing a string to a literal is a call, whatever their
-// lengths.)
-inline bool is(const KernelAt& kernel, std::string_view op) { return kernel.op == op; }
+// Whether this is its operator. (A std::string's own comparison to a literal is a call.)
+template <size_t kSize>
+bool is(const KernelAt& kernel, const char (&op)[kSize]) {
+  return kernel.op.size() == kSize - 1 && std::memcmp(kernel.op.data(), op, kSize - 1) == 0;
+}
 
 // Of an operand in memory.
 inline double element_bytes(const KernelAt& kernel) {

@@ -145,7 +145,8 @@ constexpr double kSoftmaxStrays = 2.6, kLayerNormStrays = 1.3;
 
 double strays(const KernelAt& kernel) {
   if (kernel.kernel_class == KernelClass::kSoftmax) return kSoftmaxStrays;
-  return is(kernel, "layer_norm") ? kLayerNormStrays : 1;
+  const bool layer_norm = kernel.kernel_class == KernelClass::kNorm && is(kernel, "layer_norm");
+  return layer_norm ? kLayerNormStrays : 1;
 }
 
 // Weight gradients are a product over all steps, whatever algorithm made the states.
@@ -191,13 +192,14 @@ bool in_lanes(const KernelAt& kernel, const TimeContext::Model& model) {
   return model.conv || (model.gemm && std::holds_alternative<GemmProblem<int64_t>>(kernel.problem));
 }
 
-// Whether two kernels may be of one run: one model prices both, and what it asks beside extents is
-// the same.
+// Whether two kernels may be of one run: one model prices both, and what products and convolutions
+// ask beside extents is the same.
 bool alike(const KernelAt& a, const KernelAt& b) {
-  const bool same = a.kernel_class == b.kernel_class && a.pass == b.pass && a.dtype == b.dtype &&
-                    a.tensor_core == b.tensor_core && a.problem.index() == b.problem.index() &&
-                    a.op == b.op;
-  if (!same || is_unrolled(a) || is_unrolled(b)) return false;
+  // A batch decides which recurrent kernels there are.
+  const bool recurrent = std::holds_alternative<RecurrentProblem<int64_t>>(a.problem);
+  const bool same = a.problem.index() == b.problem.index() && a.pass == b.pass &&
+                    a.dtype == b.dtype && a.tensor_core == b.tensor_core;
+  if (!same || recurrent) return false;
   if (const auto* gemm = std::get_if<GemmProblem<int64_t>>(&a.problem)) {
     const auto& other = std::get<GemmProblem<int64_t>>(b.problem);
     return gemm->a_t == other.a_t && gemm->b_t == other.b_t &&
@@ -215,8 +217,7 @@ bool alike(const KernelAt& a, const KernelAt& b) {
             differ(pad, other.pad) | differ(stride, other.stride) |
             differ(dilation, other.dilation)) == 0;
   }
-  // A batch decides which recurrent kernels there are.
-  return !std::holds_alternative<RecurrentProblem<int64_t>>(a.problem);
+  return true;
 }
 
 }  // namespace
@@ -233,57 +234,65 @@ bool is_unrolled(const KernelAt& kernel) {
 
 namespace {
 
-// The exponential function, which keeps its last value: most of a run have the same range.
-class Exponential {
+// Makes times of a run's drafts.
+class Finisher {
  public:
-  double operator()(double x) {
+  Finisher(const TimeContext::Model& model, const TimeContext& context)
+      : model_(model),
+        bandwidth_(context.rates().bandwidth),
+        peak_(model.highest_flops / context.rates().maximum_clock) {
+    const bool alone = context.options().alone;
+    const double longest = model.rows ? kRowsLaunchInQueue : kLongestLaunchInQueue;
+    launch_ = alone ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
+    if (!alone && model.fit) in_situ_ = model.fit->in_situ;
+  }
+
+  // Into its place: a copy of so many fields costs as much as all of their arithmetic.
+  void operator()(const KernelAt& kernel, const Draft& draft, KernelTime& time) {
+    const double work = std::max(0.0, draft.seconds - model_.fixed);
+    const double in_situ = draft.in_situ ? 1 : in_situ_;
+    const double correction =
+        draft.corrected.log_factor == 0 ? 1 : std::exp(draft.corrected.log_factor);
+    const double predicted = (work + launch_) * correction * in_situ + draft.turned;
+    const double compute_floor =
+        model_.highest_flops > 0 ? draft.flop / model_.highest_flops : 0;
+    const double memory_floor = bandwidth_ > 0 ? compulsory(kernel) / bandwidth_ : 0;
+    const double floor = std::max(compute_floor, memory_floor);
+
+    time.seconds = std::max(predicted, floor);
+    time.algorithm = draft.algorithm;
+    time.flop = draft.flop;
+    time.bytes = draft.bytes;
+    time.workspace = draft.workspace;
+    time.basis = model_.basis;
+    time.launches = draft.launches;
+    const double widest = exponential((model_.far90 + (model_.near90 - model_.far90) *
+                                                          draft.corrected.support) *
+                                      strays(kernel));
+    time.low = std::max(time.seconds / widest, floor);
+    time.high = time.seconds * widest;
+    const bool by_memory =
+        draft.memory_bound || (predicted < floor && memory_floor > compute_floor);
+    time.bound_by = launch_ > work ? BoundBy::kLatency
+                    : by_memory    ? BoundBy::kDram
+                                   : BoundBy::kCompute;
+    if (time.seconds > 0) {
+      time.fraction_of_peak = by_memory ? draft.bytes / (bandwidth_ * time.seconds)
+                                        : draft.flop / (peak_ * time.seconds);
+    }
+  }
+
+ private:
+  // Keeps its last value: most of a run have the same range.
+  double exponential(double x) {
     if (x != at_) value_ = std::exp(at_ = x);
     return value_;
   }
 
- private:
+  const TimeContext::Model& model_;
+  double bandwidth_, peak_, launch_ = 0, in_situ_ = 1;
   double at_ = 0, value_ = 1;
 };
-
-// Into its place: a copy of so many fields costs as much as all of their arithmetic.
-void finish(const KernelAt& kernel, const Draft& draft, const TimeContext::Model& model,
-            const TimeContext& context, Exponential& exp, KernelTime& time) {
-  const double longest = model.rows ? kRowsLaunchInQueue : kLongestLaunchInQueue;
-  const double launch =
-      context.options().alone ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
-  const double work = std::max(0.0, draft.seconds - model.fixed);
-  const bool as_drafted = context.options().alone || !model.fit || draft.in_situ;
-  const double in_situ = as_drafted ? 1 : model.fit->in_situ;
-  const double correction =
-      draft.corrected.log_factor == 0 ? 1 : std::exp(draft.corrected.log_factor);
-  const double predicted = (work + launch) * correction * in_situ + draft.turned;
-  const double compute_floor = model.highest_flops > 0 ? draft.flop / model.highest_flops : 0;
-  const double memory_floor =
-      context.rates().bandwidth > 0 ? compulsory(kernel) / context.rates().bandwidth : 0;
-  const double floor = std::max(compute_floor, memory_floor);
-
-  time.seconds = std::max(predicted, floor);
-  time.algorithm = draft.algorithm;
-  time.flop = draft.flop;
-  time.bytes = draft.bytes;
-  time.workspace = draft.workspace;
-  time.basis = model.basis;
-  time.launches = draft.launches;
-  const double range =
-      (model.far90 + (model.near90 - model.far90) * draft.corrected.support) * strays(kernel);
-  const double widest = exp(range);
-  time.low = std::max(time.seconds / widest, floor);
-  time.high = time.seconds * widest;
-  const bool by_memory = draft.memory_bound || (predicted < floor && memory_floor > compute_floor);
-  time.bound_by = launch > work ? BoundBy::kLatency
-                  : by_memory   ? BoundBy::kDram
-                                : BoundBy::kCompute;
-  if (time.seconds > 0) {
-    time.fraction_of_peak =
-        by_memory ? draft.bytes / context.rates().bandwidth / time.seconds
-                  : draft.flop / model.highest_flops * context.rates().maximum_clock / time.seconds;
-  }
-}
 
 void price(Run run, const TimeContext& context, std::span<KernelTime> times) {
   if (is_unrolled(*run.front())) {
@@ -291,10 +300,10 @@ void price(Run run, const TimeContext& context, std::span<KernelTime> times) {
     return;
   }
   const TimeContext::Model& model = model_for(*run.front(), context);
-  Exponential exp;
+  Finisher finish(model, context);
   if (!in_lanes(*run.front(), model)) {
     for (size_t i = 0; i < run.size(); ++i)
-      finish(*run[i], draft_of(*run[i], model, context), model, context, exp, times[i]);
+      finish(*run[i], draft_of(*run[i], model, context), times[i]);
     return;
   }
   std::array<Draft, kMostInRun> space;
@@ -304,7 +313,7 @@ void price(Run run, const TimeContext& context, std::span<KernelTime> times) {
   } else {
     draft_convolutions(run, model, context, drafts);
   }
-  for (size_t i = 0; i < run.size(); ++i) finish(*run[i], drafts[i], model, context, exp, times[i]);
+  for (size_t i = 0; i < run.size(); ++i) finish(*run[i], drafts[i], times[i]);
 }
 
 }  // namespace
