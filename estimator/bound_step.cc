@@ -6,16 +6,18 @@
 namespace plimsoll {
 namespace {
 
-// A step with each count given its value by `at`.
-template <class At>
-BoundStep bound_by(const Step& step, const At& at) {
+// A step with each count given its value by `at`; `before_kernel` is called before each kernel's.
+template <class At, class BeforeKernel>
+BoundStep bound_by(const Step& step, const At& at, const BeforeKernel& before_kernel) {
   BoundStep bound;
   bound.buffer_bytes.resize(step.buffers.size());
   for (BufferId id = 0; id < step.buffers.size(); ++id)
     at(bound.buffer_bytes[id], step.buffers[id].bytes);
   bound.kernels.resize(step.kernels.size());
-  for (KernelId id = 0; id < step.kernels.size(); ++id)
+  for (KernelId id = 0; id < step.kernels.size(); ++id) {
+    before_kernel();
     bind_into(bound.kernels[id], step.kernels[id], std::cref(at));
+  }
   return bound;
 }
 
@@ -29,24 +31,28 @@ void keep_positive(std::vector<int64_t>& buffer_bytes) {
 Result<BoundStep> bind_step(const Step& step, const Binding& binding) {
   DimEvaluator evaluate(binding);
   std::optional<Diagnostics> failure;
-  BoundStep bound = bound_by(step, [&](int64_t& value, const Dim& count) {
+  const auto at = [&](int64_t& value, const Dim& count) {
     auto known = evaluate(count);
     if (known) value = *known;
     if (!known && !failure) failure = std::move(known.error());
-  });
+  };
+  BoundStep bound = bound_by(step, at, [] {});
   if (failure) return tl::make_unexpected(std::move(*failure));
   keep_positive(bound.buffer_bytes);
   return bound;
 }
 
 StepBinder::StepBinder(const Step& step) : step_(step) {
-  bound_ = bound_by(step, [&](int64_t& value, const Dim& count) {
+  const auto at = [&](int64_t& value, const Dim& count) {
     if (const auto constant = count.constant()) {
       value = *constant;
     } else {
       counts_.push_back({tape_.add(count), &value});
     }
-  });
+  };
+  const auto end_kernel = [&] { first_of_kernel_.push_back(counts_.size()); };
+  bound_ = bound_by(step, at, end_kernel);
+  end_kernel();
   keep_positive(bound_.buffer_bytes);
 }
 
@@ -60,15 +66,25 @@ Result<const BoundStep*> StepBinder::operator()(const Binding& binding) {
   return &bound_;
 }
 
-Result<std::vector<KernelAt>> StepBinder::kernels(std::span<const Binding> points) {
-  std::vector<KernelAt> kernels(bound_.kernels.size() * points.size());
+Result<void> StepBinder::kernels(std::span<const Binding> points,
+                                 const std::function<void(std::span<const KernelAt>)>& use) {
+  const size_t width = counts_.size();
+  std::vector<int64_t> values(points.size() * width);
   for (size_t p = 0; p < points.size(); ++p) {
     const auto bound = (*this)(points[p]);
     if (!bound) return tl::unexpected(bound.error());
-    for (size_t k = 0; k < bound_.kernels.size(); ++k)
-      kernels[k * points.size() + p] = bound_.kernels[k];
+    for (size_t i = 0; i < width; ++i) values[p * width + i] = *counts_[i].place;
   }
-  return kernels;
+  std::vector<KernelAt> at(points.size());
+  for (KernelId k = 0; k < bound_.kernels.size(); ++k) {
+    for (size_t p = 0; p < points.size(); ++p) {
+      for (size_t i = first_of_kernel_[k]; i < first_of_kernel_[k + 1]; ++i)
+        *counts_[i].place = values[p * width + i];
+      at[p] = bound_.kernels[k];
+    }
+    use(at);
+  }
+  return {};
 }
 
 bool guards_hold(const Step& step, const Binding& binding) {

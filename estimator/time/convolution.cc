@@ -224,7 +224,7 @@ void draft_library(Run run, const ConvShape& shape, double calls, const TimeCont
   for (size_t begin = 0; begin < run.size(); begin += kLaneCount) {
     const size_t count = std::min(kLaneCount, run.size() - begin);
     Lanes batches = 1;
-    for (size_t i = 0; i < count; ++i) batches.v[i] = batch_of(*run[begin + i]);
+    for (size_t i = 0; i < count; ++i) batches.set(i, batch_of(*run[begin + i]));
     const ConvCostsOf<Lanes> costs = model.conv->costs(at_batches(shape, batches));
     for (size_t i = 0; i < count; ++i) {
       const Choice chosen = choose(costs, i, options);

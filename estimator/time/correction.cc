@@ -12,19 +12,16 @@ namespace {
 // A sum of few neighbours may overshoot between them: beyond a factor of 3.3 it is not believed.
 constexpr double kLargest = 1.2;
 
+// Points in a knot: those beside it have as many rows. A place with more has several knots.
+constexpr ptrdiff_t kMostInKnot = 64;
+
 // 1 where two places agree, 0 from a reach on.
 template <class Number>
 PLIMSOLL_WITHIN Number tent(const Number& off) {
-  return larger(Number(0), 1 - absolute(off));
+  return 1 - smaller(absolute(off), Number(1));
 }
 
 }  // namespace
-
-Features padded(std::span<const double> features) {
-  Features all{};
-  std::ranges::copy(features.first(std::min(features.size(), kMaxFeatures)), all.begin());
-  return all;
-}
 
 double nearness(std::span<const double> a, std::span<const double> b,
                 std::span<const double> reach) {
@@ -36,15 +33,16 @@ double nearness(std::span<const double> a, std::span<const double> b,
 
 CorrectionTable::CorrectionTable(const Correction& c, size_t swept)
     : swept_(swept), kinship_(c.kinship) {
-  reach_.fill(1);
+  per_reach_.fill(1);
   const size_t width = c.reach.size(), count = c.weights.size();
   if (width > kMaxFeatures || count == 0) return;
-  std::ranges::copy(c.reach, reach_.begin());
-  const auto at = [&](size_t point, size_t f) { return c.points[point * width + f] / reach_[f]; };
+  for (size_t f = 0; f < width; ++f) per_reach_[f] = 1 / c.reach[f];
+  const double* const points = c.points.data();
+  const auto at = [&](size_t point, size_t f) { return points[point * width + f] * per_reach_[f]; };
   for (size_t f = 0; f < width; ++f) {
     if (f == swept) continue;
     size_t point = 1;
-    while (point < count && c.points[point * width + f] == c.points[f]) ++point;
+    while (point < count && points[point * width + f] == points[f]) ++point;
     if (point == count) {
       shared_.emplace_back(f, at(0, f));
     } else {
@@ -59,8 +57,9 @@ CorrectionTable::CorrectionTable(const Correction& c, size_t swept)
   std::ranges::sort(spots);
   std::vector<std::span<const Spot>> knots;
   for (auto begin = spots.cbegin(); begin != spots.cend();) {
-    const auto end = std::find_if(begin + 1, spots.cend(),
-                                  [&](const Spot& s) { return s.first != begin->first; });
+    const auto most = begin + std::min(kMostInKnot, spots.cend() - begin);
+    const auto end =
+        std::find_if(begin + 1, most, [&](const Spot& s) { return s.first != begin->first; });
     knots.emplace_back(begin, end);
     begin = end;
   }
@@ -76,10 +75,10 @@ CorrectionTable::CorrectionTable(const Correction& c, size_t swept)
   for (size_t k = 0; k < knots.size(); ++k) {
     Pile& pile = piles_[k / Wide::kCount];
     const size_t lane = k % Wide::kCount;
-    pile.knots.v[lane] = knots[k].front().first;
+    pile.knots.set(lane, knots[k].front().first);
     Wide* row = rows_.data() + pile.first * columns;
     for (const auto& [spot, point] : knots[k]) {
-      const auto put = [&](double value) { (row++)->v[lane] = static_cast<float>(value); };
+      const auto put = [&](double value) { (row++)->set(lane, static_cast<float>(value)); };
       for (const size_t f : still_) put(at(point, f));
       put(c.device_of[point]);
       put(1);
@@ -91,7 +90,7 @@ CorrectionTable::CorrectionTable(const Correction& c, size_t swept)
 PLIMSOLL_WIDE void CorrectionTable::find_near(const Features& features, int device,
                                               std::vector<Near>& near) const {
   near.clear();
-  const auto place = [&](size_t f) { return features[f] / reach_[f]; };
+  const auto place = [&](size_t f) { return features[f] * per_reach_[f]; };
   double all = 1;
   for (const auto& [f, shared] : shared_) all *= tent(place(f) - shared);
   if (all == 0) return;
@@ -126,19 +125,19 @@ PLIMSOLL_WITHIN Corrected total(const Sums& sums) {
 
 }  // namespace
 
-// Four at a time, which do not wait for each other's sums.
+// Two at a time, which do not wait for each other's sums.
 PLIMSOLL_WIDE void CorrectionTable::sum_up(std::span<const Features> at,
                                            std::span<const uint32_t> which,
                                            const std::vector<Near>& near,
                                            std::span<Corrected> found) const {
-  constexpr size_t kTogether = 4;
+  constexpr size_t kTogether = 2;
   for (size_t begin = 0; begin < which.size(); begin += kTogether) {
     const auto place = [&](size_t i) {
       const Features& features = at[which[std::min(begin + i, which.size() - 1)]];
-      return static_cast<float>(features[swept_] / reach_[swept_]);
+      return static_cast<float>(features[swept_] * per_reach_[swept_]);
     };
-    const float x[] = {place(0), place(1), place(2), place(3)};
-    Sums a, b, c, d;
+    const float x[] = {place(0), place(1)};
+    Sums a, b;
     for (const Near& n : near) {
       const auto add = [&](Sums& sums, size_t i) {
         const Wide part = tent(n.knots - x[i]);
@@ -147,10 +146,8 @@ PLIMSOLL_WIDE void CorrectionTable::sum_up(std::span<const Features> at,
       };
       add(a, 0);
       add(b, 1);
-      add(c, 2);
-      add(d, 3);
     }
-    const Sums* all[] = {&a, &b, &c, &d};
+    const Sums* all[] = {&a, &b};
     for (size_t i = 0; i < std::min(kTogether, which.size() - begin); ++i)
       found[which[begin + i]] = total(*all[i]);
   }

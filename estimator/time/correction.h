@@ -3,6 +3,7 @@
 // depends on the problem and the card's name only, so a faster device never becomes slower by it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -17,7 +18,11 @@ namespace plimsoll {
 inline constexpr size_t kMaxFeatures = 8;
 // A problem's coordinates (estimator/time/features.h), then zeros.
 using Features = std::array<double, kMaxFeatures>;
-Features padded(std::span<const double> features);
+inline Features padded(std::span<const double> features) {
+  Features all{};
+  std::ranges::copy(features.first(std::min(features.size(), kMaxFeatures)), all.begin());
+  return all;
+}
 
 struct Corrected {
   double log_factor = 0;  // ln(corrected / formula)
@@ -60,7 +65,7 @@ class CorrectionTable {
   void sum_up(std::span<const Features> at, std::span<const uint32_t> which,
               const std::vector<Near>& near, std::span<Corrected> found) const;
 
-  Features reach_;
+  Features per_reach_;  // 1 / reach
   size_t swept_;
   std::vector<size_t> still_;
   std::vector<std::pair<size_t, double>> shared_;  // features that all points agree in, and where

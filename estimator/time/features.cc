@@ -28,11 +28,17 @@ std::vector<size_t> swept_features(std::string_view kernel_class) {
 // Rows of a forward pass or a data gradient, the depth of a weight gradient, products of attention.
 size_t swept_by(const GemmShape& s) { return s.batch > 1 ? 2 : s.a_t ? 1 : 0; }
 
-std::array<double, 7> gemm_features(const GemmShape& s) {
-  return {std::log(s.m),
-          std::log(s.n),
-          std::log(s.k),
-          std::log(s.batch),
+std::array<double, 7> gemm_features(const GemmShape& shape) {
+  std::array<Logarithm, 4> logarithms;
+  return gemm_features(shape, logarithms);
+}
+
+std::array<double, 7> gemm_features(const GemmShape& s, std::array<Logarithm, 4>& logarithms) {
+  auto& [m, n, k, batch] = logarithms;
+  return {m(s.m),
+          n(s.n),
+          k(s.k),
+          batch(s.batch),
           s.a_t ? 1.0 : 0.0,
           s.b_t ? 1.0 : 0.0,
           times_divisible_by_two(s.k)};

@@ -9,6 +9,7 @@
 
 #include "estimator/time/conv_algorithms.h"
 #include "estimator/time/gemm.h"
+#include "estimator/time/keeping.h"
 #include "estimator/time/recurrent_algorithm.h"
 #include "graph/kernel.h"
 
@@ -21,6 +22,8 @@ size_t swept_by(const GemmShape& shape);
 
 // ln m, n, k, batch; a_t, b_t; how often 2 divides k, at most 7.
 std::array<double, 7> gemm_features(const GemmShape& shape);
+// ... of many, where all but one extent stays the same; one of `logarithms` for each.
+std::array<double, 7> gemm_features(const GemmShape& shape, std::array<Logarithm, 4>& logarithms);
 // ln N, C, K, side of the output, side of the filter; strided, padded, pass.
 std::array<double, 8> conv_features(const ConvShape& shape);
 // ln hidden, batch, timesteps, gates; pass; at most 32 sequences.

@@ -7,6 +7,7 @@
 #include "estimator/time/batch_norm.h"
 #include "estimator/time/convolution.h"
 #include "estimator/time/features.h"
+#include "estimator/time/keeping.h"
 #include "estimator/time/product.h"
 #include "estimator/time/time_model.h"
 #include "estimator/time/unrolled.h"
@@ -266,7 +267,7 @@ class Finisher {
     time.workspace = draft.workspace;
     time.basis = model_.basis;
     time.launches = draft.launches;
-    const double widest = exponential((model_.far90 + (model_.near90 - model_.far90) *
+    const double widest = exponential_((model_.far90 + (model_.near90 - model_.far90) *
                                                           draft.corrected.support) *
                                       strays(kernel));
     time.low = std::max(time.seconds / widest, floor);
@@ -283,15 +284,9 @@ class Finisher {
   }
 
  private:
-  // Keeps its last value: most of a run have the same range.
-  double exponential(double x) {
-    if (x != at_) value_ = std::exp(at_ = x);
-    return value_;
-  }
-
   const TimeContext::Model& model_;
   double bandwidth_, peak_, launch_ = 0, in_situ_ = 1;
-  double at_ = 0, value_ = 1;
+  Exponential exponential_;  // most of a run have the same range
 };
 
 void price(Run run, const TimeContext& context, std::span<KernelTime> times) {
@@ -328,14 +323,20 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
 std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
                                      const TimeContext& context) {
   std::vector<KernelTime> times(kernels.size());
-  const std::span<KernelTime> all = times;
   for (size_t begin = 0, end = 0; begin < kernels.size(); begin = end) {
     const size_t most = std::min(kernels.size(), begin + kMostInRun);
     while (++end < most && alike(*kernels[begin], *kernels[end])) {
     }
-    price(kernels.subspan(begin, end - begin), context, all.subspan(begin, end - begin));
+    price(kernels.subspan(begin, end - begin), context, std::span(times).subspan(begin));
   }
   return times;
+}
+
+std::vector<KernelTime> kernel_times(std::span<const KernelAt> kernels,
+                                     const TimeContext& context) {
+  std::vector<const KernelAt*> each(kernels.size());
+  for (size_t i = 0; i < kernels.size(); ++i) each[i] = &kernels[i];
+  return kernel_times(each, context);
 }
 
 bool is_own(const KernelAt& kernel, const TimeContext& context) {

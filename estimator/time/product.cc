@@ -51,10 +51,10 @@ GemmShapeOf<Lanes> shapes_of(Run products) {
                             .in_memory = true};
   for (size_t i = 0; i < std::min(kLaneCount, products.size()); ++i) {
     const auto& p = std::get<GemmProblem<int64_t>>(products[i]->problem);
-    shapes.m.v[i] = static_cast<double>(p.m);
-    shapes.n.v[i] = static_cast<double>(p.n);
-    shapes.k.v[i] = static_cast<double>(p.k);
-    shapes.batch.v[i] = static_cast<double>(p.batch);
+    shapes.m.set(i, static_cast<double>(p.m));
+    shapes.n.set(i, static_cast<double>(p.n));
+    shapes.k.set(i, static_cast<double>(p.k));
+    shapes.batch.set(i, static_cast<double>(p.batch));
   }
   return shapes;
 }
@@ -64,6 +64,7 @@ GemmShapeOf<Lanes> shapes_of(Run products) {
 void draft_products(Run run, const TimeContext::Model& model, const TimeContext& context,
                     std::span<Draft> drafts) {
   std::array<Features, kMostInRun> features;
+  std::array<Logarithm, 4> logarithms;
   size_t swept = 0;
   for (size_t begin = 0; begin < run.size(); begin += kLaneCount) {
     const GemmShapeOf<Lanes> shapes = shapes_of(run.subspan(begin));
@@ -75,7 +76,7 @@ void draft_products(Run run, const TimeContext::Model& model, const TimeContext&
                             .batch = lane(shapes.batch, i),
                             .a_t = shapes.a_t,
                             .b_t = shapes.b_t};
-      features[begin + i] = padded(gemm_features(shape));
+      features[begin + i] = padded(gemm_features(shape, logarithms));
       swept = swept_by(shape);
       drafts[begin + i] = {
           .seconds = lane(costs.seconds, i),

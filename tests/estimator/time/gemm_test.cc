@@ -128,11 +128,11 @@ TEST_CASE("the search for tile and split leaves out nothing, for one product and
     many.in_memory = i % 3 == 0;
     many.prologue = i % 11 == 0 ? .125 : 1;
     for (size_t l = 0; l < kLaneCount; ++l) {
-      many.m.v[l] = extent(20000);
-      many.n.v[l] = extent(20000);
-      many.k.v[l] = extent(200000);
-      many.batch.v[l] = i % 2 ? extent(500) : 1;
-      many.bytes.v[l] = i % 13 ? 0 : 1e6;
+      many.m.set(l, extent(20000));
+      many.n.set(l, extent(20000));
+      many.k.set(l, extent(200000));
+      many.batch.set(l, i % 2 ? extent(500) : 1);
+      many.bytes.set(l, i % 13 ? 0 : 1e6);
     }
     const GemmCostOf<Lanes> costs = model.cost(many);
     for (size_t l = 0; l < kLaneCount; ++l) {

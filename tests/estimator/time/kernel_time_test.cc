@@ -69,18 +69,25 @@ TEST_CASE("kernels of many batches, side by side, each take the time that one ta
       points.back()[model.batch_symbol] = batch;
     }
     StepBinder binder(model.step);
-    const auto kernels = binder.kernels(points);
-    REQUIRE(kernels);
-    REQUIRE(kernels->size() == points.size() * model.step.kernels.size());
-    CHECK((*kernels)[points.size()] == (*binder(points.front()))->kernels[1]);
-    std::vector<const KernelAt*> wanted;
-    for (const KernelAt& kernel : *kernels) wanted.push_back(&kernel);
-    const std::vector<KernelTime> together = kernel_times(wanted, context);
-    REQUIRE(together.size() == wanted.size());
-    size_t same = 0;
-    for (size_t i = 0; i < wanted.size(); ++i)
-      same += together[i] == kernel_time(*wanted[i], context);
-    CHECK(same == wanted.size());
+    std::vector<KernelAt> all;
+    const auto bound = binder.kernels(points, [&](std::span<const KernelAt> kernel) {
+      all.insert(all.end(), kernel.begin(), kernel.end());
+      const std::vector<KernelTime> together = kernel_times(kernel, context);
+      REQUIRE(together.size() == points.size());
+      for (size_t p = 0; p < points.size(); ++p)
+        CHECK(together[p] == kernel_time(kernel[p], context));
+    });
+    REQUIRE(bound);
+    REQUIRE(all.size() == points.size() * model.step.kernels.size());
+    for (size_t p = 0; p < points.size(); ++p) {
+      const auto& kernels = (*binder(points[p]))->kernels;
+      for (KernelId k = 0; k < kernels.size(); ++k)
+        CHECK(all[k * points.size() + p] == kernels[k]);
+    }
+    // The whole sweep at once.
+    const std::vector<KernelTime> times = kernel_times(all, context);
+    REQUIRE(times.size() == all.size());
+    for (size_t i = 0; i < all.size(); ++i) CHECK(times[i] == kernel_time(all[i], context));
   }
 }
 

@@ -19,9 +19,9 @@ TEST_CASE("lanes: numbers are rounded as the standard library rounds them") {
       CAPTURE(x);
       CHECK(rounded_up(x) == std::ceil(x));
       CHECK(rounded_down(x) == std::floor(x));
-      lanes.v[static_cast<size_t>(i) % kLaneCount] = x;
+      lanes.set(static_cast<size_t>(i) % kLaneCount, x);
     }
-    lanes.v[static_cast<size_t>(i + 1) % kLaneCount] = 0;
+    lanes.set(static_cast<size_t>(i + 1) % kLaneCount, 0);
     const Lanes up = rounded_up(lanes), down = rounded_down(lanes);
     for (size_t at = 0; at < kLaneCount && i > 8; ++at) {
       CHECK(lane(up, at) == std::ceil(lane(lanes, at)));
@@ -31,24 +31,29 @@ TEST_CASE("lanes: numbers are rounded as the standard library rounds them") {
 }
 
 TEST_CASE("lanes: what one formula says of each lane, of some and of all") {
-  static_assert(kLaneCount == 4 && LanesOf<float>::kCount == 8);
+  static_assert(kLaneCount == 8 && LanesOf<float>::kCount == 16);
   Lanes x;
-  for (size_t i = 0; i < kLaneCount; ++i) x.v[i] = static_cast<double>(i) - 1;
+  for (size_t i = 0; i < kLaneCount; ++i) x.set(i, static_cast<double>(i) - 1);
   const Lanes bounded = larger(x, Lanes(1));
   for (size_t i = 0; i < kLaneCount; ++i) {
     CHECK(lane(bounded, i) == std::max(static_cast<double>(i) - 1, 1.0));
+    CHECK(lane(smaller(x, Lanes(1)), i) == std::min(static_cast<double>(i) - 1, 1.0));
     CHECK(lane(absolute(x), i) == std::fabs(static_cast<double>(i) - 1));
     CHECK(lane(x > 0, i) == (i > 1));
   }
   CHECK(any(x == 2));
-  CHECK_FALSE(any(x > 2));
-  CHECK(sum(x) == 2);
-  CHECK(highest(x) == 2);
+  CHECK(any(x == 6));
+  CHECK_FALSE(any(x > 6));
+  CHECK(sum(x) == 20);
+  CHECK(highest(x) == 6);
   CHECK(highest(0 - x) == 1);
-  LanesOf<float> narrow = 1;
-  narrow.v[5] = 7;
-  CHECK(sum(narrow) == 14);
-  CHECK(highest(narrow) == 7);
+  for (const size_t i : {5, 12}) {
+    LanesOf<float> narrow = 1;
+    narrow.set(i, 7);
+    CHECK(narrow[i] == 7);
+    CHECK(sum(narrow) == 22);
+    CHECK(highest(narrow) == 7);
+  }
 }
 
 }  // namespace
