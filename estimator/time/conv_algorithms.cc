@@ -171,15 +171,16 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::implicit(const ConvShapeOf<Number>
 }
 
 template <class Number>
-PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::columns(const ConvShapeOf<Number>& s) const {
+PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::columns(const ConvShapeOf<Number>& s,
+                                                      const Number& limit) const {
   const Sizes<Number> z(s);
   GemmShapeOf<Number> g{.m = z.i * z.taps, .n = s.n * z.positions_out, .k = z.o, .batch = s.groups};
   g.may_split = false;
   g.bytes = z.bytes(s.element_bytes);
   g.slower = 1 / columns_;
-  const GemmCostOf<Number> cost = gemm_.cost(g);
   const Number column_bytes = s.n * z.positions_out * s.c * z.taps * s.element_bytes;
   const Number moved = column_bytes + (z.x + z.y) * s.element_bytes;
+  const GemmCostOf<Number> cost = gemm_.cost(g, limit - moved / scatter_);
   return {.algorithm = ConvAlgorithm::kColumns,
           .seconds = cost.seconds + moved / scatter_,
           .flop = cost.flop,
@@ -204,7 +205,8 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::depthwise(const ConvShapeOf<Number
 }
 
 template <class Number>
-PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_fused(const ConvShapeOf<Number>& s) const {
+PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_fused(const ConvShapeOf<Number>& s,
+                                                             const Number& limit) const {
   const Sizes<Number> z(s);
   const auto& out = s.pass == Pass::kForward ? s.out : s.in;
   const Number tiles = s.n * std::ceil(out[1] / 2) * std::ceil(out[2] / 2);
@@ -219,7 +221,7 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_fused(const ConvShapeOf<N
   g.bytes = z.bytes(s.element_bytes);
   g.slower = 1 / fused_;
   g.prologue = .125;
-  const GemmCostOf<Number> cost = gemm_.cost(g);
+  const GemmCostOf<Number> cost = gemm_.cost(g, limit);
   return {.algorithm = ConvAlgorithm::kWinograd,
           .seconds = cost.seconds,
           .flop = 2 * 16 * tiles * from * to * s.groups,
@@ -230,6 +232,7 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_fused(const ConvShapeOf<N
 
 template <class Number>
 PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_nonfused(const ConvShapeOf<Number>& s,
+                                                                const Number& limit,
                                                                 double outputs) const {
   const Sizes<Number> z(s);
   const bool weights = s.pass == Pass::kBackwardWeights;
@@ -244,10 +247,10 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_nonfused(const ConvShapeO
   g.may_split = weights;
   g.element_bytes = s.product_bytes;
   g.slower = 1 / (weights ? nonfused_wgrad_ : nonfused_);
-  const GemmCostOf<Number> cost = gemm_.cost(g);
   const Number transformed =
       points * (tiles * (z.i + z.o) + z.i * z.o) * s.groups * s.product_bytes;
   const Number moved = z.bytes(s.element_bytes) + transformed;
+  const GemmCostOf<Number> cost = gemm_.cost(g, limit - moved / transform_);
   return {.algorithm = ConvAlgorithm::kWinogradNonfused,
           .seconds = cost.seconds + moved / transform_,
           .flop = cost.flop,
@@ -257,7 +260,8 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_nonfused(const ConvShapeO
 }
 
 template <class Number>
-PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::fft(const ConvShapeOf<Number>& s, bool tiled) const {
+PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::fft(const ConvShapeOf<Number>& s, const Number& limit,
+                                                  bool tiled) const {
   const Sizes<Number> z(s);
   const double rows = s.out[1] + s.filter[1] - 1, columns = s.out[2] + s.filter[2] - 1;
   double high = 32, wide = 32;
@@ -281,8 +285,8 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::fft(const ConvShapeOf<Number>& s, 
   const Number planes = 8 * s.groups * (tiles * (z.i + z.o) + z.i * z.o);
   const Number spectra = frequencies * planes;
   g.bytes = spectra;
-  const GemmCostOf<Number> cost = gemm_.cost(g);
   const Number moved = z.bytes(s.element_bytes) + 2 * spectra;
+  const GemmCostOf<Number> cost = gemm_.cost(g, limit - moved / fft_transform_);
   return {.algorithm = tiled ? ConvAlgorithm::kFftTiling : ConvAlgorithm::kFft,
           .seconds = cost.seconds + moved / fft_transform_,
           .flop = cost.flop,
@@ -294,7 +298,8 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::fft(const ConvShapeOf<Number>& s, 
 // In the order in which algorithms of like times are taken: from cuDNN 7 on, Winograd in three
 // kernels before the fused one.
 template <class Number>
-PLIMSOLL_WITHIN ConvCostsOf<Number> ConvModel::all_of(const ConvShapeOf<Number>& s) const {
+PLIMSOLL_WITHIN ConvCostsOf<Number> ConvModel::all_of(const ConvShapeOf<Number>& s,
+                                                      double limit) const {
   ConvCostsOf<Number> all;
   const auto add = [&](const ConvCostOf<Number>& cost) { all.rows[all.count++] = cost; };
   const Sizes<Number> z(s);
@@ -303,28 +308,33 @@ PLIMSOLL_WITHIN ConvCostsOf<Number> ConvModel::all_of(const ConvShapeOf<Number>&
     return all;
   }
   add(implicit(s));
-  if (s.pass == Pass::kBackwardData) add(columns(s));
+  const Number longest = limit * all.rows[0].seconds;
+  if (s.pass == Pass::kBackwardData) add(columns(s, longest));
   if (!unit(s.stride) || !unit(s.dilation) || !flat(s) || in_64_bits(s)) return all;
   const bool weights = s.pass == Pass::kBackwardWeights;
   const bool fused = cudnn_ >= 500 && square(s, 3) && !weights;
-  if (fused && cudnn_ < 700) add(winograd_fused(s));
+  if (fused && cudnn_ < 700) add(winograd_fused(s, longest));
   if (cudnn_ >= 500 && (square(s, 3) || (cudnn_ >= 700 && square(s, 5)))) {
-    const ConvCostOf<Number> small = winograd_nonfused(s, 2), large = winograd_nonfused(s, 4);
+    const ConvCostOf<Number> small = winograd_nonfused(s, longest, 2),
+                             large = winograd_nonfused(s, longest, 4);
     add(pick(small.seconds < large.seconds, small, large));
   }
-  if (fused && cudnn_ >= 700) add(winograd_fused(s));
+  if (fused && cudnn_ >= 700) add(winograd_fused(s, longest));
   const bool fft_pass = s.pass == Pass::kBackwardData ? cudnn_ >= 400 : cudnn_ >= 300;
   if (fft_pass && z.taps > 1 && s.filter[1] <= 32 && s.filter[2] <= 32 && s.pad[1] < s.filter[1] &&
       s.pad[2] < s.filter[2]) {
-    if (s.in[1] + s.filter[1] <= 257 && s.in[2] + s.filter[2] <= 257) add(fft(s, false));
-    if (s.filter[1] < 32 && s.filter[2] < 32) add(fft(s, true));
+    if (s.in[1] + s.filter[1] <= 257 && s.in[2] + s.filter[2] <= 257) add(fft(s, longest, false));
+    if (s.filter[1] < 32 && s.filter[2] < 32) add(fft(s, longest, true));
   }
   return all;
 }
 
-ConvCosts ConvModel::costs(const ConvShape& shape) const { return all_of(shape); }
-PLIMSOLL_WIDE ConvCostsOf<Lanes> ConvModel::costs(const ConvShapeOf<Lanes>& shapes) const {
-  return all_of(shapes);
+ConvCosts ConvModel::costs(const ConvShape& shape, double limit) const {
+  return all_of(shape, limit);
+}
+PLIMSOLL_WIDE ConvCostsOf<Lanes> ConvModel::costs(const ConvShapeOf<Lanes>& shapes,
+                                                  double limit) const {
+  return all_of(shapes, limit);
 }
 
 }  // namespace plimsoll

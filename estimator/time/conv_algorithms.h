@@ -81,25 +81,27 @@ class ConvModel {
  public:
   // `terms`: kGemmTerms then kConvTerms; `cudnn`: 100 * major + minor, which algorithms exist.
   ConvModel(std::span<const double> terms, const GemmRates& rates, int cudnn);
-  ConvCosts costs(const ConvShape& shape) const;
-  ConvCostsOf<Lanes> costs(const ConvShapeOf<Lanes>& shapes) const;
+  // Those that take `limit` times the first one's time or longer take forever.
+  ConvCosts costs(const ConvShape& shape, double limit = kNoLimit) const;
+  ConvCostsOf<Lanes> costs(const ConvShapeOf<Lanes>& shapes, double limit = kNoLimit) const;
   double launch_seconds() const { return fixed_; }
 
  private:
   template <class Number>
-  ConvCostsOf<Number> all_of(const ConvShapeOf<Number>&) const;
+  ConvCostsOf<Number> all_of(const ConvShapeOf<Number>&, double limit) const;
   template <class Number>
   ConvCostOf<Number> implicit(const ConvShapeOf<Number>&) const;
   template <class Number>
-  ConvCostOf<Number> columns(const ConvShapeOf<Number>&) const;
+  ConvCostOf<Number> columns(const ConvShapeOf<Number>&, const Number& limit) const;
   template <class Number>
   ConvCostOf<Number> depthwise(const ConvShapeOf<Number>&) const;
   template <class Number>
-  ConvCostOf<Number> winograd_fused(const ConvShapeOf<Number>&) const;
+  ConvCostOf<Number> winograd_fused(const ConvShapeOf<Number>&, const Number& limit) const;
   template <class Number>
-  ConvCostOf<Number> winograd_nonfused(const ConvShapeOf<Number>&, double outputs) const;
+  ConvCostOf<Number> winograd_nonfused(const ConvShapeOf<Number>&, const Number& limit,
+                                       double outputs) const;
   template <class Number>
-  ConvCostOf<Number> fft(const ConvShapeOf<Number>&, bool tiled) const;
+  ConvCostOf<Number> fft(const ConvShapeOf<Number>&, const Number& limit, bool tiled) const;
 
   GemmModel gemm_;
   GemmRates rates_;

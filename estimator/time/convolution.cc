@@ -77,6 +77,9 @@ struct Choice {
   double seconds;
 };
 
+// Beyond this times implicit GEMM's no algorithm is chosen, unless it is asked for by name.
+constexpr double kWorthALook = 1.001 * kTie;
+
 // There is always one: implicit GEMM needs no workspace.
 Choice choose(const ConvCostsOf<Lanes>& costs, size_t point, const TimeOptions& options) {
   const auto seconds = [&](const auto& cost) { return lane(cost.seconds, point); };
@@ -220,12 +223,13 @@ void draft_columns(Run run, ConvShape shape, const TimeContext& context, std::sp
 void draft_library(Run run, const ConvShape& shape, double calls, const TimeContext::Model& model,
                    const TimeOptions& options, std::span<Draft> drafts) {
   const Features features = padded(conv_features(shape));
+  const double limit = options.policy == AlgorithmPolicy::kForced ? kNoLimit : kWorthALook;
   std::array<Features, kMostInRun> at;
   for (size_t begin = 0; begin < run.size(); begin += kLaneCount) {
     const size_t count = std::min(kLaneCount, run.size() - begin);
     Lanes batches = 1;
     for (size_t i = 0; i < count; ++i) batches.set(i, batch_of(*run[begin + i]));
-    const ConvCostsOf<Lanes> costs = model.conv->costs(at_batches(shape, batches));
+    const ConvCostsOf<Lanes> costs = model.conv->costs(at_batches(shape, batches), limit);
     for (size_t i = 0; i < count; ++i) {
       const Choice chosen = choose(costs, i, options);
       const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;

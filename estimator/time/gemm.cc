@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "hwdb/calibration_terms.h"
 
@@ -14,7 +13,7 @@ constexpr int kUsualSplits = 32;
 constexpr double kShortestSlice = 64;  // of k: below it no library splits further
 constexpr double kWideLoad = 16;       // bytes
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNever = kNoLimit;
 
 // The search looks at what can be shorter: this share of the least that a tile takes stays below
 // what the same figures, rounded otherwise, come to.
@@ -82,7 +81,8 @@ PLIMSOLL_WITHIN Number GemmModel::misaligned(const GemmShapeOf<Number>& s) const
 }
 
 template <class Number>
-PLIMSOLL_WITHIN GemmCostOf<Number> GemmModel::search(const GemmShapeOf<Number>& s) const {
+PLIMSOLL_WITHIN GemmCostOf<Number> GemmModel::search(const GemmShapeOf<Number>& s,
+                                                     const Number& limit) const {
   const Number operands = s.batch * (s.m * s.k + s.k * s.n) * s.element_bytes;
   const Number result = s.batch * s.m * s.n;
   const Number three = operands + result * s.element_bytes * (s.accumulate ? 2.0 : 1.0);
@@ -94,8 +94,12 @@ PLIMSOLL_WITHIN GemmCostOf<Number> GemmModel::search(const GemmShapeOf<Number>& 
   const Number depth = s.k + prologue;
   const Number work = result * depth * slower;
   GemmCostOf<Number> best;
-  best.seconds = kNever;
-  double longest = kNever;  // that a unit of work may take to be worth a look
+  best.seconds = limit - fixed_;
+  // That a unit of work may take to be worth a look.
+  const auto most_per_work = [&] {
+    return highest(select(at_once < best.seconds, best.seconds / work, Number(0)));
+  };
+  double longest = most_per_work();
   for (int t = 0; t < kGemmTileCount; ++t) {
     const Tile& tile = tiles_[t];
     if ((s.tiles >> t & 1u) == 0 || tile.seconds_per_work >= longest) continue;
@@ -126,17 +130,20 @@ PLIMSOLL_WITHIN GemmCostOf<Number> GemmModel::search(const GemmShapeOf<Number>& 
       take(best.split, split);
       take(best.seconds, seconds);
     }
-    longest = highest(select(at_once < best.seconds, best.seconds / work, Number(0)));
+    longest = most_per_work();
   }
-  best.seconds += fixed_;
+  best.seconds = select(best.seconds < limit - fixed_, best.seconds + fixed_, Number(kNever));
   best.flop = 2 * s.batch * s.m * s.n * s.k;
   return best;
 }
 
-GemmCost GemmModel::cost(const GemmShape& shape) const { return search(shape); }
+GemmCost GemmModel::cost(const GemmShape& shape, double limit) const {
+  return search(shape, limit);
+}
 
-PLIMSOLL_WIDE GemmCostOf<Lanes> GemmModel::cost(const GemmShapeOf<Lanes>& shapes) const {
-  return search(shapes);
+PLIMSOLL_WIDE GemmCostOf<Lanes> GemmModel::cost(const GemmShapeOf<Lanes>& shapes,
+                                                const Lanes& limit) const {
+  return search(shapes, limit);
 }
 
 }  // namespace plimsoll

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "estimator/time/lanes.h"
@@ -78,14 +79,17 @@ constexpr uint32_t tile_bit(int fast, int slow) {
   return 0;
 }
 
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
 // Prepared once per card and calibration, then 0.1-0.5 microseconds for one shape or kLaneCount of
 // them.
 class GemmModel {
  public:
   // `terms`: kGemmTerms values.
   GemmModel(std::span<const double> terms, const GemmRates& rates);
-  GemmCost cost(const GemmShape& shape) const;
-  GemmCostOf<Lanes> cost(const GemmShapeOf<Lanes>& shapes) const;
+  GemmCost cost(const GemmShape& shape, double limit = kNoLimit) const;
+  // `limit`: seconds; what takes as long or longer takes forever, and is not looked at closer.
+  GemmCostOf<Lanes> cost(const GemmShapeOf<Lanes>& shapes, const Lanes& limit = kNoLimit) const;
 
  private:
   struct Tile {
@@ -97,7 +101,7 @@ class GemmModel {
         partial;  // a last round of c blocks, in units of one block
   };
   template <class Number>
-  GemmCostOf<Number> search(const GemmShapeOf<Number>& shape) const;
+  GemmCostOf<Number> search(const GemmShapeOf<Number>& shape, const Number& limit) const;
   template <class Number>
   Number rounds(const Tile& tile, const Number& blocks) const;
   template <class Number>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "estimator/time/attention.h"
 #include "estimator/time/batch_norm.h"
@@ -239,53 +240,60 @@ namespace {
 class Finisher {
  public:
   Finisher(const TimeContext::Model& model, const TimeContext& context)
-      : model_(model),
-        bandwidth_(context.rates().bandwidth),
-        peak_(model.highest_flops / context.rates().maximum_clock) {
+      : fixed_(model.fixed),
+        far90_(model.far90),
+        near90_(model.near90),
+        basis_(model.basis),
+        bandwidth_(or_endless(context.rates().bandwidth)),
+        highest_flops_(or_endless(model.highest_flops)),
+        peak_(highest_flops_ / context.rates().maximum_clock) {
     const bool alone = context.options().alone;
     const double longest = model.rows ? kRowsLaunchInQueue : kLongestLaunchInQueue;
-    launch_ = alone ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
+    launch_ = alone ? fixed_ : std::min(fixed_ * kLaunchShareInQueue, longest);
     if (!alone && model.fit) in_situ_ = model.fit->in_situ;
   }
 
-  // Into its place: a copy of so many fields costs as much as all of their arithmetic.
+  // Into its place, every field: a copy of so many costs as much as all of their arithmetic.
   void operator()(const KernelAt& kernel, const Draft& draft, KernelTime& time) {
-    const double work = std::max(0.0, draft.seconds - model_.fixed);
+    const double work = std::max(0.0, draft.seconds - fixed_);
     const double in_situ = draft.in_situ ? 1 : in_situ_;
     const double correction =
         draft.corrected.log_factor == 0 ? 1 : std::exp(draft.corrected.log_factor);
     const double predicted = (work + launch_) * correction * in_situ + draft.turned;
-    const double compute_floor =
-        model_.highest_flops > 0 ? draft.flop / model_.highest_flops : 0;
-    const double memory_floor = bandwidth_ > 0 ? compulsory(kernel) / bandwidth_ : 0;
-    const double floor = std::max(compute_floor, memory_floor);
+    // The longer of what traffic and operations take at least, by one division.
+    const double traffic = compulsory(kernel);
+    const bool traffic_longer = traffic * highest_flops_ > draft.flop * bandwidth_;
+    const double floor = traffic_longer ? traffic / bandwidth_ : draft.flop / highest_flops_;
 
     time.seconds = std::max(predicted, floor);
     time.algorithm = draft.algorithm;
     time.flop = draft.flop;
     time.bytes = draft.bytes;
     time.workspace = draft.workspace;
-    time.basis = model_.basis;
+    time.basis = basis_;
     time.launches = draft.launches;
-    const double widest = exponential_((model_.far90 + (model_.near90 - model_.far90) *
-                                                          draft.corrected.support) *
-                                      strays(kernel));
+    const double range = far90_ + (near90_ - far90_) * draft.corrected.support;
+    const double widest = exponential_(range * strays(kernel));
     time.low = std::max(time.seconds / widest, floor);
     time.high = time.seconds * widest;
-    const bool by_memory =
-        draft.memory_bound || (predicted < floor && memory_floor > compute_floor);
+    const bool by_memory = draft.memory_bound || (predicted < floor && traffic_longer);
     time.bound_by = launch_ > work ? BoundBy::kLatency
                     : by_memory    ? BoundBy::kDram
                                    : BoundBy::kCompute;
-    if (time.seconds > 0) {
-      time.fraction_of_peak = by_memory ? draft.bytes / (bandwidth_ * time.seconds)
-                                        : draft.flop / (peak_ * time.seconds);
-    }
+    const double at_peak = (by_memory ? bandwidth_ : peak_) * time.seconds;
+    time.fraction_of_peak = at_peak > 0 ? (by_memory ? draft.bytes : draft.flop) / at_peak : 0;
   }
 
  private:
-  const TimeContext::Model& model_;
-  double bandwidth_, peak_, launch_ = 0, in_situ_ = 1;
+  // Of a rate that is not known no law follows.
+  static double or_endless(double rate) {
+    return rate > 0 ? rate : std::numeric_limits<double>::infinity();
+  }
+
+  double fixed_, far90_, near90_;
+  int basis_;
+  double bandwidth_, highest_flops_, peak_;
+  double launch_ = 0, in_situ_ = 1;
   Exponential exponential_;  // most of a run have the same range
 };
 
@@ -320,23 +328,35 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
   return time;
 }
 
-std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
-                                     const TimeContext& context) {
-  std::vector<KernelTime> times(kernels.size());
+namespace {
+
+void price_runs(std::span<const KernelAt* const> kernels, const TimeContext& context,
+                std::span<KernelTime> times) {
   for (size_t begin = 0, end = 0; begin < kernels.size(); begin = end) {
     const size_t most = std::min(kernels.size(), begin + kMostInRun);
     while (++end < most && alike(*kernels[begin], *kernels[end])) {
     }
-    price(kernels.subspan(begin, end - begin), context, std::span(times).subspan(begin));
+    price(kernels.subspan(begin, end - begin), context, times.subspan(begin, end - begin));
   }
+}
+
+}  // namespace
+
+std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
+                                     const TimeContext& context) {
+  std::vector<KernelTime> times(kernels.size());
+  price_runs(kernels, context, times);
   return times;
 }
 
-std::vector<KernelTime> kernel_times(std::span<const KernelAt> kernels,
-                                     const TimeContext& context) {
-  std::vector<const KernelAt*> each(kernels.size());
-  for (size_t i = 0; i < kernels.size(); ++i) each[i] = &kernels[i];
-  return kernel_times(each, context);
+void kernel_times(std::span<const KernelAt> kernels, const TimeContext& context,
+                  std::span<KernelTime> times) {
+  std::array<const KernelAt*, kMostInRun> each;
+  for (size_t begin = 0; begin < kernels.size(); begin += kMostInRun) {
+    const size_t count = std::min(kMostInRun, kernels.size() - begin);
+    for (size_t i = 0; i < count; ++i) each[i] = &kernels[begin + i];
+    price_runs({each.data(), count}, context, times.subspan(begin, count));
+  }
 }
 
 bool is_own(const KernelAt& kernel, const TimeContext& context) {

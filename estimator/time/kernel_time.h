@@ -126,7 +126,9 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
 // priced together, and alike to the last bit: of 64 batches each takes some 0.1 microseconds.
 std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
                                      const TimeContext& context);
-std::vector<KernelTime> kernel_times(std::span<const KernelAt> kernels, const TimeContext& context);
+// ... into `times`, one for each, which a sweep reuses.
+void kernel_times(std::span<const KernelAt> kernels, const TimeContext& context,
+                  std::span<KernelTime> times);
 
 // Whether the calibration behind it was measured on the card's own architecture and library.
 bool is_own(const KernelAt& kernel, const TimeContext& context);

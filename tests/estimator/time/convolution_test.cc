@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <random>
+#include <vector>
 
 #include "estimator/memory/workspace_legacy.h"
+#include "hwdb/calibration_terms.h"
 #include "tests/support/convolutions.h"
 
 namespace plimsoll {
@@ -147,6 +150,50 @@ TEST_CASE("whole-plane transforms take the scratch memory that the memory model 
 
 // rejunity/cnn-benchmarks, V100 at batch 1: ResNet-50 takes 12.4 ms with columns and products,
 // whose calls would take as long again if each cost what other operators' do.
+TEST_CASE("convolution algorithms that take too long are left out, the others are the same") {
+  std::vector<double> terms;
+  for (const CoefficientRow& row : kGemmTerms) terms.push_back(row.initial);
+  for (const CoefficientRow& row : kConvTerms) terms.push_back(row.initial);
+  const GemmRates rates{.flops = 1e13, .sms = 28, .bandwidth = 4e11};
+  std::mt19937 random(5);
+  const auto between = [&](int low, int high) {
+    return static_cast<double>(low + static_cast<int>(random() % (high - low + 1)));
+  };
+  constexpr double kLimit = 1.2;
+  int kept = 0, left_out = 0;
+  for (int i = 0; i < 300; ++i) {
+    const ConvModel model(terms, rates, i % 2 ? 605 : 900);
+    const double side = between(7, 60), filter = 1 + 2 * between(0, 2);
+    ConvShape shape;
+    shape.n = between(1, 200);
+    shape.c = between(1, 300);
+    shape.k = between(1, 300);
+    shape.in = shape.out = {1, side, side};
+    shape.filter = {1, filter, filter};
+    shape.pad = {0, (filter - 1) / 2, (filter - 1) / 2};
+    shape.pass = static_cast<Pass>(i % 3);
+    const ConvCosts all = model.costs(shape), some = model.costs(shape, kLimit);
+    REQUIRE(all.count == some.count);
+    for (int a = 0; a < all.count; ++a) {
+      const ConvCost &whole = all.rows[a], &limited = some.rows[a];
+      CHECK(whole.algorithm == limited.algorithm);
+      if (whole.seconds > kLimit * all.rows[0].seconds) {
+        CHECK(limited.seconds == kNoLimit);
+        ++left_out;
+      } else {
+        CHECK(limited.seconds == whole.seconds);
+        CHECK(limited.flop == whole.flop);
+        CHECK(limited.bytes == whole.bytes);
+        CHECK(limited.workspace == whole.workspace);
+        CHECK(limited.memory_bound == whole.memory_bound);
+        ++kept;
+      }
+    }
+  }
+  CHECK(kept > 350);
+  CHECK(left_out > 200);
+}
+
 TEST_CASE("what the loop over images launches is in its time") {
   const auto hwdb = Hwdb::open();
   REQUIRE(hwdb.has_value());

@@ -113,7 +113,7 @@ TEST_CASE("the search for tile and split leaves out nothing, for one product and
   const auto extent = [&](double most) {
     return std::floor(std::exp(static_cast<double>(random()) / 4294967296.0 * std::log(most)));
   };
-  int splits = 0;
+  int splits = 0, too_long = 0;
   std::vector<int> chosen(kGemmTileCount);
   for (int i = 0; i < 600; ++i) {
     terms[kSplit] = i % 3;
@@ -135,6 +135,11 @@ TEST_CASE("the search for tile and split leaves out nothing, for one product and
       many.bytes.set(l, i % 13 ? 0 : 1e6);
     }
     const GemmCostOf<Lanes> costs = model.cost(many);
+    // Limits shorter and longer than each.
+    Lanes limit = 0;
+    for (size_t l = 0; l < kLaneCount; ++l)
+      limit.set(l, lane(costs.seconds, l) * (random() % 2 ? .5 : 1.5));
+    const GemmCostOf<Lanes> limited = model.cost(many, limit);
     for (size_t l = 0; l < kLaneCount; ++l) {
       GemmShape one{.a_t = many.a_t, .b_t = many.b_t, .accumulate = many.accumulate};
       one.m = lane(many.m, l);
@@ -157,11 +162,18 @@ TEST_CASE("the search for tile and split leaves out nothing, for one product and
       CHECK(lane(costs.flop, l) == cost.flop);
       CHECK(lane(costs.tile, l) == cost.tile);
       CHECK(lane(costs.split, l) == cost.split);
+      const bool longer = cost.seconds > lane(limit, l);
+      CHECK(lane(limited.seconds, l) == (longer ? kNoLimit : cost.seconds));
+      CHECK((longer || lane(limited.tile, l) == cost.tile));
+      CHECK(model.cost(one, lane(limit, l)).seconds == lane(limited.seconds, l));
+      too_long += longer;
       splits += cost.split > 1;
       ++chosen[static_cast<size_t>(cost.tile)];
     }
   }
   CHECK(splits > 200);
+  CHECK(too_long > 1000);
+  CHECK(too_long < 3800);
   CHECK(*std::ranges::min_element(chosen) > 20);
 }
 
