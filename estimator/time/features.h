@@ -18,6 +18,7 @@ namespace plimsoll {
 // The feature that a batch changes most, by kernel class; of products one of these, depending on
 // what the batch is in them.
 std::vector<size_t> swept_features(std::string_view kernel_class);
+inline constexpr size_t kMostSwept = 3;
 size_t swept_by(const GemmShape& shape);
 
 // ln m, n, k, batch; a_t, b_t; how often 2 divides k, at most 7.

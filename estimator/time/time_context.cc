@@ -53,9 +53,13 @@ TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptio
 
 void TimeContext::Model::correct(std::span<Draft> drafts, std::span<const Features> at,
                                  size_t swept) const {
-  if (corrections.empty()) return;
+  if (correction.weights.empty()) return;
+  Table& of = tables[swept];
+  std::call_once(of.made, [&] {
+    of.table.emplace(correction, swept_features(fit->kernel_class)[swept]);
+  });
   std::array<Corrected, kMostInRun> found;
-  corrections[swept].look_up(at, device, found);
+  of.table->look_up(at, device, found);
   for (size_t i = 0; i < drafts.size(); ++i) drafts[i].corrected = found[i];
 }
 
@@ -81,12 +85,7 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   const double clock = std::min(clock_of(fit, rates_.id), rates_.maximum_clock);
   model.flops = rates_.peak_of(unit) * clock;
   model.device = device_index(fit.correction, rates_.id);
-  if (selected.own) {
-    const Correction correction = calibrations_.with_points(fit.correction);
-    const std::vector<size_t> swept = swept_features(fit.kernel_class);
-    model.corrections.reserve(swept.size());
-    for (const size_t feature : swept) model.corrections.emplace_back(correction, feature);
-  }
+  if (selected.own) model.correction = calibrations_.with_points(fit.correction);
   model.near90 = fit.near90 + selected.widen;
   model.far90 = fit.far90 + selected.widen;
   const GemmRates gemm{model.flops, static_cast<double>(rates_.sms), rates_.bandwidth,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "estimator/time/draft.h"
+#include "estimator/time/features.h"
 #include "estimator/time/kernel_time.h"
 
 namespace plimsoll {
@@ -22,8 +23,13 @@ struct TimeContext::Model {
   std::optional<PersistentModel> persistent;
   std::optional<MemoryBoundModel> rows;
   std::optional<Fit> fit;  // none: roofline
-  // One for each of swept_features(); none: the formula alone.
-  std::vector<CorrectionTable> corrections;
+  Correction correction;  // with its points; none: the formula alone
+  // One for each of swept_features(), made when it is first asked for.
+  struct Table {
+    std::once_flag made;
+    std::optional<CorrectionTable> table;
+  };
+  mutable std::array<Table, kMostSwept> tables;
   int device = -1;  // index into the correction's devices
   bool own = false;
   double flops = 0;          // what is sustained, flop/s
