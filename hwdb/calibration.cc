@@ -57,8 +57,10 @@ Correction read_correction(JsonObject object) {
   c.kinship = object.required_real("kinship", {.low = 0, .high = 1});
   c.devices = object.required_strings("devices");
   object.finish();
-  if (!std::ranges::all_of(c.reach, [](double r) { return r > 0; })) {
-    object.fail("E402", "a correction reaches over a positive distance",
+  // Of logarithms; a product of all of them stays within single precision.
+  constexpr double kShortest = 1e-3, kLongest = 1e3;
+  if (!std::ranges::all_of(c.reach, [](double r) { return r >= kShortest && r <= kLongest; })) {
+    object.fail("E402", "a correction reaches over a distance between 0.001 and 1000",
                 "write the file with `plimsoll-calibrate fit`");
   }
   return c;

@@ -148,6 +148,20 @@ TEST_CASE("a folder's calibration stands before the built-in one; a damaged one 
   CHECK(open().error().front().code == "E306");
 }
 
+TEST_CASE("a correction reaches neither nowhere nor everywhere") {
+  const std::string pascal = *Hwdb().read("calibrations/sm_61.json"), key = "\"reach\": [";
+  REQUIRE(parse_calibration(pascal, "sm_61.json").has_value());
+  for (const std::string reach : {"0", "-1", "0.0009", "1001", "1e300"}) {
+    CAPTURE(reach);
+    std::string text = pascal;
+    const size_t first = text.find(key) + key.size();
+    text.replace(first, text.find(',', first) - first, reach);
+    const auto parsed = parse_calibration(text, "sm_61.json");
+    REQUIRE_FALSE(parsed.has_value());
+    CHECK(parsed.error().front().code == "E402");
+  }
+}
+
 TEST_CASE("points that do not fit their correction are refused by line") {
   Correction correction;
   correction.reach = {1, 2};
