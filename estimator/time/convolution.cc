@@ -224,7 +224,7 @@ void draft_library(Run run, const ConvShape& shape, double calls, const TimeCont
                    const TimeOptions& options, std::span<Draft> drafts) {
   const Features features = padded(conv_features(shape));
   const double limit = options.policy == AlgorithmPolicy::kForced ? kNoLimit : kWorthALook;
-  std::array<Features, kMostInRun> at;
+  std::array<double, kMostInRun> batches_at;  // of features
   for (size_t begin = 0; begin < run.size(); begin += kLaneCount) {
     const size_t count = std::min(kLaneCount, run.size() - begin);
     Lanes batches = 1;
@@ -241,11 +241,10 @@ void draft_library(Run run, const ConvShape& shape, double calls, const TimeCont
       draft.algorithm = name(chosen.name);
       draft.memory_bound = lane(chosen.cost->memory_bound, i);
       draft.launches = static_cast<int64_t>(calls);
-      at[begin + i] = features;
-      at[begin + i][0] = std::log(lane(batches, i));
+      batches_at[begin + i] = std::log(lane(batches, i));
     }
   }
-  model.correct(drafts, {at.data(), run.size()});
+  model.correct(drafts, features, {batches_at.data(), run.size()});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <numeric>
 
 namespace plimsoll {
@@ -13,13 +14,18 @@ namespace {
 constexpr double kLargest = 1.2;
 
 // Points in a knot: those beside it have as many rows. A place with more has several knots.
-constexpr ptrdiff_t kMostInKnot = 64;
+constexpr uint32_t kMostInKnot = 64;
 
-// 1 where two places agree, 0 from a reach on.
+// As high as it reaches where two places agree, 0 from a reach on.
 template <class Number>
-PLIMSOLL_WITHIN Number tent(const Number& off) {
-  return 1 - smaller(absolute(off), Number(1));
+PLIMSOLL_WITHIN Number tent(const Number& off, const Number& reach) {
+  return reach - smaller(absolute(off), reach);
 }
+
+// Two numbers to sort by as one: a thousand pairs take twice as long.
+uint64_t packed(uint32_t above, uint32_t below) { return uint64_t{above} << 32 | below; }
+uint32_t above(uint64_t pair) { return static_cast<uint32_t>(pair >> 32); }
+uint32_t below(uint64_t pair) { return static_cast<uint32_t>(pair); }
 
 }  // namespace
 
@@ -27,22 +33,23 @@ double nearness(std::span<const double> a, std::span<const double> b,
                 std::span<const double> reach) {
   double product = 1;
   for (size_t f = 0; f < reach.size() && product > 0; ++f)
-    product *= tent((a[f] - b[f]) / reach[f]);
+    product *= tent(a[f] - b[f], reach[f]) / reach[f];
   return product;
 }
 
 CorrectionTable::CorrectionTable(const Correction& c, size_t swept)
     : swept_(swept), kinship_(c.kinship) {
-  per_reach_.fill(1);
+  reach_.fill(1);
   const size_t width = c.reach.size(), count = c.weights.size();
   if (width > kMaxFeatures || count == 0) return;
-  for (size_t f = 0; f < width; ++f) per_reach_[f] = 1 / c.reach[f];
+  std::ranges::copy(c.reach, reach_.begin());
   const double* const points = c.points.data();
-  const auto at = [&](size_t point, size_t f) { return points[point * width + f] * per_reach_[f]; };
+  const auto at = [&](size_t point, size_t f) { return points[point * width + f]; };
   for (size_t f = 0; f < width; ++f) {
+    scale_ /= reach_[f];
     if (f == swept) continue;
     size_t point = 1;
-    while (point < count && points[point * width + f] == points[f]) ++point;
+    while (point < count && at(point, f) == at(0, f)) ++point;
     if (point == count) {
       shared_.emplace_back(f, at(0, f));
     } else {
@@ -50,34 +57,36 @@ CorrectionTable::CorrectionTable(const Correction& c, size_t swept)
     }
   }
 
-  using Spot = std::pair<float, uint32_t>;  // in the swept feature; which point
-  std::vector<Spot> spots;
-  spots.reserve(count);
-  for (uint32_t i = 0; i < count; ++i) spots.emplace_back(static_cast<float>(at(i, swept)), i);
+  // Places, of which only the same must come together; below each, which point.
+  std::vector<uint64_t> spots(count);
+  for (uint32_t i = 0; i < count; ++i)
+    spots[i] = packed(std::bit_cast<uint32_t>(static_cast<float>(at(i, swept))), i);
   std::ranges::sort(spots);
-  std::vector<std::span<const Spot>> knots;
-  for (auto begin = spots.cbegin(); begin != spots.cend();) {
-    const auto most = begin + std::min(kMostInKnot, spots.cend() - begin);
-    const auto end =
-        std::find_if(begin + 1, most, [&](const Spot& s) { return s.first != begin->first; });
-    knots.emplace_back(begin, end);
-    begin = end;
+  // How many points; below, the first one's spot.
+  std::vector<uint64_t> knots;
+  for (uint32_t begin = 0, end = 0; begin < spots.size(); begin = end) {
+    const size_t most = std::min<size_t>(spots.size(), begin + kMostInKnot);
+    while (++end < most && above(spots[end]) == above(spots[begin])) {
+    }
+    knots.push_back(packed(end - begin, begin));
   }
-  std::ranges::stable_sort(knots, std::greater<>(), [](const auto& knot) { return knot.size(); });
+  std::ranges::sort(knots, std::greater<>());
 
   const size_t columns = still_.size() + 3;
   size_t rows = 0;
   for (size_t first = 0; first < knots.size(); first += Wide::kCount) {
-    piles_.push_back({.knots = 0, .first = rows, .rows = knots[first].size()});
-    rows += knots[first].size();
+    piles_.push_back({.knots = 0, .first = rows, .rows = above(knots[first])});
+    rows += above(knots[first]);
   }
   rows_.resize(rows * columns, 0);
   for (size_t k = 0; k < knots.size(); ++k) {
     Pile& pile = piles_[k / Wide::kCount];
     const size_t lane = k % Wide::kCount;
-    pile.knots.set(lane, knots[k].front().first);
+    const auto its_spots = std::span(spots).subspan(below(knots[k]), above(knots[k]));
+    pile.knots.set(lane, static_cast<float>(at(below(its_spots.front()), swept)));
     Wide* row = rows_.data() + pile.first * columns;
-    for (const auto& [spot, point] : knots[k]) {
+    for (const uint64_t spot : its_spots) {
+      const uint32_t point = below(spot);
       const auto put = [&](double value) { (row++)->set(lane, static_cast<float>(value)); };
       for (const size_t f : still_) put(at(point, f));
       put(c.device_of[point]);
@@ -87,30 +96,34 @@ CorrectionTable::CorrectionTable(const Correction& c, size_t swept)
   }
 }
 
-PLIMSOLL_WIDE void CorrectionTable::find_near(const Features& features, int device,
-                                              std::vector<Near>& near) const {
-  near.clear();
-  const auto place = [&](size_t f) { return features[f] * per_reach_[f]; };
-  double all = 1;
-  for (const auto& [f, shared] : shared_) all *= tent(place(f) - shared);
-  if (all == 0) return;
+PLIMSOLL_WIDE auto CorrectionTable::find_near(const Features& features, int device,
+                                              std::span<Near> space) const
+    -> std::span<const Near> {
+  double all = scale_;
+  for (const auto& [f, shared] : shared_) all *= tent(features[f] - shared, reach_[f]);
+  if (all == 0) return {};
   const size_t features_count = still_.size();
-  std::array<Wide, kMaxFeatures> at;
-  for (size_t k = 0; k < features_count; ++k) at[k] = static_cast<float>(place(still_[k]));
+  std::array<Wide, kMaxFeatures> at, reach;
+  for (size_t k = 0; k < features_count; ++k) {
+    at[k] = static_cast<float>(features[still_[k]]);
+    reach[k] = static_cast<float>(reach_[still_[k]]);
+  }
   const auto everywhere = static_cast<float>(all), kinship = static_cast<float>(kinship_);
   const Wide* row = rows_.data();
+  size_t count = 0;
   for (const Pile& pile : piles_) {
     Wide weighted = 0, support = 0;
     for (size_t i = 0; i < pile.rows; ++i, row += features_count + 3) {
       const Wide &card = row[features_count], &there = row[features_count + 1];
       Wide product = there * select(card == static_cast<float>(device), Wide(everywhere),
                                     Wide(everywhere * kinship));
-      for (size_t k = 0; k < features_count; ++k) product *= tent(row[k] - at[k]);
+      for (size_t k = 0; k < features_count; ++k) product *= tent(row[k] - at[k], reach[k]);
       weighted += row[features_count + 2] * product;
       support = larger(support, product);
     }
-    if (any(support > 0)) near.push_back({pile.knots, weighted, support});
+    if (any(support > 0)) space[count++] = {pile.knots, weighted, support};
   }
+  return space.first(count);
 }
 
 namespace {
@@ -120,43 +133,48 @@ struct Sums {
 };
 
 PLIMSOLL_WITHIN Corrected total(const Sums& sums) {
-  return {std::clamp<double>(sum(sums.weighted), -kLargest, kLargest), highest(sums.support)};
+  return {std::clamp<double>(sum(sums.weighted), -kLargest, kLargest),
+          std::min<double>(highest(sums.support), 1)};
 }
 
 }  // namespace
 
 // Two at a time, which do not wait for each other's sums.
-PLIMSOLL_WIDE void CorrectionTable::sum_up(std::span<const Features> at,
-                                           std::span<const uint32_t> which,
-                                           const std::vector<Near>& near,
+PLIMSOLL_WIDE void CorrectionTable::sum_up(std::span<const Near> near,
+                                           std::span<const double> places,
                                            std::span<Corrected> found) const {
-  constexpr size_t kTogether = 2;
-  for (size_t begin = 0; begin < which.size(); begin += kTogether) {
-    const auto place = [&](size_t i) {
-      const Features& features = at[which[std::min(begin + i, which.size() - 1)]];
-      return static_cast<float>(features[swept_] * per_reach_[swept_]);
-    };
-    const float x[] = {place(0), place(1)};
+  const Wide reach = static_cast<float>(reach_[swept_]);
+  for (size_t i = 0; i < places.size(); i += 2) {
+    const size_t last = std::min(i + 1, places.size() - 1);
+    const float x[] = {static_cast<float>(places[i]), static_cast<float>(places[last])};
     Sums a, b;
     for (const Near& n : near) {
-      const auto add = [&](Sums& sums, size_t i) {
-        const Wide part = tent(n.knots - x[i]);
+      const auto add = [&](Sums& sums, float at) {
+        const Wide part = tent(n.knots - at, reach);
         sums.weighted += n.weighted * part;
         sums.support = larger(sums.support, n.support * part);
       };
-      add(a, 0);
-      add(b, 1);
+      add(a, x[0]);
+      add(b, x[1]);
     }
-    const Sums* all[] = {&a, &b};
-    for (size_t i = 0; i < std::min(kTogether, which.size() - begin); ++i)
-      found[which[begin + i]] = total(*all[i]);
+    found[i] = total(a);
+    found[last] = total(b);
+  }
+}
+
+void CorrectionTable::look_up(const Features& features, std::span<const double> places, int device,
+                              std::span<Corrected> found) const {
+  const auto space = std::make_unique_for_overwrite<Near[]>(piles_.size());
+  const std::span<const Near> near = find_near(features, device, {space.get(), piles_.size()});
+  if (near.empty()) {
+    std::ranges::fill(found.first(places.size()), Corrected{});
+  } else {
+    sum_up(near, places, found);
   }
 }
 
 void CorrectionTable::look_up(std::span<const Features> at, int device,
                               std::span<Corrected> found) const {
-  std::ranges::fill(found.first(at.size()), Corrected{});
-  if (piles_.empty()) return;
   // Without a branch for each feature.
   const auto together = [&](const Features& a, const Features& b) {
     uint64_t differ = 0;
@@ -167,16 +185,18 @@ void CorrectionTable::look_up(std::span<const Features> at, int device,
     for (const auto& [f, place] : shared_) compare(f);
     return differ == 0;
   };
-  std::vector<Near> near;
-  near.reserve(piles_.size());
   std::vector<uint32_t> which(at.size());
   std::iota(which.begin(), which.end(), 0);
+  std::vector<double> places(at.size());
+  std::vector<Corrected> of_them(at.size());
   for (auto begin = which.begin(); begin != which.end();) {
     const Features& first = at[*begin];
     const auto end =
         std::partition(begin + 1, which.end(), [&](uint32_t i) { return together(first, at[i]); });
-    find_near(first, device, near);
-    sum_up(at, {begin, end}, near, found);
+    const auto count = static_cast<size_t>(end - begin);
+    for (size_t i = 0; i < count; ++i) places[i] = at[begin[i]][swept_];
+    look_up(first, std::span(places).first(count), device, of_them);
+    for (size_t i = 0; i < count; ++i) found[begin[i]] = of_them[i];
     begin = end;
   }
 }

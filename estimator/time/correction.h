@@ -50,26 +50,32 @@ class CorrectionTable {
   // that differ in the swept feature alone share the work on the others: 1 microsecond for a
   // thousand points, then up to 0.1 each.
   void look_up(std::span<const Features> at, int device, std::span<Corrected> found) const;
+  // At `features`, the swept one at each of `places` instead.
+  void look_up(const Features& features, std::span<const double> places, int device,
+               std::span<Corrected> found) const;
 
  private:
   // Single precision: 2e-5 of the factor at most, where the files have five digits.
   using Wide = LanesOf<float>;
   struct Pile {
-    Wide knots;          // where they are, in reaches
+    Wide knots;
     size_t first, rows;  // in rows_
   };
   struct Near {  // what the other features leave of a pile
     Wide knots, weighted, support;
   };
-  void find_near(const Features& features, int device, std::vector<Near>& near) const;
-  void sum_up(std::span<const Features> at, std::span<const uint32_t> which,
-              const std::vector<Near>& near, std::span<Corrected> found) const;
+  // Into `space`, one for each pile at most.
+  std::span<const Near> find_near(const Features& features, int device,
+                                  std::span<Near> space) const;
+  void sum_up(std::span<const Near> near, std::span<const double> places,
+              std::span<Corrected> found) const;
 
-  Features per_reach_;  // 1 / reach
+  Features reach_;
   size_t swept_;
+  double scale_ = 1;  // of a product of tents that are as high as they reach
+  double kinship_;
   std::vector<size_t> still_;
   std::vector<std::pair<size_t, double>> shared_;  // features that all points agree in, and where
-  double kinship_;
   std::vector<Pile> piles_;
   std::vector<Wide> rows_;  // by row: still features, device, 1 where there is a point, weight
 };

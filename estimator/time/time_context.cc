@@ -51,15 +51,26 @@ TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptio
   if (options_.library.cublas == 0) options_.library.cublas = cublas_of(options_.library.cudnn);
 }
 
+const CorrectionTable& TimeContext::Model::table(size_t swept) const {
+  Table& of = tables[swept];
+  std::call_once(of.made,
+                 [&] { of.table.emplace(correction, swept_features(fit->kernel_class)[swept]); });
+  return *of.table;
+}
+
 void TimeContext::Model::correct(std::span<Draft> drafts, std::span<const Features> at,
                                  size_t swept) const {
   if (correction.weights.empty()) return;
-  Table& of = tables[swept];
-  std::call_once(of.made, [&] {
-    of.table.emplace(correction, swept_features(fit->kernel_class)[swept]);
-  });
   std::array<Corrected, kMostInRun> found;
-  of.table->look_up(at, device, found);
+  table(swept).look_up(at, device, found);
+  for (size_t i = 0; i < drafts.size(); ++i) drafts[i].corrected = found[i];
+}
+
+void TimeContext::Model::correct(std::span<Draft> drafts, const Features& features,
+                                 std::span<const double> places) const {
+  if (correction.weights.empty()) return;
+  std::array<Corrected, kMostInRun> found;
+  table(0).look_up(features, places, device, found);
   for (size_t i = 0; i < drafts.size(); ++i) drafts[i].corrected = found[i];
 }
 
