@@ -78,6 +78,31 @@ TEST_CASE("a correction looked up is the sum over all of its points, whatever is
   CHECK(near < compared);
 }
 
+TEST_CASE("a correction that reaches as little or as far as one may, in all features") {
+  for (const double reach : {1e-3, 1e3}) {
+    CAPTURE(reach);
+    Correction c;
+    c.reach.assign(kMaxFeatures, reach);
+    c.points.assign(2 * kMaxFeatures, 0);
+    for (size_t f = 0; f < kMaxFeatures; ++f) c.points[f] = 1 + .25 * reach;
+    c.device_of = {0, 0};
+    c.weights = {.8, .4};
+    const CorrectionTable table(c, 0);
+    Features halfway;
+    halfway.fill(1 + .75 * reach);  // half a reach beside the first point
+    const std::array<Features, 3> at{padded(std::span(c.points).first(kMaxFeatures)), halfway,
+                                     Features{-5e3, -5e3, -5e3}};
+    std::array<Corrected, 3> found;
+    table.look_up(at, 0, found);
+    const double other = reach > 1 ? std::pow(.749, 8) : 0;  // the second, at 0
+    CHECK(found[0].log_factor == doctest::Approx(.8 + .4 * other).epsilon(1e-3));
+    CHECK(found[0].support == doctest::Approx(1));
+    CHECK(found[1].support == doctest::Approx(std::pow(.5, 8)));
+    CHECK(found[2].log_factor == 0);
+    CHECK(found[2].support == 0);
+  }
+}
+
 TEST_CASE("a correction without points says nothing") {
   const CorrectionTable table({}, 0);
   const Features at{1, 2, 3};
