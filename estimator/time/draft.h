@@ -16,7 +16,7 @@ namespace plimsoll {
 // Kernels that differ in extents alone: one of a step at several points of a sweep. So many are
 // drafted together.
 using Run = std::span<const KernelAt* const>;
-inline constexpr size_t kMostInRun = 64;
+inline constexpr size_t kMostInRun = 128;
 
 struct Draft {
   double seconds = 0;

@@ -309,8 +309,7 @@ void price(Run run, const TimeContext& context, std::span<KernelTime> times) {
       finish(*run[i], draft_of(*run[i], model, context), times[i]);
     return;
   }
-  std::array<Draft, kMostInRun> space;
-  const std::span<Draft> drafts = std::span(space).first(run.size());
+  std::vector<Draft> drafts(run.size());
   if (model.gemm) {
     draft_products(run, model, context, drafts);
   } else {

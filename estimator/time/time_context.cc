@@ -61,7 +61,7 @@ const CorrectionTable& TimeContext::Model::table(size_t swept) const {
 void TimeContext::Model::correct(std::span<Draft> drafts, std::span<const Features> at,
                                  size_t swept) const {
   if (correction.weights.empty()) return;
-  std::array<Corrected, kMostInRun> found;
+  std::vector<Corrected> found(drafts.size());
   table(swept).look_up(at, device, found);
   for (size_t i = 0; i < drafts.size(); ++i) drafts[i].corrected = found[i];
 }
@@ -69,7 +69,7 @@ void TimeContext::Model::correct(std::span<Draft> drafts, std::span<const Featur
 void TimeContext::Model::correct(std::span<Draft> drafts, const Features& features,
                                  std::span<const double> places) const {
   if (correction.weights.empty()) return;
-  std::array<Corrected, kMostInRun> found;
+  std::vector<Corrected> found(drafts.size());
   table(0).look_up(features, places, device, found);
   for (size_t i = 0; i < drafts.size(); ++i) drafts[i].corrected = found[i];
 }

@@ -47,7 +47,7 @@ BENCHMARK(evaluate_resnet50)->Unit(benchmark::kMillisecond);
 void price_points(benchmark::State& state, std::vector<CompiledModel> models,
                   const Platform& platform, int64_t step, int64_t last) {
   using Clock = std::chrono::steady_clock;
-  constexpr size_t kBlock = 64;
+  constexpr size_t kBlock = 128;
   std::vector<KernelTime> times(kBlock);
   size_t kernels = 0;
   Clock::duration binding{}, pricing{};
