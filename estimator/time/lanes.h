@@ -47,7 +47,11 @@ struct alignas(kVectorBytes) LanesOf {
     return i < kCount / 2 ? low[i] : high[i - kCount / 2];
   }
   PLIMSOLL_WITHIN void set(size_t i, Value value) {
-    (i < kCount / 2 ? low : high)[i % (kCount / 2)] = value;
+    if (i < kCount / 2) {
+      low[i] = value;
+    } else {
+      high[i - kCount / 2] = value;
+    }
   }
 
   using L = LanesOf;
