@@ -6,18 +6,16 @@
 namespace plimsoll {
 namespace {
 
-// A step with each count given its value by `at`; `before_kernel` is called before each kernel's.
-template <class At, class BeforeKernel>
-BoundStep bound_by(const Step& step, const At& at, const BeforeKernel& before_kernel) {
+// A step with each count given its value by `at`.
+template <class At>
+BoundStep bound_by(const Step& step, const At& at) {
   BoundStep bound;
   bound.buffer_bytes.resize(step.buffers.size());
   for (BufferId id = 0; id < step.buffers.size(); ++id)
     at(bound.buffer_bytes[id], step.buffers[id].bytes);
   bound.kernels.resize(step.kernels.size());
-  for (KernelId id = 0; id < step.kernels.size(); ++id) {
-    before_kernel();
+  for (KernelId id = 0; id < step.kernels.size(); ++id)
     bind_into(bound.kernels[id], step.kernels[id], std::cref(at));
-  }
   return bound;
 }
 
@@ -36,7 +34,7 @@ Result<BoundStep> bind_step(const Step& step, const Binding& binding) {
     if (known) value = *known;
     if (!known && !failure) failure = std::move(known.error());
   };
-  BoundStep bound = bound_by(step, at, [] {});
+  BoundStep bound = bound_by(step, at);
   if (failure) return tl::make_unexpected(std::move(*failure));
   keep_positive(bound.buffer_bytes);
   return bound;
@@ -50,41 +48,18 @@ StepBinder::StepBinder(const Step& step) : step_(step) {
       counts_.push_back({tape_.add(count), &value});
     }
   };
-  const auto end_kernel = [&] { first_of_kernel_.push_back(counts_.size()); };
-  bound_ = bound_by(step, at, end_kernel);
-  end_kernel();
+  bound_ = bound_by(step, at);
   keep_positive(bound_.buffer_bytes);
 }
 
 Result<const BoundStep*> StepBinder::operator()(const Binding& binding) {
-  if (!tape_.run(binding)) {
+  if (!tape_.run({&binding, 1})) {
     auto why = bind_step(step_, binding);
     return tl::make_unexpected(std::move(why.error()));
   }
-  for (const Count& count : counts_) *count.place = tape_[count.slot];
+  for (const Count& count : counts_) *count.place = tape_[count.slot].front();
   keep_positive(bound_.buffer_bytes);
   return &bound_;
-}
-
-Result<void> StepBinder::kernels(std::span<const Binding> points,
-                                 const std::function<void(std::span<const KernelAt>)>& use) {
-  const size_t width = counts_.size();
-  std::vector<int64_t> values(points.size() * width);
-  for (size_t p = 0; p < points.size(); ++p) {
-    const auto bound = (*this)(points[p]);
-    if (!bound) return tl::unexpected(bound.error());
-    for (size_t i = 0; i < width; ++i) values[p * width + i] = *counts_[i].place;
-  }
-  std::vector<KernelAt> at(points.size());
-  for (KernelId k = 0; k < bound_.kernels.size(); ++k) {
-    for (size_t p = 0; p < points.size(); ++p) {
-      for (size_t i = first_of_kernel_[k]; i < first_of_kernel_[k + 1]; ++i)
-        *counts_[i].place = values[p * width + i];
-      at[p] = bound_.kernels[k];
-    }
-    use(at);
-  }
-  return {};
 }
 
 bool guards_hold(const Step& step, const Binding& binding) {

@@ -5,8 +5,6 @@
 // BoundStep: a Step at a point: every buffer's bytes and every distinct kernel as numbers.
 #pragma once
 
-#include <functional>
-#include <span>
 #include <vector>
 
 #include "graph/step.h"
@@ -37,11 +35,6 @@ class StepBinder {
 
   // As bind_step(); good until the next call.
   Result<const BoundStep*> operator()(const Binding& binding);
-  // The kernels alone at many points: `use` is given one after the other, by KernelId, at each of
-  // the points, as kernel_times() prices them fastest; good until it returns. One kernel's points
-  // stay in the processor's cache, which a sweep's kernels do not fit.
-  Result<void> kernels(std::span<const Binding> points,
-                       const std::function<void(std::span<const KernelAt>)>& use);
 
  private:
   struct Count {
@@ -52,8 +45,7 @@ class StepBinder {
   const Step& step_;
   Tape tape_;
   BoundStep bound_;
-  std::vector<Count> counts_;            // of buffers, then of kernels
-  std::vector<size_t> first_of_kernel_;  // in counts_, and their end
+  std::vector<Count> counts_;
 };
 
 // Whether the step is the one that would be compiled at this binding.

@@ -18,6 +18,18 @@ std::string_view name(Pass pass) {
   return kNames[static_cast<size_t>(pass)];
 }
 
+size_t hash_of(const Kernel& kernel) {
+  size_t hash = std::hash<std::string>{}(kernel.op);
+  const auto mix = [&](int64_t x) { hash = hash * 1099511628211U + static_cast<size_t>(x); };
+  for (const Dim* d : {&kernel.flop, &kernel.read, &kernel.written}) {
+    mix(d->constant_term());
+    for (const auto& term : d->terms()) mix(term.coefficient);
+  }
+  mix(static_cast<int64_t>(kernel.pass));
+  mix(static_cast<int64_t>(kernel.kernel_class));
+  return hash;
+}
+
 namespace {
 
 using CountAt = std::function<void(int64_t& value, const Dim& count)>;

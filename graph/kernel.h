@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -116,6 +117,9 @@ struct KernelOf {
 
 using Kernel = KernelOf<Dim>;
 using KernelAt = KernelOf<int64_t>;
+
+// For tables of kernels: of op, class, pass and the counts' coefficients.
+size_t hash_of(const Kernel& kernel);
 
 // The kernel at a point: `at` gives each count of it, in its final place, the value of a Dim.
 void bind_into(KernelAt& bound, const Kernel& kernel,

@@ -8,7 +8,6 @@ namespace plimsoll {
 
 Tape::Slot Tape::push(const Instruction& instruction) {
   instructions_.push_back(instruction);
-  values_.push_back(0);
   return static_cast<Slot>(instructions_.size() - 1);
 }
 
@@ -61,51 +60,66 @@ Tape::Slot Tape::operand(const Dim& d) {
 }
 
 // In the order of DimEvaluator, so that both leave 64 bits at the same points.
-bool Tape::sum(const Instruction& instruction, int64_t& value) const {
+bool Tape::sum(const Instruction& instruction, std::span<int64_t> value) {
   bool overflow = false;
-  value = instruction.constant;
+  std::fill(value.begin(), value.end(), instruction.constant);
   for (uint32_t t = instruction.left; t < instruction.right; ++t) {
-    int64_t product = terms_[t].coefficient;
-    for (uint32_t f = terms_[t].begin; f < terms_[t].end; ++f)
-      overflow |= __builtin_mul_overflow(product, values_[factors_[f]], &product);
-    overflow |= __builtin_add_overflow(value, product, &value);
+    std::fill(product_.begin(), product_.end(), terms_[t].coefficient);
+    for (uint32_t f = terms_[t].begin; f < terms_[t].end; ++f) {
+      const auto factor = (*this)[factors_[f]];
+      for (size_t p = 0; p < value.size(); ++p)
+        overflow |= __builtin_mul_overflow(product_[p], factor[p], &product_[p]);
+    }
+    for (size_t p = 0; p < value.size(); ++p)
+      overflow |= __builtin_add_overflow(value[p], product_[p], &value[p]);
   }
   return !overflow;
 }
 
-bool Tape::run(const Binding& binding) {
+bool Tape::run(std::span<const Binding> points) {
+  points_ = points.size();
+  values_.resize(instructions_.size() * points_);
+  product_.resize(points_);
   for (const auto& [name, slot] : symbols_) {
-    const auto bound = binding.find(name);
-    if (bound == binding.end()) return false;
-    values_[slot] = bound->second;
+    for (size_t p = 0; p < points_; ++p) {
+      const auto bound = points[p].find(name);
+      if (bound == points[p].end()) return false;
+      values_[slot * points_ + p] = bound->second;
+    }
   }
   for (size_t at = 0; at < instructions_.size(); ++at) {
     const Instruction& instruction = instructions_[at];
-    int64_t& value = values_[at];
+    const std::span<int64_t> value(values_.data() + at * points_, points_);
     if (instruction.kind == Kind::kSum) {
       if (!sum(instruction, value)) return false;
       continue;
     }
-    const int64_t left = values_[instruction.left], right = values_[instruction.right];
+    const auto left = (*this)[instruction.left], right = (*this)[instruction.right];
+    const auto each = [&](const auto& of) {
+      std::transform(left.begin(), left.end(), right.begin(), value.begin(), of);
+    };
+    const auto divisible = [&] {
+      return std::all_of(right.begin(), right.end(), [](int64_t divisor) { return divisor > 0; });
+    };
     switch (instruction.kind) {
       case Kind::kMax:
-        value = std::max(left, right);
+        each([](int64_t a, int64_t b) { return std::max(a, b); });
         break;
       case Kind::kMin:
-        value = std::min(left, right);
+        each([](int64_t a, int64_t b) { return std::min(a, b); });
         break;
       case Kind::kFloorDiv:
-        if (right <= 0) return false;
-        value = floor_divide(left, right);
+        if (!divisible()) return false;
+        each(floor_divide);
         break;
       case Kind::kCeilDiv:
-        if (right <= 0) return false;
-        value = ceil_divide(left, right);
+        if (!divisible()) return false;
+        each(ceil_divide);
         break;
       case Kind::kFailure:
         return false;
       default:
-        break;  // a symbol's value is there
+        break;  // a symbol's values are there
     }
   }
   return true;

@@ -3,13 +3,15 @@
 //
 //   Tape tape;
 //   const Tape::Slot bytes = tape.add(batch * half * half * 4);
-//   if (tape.run({{"batch", 32}, {"height", 224}})) use(tape[bytes]);
+//   if (tape.run(points)) use(tape[bytes]);  // its value at each
 //
-// Cost: building, about that of two evaluations of each Dim; a run, a few nanoseconds a Dim.
+// Cost: building, about that of two evaluations of each Dim; a run at one point, a few nanoseconds
+// a Dim; at many, one or two for each of them.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -25,10 +27,13 @@ class Tape {
 
   // The place of its value. The Dim is not needed afterwards.
   Slot add(const Dim& d);
-  // False exactly where Dim::evaluate() of one of them fails, which can say which and why.
-  bool run(const Binding& binding);
-  // After a run that succeeded.
-  int64_t operator[](Slot slot) const { return values_[slot]; }
+  // False exactly where Dim::evaluate() of one of them fails at one of the points, which can say
+  // which and why.
+  bool run(std::span<const Binding> points);
+  // After a run that succeeded: the value at each point.
+  std::span<const int64_t> operator[](Slot slot) const {
+    return {values_.data() + slot * points_, points_};
+  }
 
  private:
   enum class Kind : uint8_t { kSymbol, kSum, kFloorDiv, kCeilDiv, kMax, kMin, kFailure };
@@ -44,12 +49,14 @@ class Tape {
   Slot push(const Instruction& instruction);
   Slot atom(const Dim::AtomPtr& atom);
   Slot operand(const Dim& d);
-  bool sum(const Instruction& instruction, int64_t& value) const;
+  bool sum(const Instruction& instruction, std::span<int64_t> value);
 
   std::vector<Instruction> instructions_;  // each after its operands
   std::vector<Term> terms_;
   std::vector<Slot> factors_;
-  std::vector<int64_t> values_;  // of each instruction
+  size_t points_ = 0;
+  std::vector<int64_t> values_;   // of each instruction, at each point
+  std::vector<int64_t> product_;  // at each point
   std::map<std::string, Slot, std::less<>> symbols_;
   // What was met before, by address and, where two are the same, by what they do. `met_` keeps
   // atoms alive: an address stands for one of them.

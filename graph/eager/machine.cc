@@ -184,22 +184,6 @@ Value Machine::host(DType dtype, const Shape& sizes) {
   return {contiguous_layout(dtype, sizes), nullptr};
 }
 
-namespace {
-
-size_t hash_of(const Kernel& kernel) {
-  size_t hash = std::hash<std::string>{}(kernel.op);
-  const auto mix = [&](int64_t x) { hash = hash * 1099511628211U + static_cast<size_t>(x); };
-  for (const Dim* d : {&kernel.flop, &kernel.read, &kernel.written}) {
-    mix(d->constant_term());
-    for (const auto& term : d->terms()) mix(term.coefficient);
-  }
-  mix(static_cast<int64_t>(kernel.pass));
-  mix(static_cast<int64_t>(kernel.kernel_class));
-  return hash;
-}
-
-}  // namespace
-
 void Machine::launch(Kernel kernel) {
   if (idle_) return;
   const size_t hash = hash_of(kernel);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "estimator/batch_memory.h"
+#include "estimator/distinct_kernels.h"
 #include "estimator/estimator.h"
 #include "estimator/plan/max_batch.h"
 
@@ -40,48 +41,47 @@ void evaluate_resnet50(benchmark::State& state) {
 }
 BENCHMARK(evaluate_resnet50)->Unit(benchmark::kMillisecond);
 
-// The time of a sweep: each recipe's step is bound at blocks of batches, which is told apart, and
-// its kernels priced; per kernel of a step at one point, with the calibrations that are prepared on
-// the way. At most 0.1 us is asked. Nothing that was priced before is remembered, so a batch of its
-// own costs what one costs that recipes share.
-void price_points(benchmark::State& state, std::vector<CompiledModel> models,
+// The time of a sweep over recipes and batches, at blocks of batches: what is distinct among the
+// recipes' kernels is bound and priced. At most 0.1 us is asked of a distinct kernel at a point,
+// with the calibrations that are prepared on the way; the kernels of a recipe's step share it.
+void price_points(benchmark::State& state, const std::vector<CompiledModel>& models,
                   const Platform& platform, int64_t step, int64_t last) {
   using Clock = std::chrono::steady_clock;
   constexpr size_t kBlock = 128;
   std::vector<KernelTime> times(kBlock);
-  size_t kernels = 0;
+  size_t kernels = 0, of_steps = 0;
   Clock::duration binding{}, pricing{};
   for (auto _ : state) {
     const auto evaluator = Evaluator::make(platform, resnet50());
-    const Clock::duration priced = pricing;
-    for (const CompiledModel& model : models) {
-      StepBinder binder(model.step);
-      for (int64_t batch = step; batch <= last;) {
-        const auto begin = Clock::now();
-        std::vector<Binding> points;
-        for (; batch <= last && points.size() < kBlock; batch += step) {
-          points.push_back(model.binding);
-          points.back()[model.batch_symbol] = batch;
-        }
-        const Clock::duration before = pricing;
-        const auto done = binder.kernels(points, [&](std::span<const KernelAt> kernel) {
-          const auto bound = Clock::now();
-          kernel_times(kernel, evaluator->context(), times);
-          benchmark::DoNotOptimize(times.data());
-          pricing += Clock::now() - bound;
-          kernels += kernel.size();
-        });
-        if (!done) state.SkipWithError("a step cannot be bound");
-        binding += Clock::now() - begin - (pricing - before);
+    const Clock::duration priced = pricing, begun = Clock::now().time_since_epoch();
+    DistinctKernels distinct;
+    size_t in_steps = 0;
+    for (const CompiledModel& model : models) in_steps += distinct.add(model.step).size();
+    for (int64_t batch = step; batch <= last;) {
+      std::vector<Binding> points;
+      for (; batch <= last && points.size() < kBlock; batch += step) {
+        points.push_back(models[0].binding);
+        points.back()[models[0].batch_symbol] = batch;
       }
+      const auto done = distinct.at(points, [&](std::span<const KernelAt> kernel) {
+        const auto bound = Clock::now();
+        kernel_times(kernel, evaluator->context(), times);
+        benchmark::DoNotOptimize(times.data());
+        pricing += Clock::now() - bound;
+      });
+      if (!done) state.SkipWithError("a step cannot be bound");
+      kernels += distinct.size() * points.size();
+      of_steps += in_steps * points.size();
     }
+    binding += Clock::now().time_since_epoch() - begun - (pricing - priced);
     state.SetIterationTime(std::chrono::duration<double>(pricing - priced).count());
   }
-  const auto per_kernel = [&](Clock::duration spent) {
-    return std::chrono::duration<double, std::nano>(spent).count() / static_cast<double>(kernels);
+  const auto ns = [](Clock::duration spent, size_t of) {
+    return std::chrono::duration<double, std::nano>(spent).count() / static_cast<double>(of);
   };
-  state.counters["ns/kernel"] = per_kernel(pricing);
-  state.counters["ns/kernel bound"] = per_kernel(binding);
+  state.counters["ns/kernel"] = ns(pricing, kernels);
+  state.counters["ns/kernel bound"] = ns(binding, kernels);
+  state.counters["ns/kernel of a step"] = ns(pricing + binding, of_steps);
 }
 
 // Of 512 batches of one recipe.
@@ -93,8 +93,8 @@ void price_batches(benchmark::State& state, const std::string& name) {
   price_points(state, {*compile(request, *platform)}, *platform, 1, 512);
 }
 
-// Of six optimizers and four accumulations at 32 batches.
-void price_recipes(benchmark::State& state, const std::string& name) {
+// Of six optimizers and four accumulations.
+void price_recipes(benchmark::State& state, const std::string& name, int64_t step, int64_t last) {
   const auto hwdb = Hwdb::open();
   Request request = resnet50();
   request.model = "builtin:" + name;
@@ -108,7 +108,17 @@ void price_recipes(benchmark::State& state, const std::string& name) {
       models.push_back(*compile(request, *platform));
     }
   }
-  price_points(state, std::move(models), *platform, 8, 256);
+  price_points(state, models, *platform, step, last);
+}
+
+// At 32 batches: 768 points.
+void price_few(benchmark::State& state, const std::string& name) {
+  price_recipes(state, name, 8, 256);
+}
+
+// At 512: 12,288.
+void price_many(benchmark::State& state, const std::string& name) {
+  price_recipes(state, name, 1, 512);
 }
 
 // The search after the compilation, with what is compiled again on the way: at most 60 ms is asked
@@ -169,7 +179,8 @@ int main(int argc, char** argv) {
   using namespace plimsoll;
   for (const std::string name : {"resnet50", "bert-base"}) {
     for (const auto& [sweep, price] :
-         {Sweep("price_batches/", &price_batches), Sweep("price_recipes/", &price_recipes)}) {
+         {Sweep("price_batches/", &price_batches), Sweep("price_few_of_recipes/", &price_few),
+          Sweep("price_many_of_recipes/", &price_many)}) {
       benchmark::RegisterBenchmark((sweep + name).c_str(), price, name)
           ->UseManualTime()
           ->Unit(benchmark::kMillisecond);

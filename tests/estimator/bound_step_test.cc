@@ -24,21 +24,6 @@ TEST_CASE("bound step: a binder gives at every point what binding there gives") 
       CHECK((*bound)->buffer_bytes == alone.buffer_bytes);
       CHECK((*bound)->kernels == alone.kernels);
     }
-    // Kernel after kernel, each at all points.
-    std::vector<Binding> points(3, binding);
-    std::vector<std::vector<KernelAt>> wanted;
-    for (size_t p = 0; p < points.size(); ++p) {
-      points[p][compiled.batch_symbol] = static_cast<int64_t>(10 + p);
-      wanted.push_back(bind_step(compiled.step, points[p])->kernels);
-    }
-    KernelId id = 0;
-    const auto done = binder.kernels(points, [&](std::span<const KernelAt> kernel) {
-      REQUIRE(kernel.size() == points.size());
-      for (size_t p = 0; p < points.size(); ++p) CHECK(kernel[p] == wanted[p][id]);
-      ++id;
-    });
-    CHECK(done);
-    CHECK(id == compiled.step.kernels.size());
   }
 }
 
@@ -55,11 +40,6 @@ TEST_CASE("bound step: a binder fails as binding does, and can go on") {
   const auto large = binder({{"batch", int64_t{1} << 40}});
   REQUIRE_FALSE(large);
   CHECK(large.error().front().code == "E232");
-  const std::vector<Binding> points = {{{"batch", 9}}, {}};
-  const auto never = [](std::span<const KernelAt>) { CHECK(false); };
-  const auto half_unbound = binder.kernels(points, never);
-  REQUIRE_FALSE(half_unbound);
-  CHECK(half_unbound.error().front().code == "E131");
   const auto bound = binder({{"batch", 9}});
   REQUIRE(bound);
   CHECK((*bound)->buffer_bytes == std::vector<int64_t>{int64_t{9} << 40, 0});

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <span>
 #include <vector>
 
 using namespace plimsoll;
@@ -21,14 +22,19 @@ TEST_CASE("tape: every Dim's value at every point") {
   Tape tape;
   std::vector<Tape::Slot> slots;
   for (const Dim& d : dims) slots.push_back(tape.add(d));
+  std::vector<Binding> points;
   for (const int64_t n : {1, 2, 100}) {
-    for (const int64_t h : {1, 13, 224}) {
-      const Binding binding = {{"batch", n}, {"height", h}};
-      REQUIRE(tape.run(binding));
-      for (size_t i = 0; i < dims.size(); ++i) {
-        CAPTURE(dims[i].text());
-        CHECK(tape[slots[i]] == dims[i].evaluate(binding).value());
-      }
+    for (const int64_t h : {1, 13, 224}) points.push_back({{"batch", n}, {"height", h}});
+  }
+  // One, all, one and none: a run forgets the last.
+  const std::span<const Binding> all = points;
+  for (const auto run : {all.first(1), all, all.last(1), all.first(0)}) {
+    REQUIRE(tape.run(run));
+    for (size_t i = 0; i < dims.size(); ++i) {
+      CAPTURE(dims[i].text());
+      const auto value = tape[slots[i]];
+      REQUIRE(value.size() == run.size());
+      for (size_t p = 0; p < run.size(); ++p) CHECK(value[p] == dims[i].evaluate(run[p]).value());
     }
   }
 }
@@ -47,7 +53,12 @@ TEST_CASE("tape: fails where one of its Dims does") {
           Binding{{"n", 3}}, Binding{{"batch", 3}, {"n", 2}}}) {
       CAPTURE(binding.size());
       const bool both = d.evaluate(binding) && batch.evaluate(binding);
-      CHECK(tape.run(binding) == both);
+      CHECK(tape.run({&binding, 1}) == both);
+      // Among others.
+      for (const int64_t other : {int64_t{1}, huge + 1}) {
+        const std::vector<Binding> points = {{{"batch", 3}, {"n", other}}, binding};
+        CHECK(tape.run(points) == (both && d.evaluate(points[0])));
+      }
     }
   }
 }

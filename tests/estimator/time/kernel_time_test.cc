@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "estimator/distinct_kernels.h"
 #include "estimator/estimator.h"
 #include "tests/support/convolutions.h"
 #include "tests/support/requests.h"
@@ -68,9 +69,10 @@ TEST_CASE("kernels of many batches, side by side, each take the time that one ta
       points.push_back(model.binding);
       points.back()[model.batch_symbol] = batch;
     }
-    StepBinder binder(model.step);
+    DistinctKernels distinct;
+    distinct.add(model.step);
     std::vector<KernelAt> all;
-    const auto bound = binder.kernels(points, [&](std::span<const KernelAt> kernel) {
+    const auto bound = distinct.at(points, [&](std::span<const KernelAt> kernel) {
       all.insert(all.end(), kernel.begin(), kernel.end());
       std::vector<KernelTime> together(kernel.size());
       kernel_times(kernel, context, together);
