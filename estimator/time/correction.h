@@ -36,19 +36,19 @@ double nearness(std::span<const double> a, std::span<const double> b,
 // A correction, its points laid out for looking up. Points of a sweep differ in one feature, the
 // swept one, and share what the others make of every point:
 //
-//   log_factor = sum over knots of tent(swept feature) * (sum over the knot's points of
-//                weight * tents(other features) * kinship)
+//   log_factor = sum over points of tent(swept feature) * weight * tents(other features) * kinship
 //
-// A knot is a place that points share in the swept feature. Many of them lie side by side, points
-// of a knot one below the other, those with many points first.
+// A knot is a place that points share in the swept feature. Knots lie side by side in piles, in
+// order, and points of a knot one below the other. Of the piles on one side of a place, and within
+// reach of it, all tents are on one slope, so that their sum is had from two sums over piles.
 class CorrectionTable {
  public:
   // `swept`: a feature's index, 0 for a convolution, whose batch comes first.
   CorrectionTable(const Correction& correction, size_t swept);
 
   // `device` is an index into correction.devices, or -1 for a card that was not measured. Those
-  // that differ in the swept feature alone share the work on the others: 1 microsecond for a
-  // thousand points, then up to 0.1 each.
+  // that differ in the swept feature alone share the work on the others: 0.5 microseconds for a
+  // thousand points, then up to 0.05 each.
   void look_up(std::span<const Features> at, int device, std::span<Corrected> found) const;
   // At `features`, the swept one at each of `places` instead.
   void look_up(const Features& features, std::span<const double> places, int device,
@@ -59,14 +59,16 @@ class CorrectionTable {
   using Wide = LanesOf<float>;
   struct Pile {
     Wide knots;
-    size_t first, rows;  // in rows_
+    float low, high, middle;  // of them
+    size_t rows;
   };
   struct Near {  // what the other features leave of a pile
-    Wide knots, weighted, support;
+    Wide weighted, support;
+    float highest, before, after;  // support: of the pile, of it and all before it, and all after
+    double weight, moment;         // sums of `weighted`, and by place, over the piles before it
   };
-  // Into `space`, one for each pile at most.
-  std::span<const Near> find_near(const Features& features, int device,
-                                  std::span<Near> space) const;
+  // Into `near`, one for each pile and one for the end. Whether any point is.
+  bool find_near(const Features& features, int device, std::span<Near> near) const;
   void sum_up(std::span<const Near> near, std::span<const double> places,
               std::span<Corrected> found) const;
 

@@ -78,6 +78,35 @@ TEST_CASE("a correction looked up is the sum over all of its points, whatever is
   CHECK(near < compared);
 }
 
+// Many points at a place, of which some share more; places at the ends of each other's reach.
+TEST_CASE("a correction is looked up at, between and a reach beside the places of its points") {
+  std::mt19937 random(11);
+  for (const int places : {1, 3, 40}) {
+    CAPTURE(places);
+    Correction c;
+    c.reach = {8, 3};
+    c.devices = {"a", "b"};
+    for (int i = 0; i < 500; ++i) {
+      c.points.push_back(4 * static_cast<double>(random() % places) - 12);
+      c.points.push_back(static_cast<double>(random() % 9) / 2);
+      c.device_of.push_back(i % 2);
+      c.weights.push_back(static_cast<double>(random() % 2001) / 1e4 - .1);
+    }
+    c.kinship = .5;
+    const CorrectionTable table(c, 0);
+    std::vector<Features> at;
+    for (double place = -24; place < 4 * places; place += .5) at.push_back({place, 2.25});
+    std::ranges::shuffle(at, random);
+    std::vector<Corrected> found(at.size());
+    table.look_up(at, 1, found);
+    for (size_t i = 0; i < at.size(); ++i) {
+      const Corrected plain = by_definition(c, {at[i][0], at[i][1]}, 1);
+      CHECK(std::fabs(found[i].log_factor - plain.log_factor) < kSingle);
+      CHECK(std::fabs(found[i].support - plain.support) < 1e-6);
+    }
+  }
+}
+
 TEST_CASE("a correction that reaches as little or as far as one may, in all features") {
   for (const double reach : {1e-3, 1e3}) {
     CAPTURE(reach);
