@@ -124,7 +124,7 @@ class TimeContext {
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
 // Of many. Neighbours that differ in extents alone, as one kernel of a step at several batches, are
 // priced together, and alike to the last bit: of 64 batches or more each takes some 0.02
-// microseconds where it is bound by memory, .08 as a convolution and .15 as a product.
+// microseconds where it is bound by memory, .08 as a convolution and .11 as a product.
 std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
                                      const TimeContext& context);
 // ... into `times`, one for each, which a sweep reuses.
