@@ -148,6 +148,11 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
 
 }  // namespace
 
+int64_t batch_at(const CompiledModel& model, const Binding& binding) {
+  const auto at = binding.find(model.batch_symbol);
+  return at == binding.end() ? model.facts.batch : at->second;
+}
+
 Result<CompiledModel> compile(LoadedModel model, const Request& request, const Policy& policy) {
   CompiledModel compiled;
   compiled.name = model.config.name;

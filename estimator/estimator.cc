@@ -243,11 +243,6 @@ std::string largest_batch_note(Binding at, const Binding& usual) {
   return fmt::format("memory at {}, the longest that batches get", listed(at));
 }
 
-int64_t batch_at(const CompiledModel& model, const Binding& binding) {
-  const auto at = binding.find(model.batch_symbol);
-  return at == binding.end() ? model.facts.batch : at->second;
-}
-
 }  // namespace
 
 Result<DevicePlan> Evaluator::device(const CompiledModel& model, StepBinder& step,
@@ -265,7 +260,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   auto bound = bind_where_valid(model, binding);
   if (!bound) return tl::make_unexpected(bound.error());
   const int64_t batch = batch_at(model, binding);
-  TimePlan time = plan_time(model, *bound, platform_, context_, request_, batch);
+  TimePlan time = plan_time(model, *bound, binding, platform_, context_, request_);
   if (!countable(time.estimate)) {
     return error("E232", fmt::format("on {} this takes more than the 292 years that nanoseconds in "
                                      "64 bits count",

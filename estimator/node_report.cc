@@ -164,8 +164,8 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
   const auto workspaces =
       plan_workspaces(*bound, evaluator.platform(), evaluator.request(), evaluator.workspaces());
   if (!workspaces) return tl::make_unexpected(workspaces.error());
-  const TimePlan time = plan_time(model, *bound, evaluator.platform(), evaluator.context(),
-                                  evaluator.request(), estimate->input.batch);
+  const TimePlan time = plan_time(model, *bound, binding, evaluator.platform(), evaluator.context(),
+                                  evaluator.request());
   Explained explained{.input = estimate->input,
                       .device_id = estimate->device_id,
                       .bandwidth = evaluator.context().rates().bandwidth};

@@ -26,8 +26,8 @@ std::string kernel_label(const KernelAt& kernel);
 // Whether all its times fit 64 bits of nanoseconds, 292 years.
 bool countable(const TimeEstimate& time);
 
-// `model` at the point that `bound` was bound at; batch in samples.
-TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Platform& platform,
-                   const TimeContext& context, const Request& request, int64_t batch);
+// `bound`: the model's step at `binding`.
+TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
+                   const Platform& platform, const TimeContext& context, const Request& request);
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -60,50 +61,56 @@ void add_devices(const StepTimeInput& input, double forward, StepTime& step) {
 
 }  // namespace
 
-StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
-  StepTime step;
-  std::vector<const KernelAt*> kernels;
-  kernels.reserve(input.kernels.size());
-  for (const CountedKernel& row : input.kernels) kernels.push_back(&row.kernel);
-  step.kernels = kernel_times(kernels, context);
-  const StepHabits& habits = input.habits;
-  double forward = 0;  // seconds of dispatch
-  double low = 0, high = 0, low_squares = 0, high_squares = 0;
-  for (size_t i = 0; i < input.kernels.size(); ++i) {
-    const CountedKernel& row = input.kernels[i];
-    const KernelTime& time = step.kernels[i];
-    const bool throttled = time.bound_by == BoundBy::kCompute;
-    const double slower = throttled ? 1 / context.rates().sustained : 1;
-    const double count = static_cast<double>(row.count) * habits.gpu_factor * slower;
-    step.phase[static_cast<size_t>(row.phase)] += time.seconds * count;
-    step.gpu += time.seconds * count;
-    const double below = (time.seconds - time.low) * count;
-    const double above = (time.high - time.seconds) * count;
-    low += below;
-    high += above;
-    low_squares += below * below;
-    high_squares += above * above;
-    const double each = is_unrolled(row.kernel) ? habits.cell_launch : habits.launch;
-    const double dispatch =
-        row.dispatched ? static_cast<double>(row.count * time.launches) * each : 0;
-    step.host += dispatch;
-    if (row.phase == StepPhase::kForward) forward += dispatch;
-  }
-  step.fixed = habits.fixed + habits.per_parameter * static_cast<double>(input.parameter_arrays);
-  if (habits.input_bandwidth > 0) {
-    const double copy = static_cast<double>(input.input_bytes) / habits.input_bandwidth;
-    const double beside = habits.copies_beside_update ? step.fixed - habits.fixed : 0;
+void StepSum::add(const KernelAt& kernel, const Launches& launches, const KernelTime& time) {
+  const bool throttled = time.bound_by == BoundBy::kCompute;
+  const double slower = throttled ? 1 / sustained_ : 1;
+  const double count = static_cast<double>(launches.count) * habits_->gpu_factor * slower;
+  step_.phase[static_cast<size_t>(launches.phase)] += time.seconds * count;
+  step_.gpu += time.seconds * count;
+  const double below = (time.seconds - time.low) * count;
+  const double above = (time.high - time.seconds) * count;
+  low_ += below;
+  high_ += above;
+  low_squares_ += below * below;
+  high_squares_ += above * above;
+  if (!launches.dispatched) return;
+  const double each = is_unrolled(kernel) ? habits_->cell_launch : habits_->launch;
+  const double dispatch = static_cast<double>(launches.count * time.launches) * each;
+  step_.host += dispatch;
+  if (launches.phase == StepPhase::kForward) forward_ += dispatch;
+}
+
+StepTime StepSum::finish(const StepTimeInput& around) const {
+  StepTime step = step_;
+  step.fixed =
+      habits_->fixed + habits_->per_parameter * static_cast<double>(around.parameter_arrays);
+  if (habits_->input_bandwidth > 0) {
+    const double copy = static_cast<double>(around.input_bytes) / habits_->input_bandwidth;
+    const double beside = habits_->copies_beside_update ? step.fixed - habits_->fixed : 0;
     step.input_copy = std::max(0.0, copy - beside);
   }
-  add_devices(input, forward, step);
+  add_devices(around, forward_, step);
   step.host_bound = step.host > step.gpu;
-  const double around = step.fixed + step.input_copy + step.communication;
-  step.seconds = device_or_host(step.gpu, step.host) + around;
+  const double beside = step.fixed + step.input_copy + step.communication;
+  step.seconds = device_or_host(step.gpu, step.host) + beside;
   const auto spread = [](double linear, double squares) {
     return kCommonError * linear + (1 - kCommonError) * std::sqrt(squares);
   };
-  set_range(spread(low, low_squares), spread(high, high_squares), input.errors, step);
+  set_range(spread(low_, low_squares_), spread(high_, high_squares_), around.errors, step);
   step.gpu_busy = step.seconds > 0 ? step.gpu / step.seconds : 0;
+  return step;
+}
+
+StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
+  std::vector<const KernelAt*> kernels;
+  kernels.reserve(input.kernels.size());
+  for (const CountedKernel& row : input.kernels) kernels.push_back(&row.kernel);
+  std::vector<KernelTime> times = kernel_times(kernels, context);
+  StepSum sum(input.habits, context.rates().sustained);
+  for (size_t i = 0; i < times.size(); ++i)
+    sum.add(input.kernels[i].kernel, input.kernels[i].launches, times[i]);
+  StepTime step = sum.finish(input);
+  step.kernels = std::move(times);
   return step;
 }
 

@@ -21,11 +21,16 @@ namespace plimsoll {
 enum class StepPhase : uint8_t { kForward, kLoss, kBackward, kUpdate };
 inline constexpr int kStepPhaseCount = 4;
 
-struct CountedKernel {
-  KernelAt kernel;
-  int64_t count = 1;  // launches of it in one step
+// Of one kernel in one phase of a step.
+struct Launches {
+  int64_t count = 1;
   StepPhase phase = StepPhase::kForward;
   bool dispatched = true;  // false: an operator launches it after its main kernel
+};
+
+struct CountedKernel {
+  KernelAt kernel;
+  Launches launches;
 };
 
 // Habits of a framework on a host: from its profile, never fitted to one card. Seconds each.
@@ -79,5 +84,22 @@ struct StepTime {
 
 // Cost: kernel_time per row.
 StepTime step_time(const StepTimeInput& input, const TimeContext& context);
+
+// A step whose kernels are priced elsewhere, and added one by one.
+class StepSum {
+ public:
+  // `habits` outlive it. `sustained`: of DeviceRates.
+  StepSum(const StepHabits& habits, double sustained) : habits_(&habits), sustained_(sustained) {}
+  void add(const KernelAt& kernel, const Launches& launches, const KernelTime& time);
+  // `around`: all of the step but its kernels, with the same habits.
+  StepTime finish(const StepTimeInput& around) const;
+
+ private:
+  const StepHabits* habits_;
+  double sustained_;
+  StepTime step_;
+  double forward_ = 0;  // seconds of dispatch
+  double low_ = 0, high_ = 0, low_squares_ = 0, high_squares_ = 0;
+};
 
 }  // namespace plimsoll

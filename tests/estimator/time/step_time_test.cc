@@ -17,7 +17,7 @@ TimeContext unit_context() {
 StepTimeInput copies(int64_t bytes, int64_t count, StepPhase phase = StepPhase::kForward) {
   StepTimeInput input;
   KernelAt kernel{.kernel_class = KernelClass::kCopy, .op = "copy", .read = bytes, .written = 0};
-  input.kernels.push_back({kernel, count, phase});
+  input.kernels.push_back({kernel, {.count = count, .phase = phase}});
   return input;
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("step: what an operator launches beside its main kernel is no dispatch
   StepTimeInput input = copies(1000, 4);
   input.habits.launch = 10;
   CHECK(step_time(input, unit_context()).host == 40);
-  input.kernels[0].dispatched = false;
+  input.kernels[0].launches.dispatched = false;
   CHECK(step_time(input, unit_context()).host == 0);
   CHECK(step_time(input, unit_context()).gpu == 4000);
 }
@@ -60,7 +60,7 @@ TEST_CASE("step: a card at its power limit is slower where it computes, not wher
   StepTimeInput input = copies(1000, 1);
   KernelAt product{.kernel_class = KernelClass::kGemm, .op = "product"};
   product.problem = GemmProblem<int64_t>{.m = 100, .n = 100, .k = 100};
-  input.kernels.push_back({product, 1, StepPhase::kForward});
+  input.kernels.push_back({product, {}});
   TimeContext usual = unit_context();
   DeviceRates limited = usual.rates();
   limited.sustained = .5;

@@ -1,0 +1,135 @@
+#include "estimator/step_conditions.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "estimator/estimator.h"
+
+namespace plimsoll {
+namespace {
+
+StepPhase phase_of(Phase phase) { return static_cast<StepPhase>(phase); }
+
+const Dispatch* dispatch_on(const Platform& platform) {
+  return platform.host.find(platform.framework.framework, platform.framework.asked);
+}
+
+StepHabits habits_of(const Platform& platform, bool training) {
+  StepHabits habits;
+  const Dispatch* dispatch = dispatch_on(platform);
+  if (!dispatch) return habits;
+  const Seconds launch =
+      training ? dispatch->per_launch : dispatch->per_forward_launch.value_or(dispatch->per_launch);
+  habits.launch = launch.value;
+  habits.cell_launch = dispatch->per_operator.value_or(launch).value;
+  habits.fixed = (training ? dispatch->per_step : dispatch->per_forward).value;
+  habits.per_parameter = training ? dispatch->per_array.value : 0;
+  habits.copies_beside_update = platform.framework.copies_beside_update;
+  habits.gpu_factor = dispatch->gpu_factor;
+  habits.forward = dispatch->per_forward.value;
+  habits.per_replica = dispatch->per_replica.value;
+  return habits;
+}
+
+// B/s of a batch on its way to the device.
+double input_path(const Platform& platform, bool pageable) {
+  const Dispatch* dispatch = dispatch_on(platform);
+  if (dispatch && dispatch->input_path.value > 0) return dispatch->input_path.value;
+  return (pageable ? platform.host.pageable_copy : platform.host.pinned_copy).value;
+}
+
+// Watts below which a card lowers its clock under the load of a step, by how much nobody measured:
+// NeuSight's transformers take twice as long as predicted on the P4 (75 W) and T4 (70 W).
+constexpr double kSustains = 80;
+
+}  // namespace
+
+std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias) {
+  std::map<std::tuple<KernelId, Phase, bool>, int64_t> counts;
+  NodeId convolved = kNoNode;  // by the launch before
+  for (const Event& e : step.events) {
+    if (e.kind != Event::Kind::kLaunch) continue;
+    const Kernel& kernel = step.kernels[e.id];
+    const bool bias = adds_bias && convolved == e.node && kernel.op == "bias";
+    ++counts[{e.id, e.phase, !bias}];
+    const bool forward = kernel.op == "conv" && kernel.pass == Pass::kForward;
+    convolved = forward ? e.node : kNoNode;
+  }
+  std::vector<KernelLaunches> launches;
+  launches.reserve(counts.size());
+  for (const auto& [key, count] : counts) {
+    const auto [id, phase, dispatched] = key;
+    launches.push_back({id, {count, phase_of(phase), dispatched}});
+  }
+  return launches;
+}
+
+StepTimeInput step_conditions(const CompiledModel& model, const BoundStep& bound,
+                              const Platform& platform, const Request& request) {
+  StepTimeInput input;
+  input.habits = habits_of(platform, model.recipe.mode != Mode::kInference);
+  input.parameter_arrays = model.step.parameter_arrays;
+  for (BufferId id = 0; id < model.step.buffers.size(); ++id) {
+    const Role role = model.step.buffers[id].role;
+    if (role == Role::kInput) input.input_bytes += bound.buffer_bytes[id];
+    if (role == Role::kParameter) input.parameter_bytes += bound.buffer_bytes[id];
+  }
+  if (platform.link && request.gpu_count > 1) {
+    const LinkPoint& point = platform.link->point(request.gpu_count);
+    input.devices = request.gpu_count;
+    input.replicate = request.replicate;
+    input.training = model.recipe.mode != Mode::kInference;
+    input.link.bandwidth = point.bus_bandwidth.value;
+    input.link.latency = point.latency.value;
+  }
+  const bool pageable = platform.framework.input_path == FrameworkProfile::InputPath::kPageable;
+  if (request.input_copy.value_or(pageable)) {
+    input.habits.input_bandwidth = input_path(platform, pageable);
+  }
+  return input;
+}
+
+bool Transfer::is_own(const KernelAt& kernel, const TimeContext& context) const {
+  return precision_ == Precision::kFp64 ? is_at_home(kernel, context)
+                                        : plimsoll::is_own(kernel, context);
+}
+
+StepRange step_errors(const CompiledModel& model, const Platform& platform,
+                      const Transfer& transfer) {
+  const StepErrors& e = platform.errors;
+  const Recipe& r = model.recipe;
+  const bool half = r.precision == Precision::kFp16 || r.precision == Precision::kBf16 ||
+                    r.precision == Precision::kAmpFp16 || r.precision == Precision::kAmpBf16;
+  const Dispatch* dispatch = dispatch_on(platform);
+  double squares = e.step * e.step;
+  const auto add = [&](bool applies, double error) { squares += applies ? error * error : 0; };
+  add(r.mode == Mode::kInference, e.inference);
+  add(transfer.is_most(), e.transferred);
+  add(half, e.half);
+  add(r.precision == Precision::kFp64, e.fp64);
+  add(!dispatch || dispatch->assumed || platform.device.tdp.value < kSustains, e.assumed);
+  const bool known_host = platform.host.id != kUnknownHost;
+  return {.step = std::sqrt(squares),
+          .host = known_host ? e.host : e.unknown_host,
+          .copy = known_host ? e.copy : e.unknown_copy,
+          .exchange = e.exchange};
+}
+
+double samples_per_second(const CompiledModel& model, const Binding& binding, int64_t devices,
+                          double seconds) {
+  if (seconds <= 0) return 0;
+  const auto units = model.meta.units_per_sample.evaluate(binding).value_or(1);
+  const int64_t batch = batch_at(model, binding);
+  // Every device takes a batch of its own.
+  const double whole_batch = static_cast<double>(batch) * static_cast<double>(devices);
+  return whole_batch * static_cast<double>(units) / seconds;
+}
+
+int64_t to_ns(double seconds) {
+  const double ns = seconds * 1e9;
+  return ns < 9.2e18 ? static_cast<int64_t>(std::llround(ns)) : std::numeric_limits<int64_t>::max();
+}
+
+}  // namespace plimsoll

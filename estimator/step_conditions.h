@@ -1,0 +1,56 @@
+// What a step's time depends on beside its kernels: the framework's habits on the host, what is
+// copied and exchanged, how far kernels measured elsewhere can be trusted.
+#pragma once
+
+#include <vector>
+
+#include "estimator/bound_step.h"
+#include "estimator/compiled_model.h"
+#include "estimator/time/step_time.h"
+
+namespace plimsoll {
+
+struct Platform;
+
+struct KernelLaunches {
+  KernelId kernel;
+  Launches launches;
+};
+
+// The step's launches, alike ones counted. `adds_bias`: the operator that convolves launches the
+// kernel of its bias too.
+std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias);
+
+// Of a step whose kernels are not added yet, nor its errors.
+StepTimeInput step_conditions(const CompiledModel& model, const BoundStep& bound,
+                              const Platform& platform, const Request& request);
+
+// Whether most of a step's work that libraries do is priced by another architecture's calibration.
+class Transfer {
+ public:
+  explicit Transfer(Precision precision) : precision_(precision) {}
+  // Whether a kernel's calibration is the card's own. Of 64 bits no kernel was measured on any:
+  // they have an error of their own, and of the architecture's 32 bits derived is at home.
+  bool is_own(const KernelAt& kernel, const TimeContext& context) const;
+  void add(int64_t flop, int64_t count, bool own) {
+    (own ? own_ : other_) += static_cast<double>(flop) * static_cast<double>(count);
+  }
+  bool is_most() const { return other_ > own_; }
+
+ private:
+  Precision precision_;
+  double own_ = 0, other_ = 0;
+};
+
+// What makes a step's time less certain than its kernels are.
+StepRange step_errors(const CompiledModel& model, const Platform& platform,
+                      const Transfer& transfer);
+
+// Samples, or what the model counts, of all devices together; 0 where the step takes no time.
+double samples_per_second(const CompiledModel& model, const Binding& binding, int64_t devices,
+                          double seconds);
+
+// Saturates: what does not fit is an error of whoever shows it, see countable().
+int64_t to_ns(double seconds);
+
+}  // namespace plimsoll
