@@ -245,6 +245,20 @@ std::string largest_batch_note(Binding at, const Binding& usual) {
 
 }  // namespace
 
+int64_t Evaluator::memory_bytes() const {
+  return request_.memory_bytes.value_or(platform_.device.memory_reported.value);
+}
+
+int64_t Evaluator::usable_bytes() const {
+  return std::max<int64_t>(0, memory_bytes() - request_.reserve_bytes);
+}
+
+tl::unexpected<Diagnostics> too_long(const Device& device) {
+  return error("E232", fmt::format("on {} this takes more than the 292 years that nanoseconds in "
+                                   "64 bits count",
+                                   device.id));
+}
+
 Result<DevicePlan> Evaluator::device(const CompiledModel& model, StepBinder& step,
                                      const Binding& binding) const {
   const Binding largest = largest_batch(model, binding);
@@ -261,11 +275,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   if (!bound) return tl::make_unexpected(bound.error());
   const int64_t batch = batch_at(model, binding);
   TimePlan time = plan_time(model, *bound, binding, platform_, context_, request_);
-  if (!countable(time.estimate)) {
-    return error("E232", fmt::format("on {} this takes more than the 292 years that nanoseconds in "
-                                     "64 bits count",
-                                     platform_.device.id));
-  }
+  if (!countable(time.estimate)) return too_long(platform_.device);
   const Binding largest = largest_batch(model, binding);
   if (largest != binding) bound = bind_where_valid(model, largest);
   if (!bound) return tl::make_unexpected(bound.error());
@@ -283,8 +293,8 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.input.symbols = binding;
   e.device_id = platform_.device.id;
   e.device_name = platform_.device.name;
-  e.device_memory_bytes = request_.memory_bytes.value_or(platform_.device.memory_reported.value);
-  e.usable_bytes = std::max<int64_t>(0, e.device_memory_bytes - request_.reserve_bytes);
+  e.device_memory_bytes = memory_bytes();
+  e.usable_bytes = usable_bytes();
   e.memory = std::move(*memory);
   e.time = time.estimate;
   e.fits = e.memory.device_bytes <= e.usable_bytes;

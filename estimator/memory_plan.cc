@@ -133,11 +133,6 @@ int64_t pool_capacity(const Platform& platform, const Request& request, const Co
   return std::max<int64_t>(1, free - std::max(framework.system_reserve.value, share));
 }
 
-int64_t batch_of(const CompiledModel& model, const Binding& binding) {
-  const auto at = binding.find(model.batch_symbol);
-  return at == binding.end() ? model.facts.batch : at->second;
-}
-
 ModuleHabits module_habits(const CompiledModel& model, const FrameworkProfile& framework,
                            const Request& request) {
   const bool columns = framework.conv_policy == FrameworkProfile::ConvPolicy::kIm2col;
@@ -249,7 +244,7 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
     return error("E112", fmt::format("--workers: {} loads in threads of its own process",
                                      platform.framework.id));
   }
-  const int64_t batch = batch_of(model, binding);
+  const int64_t batch = batch_at(model, binding);
   const HostMemory host =
       host_memory(platform.framework, {.bytes_per_sample = batch > 0 ? m.input_bytes / batch : 0,
                                        .samples_in_memory = request.samples_in_memory,

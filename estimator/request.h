@@ -20,6 +20,7 @@ namespace plimsoll {
 struct LengthBucket {
   Binding sizes;
   double share = 1;
+  bool operator==(const LengthBucket&) const = default;
 };
 
 struct Request {
@@ -67,6 +68,7 @@ struct Request {
   bool trace = false;          // fill Estimate::trace
   std::string hwdb_directory;  // overrides embedded data, file by file
   Limits limits;
+  bool operator==(const Request&) const = default;
 };
 
 }  // namespace plimsoll

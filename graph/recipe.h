@@ -38,6 +38,7 @@ struct Recipe {
   bool batch_statistics = false;  // batch norms compute them in a forward pass alone too
   // Recurrent layers run step by step; nothing: as model and framework have it.
   std::optional<bool> unrolled;
+  bool operator==(const Recipe&) const = default;
 };
 
 // Number of parameter-sized states an optimizer keeps.
@@ -84,6 +85,7 @@ struct Policy {
   int64_t dropout_mask_bytes = 1;
   // fp32 operands go to tensor cores in reduced precision, though the recipe does not ask for it.
   bool tf32_convolutions = false, tf32_matmuls = false;
+  bool operator==(const Policy&) const = default;
 };
 
 }  // namespace plimsoll

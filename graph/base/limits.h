@@ -37,6 +37,7 @@ struct Limits {
   int64_t rows = 10'000'000;
   int64_t line = int64_t{1} << 20;  // bytes of a CSV line
   int64_t sweep = 100'000'000;      // configurations
+  bool operator==(const Limits&) const = default;
 };
 
 struct LimitRow {
