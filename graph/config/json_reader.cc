@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "graph/base/escape.h"
 
@@ -12,8 +11,6 @@ namespace plimsoll {
 namespace {
 
 using nlohmann::json;
-
-constexpr size_t kShownKey = 60;
 
 // Follows the parser through the text. The parser's events carry no position, so the builder walks
 // along: between two events there are only spaces, commas and colons.
@@ -223,28 +220,8 @@ class Builder : public nlohmann::json_sax<json> {
   }
 
   bool keys_differ() {
-    const auto& members = std::get<JsonValue::Members>(open_.back().data);
-    std::vector<size_t> order(members.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return members[a].key < members[b].key; });
-    size_t second = members.size();
-    size_t first = 0;
-    for (size_t i = 1; i < order.size(); ++i) {
-      if (members[order[i]].key == members[order[i - 1]].key && order[i] < second) {
-        second = order[i];
-        first = order[i - 1];
-      }
-    }
-    if (second == members.size()) return true;
-    fault_ = Diagnostic{
-        "E303",
-        Severity::kError,
-        fmt::format("key \"{}\" given twice, first at line {}",
-                    escape_for_terminal(members[second].key, kShownKey), members[first].line),
-        Place{std::string(file_), members[second].line, members[second].column, {}},
-        {}};
-    return false;
+    fault_ = repeated_key(std::get<JsonValue::Members>(open_.back().data), file_);
+    return !fault_;
   }
 
   std::string_view text_;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "graph/base/escape.h"
 
@@ -46,6 +48,30 @@ std::string JsonValue::description() const {
     return fmt::format("string \"{}\"", escape_for_terminal(*value, kShown));
   }
   return list() ? "a list" : "an object";
+}
+
+std::optional<Diagnostic> repeated_key(const JsonValue::Members& members, std::string_view file) {
+  std::vector<size_t> order(members.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return members[a].key < members[b].key; });
+  size_t second = members.size();
+  size_t first = 0;
+  for (size_t i = 1; i < order.size(); ++i) {
+    if (members[order[i]].key == members[order[i - 1]].key && order[i] < second) {
+      second = order[i];
+      first = order[i - 1];
+    }
+  }
+  if (second == members.size()) return std::nullopt;
+  constexpr size_t kShownKey = 60;
+  return Diagnostic{
+      "E303",
+      Severity::kError,
+      fmt::format("key \"{}\" given twice, first at line {}",
+                  escape_for_terminal(members[second].key, kShownKey), members[first].line),
+      Place{std::string(file), members[second].line, members[second].column, {}},
+      {}};
 }
 
 }  // namespace plimsoll

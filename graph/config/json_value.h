@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "graph/base/diagnostic.h"
+
 namespace plimsoll {
 
 class JsonValue;
@@ -52,5 +54,8 @@ struct JsonMember {
   int column = 0;
   JsonValue value;
 };
+
+// E303 for the first key that is there already.
+std::optional<Diagnostic> repeated_key(const JsonValue::Members& members, std::string_view file);
 
 }  // namespace plimsoll
