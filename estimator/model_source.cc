@@ -62,16 +62,6 @@ Result<LoadedModel> load_builtin(const std::string& name, const Request& request
   return model;
 }
 
-Result<std::string> whole_text(const ByteSource& source, const Limits& limits) {
-  if (source.size() > static_cast<uint64_t>(limits.json))
-    return over_limit(limits, "json", {.file = source.name(), .node = {}});
-  std::string text(source.size(), '\0');
-  auto read = source.read(0, std::as_writable_bytes(std::span(text)));
-  if (!read) return tl::make_unexpected(read.error());
-  text.resize(*read);
-  return text;
-}
-
 // A config begins with a brace; an ONNX file with a field tag.
 bool looks_like_config(const ByteSource& source) {
   std::array<std::byte, 64> head{};

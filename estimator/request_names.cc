@@ -11,14 +11,29 @@
 namespace plimsoll {
 namespace {
 
-struct Names {
-  std::set<std::string> dims;   // that may be bound at evaluation
-  std::set<std::string> fixed;  // parameters that only --set changes
-  bool batch = false, images = false;
-};
+std::string remedy(const ModelNames& names, const std::string& name) {
+  if (names.fixed.contains(name))
+    return fmt::format("it is a parameter that shapes the model: --set {}=N", name);
+  const std::vector<std::string> known(names.dims.begin(), names.dims.end());
+  if (known.empty()) return "it has none";
+  const std::string near = nearest(name, known);
+  return near.empty() ? fmt::format("it has {}",
+                                    escape_for_terminal(fmt::format("{}", fmt::join(known, ", "))))
+                      : fmt::format("did you mean {}?", escape_for_terminal(near));
+}
 
-Names names_of(const LoadedModel& model) {
-  Names names;
+tl::unexpected<Diagnostics> no_dimension(const ModelNames& names, const std::string& name,
+                                         std::string_view flag) {
+  return error(
+      "E113",
+      fmt::format("{}: the model has no dimension '{}'", flag, escape_for_terminal(name, 60)), {},
+      remedy(names, name));
+}
+
+}  // namespace
+
+ModelNames names_of(const LoadedModel& model) {
+  ModelNames names;
   for (const NamedGraph& network : model.config.networks) {
     const Graph& graph = network.graph;
     names.dims.merge(free_symbols(graph));
@@ -36,29 +51,8 @@ Names names_of(const LoadedModel& model) {
   return names;
 }
 
-std::string remedy(const Names& names, const std::string& name) {
-  if (names.fixed.contains(name))
-    return fmt::format("it is a parameter that shapes the model: --set {}=N", name);
-  const std::vector<std::string> known(names.dims.begin(), names.dims.end());
-  if (known.empty()) return "it has none";
-  const std::string near = nearest(name, known);
-  return near.empty() ? fmt::format("it has {}",
-                                    escape_for_terminal(fmt::format("{}", fmt::join(known, ", "))))
-                      : fmt::format("did you mean {}?", escape_for_terminal(near));
-}
-
-tl::unexpected<Diagnostics> no_dimension(const Names& names, const std::string& name,
-                                         std::string_view flag) {
-  return error(
-      "E113",
-      fmt::format("{}: the model has no dimension '{}'", flag, escape_for_terminal(name, 60)), {},
-      remedy(names, name));
-}
-
-}  // namespace
-
 Result<void> check_names(const LoadedModel& model, const Request& request) {
-  const Names names = names_of(model);
+  const ModelNames names = names_of(model);
   for (const LengthBucket& bucket : request.lengths) {
     for (const auto& [name, value] : bucket.sizes) {
       if (!names.dims.contains(name)) return no_dimension(names, name, "--lengths");

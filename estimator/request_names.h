@@ -2,16 +2,24 @@
 // nothing in silence.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "estimator/model_source.h"
 #include "estimator/request.h"
 
 namespace plimsoll {
 
+struct ModelNames {
+  std::set<std::string> dims;   // that may be bound at evaluation
+  std::set<std::string> fixed;  // parameters that only --set changes
+  bool batch = false, images = false;
+};
+ModelNames names_of(const LoadedModel& model);
+
 // E113 for a dimension (--dim, --longest, --lengths, --batch, --image) that the model does not
 // have, with the nearest or the flag that would do it; E134 for --set where there are no
-// parameters, E112 for
-// --shape and
-// --trip where there is no ONNX graph.
+// parameters, E112 for --shape and --trip where there is no ONNX graph.
 Result<void> check_names(const LoadedModel& model, const Request& request);
 
 }  // namespace plimsoll

@@ -60,7 +60,7 @@ struct Entry {
 class Sweeper {
  public:
   Sweeper(std::span<const SizeAxis> sizes, const Hwdb& hwdb, const SweepOptions& options,
-          const std::function<void(const SweepPoint&)>& use)
+          const std::function<bool(const SweepPoint&)>& use)
       : sizes_(sizes), hwdb_(hwdb), options_(options), use_(use) {}
 
   // Variants that differ in their recipes alone, the first being the `index`-th of the sweep.
@@ -77,12 +77,13 @@ class Sweeper {
       variants_.push_back({index++, request, std::move(*evaluator), std::move(policy)});
     }
     const int64_t points = points_of(sizes_);
-    for (int64_t first = 0; first < points; first += kBlock) {
+    for (int64_t first = 0; first < points && !stopped_; first += kBlock) {
       if (auto done = run_block(first, std::min(points, first + kBlock)); !done) return done;
     }
     return {};
   }
 
+  bool stopped() const { return stopped_; }
   Diagnostics warnings() const { return warnings_.value_or(Diagnostics{}); }
 
  private:
@@ -93,6 +94,7 @@ class Sweeper {
         Entry& entry = entries.emplace_back();
         entry.answer.variant = variant.index;
         entry.answer.point = point;
+        entry.answer.device_id = variant.evaluator.platform().device.id;
         entry.at = static_cast<size_t>(point - first);
         if (auto planned = plan(variant, entry); !planned) {
           if (exit_status(planned.error()) != 3) return planned;
@@ -102,7 +104,9 @@ class Sweeper {
       }
     }
     if (options_.time) add_times(entries);
-    for (const Entry& entry : entries) use_(entry.answer);
+    for (const Entry& entry : entries) {
+      if (!stopped_) stopped_ = !use_(entry.answer);
+    }
     return {};
   }
 
@@ -265,10 +269,11 @@ class Sweeper {
   std::span<const SizeAxis> sizes_;
   const Hwdb& hwdb_;
   SweepOptions options_;
-  const std::function<void(const SweepPoint&)>& use_;
+  const std::function<bool(const SweepPoint&)>& use_;
   std::optional<Family> family_;
   std::vector<Variant> variants_;
   std::optional<Diagnostics> warnings_;
+  bool stopped_ = false;
 };
 
 }  // namespace
@@ -294,9 +299,9 @@ std::vector<size_t> place_of(int64_t point, std::span<const SizeAxis> sizes) {
 
 Result<Diagnostics> sweep(std::span<const Request> variants, std::span<const SizeAxis> sizes,
                           const Hwdb& hwdb, const SweepOptions& options,
-                          const std::function<void(const SweepPoint&)>& use) {
+                          const std::function<bool(const SweepPoint&)>& use) {
   Sweeper sweeper(sizes, hwdb, options, use);
-  for (size_t begin = 0; begin < variants.size();) {
+  for (size_t begin = 0; begin < variants.size() && !sweeper.stopped();) {
     const Request shared = family_of(variants[begin]);
     size_t end = begin + 1;
     while (end < variants.size() && variants[end].devices == variants[begin].devices &&

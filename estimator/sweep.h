@@ -2,7 +2,7 @@
 // points share is compiled, bound and priced once: thousands of points a second.
 //
 //   const std::vector<SizeAxis> sizes = {{"batch", {32, 64, 128}}};
-//   sweep(variants, sizes, hwdb, {}, [&](const SweepPoint& p) { ... });
+//   sweep(variants, sizes, hwdb, {}, [&](const SweepPoint& p) { ...; return true; });
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ std::vector<size_t> place_of(int64_t point, std::span<const SizeAxis> sizes);
 
 struct SweepPoint {
   size_t variant = 0;
-  int64_t point = 0;                   // of the grid of sizes
+  int64_t point = 0;  // of the grid of sizes
+  std::string device_id;
   std::optional<Diagnostics> failure;  // what estimate() says there; then nothing below holds
   int64_t usable_bytes = 0;            // the device's memory less the user's reserve
   int64_t device_bytes = 0;
@@ -52,12 +53,12 @@ struct SweepOptions {
 // `variants`: each asks for one device. Those that differ in their recipe alone, and not in its
 // precision, should follow each other: they share the prices of their kernels; others that differ
 // in their device share what is compiled. `use` gets all sizes of a variant, in blocks, and all
-// variants. Returns the warnings about the first model; errors about the command line's values
-// (exit status 2) end the sweep, all others are their points'.
-// Cost: some 3 ms to compile a variant (ResNet-50), 0.2 ms a point for the replay of the allocator,
-// 0.01 ms a point for its kernels' times.
+// variants, and says whether to go on. Returns the warnings about the first model; errors about the
+// command line's values (exit status 2) end the sweep, all others are their points'. Cost: some 3
+// ms to compile a variant (ResNet-50), 0.2 ms a point for the replay of the allocator, 0.01 ms a
+// point for its kernels' times.
 Result<Diagnostics> sweep(std::span<const Request> variants, std::span<const SizeAxis> sizes,
                           const Hwdb& hwdb, const SweepOptions& options,
-                          const std::function<void(const SweepPoint&)>& use);
+                          const std::function<bool(const SweepPoint&)>& use);
 
 }  // namespace plimsoll

@@ -60,7 +60,7 @@ constexpr const char* kIntroduction =
     "plimsoll {} - will this training run fit on this GPU, and how fast will it be?\n\n"
     "  plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128\n"
     "  plimsoll max-batch model.onnx --gpu a100-80gb-sxm --precision amp-bf16\n\n"
-    "commands: estimate  max-batch  compare  validate  workspace  explain\n"
+    "commands: estimate  max-batch  sweep  compare  validate  workspace  explain\n"
     "          gpus  links  frameworks  models  ops  schema  version\n"
     "'plimsoll COMMAND --help' shows examples first.\n";
 
@@ -142,9 +142,10 @@ Result<void> refuse_argument_files(const std::vector<std::string>& arguments) {
   return {};
 }
 
-constexpr std::array<std::pair<std::string_view, Verb (*)(CLI::App&)>, 13> kVerbs = {{
+constexpr std::array<std::pair<std::string_view, Verb (*)(CLI::App&)>, 14> kVerbs = {{
     {"estimate", make_estimate},
     {"max-batch", make_max_batch},
+    {"sweep", make_sweep},
     {"validate", make_validate},
     {"compare", make_compare},
     {"workspace", make_workspace},
@@ -185,11 +186,12 @@ int refused(const CLI::ParseError& e) {
 }
 
 // What a verb's help begins with.
-constexpr std::array<std::pair<std::string_view, const char*>, 9> kExamples = {{
+constexpr std::array<std::pair<std::string_view, const char*>, 10> kExamples = {{
     {"estimate",
      "plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128\n"
      "  plimsoll estimate model.onnx --gpu a100-80gb-sxm --dim sequence=512 --optimizer adamw"},
     {"max-batch", "plimsoll max-batch model.onnx --gpu tesla-t4 --multiple 8 --reserve 1GiB"},
+    {"sweep", "plimsoll sweep examples/sweep.yaml"},
     {"compare", "plimsoll compare builtin:resnet50 --batch 64 --gpu tesla-t4 --gpu l4"},
     {"validate", "plimsoll validate runs.csv --tolerance memory=10% --tolerance time=15%"},
     {"workspace", "plimsoll workspace --gpu quadro-p4000 --cudnn 9.10 < problems.jsonl"},

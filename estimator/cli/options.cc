@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "estimator/cli/lengths.h"
 #include "estimator/cli/values.h"
 #include "graph/base/escape.h"
@@ -159,6 +161,10 @@ Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_vi
 const std::string* value_of(const SharedFlags& flags, std::string_view name) {
   const auto at = flags.values.find(std::string(name));
   return at == flags.values.end() || at->second.empty() ? nullptr : &at->second.front();
+}
+
+bool is_shared_value(std::string_view name) {
+  return std::ranges::any_of(kValueFlags, [&](const ValueFlag& f) { return f.name == name; });
 }
 
 void add_value(CLI::App& app, SharedFlags& flags, const std::string& name,

@@ -25,6 +25,9 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model = true);
 // A single-valued flag beside the shared ones, read as text.
 void add_value(CLI::App& app, SharedFlags& flags, const std::string& name, const std::string& help);
 
+// Whether --NAME is a shared flag of one value.
+bool is_shared_value(std::string_view name);
+
 enum class Gpus { kOne, kSeveral };
 // The value of a single-valued flag, or null where it was not given.
 const std::string* value_of(const SharedFlags& flags, std::string_view name);

@@ -17,6 +17,7 @@ struct Verb {
 
 Verb make_estimate(CLI::App& root);
 Verb make_max_batch(CLI::App& root);
+Verb make_sweep(CLI::App& root);
 Verb make_validate(CLI::App& root);
 Verb make_compare(CLI::App& root);
 Verb make_workspace(CLI::App& root);

@@ -185,4 +185,14 @@ Result<std::optional<std::string>> sha256_of(const ByteSource& source, uint64_t 
   return std::optional<std::string>(hash.hex());
 }
 
+Result<std::string> whole_text(const ByteSource& source, const Limits& limits) {
+  if (source.size() > static_cast<uint64_t>(limits.json))
+    return over_limit(limits, "json", {.file = source.name(), .node = {}});
+  std::string text(source.size(), '\0');
+  auto read = source.read(0, std::as_writable_bytes(std::span(text)));
+  if (!read) return tl::make_unexpected(read.error());
+  text.resize(*read);
+  return text;
+}
+
 }  // namespace plimsoll

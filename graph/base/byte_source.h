@@ -63,4 +63,7 @@ class ByteSource {
 Result<std::optional<std::string>> sha256_of(const ByteSource& source,
                                              uint64_t largest = uint64_t{16} << 20);
 
+// All of it, for JSON and YAML: E815 beyond their limit.
+Result<std::string> whole_text(const ByteSource& source, const Limits& limits);
+
 }  // namespace plimsoll

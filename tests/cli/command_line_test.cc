@@ -20,6 +20,7 @@ struct Row {
 };
 
 const std::string kRuns = std::string(PLIMSOLL_SOURCE_DIR) + "/examples/measured-runs.csv";
+const std::string kPlan = std::string(PLIMSOLL_SOURCE_DIR) + "/examples/sweep.yaml";
 const std::string kNet = "builtin:squeezenet1_0";
 
 // estimate kNet --gpu l4 and more.
@@ -54,11 +55,12 @@ const std::vector<Row> kRows = {
     {"F2", {"estimate", kNet}, 2, "E109", "plimsoll gpus"},
     {"F2", {"max-batch", kNet}, 2, "E109", "plimsoll max-batch builtin:"},
     {"F2", {"compare", kNet}, 2, "E109", "plimsoll compare builtin:"},
+    {"F2", {"sweep"}, 2, "E108", "plimsoll sweep plan.yaml"},
     {"F2", {"validate"}, 2, "E108", "name their files"},
     {"F2", {"explain"}, 2, "E108", "plimsoll explain E241"},
     {"F2", {"explain", "E999"}, 2, "E153", "did you mean"},
     {"F2", {"explain", "features.O", kNet, "--gpu", "l4"}, 2, "E153", "did you mean features.0?"},
-    {"F2", {"schema", "estimat"}, 2, "E152", "estimate, validate"},
+    {"F2", {"schema", "estimat"}, 2, "E152", "estimate, sweep, validate"},
     {"F2", {"ops", "Conf"}, 2, "E151", "did you mean Conv?"},
     {"F2", {"models", "resnt50"}, 2, "E150", "did you mean resnet50?"},
     {"F2", {"links", "pcie3-x16"}, 2, "E142", "pcie-3-x16"},
@@ -204,6 +206,7 @@ TEST_CASE("cli: help and lists answer on standard output") {
       {{"models", "gnmt"}, "gnmt"},
       {{"ops", "Conv"}, "f32["},
       {{"schema", "estimate"}, "plimsoll.estimate"},
+      {{"schema", "sweep"}, "plimsoll.sweep"},
       {{"schema", "validate"}, "plimsoll.validate"},
       {{"schema", "model-config"}, "$schema"},
       {{"explain", "e241"}, "E241"},
@@ -211,6 +214,8 @@ TEST_CASE("cli: help and lists answer on standard output") {
       {{"explain", "features.3", kNet, "--gpu", "l4", "--json"}, "\"plimsoll.node\""},
       {{"compare", kNet, "--gpu", "l4", "--gpu", "t4"}, "tesla-t4"},
       {{"max-batch", kNet, "--gpu", "l4", "--max", "64"}, "SAFE 64"},
+      {{"sweep", kPlan}, "\nBest that fit "},
+      {{"sweep", kPlan, "--dry-run"}, "48 configurations: 4 batch x 2 precision x 2 checkpoint"},
       {{"estimate", kNet, "--gpu", "l4", "--workers", "4"}, "Host memory: "},
       {{"estimate", kNet, "--gpu", "l4", "--layers"}, "features.0"},
       {{"estimate", kNet, "--gpu", "l4", "--layers"}, "  forward WINOGRAD compute "},

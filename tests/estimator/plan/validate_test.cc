@@ -4,13 +4,10 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
 
 #include "estimator/report/schemas.h"
 #include "estimator/report/validation.h"
+#include "tests/support/schema_fault.h"
 
 using namespace plimsoll;
 
@@ -331,20 +328,9 @@ TEST_CASE("validate: the JSON is of its schema") {
     v.lines.push_back(l);
   }
   v.summaries = summarize(v.lines);
-  const auto schema_json = nlohmann::json::parse(schema_text("validate"));
+  const auto schema = nlohmann::json::parse(schema_text("validate"));
   const auto document = nlohmann::json::parse(to_json(v));
-  valijson::Schema schema;
-  valijson::SchemaParser parser;
-  parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_json), schema);
-  valijson::Validator validator;
-  valijson::ValidationResults results;
-  validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), &results);
-  valijson::ValidationResults::Error fault;
-  while (results.popError(fault)) {
-    std::string where;
-    for (const std::string& part : fault.context) where += part;
-    FAIL_CHECK(where << ": " << fault.description);
-  }
+  CHECK(test::schema_fault(schema, document) == "");
   REQUIRE(document["records"].size() == 4);
   CHECK(document["records"][0]["algorithm"].is_null());
   CHECK(document["records"][3]["algorithm"]["measured"] == "WINOGRAD");

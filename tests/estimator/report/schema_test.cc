@@ -2,41 +2,19 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
 
 #include "estimator/estimator.h"
 #include "estimator/report/json.h"
 #include "estimator/report/schemas.h"
 #include "tests/support/requests.h"
+#include "tests/support/schema_fault.h"
 
 using namespace plimsoll;
 using nlohmann::json;
 using plimsoll::test::request;
+using plimsoll::test::schema_fault;
 
 namespace {
-
-// The first fault, or empty.
-std::string fault(const json& schema_text, const json& document) {
-  valijson::Schema schema;
-  valijson::SchemaParser parser;
-  parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_text), schema);
-  valijson::Validator validator;
-  valijson::ValidationResults results;
-  if (validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), &results))
-    return "";
-  valijson::ValidationResults::Error error;
-  std::string text = "invalid";
-  while (results.popError(error)) {
-    text.clear();
-    for (const std::string& part : error.context) text += part;
-    text += ": " + error.description;
-  }
-  return text;
-}
 
 json estimated(const Request& asked) { return json::parse(to_json(test::answer(asked))); }
 
@@ -62,14 +40,14 @@ TEST_CASE("estimates of all kinds of models are as the schema says") {
   for (const Request& asked : requests) {
     CAPTURE(asked.model);
     const json document = estimated(asked);
-    CHECK(fault(schema, document) == "");
+    CHECK(schema_fault(schema, document) == "");
     // The check can fail:
     json other = document;
     other["result"]["memory"]["device_bytes"] = 1.5;
-    CHECK(fault(schema, other) != "");
+    CHECK(schema_fault(schema, other) != "");
     other = document;
     other["result"]["time"].erase("step_ns");
-    CHECK(fault(schema, other) != "");
+    CHECK(schema_fault(schema, other) != "");
   }
 }
 

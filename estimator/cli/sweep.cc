@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "estimator/cli/options.h"
+#include "estimator/cli/sweep_axes.h"
+#include "estimator/cli/verb.h"
+#include "estimator/report/sweep.h"
+#include "graph/base/byte_source.h"
+
+namespace plimsoll::cli {
+namespace {
+
+struct SweepFlags {
+  SharedFlags shared;
+  std::string plan;
+  bool json = false, count_only = false, memory_only = false, dry_run = false;
+};
+
+Result<SweepPlan> read_plan(const std::string& path, const Limits& limits) {
+  const auto source = ByteSource::open(path, limits);
+  if (!source) return tl::make_unexpected(source.error());
+  const auto text = whole_text(*source, limits);
+  if (!text) return tl::make_unexpected(text.error());
+  return read_sweep_plan(*text, source->name(), limits);
+}
+
+// A plan names its model's file as seen from its own folder.
+std::string model_beside(const std::string& plan, const std::string& model) {
+  if (model.empty() || model.starts_with("builtin:") || plan == "-") return model;
+  return (std::filesystem::path(plan).parent_path() / model).string();
+}
+
+Result<void> check_flags(const SharedFlags& flags, bool gpu_is_swept) {
+  constexpr std::string_view kExample = "plimsoll sweep plan.yaml, or --model builtin:resnet50";
+  if (flags.model.empty())
+    return error("E108", "which model? neither the plan nor --model names one", {},
+                 std::string(kExample));
+  if (flags.model == "-")
+    return error("E112", "a sweep reads its model more than once: name a file, not -");
+  if (flags.gpus.empty() && !gpu_is_swept)
+    return error("E109",
+                 "which GPU? name it in the plan or with --gpu ID; 'plimsoll gpus' lists them");
+  if (flags.gpus.size() > 1)
+    return error("E114", "--gpu is given more than once", {}, "in the plan: gpu: [ID, ID]");
+  if (!flags.lengths.empty() || !flags.longest.empty()) {
+    return error("E112", "--lengths and --longest are not for sweeps", {},
+                 "name the dimension as a parameter of the plan");
+  }
+  return {};
+}
+
+// What is to be written, in pieces as pipes take them.
+class Output {
+ public:
+  bool add(const std::string& text) {
+    text_ += text;
+    return text_.size() < kPiece || flush();
+  }
+  bool flush() {
+    good_ = good_ && print(text_) == 0;
+    text_.clear();
+    return good_;
+  }
+  bool good() const { return good_; }
+
+ private:
+  static constexpr size_t kPiece = 1 << 16;
+  std::string text_;
+  bool good_ = true;
+};
+
+int answer(const SweepFlags& flags, const SweepPlan& plan, const SweepAxes& axes,
+           const Hwdb& hwdb) {
+  const auto begun = std::chrono::steady_clock::now();
+  const bool time = !flags.memory_only;
+  Output out;
+  SweepSummary summary;
+  SweepBest best;
+  const auto swept =
+      sweep(axes.variants(), axes.sizes(), hwdb, {.time = time}, [&](const SweepPoint& point) {
+        for (const SweptConfiguration& configuration : axes.at(point)) {
+          add(configuration, point, summary);
+          if (!flags.json && !flags.count_only) best.add(configuration, point);
+          if (flags.json && !flags.count_only)
+            out.add(to_json_line(plan, configuration, point, time));
+        }
+        return out.good();
+      });
+  if (!swept) {
+    out.flush();
+    return report(in_model(swept.error(), flags.shared.model));
+  }
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
+  summary.seconds = spent.count();
+  const int status = report(as_strict(in_model(*swept, flags.shared.model), flags.shared.strict));
+  if (status != 0) return status;
+  out.add(flags.json ? to_json_line(summary) : to_text(summary));
+  if (!flags.json && !flags.count_only) out.add(best.to_text(plan, time));
+  return out.flush() ? (summary.fit > 0 ? 0 : 1) : 4;
+}
+
+int run_sweep(const SweepFlags& given) {
+  SweepFlags flags = given;
+  const auto request = to_request(flags.shared);
+  if (!request) return report(request.error());
+  if (flags.plan.empty()) {
+    return report(
+        error("E108", "which plan? name its file", {}, "plimsoll sweep plan.yaml").value());
+  }
+  const auto plan = read_plan(flags.plan, request->limits);
+  if (!plan) return report(plan.error());
+  const auto configurations = plan->configurations(request->limits);
+  if (!configurations) return report(configurations.error());
+  if (flags.shared.model.empty()) flags.shared.model = model_beside(flags.plan, plan->model);
+  const bool gpu_is_swept = std::ranges::any_of(
+      plan->parameters, [](const SweepParameter& p) { return p.name == "gpu"; });
+  if (auto good = check_flags(flags.shared, gpu_is_swept); !good) return report(good.error());
+  const auto hwdb = Hwdb::open(request->hwdb_directory);
+  if (!hwdb) return report(hwdb.error());
+  Request loaded = *request;
+  loaded.model = flags.shared.model;
+  const auto model = load_model(loaded);
+  if (!model) return report(in_model(model.error(), flags.shared.model));
+  const auto axes = SweepAxes::make(*plan, flags.shared, names_of(*model), *hwdb);
+  if (!axes) return report(axes.error());
+  report(axes->notes());
+  const std::string listed = axes_text(*plan);
+  const std::string title =
+      fmt::format("{} configuration{}{}{}\n", *configurations, *configurations == 1 ? "" : "s",
+                  listed.empty() ? "" : ": ", listed);
+  if (flags.dry_run) return print(title);
+  if (!flags.json && print(title) != 0) return 4;
+  return answer(flags, *plan, *axes, *hwdb);
+}
+
+}  // namespace
+
+Verb make_sweep(CLI::App& root) {
+  auto flags = std::make_shared<SweepFlags>();
+  CLI::App* app = root.add_subcommand("sweep", "every configuration of a plan; exit 0 if any fits");
+  add_shared(*app, flags->shared, false);
+  app->add_option("plan", flags->plan,
+                  "YAML or JSON: model and parameters, as Weights & Biases has them");
+  app->add_option("--model", flags->shared.model, "instead of the plan's");
+  app->add_flag("--json", flags->json, "a line for each configuration, then a summary");
+  app->add_flag("--count-only", flags->count_only, "how many fit, nothing else");
+  app->add_flag("--memory-only", flags->memory_only, "no times");
+  app->add_flag("--dry-run", flags->dry_run, "how many configurations the plan has");
+  return {app, [flags] { return run_sweep(*flags); }};
+}
+
+}  // namespace plimsoll::cli

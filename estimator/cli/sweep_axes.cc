@@ -1,0 +1,234 @@
+#include "estimator/cli/sweep_axes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "estimator/cli/values.h"
+#include "graph/base/escape.h"
+
+namespace plimsoll::cli {
+namespace {
+
+// Flags of the recipe: steps that differ in them share nearly all of their kernels.
+constexpr std::array<std::string_view, 8> kRecipeFlags = {
+    "optimizer", "accumulate", "checkpoint",   "zero-grad",
+    "dropout",   "recurrent",  "weight-decay", "mode"};
+// Flags whose effect no configuration of a sweep shows.
+constexpr std::array<std::string_view, 5> kElsewhere = {"hwdb", "epochs", "samples",
+                                                        "samples-in-memory", "workers"};
+
+bool among(std::string_view word, std::span<const std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+// Plans of other tools write flags with underlines, and the batch as `batch_size`.
+std::string flag_of(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name == "batch-size" ? "batch" : name;
+}
+
+std::string nearest_flag(const std::string& flag) {
+  static const std::vector<std::string> kKnown = {
+      "batch",      "gpu",  "image", "precision", "optimizer", "framework", "checkpoint",
+      "accumulate", "gpus", "cudnn", "layout",    "conv-algo", "attention", "sequence"};
+  return nearest(flag, kKnown);
+}
+
+// "0.01" and "true" are weight decay, "0" and "false" none.
+Result<bool> decays(const JsonValue& value) {
+  if (const auto word = value.boolean()) return *word;
+  if (const auto real = value.real()) return *real > 0;
+  return error("E103", fmt::format("weight_decay takes a number, found {}", value.description()));
+}
+
+// The flags of a command with one value of a parameter.
+Result<void> set(SharedFlags& flags, const std::string& flag, const std::string& name,
+                 const JsonValue& value) {
+  if (flag == "gpu") {
+    flags.gpus = {text_of(value)};
+  } else if (flag == "weight-decay") {
+    const auto decay = decays(value);
+    if (!decay) return tl::make_unexpected(decay.error());
+    flags.weight_decay = *decay;
+  } else if (flag.empty()) {
+    flags.settings.push_back(name + "=" + text_of(value));
+  } else {
+    flags.values[flag] = {text_of(value)};
+  }
+  return {};
+}
+
+Diagnostics at_value(Diagnostics why, const Place& plan, const JsonValue& value) {
+  for (Diagnostic& d : why) {
+    if (d.place.file.empty()) d.place = {plan.file, value.line, value.column, {}};
+  }
+  return why;
+}
+
+// Names that hwdb must know.
+Result<void> check_known(const Request& request, const std::string& flag, const Hwdb& hwdb) {
+  if (flag == "gpu") {
+    if (auto known = hwdb.device(request.devices.front()); !known)
+      return tl::make_unexpected(known.error());
+  } else if (flag == "framework") {
+    if (auto known = hwdb.framework(request.framework); !known)
+      return tl::make_unexpected(known.error());
+  } else if (flag == "link") {
+    if (auto known = hwdb.link(request.link); !known) return tl::make_unexpected(known.error());
+  }
+  return {};
+}
+
+bool is_given(const SharedFlags& base, const std::string& flag) {
+  if (flag == "gpu") return !base.gpus.empty();
+  if (flag == "weight-decay") return base.weight_decay;
+  return value_of(base, flag) != nullptr;
+}
+
+}  // namespace
+
+Result<void> SweepAxes::add(size_t index, const SharedFlags& base, const ModelNames& names) {
+  const SweepParameter& parameter = plan_->parameters[index];
+  const std::string flag = flag_of(parameter.name);
+  const bool own = names.dims.contains(parameter.name) || names.fixed.contains(parameter.name);
+  const bool recipe = among(flag, kRecipeFlags);
+  const bool shared =
+      flag == "gpu" || recipe || (is_shared_value(flag) && !among(flag, kElsewhere));
+  if ((own || shared) && parameter.values.empty()) {
+    return error("E311",
+                 fmt::format("{} is a distribution, and needs a list of values here",
+                             escape_for_terminal(parameter.name, 60)),
+                 parameter.place);
+  }
+  if (shared && is_given(base, flag)) {
+    return error("E114",
+                 fmt::format("--{} and the plan's {} exclude each other", flag,
+                             escape_for_terminal(parameter.name, 60)),
+                 parameter.place);
+  }
+  if (flag == "batch") return add_size(index, "batch");
+  if (names.dims.contains(parameter.name)) return add_size(index, parameter.name);
+  if (names.fixed.contains(parameter.name)) {
+    variant_axes_.push_back({index, Kind::kOuter, ""});
+  } else if (shared) {
+    const Kind kind = flag == "gpu" ? Kind::kGpu : recipe ? Kind::kRecipe : Kind::kOuter;
+    variant_axes_.push_back({index, kind, flag});
+  } else {
+    if (!parameter.values.empty()) inert_parameters_.push_back(index);
+    const std::string near = nearest_flag(flag);
+    notes_.push_back(warning("W120",
+                             fmt::format("{} has no effect on memory or time of a step",
+                                         escape_for_terminal(parameter.name, 60)),
+                             parameter.place,
+                             near.empty() ? "" : fmt::format("did you mean {}?", near)));
+  }
+  return {};
+}
+
+Result<void> SweepAxes::add_size(size_t index, std::string symbol) {
+  const SweepParameter& parameter = plan_->parameters[index];
+  SizeAxis axis{std::move(symbol), {}};
+  for (const JsonValue& value : parameter.values) {
+    const auto size =
+        parse_count(escape_for_terminal(parameter.name, 60), text_of(value), 1, int64_t{1} << 31);
+    if (!size) return tl::make_unexpected(at_value(size.error(), parameter.place, value));
+    axis.values.push_back(*size);
+  }
+  for (const SizeAxis& other : sizes_) {
+    if (other.symbol != axis.symbol) continue;
+    return error("E114", fmt::format("{} is swept twice", escape_for_terminal(axis.symbol, 60)),
+                 parameter.place);
+  }
+  sizes_.push_back(std::move(axis));
+  size_parameters_.push_back(index);
+  return {};
+}
+
+Result<void> SweepAxes::check_values(const Axis& axis, const SharedFlags& base,
+                                     const Hwdb& hwdb) const {
+  const SweepParameter& parameter = plan_->parameters[axis.parameter];
+  for (const JsonValue& value : parameter.values) {
+    SharedFlags flags = base;
+    const auto fault = [&]() -> Result<void> {
+      if (auto done = set(flags, axis.flag, parameter.name, value); !done) return done;
+      const auto request = to_request(flags);
+      if (!request) return tl::make_unexpected(request.error());
+      return check_known(*request, axis.flag, hwdb);
+    }();
+    if (!fault) return tl::make_unexpected(at_value(fault.error(), parameter.place, value));
+  }
+  return {};
+}
+
+Result<void> SweepAxes::add_variants(const SharedFlags& base) {
+  size_t variants = 1;
+  for (const Axis& axis : variant_axes_) variants *= count(axis);
+  variants_.reserve(variants);
+  for (size_t variant = 0; variant < variants; ++variant) {
+    SharedFlags flags = base;
+    size_t left = variant;
+    for (size_t a = variant_axes_.size(); a-- > 0;) {
+      const Axis& axis = variant_axes_[a];
+      const SweepParameter& parameter = plan_->parameters[axis.parameter];
+      const JsonValue& value = parameter.values[left % count(axis)];
+      if (auto done = set(flags, axis.flag, parameter.name, value); !done) return done;
+      left /= count(axis);
+    }
+    auto request = to_request(flags);
+    if (!request) return tl::make_unexpected(request.error());
+    variants_.push_back(std::move(*request));
+  }
+  return {};
+}
+
+Result<SweepAxes> SweepAxes::make(const SweepPlan& plan, const SharedFlags& base,
+                                  const ModelNames& names, const Hwdb& hwdb) {
+  SweepAxes axes(plan);
+  for (size_t index = 0; index < plan.parameters.size(); ++index) {
+    if (auto added = axes.add(index, base, names); !added)
+      return tl::make_unexpected(added.error());
+  }
+  std::ranges::stable_sort(axes.variant_axes_, {}, &Axis::kind);
+  for (const Axis& axis : axes.variant_axes_) {
+    if (auto good = axes.check_values(axis, base, hwdb); !good)
+      return tl::make_unexpected(good.error());
+  }
+  if (auto added = axes.add_variants(base); !added) return tl::make_unexpected(added.error());
+  return axes;
+}
+
+std::vector<SweptConfiguration> SweepAxes::at(const SweepPoint& point) const {
+  SweptConfiguration one;
+  one.values.resize(plan_->parameters.size());
+  size_t left = point.variant;
+  for (size_t a = variant_axes_.size(); a-- > 0;) {
+    one.values[variant_axes_[a].parameter] = left % count(variant_axes_[a]);
+    left /= count(variant_axes_[a]);
+  }
+  const std::vector<size_t> place = place_of(point.point, sizes_);
+  for (size_t i = 0; i < place.size(); ++i) one.values[size_parameters_[i]] = place[i];
+  std::vector<SweptConfiguration> all = {std::move(one)};
+  for (const size_t parameter : inert_parameters_) {
+    std::vector<SweptConfiguration> more;
+    for (const SweptConfiguration& known : all) {
+      for (size_t value = 0; value < plan_->parameters[parameter].values.size(); ++value) {
+        more.push_back(known);
+        more.back().values[parameter] = value;
+      }
+    }
+    all = std::move(more);
+  }
+  for (SweptConfiguration& configuration : all) {
+    for (size_t i = 0; i < plan_->parameters.size(); ++i) {
+      const size_t values = plan_->parameters[i].values.size();
+      if (values == 0) continue;
+      configuration.number = configuration.number * static_cast<int64_t>(values) +
+                             static_cast<int64_t>(configuration.values[i]);
+    }
+  }
+  return all;
+}
+
+}  // namespace plimsoll::cli

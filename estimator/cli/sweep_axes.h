@@ -1,0 +1,57 @@
+// What the parameters of a sweep's plan change: flags of the command, sizes of the model, or
+// nothing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "estimator/cli/options.h"
+#include "estimator/plan/sweep_plan.h"
+#include "estimator/report/sweep.h"
+#include "estimator/request_names.h"
+#include "estimator/sweep.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll::cli {
+
+class SweepAxes {
+ public:
+  // `base`: the command's own flags. `plan` outlives this. E114 for a parameter that is a flag too,
+  // and at their places what to_request() and hwdb say of values.
+  static Result<SweepAxes> make(const SweepPlan& plan, const SharedFlags& base,
+                                const ModelNames& names, const Hwdb& hwdb);
+
+  // In the order that sweep() works best with.
+  const std::vector<Request>& variants() const { return variants_; }
+  const std::vector<SizeAxis>& sizes() const { return sizes_; }
+  // Parameters that change nothing, each told.
+  const Diagnostics& notes() const { return notes_; }
+
+  // The configurations that a point answers: one for each value of the parameters that change
+  // nothing.
+  std::vector<SweptConfiguration> at(const SweepPoint& point) const;
+
+ private:
+  enum class Kind : uint8_t { kOuter, kGpu, kRecipe, kSize, kInert };
+  struct Axis {
+    size_t parameter;  // of the plan
+    Kind kind;
+    std::string flag;  // of kOuter and kRecipe; empty: a parameter of the model's
+  };
+
+  explicit SweepAxes(const SweepPlan& plan) : plan_(&plan) {}
+  Result<void> add(size_t parameter, const SharedFlags& base, const ModelNames& names);
+  Result<void> add_size(size_t parameter, std::string symbol);
+  Result<void> check_values(const Axis& axis, const SharedFlags& base, const Hwdb& hwdb) const;
+  Result<void> add_variants(const SharedFlags& base);
+  size_t count(const Axis& axis) const { return plan_->parameters[axis.parameter].values.size(); }
+
+  const SweepPlan* plan_;
+  std::vector<Axis> variant_axes_;  // outer ones first, then GPUs, then recipes
+  std::vector<size_t> size_parameters_, inert_parameters_;
+  std::vector<Request> variants_;
+  std::vector<SizeAxis> sizes_;
+  Diagnostics notes_;
+};
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,46 @@
+// SweepPlan: which configurations a sweep has. A JSON or YAML file; sweep tools' own plans (Weights
+// & Biases) are read as they are, their other keys left alone:
+//
+//   model: resnet50.onnx          # beside the plan
+//   parameters:
+//     batch: {min: 32, max: 256, step: 32}
+//     gpu: {values: [rtx-4090, a100-80gb-sxm]}
+//     precision: [fp32, amp-bf16]
+//     learning_rate: {min: 0.0001, max: 0.1, distribution: log_uniform_values}
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/base/byte_source.h"
+#include "graph/base/diagnostic.h"
+#include "graph/base/limits.h"
+#include "graph/config/json_value.h"
+
+namespace plimsoll {
+
+struct SweepParameter {
+  std::string name;
+  Place place;
+  std::vector<JsonValue> values;  // words, numbers, true and false; none of a distribution
+};
+
+struct SweepPlan {
+  std::string model;  // empty where the plan names none
+  std::vector<SweepParameter> parameters;
+  // How many there are, parameters without values left out. E818 beyond the limit.
+  Result<int64_t> configurations(const Limits& limits) const;
+};
+
+// E3xx for what is no plan: E304 for an unknown key, E311 and E312 for a parameter that is neither
+// a value, a list of values nor a range of whole numbers; E807 for a range
+// of more values than JSON may hold.
+Result<SweepPlan> read_sweep_plan(std::string_view text, std::string_view file,
+                                  const Limits& limits);
+
+// A value as flags take it.
+std::string text_of(const JsonValue& value);
+
+}  // namespace plimsoll

@@ -1,0 +1,224 @@
+#include "estimator/report/sweep.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "estimator/report/text.h"
+#include "estimator/report/version.h"
+#include "graph/base/escape.h"
+#include "graph/config/json_writer.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kMostListed = 20;
+
+// FNV-1a, eight bytes at a time.
+void mix(int64_t value, uint64_t& checksum) {
+  if (checksum == 0) checksum = 0xcbf29ce484222325;
+  for (int byte = 0; byte < 8; ++byte) {
+    checksum ^= (static_cast<uint64_t>(value) >> (8 * byte)) & 0xff;
+    checksum *= 0x100000001b3;
+  }
+}
+
+void write_value(JsonWriter& out, const JsonValue& value) {
+  if (const std::string* text = value.string()) {
+    out.string(*text);
+  } else if (const auto whole = value.integer()) {
+    out.integer(*whole);
+  } else if (const auto real = value.real()) {
+    out.real(*real);
+  } else {
+    out.boolean(value.boolean().value_or(false));
+  }
+}
+
+void write_range(JsonWriter& out, const Range& range) {
+  out.begin_array().integer(range.low).integer(range.high).end_array();
+}
+
+double share_of(int64_t bytes, int64_t usable) {
+  return 100.0 * static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(1, usable));
+}
+
+size_t width_of(const SweepParameter& parameter) {
+  size_t width = escape_for_terminal(parameter.name, 24).size();
+  for (const JsonValue& value : parameter.values)
+    width = std::max(width, escape_for_terminal(text_of(value), 24).size());
+  return width;
+}
+
+std::string described(const SweepPlan& plan, const SweptConfiguration& configuration) {
+  std::vector<std::string> words;
+  for (size_t i = 0; i < plan.parameters.size(); ++i) {
+    const SweepParameter& parameter = plan.parameters[i];
+    if (parameter.values.empty()) continue;
+    words.push_back(
+        fmt::format("{} {}", escape_for_terminal(parameter.name, 24),
+                    escape_for_terminal(text_of(parameter.values[configuration.values[i]]), 24)));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace
+
+void add(const SweptConfiguration& configuration, const SweepPoint& point, SweepSummary& summary) {
+  ++summary.configurations;
+  summary.failed += point.failure ? 1 : 0;
+  summary.fit += !point.failure && point.fits ? 1 : 0;
+  summary.may_fit += !point.failure && point.may_fit ? 1 : 0;
+  mix(configuration.number, summary.checksum);
+  if (point.failure) return mix(-1, summary.checksum);
+  mix(point.fits ? 1 : 0, summary.checksum);
+  mix(point.device_bytes, summary.checksum);
+  mix(point.step_ns, summary.checksum);
+}
+
+std::string axes_text(const SweepPlan& plan) {
+  std::vector<std::string> axes;
+  for (const SweepParameter& parameter : plan.parameters) {
+    if (parameter.values.empty()) continue;
+    axes.push_back(
+        fmt::format("{} {}", parameter.values.size(), escape_for_terminal(parameter.name, 40)));
+  }
+  return fmt::format("{}", fmt::join(axes, " x "));
+}
+
+std::string to_json_line(const SweepPlan& plan, const SweptConfiguration& configuration,
+                         const SweepPoint& point, bool time) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("configuration").integer(configuration.number);
+  out.key("parameters").begin_object();
+  for (size_t i = 0; i < plan.parameters.size(); ++i) {
+    const SweepParameter& parameter = plan.parameters[i];
+    if (parameter.values.empty()) continue;
+    out.key(parameter.name);
+    write_value(out, parameter.values[configuration.values[i]]);
+  }
+  out.end_object();
+  out.key("device_id").string(point.device_id);
+  if (point.failure) {
+    out.key("error").begin_object();
+    out.key("code").string(point.failure->front().code);
+    out.key("message").string(point.failure->front().message).end_object();
+    return out.end_object().take() + "\n";
+  }
+  out.key("tier").string("replay");
+  out.key("fits").boolean(point.fits);
+  out.key("may_fit").boolean(point.may_fit);
+  out.key("usable_bytes").integer(point.usable_bytes);
+  out.key("device_bytes").integer(point.device_bytes);
+  write_range(out.key("device_range_bytes"), point.device_range_bytes);
+  if (time) {
+    out.key("step_ns").integer(point.step_ns);
+    write_range(out.key("step_range_ns"), point.step_range_ns);
+    out.key("samples_per_second").real(point.samples_per_second);
+    out.key("sample_unit").string(point.sample_unit);
+    out.key("host_bound").boolean(point.host_bound);
+  }
+  return out.end_object().take() + "\n";
+}
+
+std::string to_json_line(const SweepSummary& summary) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("schema").string("plimsoll.sweep");
+  out.key("version").integer(1);
+  out.key("tool").begin_object();
+  out.key("name").string("plimsoll");
+  out.key("version").string(kVersion).end_object();
+  out.key("result").begin_object();
+  out.key("configurations").integer(summary.configurations);
+  out.key("fit").integer(summary.fit);
+  out.key("may_fit").integer(summary.may_fit);
+  out.key("failed").integer(summary.failed);
+  out.key("checksum").string(fmt::format("{:016x}", summary.checksum));
+  out.key("seconds").real(summary.seconds).end_object();
+  return out.end_object().take() + "\n";
+}
+
+std::string to_text(const SweepSummary& summary) {
+  const int64_t no = summary.configurations - summary.fit - summary.may_fit - summary.failed;
+  std::string text =
+      fmt::format("{} fit, {} may fit, {} do not fit", summary.fit, summary.may_fit, no);
+  if (summary.failed > 0) text += fmt::format(", {} have no answer", summary.failed);
+  return text + fmt::format("; {:.1f} s\n", summary.seconds);
+}
+
+void SweepBest::add(const SweptConfiguration& configuration, const SweepPoint& point) {
+  if (point.failure) {
+    if (!failed_) failed_ = Candidate{configuration, point};
+    return;
+  }
+  if (!point.fits) {
+    const auto excess = [](const SweepPoint& p) { return p.device_bytes - p.usable_bytes; };
+    if (!nearest_ || excess(point) < excess(nearest_->point))
+      nearest_ = Candidate{configuration, point};
+    return;
+  }
+  const auto beats = [](const SweepPoint& a, const SweepPoint& b) {
+    return a.device_bytes <= b.device_bytes && a.samples_per_second >= b.samples_per_second;
+  };
+  if (std::ranges::any_of(best_, [&](const Candidate& c) { return beats(c.point, point); })) return;
+  std::erase_if(best_, [&](const Candidate& c) { return beats(point, c.point); });
+  best_.push_back({configuration, point});
+}
+
+std::string SweepBest::row(const SweepPlan& plan, const Candidate& candidate, bool time) const {
+  std::string text;
+  for (size_t i = 0; i < plan.parameters.size(); ++i) {
+    const SweepParameter& parameter = plan.parameters[i];
+    if (parameter.values.empty()) continue;
+    text += fmt::format(
+        "  {:>{}}",
+        escape_for_terminal(text_of(parameter.values[candidate.configuration.values[i]]), 24),
+        width_of(parameter));
+  }
+  const SweepPoint& p = candidate.point;
+  text += fmt::format("{:>12}{:>6.0f} %", human_bytes(p.device_bytes),
+                      share_of(p.device_bytes, p.usable_bytes));
+  if (time) text += fmt::format("{:>11}{:>12.1f}", human_time(p.step_ns), p.samples_per_second);
+  return text + "\n";
+}
+
+std::string SweepBest::to_text(const SweepPlan& plan, bool time) const {
+  std::string text;
+  if (failed_) {
+    const Diagnostic& why = failed_->point.failure->front();
+    text += fmt::format("no answer, for example, at {}: {} [{}]\n",
+                        described(plan, failed_->configuration),
+                        escape_for_terminal(why.message, 200), why.code);
+  }
+  if (best_.empty() && nearest_) {
+    const SweepPoint& p = nearest_->point;
+    return text + fmt::format("\nNearest: {} needs {} of {}\n",
+                              described(plan, nearest_->configuration), human_bytes(p.device_bytes),
+                              human_bytes(p.usable_bytes));
+  }
+  if (best_.empty()) return text;
+  std::vector<Candidate> sorted = best_;
+  std::ranges::stable_sort(sorted, [&](const Candidate& a, const Candidate& b) {
+    return time ? a.point.samples_per_second > b.point.samples_per_second
+                : a.point.device_bytes < b.point.device_bytes;
+  });
+  text += time ? "\nBest that fit (samples per second against peak memory; nothing listed is "
+                 "beaten on both):\n"
+               : "\nLeast memory:\n";
+  for (const SweepParameter& parameter : plan.parameters) {
+    if (!parameter.values.empty())
+      text += fmt::format("  {:>{}}", escape_for_terminal(parameter.name, 24), width_of(parameter));
+  }
+  text += fmt::format("{:>12}{:>8}", "peak", "of");
+  if (time) text += fmt::format("{:>11}{:>12}", "step", "per second");
+  text += "\n";
+  for (size_t i = 0; i < sorted.size() && i < kMostListed; ++i) text += row(plan, sorted[i], time);
+  if (sorted.size() > kMostListed)
+    text += fmt::format("  and {} more\n", sorted.size() - kMostListed);
+  return text;
+}
+
+}  // namespace plimsoll

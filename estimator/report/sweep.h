@@ -1,0 +1,58 @@
+// A sweep's answers as JSON lines, and as text: how many fit, and the best of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "estimator/plan/sweep_plan.h"
+#include "estimator/sweep.h"
+
+namespace plimsoll {
+
+// A configuration: which value each of the plan's parameters has, by parameter; of those without
+// values none.
+struct SweptConfiguration {
+  int64_t number = 0;  // in the plan's order, the last parameter changing fastest
+  std::vector<size_t> values;
+};
+
+struct SweepSummary {
+  int64_t configurations = 0, fit = 0, may_fit = 0, failed = 0;
+  uint64_t checksum = 0;  // of all verdicts, peaks and times, in order
+  double seconds = 0;     // of the sweep
+};
+
+void add(const SweptConfiguration& configuration, const SweepPoint& point, SweepSummary& summary);
+
+// "4 batch x 3 gpu".
+std::string axes_text(const SweepPlan& plan);
+
+// One line, with its newline. `time`: what was asked for.
+std::string to_json_line(const SweepPlan& plan, const SweptConfiguration& configuration,
+                         const SweepPoint& point, bool time);
+std::string to_json_line(const SweepSummary& summary);
+
+// The configurations that fit and that no other beats in both peak memory and samples per second;
+// where none fits, the one nearest to it.
+class SweepBest {
+ public:
+  void add(const SweptConfiguration& configuration, const SweepPoint& point);
+  std::string to_text(const SweepPlan& plan, bool time) const;
+
+ private:
+  struct Candidate {
+    SweptConfiguration configuration;
+    SweepPoint point;
+  };
+  std::string row(const SweepPlan& plan, const Candidate& candidate, bool time) const;
+
+  std::vector<Candidate> best_;
+  std::optional<Candidate> nearest_, failed_;
+};
+
+std::string to_text(const SweepSummary& summary);
+
+}  // namespace plimsoll

@@ -1,0 +1,209 @@
+// `plimsoll sweep` as users meet it: plans good and bad, lines that scripts read.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "estimator/report/schemas.h"
+#include "tests/support/run_plimsoll.h"
+#include "tests/support/schema_fault.h"
+
+using namespace plimsoll::test;
+using nlohmann::json;
+
+namespace {
+
+bool skipped() {
+  if (plimsoll_binary()) return false;
+  MESSAGE("PLIMSOLL_BINARY is not set: nothing was run; './dev test' sets it");
+  return true;
+}
+
+const std::string kPlan = R"(
+model: builtin:squeezenet1_0
+parameters:
+  batch_size: {values: [8, 64]}
+  learning_rate: [0.1, 0.01, 0.001]
+  optimizer: [sgd, adam]
+  gpu: [tesla-t4, p4000]
+  momentum: {min: 0.5, max: 0.9, distribution: uniform}
+)";
+
+// `plan` as a file p.yaml in a folder of its own, swept from there.
+Ran swept(const std::string& plan, std::vector<std::string> flags = {}) {
+  const Scratch scratch;
+  scratch.write("p.yaml", plan);
+  flags.insert(flags.begin(), {"sweep", "p.yaml"});
+  return run_plimsoll(std::move(flags), {.folder = scratch.path("")});
+}
+
+std::vector<json> lines_of(const std::string& text) {
+  std::vector<json> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("cli sweep: a line for each configuration, with estimate's verdict") {
+  if (skipped()) return;
+  const Ran ran = swept(kPlan, {"--json"});
+  CAPTURE(ran.err);
+  CHECK(ran.status == 0);
+  CHECK(ran.err.find("p.yaml:5:3: warning: learning_rate has no effect") != std::string::npos);
+  CHECK(ran.err.find("p.yaml:8:3: warning: momentum has no effect") != std::string::npos);
+  const std::vector<json> lines = lines_of(ran.out);
+  REQUIRE(lines.size() == 2 * 3 * 2 * 2 + 1);
+  const json schema = json::parse(plimsoll::schema_text("sweep"));
+  std::set<int> numbers;
+  int64_t fit = 0;
+  for (const json& line : lines) {
+    CHECK(schema_fault(schema, line) == "");
+    if (!line.contains("configuration")) continue;
+    numbers.insert(line["configuration"].get<int>());
+    fit += line["fits"].get<bool>() ? 1 : 0;
+    const json& p = line["parameters"];
+    const int expected =
+        (((p["batch_size"] == 64 ? 1 : 0) * 3 + (p["learning_rate"] == 0.1    ? 0
+                                                 : p["learning_rate"] == 0.01 ? 1
+                                                                              : 2)) *
+             2 +
+         (p["optimizer"] == "adam" ? 1 : 0)) *
+            2 +
+        (p["gpu"] == "p4000" ? 1 : 0);
+    CHECK(line["configuration"] == expected);
+  }
+  CHECK(numbers.size() == 24);
+  const json& summary = lines.back()["result"];
+  CHECK(summary["configurations"] == 24);
+  CHECK(summary["fit"] == fit);
+
+  const json& one = lines[3];
+  const auto text = [&](const char* name) { return one["parameters"][name].get<std::string>(); };
+  const Ran alone = run_plimsoll(
+      {"estimate", "builtin:squeezenet1_0", "--gpu", text("gpu"), "--optimizer", text("optimizer"),
+       "--batch", std::to_string(one["parameters"]["batch_size"].get<int>()), "--json"});
+  const json estimate = json::parse(alone.out)["result"];
+  CHECK(one["device_id"] == estimate["device"]["id"]);
+  CHECK(one["fits"] == estimate["fits"]);
+  CHECK(one["device_bytes"] == estimate["memory"]["device_bytes"]);
+  CHECK(std::abs(one["step_ns"].get<int64_t>() - estimate["time"]["step_ns"].get<int64_t>()) <= 1);
+}
+
+TEST_CASE("cli sweep: the same every time; counts alone, memory alone") {
+  if (skipped()) return;
+  const auto summary = [](const std::vector<std::string>& flags) {
+    json last = lines_of(swept(kPlan, flags).out).back()["result"];
+    last.erase("seconds");
+    return last;
+  };
+  const json all = summary({"--json"});
+  CHECK(summary({"--json", "--count-only"}) == all);
+  CHECK(lines_of(swept(kPlan, {"--json", "--count-only"}).out).size() == 1);
+  const json memory = summary({"--json", "--memory-only"});
+  CHECK(memory["fit"] == all["fit"]);
+  CHECK(memory["checksum"] != all["checksum"]);
+  CHECK_FALSE(lines_of(swept(kPlan, {"--json", "--memory-only"}).out)[0].contains("step_ns"));
+}
+
+TEST_CASE("cli sweep: text says how many, and which are the best") {
+  if (skipped()) return;
+  const Ran ran = swept(kPlan);
+  CHECK(ran.status == 0);
+  CHECK(ran.out.starts_with(
+      "24 configurations: 2 batch_size x 3 learning_rate x 2 optimizer x 2 gpu\n"
+      "24 fit, 0 may fit, 0 do not fit; "));
+  CHECK(ran.out.find("\nBest that fit ") != std::string::npos);
+  const Ran none = swept(kPlan, {"--mem", "128MiB"});
+  CHECK(none.status == 1);
+  CHECK(none.out.find("\n0 fit, ") != std::string::npos);
+  CHECK(none.out.find("\nNearest: batch_size 8, ") != std::string::npos);
+  CHECK(swept(kPlan, {"--dry-run"}).out.find('\n') == swept(kPlan, {"--dry-run"}).out.size() - 1);
+}
+
+TEST_CASE("cli sweep: a configuration without an answer is told among the others") {
+  if (skipped()) return;
+  const Ran ran =
+      swept("model: builtin:alexnet\nparameters: {batch: [8, 2000000000], gpu: l4}\n", {"--json"});
+  CHECK(ran.status == 0);
+  const std::vector<json> lines = lines_of(ran.out);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1]["error"]["code"] == "E232");
+  CHECK(schema_fault(json::parse(plimsoll::schema_text("sweep")), lines[1]) == "");
+  CHECK(lines[2]["result"]["failed"] == 1);
+}
+
+TEST_CASE("cli sweep: models beside the plan, their parameters and sizes") {
+  if (skipped()) return;
+  const Scratch scratch;
+  scratch.write("net.json", R"({"schema": "plimsoll.model-config", "version": 1, "name": "net",
+"parameters": {"width": 64, "kind": {"one_of": ["relu", "tanh"]}},
+"inputs": [{"name": "x", "shape": ["batch", 8]}],
+"layers": [{"type": "linear", "out": "width"}, {"type": "kind"}, {"type": "linear", "out": 4}]})");
+  const std::string plan = scratch.write("plan.json", R"({"model": "net.json", "parameters":
+{"width": [64, 1024], "kind": ["relu", "tanh"], "batch": [1, 4096], "gpu": "l4"}})");
+  const Ran ran = run_plimsoll({"sweep", plan, "--json"});
+  CAPTURE(ran.err);
+  CHECK(ran.status == 0);
+  CHECK(ran.err.empty());
+  std::set<int64_t> bytes;
+  for (const json& line : lines_of(ran.out)) {
+    if (line.contains("device_bytes")) bytes.insert(line["device_bytes"].get<int64_t>());
+  }
+  CHECK(bytes.size() >= 2);
+}
+
+TEST_CASE("cli sweep: plans that cannot be swept") {
+  if (skipped()) return;
+  struct Row {
+    const char* plan;
+    int status;
+    const char* code;
+    const char* message;
+    std::vector<std::string> flags = {};
+  };
+  const std::vector<Row> rows = {
+      {"parameters: {gpu: l4}\n", 2, "E108", "--model"},
+      {"model: builtin:mlp\nparameters: {batch: 8}\n", 2, "E109", "--gpu ID"},
+      {"model: builtin:mlp\nparameters: {gpu: l5}\n", 2, "E140", "p.yaml:2:19: "},
+      {"model: builtin:mlp\nparameters: {gpu: l4, batch: 0}\n", 2, "E103", "p.yaml:2:30: "},
+      {"model: builtin:mlp\nparameters: {gpu: l4, batch: many}\n", 2, "E103", "p.yaml:2:30: "},
+      {"model: builtin:mlp\nparameters: {gpu: l4, optimizer: [adam, adan]}\n", 2, "E106",
+       "p.yaml:2:41: "},
+      {"model: builtin:mlp\nparameters: {gpu: l4, framework: torhc}\n", 2, "E143", "p.yaml:2:34: "},
+      {"model: builtin:mlp\nparameters: {gpu: l4, weight_decay: some}\n", 2, "E103",
+       "p.yaml:2:37: "},
+      {"model: builtin:mlp\nparameters: {gpu: l4, batch: 8}\n",
+       2,
+       "E114",
+       "--batch and",
+       {"--batch", "8"}},
+      {"model: builtin:mlp\nparameters: {gpu: l4, batch: 8, batch_size: 9}\n", 2, "E114", "twice"},
+      {"model: builtin:mlp\nparameters: {gpu: l4, batch: {min: 0.5, max: 1.5}}\n", 3, "E311",
+       "distribution"},
+      {"model: builtin:mlp\nparameters: {gpu: l4}\n",
+       2,
+       "E112",
+       "--lengths",
+       {"--lengths", "sequence=1"}},
+      {"model: '-'\nparameters: {gpu: l4}\n", 2, "E112", "more than once", {"--model", "-"}},
+      {"model: none.onnx\nparameters: {gpu: l4}\n", 4, "E601", "none.onnx"},
+      {"model: builtin:mlp\nparameters: {gpu: l4, batch: {min: 1, max: 9}}\n",
+       5,
+       "E818",
+       "--limit sweep=N",
+       {"--limit", "sweep=8"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.plan));
+    const Ran ran = swept(row.plan, row.flags);
+    CAPTURE(ran.err);
+    CHECK(ran.status == row.status);
+    CHECK(ran.out.empty());
+    CHECK(ran.err.find(std::string("[") + row.code + "]") != std::string::npos);
+    CHECK(ran.err.find(row.message) != std::string::npos);
+  }
+}

@@ -1,0 +1,111 @@
+#include "estimator/plan/sweep_plan.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace plimsoll;
+
+namespace {
+
+std::string values_of(const SweepParameter& parameter) {
+  std::string text;
+  for (const JsonValue& value : parameter.values) text += text_of(value) + " ";
+  return text;
+}
+
+struct Refusal {
+  std::string text;
+  std::string code;
+  int line;
+  int column;
+};
+
+}  // namespace
+
+TEST_CASE("sweep plan: values, a value, ranges, distributions; other tools' keys") {
+  const auto plan = read_sweep_plan(
+      "program: train.py\n"
+      "method: random\n"
+      "metric: {name: loss, goal: minimize}\n"
+      "model: net.onnx\n"
+      "parameters:\n"
+      "  batch: {values: [64, 128]}\n"
+      "  image: {min: 200, max: 230, step: 15}\n"
+      "  heads: {min: 1, max: 3, distribution: int_uniform}\n"
+      "  precision: [fp32, amp-bf16]\n"
+      "  optimizer: adam\n"
+      "  momentum: {value: 0.90}\n"
+      "  cudnn_benchmark: [true, false]\n"
+      "  learning_rate: {min: 0.0001, max: 0.1}\n"
+      "  noise: {distribution: normal, mu: 0, sigma: 1}\n",
+      "plan.yaml", {});
+  REQUIRE(plan);
+  CHECK(plan->model == "net.onnx");
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"batch", "64 128 "},
+      {"image", "200 215 230 "},
+      {"heads", "1 2 3 "},
+      {"precision", "fp32 amp-bf16 "},
+      {"optimizer", "adam "},
+      {"momentum", "0.90 "},
+      {"cudnn_benchmark", "true false "},
+      {"learning_rate", ""},
+      {"noise", ""}};
+  REQUIRE(plan->parameters.size() == expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    CHECK(plan->parameters[i].name == expected[i].first);
+    CHECK(values_of(plan->parameters[i]) == expected[i].second);
+  }
+  CHECK(plan->parameters[1].place.line == 7);
+  CHECK(plan->configurations({}) == 2 * 3 * 3 * 2 * 2);
+}
+
+TEST_CASE("sweep plan: YAML by its name, JSON by its brace") {
+  CHECK(read_sweep_plan(R"({"parameters": {"batch": [1]}})", "-", {}));
+  CHECK(read_sweep_plan("{parameters: {batch: [1]}}", "plan.yml", {}));
+  CHECK(read_sweep_plan("parameters: {batch: [1]}", "-", {}));
+  CHECK_FALSE(read_sweep_plan("parameters: {batch: [1]}", "plan.json", {}));
+  const auto none = read_sweep_plan("parameters: {}", "-", {});
+  REQUIRE(none);
+  CHECK(none->configurations({}) == 1);
+}
+
+TEST_CASE("sweep plan: what it refuses, and where") {
+  for (const Refusal& refusal : {
+           Refusal{"model: x\n", "E306", 1, 1},
+           Refusal{"[1]", "E331", 1, 1},
+           Refusal{"parameters: 3\n", "E311", 1, 13},
+           Refusal{"parameters: {}\nparamters: {}\n", "E304", 2, 1},
+           Refusal{"parameters:\n  batch: []\n", "E311", 2, 10},
+           Refusal{"parameters:\n  batch: [1, [2]]\n", "E311", 2, 14},
+           Refusal{"parameters:\n  batch: ~\n", "E311", 2, 10},
+           Refusal{"parameters:\n  batch: {values: 3}\n", "E311", 2, 19},
+           Refusal{"parameters:\n  batch: {min: 3}\n", "E311", 2, 10},
+           Refusal{"parameters:\n  batch: {min: 3, max: 2}\n", "E312", 2, 24},
+           Refusal{"parameters:\n  batch: {min: 1, max: 9, step: 0}\n", "E312", 2, 33},
+           Refusal{"parameters:\n  batch: {min: 1, max: 9, stop: 2}\n", "E304", 2, 27},
+           Refusal{"parameters:\n  x: {parameters: {y: {value: 1}}}\n", "E311", 2, 6},
+           Refusal{"parameters:\n  batch: {min: 1, max: 9000000000}\n", "E807", 2, 16},
+       }) {
+    CAPTURE(refusal.text);
+    const auto plan = read_sweep_plan(refusal.text, "p.yaml", {});
+    REQUIRE_FALSE(plan);
+    const Diagnostic& fault = plan.error().front();
+    CAPTURE(fault.message);
+    CHECK(fault.code == refusal.code);
+    CHECK(fault.place.line == refusal.line);
+    CHECK(fault.place.column == refusal.column);
+  }
+}
+
+TEST_CASE("sweep plan: more configurations than the limit") {
+  std::string text = "parameters:\n";
+  for (int i = 0; i < 70; ++i) text += "  p" + std::to_string(i) + ": [1, 2]\n";
+  const auto plan = read_sweep_plan(text, "p.yaml", {});
+  REQUIRE(plan);
+  const auto count = plan->configurations({});
+  REQUIRE_FALSE(count);
+  CHECK(count.error().front().code == "E818");
+  CHECK(count.error().front().place.line == 2 + 26);  // 2^27 are too many
+}
