@@ -12,7 +12,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kBlock = 128;  // points of sizes that are priced together
+constexpr int64_t kBlock = 128;       // points of sizes that are priced together
+constexpr size_t kMostVariants = 64;  // ... and that are worked on together: a bound on memory
 
 // What requests share whose models share the names and the work of their kernels.
 Request family_of(Request request) {
@@ -38,6 +39,7 @@ struct Family {
   Request request;
   std::list<Compiled> models;  // each for its recipe, policy and decisions
   DistinctKernels kernels;
+  size_t events = 0;  // of all models
 };
 
 struct Variant {
@@ -90,6 +92,10 @@ class Sweeper {
   Result<void> run_block(int64_t first, int64_t last) {
     std::vector<Entry> entries;
     for (const Variant& variant : variants_) {
+      if (family_->events > options_.most_events) {
+        answer(entries);
+        family_.emplace(Request(family_->request));
+      }
       for (int64_t point = first; point < last; ++point) {
         Entry& entry = entries.emplace_back();
         entry.answer.variant = variant.index;
@@ -103,11 +109,16 @@ class Sweeper {
         }
       }
     }
+    answer(entries);
+    return {};
+  }
+
+  void answer(std::vector<Entry>& entries) {
     if (options_.time) add_times(entries);
     for (const Entry& entry : entries) {
       if (!stopped_) stopped_ = !use_(entry.answer);
     }
-    return {};
+    entries.clear();
   }
 
   // The model at a point, and what it takes of the device.
@@ -165,6 +176,7 @@ class Sweeper {
     if (!model) return tl::make_unexpected(model.error());
     if (!warnings_) warnings_ = model->warnings;
     Compiled& compiled = family_->models.emplace_back(here.recipe, std::move(*model));
+    family_->events += compiled.model.step.events.size();
     if (options_.time) number_kernels(compiled, platform);
     return &compiled;
   }
@@ -304,8 +316,8 @@ Result<Diagnostics> sweep(std::span<const Request> variants, std::span<const Siz
   for (size_t begin = 0; begin < variants.size() && !sweeper.stopped();) {
     const Request shared = family_of(variants[begin]);
     size_t end = begin + 1;
-    while (end < variants.size() && variants[end].devices == variants[begin].devices &&
-           family_of(variants[end]) == shared)
+    while (end < variants.size() && end - begin < kMostVariants &&
+           variants[end].devices == variants[begin].devices && family_of(variants[end]) == shared)
       ++end;
     if (auto done = sweeper.run(variants.subspan(begin, end - begin), begin); !done)
       return tl::make_unexpected(done.error());

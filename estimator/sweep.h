@@ -48,6 +48,8 @@ struct SweepPoint {
 
 struct SweepOptions {
   bool time = true;
+  // Of the models that are kept at once: some 300 bytes each, with all that belongs to them.
+  size_t most_events = 400'000;
 };
 
 // `variants`: each asks for one device. Those that differ in their recipe alone, and not in its

@@ -11,6 +11,7 @@
 #include "estimator/distinct_kernels.h"
 #include "estimator/estimator.h"
 #include "estimator/plan/max_batch.h"
+#include "estimator/sweep.h"
 
 namespace plimsoll {
 namespace {
@@ -121,6 +122,38 @@ void price_many(benchmark::State& state, const std::string& name) {
   price_recipes(state, name, 1, 512);
 }
 
+// All of a sweep, as `plimsoll sweep` runs it: 10,000 points of 40 recipes and cards, 250 batches
+// each. At most 5 s is asked.
+void sweep_of(benchmark::State& state, const std::string& name) {
+  const auto hwdb = Hwdb::open();
+  Request request = resnet50();
+  request.model = "builtin:" + name;
+  std::vector<Request> variants;
+  for (const Precision precision : {Precision::kFp32, Precision::kAmpFp16}) {
+    for (const char* device : {"quadro-p4000", "tesla-p100", "rtx-3090", "rtx-4090", "h100"}) {
+      for (const Optimizer optimizer : {Optimizer::kSgd, Optimizer::kAdam}) {
+        for (const int64_t accumulate : {1, 2}) {
+          request.devices = {device};
+          request.recipe.precision = precision;
+          request.recipe.optimizer = optimizer;
+          request.recipe.accumulate = accumulate;
+          variants.push_back(request);
+        }
+      }
+    }
+  }
+  std::vector<SizeAxis> sizes = {{"batch", {}}};
+  for (int64_t batch = 1; batch <= 250; ++batch) sizes[0].values.push_back(batch);
+  for (auto _ : state) {
+    int64_t points = 0;
+    const auto done = sweep(variants, sizes, *hwdb, {}, [&](const SweepPoint& point) {
+      points += point.failure ? 0 : 1;
+      return true;
+    });
+    if (!done || points != 10'000) state.SkipWithError("points without an answer");
+  }
+}
+
 // The search after the compilation, with what is compiled again on the way: at most 60 ms is asked
 // of each.
 void max_batch_of(benchmark::State& state, const std::string& name) {
@@ -148,7 +181,7 @@ void multiply_dims(benchmark::State& state) {
 }
 BENCHMARK(multiply_dims);
 
-using Sweep = std::pair<std::string, void (*)(benchmark::State&, const std::string&)>;
+using Pricing = std::pair<std::string, void (*)(benchmark::State&, const std::string&)>;
 
 // From the networks with the fewest events to those with the most.
 constexpr const char* kSearched[] = {"mlp",
@@ -178,13 +211,17 @@ constexpr const char* kSearched[] = {"mlp",
 int main(int argc, char** argv) {
   using namespace plimsoll;
   for (const std::string name : {"resnet50", "bert-base"}) {
-    for (const auto& [sweep, price] :
-         {Sweep("price_batches/", &price_batches), Sweep("price_few_of_recipes/", &price_few),
-          Sweep("price_many_of_recipes/", &price_many)}) {
-      benchmark::RegisterBenchmark((sweep + name).c_str(), price, name)
+    for (const auto& [points, price] :
+         {Pricing("price_batches/", &price_batches), Pricing("price_few_of_recipes/", &price_few),
+          Pricing("price_many_of_recipes/", &price_many)}) {
+      benchmark::RegisterBenchmark((points + name).c_str(), price, name)
           ->UseManualTime()
           ->Unit(benchmark::kMillisecond);
     }
+  }
+  for (const std::string name : {"resnet50", "bert-base"}) {
+    benchmark::RegisterBenchmark(("sweep_of/" + name).c_str(), sweep_of, name)
+        ->Unit(benchmark::kMillisecond);
   }
   for (const std::string name : kSearched) {
     benchmark::RegisterBenchmark(("max_batch_of/" + name).c_str(), max_batch_of, name)

@@ -104,6 +104,17 @@ TEST_CASE("sweep: every point as estimate() answers it") {
   }
 }
 
+TEST_CASE("sweep: models of other parameters are other models") {
+  std::vector<Request> variants(2, test::request("builtin:gpt2", "l4"));
+  variants[0].settings["layers"] = "2";
+  variants[1].settings["layers"] = "3";
+  const auto points = swept(variants, {{"batch", {4}}});
+  for (size_t v = 0; v < 2; ++v) {
+    variants[v].batch = 4;
+    check_same(points[v][0], test::answer(variants[v]));
+  }
+}
+
 TEST_CASE("sweep: of memory alone the same bytes and no times") {
   const std::vector<Request> variants = {test::request("builtin:alexnet", "tesla-t4")};
   const std::vector<SizeAxis> sizes = {{"batch", {8, 64}}};
@@ -138,6 +149,21 @@ TEST_CASE("sweep: more points than a block, and none after the caller has enough
   const std::vector<SizeAxis> sizes = {batches};
   CHECK(sweep(variants, sizes, *Hwdb::open(), {}, [&](const SweepPoint&) { return ++seen < 5; }));
   CHECK(seen == 5);
+}
+
+TEST_CASE("sweep: models that are not kept together are compiled again") {
+  std::vector<Request> variants;
+  add_recipes(test::request("builtin:alexnet", "tesla-t4"), variants);
+  add_recipes(test::request("builtin:alexnet", "quadro-p4000"), variants);
+  const std::vector<SizeAxis> sizes = {{"batch", {8, 9}}};
+  const auto kept = swept(variants, sizes), alone = swept(variants, sizes, {.most_events = 0});
+  for (size_t v = 0; v < variants.size(); ++v) {
+    for (size_t p = 0; p < 2; ++p) {
+      CHECK(alone[v][p].device_bytes == kept[v][p].device_bytes);
+      CHECK(alone[v][p].step_ns == kept[v][p].step_ns);
+      CHECK(alone[v][p].step_range_ns.high == kept[v][p].step_range_ns.high);
+    }
+  }
 }
 
 TEST_CASE("sweep: what the command line has wrong ends it") {
