@@ -73,10 +73,10 @@ class Sweeper {
     for (const Request& request : variants) {
       auto platform = find_platform(hwdb_, request, request.devices.front());
       if (!platform) return tl::make_unexpected(platform.error());
-      Policy policy = policy_for(*platform, request);
+      const Policy policy = policy_for(*platform, request);
       auto evaluator = Evaluator::make(std::move(*platform), request);
       if (!evaluator) return tl::make_unexpected(evaluator.error());
-      variants_.push_back({index++, request, std::move(*evaluator), std::move(policy)});
+      variants_.push_back({index++, request, std::move(*evaluator), policy});
     }
     const int64_t points = points_of(sizes_);
     for (int64_t first = 0; first < points && !stopped_; first += kBlock) {

@@ -21,13 +21,7 @@ struct MaxBatchFlags {
 };
 
 std::string as_json(const MaxBatchAnswer& a, const Evaluator& evaluator, int64_t capacity) {
-  JsonWriter out(JsonWriter::Layout::kIndented);
-  out.begin_object();
-  out.key("schema").string("plimsoll.max-batch");
-  out.key("version").integer(1);
-  out.key("tool").begin_object();
-  out.key("name").string("plimsoll");
-  out.key("version").string(kVersion).end_object();
+  JsonWriter out = begin_document("plimsoll.max-batch");
   out.key("result").begin_object();
   out.key("device").begin_object();
   out.key("id").string(evaluator.platform().device.id);

@@ -55,7 +55,8 @@ Result<void> set(SharedFlags& flags, const std::string& flag, const std::string&
   } else if (flag.empty()) {
     flags.settings.push_back(name + "=" + text_of(value));
   } else {
-    flags.values[flag] = {text_of(value)};
+    const auto word = value.boolean();  // YAML's tools write true where flags say on
+    flags.values[flag] = {word ? (*word ? "on" : "off") : text_of(value)};
   }
   return {};
 }

@@ -87,8 +87,8 @@ class PlanReader {
     } else if (min && max && min->integer() && max->integer()) {
       take_range(*min, *max, step, object, parameter);
     } else if (!object.has("distribution") && !(min && max && min->real() && max->real())) {
-      object.fail("E311", fmt::format("{}: values, a value, or min and max are needed",
-                                      escape_for_terminal(member.key, 60)));
+      return object.fail("E311", fmt::format("{}: values, a value, or min and max are needed",
+                                             escape_for_terminal(member.key, 60)));
     }
     object.finish();
   }

@@ -167,17 +167,6 @@ void write_node(JsonWriter& out, const NodeReport& n) {
   out.end_array().end_object();
 }
 
-JsonWriter begin(std::string_view schema) {
-  JsonWriter out(JsonWriter::Layout::kIndented);
-  out.begin_object();
-  out.key("schema").string(schema);
-  out.key("version").integer(1);
-  out.key("tool").begin_object();
-  out.key("name").string("plimsoll");
-  out.key("version").string(kVersion).end_object();
-  return out;
-}
-
 }  // namespace
 
 std::string to_text(const Explanation& e) {
@@ -185,7 +174,7 @@ std::string to_text(const Explanation& e) {
 }
 
 std::string to_json(const Explanation& e) {
-  JsonWriter out = begin("plimsoll.explanation");
+  JsonWriter out = begin_document("plimsoll.explanation");
   out.key("result").begin_object();
   out.key("code").string(e.code);
   out.key("title").string(e.title);
@@ -209,7 +198,7 @@ std::string to_text(const Explained& e) {
 }
 
 std::string to_json(const Explained& e) {
-  JsonWriter out = begin("plimsoll.node");
+  JsonWriter out = begin_document("plimsoll.node");
   out.key("input").begin_object();
   out.key("model").string(e.input.model);
   out.key("batch").integer(e.input.batch);

@@ -233,13 +233,7 @@ void write_result(JsonWriter& out, const Estimate& e) {
 }  // namespace
 
 std::string to_json(const Estimate& e) {
-  JsonWriter out(JsonWriter::Layout::kIndented);
-  out.begin_object();
-  out.key("schema").string("plimsoll.estimate");
-  out.key("version").integer(1);
-  out.key("tool").begin_object();
-  out.key("name").string("plimsoll");
-  out.key("version").string(kVersion).end_object();
+  JsonWriter out = begin_document("plimsoll.estimate");
   out.key("input");
   write_input(out, e.input);
   out.key("result");

@@ -124,13 +124,7 @@ std::string to_json_line(const SweepPlan& plan, const SweptConfiguration& config
 }
 
 std::string to_json_line(const SweepSummary& summary) {
-  JsonWriter out;
-  out.begin_object();
-  out.key("schema").string("plimsoll.sweep");
-  out.key("version").integer(1);
-  out.key("tool").begin_object();
-  out.key("name").string("plimsoll");
-  out.key("version").string(kVersion).end_object();
+  JsonWriter out = begin_document("plimsoll.sweep", JsonWriter::Layout::kCompact);
   out.key("result").begin_object();
   out.key("configurations").integer(summary.configurations);
   out.key("fit").integer(summary.fit);

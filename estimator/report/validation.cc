@@ -97,13 +97,7 @@ std::string_view tolerance_class(std::string_view quantity) {
 }
 
 std::string to_json(const Validation& v) {
-  JsonWriter out;
-  out.begin_object();
-  out.key("schema").string("plimsoll.validate");
-  out.key("version").integer(1);
-  out.key("tool").begin_object();
-  out.key("name").string("plimsoll");
-  out.key("version").string(kVersion).end_object();
+  JsonWriter out = begin_document("plimsoll.validate", JsonWriter::Layout::kCompact);
   out.key("records").begin_array();
   for (const ValidationLine& l : v.lines) write_line(out, l);
   out.end_array();

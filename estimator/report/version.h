@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/base/diagnostic.h"
+#include "graph/config/json_writer.h"
 
 namespace plimsoll {
 
@@ -14,6 +15,10 @@ namespace plimsoll {
 #error "the build defines PLIMSOLL_VERSION"
 #endif
 inline constexpr std::string_view kVersion = PLIMSOLL_VERSION;
+
+// A document that has begun: its schema, the schema's version, and the program; its object is open.
+JsonWriter begin_document(std::string_view schema,
+                          JsonWriter::Layout layout = JsonWriter::Layout::kIndented);
 
 // The commit it was built from, twelve digits; "unknown" outside a repository.
 std::string_view commit();

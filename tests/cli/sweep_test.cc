@@ -156,6 +156,21 @@ TEST_CASE("cli sweep: models beside the plan, their parameters and sizes") {
   CHECK(bytes.size() >= 2);
 }
 
+TEST_CASE("cli sweep: true and false switch") {
+  if (skipped()) return;
+  const Ran ran = swept(
+      "model: builtin:alexnet\n"
+      "parameters: {cudnn_benchmark: [true, off], batch: 64, gpu: l4, weight_decay: [0, 0.1]}\n",
+      {"--json"});
+  CAPTURE(ran.err);
+  CHECK(ran.status == 0);
+  std::set<int64_t> bytes;
+  for (const json& line : lines_of(ran.out)) {
+    if (line.contains("device_bytes")) bytes.insert(line["device_bytes"].get<int64_t>());
+  }
+  CHECK(bytes.size() >= 2);  // timed plans take more scratch memory
+}
+
 TEST_CASE("cli sweep: plans that cannot be swept") {
   if (skipped()) return;
   struct Row {

@@ -4,7 +4,10 @@
 
 #include <string>
 
+#include "tests/support/refusal.h"
+
 using namespace plimsoll;
+using namespace plimsoll::test;
 
 namespace {
 
@@ -13,13 +16,6 @@ std::string values_of(const SweepParameter& parameter) {
   for (const JsonValue& value : parameter.values) text += text_of(value) + " ";
   return text;
 }
-
-struct Refusal {
-  std::string text;
-  std::string code;
-  int line;
-  int column;
-};
 
 }  // namespace
 
@@ -88,14 +84,7 @@ TEST_CASE("sweep plan: what it refuses, and where") {
            Refusal{"parameters:\n  x: {parameters: {y: {value: 1}}}\n", "E311", 2, 6},
            Refusal{"parameters:\n  batch: {min: 1, max: 9000000000}\n", "E807", 2, 16},
        }) {
-    CAPTURE(refusal.text);
-    const auto plan = read_sweep_plan(refusal.text, "p.yaml", {});
-    REQUIRE_FALSE(plan);
-    const Diagnostic& fault = plan.error().front();
-    CAPTURE(fault.message);
-    CHECK(fault.code == refusal.code);
-    CHECK(fault.place.line == refusal.line);
-    CHECK(fault.place.column == refusal.column);
+    check_refused(read_sweep_plan(refusal.text, "p.yaml", {}), refusal, "p.yaml");
   }
 }
 

@@ -4,28 +4,15 @@
 
 #include <string>
 
+#include "tests/support/refusal.h"
+
 using namespace plimsoll;
+using namespace plimsoll::test;
 
 namespace {
 
-struct Refusal {
-  std::string text;
-  std::string code;
-  int line;
-  int column;
-};
-
 void check(const Refusal& refusal) {
-  CAPTURE(refusal.text.substr(0, 60));
-  const auto result = read_json(refusal.text, "c.json");
-  REQUIRE_FALSE(result);
-  REQUIRE(result.error().size() == 1);
-  const Diagnostic& fault = result.error().front();
-  CAPTURE(fault.message);
-  CHECK(fault.code == refusal.code);
-  CHECK(fault.place.file == "c.json");
-  CHECK(fault.place.line == refusal.line);
-  CHECK(fault.place.column == refusal.column);
+  check_refused(read_json(refusal.text, "c.json"), refusal, "c.json");
 }
 
 std::string repeat(const std::string& piece, size_t count) {

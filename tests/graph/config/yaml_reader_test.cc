@@ -4,16 +4,12 @@
 
 #include <string>
 
+#include "tests/support/refusal.h"
+
 using namespace plimsoll;
+using namespace plimsoll::test;
 
 namespace {
-
-struct Refusal {
-  std::string text;
-  std::string code;
-  int line;
-  int column;
-};
 
 JsonValue read(const std::string& text) {
   auto value = read_yaml(text, "p.yaml");
@@ -74,16 +70,7 @@ TEST_CASE("YAML reader: what it refuses, and where") {
            Refusal{"", "E331", 1, 1},
            Refusal{"# nothing\n", "E331", 1, 1},
        }) {
-    CAPTURE(refusal.text);
-    const auto value = read_yaml(refusal.text, "p.yaml");
-    REQUIRE_FALSE(value);
-    REQUIRE(value.error().size() == 1);
-    const Diagnostic& fault = value.error().front();
-    CAPTURE(fault.message);
-    CHECK(fault.code == refusal.code);
-    CHECK(fault.place.file == "p.yaml");
-    CHECK(fault.place.line == refusal.line);
-    CHECK(fault.place.column == refusal.column);
+    check_refused(read_yaml(refusal.text, "p.yaml"), refusal, "p.yaml");
   }
 }
 
