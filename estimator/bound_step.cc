@@ -53,12 +53,15 @@ StepBinder::StepBinder(const Step& step) : step_(step) {
 }
 
 Result<const BoundStep*> StepBinder::operator()(const Binding& binding) {
+  if (at_ == binding) return &bound_;
+  at_.reset();
   if (!tape_.run({&binding, 1})) {
     auto why = bind_step(step_, binding);
     return tl::make_unexpected(std::move(why.error()));
   }
   for (const Count& count : counts_) *count.place = tape_[count.slot].front();
   keep_positive(bound_.buffer_bytes);
+  at_ = binding;
   return &bound_;
 }
 

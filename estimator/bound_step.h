@@ -5,6 +5,7 @@
 // BoundStep: a Step at a point: every buffer's bytes and every distinct kernel as numbers.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "graph/step.h"
@@ -26,7 +27,8 @@ Result<BoundStep> bind_step(const Step& step, const Binding& binding);
 //   StepBinder at(step);  // the step outlives it
 //   for (binding[batch] = 1; ...) auto bound = at(binding);
 //
-// Cost: that of bind_step() once, then some 10 ns for each count that symbols change.
+// Cost: that of bind_step() once, then some 10 ns for each count that symbols change; asked for the
+// same point again, nothing.
 class StepBinder {
  public:
   explicit StepBinder(const Step& step);
@@ -46,6 +48,7 @@ class StepBinder {
   Tape tape_;
   BoundStep bound_;
   std::vector<Count> counts_;
+  std::optional<Binding> at_;  // where it is bound
 };
 
 // Whether the step is the one that would be compiled at this binding.

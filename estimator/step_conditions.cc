@@ -66,16 +66,28 @@ std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias) {
   return launches;
 }
 
-StepTimeInput step_conditions(const CompiledModel& model, const BoundStep& bound,
-                              const Platform& platform, const Request& request) {
+StepBytes::StepBytes(const Step& step) {
+  for (BufferId id = 0; id < step.buffers.size(); ++id) {
+    if (step.buffers[id].role == Role::kInput) inputs_.push_back(id);
+    if (step.buffers[id].role == Role::kParameter) parameters_.push_back(id);
+  }
+}
+
+void StepBytes::fill_in(const BoundStep& bound, StepTimeInput& input) const {
+  const auto sum = [&](const std::vector<BufferId>& ids) {
+    int64_t bytes = 0;
+    for (const BufferId id : ids) bytes += bound.buffer_bytes[id];
+    return bytes;
+  };
+  input.input_bytes = sum(inputs_);
+  input.parameter_bytes = sum(parameters_);
+}
+
+StepTimeInput step_conditions(const CompiledModel& model, const Platform& platform,
+                              const Request& request) {
   StepTimeInput input;
   input.habits = habits_of(platform, model.recipe.mode != Mode::kInference);
   input.parameter_arrays = model.step.parameter_arrays;
-  for (BufferId id = 0; id < model.step.buffers.size(); ++id) {
-    const Role role = model.step.buffers[id].role;
-    if (role == Role::kInput) input.input_bytes += bound.buffer_bytes[id];
-    if (role == Role::kParameter) input.parameter_bytes += bound.buffer_bytes[id];
-  }
   if (platform.link && request.gpu_count > 1) {
     const LinkPoint& point = platform.link->point(request.gpu_count);
     input.devices = request.gpu_count;

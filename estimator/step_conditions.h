@@ -21,9 +21,19 @@ struct KernelLaunches {
 // kernel of its bias too.
 std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias);
 
-// Of a step whose kernels are not added yet, nor its errors.
-StepTimeInput step_conditions(const CompiledModel& model, const BoundStep& bound,
-                              const Platform& platform, const Request& request);
+// Of a step whose kernels, bytes and errors are not filled in yet.
+StepTimeInput step_conditions(const CompiledModel& model, const Platform& platform,
+                              const Request& request);
+
+// What a step copies in and exchanges, at one point after another.
+class StepBytes {
+ public:
+  explicit StepBytes(const Step& step);
+  void fill_in(const BoundStep& bound, StepTimeInput& input) const;
+
+ private:
+  std::vector<BufferId> inputs_, parameters_;
+};
 
 // Whether most of a step's work that libraries do is priced by another architecture's calibration.
 class Transfer {

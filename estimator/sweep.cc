@@ -27,10 +27,11 @@ Request family_of(Request request) {
 // A model at work in a sweep.
 struct Compiled {
   Compiled(Recipe asked, CompiledModel compiled)
-      : recipe(std::move(asked)), model(std::move(compiled)), step(model.step) {}
+      : recipe(std::move(asked)), model(std::move(compiled)), step(model.step), bytes(model.step) {}
   Recipe recipe;  // as asked for: a config may say its own loss
   CompiledModel model;
   StepBinder step;
+  StepBytes bytes;
   std::vector<std::vector<Launches>> launches;  // by number among the distinct kernels
 };
 
@@ -132,7 +133,8 @@ class Sweeper {
     if (options_.time) {
       const auto bound = entry.compiled->step(binding);
       if (!bound) return tl::make_unexpected(bound.error());
-      entry.conditions = step_conditions(model, **bound, platform, variant.request);
+      entry.conditions = step_conditions(model, platform, variant.request);
+      entry.compiled->bytes.fill_in(**bound, entry.conditions);
     }
     const auto plan = variant.evaluator.device(model, entry.compiled->step, binding);
     if (!plan) return tl::make_unexpected(plan.error());

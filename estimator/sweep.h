@@ -55,10 +55,11 @@ struct SweepOptions {
 // `variants`: each asks for one device. Those that differ in their recipe alone, and not in its
 // precision, should follow each other: they share the prices of their kernels; others that differ
 // in their device share what is compiled. `use` gets all sizes of a variant, in blocks, and all
-// variants, and says whether to go on. Returns the warnings about the first model; errors about the
-// command line's values (exit status 2) end the sweep, all others are their points'. Cost: some 3
-// ms to compile a variant (ResNet-50), 0.2 ms a point for the replay of the allocator, 0.01 ms a
-// point for its kernels' times.
+// variants, and says whether to go on.
+// Returns the warnings about the first model. What a model says of one point (exit status 3) is
+// that point's failure; every other error ends the sweep.
+// Cost: to compile a variant, some 3 ms (ResNet-50); a point, some 0.2 ms to replay the allocator
+// and 0.01 ms to price its kernels.
 Result<Diagnostics> sweep(std::span<const Request> variants, std::span<const SizeAxis> sizes,
                           const Hwdb& hwdb, const SweepOptions& options,
                           const std::function<bool(const SweepPoint&)>& use);

@@ -117,7 +117,8 @@ bool countable(const TimeEstimate& time) {
 TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
                    const Platform& platform, const TimeContext& context, const Request& request) {
   const auto launches = count_launches(model.step, !platform.framework.bias_is_operator);
-  StepTimeInput input = step_conditions(model, bound, platform, request);
+  StepTimeInput input = step_conditions(model, platform, request);
+  StepBytes(model.step).fill_in(bound, input);
   Transfer transfer(model.recipe.precision);
   for (const auto& [id, counted] : launches) {
     const KernelAt& kernel = bound.kernels[id];

@@ -16,7 +16,7 @@ TEST_CASE("bound step: a binder gives at every point what binding there gives") 
     const CompiledModel compiled = *compile(request, *find_platform(hwdb, request, "quadro-p4000"));
     StepBinder binder(compiled.step);
     Binding binding = compiled.binding;
-    for (const int64_t batch : {7, 64, 7}) {
+    for (const int64_t batch : {7, 64, 64, 7}) {
       binding[compiled.batch_symbol] = batch;
       const auto bound = binder(binding);
       REQUIRE(bound);
@@ -42,6 +42,9 @@ TEST_CASE("bound step: a binder fails as binding does, and can go on") {
   CHECK(large.error().front().code == "E232");
   const auto bound = binder({{"batch", 9}});
   REQUIRE(bound);
+  CHECK_FALSE(binder({{"batch", int64_t{1} << 40}}));
+  CHECK_FALSE(binder({{"batch", int64_t{1} << 40}}));
+  REQUIRE(binder({{"batch", 9}}));
   CHECK((*bound)->buffer_bytes == std::vector<int64_t>{int64_t{9} << 40, 0});
   CHECK(std::get<RowsProblem<int64_t>>((*bound)->kernels[0].problem) ==
         RowsProblem<int64_t>{1, 27});
