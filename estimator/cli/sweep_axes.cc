@@ -88,6 +88,12 @@ bool is_given(const SharedFlags& base, const std::string& flag) {
   return value_of(base, flag) != nullptr;
 }
 
+// Whether a flag such as --dim or --set gives `name` a value.
+bool assigns(const std::vector<std::string>& list, const std::string& name) {
+  return std::ranges::any_of(list,
+                             [&](const std::string& item) { return item.starts_with(name + "="); });
+}
+
 }  // namespace
 
 Result<void> SweepAxes::add(size_t index, const SharedFlags& base, const ModelNames& names) {
@@ -106,6 +112,12 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base, const ModelNa
   if (shared && is_given(base, flag)) {
     return error("E114",
                  fmt::format("--{} and the plan's {} exclude each other", flag,
+                             escape_for_terminal(parameter.name, 60)),
+                 parameter.place);
+  }
+  if (own && (assigns(base.dims, parameter.name) || assigns(base.settings, parameter.name))) {
+    return error("E114",
+                 fmt::format("{} is a parameter of the plan and given by a flag too",
                              escape_for_terminal(parameter.name, 60)),
                  parameter.place);
   }

@@ -32,7 +32,7 @@ class SweepAxes {
   std::vector<SweptConfiguration> at(const SweepPoint& point) const;
 
  private:
-  enum class Kind : uint8_t { kOuter, kGpu, kRecipe, kSize, kInert };
+  enum class Kind : uint8_t { kOuter, kGpu, kRecipe };
   struct Axis {
     size_t parameter;  // of the plan
     Kind kind;
