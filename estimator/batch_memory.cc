@@ -25,10 +25,7 @@ Result<BatchPoint> BatchMemory::operator()(int64_t batch) {
   if (!plan) return tl::make_unexpected(plan.error());
   const DeviceMemory& memory = plan->memory;
   const Range range = at_confidence({memory.low, memory.high}, memory.device_bytes, confidence_);
-  // Where memory is short the allocator frees what it keeps, and a step may run as long as its
-  // tensors fit beside the context: on an H100 33 batches of eight networks ran or failed so.
-  const int64_t tensors = memory.context + memory.allocated;
-  return BatchPoint{batch, memory.device_bytes, std::min(range.low, tensors), range.high};
+  return BatchPoint{batch, memory.device_bytes, range.low, range.high};
 }
 
 }  // namespace plimsoll

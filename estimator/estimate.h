@@ -11,15 +11,12 @@
 #include "estimator/memory/module_storages.h"
 #include "estimator/memory/timeline.h"
 #include "estimator/trace.h"
+#include "estimator/verdict.h"
 #include "graph/graph.h"
 #include "graph/recipe.h"
 #include "hwdb/context.h"
 
 namespace plimsoll {
-
-struct Range {
-  int64_t low = 0, high = 0;
-};
 
 struct InputFacts {
   std::string model;   // as the user named it
@@ -52,10 +49,12 @@ struct MemoryEstimate {
   std::optional<ModuleLoading> module_loading;  // that context_bytes stands for, where it is known
   std::string context_basis;                    // which row, and why; empty where it was given
   Range device_range;
+  Verdict verdict = Verdict::kDoesNotFit;  // of device_range
   // Inference in Python: what a name that outlives its use, or ends before it, may add or take at
   // the peak. In device_range.
   int64_t held_by_names = 0;
-  int64_t minimum_bytes = 0;
+  // Smallest capacity in which the step still runs, at most device_bytes; where the request asks.
+  std::optional<int64_t> minimum_bytes;
   int64_t taken_bytes = 0;  // by a framework that takes the card whatever it needs; else 0
   int64_t host_bytes = 0;   // of the process and those that load its batches
   bool host_asked = false;  // the request says how data are loaded
@@ -135,7 +134,10 @@ struct Estimate {
   std::string device_id, device_name;
   int64_t device_memory_bytes = 0;
   int64_t usable_bytes = 0;  // the device's memory less the user's reserve
-  bool fits = false;
+  // Of the units that the step's products run on, the fastest at the card's highest clock, and of
+  // device memory: no kernel takes less than its work at these rates. Nothing: not known.
+  std::optional<double> peak_flops, bandwidth_bytes_per_second;
+  bool fits = false;  // the point: memory.device_bytes is at most usable_bytes
   MemoryEstimate memory;
   TimeEstimate time;
   std::vector<LayerEstimate> layers;

@@ -6,6 +6,7 @@
 
 #include "estimator/lengths.h"
 #include "estimator/memory_plan.h"
+#include "estimator/replay_input.h"
 #include "estimator/time_plan.h"
 #include "graph/base/escape.h"
 
@@ -238,20 +239,20 @@ Binding largest_batch(const CompiledModel& model, Binding binding) {
   return binding;
 }
 
+void set_rates(Estimate& e, const BoundStep& bound, const DeviceRates& rates) {
+  const auto known = [](double rate) {
+    return rate > 0 ? std::optional<double>(rate) : std::nullopt;
+  };
+  e.peak_flops = known(highest_flops(bound, rates));
+  e.bandwidth_bytes_per_second = known(rates.bandwidth);
+}
+
 std::string largest_batch_note(Binding at, const Binding& usual) {
   std::erase_if(at, [&](const auto& size) { return size.second == usual.at(size.first); });
   return fmt::format("memory at {}, the longest that batches get", listed(at));
 }
 
 }  // namespace
-
-int64_t Evaluator::memory_bytes() const {
-  return request_.memory_bytes.value_or(platform_.device.memory_reported.value);
-}
-
-int64_t Evaluator::usable_bytes() const {
-  return std::max<int64_t>(0, memory_bytes() - request_.reserve_bytes);
-}
 
 tl::unexpected<Diagnostics> too_long(const Device& device) {
   return error("E232", fmt::format("on {} this takes more than the 292 years that nanoseconds in "
@@ -267,7 +268,7 @@ Result<DevicePlan> Evaluator::device(const CompiledModel& model, StepBinder& ste
   if (!bound) return tl::make_unexpected(bound.error());
   const auto workspaces = plan_workspaces(**bound, platform_, request_, workspaces_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
-  return plan_device(model, **bound, largest, platform_, request_, *workspaces, false);
+  return plan_device(model, **bound, largest, platform_, request_, *workspaces);
 }
 
 Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& binding) const {
@@ -284,7 +285,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   // One fact, one place: the time model's own idea of scratch memory is not shown.
   for (size_t id = 0; id < time.prices.size(); ++id)
     time.prices[id].workspace_bytes = workspaces->uses[id].bytes;
-  auto memory = plan_memory(model, *bound, largest, platform_, request_, *workspaces, true);
+  auto memory = plan_memory(model, *bound, largest, platform_, request_, *workspaces);
   if (!memory) return tl::make_unexpected(memory.error());
   const int64_t granule = granule_of(platform_.framework);
   Estimate e;
@@ -293,14 +294,18 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.input.symbols = binding;
   e.device_id = platform_.device.id;
   e.device_name = platform_.device.name;
-  e.device_memory_bytes = memory_bytes();
-  e.usable_bytes = usable_bytes();
+  e.device_memory_bytes = memory_bytes(platform_, request_);
+  e.usable_bytes = usable_bytes(platform_, request_);
+  set_rates(e, *bound, context_.rates());
   e.memory = std::move(*memory);
   e.time = time.estimate;
   e.fits = e.memory.device_bytes <= e.usable_bytes;
   e.layers = layers_of(model, *bound, granule, time.prices);
   e.kept = kept_of(model, *bound, granule);
-  if (request_.trace) e.trace = trace_of(model, *bound, time.prices, granule);
+  if (request_.trace) {
+    e.trace = trace_of(model, *bound, time.prices, granule,
+                       storages_of(model, *bound, platform_.framework));
+  }
   e.recognised = model.recognised;
   e.basis.push_back(settings(model, platform_, request_, batch));
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());

@@ -60,8 +60,6 @@ class Evaluator {
   const Request& request() const { return request_; }
   const TimeContext& context() const { return context_; }
   const WorkspaceBooks& workspaces() const { return workspaces_; }
-  int64_t memory_bytes() const;  // the device's, or what the request says
-  int64_t usable_bytes() const;  // ... without the user's reserve
   // At a binding where the model's guards hold; E903 where they do not: compile there.
   Result<Estimate> estimate(const CompiledModel& model, const Binding& binding) const;
   // What the device needs alone, for searches, whose points share a binder of the model's step.

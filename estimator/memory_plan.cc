@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "estimator/estimator.h"
 #include "estimator/host_memory.h"
@@ -126,8 +127,7 @@ void set_loader(ReplayInput& input, const Request& request, const FrameworkProfi
 int64_t pool_capacity(const Platform& platform, const Request& request, const Context& context) {
   const FrameworkProfile& framework = platform.framework;
   if (framework.system_reserve.value == 0) return 0;
-  const int64_t card = request.memory_bytes.value_or(platform.device.memory_reported.value);
-  const int64_t free = std::max<int64_t>(0, card - context.bytes);
+  const int64_t free = std::max<int64_t>(0, memory_bytes(platform, request) - context.bytes);
   const auto share =
       static_cast<int64_t>(framework.system_reserve_share * static_cast<double>(free));
   return std::max<int64_t>(1, free - std::max(framework.system_reserve.value, share));
@@ -146,7 +146,38 @@ RangeRule range_of(const FrameworkProfile& framework) {
   return {.spread = framework.memory_spread};
 }
 
+// A plan is made for one step, in which what lives on from step to step is there from the start.
+void set_static(ReplayInput& input) {
+  input.steps = 1;
+  input.resident.insert(input.resident.end(), input.optimizer_state.begin(),
+                        input.optimizer_state.end());
+  input.optimizer_state.clear();
+}
+
+// What a step holds at its peak beside what its modules keep: temporaries that no module names.
+void add_unnamed(ReplayInput& input, int64_t peak) {
+  int64_t kept = 0;
+  for (const auto* list : {&input.resident, &input.inputs, &input.optimizer_state})
+    kept = std::accumulate(list->begin(), list->end(), kept);
+  if (peak > kept) input.resident.push_back(peak - kept);
+}
+
+// Where memory is short the allocator frees what it keeps, and a step may run as long as its
+// tensors fit beside the context: on an H100 33 batches of eight networks ran or failed so.
+void widen_where_short(DeviceMemory& memory, int64_t usable) {
+  if (memory.device_bytes > usable)
+    memory.low = std::min(memory.low, memory.context + memory.allocated);
+}
+
 }  // namespace
+
+int64_t memory_bytes(const Platform& platform, const Request& request) {
+  return request.memory_bytes.value_or(platform.device.memory_reported.value);
+}
+
+int64_t usable_bytes(const Platform& platform, const Request& request) {
+  return std::max<int64_t>(0, memory_bytes(platform, request) - request.reserve_bytes);
+}
 
 int64_t granule_of(const FrameworkProfile& framework) {
   switch (framework.allocator) {
@@ -161,18 +192,22 @@ int64_t granule_of(const FrameworkProfile& framework) {
 
 Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
                                const Binding& binding, const Platform& platform,
-                               const Request& request, const WorkspacePlan& workspaces,
-                               bool with_minimum) {
+                               const Request& request, const WorkspacePlan& workspaces) {
   DevicePlan plan;
   const FrameworkProfile& framework = platform.framework;
   if (framework.execution == FrameworkProfile::Execution::kModules)
     plan.modules = module_storages(model.graph, binding, module_habits(model, framework, request));
-  ReplayInput input =
-      replay_input(model, bound, workspaces, framework, library_buffers(platform), plan.modules);
+  plan.storages = storages_of(model, bound, framework);
+  ReplayInput input = replay_input(model, bound, workspaces, framework, library_buffers(platform),
+                                   plan.modules, plan.storages);
+  if (plan.modules) {
+    const int64_t granule = granule_of(framework);
+    add_unnamed(input, walk(model.step, bound, granule, plan.storages).peak_bytes);
+  }
   set_loader(input, request, framework);
   const auto rules = rules_of(framework, request);
   if (!rules) return tl::make_unexpected(rules.error());
-  if (std::holds_alternative<StaticRules>(*rules)) input.steps = 1;
+  if (std::holds_alternative<StaticRules>(*rules)) set_static(input);
   input.timing_empties_cache = framework.autotune_empties_cache;
   const auto choice = chosen_context(platform, request);
   if (!choice) return tl::make_unexpected(choice.error());
@@ -180,25 +215,30 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   if (!request.context_bytes && context.high > 0) plan.context = *choice;
   input.capacity = pool_capacity(platform, request, context);
   if (framework.takes_whole_card) plan.taken_bytes = context.bytes + input.capacity;
-  auto memory = device_memory(input, *rules, context, range_of(framework), with_minimum);
+  auto memory = device_memory(input, *rules, context, range_of(framework), request.minimum);
   if (!memory) return tl::make_unexpected(memory.error());
   plan.memory = std::move(*memory);
   if (model.recipe.mode == Mode::kInference && framework.framework == "pytorch") {
     const int64_t granule = granule_of(framework);
-    plan.held_by_names =
-        largest_value_at_peak(model.step, bound, granule, walk(model.step, bound, granule));
+    plan.held_by_names = largest_value_at_peak(model.step, bound, granule,
+                                               walk(model.step, bound, granule, plan.storages));
     plan.memory.low = std::max<int64_t>(0, plan.memory.low - plan.held_by_names);
     plan.memory.high += plan.held_by_names;
   }
+  const int64_t usable = usable_bytes(platform, request);
+  widen_where_short(plan.memory, usable);
+  plan.verdict = verdict_of({plan.memory.low, plan.memory.high}, usable);
   return plan;
 }
 
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
                                    const Binding& binding, const Platform& platform,
-                                   const Request& request, const WorkspacePlan& workspaces,
-                                   bool with_minimum) {
+                                   const Request& request, const WorkspacePlan& workspaces) {
   MemoryEstimate m;
-  const Timeline t = walk(model.step, bound, granule_of(platform.framework));
+  auto plan = plan_device(model, bound, binding, platform, request, workspaces);
+  if (!plan) return tl::make_unexpected(plan.error());
+  const DeviceMemory& device = plan->memory;
+  const Timeline t = walk(model.step, bound, granule_of(platform.framework), plan->storages);
   const auto at = [&](Role role) { return t.resident_bytes[static_cast<size_t>(role)]; };
   m.parameter_bytes = at(Role::kParameter);
   m.buffer_bytes = at(Role::kBuffer);
@@ -218,9 +258,6 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.peak_phase = t.peak_phase;
   m.peak_node = t.peak_node == kNoNode ? "" : display_name(model.graph, t.peak_node);
   m.peak_by_role = t.peak_by_role;
-  auto plan = plan_device(model, bound, binding, platform, request, workspaces, with_minimum);
-  if (!plan) return tl::make_unexpected(plan.error());
-  const DeviceMemory& device = plan->memory;
   m.modules = plan->modules;
   m.taken_bytes = plan->taken_bytes;
   for (const WorkspaceUse& use : workspaces.uses)
@@ -239,7 +276,8 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.device_bytes = device.device_bytes;
   m.device_range = {device.low, device.high};
   m.held_by_names = plan->held_by_names;
-  m.minimum_bytes = device.minimum;
+  m.verdict = plan->verdict;
+  if (request.minimum) m.minimum_bytes = device.minimum;
   if (request.workers > 0 && platform.framework.batches_per_worker == 0) {
     return error("E112", fmt::format("--workers: {} loads in threads of its own process",
                                      platform.framework.id));

@@ -24,25 +24,28 @@ struct DevicePlan {
   DeviceMemory memory;
   std::optional<ModuleStorages> modules;  // of frameworks whose modules hold them
   std::optional<ContextChoice> context;   // nothing where its bytes were given or are exact
-  int64_t taken_bytes = 0;                // by a framework that takes the whole card
+  std::vector<BufferId> storages;         // of storages_of()
+  Verdict verdict = Verdict::kDoesNotFit;
+  int64_t taken_bytes = 0;  // by a framework that takes the whole card
   // Without gradients a value lives as long as a name of the Python code holds it, which no file
   // says: one more or one less at the peak, which the range has.
   int64_t held_by_names = 0;
 };
 
-// `with_minimum`: search the smallest capacity too, some ten replays more.
+// The device's memory, or what the request says; and without the user's reserve.
+int64_t memory_bytes(const Platform& platform, const Request& request);
+int64_t usable_bytes(const Platform& platform, const Request& request);
+
 // E103 for a --cuda that is no version; E232 for sizes beyond all devices; E902 for a step that
 // frees what it never allocated: a bug of ours.
 Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
                                const Binding& binding, const Platform& platform,
-                               const Request& request, const WorkspacePlan& workspaces,
-                               bool with_minimum);
+                               const Request& request, const WorkspacePlan& workspaces);
 
 // The whole of it; errors as plan_device().
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
                                    const Binding& binding, const Platform& platform,
-                                   const Request& request, const WorkspacePlan& workspaces,
-                                   bool with_minimum);
+                                   const Request& request, const WorkspacePlan& workspaces);
 
 // Bytes to which the framework's allocator rounds.
 int64_t granule_of(const FrameworkProfile& framework);

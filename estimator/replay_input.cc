@@ -88,7 +88,7 @@ class Writer {
  public:
   Writer(const CompiledModel& model, const BoundStep& bound, const WorkspacePlan& workspaces,
          const FrameworkProfile& framework, const std::vector<int64_t>& kept,
-         const std::optional<ModuleStorages>& modules)
+         const std::optional<ModuleStorages>& modules, std::vector<BufferId> storages)
       : graph_(model.graph),
         step_(model.step),
         bound_(bound),
@@ -98,8 +98,7 @@ class Writer {
         modules_(modules),
         state_first_(state_first(model.recipe)),
         keeps_all_(keeps_all(framework)),
-        source_(
-            storage_taken(model.graph, model.step, bound.buffer_bytes, in_place_habit(framework))),
+        source_(std::move(storages)),
         taken_(source_.size(), false) {
     for (BufferId id = 0; id < source_.size(); ++id) {
       if (source_[id] != id) taken_[source_[id]] = true;
@@ -239,11 +238,17 @@ class Writer {
 
 }  // namespace
 
+std::vector<BufferId> storages_of(const CompiledModel& model, const BoundStep& bound,
+                                  const FrameworkProfile& framework) {
+  return storage_taken(model.graph, model.step, bound.buffer_bytes, in_place_habit(framework));
+}
+
 ReplayInput replay_input(const CompiledModel& model, const BoundStep& bound,
                          const WorkspacePlan& workspaces, const FrameworkProfile& framework,
                          const std::vector<int64_t>& kept,
-                         const std::optional<ModuleStorages>& modules) {
-  return Writer(model, bound, workspaces, framework, kept, modules).write();
+                         const std::optional<ModuleStorages>& modules,
+                         std::vector<BufferId> storages) {
+  return Writer(model, bound, workspaces, framework, kept, modules, std::move(storages)).write();
 }
 
 }  // namespace plimsoll

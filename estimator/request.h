@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,9 @@ struct Request {
   bool recover = true;
   bool strict = false;
   bool trace = false;          // fill Estimate::trace
+  // Flags that the user wrote, without dashes: of those without effect it is said (effects.h).
+  std::set<std::string, std::less<>> given;
+  bool minimum = false;        // fill MemoryEstimate::minimum_bytes: some ten replays more
   std::string hwdb_directory;  // overrides embedded data, file by file
   Limits limits;
   bool operator==(const Request&) const = default;

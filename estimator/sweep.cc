@@ -140,11 +140,11 @@ class Sweeper {
     if (!plan) return tl::make_unexpected(plan.error());
     const DeviceMemory& memory = plan->memory;
     SweepPoint& answer = entry.answer;
-    answer.usable_bytes = variant.evaluator.usable_bytes();
+    answer.usable_bytes = usable_bytes(platform, variant.request);
     answer.device_bytes = memory.device_bytes;
     answer.device_range_bytes = {memory.low, memory.high};
     answer.fits = memory.device_bytes <= answer.usable_bytes;
-    answer.may_fit = !answer.fits && memory.low <= answer.usable_bytes;
+    answer.verdict = plan->verdict;
     return {};
   }
 
@@ -197,7 +197,7 @@ class Sweeper {
     for (Entry& entry : entries) {
       if (!entry.compiled) continue;
       const Precision precision = entry.compiled->model.recipe.precision;
-      entry.sum.emplace(entry.conditions.habits, context().rates().sustained);
+      entry.sum.emplace(entry.conditions.habits, context().rates());
       entry.transfer.emplace(precision);
       open.push_back(&entry);
     }

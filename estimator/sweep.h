@@ -36,8 +36,8 @@ struct SweepPoint {
   int64_t usable_bytes = 0;            // the device's memory less the user's reserve
   int64_t device_bytes = 0;
   Range device_range_bytes;
-  bool fits = false;     // as estimate() says
-  bool may_fit = false;  // it does not, and the range reaches what would
+  bool fits = false;  // the point, as estimate() says
+  Verdict verdict = Verdict::kDoesNotFit;
   // Not of a sweep of memory alone.
   int64_t step_ns = 0;
   Range step_range_ns;

@@ -42,25 +42,29 @@ struct Describe {
   }
 };
 
-// Distinct kernels by their share of the step.
+// Distinct kernels by their share of the step. `seconds`: of all launches in it, by KernelId.
 std::vector<KernelShare> rank(const BoundStep& bound, const TimePlan& plan,
-                              const std::vector<int64_t>& counts, double total) {
+                              const std::vector<int64_t>& counts,
+                              const std::vector<double>& seconds, const StepTime& step,
+                              double bandwidth) {
   std::vector<KernelShare> shares;
   for (KernelId id = 0; id < counts.size(); ++id) {
     if (counts[id] == 0) continue;
     const KernelTime& t = plan.kernels[id];
-    const double seconds = t.seconds * static_cast<double>(counts[id]);
+    const double each = seconds[id] / static_cast<double>(counts[id]);
+    // What goes beyond the device memory's rate came from caches.
+    const double bytes = bandwidth > 0 ? std::min(t.bytes, bandwidth * each) : t.bytes;
     shares.push_back({.kernel = kernel_label(bound.kernels[id]),
                       .algorithm = plan.prices[id].algorithm,
                       .count = counts[id],
-                      .total_ns = to_ns(seconds),
-                      .share = total > 0 ? seconds / total : 0,
+                      .total_ns = to_ns(seconds[id]),
+                      .share = step.gpu > 0 ? seconds[id] / step.gpu : 0,
                       .fraction_of_peak = t.fraction_of_peak,
                       .bound_by = std::string(name(t.bound_by)),
                       .flop = t.flop,
-                      .bytes = t.bytes,
-                      .flop_per_byte = t.bytes > 0 ? t.flop / t.bytes : 0,
-                      .flop_per_second = t.seconds > 0 ? t.flop / t.seconds : 0});
+                      .bytes = bytes,
+                      .flop_per_byte = bytes > 0 ? t.flop / bytes : 0,
+                      .flop_per_second = each > 0 ? t.flop / each : 0});
   }
   std::stable_sort(shares.begin(), shares.end(),
                    [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; });
@@ -109,6 +113,13 @@ std::string kernel_label(const KernelAt& kernel) {
   return std::visit(Describe{kernel}, kernel.problem);
 }
 
+double highest_flops(const BoundStep& bound, const DeviceRates& rates) {
+  double highest = rates.peak_of(Arithmetic::kF32);
+  for (const KernelAt& k : bound.kernels)
+    highest = std::max(highest, rates.peak_of(arithmetic_on(rates, k.dtype, k.tensor_core)));
+  return highest * rates.maximum_clock;
+}
+
 bool countable(const TimeEstimate& time) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   return time.step_range_ns.high < kMost && time.run_ns.value_or(0) < kMost;
@@ -131,14 +142,17 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
   plan.kernels.resize(bound.kernels.size());
   plan.prices.resize(bound.kernels.size());
   std::vector<int64_t> counts(bound.kernels.size(), 0);
+  std::vector<double> seconds(bound.kernels.size(), 0);
   std::set<int> used;
   for (size_t i = 0; i < launches.size(); ++i) {
     const KernelTime& t = step.kernels[i];
     const KernelId id = launches[i].kernel;
     plan.kernels[id] = t;
-    plan.prices[id] = {to_ns(t.seconds), static_cast<int64_t>(t.workspace),
-                       std::string(t.algorithm), std::string(name(t.bound_by)), t.fraction_of_peak};
+    const double each = in_step(t, input.habits, context.rates());
+    plan.prices[id] = {to_ns(each), static_cast<int64_t>(t.workspace), std::string(t.algorithm),
+                       std::string(name(t.bound_by)), t.fraction_of_peak};
     counts[id] += launches[i].launches.count;
+    seconds[id] += each * static_cast<double>(launches[i].launches.count);
     used.insert(t.basis);
   }
   for (const int index : used) {
@@ -157,7 +171,7 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
     t.run_ns = to_ns(steps * static_cast<double>(request.epochs) * step.seconds);
   }
   t.provenance = plan.basis.empty() ? "uncalibrated" : plan.basis.front();
-  t.kernels = rank(bound, plan, counts, step.gpu);
+  t.kernels = rank(bound, plan, counts, seconds, step, context.rates().bandwidth);
   return plan;
 }
 

@@ -23,6 +23,10 @@ struct TimePlan {
 // "conv forward 32x64x56x56 -> 64, 3x3": what a kernel is called in tables.
 std::string kernel_label(const KernelAt& kernel);
 
+// flop/s of the fastest unit that one of the step's kernels multiplies on, at the card's highest
+// clock: none does its work faster. 0: not known.
+double highest_flops(const BoundStep& bound, const DeviceRates& rates);
+
 // Whether all its times fit 64 bits of nanoseconds, 292 years.
 bool countable(const TimeEstimate& time);
 

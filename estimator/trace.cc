@@ -6,9 +6,10 @@
 namespace plimsoll {
 
 Trace trace_of(const CompiledModel& model, const BoundStep& bound,
-               const std::vector<KernelPrice>& prices, int64_t granule) {
+               const std::vector<KernelPrice>& prices, int64_t granule,
+               std::span<const BufferId> storages) {
   Trace trace;
-  const std::vector<BytesByRole> live = profile(model.step, bound, granule);
+  const std::vector<BytesByRole> live = profile(model.step, bound, granule, storages);
   int64_t now = 0;
   for (size_t i = 0; i < model.step.events.size(); ++i) {
     const Event& e = model.step.events[i];

@@ -1,6 +1,7 @@
 // Trace: a step as a time line: each launch with its time, live bytes by role between them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,9 @@ struct Trace {
   std::vector<TraceSample> samples;   // wherever the live bytes change, last one of each instant
 };
 
-// `prices` by KernelId; `granule` as of walk(). Cost: linear in events.
+// `prices` by KernelId; `granule` and `storages` as of walk(). Cost: linear in events.
 Trace trace_of(const CompiledModel& model, const BoundStep& bound,
-               const std::vector<KernelPrice>& prices, int64_t granule);
+               const std::vector<KernelPrice>& prices, int64_t granule,
+               std::span<const BufferId> storages);
 
 }  // namespace plimsoll

@@ -11,6 +11,11 @@
 namespace plimsoll::cli {
 namespace {
 
+std::string_view verdict_word(Verdict verdict) {
+  if (verdict == Verdict::kFits) return "";
+  return verdict == Verdict::kMayFit ? "  may fit" : "  does not fit";
+}
+
 std::string table(const std::vector<Estimate>& estimates) {
   int64_t best = estimates.front().time.step_ns;
   for (const Estimate& e : estimates) best = std::min(best, e.time.step_ns);
@@ -24,7 +29,7 @@ std::string table(const std::vector<Estimate>& estimates) {
             static_cast<double>(std::max<int64_t>(1, e.usable_bytes)),
         human_time(e.time.step_ns), e.time.samples_per_second,
         static_cast<double>(e.time.step_ns) / static_cast<double>(std::max<int64_t>(1, best)),
-        e.fits ? "" : "  does not fit");
+        verdict_word(e.memory.verdict));
   }
   return text;
 }
@@ -37,6 +42,7 @@ int run_compare(const SharedFlags& flags, bool json) {
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   std::vector<Estimate> estimates;
+  request->minimum = json;
   const std::vector<std::string> devices = request->devices;
   for (const std::string& device : devices) {
     request->devices = {device};

@@ -47,6 +47,7 @@ int run_estimate(const EstimateFlags& flags) {
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   request->trace = !flags.trace.empty();
+  request->minimum = flags.json;
   auto estimated = estimate(*request, *hwdb);
   if (!estimated) return report(in_model(estimated.error(), request->model));
   const int status =
@@ -64,8 +65,10 @@ int run_estimate(const EstimateFlags& flags) {
 
 Verb make_estimate(CLI::App& root) {
   auto flags = std::make_shared<EstimateFlags>();
-  CLI::App* app = root.add_subcommand(
-      "estimate", "peak memory, step time and their breakdown; exit 0 fits, 1 does not");
+  CLI::App* app = root.add_subcommand("estimate",
+                                      "peak memory, step time and their breakdown; exit 0 where "
+                                      "the point estimate fits, 1 where it "
+                                      "does not; MAY FIT: the capacity is inside its range");
   add_shared(*app, flags->shared);
   add_value(*app, flags->shared, "depth", "fold layers into modules of so many path parts");
   app->add_flag("--json", flags->json, "the whole estimate as JSON");

@@ -28,25 +28,37 @@ std::string as_json(const MaxBatchAnswer& a, const Evaluator& evaluator, int64_t
   out.key("usable_bytes").integer(capacity).end_object();
   out.key("safe").integer(a.safe);
   out.key("may_fit").begin_array().integer(a.first_may_fit).integer(a.last_may_fit).end_array();
+  out.key("searched_to").integer(a.searched_to);
   out.key("points").begin_array();
   for (const BatchPoint& p : a.points) {
     out.begin_object();
     out.key("batch").integer(p.batch);
     out.key("device_bytes").integer(p.device_bytes);
     out.key("range").begin_array().integer(p.low).integer(p.high).end_array();
+    out.key("verdict").string(name(verdict_of({p.low, p.high}, capacity)));
     out.end_object();
   }
   out.end_array().end_object().end_object();
   return out.take() + "\n";
 }
 
+// Memory grows with the batch but for the allocator's segments.
+const BatchPoint* first_dip(const std::vector<BatchPoint>& points) {
+  for (size_t i = 1; i < points.size(); ++i) {
+    if (points[i].device_bytes < points[i - 1].device_bytes) return &points[i];
+  }
+  return nullptr;
+}
+
 std::string as_text(const MaxBatchAnswer& a, int64_t capacity) {
   std::string text =
       a.safe > 0 ? fmt::format("SAFE {}", a.safe) : std::string("NOTHING FITS SAFELY");
   if (a.last_may_fit > a.safe) {
-    text += fmt::format("       may fit: {}-{}      will not fit: {} and up", a.first_may_fit,
-                        a.last_may_fit, a.last_may_fit + 1);
+    text += fmt::format("       may fit: {}-{}", a.first_may_fit, a.last_may_fit);
+    if (a.last_may_fit < a.searched_to)
+      text += fmt::format("      will not fit: {} and up", a.last_may_fit + 1);
   }
+  if (a.last_may_fit == a.searched_to) text += fmt::format("      searched to {}", a.searched_to);
   text += fmt::format("\n\n{:>8} {:>12} {:>25} {:>12}\n", "batch", "peak", "range", "of capacity");
   for (const BatchPoint& p : a.points) {
     text += fmt::format("{:>8} {:>12} {:>12} -{:>11} {:>10.0f} %{}\n", p.batch,
@@ -54,6 +66,12 @@ std::string as_text(const MaxBatchAnswer& a, int64_t capacity) {
                         100.0 * static_cast<double>(p.device_bytes) /
                             static_cast<double>(std::max<int64_t>(1, capacity)),
                         p.batch == a.safe ? "  <" : "");
+  }
+  if (const BatchPoint* dip = first_dip(a.points)) {
+    text += fmt::format(
+        "{} takes less than fewer do: allocators take segments, and of several "
+        "sizes\n",
+        dip->batch);
   }
   return text;
 }
@@ -92,8 +110,7 @@ int run_max_batch(const MaxBatchFlags& flags) {
   if (!evaluator) return report(evaluator.error());
   const int status = report(as_strict(in_model(model->warnings, request->model), request->strict));
   if (status != 0) return status;
-  query.capacity =
-      request->memory_bytes.value_or(evaluator->platform().device.memory_reported.value);
+  query.capacity = memory_bytes(evaluator->platform(), *request);
   query.reserve = request->reserve_bytes;
   query.start = *request->batch;  // no other decisions than those it was compiled for
   BatchMemory prober(*request, *evaluator, std::move(*model), confidence);

@@ -312,7 +312,8 @@ Result<int64_t> minimum_capacity(std::span<const AllocatorEvent> events,
        next = too_little + (enough - too_little) / 2) {
     (runs(next) ? enough : too_little) = next;
   }
-  return enough * granule;
+  // As much as it takes where nothing is refused suffices too, though it be no whole granules.
+  return std::min(enough * granule, std::max(uncapped->reserved_peak, uncapped->needed_peak));
 }
 
 }  // namespace plimsoll

@@ -14,7 +14,8 @@ size_t index(Role role) { return static_cast<size_t>(role); }
 
 // The state that an event changes: bytes by role, and each buffer's role now.
 struct Live {
-  Live(const Step& s, const BoundStep& b, int64_t g) : step(s), bound(b), granule(g) {
+  Live(const Step& s, const BoundStep& b, int64_t g, std::span<const BufferId> taken)
+      : step(s), bound(b), granule(g), storages(taken), given(s.buffers.size(), 0) {
     roles.reserve(step.buffers.size());
     for (const Buffer& buffer : step.buffers) roles.push_back(buffer.role);
     for (BufferId id = 0; id < step.buffers.size(); ++id) {
@@ -32,10 +33,11 @@ struct Live {
   void apply(const Event& e) {
     switch (e.kind) {
       case Event::Kind::kAllocate:
+        if (!storages.empty() && storages[e.id] != e.id) give(storages[e.id]);
         add(e.id, roles[e.id], 1);
         break;
       case Event::Kind::kFree:
-        add(e.id, roles[e.id], -1);
+        if (given[e.id] == 0) add(e.id, roles[e.id], -1);
         break;
       case Event::Kind::kBecomeGradient:
         add(e.id, roles[e.id], -1);
@@ -47,9 +49,17 @@ struct Live {
     }
   }
 
+  // Its storage is another's from here on.
+  void give(BufferId id) {
+    given[id] = 1;
+    add(id, roles[id], -1);
+  }
+
   const Step& step;
   const BoundStep& bound;
   int64_t granule;
+  std::span<const BufferId> storages;
+  std::vector<char> given;
   std::vector<Role> roles;
   BytesByRole by_role{};
   int64_t total = 0;
@@ -57,9 +67,10 @@ struct Live {
 
 }  // namespace
 
-Timeline walk(const Step& step, const BoundStep& bound, int64_t granule) {
+Timeline walk(const Step& step, const BoundStep& bound, int64_t granule,
+              std::span<const BufferId> storages) {
   Timeline t;
-  Live live(step, bound, granule);
+  Live live(step, bound, granule, storages);
   for (BufferId id = 0; id < step.buffers.size(); ++id) {
     if (step.buffers[id].resident)
       t.resident_bytes[index(step.buffers[id].role)] += bound.buffer_bytes[id];
@@ -108,10 +119,11 @@ int64_t largest_value_at_peak(const Step& step, const BoundStep& bound, int64_t 
   return largest;
 }
 
-std::vector<BytesByRole> profile(const Step& step, const BoundStep& bound, int64_t granule) {
+std::vector<BytesByRole> profile(const Step& step, const BoundStep& bound, int64_t granule,
+                                 std::span<const BufferId> storages) {
   std::vector<BytesByRole> rows;
   rows.reserve(step.events.size());
-  Live live(step, bound, granule);
+  Live live(step, bound, granule, storages);
   for (const Event& e : step.events) {
     live.apply(e);
     rows.push_back(live.by_role);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "estimator/bound_step.h"
@@ -28,9 +29,11 @@ struct Timeline {
   std::vector<Role> final_role;
 };
 
-// `granule`: bytes that the framework's allocator rounds to (1: none).
+// `granule`: bytes that the framework's allocator rounds to (1: none). `storages`: by buffer, whose
+// storage it takes over, or itself (in_place.h); empty: each has its own.
 // Cost: one walk over the events.
-Timeline walk(const Step& step, const BoundStep& bound, int64_t granule);
+Timeline walk(const Step& step, const BoundStep& bound, int64_t granule,
+              std::span<const BufferId> storages = {});
 
 // The largest of the values that are alive at the peak and not resident, in granules; 0 where there
 // is none. Cost: one walk over the events before the peak.
@@ -38,6 +41,7 @@ int64_t largest_value_at_peak(const Step& step, const BoundStep& bound, int64_t 
                               const Timeline& timeline);
 
 // Live bytes after each event, by role: for traces and plots. Same order as step.events.
-std::vector<BytesByRole> profile(const Step& step, const BoundStep& bound, int64_t granule);
+std::vector<BytesByRole> profile(const Step& step, const BoundStep& bound, int64_t granule,
+                                 std::span<const BufferId> storages = {});
 
 }  // namespace plimsoll

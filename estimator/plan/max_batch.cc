@@ -3,10 +3,18 @@
 #include <algorithm>
 #include <map>
 
+#include "estimator/verdict.h"
+
 namespace plimsoll {
 namespace {
 
 using End = int64_t BatchPoint::*;
+
+// Whether the verdict on a point is as good as the search for one end of its range asks.
+bool suffices(const BatchPoint& point, End end, int64_t usable) {
+  const Verdict verdict = verdict_of({point.low, point.high}, usable);
+  return verdict == Verdict::kFits || (end == &BatchPoint::low && verdict == Verdict::kMayFit);
+}
 
 class Search {
  public:
@@ -22,7 +30,7 @@ class Search {
     // What an earlier search left behind says where to begin.
     Bracket at{.fits = 0, .too_large = last_step_ + 1};
     for (const auto& [step, point] : known_) {
-      if (point.*end <= limit_) at.fits = step;
+      if (suffices(point, end, limit_)) at.fits = step;
     }
     const auto behind = known_.upper_bound(at.fits);
     if (behind != known_.end()) at.too_large = behind->first;
@@ -90,7 +98,7 @@ class Search {
       point->batch = step * query_.multiple;
       at = known_.emplace(step, *point).first;
     }
-    return at->second.*end <= limit_;
+    return suffices(at->second, end, limit_);
   }
 
   const std::function<Result<BatchPoint>(int64_t)>& evaluate_;
@@ -118,6 +126,7 @@ Result<MaxBatchAnswer> max_batch(const std::function<Result<BatchPoint>(int64_t)
   answer.last_may_fit = std::max(*last, *safe) * query.multiple;
   answer.first_may_fit =
       answer.last_may_fit > answer.safe ? answer.safe + query.multiple : answer.safe;
+  answer.searched_to = query.max / query.multiple * query.multiple;
   answer.points = search.points();
   return answer;
 }

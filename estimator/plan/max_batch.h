@@ -35,6 +35,7 @@ struct MaxBatchAnswer {
   int64_t safe = 0;           // largest batch whose high end fits; 0: none
   int64_t first_may_fit = 0;  // the doubtful batches above it; both equal safe where none is
   int64_t last_may_fit = 0;
+  int64_t searched_to = 0;         // no larger batch was looked at
   std::vector<BatchPoint> points;  // all that were evaluated, by batch
 };
 

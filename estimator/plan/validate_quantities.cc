@@ -166,7 +166,11 @@ MeasuredQuantity fits(double measured) {
   q.name = "fits";
   q.measured = measured;
   q.predict = [](const Answer& a) { return Value(a.fits ? 1 : 0); };
-  q.range = no_range;
+  q.range = [](const Answer& a) {
+    const Verdict verdict = a.memory.verdict;
+    return Interval(std::pair(verdict == Verdict::kFits ? 1.0 : 0.0,
+                              verdict == Verdict::kDoesNotFit ? 0.0 : 1.0));
+  };
   return q;
 }
 

@@ -94,7 +94,8 @@ void write_memory(JsonWriter& out, const MemoryEstimate& m) {
   out.key("device_bytes").integer(m.device_bytes);
   out.key("device_range_bytes");
   write_range(out, m.device_range);
-  out.key("minimum_bytes").integer(m.minimum_bytes);
+  out.key("minimum_bytes");
+  m.minimum_bytes ? out.integer(*m.minimum_bytes) : out.null();
   out.key("taken_bytes").integer(m.taken_bytes);
   out.key("host_bytes").integer(m.host_bytes);
   out.key("host_range_bytes");
@@ -208,11 +209,20 @@ void write_kept(JsonWriter& out, const KeptTensor& k) {
 void write_result(JsonWriter& out, const Estimate& e) {
   out.begin_object();
   out.key("fits").boolean(e.fits);
+  out.key("may_fit").boolean(e.memory.verdict == Verdict::kMayFit);
+  out.key("verdict").string(plimsoll::name(e.memory.verdict));
   out.key("device").begin_object();
   out.key("id").string(e.device_id);
   out.key("name").string(e.device_name);
   out.key("memory_bytes").integer(e.device_memory_bytes);
-  out.key("usable_bytes").integer(e.usable_bytes).end_object();
+  out.key("usable_bytes").integer(e.usable_bytes);
+  const auto rate_or_null = [&](std::string_view key, const std::optional<double>& rate) {
+    out.key(key);
+    rate ? out.real(*rate) : out.null();
+  };
+  rate_or_null("peak_flops", e.peak_flops);
+  rate_or_null("bandwidth_bytes_per_second", e.bandwidth_bytes_per_second);
+  out.end_object();
   out.key("memory");
   write_memory(out, e.memory);
   out.key("time");

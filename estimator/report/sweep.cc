@@ -69,7 +69,7 @@ void add(const SweptConfiguration& configuration, const SweepPoint& point, Sweep
   ++summary.configurations;
   summary.failed += point.failure ? 1 : 0;
   summary.fit += !point.failure && point.fits ? 1 : 0;
-  summary.may_fit += !point.failure && point.may_fit ? 1 : 0;
+  if (!point.failure) ++summary.by_verdict[static_cast<size_t>(point.verdict)];
   mix(configuration.number, summary.checksum);
   if (point.failure) return mix(-1, summary.checksum);
   mix(point.fits ? 1 : 0, summary.checksum);
@@ -109,7 +109,8 @@ std::string to_json_line(const SweepPlan& plan, const SweptConfiguration& config
   }
   out.key("tier").string("replay");
   out.key("fits").boolean(point.fits);
-  out.key("may_fit").boolean(point.may_fit);
+  out.key("may_fit").boolean(point.verdict == Verdict::kMayFit);
+  out.key("verdict").string(name(point.verdict));
   out.key("usable_bytes").integer(point.usable_bytes);
   out.key("device_bytes").integer(point.device_bytes);
   write_range(out.key("device_range_bytes"), point.device_range_bytes);
@@ -128,7 +129,8 @@ std::string to_json_line(const SweepSummary& summary) {
   out.key("result").begin_object();
   out.key("configurations").integer(summary.configurations);
   out.key("fit").integer(summary.fit);
-  out.key("may_fit").integer(summary.may_fit);
+  out.key("may_fit").integer(summary.by_verdict[static_cast<size_t>(Verdict::kMayFit)]);
+  out.key("does_not_fit").integer(summary.by_verdict[static_cast<size_t>(Verdict::kDoesNotFit)]);
   out.key("failed").integer(summary.failed);
   out.key("checksum").string(fmt::format("{:016x}", summary.checksum));
   out.key("seconds").real(summary.seconds).end_object();
@@ -136,9 +138,8 @@ std::string to_json_line(const SweepSummary& summary) {
 }
 
 std::string to_text(const SweepSummary& summary) {
-  const int64_t no = summary.configurations - summary.fit - summary.may_fit - summary.failed;
-  std::string text =
-      fmt::format("{} fit, {} may fit, {} do not fit", summary.fit, summary.may_fit, no);
+  const auto [yes, perhaps, no] = summary.by_verdict;
+  std::string text = fmt::format("{} fit, {} may fit, {} do not fit", yes, perhaps, no);
   if (summary.failed > 0) text += fmt::format(", {} have no answer", summary.failed);
   return text + fmt::format("; {:.1f} s\n", summary.seconds);
 }
@@ -176,6 +177,7 @@ std::string SweepBest::row(const SweepPlan& plan, const Candidate& candidate, bo
   text += fmt::format("{:>12}{:>6.0f} %", human_bytes(p.device_bytes),
                       share_of(p.device_bytes, p.usable_bytes));
   if (time) text += fmt::format("{:>11}{:>12.1f}", human_time(p.step_ns), p.samples_per_second);
+  if (p.verdict == Verdict::kMayFit) text += "  may fit";
   return text + "\n";
 }
 

@@ -1,6 +1,7 @@
 // A sweep's answers as JSON lines, and as text: how many fit, and the best of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,9 +21,11 @@ struct SweptConfiguration {
 };
 
 struct SweepSummary {
-  int64_t configurations = 0, fit = 0, may_fit = 0, failed = 0;
-  uint64_t checksum = 0;  // of all verdicts, peaks and times, in order
-  double seconds = 0;     // of the sweep
+  int64_t configurations = 0, failed = 0;
+  int64_t fit = 0;                      // points
+  std::array<int64_t, 3> by_verdict{};  // of their ranges
+  uint64_t checksum = 0;                // of all verdicts, peaks and times, in order
+  double seconds = 0;                   // of the sweep
 };
 
 void add(const SweptConfiguration& configuration, const SweepPoint& point, SweepSummary& summary);

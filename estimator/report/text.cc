@@ -31,6 +31,18 @@ std::string human_time(int64_t ns) {
   return fmt::format("{:.1f} us", value / 1e3);
 }
 
+std::string_view headline(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFits:
+      return "FITS";
+    case Verdict::kMayFit:
+      return "MAY FIT";
+    case Verdict::kDoesNotFit:
+      return "DOES NOT FIT";
+  }
+  return "DOES NOT FIT";
+}
+
 namespace {
 
 double percent(int64_t part, int64_t whole) {
@@ -45,11 +57,9 @@ std::string answer(const Estimate& e) {
   const int64_t peak = e.memory.device_bytes;
   const int64_t room = e.usable_bytes - peak;
   const std::string verdict =
-      e.fits ? fmt::format("FITS   peak {} of {} ({:.0f} %), {} free", human_bytes(peak),
-                           human_bytes(e.usable_bytes), percent(peak, e.usable_bytes),
-                           human_bytes(room))
-             : fmt::format("DOES NOT FIT   peak {} of {}, {} too much", human_bytes(peak),
-                           human_bytes(e.usable_bytes), human_bytes(-room));
+      fmt::format("{}   peak {} of {} ({:.0f} %), {} {}", headline(e.memory.verdict),
+                  human_bytes(peak), human_bytes(e.usable_bytes), percent(peak, e.usable_bytes),
+                  human_bytes(std::abs(room)), room >= 0 ? "free" : "too much");
   std::string text =
       fmt::format("{:<68} range {} - {}\n", verdict, human_bytes(e.memory.device_range.low),
                   human_bytes(e.memory.device_range.high));
@@ -244,7 +254,8 @@ std::string to_text(const Estimate& e, const TextOptions& options) {
   text += fmt::format("\ngpu: {} ({})\n", e.device_name, e.device_id);
   for (const std::string& basis : e.basis)
     text += fmt::format("basis: {}\n", escape_for_terminal(basis, 400));
-  if (!e.fits) text += "next: 'plimsoll max-batch' with these flags: the largest batch that fits\n";
+  if (e.memory.verdict != Verdict::kFits)
+    text += "next: 'plimsoll max-batch' with these flags: the largest batch that is safe\n";
   return text;
 }
 

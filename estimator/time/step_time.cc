@@ -61,21 +61,28 @@ void add_devices(const StepTimeInput& input, double forward, StepTime& step) {
 
 }  // namespace
 
-void StepSum::add(const KernelAt& kernel, const Launches& launches, const KernelTime& time) {
+double in_step(const KernelTime& time, const StepHabits& habits, const DeviceRates& rates) {
   const bool throttled = time.bound_by == BoundBy::kCompute;
-  const double slower = throttled ? 1 / sustained_ : 1;
-  const double count = static_cast<double>(launches.count) * habits_->gpu_factor * slower;
-  step_.phase[static_cast<size_t>(launches.phase)] += time.seconds * count;
-  step_.gpu += time.seconds * count;
-  const double below = (time.seconds - time.low) * count;
-  const double above = (time.high - time.seconds) * count;
+  const double factor = habits.gpu_factor * (throttled ? 1 / rates.sustained : 1);
+  const double clock = time.bound_by == BoundBy::kDram ? 1 : rates.maximum_clock;
+  return time.seconds * std::max(factor, std::min(1.0, time.fraction_of_peak / clock));
+}
+
+void StepSum::add(const KernelAt& kernel, const Launches& launches, const KernelTime& time) {
+  const double each = in_step(time, *habits_, *rates_);
+  const auto count = static_cast<double>(launches.count);
+  step_.phase[static_cast<size_t>(launches.phase)] += each * count;
+  step_.gpu += each * count;
+  const double scale = time.seconds > 0 ? each / time.seconds : 1;
+  const double below = (time.seconds - time.low) * scale * count;
+  const double above = (time.high - time.seconds) * scale * count;
   low_ += below;
   high_ += above;
   low_squares_ += below * below;
   high_squares_ += above * above;
   if (!launches.dispatched) return;
-  const double each = is_unrolled(kernel) ? habits_->cell_launch : habits_->launch;
-  const double dispatch = static_cast<double>(launches.count * time.launches) * each;
+  const double launch = is_unrolled(kernel) ? habits_->cell_launch : habits_->launch;
+  const double dispatch = static_cast<double>(launches.count * time.launches) * launch;
   step_.host += dispatch;
   if (launches.phase == StepPhase::kForward) forward_ += dispatch;
 }
@@ -106,7 +113,7 @@ StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
   kernels.reserve(input.kernels.size());
   for (const CountedKernel& row : input.kernels) kernels.push_back(&row.kernel);
   std::vector<KernelTime> times = kernel_times(kernels, context);
-  StepSum sum(input.habits, context.rates().sustained);
+  StepSum sum(input.habits, context.rates());
   for (size_t i = 0; i < times.size(); ++i)
     sum.add(input.kernels[i].kernel, input.kernels[i].launches, times[i]);
   StepTime step = sum.finish(input);

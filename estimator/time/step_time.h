@@ -82,21 +82,25 @@ struct StepTime {
   std::vector<KernelTime> kernels;  // one per input kernel, of a single launch
 };
 
+// Seconds of one launch within a step: by the framework's habit and at the clock that the card
+// sustains, but no faster than its work at the card's highest rates.
+double in_step(const KernelTime& time, const StepHabits& habits, const DeviceRates& rates);
+
 // Cost: kernel_time per row.
 StepTime step_time(const StepTimeInput& input, const TimeContext& context);
 
 // A step whose kernels are priced elsewhere, and added one by one.
 class StepSum {
  public:
-  // `habits` outlive it. `sustained`: of DeviceRates.
-  StepSum(const StepHabits& habits, double sustained) : habits_(&habits), sustained_(sustained) {}
+  // Both outlive it.
+  StepSum(const StepHabits& habits, const DeviceRates& rates) : habits_(&habits), rates_(&rates) {}
   void add(const KernelAt& kernel, const Launches& launches, const KernelTime& time);
   // `around`: all of the step but its kernels, with the same habits.
   StepTime finish(const StepTimeInput& around) const;
 
  private:
   const StepHabits* habits_;
-  double sustained_;
+  const DeviceRates* rates_;
   StepTime step_;
   double forward_ = 0;  // seconds of dispatch
   double low_ = 0, high_ = 0, low_squares_ = 0, high_squares_ = 0;

@@ -46,7 +46,7 @@ struct Compiled {
         plan_workspaces(*bound, evaluator.platform(), evaluator.request(), evaluator.workspaces());
     if (!workspaces) return tl::make_unexpected(workspaces.error());
     return plan_memory(model, *bound, binding, evaluator.platform(), evaluator.request(),
-                       *workspaces, false);
+                       *workspaces);
   }
 };
 
@@ -153,9 +153,8 @@ TEST_CASE("memory facts: max-batch is what trying every batch gives, on 20 model
       for (int64_t batch = kMultiple; batch <= kMost; batch += kMultiple) {
         const auto memory = compiled.at(batch);
         REQUIRE(memory);
-        if (memory->device_range.high <= capacity) safe = batch;
-        const int64_t tensors = memory->context_bytes + memory->allocated_peak_bytes;
-        if (std::min(memory->device_range.low, tensors) <= capacity) last = batch;
+        if (memory->verdict == Verdict::kFits) safe = batch;
+        if (memory->verdict != Verdict::kDoesNotFit) last = batch;
       }
       BatchMemory search(compiled.evaluator.request(), compiled.evaluator, compiled.model);
       const auto answer =

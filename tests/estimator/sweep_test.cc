@@ -32,7 +32,7 @@ void check_same(const SweepPoint& point, const Estimate& e) {
   CHECK(point.device_range_bytes.low == e.memory.device_range.low);
   CHECK(point.device_range_bytes.high == e.memory.device_range.high);
   CHECK(point.fits == e.fits);
-  CHECK(point.may_fit == (!e.fits && e.memory.device_range.low <= e.usable_bytes));
+  CHECK(point.verdict == e.memory.verdict);
   // Sums of seconds in another order.
   CHECK(std::abs(point.step_ns - e.time.step_ns) <= 1);
   CHECK(std::abs(point.step_range_ns.low - e.time.step_range_ns.low) <= 1);

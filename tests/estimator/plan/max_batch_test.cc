@@ -75,6 +75,7 @@ TEST_CASE("max batch: nothing fits, everything fits, errors pass through") {
   CHECK(max_batch(constant(11), {.capacity = 10})->safe == 0);
   CHECK(max_batch(constant(11), {.capacity = 10})->last_may_fit == 0);
   CHECK(max_batch(constant(10), {.capacity = 10, .multiple = 3, .max = 100})->safe == 99);
+  CHECK(max_batch(constant(10), {.capacity = 10, .multiple = 3, .max = 100})->searched_to == 99);
   CHECK(max_batch(constant(1), {.capacity = 10, .multiple = 0}).error()[0].code == "E121");
   const auto broken = [](int64_t) -> Result<BatchPoint> { return error("E131", "no"); };
   CHECK(max_batch(broken, {.capacity = 10}).error()[0].code == "E131");
