@@ -56,6 +56,36 @@ void read_peaks(JsonObject& root, Device& device, bool plausible) {
   object.finish();
 }
 
+void read_mig(JsonObject& root, Device& device) {
+  auto object = root.optional_object("mig");
+  if (!object) return;
+  const std::string source = object->required_string("source");
+  device.mig_memory_slices = object->required_integer("memory_slices", {.low = 1, .high = 64});
+  for (const JsonValue& row : object->required_list("profiles")) {
+    JsonObject part(row, object->file(), object->faults());
+    MigProfile profile;
+    profile.name = part.required_string("name");
+    profile.sms =
+        part.required_integer("sms", {.low = 1, .high = std::max<int64_t>(1, device.sms)});
+    profile.memory_slices =
+        part.required_integer("memory_slices", {.low = 1, .high = device.mig_memory_slices});
+    profile.memory =
+        Bytes{device.memory_reported.value / device.mig_memory_slices * profile.memory_slices};
+    if (part.has("memory")) {
+      Figures figures(part, device.figures);
+      profile.memory = figures.part<Bytes>(part, "memory", {"256 MiB", "16 TiB"});
+    }
+    part.finish();
+    device.figures.push_back({"mig." + profile.name,
+                              fmt::format("{} SMs, {}/{} of the bandwidth, {:.2f} GiB", profile.sms,
+                                          profile.memory_slices, device.mig_memory_slices,
+                                          static_cast<double>(profile.memory.value) / (1 << 30)),
+                              source});
+    device.mig.push_back(std::move(profile));
+  }
+  object->finish();
+}
+
 // Memory sold as "24 GB" holds 24 GiB or 22.35 GiB: a driver never reports decimal units.
 void warn_decimal(JsonObject& root, const Device& device) {
   const JsonValue* figure = root.value().find("memory_reported");
@@ -87,6 +117,8 @@ void require_some(JsonObject& root, const Device& device) {
 
 void read_fields(JsonObject& root, Device& device) {
   const bool toy = root.optional_bool("toy").value_or(false);
+  device.names = root.optional_strings("names");
+  device.display = root.optional_bool("display").value_or(false);
   Figures figures(root, device.figures, {}, !toy);
   device.name = figures.text("name");
   device.architecture = figures.choice("architecture", kArchitectures);
@@ -116,6 +148,7 @@ void read_fields(JsonObject& root, Device& device) {
   device.nvlink_links = figures.integer("nvlink_links", {.low = 0, .high = 256});
   device.tdp = figures.quantity<Watts>("tdp", {"5 W", "10 kW"});
   read_peaks(root, device, !toy);
+  read_mig(root, device);
   warn_decimal(root, device);
   if (toy) require_some(root, device);
 }

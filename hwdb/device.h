@@ -30,9 +30,23 @@ struct ComputeCapability {
   auto operator<=>(const ComputeCapability&) const = default;
 };
 
+// A part of a card that the driver gives out as a device of its own: NVIDIA's Multi-Instance GPU.
+struct MigProfile {
+  std::string name;           // "3g.40gb"
+  int64_t sms = 0;            // of the card's
+  int64_t memory_slices = 0;  // of Device::mig_memory_slices: its share of bandwidth and L2
+  Bytes memory;               // as the driver reports it
+};
+
 struct Device {
   std::string id;
   std::vector<std::string> aliases;
+  // As torch.cuda.get_device_name() and nvidia-smi print it; cards may share one.
+  std::vector<std::string> names;
+  // Where its figures are from, if not from the database alone: a file of the user's, the part of
+  // a card, this machine's driver. For the report.
+  std::string origin;
+  bool display = false;  // drives displays, which take some of its memory
   std::string name;
   std::string architecture;  // "maxwell", "pascal-gp10x", "ampere-ga100", ...
   std::string chip;          // "GP104"
@@ -56,6 +70,8 @@ struct Device {
   // "fp32", "fp64", "fp16", "bf16", "int8" on the plain cores; "tf32_tensor", "fp16_tensor",
   // "bf16_tensor", "fp8_tensor", "fp4_tensor", "int8_tensor", "fp64_tensor" on tensor cores.
   std::map<std::string, Peak, std::less<>> peaks;
+  int64_t mig_memory_slices = 0;  // 0: it cannot be partitioned
+  std::vector<MigProfile> mig;
   std::vector<FigureNote> figures;  // each figure with its source, in the file's order
   Diagnostics warnings;
 
@@ -64,7 +80,8 @@ struct Device {
   const Peak* peak(DType dtype, bool tensor_core) const;
 };
 
-// Reads a device file. `stem` is its name without ".json", which the "id" must repeat.
+// Reads a device file. `stem` is its name without ".json", which the "id" must repeat; empty where
+// the file may have any name.
 // E301-E331 as the JSON reader, E401 and E402 for quantities, E404 for a malformed id, E405 for a
 // figure without a source; W401 for a memory in decimal units.
 Result<Device> read_device(std::string_view text, std::string_view file, std::string_view stem);

@@ -32,7 +32,7 @@ void read_identity(JsonObject& root, std::string_view schema, std::string_view s
                           escape_for_terminal(name, kShown)),
               *at);
   }
-  if (id != stem) {
+  if (!stem.empty() && id != stem) {
     root.fail("E404",
               fmt::format("the file of \"{0}\" must be called {0}.json, not {1}.json",
                           escape_for_terminal(id, kShown), escape_for_terminal(stem, kShown)),

@@ -11,7 +11,7 @@
 namespace plimsoll {
 
 // Consumes "schema", "version", "id" and "aliases". E404 where an id is malformed or is not the
-// file's name.
+// file's name; an empty `stem` is any.
 void read_identity(JsonObject& root, std::string_view schema, std::string_view stem,
                    std::string& id, std::vector<std::string>& aliases);
 

@@ -8,8 +8,8 @@
 #include <limits>
 #include <set>
 
-#include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "hwdb/lookup.h"
 
 namespace plimsoll {
 
@@ -17,23 +17,6 @@ namespace {
 
 constexpr std::string_view kExtension = ".json";
 constexpr size_t kShown = 60;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
-// Whether `part` is one or more whole words of the id: "v100" and "v100-pcie" of "tesla-v100-pcie".
-bool names_part(std::string_view id, std::string_view part) {
-  for (size_t at = id.find(part); at != id.npos; at = id.find(part, at + 1)) {
-    const size_t end = at + part.size();
-    if ((at == 0 || id[at - 1] == '-') && (end == id.size() || id[end] == '-')) return true;
-  }
-  return false;
-}
 
 // "pytorch-1.13" and "pytorch" of "pytorch".
 bool is_profile_of(std::string_view id, std::string_view framework) {
@@ -46,43 +29,6 @@ bool is_profile_of(std::string_view id, std::string_view framework) {
 Version profile_version(std::string_view id, std::string_view framework) {
   id.remove_prefix(std::min(id.size(), framework.size() + 1));
   return parse_version(id).value_or(Version{});
-}
-
-std::string without_dashes(std::string_view word) {
-  std::string plain(word);
-  std::erase(plain, '-');
-  return plain;
-}
-
-// Dashes are what people leave out: "rtx4090".
-std::vector<std::string> nearest_few(std::string_view word, std::vector<std::string> allowed) {
-  constexpr size_t kFew = 3;
-  std::vector<std::string> found, plain;
-  for (const std::string& a : allowed) plain.push_back(without_dashes(a));
-  while (found.size() < kFew) {
-    const std::string best = nearest(without_dashes(word), plain);
-    if (best.empty()) break;
-    const auto at = std::find(plain.begin(), plain.end(), best);
-    found.push_back(allowed[static_cast<size_t>(at - plain.begin())]);
-    allowed.erase(allowed.begin() + (at - plain.begin()));
-    plain.erase(at);
-  }
-  return found;
-}
-
-Result<std::string> read_file(const std::string& path) {
-  const Limits limits;
-  const Result<ByteSource> source = ByteSource::open(path, limits);
-  if (!source) return tl::make_unexpected(source.error());
-  if (source->size() > static_cast<uint64_t>(limits.json)) {
-    return over_limit(limits, "json", {path, 0, 0, {}});
-  }
-  std::string text(source->size(), '\0');
-  const Result<size_t> got =
-      source->read(0, {reinterpret_cast<std::byte*>(text.data()), text.size()});
-  if (!got) return tl::make_unexpected(got.error());
-  text.resize(*got);
-  return text;
 }
 
 // The files "devices/x.json" and so on of a folder, sorted. Other files there are not ours.
@@ -161,7 +107,7 @@ bool Hwdb::contains(std::string_view name) const {
 
 Result<std::string> Hwdb::read(std::string_view name) const {
   const std::string wanted(name);
-  return overridden(wanted) ? read_file(folder_ + "/" + wanted) : hwdb_files().read(name);
+  return overridden(wanted) ? read_data_file(folder_ + "/" + wanted) : hwdb_files().read(name);
 }
 
 template <class Entry, class Reader>
@@ -215,16 +161,6 @@ Result<Entry> Hwdb::find(std::string_view prefix, std::string_view name, Reader 
                !parts.empty()             ? fmt::format("nearest: {}", fmt::join(parts, ", "))
                : all.size() <= kFewEnough ? fmt::format("known are {}", fmt::join(all, ", "))
                                           : "");
-}
-
-Result<Device> Hwdb::device(std::string_view name) const {
-  Result<Device> found = find<Device>("devices/", name, read_device, "GPU", "E140");
-  if (!found && found.error().front().code == "E140") {
-    std::string& help = found.error().front().help;
-    if (!help.empty()) help += "; ";
-    help += fmt::format("'plimsoll gpus' lists {}", device_ids().size());
-  }
-  return found;
 }
 
 Result<Link> Hwdb::link(std::string_view name) const {
@@ -299,19 +235,8 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
                                         : fmt::format("{}", fmt::join(near, ", "))));
 }
 
-std::vector<Device> Hwdb::devices(Diagnostics& warnings) const {
-  std::vector<Device> found;
-  for (const std::string& id : device_ids()) {
-    Result<Device> device = load<Device>("devices/", id, read_device);
-    if (device) {
-      found.push_back(std::move(*device));
-      continue;
-    }
-    const Diagnostic& fault = device.error().front();
-    warnings.push_back(warning("W403", fmt::format("left out: {} [{}]", fault.message, fault.code),
-                               fault.place, fault.help));
-  }
-  return found;
+Result<Device> Hwdb::load_device(const std::string& id) const {
+  return load<Device>("devices/", id, read_device);
 }
 
 }  // namespace plimsoll

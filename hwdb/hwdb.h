@@ -6,6 +6,7 @@
 //   const Result<Device> card = hwdb->device("p4000");
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,11 +30,19 @@ class Hwdb {
   // `folder` empty: the same. E601 where there is no such folder.
   static Result<Hwdb> open(const std::string& folder = {});
 
-  // By id or alias. E140 for an unknown GPU, with the nearest ids; E141 where a part of an id names
-  // several; E403 where two files claim the name; a file's own faults (E3xx, E4xx). `warnings` of
-  // the result says which file won where the folder overrides a built-in one.
-  // Cost: one file; an alias reads them all (some milliseconds).
+  // By id, alias, a name as drivers print it ("NVIDIA A100-SXM4-40GB"), any of them with a part of
+  // the card ("a100:3g.20gb"), or a path to a device file. E140 for an unknown GPU, with the
+  // nearest ids; E145 for an accelerator that is no NVIDIA GPU; E148 for a part the card does not
+  // have; E141 where a part of an id or a driver's name is that of several; E403 where two files
+  // claim the name; a file's own faults (E3xx, E4xx, E6xx). `warnings` of the result says which
+  // file won where the folder overrides a built-in one, and W405 where other cards are called so
+  // too. Cost: one file, and those of the user's folder.
   Result<Device> device(std::string_view name) const;
+  // The ids of all devices that `name` is an id, an alias or a driver's name of, sorted.
+  std::vector<std::string> devices_called(std::string_view name) const;
+  // device(name) is this one from now on: what a caller found out elsewhere, as the card of this
+  // machine.
+  void bring(std::string name, Device device);
   Result<Link> link(std::string_view name) const;  // E142 unknown
   Result<Host> host(std::string_view name) const;  // E144 unknown
   // "pytorch-1.13.1", "tensorflow", "pytorch-2": NAME[-VERSION], the newest profile that is not
@@ -61,6 +70,16 @@ class Hwdb {
 
  private:
   explicit Hwdb(std::string folder) : folder_(std::move(folder)) {}
+  // A name of a device, as text of its own.
+  struct NamedDevice {
+    std::string key, id;
+    bool own = true;
+  };
+  std::vector<NamedDevice> device_names() const;
+  Result<Device> whole_device(std::string_view name) const;
+  Result<Device> load_device(const std::string& id) const;
+  tl::unexpected<Diagnostics> unknown_device(std::string_view name,
+                                             const std::vector<NamedDevice>& names) const;
   std::vector<std::string> ids(std::string_view prefix) const;
   // The path a message should show.
   std::string shown(const std::string& name) const;
@@ -72,6 +91,7 @@ class Hwdb {
 
   std::string folder_;
   std::vector<std::string> own_;  // names of the folder's files, sorted
+  std::map<std::string, Device, std::less<>> brought_;
 };
 
 }  // namespace plimsoll

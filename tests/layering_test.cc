@@ -89,7 +89,7 @@ TEST_CASE("the library neither prints nor exits") {
   for (const auto room : {"graph", "hwdb", "estimator"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
       const std::string file = fs::relative(entry.path(), root).string();
-      if (file.starts_with("estimator/cli/") || file.starts_with("graph/tools/")) continue;
+      if (file.starts_with("estimator/cli/") || file.find("/tools/") != file.npos) continue;
       if (entry.path().extension() != ".cc" && entry.path().extension() != ".h") continue;
       std::ifstream in(entry.path());
       for (std::string line; std::getline(in, line);) {

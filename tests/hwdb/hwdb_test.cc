@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
 
+#include "hwdb/device_names.h"
 #include "tests/support/scratch.h"
 
 using namespace plimsoll;
@@ -71,7 +73,7 @@ TEST_CASE("hwdb: no name is claimed twice") {
     names.push_back(device.id);
     for (const std::string& name : names) {
       CAPTURE(name);
-      CHECK(owner.emplace(name, device.id).second);
+      CHECK(owner.emplace(device_key(name), device.id).first->second == device.id);
     }
   }
   CHECK(warnings.empty());
@@ -85,7 +87,7 @@ TEST_CASE("hwdb: unknown and ambiguous names") {
   CHECK(unknown.error()[0].code == "E140");
   CHECK(unknown.error()[0].message == "unknown GPU \"rtx4900\"");
   CHECK(unknown.error()[0].help.find("rtx-4090") != std::string::npos);
-  CHECK(unknown.error()[0].help.find("'plimsoll gpus' lists 44") != std::string::npos);
+  CHECK(unknown.error()[0].help.find("'plimsoll gpus' lists ") != std::string::npos);
   CHECK(exit_status(unknown.error()) == 2);
   const auto ambiguous = hwdb.device("80gb");
   REQUIRE_FALSE(ambiguous);
@@ -93,7 +95,7 @@ TEST_CASE("hwdb: unknown and ambiguous names") {
   CHECK(ambiguous.error()[0].message ==
         "\"80gb\" may be any of a100-pcie-80gb, a100-sxm-80gb, h100-pcie-80gb, h100-sxm-80gb");
   CHECK(exit_status(ambiguous.error()) == 2);
-  for (const char* name : {"", "-", "../devices/unit", "devices/unit.json", "\x1b[2J"}) {
+  for (const char* name : {"", "-", "..", "unit.jso", "\x1b[2J"}) {
     CAPTURE(name);
     const auto refused = hwdb.device(name);
     REQUIRE_FALSE(refused);
@@ -117,7 +119,7 @@ TEST_CASE("hwdb: a folder adds and overrides, and says so") {
                      replaced(replaced(p4000(), "\"id\": \"quadro-p4000\"", "\"id\": \"my-card\""),
                               "[\"p4000\"]", "[]"));
   CHECK(added.open().device("my-card")->warnings.empty());
-  CHECK(added.open().device_ids().size() == 45);
+  CHECK(added.open().device_ids().size() == Hwdb().device_ids().size() + 1);
   CHECK(added.open().device("p4000")->id == "quadro-p4000");
 }
 
@@ -125,7 +127,7 @@ TEST_CASE("hwdb: a folder adds and overrides, and says so") {
 TEST_CASE("hwdb: a bad entry hurts only who asks for it; a name claimed twice is refused") {
   const Folder bad("bad-card.json", "{\"schema\": 1}");
   Diagnostics warnings;
-  CHECK(bad.open().devices(warnings).size() == 44);
+  CHECK(bad.open().devices(warnings).size() == Hwdb().device_ids().size());
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].code == "W403");
   CHECK(exit_status(warnings) == 0);
@@ -139,6 +141,39 @@ TEST_CASE("hwdb: a bad entry hurts only who asks for it; a name claimed twice is
   const auto claimed = twice.open().device("p4000");
   REQUIRE_FALSE(claimed);
   CHECK(claimed.error()[0].code == "E403");
+}
+
+TEST_CASE("hwdb: a path is a device file, of any name and with any id") {
+  const test::Scratch scratch;
+  const std::string own = scratch.write("a card.json", replaced(p4000(), "8119 MiB", "7000 MiB"));
+  const Hwdb hwdb;
+  const auto device = hwdb.device(own);
+  REQUIRE(device);
+  CHECK(device->id == "quadro-p4000");
+  CHECK(device->memory_reported.value == int64_t{7000} << 20);
+  CHECK(device->origin.find("a card.json") != std::string::npos);
+  CHECK(device->warnings.empty());
+  const auto code = [&](const std::string& path) { return hwdb.device(path).error().front().code; };
+  CHECK(code(scratch.path("none.json")) == "E601");
+  CHECK(code(scratch.path("")) == "E602");
+  CHECK(code(scratch.write("empty.json", "")) == "E331");
+  CHECK(code(scratch.write("other.json", "{\"schema\": \"plimsoll.link\", \"version\": 1}")) ==
+        "E330");
+  const auto misspelt = hwdb.device(
+      scratch.write("misspelt.json", replaced(p4000(), "\"base_clock\"", "\"base_clok\"")));
+  REQUIRE_FALSE(misspelt);
+  CHECK(misspelt.error()[0].place.file.ends_with("misspelt.json"));
+  const auto unknown = std::ranges::find(misspelt.error(), "E304", &Diagnostic::code);
+  REQUIRE(unknown != misspelt.error().end());
+  CHECK(unknown->place.line > 1);
+}
+
+TEST_CASE("hwdb: a device that a caller brings is found by the name it is brought under") {
+  Hwdb hwdb;
+  CHECK_FALSE(hwdb.device("local"));
+  hwdb.bring("local", hwdb.device("l4").value());
+  CHECK(hwdb.device("local")->id == "l4");
+  CHECK(Hwdb(hwdb).device("local")->id == "l4");
 }
 
 TEST_CASE("hwdb: a folder that is not there") {

@@ -85,3 +85,32 @@ TEST_CASE("sums over layers are the totals") {
   CHECK(weights == e["result"]["memory"]["parameters"]["bytes"]);
   CHECK(gradients == e["result"]["memory"]["gradients_bytes"]);
 }
+
+TEST_CASE("device files are as the schema says, which refuses what the reader does") {
+  const json schema = json::parse(schema_text("device"));
+  const Hwdb hwdb;
+  for (const std::string& id : hwdb.device_ids()) {
+    CAPTURE(id);
+    CHECK(schema_fault(schema, json::parse(*hwdb.read("devices/" + id + ".json"))) == "");
+  }
+  const json card = json::parse(*hwdb.read("devices/a100-sxm-40gb.json"));
+  const auto both_refuse = [&](const json& other) {
+    return schema_fault(schema, other) != "" && !read_device(other.dump(), "card.json", {});
+  };
+  for (const auto& [key, value] : card.items()) {
+    CAPTURE(key);
+    if (key == "aliases" || key == "names" || key == "mig") continue;
+    json other = card;
+    other.erase(key);
+    CHECK(both_refuse(other));
+    other = card;
+    other[key + "s"] = value;
+    CHECK(both_refuse(other));
+    if (!value.contains("source")) continue;
+    other = card;
+    other[key]["source"] = "";
+    CHECK(both_refuse(other));
+    other[key]["value"] = nullptr;
+    CHECK(both_refuse(other));
+  }
+}

@@ -1,0 +1,48 @@
+#include "hwdb/device_names.h"
+
+#include <array>
+
+namespace plimsoll {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+// Said of every card or of none: older drivers leave out "NVIDIA", people "GeForce".
+constexpr std::array<std::string_view, 2> kSilent = {"nvidia", "geforce"};
+
+}  // namespace
+
+std::string device_key(std::string_view name) {
+  std::string key, word;
+  const auto end_word = [&] {
+    if (word != kSilent[0] && word != kSilent[1]) key += word;
+    word.clear();
+  };
+  for (const char given : name) {
+    const char c = lower(given);
+    if (is_word(c)) {
+      word += c;
+    } else {
+      end_word();
+    }
+  }
+  end_word();
+  return key;
+}
+
+std::pair<std::string_view, std::string_view> split_mig(std::string_view name) {
+  if (const size_t at = name.find(':'); at != name.npos)
+    return {name.substr(0, at), name.substr(at + 1)};
+  constexpr std::string_view kPart = " MIG ";
+  if (const size_t at = name.find(kPart); at != name.npos)
+    return {name.substr(0, at), name.substr(at + kPart.size())};
+  return {name, {}};
+}
+
+bool is_device_file(std::string_view name) {
+  return name.ends_with(".json") || name.find('/') != name.npos;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,63 @@
+#include "hwdb/unsupported.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "graph/config/json_object.h"
+#include "graph/config/json_reader.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kFile = "unsupported.json";
+
+// Lower-case words of letters and digits.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (upper || plain) {
+      words.back() += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  return words;
+}
+
+// "tpu*" is every word that begins so.
+bool is_meant(const std::string& word, std::string_view pattern) {
+  if (!pattern.ends_with('*')) return word == pattern;
+  return word.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+}  // namespace
+
+Result<std::optional<UnsupportedKind>> find_unsupported(const Hwdb& hwdb, std::string_view name) {
+  const auto text = hwdb.read(kFile);
+  if (!text) return tl::make_unexpected(text.error());
+  const auto value = read_json(*text, kFile);
+  if (!value) return tl::make_unexpected(value.error());
+  Diagnostics faults;
+  JsonObject root(*value, kFile, faults, true);
+  root.schema("plimsoll.unsupported", 1);
+  const std::vector<std::string> words = words_of(name);
+  std::optional<UnsupportedKind> found;
+  for (const JsonValue& row : root.required_list("kinds")) {
+    JsonObject kind(row, kFile, faults);
+    UnsupportedKind read{kind.required_string("what"), kind.required_string("why")};
+    const std::vector<std::string> patterns = kind.required_strings("words");
+    kind.finish();
+    const bool meant = std::ranges::any_of(patterns, [&](const std::string& pattern) {
+      return std::ranges::any_of(words, [&](const std::string& w) { return is_meant(w, pattern); });
+    });
+    if (meant && !found) found = std::move(read);
+  }
+  root.finish();
+  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
+  return found;
+}
+
+}  // namespace plimsoll
