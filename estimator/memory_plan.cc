@@ -86,7 +86,8 @@ Result<ContextChoice> chosen_context(const Platform& platform, const Request& re
                          .architecture = platform.device.architecture,
                          .cuda = *cuda,
                          .asked = request.module_loading,
-                         .usual = platform.framework.usual_loading(*cuda)});
+                         .usual = platform.framework.usual_loading(*cuda),
+                         .cuda_given = request.cuda.has_value()});
 }
 
 // As the request has it, or the row's bytes for what the step calls.

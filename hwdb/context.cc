@@ -21,11 +21,12 @@ const ContextRow* find(const std::vector<ContextRow>& rows, std::string_view sco
   return found == rows.end() ? nullptr : &*found;
 }
 
-const ContextRow* as_asked(const std::vector<ContextRow>& rows, const ContextQuestion& q) {
+const ContextRow* as_wanted(const std::vector<ContextRow>& rows, const ContextQuestion& q,
+                            ModuleLoading wanted) {
   for (const std::string_view scope : {q.device, q.architecture, std::string_view("any")}) {
     const auto* row =
-        find(rows, scope, q.cuda, [&](const ContextRow& r) { return r.loading == q.asked; });
-    if (!row && q.asked == ModuleLoading::kEager)
+        find(rows, scope, q.cuda, [&](const ContextRow& r) { return r.loading == wanted; });
+    if (!row && wanted == ModuleLoading::kEager)
       row = find(rows, scope, q.cuda, [](const ContextRow& r) { return !r.loading; });
     if (row) return row;
   }
@@ -75,23 +76,25 @@ ContextChoice choose_context(const std::vector<ContextRow>& rows, const ContextQ
                          const std::string& why) {
     return ContextChoice{&row, loading, fmt::format("row {}: {}", row.architecture, why)};
   };
-  if (!question.asked) {
+  if (!question.asked && !question.cuda_given) {
     const ContextRow& row = as_usual(rows, question);
     const bool eager = question.usual == ModuleLoading::kEager;
     const auto loading = eager ? question.usual : row.loading;
     return answer(row, loading, why_usual(loading, rows, question.cuda));
   }
-  if (const ContextRow* row = as_asked(rows, question)) {
-    return answer(*row, question.asked,
-                  fmt::format("modules are loaded {}, as asked{}", adverb(*question.asked),
+  const ModuleLoading wanted = question.asked.value_or(question.usual);
+  const std::string by =
+      question.asked ? "as asked" : "the default with CUDA " + question.cuda.text();
+  if (const ContextRow* row = as_wanted(rows, question, wanted)) {
+    return answer(*row, wanted,
+                  fmt::format("modules are loaded {}, {}{}", adverb(wanted), by,
                               row->loading ? "" : "; its source does not state it"));
   }
   const ContextRow& row = as_usual(rows, question);
-  return answer(
-      row, row.loading,
-      fmt::format("no row has modules loaded {}, as asked; its source {}", adverb(*question.asked),
-                  row.loading ? fmt::format("has them loaded {}", adverb(*row.loading))
-                              : std::string("does not state the loading")));
+  return answer(row, row.loading,
+                fmt::format("no row has modules loaded {}, {}; its source {}", adverb(wanted), by,
+                            row.loading ? fmt::format("has them loaded {}", adverb(*row.loading))
+                                        : std::string("does not state the loading")));
 }
 
 }  // namespace plimsoll

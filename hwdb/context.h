@@ -48,6 +48,7 @@ struct ContextQuestion {
   Version cuda;
   std::optional<ModuleLoading> asked = {};
   ModuleLoading usual = ModuleLoading::kEager;  // where nothing is asked
+  bool cuda_given = false;  // the version is the user's, not the framework's usual: it decides
 };
 
 struct ContextChoice {
@@ -60,7 +61,8 @@ struct ContextChoice {
 // asked, or, where nothing was, one whose source does not state the loading before one for the
 // usual. A row that does not state it stands for eager loading too: CUDA's only form before 11.7,
 // and what the sizes of such sources show. Lazy loading is looked for in wider rows first; where
-// there is none at all, the answer is as if nothing had been asked, and says so.
+// there is none at all, the answer is as if nothing had been asked, and says so. A version of CUDA
+// that the user gives asks for its default, on every card.
 // `rows` ends with one for "any" that holds for all versions and states no loading. Where some row
 // has lazy loading, the ranges of those that state none have both forms.
 ContextChoice choose_context(const std::vector<ContextRow>& rows, const ContextQuestion& question);

@@ -28,12 +28,14 @@ struct Asking {
 
   ContextChoice operator()(const char* device, const char* architecture,
                            std::optional<ModuleLoading> asked = std::nullopt,
-                           ModuleLoading usual = kLazy, const char* cuda = "12.8") const {
+                           ModuleLoading usual = kLazy, const char* cuda = "12.8",
+                           bool cuda_given = false) const {
     return choose_context(rows, {.device = device,
                                  .architecture = architecture,
                                  .cuda = version(cuda),
                                  .asked = asked,
-                                 .usual = usual});
+                                 .usual = usual,
+                                 .cuda_given = cuda_given});
   }
 };
 
@@ -83,6 +85,25 @@ TEST_CASE("context: what is asked for, a source that does not state it standing 
         "row volta: no row has modules loaded lazily, as asked; its source does not state the "
         "loading");
   CHECK(none("v100", "volta").why == "row volta: loading of modules not stated by its source");
+}
+
+TEST_CASE("context: a version of CUDA that is given decides on every card") {
+  const Asking ask{{row("volta", std::nullopt, 1), row("hopper", kLazy, 2),
+                    row("hopper", kEager, 3), row("any", kLazy, 4), row("any", std::nullopt, 5)}};
+  const ContextChoice volta = ask("v100", "volta", std::nullopt, kLazy, "12.8", true);
+  CHECK(volta.row->plain.value == 4);
+  CHECK(volta.loading == kLazy);
+  CHECK(volta.why == "row any: modules are loaded lazily, the default with CUDA 12.8");
+  const ContextChoice old = ask("v100", "volta", std::nullopt, kEager, "11.6", true);
+  CHECK(old.row->plain.value == 1);
+  CHECK(old.loading == kEager);
+  CHECK(ask("h100", "hopper", std::nullopt, kEager, "11.6", true).row->plain.value == 3);
+  CHECK(ask("h100", "hopper", kEager, kLazy, "12.8", true).row->plain.value == 3);
+  CHECK(ask("p100", "pascal", std::nullopt, kLazy, "12.8", true).row->plain.value == 4);
+  const Asking none{{row("volta", std::nullopt, 1), row("any", std::nullopt, 2)}};
+  CHECK(none("v100", "volta", std::nullopt, kLazy, "12.8", true).why ==
+        "row volta: no row has modules loaded lazily, the default with CUDA 12.8; its source does "
+        "not state the loading");
 }
 
 TEST_CASE("context: a row holds from one version of CUDA on and until another") {
