@@ -17,6 +17,9 @@
 #endif
 // What such a function calls becomes part of it.
 #define PLIMSOLL_WITHIN [[gnu::always_inline]] inline
+// ... also without optimisation: called, a function built for shorter vectors would hand them back
+// in other registers.
+#define PLIMSOLL_WITHIN_LAMBDA __attribute__((always_inline))
 
 namespace plimsoll {
 
@@ -144,11 +147,12 @@ PLIMSOLL_WITHIN Value joined(const LanesOf<Value>& x, const Join& join) {
 }
 template <class Value>
 PLIMSOLL_WITHIN Value sum(const LanesOf<Value>& x) {
-  return joined(x, [](const auto& a, const auto& b) { return a + b; });
+  return joined(x, [](const auto& a, const auto& b) PLIMSOLL_WITHIN_LAMBDA { return a + b; });
 }
 template <class Value>
 PLIMSOLL_WITHIN Value highest(const LanesOf<Value>& x) {
-  return joined(x, [](const auto& a, const auto& b) { return a < b ? b : a; });
+  return joined(x,
+                [](const auto& a, const auto& b) PLIMSOLL_WITHIN_LAMBDA { return a < b ? b : a; });
 }
 
 PLIMSOLL_WITHIN double highest(double x) { return x; }
