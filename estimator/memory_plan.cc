@@ -177,7 +177,8 @@ int64_t memory_bytes(const Platform& platform, const Request& request) {
 }
 
 int64_t usable_bytes(const Platform& platform, const Request& request) {
-  return std::max<int64_t>(0, memory_bytes(platform, request) - request.reserve_bytes);
+  return std::max<int64_t>(
+      0, memory_bytes(platform, request) - request.reserve_bytes - request.display_bytes);
 }
 
 int64_t granule_of(const FrameworkProfile& framework) {

@@ -29,6 +29,7 @@ struct Request {
   std::vector<std::string> devices;     // ids or aliases; at least one to evaluate
   std::optional<int64_t> memory_bytes;  // capacity instead of the device's
   int64_t reserve_bytes = 0;            // kept free
+  int64_t display_bytes = 0;            // taken by a desktop on the card
   std::optional<int64_t> batch, image;
   Binding dims;     // --dim NAME=N
   Binding longest;  // --longest NAME=N: of the largest batch, where memory is read

@@ -75,6 +75,7 @@ class Sweeper {
       auto platform = find_platform(hwdb_, request, request.devices.front());
       if (!platform) return tl::make_unexpected(platform.error());
       const Policy policy = policy_for(*platform, request);
+      add_new(platform_warnings(*platform, request));
       auto evaluator = Evaluator::make(std::move(*platform), request);
       if (!evaluator) return tl::make_unexpected(evaluator.error());
       variants_.push_back({index++, request, std::move(*evaluator), policy});
@@ -87,7 +88,7 @@ class Sweeper {
   }
 
   bool stopped() const { return stopped_; }
-  Diagnostics warnings() const { return warnings_.value_or(Diagnostics{}); }
+  const Diagnostics& warnings() const { return warnings_; }
 
  private:
   Result<void> run_block(int64_t first, int64_t last) {
@@ -176,11 +177,21 @@ class Sweeper {
     const Platform& platform = variant.evaluator.platform();
     auto model = compile(here, platform);
     if (!model) return tl::make_unexpected(model.error());
-    if (!warnings_) warnings_ = model->warnings;
+    add_new(model->warnings);
     Compiled& compiled = family_->models.emplace_back(here.recipe, std::move(*model));
     family_->events += compiled.model.step.events.size();
     if (options_.time) number_kernels(compiled, platform);
     return &compiled;
+  }
+
+  // What an earlier model or card was not warned of in the same words.
+  void add_new(const Diagnostics& warnings) {
+    for (const Diagnostic& d : warnings) {
+      const bool known = std::ranges::any_of(warnings_, [&](const Diagnostic& w) {
+        return w.code == d.code && w.message == d.message && w.place.node == d.place.node;
+      });
+      if (!known) warnings_.push_back(d);
+    }
   }
 
   void number_kernels(Compiled& compiled, const Platform& platform) {
@@ -286,7 +297,7 @@ class Sweeper {
   const std::function<bool(const SweepPoint&)>& use_;
   std::optional<Family> family_;
   std::vector<Variant> variants_;
-  std::optional<Diagnostics> warnings_;
+  Diagnostics warnings_;
   bool stopped_ = false;
 };
 

@@ -56,10 +56,10 @@ struct SweepOptions {
 // precision, should follow each other: they share the prices of their kernels; others that differ
 // in their device share what is compiled. `use` gets all sizes of a variant, in blocks, and all
 // variants, and says whether to go on.
-// Returns the warnings about the first model. What a model says of one point (exit status 3) is
-// that point's failure; every other error ends the sweep.
-// Cost: to compile a variant, some 3 ms (ResNet-50); a point, some 0.2 ms to replay the allocator
-// and 0.01 ms to price its kernels.
+// Returns the warnings about models and cards, each once. What a model says of one point (exit
+// status 3) is that point's failure; every other error ends the sweep. Cost: to compile a variant,
+// some 3 ms (ResNet-50); a point, some 0.2 ms to replay the allocator and 0.01 ms to price its
+// kernels.
 Result<Diagnostics> sweep(std::span<const Request> variants, std::span<const SizeAxis> sizes,
                           const Hwdb& hwdb, const SweepOptions& options,
                           const std::function<bool(const SweepPoint&)>& use);

@@ -37,9 +37,7 @@ std::string table(const std::vector<Estimate>& estimates) {
 int run_compare(const SharedFlags& flags, bool json) {
   auto request = to_request(flags);
   if (!request) return report(request.error());
-  if (auto named = require_model_and_gpu(*request, "compare", Gpus::kSeveral); !named)
-    return report(named.error());
-  auto hwdb = Hwdb::open(request->hwdb_directory);
+  auto hwdb = open_database(*request, "compare", Gpus::kSeveral);
   if (!hwdb) return report(hwdb.error());
   std::vector<Estimate> estimates;
   request->minimum = json;

@@ -36,16 +36,14 @@ Result<void> write_file(const std::string& path, const std::string& text, bool f
 int run_estimate(const EstimateFlags& flags) {
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
-  if (auto named = require_model_and_gpu(*request, "estimate"); !named)
-    return report(named.error());
+  auto hwdb = open_database(*request, "estimate");
+  if (!hwdb) return report(hwdb.error());
   TextOptions text{.layers = flags.layers, .why = flags.why, .kernels = flags.kernels};
   if (const std::string* depth = value_of(flags.shared, "depth")) {
     auto value = parse_count("--depth", *depth, 1, 64);
     if (!value) return report(value.error());
     text.depth = *value;
   }
-  auto hwdb = Hwdb::open(request->hwdb_directory);
-  if (!hwdb) return report(hwdb.error());
   request->trace = !flags.trace.empty();
   request->minimum = flags.json;
   auto estimated = estimate(*request, *hwdb);

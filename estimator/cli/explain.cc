@@ -21,15 +21,13 @@ int explain_code(const std::string& code, bool json) {
 int explain_model_node(const ExplainFlags& flags) {
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
-  if (auto named = require_model_and_gpu(*request, "explain layer1.0.conv1"); !named)
-    return report(named.error());
+  auto hwdb = open_database(*request, "explain layer1.0.conv1");
+  if (!hwdb) return report(hwdb.error());
   if (!request->longest.empty() || !request->lengths.empty()) {
     return report(error("E114", "explain looks at one batch, not at --longest or --lengths", {},
                         "give its sizes with --dim NAME=N")
                       .value());
   }
-  auto hwdb = Hwdb::open(request->hwdb_directory);
-  if (!hwdb) return report(hwdb.error());
   auto platform = find_platform(*hwdb, *request, request->devices.front());
   if (!platform) return report(platform.error());
   auto model = compile(*request, *platform);

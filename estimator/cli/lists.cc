@@ -1,7 +1,12 @@
 // gpus, links, frameworks: what the database holds, with sources.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
+#include "estimator/cli/local_gpu.h"
 #include "estimator/cli/verb.h"
+#include "graph/base/escape.h"
 #include "graph/config/json_writer.h"
 #include "hwdb/hwdb.h"
 
@@ -61,19 +66,73 @@ int list_ids(const std::vector<std::string>& ids, bool json) {
   return print(out.take() + "\n");
 }
 
+bool has_code(const Diagnostics& diagnostics, std::string_view code) {
+  return std::ranges::any_of(diagnostics, [&](const Diagnostic& d) { return d.code == code; });
+}
+
+// The generation that a reader looks under: "ampere" of "ampere-ga10x".
+std::string_view generation(const Device& device) {
+  return std::string_view(device.architecture).substr(0, device.architecture.find('-'));
+}
+
+// Newest generations first, as device.cc lists them; the toy last.
+constexpr std::array<std::string_view, 10> kGenerations = {
+    "blackwell", "hopper", "ada",     "ampere", "turing",
+    "volta",     "pascal", "maxwell", "kepler", "toy"};
+
 int list_devices(const Hwdb& hwdb) {
   Diagnostics warnings;
-  std::string text = fmt::format("{:<22}{:<34}{:>4} {:>6} {:>12} {:>12} {:>12}\n", "id", "name",
-                                 "cc", "SMs", "memory", "bandwidth", "fp32");
-  for (const Device& d : hwdb.devices(warnings)) {
-    const Peak* fp32 = d.peak("fp32");
-    text += fmt::format("{:<22}{:<34}{:>2}.{} {:>6} {:>8} MiB {:>7.0f} GB/s {:>5.1f} TFLOP/s\n",
-                        d.id, d.name, d.compute_capability.major, d.compute_capability.minor, d.sms,
-                        d.memory_reported.value >> 20, d.bandwidth.value / 1e9,
-                        fp32 ? fp32->rate.value / 1e12 : 0.0);
+  const std::vector<Device> devices = hwdb.devices(warnings);
+  std::string text = fmt::format("{:<24}{:>4} {:>5} {:>11} {:>11} {:>14}\n", "id", "cc", "SMs",
+                                 "memory", "bandwidth", "fp32");
+  for (const std::string_view wanted : kGenerations) {
+    text += fmt::format("{}\n", wanted);
+    for (const Device& d : devices) {
+      if (generation(d) != wanted) continue;
+      const Peak* fp32 = d.peak("fp32");
+      text += fmt::format("  {:<22}{:>2}.{} {:>5} {:>7.1f} GiB {:>6.0f} GB/s {:>5.1f} TFLOP/s{}\n",
+                          d.id, d.compute_capability.major, d.compute_capability.minor, d.sms,
+                          static_cast<double>(d.memory_reported.value) / (1 << 30),
+                          d.bandwidth.value / 1e9, fp32 ? fp32->rate.value / 1e12 : 0.0,
+                          d.mig.empty() ? "" : "  MIG");
+    }
   }
+  text +=
+      "names as nvidia-smi prints them go too, parts as a100:3g.20gb, a device file, or 'local'\n";
   report(warnings);
   return print(text);
+}
+
+// A line `"key": ...` of a device file with another value.
+void replace_line(std::string& text, const std::string& key, const std::string& value) {
+  const size_t at = text.find("\n  \"" + key + "\": ");
+  if (at == text.npos) return;
+  const size_t begin = at + key.size() + 7, end = text.find('\n', begin);
+  text.replace(begin, end - begin, value + ",");
+}
+
+std::string figure(const std::string& value) {
+  return fmt::format(R"({{"value": "{}", "source": "nvidia-smi on this machine"}})", value);
+}
+
+// The file of a card of the database. Of this machine's card what the driver says of it is in
+// there: a file for a card that has none.
+int show_file(const Hwdb& hwdb, const Device& device) {
+  const std::string id = device.id.substr(0, device.id.find(':'));
+  auto text = hwdb.read("devices/" + id + ".json");
+  if (!text) return report(text.error());
+  report(device.warnings);
+  if (has_code(device.warnings, "W404")) {
+    const std::string name = escape_for_terminal(device.name, 60);
+    const std::string memory = fmt::format("{} MiB", device.memory.value >> 20);
+    replace_line(*text, "id", "\"my-gpu\"");
+    replace_line(*text, "aliases", "[]");
+    replace_line(*text, "names", fmt::format("[\"{}\"]", name));
+    replace_line(*text, "name", figure(name));
+    replace_line(*text, "memory", figure(memory));
+    replace_line(*text, "memory_reported", figure(memory));
+  }
+  return print(*text);
 }
 
 template <class Run>
@@ -84,7 +143,7 @@ Verb make_list(CLI::App& root, const char* name, const char* help, Run run) {
   app->add_option("--hwdb", flags->hwdb, "folder whose files replace the built-in data");
   app->add_flag("--json", flags->json, "as JSON");
   return {app, [flags, run] {
-            const auto hwdb = Hwdb::open(flags->hwdb);
+            auto hwdb = Hwdb::open(flags->hwdb);
             return hwdb ? run(*hwdb, *flags) : report(hwdb.error());
           }};
 }
@@ -92,11 +151,20 @@ Verb make_list(CLI::App& root, const char* name, const char* help, Run run) {
 }  // namespace
 
 Verb make_gpus(CLI::App& root) {
-  return make_list(root, "gpus", "the GPUs it knows, or one with its sources",
-                   [](const Hwdb& hwdb, const ListFlags& f) {
-                     if (!f.id.empty()) return show(hwdb.device(f.id), f.json);
-                     return f.json ? list_ids(hwdb.device_ids(), true) : list_devices(hwdb);
-                   });
+  auto file = std::make_shared<bool>(false);
+  const Verb verb =
+      make_list(root, "gpus", "the GPUs it knows, or one with its sources",
+                [file](Hwdb& hwdb, const ListFlags& f) {
+                  if (f.id.empty())
+                    return f.json ? list_ids(hwdb.device_ids(), true) : list_devices(hwdb);
+                  std::vector<std::string> named = {f.id};
+                  if (auto found = find_local_gpu(hwdb, named, "plimsoll gpus tesla-t4"); !found)
+                    return report(found.error());
+                  const auto device = hwdb.device(f.id);
+                  return *file && device ? show_file(hwdb, *device) : show(device, f.json);
+                });
+  verb.app->add_flag("--file", *file, "the one's device file, to begin one of your own with");
+  return verb;
 }
 
 Verb make_links(CLI::App& root) {

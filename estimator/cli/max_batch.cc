@@ -80,8 +80,8 @@ int run_max_batch(const MaxBatchFlags& flags) {
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
   *request = at_longest(std::move(*request));
-  if (auto named = require_model_and_gpu(*request, "max-batch"); !named)
-    return report(named.error());
+  auto hwdb = open_database(*request, "max-batch");
+  if (!hwdb) return report(hwdb.error());
   MaxBatchQuery query;
   const auto count = [&](const char* name, int64_t& into) -> Result<void> {
     const std::string* text = value_of(flags.shared, name);
@@ -99,8 +99,6 @@ int run_max_batch(const MaxBatchFlags& flags) {
     if (!value) return report(value.error());
     confidence = *value;
   }
-  auto hwdb = Hwdb::open(request->hwdb_directory);
-  if (!hwdb) return report(hwdb.error());
   auto platform = find_platform(*hwdb, *request, request->devices.front());
   if (!platform) return report(platform.error());
   if (!request->batch) request->batch = 32;
@@ -111,7 +109,7 @@ int run_max_batch(const MaxBatchFlags& flags) {
   const int status = report(as_strict(in_model(model->warnings, request->model), request->strict));
   if (status != 0) return status;
   query.capacity = memory_bytes(evaluator->platform(), *request);
-  query.reserve = request->reserve_bytes;
+  query.reserve = request->reserve_bytes + request->display_bytes;
   query.start = *request->batch;  // no other decisions than those it was compiled for
   BatchMemory prober(*request, *evaluator, std::move(*model), confidence);
   auto answer = max_batch(std::ref(prober), query);

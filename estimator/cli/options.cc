@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "estimator/cli/lengths.h"
+#include "estimator/cli/local_gpu.h"
 #include "estimator/cli/values.h"
 #include "graph/base/escape.h"
 
@@ -19,6 +20,7 @@ struct ValueFlag {
 constexpr ValueFlag kValueFlags[] = {
     {"mem", "capacity instead of the GPU's, e.g. 10GiB"},
     {"reserve", "memory to keep free, e.g. 1GiB"},
+    {"display", "what a desktop on the card takes of it, e.g. 600MiB; else none is counted"},
     {"batch", "samples per GPU and step"},
     {"image", "height and width of image inputs"},
     {"mode", "train or inference"},
@@ -179,7 +181,8 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
     app.add_option(name, into, help)->allow_extra_args(false)->type_name("");
   };
   if (with_model) app.add_option("model", flags.model, "model.onnx, model.json or builtin:NAME");
-  list("--gpu", flags.gpus, "GPU id; repeat to compare");
+  list("--gpu", flags.gpus,
+       "a GPU: its id, its name as nvidia-smi prints it, ID:MIG-PROFILE, a device file, or local");
   list("--dim", flags.dims, "NAME=N: value of a symbolic dimension");
   list("--longest", flags.longest,
        "NAME=N: a dimension in the largest batch; memory is read there");
@@ -196,18 +199,20 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
   app.add_flag("--strict", flags.strict, "warnings about the model are errors");
 }
 
-Result<void> require_model_and_gpu(const Request& request, std::string_view verb, Gpus gpus) {
+Result<Hwdb> open_database(Request& request, std::string_view verb, Gpus gpus) {
   const std::string example =
       fmt::format("for example: plimsoll {} builtin:resnet50 --gpu quadro-p4000", verb);
   if (request.model.empty())
     return error("E108", "which model? name a file or builtin:NAME", {}, example);
-  if (request.devices.empty())
-    return error("E109", "which GPU? give --gpu ID; 'plimsoll gpus' lists them", {}, example);
   if (gpus == Gpus::kOne && request.devices.size() > 1) {
     return error("E114", "--gpu is given more than once", {},
                  "'plimsoll compare' takes several; '--gpus N' is how many share the work");
   }
-  return {};
+  auto hwdb = Hwdb::open(request.hwdb_directory);
+  if (!hwdb) return hwdb;
+  if (auto found = find_local_gpu(*hwdb, request.devices, example); !found)
+    return tl::make_unexpected(found.error());
+  return hwdb;
 }
 
 Diagnostics in_model(Diagnostics diagnostics, const std::string& model) {
@@ -236,6 +241,7 @@ Result<Request> to_request(const SharedFlags& flags) {
   request.strict = flags.strict;
   reader.size("mem", request.memory_bytes);
   reader.size("reserve", request.reserve_bytes);
+  reader.size("display", request.display_bytes);
   reader.size("workspace-limit", request.workspace_limit);
   reader.size("context", request.context_bytes);
   reader.count("batch", request.batch, 1, kMost);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "estimator/request.h"
+#include "hwdb/hwdb.h"
 
 namespace plimsoll::cli {
 
@@ -32,10 +33,11 @@ enum class Gpus { kOne, kSeveral };
 // The value of a single-valued flag, or null where it was not given.
 const std::string* value_of(const SharedFlags& flags, std::string_view name);
 
+// The database a verb works with, once it knows its model and GPU. `local`, or the machine's own
+// card where no GPU is named, is asked of the driver (local_gpu.h) and named in the request.
 // E108 where no model is named, E109 where no GPU is, E114 for more than asked for; the help shows
-// `verb` used.
-Result<void> require_model_and_gpu(const Request& request, std::string_view verb,
-                                   Gpus gpus = Gpus::kOne);
+// `verb` used; else as Hwdb::open() and find_local_gpu().
+Result<Hwdb> open_database(Request& request, std::string_view verb, Gpus gpus = Gpus::kOne);
 // Diagnostics about a model's contents, with the model as their place where they have none.
 Diagnostics in_model(Diagnostics diagnostics, const std::string& model);
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "estimator/cli/local_gpu.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/sweep_axes.h"
 #include "estimator/cli/verb.h"
@@ -32,16 +33,13 @@ std::string model_beside(const std::string& plan, const std::string& model) {
   return (std::filesystem::path(plan).parent_path() / model).string();
 }
 
-Result<void> check_flags(const SharedFlags& flags, bool gpu_is_swept) {
+Result<void> check_flags(const SharedFlags& flags) {
   constexpr std::string_view kExample = "plimsoll sweep plan.yaml, or --model builtin:resnet50";
   if (flags.model.empty())
     return error("E108", "which model? neither the plan nor --model names one", {},
                  std::string(kExample));
   if (flags.model == "-")
     return error("E112", "a sweep reads its model more than once: name a file, not -");
-  if (flags.gpus.empty() && !gpu_is_swept)
-    return error("E109",
-                 "which GPU? name it in the plan or with --gpu ID; 'plimsoll gpus' lists them");
   if (flags.gpus.size() > 1)
     return error("E114", "--gpu is given more than once", {}, "in the plan: gpu: [ID, ID]");
   if (!flags.lengths.empty() || !flags.longest.empty()) {
@@ -49,6 +47,16 @@ Result<void> check_flags(const SharedFlags& flags, bool gpu_is_swept) {
                  "name the dimension as a parameter of the plan");
   }
   return {};
+}
+
+// The machine's own card, where plan or flags name it, or no GPU at all.
+Result<void> find_local(const SweepPlan& plan, SharedFlags& flags, Hwdb& hwdb) {
+  const auto swept = std::ranges::find(plan.parameters, "gpu", &SweepParameter::name);
+  if (swept == plan.parameters.end())
+    return find_local_gpu(hwdb, flags.gpus, "in the plan, or with --gpu ID");
+  std::vector<std::string> gpus;
+  for (const JsonValue& value : swept->values) gpus.push_back(text_of(value));
+  return gpus.empty() ? Result<void>() : find_local_gpu(hwdb, gpus, "");
 }
 
 // What is to be written, in pieces as pipes take them.
@@ -114,11 +122,10 @@ int run_sweep(const SweepFlags& given) {
   const auto configurations = plan->configurations(request->limits);
   if (!configurations) return report(configurations.error());
   if (flags.shared.model.empty()) flags.shared.model = model_beside(flags.plan, plan->model);
-  const bool gpu_is_swept = std::ranges::any_of(
-      plan->parameters, [](const SweepParameter& p) { return p.name == "gpu"; });
-  if (auto good = check_flags(flags.shared, gpu_is_swept); !good) return report(good.error());
-  const auto hwdb = Hwdb::open(request->hwdb_directory);
+  if (auto good = check_flags(flags.shared); !good) return report(good.error());
+  auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
+  if (auto found = find_local(*plan, flags.shared, *hwdb); !found) return report(found.error());
   Request loaded = *request;
   loaded.model = flags.shared.model;
   const auto model = load_model(loaded);

@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "estimator/cli/local_gpu.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/memory_plan.h"
@@ -18,11 +19,12 @@ struct WorkspaceFlags {
   bool benchmark = false, json = false;
 };
 
-Result<WorkspaceLinesOptions> to_options(const WorkspaceFlags& flags, const Hwdb& hwdb) {
-  if (flags.gpu.empty()) {
-    return error("E109", "which GPU? give --gpu ID", {}, "'plimsoll gpus' lists them");
-  }
-  const auto device = hwdb.device(flags.gpu);
+Result<WorkspaceLinesOptions> to_options(const WorkspaceFlags& flags, Hwdb& hwdb) {
+  std::vector<std::string> gpus;
+  if (!flags.gpu.empty()) gpus.push_back(flags.gpu);
+  if (auto found = find_local_gpu(hwdb, gpus, "plimsoll workspace --gpu quadro-p4000"); !found)
+    return tl::unexpected(found.error());
+  const auto device = hwdb.device(gpus.front());
   if (!device) return tl::unexpected(device.error());
   const auto framework = hwdb.framework(flags.framework);
   if (!framework) return tl::unexpected(framework.error());
@@ -53,7 +55,7 @@ Result<WorkspaceLinesOptions> to_options(const WorkspaceFlags& flags, const Hwdb
 }
 
 int run_workspace(const WorkspaceFlags& flags) {
-  const auto hwdb = Hwdb::open(flags.hwdb);
+  auto hwdb = Hwdb::open(flags.hwdb);
   if (!hwdb) return report(hwdb.error());
   auto options = to_options(flags, *hwdb);
   if (!options) return report(options.error());

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tests/support/run_plimsoll.h"
 
@@ -101,6 +102,19 @@ const std::vector<Row> kRows = {
     {"C1", {"gpus", "rtx4900"}, 2, "E140", "rtx-4090"},
     {"C1", {"gpus", "zzz"}, 2, "E140", "'plimsoll gpus' lists"},
     {"C2", {"gpus", "80gb"}, 2, "E141", "a100-pcie-80gb"},
+    {"C1", {"estimate", kNet, "--gpu", "mi300x"}, 2, "E145", "AMD GPUs"},
+    {"C1", {"estimate", kNet, "--gpu", "NVIDIA A100-SXM4-40GB"}, 0, "", ""},
+    {"C1",
+     {"estimate", kNet, "--gpu", "NVIDIA GeForce RTX 3080", "--strict"},
+     3,
+     "W405",
+     "rtx-3080-12gb"},
+    {"C11", {"estimate", kNet, "--gpu", "a100:3g.20gb"}, 0, "", ""},
+    {"C11", {"max-batch", kNet, "--gpu", "a100:3g.20gb", "--max", "8"}, 0, "", ""},
+    {"C11", {"estimate", kNet, "--gpu", "a100:9g.90gb"}, 2, "E148", "it has 1g.5gb"},
+    {"C11", {"estimate", kNet, "--gpu", "l4:1g.5gb"}, 2, "E148", "cannot be partitioned"},
+    {"files", {"estimate", kNet, "--gpu", "no/such.json"}, 4, "E601", "no such file"},
+    {"files", {"estimate", kNet, "--gpu", kPlan}, 3, "E301", "sweep.yaml"},
     {"dims", estimate({"--dim", "hieght=5"}), 2, "E113", "did you mean height?"},
     {"dims", estimate({"--dim", "height"}), 2, "E105", "NAME=VALUE"},
     {"dims",
@@ -147,6 +161,7 @@ const std::vector<Row> kRows = {
     {"limits", estimate({"--limit", "nodes=3"}), 5, "E802", "--limit nodes=N"},
     {"verdict", estimate({"--mem", "256MiB"}), 1, "", ""},
     {"verdict", estimate({"--reserve", "22GiB"}), 1, "", ""},
+    {"verdict", estimate({"--display", "22GiB"}), 1, "", ""},
     {"verdict", {"max-batch", kNet, "--gpu", "l4", "--mem", "256MiB"}, 1, "", ""},
     {"verdict", {"compare", kNet, "--gpu", "l4", "--gpu", "t4", "--mem", "256MiB"}, 1, "", ""},
 };
@@ -184,6 +199,38 @@ TEST_CASE("cli: each command line has its status, its code and its next step") {
       CHECK(first_line(ran.err).ends_with("["s + row.code + "]"));
       CHECK(ran.out.empty());
     }
+  }
+}
+
+// Rows C3, C4 and C6: what is doubtful about the card is said beside the answer.
+TEST_CASE("cli: warnings about the card stand beside the answer, and --strict makes them errors") {
+  if (skipped()) return;
+  const Scratch scratch;
+  const auto gigabytes = [&] {
+    std::filesystem::create_directory(scratch.path("devices"));
+    std::string text = detail::text_of(std::string(PLIMSOLL_SOURCE_DIR) + "/hwdb/devices/l4.json");
+    const std::string from = "\"23034 MiB\"";
+    text.replace(text.find(from), from.size(), "\"24 GB\"");
+    scratch.write("devices/l4.json", text);
+    return scratch.path("");
+  }();
+  using Flags = std::vector<std::string>;
+  const std::vector<std::pair<Flags, const char*>> kDoubts = {
+      {{"--gpu", "NVIDIA GeForce RTX 3080"}, "[W405]"},
+      {{"--gpu", "t4", "--precision", "amp-bf16"}, "[W402]"},
+      {{"--gpu", "l4", "--hwdb", gigabytes}, "[N401]"},
+      {{"--gpu", "l4", "--hwdb", gigabytes}, "24 GB = 22.35 GiB [W401]"},
+  };
+  for (const auto& doubt : kDoubts) {
+    std::vector<std::string> arguments = {"estimate", kNet};
+    arguments.insert(arguments.end(), doubt.first.begin(), doubt.first.end());
+    CAPTURE(doubt.second);
+    const Ran ran = run_plimsoll(arguments);
+    CHECK(ran.status == 0);
+    CHECK(ran.err.find(doubt.second) != std::string::npos);
+    CHECK(ran.out.starts_with("FITS"));
+    arguments.emplace_back("--strict");
+    CHECK(run_plimsoll(arguments).status == 3);
   }
 }
 

@@ -182,6 +182,65 @@ TEST_CASE("lazy loading is refused where CUDA has none, a context that is given 
                      [](const std::string& line) { return line.starts_with("context:"); }));
 }
 
+TEST_CASE("a version of CUDA that is given decides how modules are loaded, on every card") {
+  const auto loading = [](const char* gpu, const char* cuda) {
+    Request request = test::request("builtin:resnet18", gpu, 8);
+    request.cuda = cuda;
+    return answer(request).memory.module_loading;
+  };
+  for (const char* gpu :
+       {"a100", "v100", "t4", "rtx-3090", "rtx-4090", "p100", "gtx-1080", "h100"}) {
+    CAPTURE(gpu);
+    CHECK(loading(gpu, "12.8") == ModuleLoading::kLazy);
+    CHECK(loading(gpu, "11.6") == ModuleLoading::kEager);
+  }
+}
+
+TEST_CASE("a display's share is taken off where it is given, and named where it matters") {
+  const auto says = [](const Estimate& e, std::string_view words) {
+    return std::any_of(e.basis.begin(), e.basis.end(),
+                       [&](const std::string& line) { return line.find(words) != line.npos; });
+  };
+  Request request = test::request("builtin:resnet50", "rtx-3060", 96);
+  const Estimate close = answer(request);
+  CHECK(close.fits);
+  CHECK(says(close, "display: none is counted"));
+  request.display_bytes = int64_t{3} << 30;
+  const Estimate beside = answer(request);
+  CHECK(beside.usable_bytes == close.usable_bytes - request.display_bytes);
+  CHECK_FALSE(beside.fits);
+  CHECK(says(beside, "display: 3072 MiB"));
+  CHECK_FALSE(says(answer(test::request("builtin:resnet50", "rtx-3060", 8)), "display"));
+  CHECK_FALSE(says(answer(test::request("builtin:resnet50", "v100", 128)), "display"));
+}
+
+TEST_CASE("what the card's file warns of, and rates it lacks, are in the answer") {
+  const auto codes = [](const Request& request) {
+    std::string all;
+    for (const Diagnostic& d : answer(request).diagnostics) all += d.code;
+    return all;
+  };
+  Request request = test::request("builtin:resnet18", "NVIDIA GeForce RTX 3080", 8);
+  CHECK(codes(request) == "W405");
+  request = test::request("builtin:resnet18", "t4", 8);
+  CHECK(codes(request).empty());
+  request.recipe.precision = Precision::kAmpBf16;
+  CHECK(codes(request) == "W402");
+  request.recipe.precision = Precision::kTf32;
+  CHECK(codes(request) == "W402");
+  request.devices = {"a100"};
+  CHECK(codes(request).empty());
+}
+
+TEST_CASE("a part of a card is estimated as a card") {
+  const Estimate part = answer(test::request("builtin:resnet50", "a100:3g.20gb", 16));
+  const Estimate card = answer(test::request("builtin:resnet50", "a100", 16));
+  CHECK(part.device_id == "a100-sxm-40gb:3g.20gb");
+  CHECK(part.memory.reserved_bytes == card.memory.reserved_bytes);
+  CHECK(part.time.step_ns > 3 * card.time.step_ns / 2);
+  CHECK(part.time.step_ns < 3 * card.time.step_ns);
+}
+
 TEST_CASE("a step that its host decides is less certain on a machine of which nothing is known") {
   const auto width = [](const char* host, int64_t batch) {
     Request asked = test::request("builtin:squeezenet1_0", "gtx-1080", batch);
