@@ -199,8 +199,7 @@ class Writer {
   void keep_sum(const Event& e) {
     if (!keeps_all_ || modules_) return;
     const bool sum = e.phase == Phase::kForward && e.node != kNoNode &&
-                     graph_.nodes[e.node].op == "Add" &&
-                     graph_.nodes[e.node].attributes.integer("in_place", 0) != 0;
+                     graph_.nodes[e.node].op == "Add" && graph_.nodes[e.node].notes.in_place != 0;
     if (sum) input_.resident.push_back(bound_.kernels[e.id].written);
   }
 

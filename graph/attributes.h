@@ -29,6 +29,11 @@ class Attributes {
       entries_.insert(at, {std::move(name), std::move(value)});
     }
   }
+  // Removes those for whose name `unwanted` is true.
+  template <class Unwanted>
+  void erase_if(Unwanted unwanted) {
+    std::erase_if(entries_, [&](const auto& entry) { return unwanted(entry.first); });
+  }
   // Null where it is absent or of another type.
   template <class T>
   const T* get(std::string_view name) const {

@@ -52,20 +52,34 @@ struct Tensor {
   bool frozen = false;
 };
 
+// What importers and passes say about a node to whoever reads it later. None of it can come from a
+// file's attributes.
+struct NodeNotes {
+  // The modules whose code was running, outermost first, where the exporter lists them:
+  // "/layer1/layer1.0/layer1.0.conv1". (Its module's path names lists of modules too, which run
+  // none.)
+  std::string calls;
+  bool pad_merged = false;    // an exporter merged a Pad into it
+  bool fused_norm = false;    // a piece of the framework's own RMS norm
+  bool chunks = false;        // a Split that people wrote as chunks: parts stay apart from readers
+  bool unbound = false;       // a Split whose parts are squeezed, as torch.unbind's
+  bool of_view = false;       // what it runs in place on is a view
+  bool values_alone = false;  // an extremum that was asked for without positions
+  bool positions = false;     // or with them
+  // An activation that runs in place; of a sum, the operand that it is written to, counted from 1.
+  int in_place = 0;
+};
+
 struct Node {
-  std::string op;      // "Conv"
-  std::string domain;  // "" for ONNX's own; "plimsoll" for the composites that recover() makes
-  std::string name;    // may be empty or repeated: ids are keys, names are for people
-  std::string module;  // "layer1.0.conv1", where the exporter says
-  Attributes attributes;
+  std::string op;         // "Conv"
+  std::string domain;     // "" for ONNX's own; "plimsoll" for the composites that recover() makes
+  std::string name;       // may be empty or repeated: ids are keys, names are for people
+  std::string module;     // "layer1.0.conv1", where the exporter says
+  Attributes attributes;  // the operator's own, as its row names them
+  NodeNotes notes{};
   std::vector<TensorId> inputs;  // kNoTensor for an omitted optional input
   std::vector<TensorId> outputs;
 };
-
-// Attributes that an importer adds where the exporter says so: a Pad was merged into this node; the
-// node is a piece of the framework's own RMS norm.
-inline constexpr const char* kPadMerged = "plimsoll.pad_merged";
-inline constexpr const char* kFusedNorm = "plimsoll.fused_norm";
 
 struct Graph {
   std::string name;

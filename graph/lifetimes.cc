@@ -24,7 +24,7 @@ bool is_number(std::string_view text) {
 // The modules whose code was running, outermost first. A name like a path lists just those; a
 // dotted module path lists containers too, which are no calls: "layer.0" is one.
 std::vector<std::string_view> calls_around(const Node& node) {
-  if (const auto* calls = node.attributes.get<std::string>(kCalls)) return split(*calls, '/');
+  if (!node.notes.calls.empty()) return split(node.notes.calls, '/');
   if (node.name.starts_with('/')) {
     auto scopes = split(node.name, '/');
     if (!scopes.empty()) scopes.pop_back();
@@ -84,7 +84,7 @@ class Calls {
   void enter(NodeId id) {
     const Node& node = graph_.nodes[id];
     const bool says =
-        node.name.starts_with('/') || !node.module.empty() || node.attributes.has(kCalls);
+        node.name.starts_with('/') || !node.module.empty() || !node.notes.calls.empty();
     if (!says) return;
     const auto now = calls_around(node);
     size_t same = 0;

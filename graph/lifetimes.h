@@ -9,11 +9,6 @@
 
 namespace plimsoll {
 
-// A node's attribute, where the exporter lists the modules whose code was running, outermost first:
-// "/layer1/layer1.0/layer1.0.conv1". (Its module's path names lists of modules too, which run
-// none.)
-inline constexpr const char* kCalls = "plimsoll.calls";
-
 // For each node the values that nobody holds once it has run; what is `returned` is in no list.
 // A call is a run of nodes in one module, as exporters write it into names
 // ("/layer1/layer1.0/conv1/ Conv", or Node::module): its caller holds what it passed in until the

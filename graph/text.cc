@@ -106,6 +106,9 @@ class GraphReader {
     if (in.peek("{")) read_attributes(in, node.attributes);
     if (in.take("name=")) node.name = in.quoted();
     if (in.take("module=")) node.module = in.quoted();
+    if (in.take("calls=")) node.notes.calls = in.quoted();
+    if (in.take("in_place=")) node.notes.in_place = static_cast<int>(in.integer());
+    for (const auto& [word, note] : notation::kNotes) node.notes.*note = in.take_keyword(word);
     for (std::string& name : outputs) {
       Tensor tensor;
       tensor.name = std::move(name);

@@ -7,10 +7,18 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "graph/graph.h"
 
 namespace plimsoll::notation {
+
+// What stands for NodeNotes that are true, after a node's module.
+inline constexpr std::pair<std::string_view, bool NodeNotes::*> kNotes[] = {
+    {"pad_merged", &NodeNotes::pad_merged}, {"fused_norm", &NodeNotes::fused_norm},
+    {"chunks", &NodeNotes::chunks},         {"unbound", &NodeNotes::unbound},
+    {"of_view", &NodeNotes::of_view},       {"values_alone", &NodeNotes::values_alone},
+    {"positions", &NodeNotes::positions}};
 
 bool is_name_character(char c);
 bool is_symbol_character(char c);

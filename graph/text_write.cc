@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "graph/text.h"
+#include "graph/text_reader.h"
 
 namespace plimsoll {
 namespace {
@@ -95,6 +96,11 @@ std::string node_text(const Graph& graph, const Node& node) {
   if (!attributes.empty()) out += "}";
   if (!node.name.empty()) out += " name=" + quote(node.name);
   if (!node.module.empty()) out += " module=" + quote(node.module);
+  if (!node.notes.calls.empty()) out += " calls=" + quote(node.notes.calls);
+  if (node.notes.in_place != 0) out += fmt::format(" in_place={}", node.notes.in_place);
+  for (const auto& [word, note] : notation::kNotes) {
+    if (node.notes.*note) out += fmt::format(" {}", word);
+  }
   if (!types.empty()) out += "  #" + types;
   return out + "\n";
 }

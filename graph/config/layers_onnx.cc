@@ -3,6 +3,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/config/layer.h"
+#include "graph/ops/op.h"
 
 namespace plimsoll::config {
 namespace {
@@ -39,10 +40,20 @@ std::optional<AttributeValue> attribute_value(const JsonValue& value) {
   return value.list() ? list_value(*value.list()) : std::nullopt;
 }
 
+void check_name(Layer& layer, const OpRow& row, const JsonMember& member) {
+  if (has_attribute(row, member.key)) return;
+  layer.builder().fail(
+      "E304", fmt::format("{} has no attribute \"{}\"", row.name, escape_for_terminal(member.key)),
+      member.value,
+      row.attributes.empty() ? "it has none" : fmt::format("it has {}", row.attributes));
+}
+
 void add_attributes(Layer& layer, Node& node) {
   const auto object = layer.object().optional_object("attributes");
   if (!object || !object->value().members()) return;
+  const OpRow* row = find_op(node.domain, node.op);
   for (const JsonMember& member : *object->value().members()) {
+    if (row) check_name(layer, *row, member);
     if (auto value = attribute_value(member.value)) {
       node.attributes.set(member.key, std::move(*value));
     } else {

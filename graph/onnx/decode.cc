@@ -276,15 +276,13 @@ void Decoder::node(Message message, NodeSpec& node, int64_t depth) {
         break;
     }
   }
-  const Attributes said = std::move(node.attributes);  // by the metadata
   keep_attributes(wire_, message, std::move(attributes), node);
-  for (const auto& [name, value] : said.entries()) node.attributes.set(name, value);
   if (node.domain == "ai.onnx") node.domain.clear();
   if (node.module.empty()) node.module = module_from_node_name(node.name);
 }
 
 // PyTorch's exporter names the modules around a node, their classes, and what rewrote it. What
-// recover() asks of that becomes attributes of our own.
+// recover() asks of that becomes notes.
 void Decoder::metadata(Message message, NodeSpec& node) {
   std::string key;
   for (Field field; message.next(field);) {
@@ -293,13 +291,12 @@ void Decoder::metadata(Message message, NodeSpec& node) {
     const std::string value = message.clipped(field, "value");
     if (key == "pkg.torch.onnx.name_scopes") {
       node.module = module_from_scopes(value);
-      std::string calls = calls_from_scopes(value);
-      if (!calls.empty()) node.attributes.set(kCalls, std::move(calls));
+      node.notes.calls = calls_from_scopes(value);
     }
     if (key == "pkg.onnxscript.rewriter.rule_name" && value.find("FuseConvPad") != value.npos)
-      node.attributes.set(kPadMerged, int64_t{1});
+      node.notes.pad_merged = true;
     if (key == "namespace" && value.find("torch.nn.modules.normalization.RMSNorm/") != value.npos)
-      node.attributes.set(kFusedNorm, int64_t{1});
+      node.notes.fused_norm = true;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/escape.h"
+#include "graph/ops/op.h"
 
 namespace plimsoll::onnx {
 namespace {
@@ -21,9 +22,9 @@ std::string describe(const NodeSpec& node, size_t index) {
 // them; nothing where it has none.
 std::optional<NodeSpec> with_bindings(const Frame& frame, const NodeSpec& spec) {
   if (!frame.bindings || !spec.extras || spec.extras->references.empty()) return std::nullopt;
-  NodeSpec bound{
-      spec.op,     spec.domain,  spec.name,       spec.module,
-      spec.inputs, spec.outputs, spec.attributes, std::make_unique<NodeExtras>(*spec.extras)};
+  NodeSpec bound{spec.op,         spec.domain, spec.name,
+                 spec.module,     spec.inputs, spec.outputs,
+                 spec.attributes, spec.notes,  std::make_unique<NodeExtras>(*spec.extras)};
   bound.extras->references.clear();
   for (const auto& [name, reference] : spec.extras->references) {
     const auto& entries = frame.bindings->attributes.entries();
@@ -39,8 +40,9 @@ std::optional<NodeSpec> with_bindings(const Frame& frame, const NodeSpec& spec) 
 }
 
 // ConstantOfShape's `value` and its like: contents and element type (see graph/attributes.h).
-void flatten_tensors(const NodeExtras& extras, Attributes& attributes) {
+void flatten_tensors(const NodeExtras& extras, const OpRow* row, Attributes& attributes) {
   for (const auto& [name, tensor] : extras.tensors) {
+    if (row && !has_attribute(*row, name)) continue;
     attributes.set(name + "_dtype", tensor.data_type);
     if (!tensor.contents) continue;
     const auto& [integers, reals] = *tensor.contents;
@@ -106,6 +108,13 @@ Result<void> Inliner::name_outputs(const Frame& main) {
 
 void Inliner::tell() const {
   notes_.tell(warnings_);
+  for (const auto& [which, nodes] : foreign_) {
+    const auto& [op, name] = which;
+    warnings_.push_back(warning(
+        "W302",
+        fmt::format("{} has no attribute '{}': ignored at {} node{}", escape_for_terminal(op),
+                    escape_for_terminal(name, 60), nodes, nodes == 1 ? "" : "s")));
+  }
   if (chosen_branches_ == 0) return;
   warnings_.push_back(
       warning("W212",
@@ -232,6 +241,11 @@ Result<void> Inliner::visit(Frame& frame, NodeSpec& spec) {
   if (const FunctionSpec* function = functions_.called_by(spec)) {
     return call(frame, spec, *function);
   }
+  if (spec.domain == "plimsoll") {
+    return error("E210",
+                 fmt::format("operator 'plimsoll:{}' is not known", escape_for_terminal(spec.op)),
+                 place(frame, spec), "the domain is this tool's own: no file has it");
+  }
   if (spec.domain.empty()) {
     if (spec.op == "If") return branch(frame, spec);
     if (spec.op == "Loop") return loop(frame, spec);
@@ -281,12 +295,26 @@ Result<void> Inliner::plain(Frame& frame, NodeSpec& spec) {
     return once ? std::move(member) : std::remove_reference_t<decltype(member)>(member);
   };
   node.attributes = take(from->attributes);
-  if (from->extras) flatten_tensors(*from->extras, node.attributes);
+  node.notes = take(from->notes);
   node.name = frame.prefix.empty() ? take(from->name) : frame.prefix + from->name;
   node.module = from->module.empty() ? frame.module : take(from->module);
   node.domain = take(from->domain);
   node.op = take(from->op);
+  drop_foreign(node);
+  if (from->extras) flatten_tensors(*from->extras, find_op(node.domain, node.op), node.attributes);
   return add(std::move(node));
+}
+
+void Inliner::drop_foreign(Node& node) {
+  constexpr size_t kMostNoted = 32;
+  const OpRow* row = node.attributes.entries().empty() ? nullptr : find_op(node.domain, node.op);
+  if (!row) return;
+  node.attributes.erase_if([&](const std::string& name) {
+    if (has_attribute(*row, name)) return false;
+    std::pair<std::string, std::string> key(node.op, name);
+    if (foreign_.size() < kMostNoted || foreign_.contains(key)) ++foreign_[std::move(key)];
+    return true;
+  });
 }
 
 Result<void> Inliner::add(Node node) {

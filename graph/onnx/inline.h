@@ -45,6 +45,8 @@ class Inliner {
   // Nodes (inline.cc).
   Result<void> visit(Frame& frame, NodeSpec& spec);
   Result<void> plain(Frame& frame, NodeSpec& spec);
+  // Takes what the operator's row does not name from the node, and notes it.
+  void drop_foreign(Node& node);
   Result<void> call(Frame& frame, const NodeSpec& spec, const FunctionSpec& function);
   Result<void> branch(Frame& frame, const NodeSpec& spec);
   Result<std::vector<TensorId>> inputs_of(const Frame& frame, const NodeSpec& spec) const;
@@ -110,6 +112,8 @@ class Inliner {
   ParameterNotes notes_;
   int64_t chosen_branches_ = 0;
   std::string first_branch_;
+  // Attributes that their operators do not have, and at how many nodes.
+  std::map<std::pair<std::string, std::string>, int64_t> foreign_;
 };
 
 }  // namespace plimsoll::onnx

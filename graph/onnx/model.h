@@ -57,6 +57,7 @@ struct NodeSpec {
   std::string op, domain, name, module;
   std::vector<std::string> inputs, outputs;
   Attributes attributes;
+  NodeNotes notes;  // what the metadata says
   std::unique_ptr<NodeExtras> extras;
 };
 

@@ -69,7 +69,10 @@ Result<void> glu(InferContext& c) {
   const auto axis = c.axis(c.attributes().integer("axis", -1), c.shape(0).size());
   if (!axis) return tl::unexpected(axis.error());
   Shape out = c.shape(0);
-  out[*axis] = floor_div(out[*axis], Dim(2));
+  const Dim half = floor_div(out[*axis], Dim(2));
+  if (auto same = require_equal(c, half + half, out[*axis], "two halves and the whole"); !same)
+    return same;
+  out[*axis] = half;
   c.set(0, c.dtype(0), std::move(out));
   return {};
 }
@@ -190,6 +193,7 @@ Result<void> im2col(InferContext& c) {
 constexpr OpRow kRows[] = {
     {.name = "AdaptiveAveragePool",
      .domain = "plimsoll",
+     .attributes = "sizes",
      .shape = adaptive_pool,
      .lower = lower::global_average_pool,
      .example = "f32[B,8,14,14] {sizes=[4,4]} -> f32[B,8,4,4]"},
@@ -214,6 +218,7 @@ constexpr OpRow kRows[] = {
     {.name = "Attention",
      .domain = "plimsoll",
      .inputs = 3,
+     .attributes = "causal dropout scaled",
      .shape = attention,
      .lower = lower::attention,
      .example = "f32[B,8,S,64] f32[B,8,T,64] f32[B,8,T,64] -> f32[B,8,S,64]"},
@@ -225,16 +230,19 @@ constexpr OpRow kRows[] = {
     {.name = "EmbeddingBag",
      .domain = "plimsoll",
      .inputs = 3,
+     .attributes = "include_last_offset mode",
      .shape = embedding_bag,
      .lower = lower::embedding_bag,
      .example = "f32[100,16] i64[S] i64[B] {mode=\"sum\"} -> f32[B,16]"},
     {.name = "Glu",
      .domain = "plimsoll",
+     .attributes = "axis",
      .shape = glu,
      .lower = lower::glu,
      .example = "f32[B,8] {axis=1} -> f32[B,4]"},
     {.name = "Im2Col",
      .domain = "plimsoll",
+     .attributes = "windows",
      .shape = im2col,
      .lower = lower::rearrange,
      .example = "f32[B,8,16,16] {windows=[3,3,14,14]} -> f32[B,8,3,3,14,14]"},
@@ -246,6 +254,7 @@ constexpr OpRow kRows[] = {
      .example = "f32[B,S,16] f32[4,16] f32[4] -> f32[B,S,4]"},
     {.name = "Recurrent",
      .domain = "plimsoll",
+     .attributes = "apart batch_first cell directions dropout gate_norm layers skip_input unrolled",
      .shape = recurrent,
      .lower = lower::recurrent,
      .example = "f32[S,B,8] f32[64,8] f32[64,16] f32[64] f32[64] {cell=\"lstm\"} -> "
@@ -259,6 +268,7 @@ constexpr OpRow kRows[] = {
                 "f32[B,16] f32[B,16]"},
     {.name = "RmsNorm",
      .domain = "plimsoll",
+     .attributes = "epsilon",
      .shape = like_first,
      .lower = lower::rms_norm,
      .example = "f32[B,S,16] f32[16] -> f32[B,S,16]"},
@@ -275,12 +285,14 @@ constexpr OpRow kRows[] = {
     {.name = "SpectralNorm",
      .domain = "plimsoll",
      .inputs = 3,
+     .attributes = "axis",
      .shape = like_first,
      .lower = lower::spectral_norm,
      .example = "f32[8,4,3,3] f32[8] f32[36] -> f32[8,4,3,3]"},
     {.name = "WeightNorm",
      .domain = "plimsoll",
      .inputs = 2,
+     .attributes = "axis",
      .shape = like_first,
      .lower = lower::weight_norm,
      .example = "f32[8,4,3] f32[8,1,1] -> f32[8,4,3]"},

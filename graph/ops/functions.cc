@@ -28,6 +28,7 @@ constexpr OpRow loss_of_two(std::string_view name) {
   return {.name = name,
           .domain = "plimsoll",
           .inputs = 2,
+          .attributes = "rank",
           .shape = loss,
           .lower = lower::function_of_two,
           .example = "f32[B,4] f32[B,4] {rank=1} -> f32[1]"};

@@ -59,7 +59,7 @@ Values slice(Lowering& l) {
 Values split(Lowering& l) {
   const auto axis = normalize_axis(l.attributes().integer("axis", 0), l.in(0).rank()).value_or(0);
   std::vector<Dim> lengths;
-  const bool unbound = l.attributes().integer("unbound", 0) != 0;
+  const bool unbound = l.node().notes.unbound;
   for (size_t i = 0; i < l.node().outputs.size(); ++i)
     lengths.push_back(l.wants(i) ? l.out_shape(i)[axis] : Dim(1));
   return eager::split(l.m, l.in(0), axis, lengths, unbound);
@@ -177,9 +177,9 @@ Values reduce_keeping_both(Lowering& l) {
 // torch.amax keeps its input. Exporters write the same for both, and people write max; max over all
 // is as amax.
 Values reduce_extremum(Lowering& l) {
-  const bool asked = l.attributes().integer("positions", 0) != 0;  // recover() saw it
+  const bool asked = l.node().notes.positions;  // recover() saw it
   const bool one = asked || (l.axes(1, l.in(0).rank(), true).size() == 1 && l.in(0).rank() > 1);
-  const bool named = l.attributes().integer("values_alone", 0) != 0 ||
+  const bool named = l.node().notes.values_alone ||
                      l.node().name.find("amax") != std::string::npos ||
                      l.node().name.find("amin") != std::string::npos;
   return reduced(l, one && !named ? eager::Reduction::kIndices : eager::Reduction::kExtremum);

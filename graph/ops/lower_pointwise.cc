@@ -86,10 +86,10 @@ Values unary(Lowering& l, Keeps own, std::string_view rule) {
   const Keeps keeps = kept_by(l.m.policy(), l.node().op, own);
   if (!l.in(0).on_device()) return {l.m.host(l.out_dtype(0), l.out_shape(0))};
   const std::string op = spelled(l.node().op);
-  const bool of_view = l.attributes().integer("of_view", 0) != 0;
-  const auto in_place = l.attributes().integer("in_place", 0) == 0 ? eager::InPlace::kNo
-                        : of_view                                  ? eager::InPlace::kOfView
-                                                                   : eager::InPlace::kYes;
+  const bool of_view = l.node().notes.of_view;
+  const auto in_place = l.node().notes.in_place == 0 ? eager::InPlace::kNo
+                        : of_view                    ? eager::InPlace::kOfView
+                                                     : eager::InPlace::kYes;
   return {eager::unary(l.m, op, l.in(0), keeps, rule, flop_of(l.node().op), in_place)};
 }
 
@@ -214,15 +214,14 @@ Values random(Lowering& l) {
 }
 
 // In place (as recover() marks it) it is the result that backward reads.
-Values leaky_relu(Lowering& l) {
-  return l.attributes().integer("in_place", 0) ? keep_result(l) : keep_input(l);
-}
+Values leaky_relu(Lowering& l) { return l.node().notes.in_place ? keep_result(l) : keep_input(l); }
 
 // x / (1 + |x|), in pieces.
 Values softsign(Lowering& l) {
   const Value& x = l.in(0);
-  const Value magnitude = eager::unary(l.m, "abs", x, Keeps::kInput, "abs keeps its input");
-  return {eager::div(l.m, x, eager::add(l.m, magnitude, l.m.host(x.dtype(), {})))};
+  Value under = eager::unary(l.m, "abs", x, Keeps::kInput, "abs keeps its input");
+  under = eager::add(l.m, under, l.m.host(x.dtype(), {}));
+  return {eager::div(l.m, x, under)};
 }
 
 Values prelu(Lowering& l) {
@@ -232,7 +231,7 @@ Values prelu(Lowering& l) {
 
 // Into one of its operands, 1 or 2, where recover() says so and types and sizes allow it.
 Values add(Lowering& l) {
-  const auto into = static_cast<size_t>(l.attributes().integer("in_place", 0));
+  const auto into = static_cast<size_t>(l.node().notes.in_place);
   if (into == 1 || into == 2) {
     const Value& x = l.in(into - 1);
     const Value& other = l.in(2 - into);

@@ -90,6 +90,9 @@ struct OpRow {
   std::string_view domain = "";  // "" is ONNX's own; "plimsoll" the composites of recover()
   int since = 1;                 // first opset that has it
   size_t inputs = 1;             // how many inputs must be present
+  // The names of its attributes, in all operator sets, with spaces between them: no other reaches a
+  // node. (Source: onnx.defs; ContribOperators.md of ONNX Runtime for com.microsoft.)
+  std::string_view attributes = "";
   ShapeRule shape = nullptr;
   Lower lower = nullptr;
   // Inputs from this one on are numbers for the host (shapes, axes, ratios), not data.
@@ -98,6 +101,9 @@ struct OpRow {
   // braces after the inputs: "f32[B,8,16,16] f32[4,8,3,3] {pads=[1,1,1,1]} -> f32[B,4,16,16]".
   std::string_view example = "";
 };
+
+// Whether the operator has an attribute of this name.
+bool has_attribute(const OpRow& row, std::string_view name);
 
 // The row for an operator, or null. Domains "" and "ai.onnx" are one.
 const OpRow* find_op(std::string_view domain, std::string_view name);

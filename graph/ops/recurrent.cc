@@ -49,6 +49,8 @@ constexpr OpRow kRows[] = {
     {.name = "GRU",
      .since = 7,
      .inputs = 3,
+     .attributes = "activation_alpha activation_beta activations clip direction hidden_size layout "
+                   "linear_before_reset output_sequence",
      .shape = gru,
      .lower = lower::onnx_recurrent,
      .example = "f32[S,B,8] f32[1,48,8] f32[1,48,16] {hidden_size=16} -> "
@@ -56,6 +58,8 @@ constexpr OpRow kRows[] = {
     {.name = "LSTM",
      .since = 7,
      .inputs = 3,
+     .attributes = "activation_alpha activation_beta activations clip direction hidden_size "
+                   "input_forget layout output_sequence",
      .shape = lstm,
      .lower = lower::onnx_recurrent,
      .example = "f32[S,B,8] f32[2,64,8] f32[2,64,16] {hidden_size=16, direction=\"bidirectional\"}"
@@ -63,6 +67,8 @@ constexpr OpRow kRows[] = {
     {.name = "RNN",
      .since = 7,
      .inputs = 3,
+     .attributes = "activation_alpha activation_beta activations clip direction hidden_size layout "
+                   "output_sequence",
      .shape = rnn,
      .lower = lower::onnx_recurrent,
      .example = "f32[B,S,8] f32[1,16,8] f32[1,16,16] {hidden_size=16, layout=1} -> "

@@ -37,6 +37,16 @@ const std::vector<const OpRow*>& rows() {
 
 std::span<const OpRow* const> all_ops() { return rows(); }
 
+bool has_attribute(const OpRow& row, std::string_view name) {
+  std::string_view rest = row.attributes;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(' '), rest.size());
+    if (rest.substr(0, end) == name) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
 const OpRow* find_op(std::string_view domain, std::string_view name) {
   if (domain == "ai.onnx") domain = "";
   const OpRow key{.name = name, .domain = domain};

@@ -18,14 +18,17 @@ Result<void> softmax(InferContext& c) {
 
 constexpr OpRow kRows[] = {
     {.name = "Hardmax",
+     .attributes = "axis",
      .shape = softmax,
      .lower = lower::no_gradient,
      .example = "f32[B,10] -> f32[B,10]"},
     {.name = "LogSoftmax",
+     .attributes = "axis",
      .shape = softmax,
      .lower = lower::log_softmax,
      .example = "f32[B,10] {axis=1} -> f32[B,10]"},
     {.name = "Softmax",
+     .attributes = "axis",
      .shape = softmax,
      .lower = lower::softmax,
      .example = "f32[B,H,S,S] {axis=-1} -> f32[B,H,S,S]"},

@@ -7,9 +7,6 @@
 
 namespace plimsoll::patterns {
 
-// An attribute of a Split that people wrote as chunks, whose parts stay apart from what reads them.
-inline constexpr const char* kChunks = "plimsoll.chunks";
-
 class Finder {
  public:
   Finder(Rewrite& rewrite, Decider* decides) : r(rewrite), decider(decides) {}

@@ -190,7 +190,7 @@ bool glu(Finder& f, NodeId id) {
                        r.tensor(split.outputs[0]).shape == r.tensor(split.outputs[1]).shape &&
                        sole(mul.inputs[0]) && sole(mul.inputs[1]) && sole(sigmoid->inputs[0]);
   // The framework's own is one Split in the file.
-  if (!matches || split.attributes.has(kChunks)) return false;
+  if (!matches || split.notes.chunks) return false;
   const int64_t axis = split.attributes.integer("axis", 0);
   const size_t before = r.deaths();
   Node& node = f.r.replace(id, "plimsoll", "Glu", {split.inputs[0]});
@@ -206,7 +206,7 @@ void mark_residual_sum(Finder& f, NodeId sum) {
   for (size_t i = 0; i < add.inputs.size() && i < 2; ++i) {
     const Node* norm = f.r.made_by(add.inputs[i], "BatchNormalization");
     if (!norm || f.r.uses(add.inputs[i]) != 1) continue;
-    add.attributes.set("in_place", static_cast<int64_t>(i + 1));
+    add.notes.in_place = static_cast<int>(i + 1);
     return;
   }
 }
@@ -239,8 +239,8 @@ void mark_in_place(Finder& f, NodeId id) {
   const bool asked = of_view || last_part(node.module) == "act";
   const bool default_slope = std::abs(node.attributes.real("alpha", 0.01) - 0.01) < 1e-6;
   if (leaky && (f.r.node(before).op == "Add" || (default_slope && !asked))) return;
-  if (leaky && of_view) node.attributes.set("of_view", int64_t{1});
-  node.attributes.set("in_place", int64_t{1});
+  node.notes.of_view = leaky && of_view;
+  node.notes.in_place = 1;
   if (f.r.node(before).op == "Add") mark_residual_sum(f, before);
 }
 

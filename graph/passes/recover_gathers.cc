@@ -156,10 +156,10 @@ void mark_positions(Rewrite& r, NodeId id) {
   const bool largest = node.op == "ReduceMax";
   if (!largest && node.op != "ReduceMin") return;
   if (r.tensor(node.outputs[0]).name.starts_with(largest ? "amax" : "amin"))
-    r.graph().nodes[id].attributes.set("values_alone", int64_t{1});
+    r.graph().nodes[id].notes.values_alone = true;
   for (const NodeId reader : r.readers(node.inputs[0])) {
     if (r.node(reader).op == (largest ? "ArgMax" : "ArgMin"))
-      r.graph().nodes[id].attributes.set("positions", int64_t{1});
+      r.graph().nodes[id].notes.positions = true;
   }
 }
 

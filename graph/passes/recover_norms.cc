@@ -77,7 +77,7 @@ bool layer_norm(Finder& f, NodeId id) {
 // layer.
 bool rms_norm(Finder& f, NodeId id) {
   const Rewrite& r = f.r;
-  if (r.node(id).op != "Mul" || !r.node(id).attributes.has(kFusedNorm)) return false;
+  if (r.node(id).op != "Mul" || !r.node(id).notes.fused_norm) return false;
   TensorId scale = kNoTensor;
   const TensorId normal = beside_weight(r, r.node(id), scale);
   const Node* mul = normal == kNoTensor ? nullptr : r.made_by(normal, "Mul");

@@ -54,7 +54,7 @@ std::optional<Padding> padding_of(const Rewrite& r, const Node& conv, size_t spa
 // (TensorFlow's "same", which takes a Pad); else the even part ("same" at stride 1).
 std::vector<int64_t> own_padding(const Node& conv, const Padding& all, size_t spatial) {
   std::vector<int64_t> own(spatial, 0);
-  if (conv.attributes.has(kPadMerged) || !strides_are_one(conv, spatial)) return own;
+  if (conv.notes.pad_merged || !strides_are_one(conv, spatial)) return own;
   for (size_t i = 0; i < spatial; ++i) own[i] = std::min(all.begin[i], all.end[i]);
   return own;
 }
@@ -100,7 +100,7 @@ void pad_first(Finder& f, NodeId id, const Padding& all, const std::vector<int64
   const TensorId x = r.node(id).inputs[0];
   std::vector<int64_t> amounts = all.begin;
   amounts.insert(amounts.end(), all.end.begin(), all.end.end());
-  const bool merged = r.node(id).attributes.has(kPadMerged);
+  const bool merged = r.node(id).notes.pad_merged;
   const auto known = padded.find({x, amounts});
   const TensorId copy =
       merged && known != padded.end() ? known->second : insert_pad(r, id, all, own);
@@ -127,7 +127,7 @@ void padding(Finder& f) {
     if (r.dead(id) || conv.op != "Conv" || r.rank(conv.inputs[0]) < 3) continue;
     const size_t spatial = r.rank(conv.inputs[0]) - 2;
     const auto all = padding_of(r, conv, spatial);
-    if (!all || (all->even() && !conv.attributes.has(kPadMerged))) continue;
+    if (!all || (all->even() && !conv.notes.pad_merged)) continue;
     pad_first(f, id, *all, own_padding(conv, *all, spatial), padded);
   }
 }

@@ -67,7 +67,7 @@ bool chunk(Finder& f, NodeId id) {
   const size_t before = r.deaths();
   Node& split = r.replace(at, "", "Split", {x});
   split.attributes.set("axis", first->axis);
-  split.attributes.set(kChunks, int64_t{1});
+  split.notes.chunks = true;
   for (size_t i = 0; i < outputs.size(); ++i) r.move_output(outputs[i], at, i);
   f.note("chunks", at, before);
   return true;
@@ -99,7 +99,7 @@ bool unbind(Finder& f, NodeId id) {
       if (!axis || out == kNoTensor || r.extent(out, *axis) != 1 || !is_squeezed(r, out))
         return false;
     }
-    split.attributes.set("unbound", int64_t{1});
+    split.notes.unbound = true;
     return true;
   }
   const auto first = window(r, id);
@@ -119,7 +119,7 @@ bool unbind(Finder& f, NodeId id) {
   const size_t before = r.deaths();
   Node& split = r.replace(at, "", "Split", {x});
   split.attributes.set("axis", first->axis);
-  split.attributes.set("unbound", int64_t{1});
+  split.notes.unbound = true;
   const TensorId own = split.outputs[0];
   split.outputs.assign(static_cast<size_t>(*extent), kNoTensor);
   split.outputs[0] = own;

@@ -113,10 +113,10 @@ Node& Rewrite::replace(NodeId at, std::string_view domain, std::string_view op,
   node.inputs = std::move(inputs);
   node.domain = domain;
   node.op = op;
-  const auto* calls = node.attributes.get<std::string>(kCalls);
-  const std::optional<std::string> kept = calls ? std::optional(*calls) : std::nullopt;
   node.attributes = {};
-  if (kept) node.attributes.set(kCalls, *kept);
+  NodeNotes kept;
+  kept.calls = std::move(node.notes.calls);
+  node.notes = std::move(kept);
   stop_reading(at, before);
   return node;
 }
@@ -157,8 +157,8 @@ TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) 
   });
   const TensorId out = add_tensor(std::move(tensor), from_shapes);
   const Node& beside = graph_.nodes[at];
-  const auto* calls = beside.attributes.get<std::string>(kCalls);
-  if (calls && node.module == beside.module) node.attributes.set(kCalls, *calls);
+  const std::string& calls = beside.notes.calls;
+  if (!calls.empty() && node.module == beside.module) node.notes.calls = calls;
   node.outputs = {out};
   const NodeId id = graph_.add_node(std::move(node));
   dead_.push_back(0);

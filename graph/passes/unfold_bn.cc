@@ -35,8 +35,7 @@ void rename_norm(Node& node) {
   const size_t slash = node.name.rfind('/');
   if (slash != std::string::npos && slash > 0) node.name.insert(slash, ".norm");
   if (slash == std::string::npos && !node.module.empty()) node.module += "_norm";
-  const auto* calls = node.attributes.get<std::string>(kCalls);
-  if (calls && calls->size() > 1) node.attributes.set(kCalls, *calls + "_norm");
+  if (node.notes.calls.size() > 1) node.notes.calls += "_norm";
 }
 
 }  // namespace

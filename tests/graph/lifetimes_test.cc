@@ -41,11 +41,11 @@ TEST_CASE(
     "lifetimes: the exporter's list of calls tells containers that run from those that do not") {
   const auto written = [](const std::string& first, const std::string& second) {
     return "opset 17\ninput x: f32[4]\n"
-           "a = Relu(x) {plimsoll.calls=\"/stem\"} module=\"stem\"\n"
-           "b = Sigmoid(a) {plimsoll.calls=\"" +
-           first + "\"} module=\"blocks.0\"\nc = Tanh(b) {plimsoll.calls=\"" + second +
-           "\"} module=\"blocks.1\"\n"
-           "d = Exp(c) {plimsoll.calls=\"/head\"} module=\"head\"\noutput d\n";
+           "a = Relu(x) module=\"stem\" calls=\"/stem\"\n"
+           "b = Sigmoid(a) module=\"blocks.0\" calls=\"" +
+           first + "\"\nc = Tanh(b) module=\"blocks.1\" calls=\"" + second +
+           "\"\n"
+           "d = Exp(c) module=\"head\" calls=\"/head\"\noutput d\n";
   };
   const auto sequential = parse_text(written("/blocks/blocks.0", "/blocks/blocks.1"));
   const auto list = parse_text(written("/blocks.0", "/blocks.1"));

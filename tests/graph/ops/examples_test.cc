@@ -41,6 +41,23 @@ TEST_CASE("every operator's example holds") {
   }
 }
 
+TEST_CASE("an example has no attribute that its row does not name") {
+  for (const OpRow* row : all_ops()) {
+    const auto example = parse_example(row->domain, row->name, row->example);
+    REQUIRE(example);
+    for (const auto& [name, value] : example->graph.nodes[0].attributes.entries()) {
+      CAPTURE(row->name);
+      CAPTURE(name);
+      const bool of_tensor = name.ends_with("_dtype");  // see graph/attributes.h
+      CHECK((name == "opset" || of_tensor || has_attribute(*row, name)));
+    }
+  }
+  CHECK(has_attribute(*find_op("", "Conv"), "pads"));
+  CHECK_FALSE(has_attribute(*find_op("", "Conv"), "pad"));
+  CHECK_FALSE(has_attribute(*find_op("", "Conv"), ""));
+  CHECK_FALSE(has_attribute(*find_op("", "Relu"), "in_place"));
+}
+
 TEST_CASE("rows are complete and named once") {
   std::set<std::pair<std::string_view, std::string_view>> names;
   for (const OpRow* row : all_ops()) {

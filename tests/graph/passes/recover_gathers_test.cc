@@ -69,7 +69,7 @@ TEST_CASE("the newer exporter's name tells largest values alone from those with 
   const auto alone = [](const std::string& y) {
     const Graph graph = recovered("opset 20\ninput x: f32[B,8,4]\nconst axis: i64[1] = [-1]\n" + y +
                                   " = ReduceMax(x, axis) {keepdims=0}\noutput " + y + "\n");
-    return graph.nodes[0].attributes.integer("values_alone", 0) == 1;
+    return graph.nodes[0].notes.values_alone;
   };
   CHECK(alone("amax_3"));
   CHECK(!alone("getitem_3"));
@@ -161,8 +161,8 @@ output a
 output b
 output c
 )");
-  CHECK(graph.nodes[0].attributes.integer("positions", 0) == 1);
-  CHECK_FALSE(graph.nodes[2].attributes.has("positions"));
+  CHECK(graph.nodes[0].notes.positions);
+  CHECK_FALSE(graph.nodes[2].notes.positions);
 }
 
 TEST_CASE("the rest that a trained mix leaves of one is computed from it again") {

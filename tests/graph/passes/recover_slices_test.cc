@@ -21,7 +21,7 @@ TEST_CASE("slices of one place that the exporter squeezes are parts of one unbin
   const Graph graph = layer("val_3", "val_7", "three");
   REQUIRE(ops(graph) == Ops{"Split", "Squeeze", "Squeeze", "Add"});
   const Node& split = graph.nodes[0];
-  CHECK(split.attributes.integer("unbound", 0) == 1);
+  CHECK(split.notes.unbound);
   REQUIRE(split.outputs.size() == 3);
   CHECK(split.outputs[0] == graph.nodes[1].inputs[0]);
   CHECK(split.outputs[1] == kNoTensor);
@@ -46,12 +46,12 @@ TEST_CASE("a split into places that are squeezed is an unbind; one into longer p
                                   ",B,4]\nconst zero: i64[1] = [0]\n"
                                   "a, b = Split(x) {axis=0}\nc = " +
                                   reader + "\noutput c\n" + more);
-    return graph.nodes[0].attributes.integer("unbound", 0);
+    return graph.nodes[0].notes.unbound;
   };
-  CHECK(split("2", "Squeeze(a, zero)") == 1);
-  CHECK(split("2", "Squeeze(a, zero)", "output b\n") == 0);
-  CHECK(split("2", "Relu(a)") == 0);
-  CHECK(split("4", "Relu(a)") == 0);
+  CHECK(split("2", "Squeeze(a, zero)"));
+  CHECK_FALSE(split("2", "Squeeze(a, zero)", "output b\n"));
+  CHECK_FALSE(split("2", "Relu(a)"));
+  CHECK_FALSE(split("4", "Relu(a)"));
 }
 
 }  // namespace plimsoll

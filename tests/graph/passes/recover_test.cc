@@ -84,7 +84,7 @@ TEST_CASE("RMS norm is one node where the exporter says that it was the framewor
            "root = Sqrt(shifted)\nr = Reciprocal(root)\nscaled = Mul(x, r)" +
            said + "\ny = Mul(scaled, n.weight)" + said + "\noutput y\n";
   };
-  CHECK(ops(recovered(layer(" {plimsoll.fused_norm=1}"))) == Ops{"RMSNormalization"});
+  CHECK(ops(recovered(layer(" fused_norm"))) == Ops{"RMSNormalization"});
   CHECK(ops(recovered(layer(""))).size() == 6);
 }
 
