@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "graph/base/escape.h"
 #include "graph/infer.h"
 #include "graph/passes/assume_dropout.h"
 #include "graph/passes/cast.h"
@@ -54,6 +55,16 @@ Result<Binding> bind_symbols(const Graph& graph, const Request& request, bool bu
                                               users_of(graph, symbol)),
                        .place = {},
                        .help = "add: " + flag});
+  }
+  for (const auto& [symbol, value] : binding) {
+    if (value >= 1 && value <= request.limits.dim) continue;
+    missing.push_back(
+        {.code = "E237",
+         .severity = Severity::kError,
+         .message = fmt::format("dimension '{}' must be from 1 to {}, found {}",
+                                escape_for_terminal(symbol), request.limits.dim, value),
+         .place = {},
+         .help = {}});
   }
   if (!missing.empty()) return tl::make_unexpected(std::move(missing));
   return binding;
@@ -174,12 +185,14 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   if (!binding) return tl::make_unexpected(binding.error());
   compiled.binding = std::move(*binding);
   Decider decider(compiled.binding);
+  InferOptions options{
+      .limits = request.limits, .least_extent = model.from_onnx ? 0 : 1, .assume = request.assume};
+  Diagnostics noted;
+  if (auto inferred = infer(graph, decider, noted, options); !inferred) {
+    return tl::make_unexpected(inferred.error());
+  }
   if (model.from_onnx) {
-    InferOptions options;
-    options.assume = request.assume;
-    if (auto inferred = infer(graph, decider, compiled.warnings, options); !inferred) {
-      return tl::make_unexpected(inferred.error());
-    }
+    compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());
     if (request.recover) {
       compiled.recognised = summary_of(recover(graph, &decider));
       put_dropout_back(graph, compiled.recipe, compiled.basis);

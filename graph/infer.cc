@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/base/checked.h"
+#include "graph/base/escape.h"
 #include "graph/ops/op.h"
 #include "graph/ops/rules.h"
 
@@ -119,6 +121,42 @@ Result<void> infer_unknown(InferContext& context, const InferOptions& options) {
                   node.op, node.op));
 }
 
+struct ExtentFault {
+  std::string code, message;
+};
+
+// What is wrong with a tensor's extents at the decider's hints, where they are all known. That an
+// extent is no less than it must be becomes a guard where algebra cannot tell.
+std::optional<ExtentFault> fault_of(const Tensor& t, Decider& decider,
+                                    const InferOptions& options) {
+  if (!t.shape) return std::nullopt;
+  const auto spelled = [](const Dim& d, int64_t value) {
+    return d.is_constant() ? fmt::format("{}", value) : fmt::format("{}, of {}", value, d.text());
+  };
+  DimEvaluator at(decider.hints());
+  int64_t elements = 1;
+  for (const Dim& d : *t.shape) {
+    const auto low = lower_bound(d);
+    if (!low || *low < options.least_extent) decider.at_most(options.least_extent, d);
+    const auto extent = at(d);
+    if (!extent && extent.error().front().code == "E131") continue;
+    if (!extent || *extent > options.limits.dim) {
+      return ExtentFault{"E232", fmt::format("has an extent beyond {}: {}", options.limits.dim,
+                                             extent ? spelled(d, *extent) : d.text())};
+    }
+    if (*extent < options.least_extent) {
+      return ExtentFault{"E231", fmt::format("has an impossible extent: {}", spelled(d, *extent))};
+    }
+    const auto product = checked_multiply(elements, *extent);
+    if (!product || *product > options.limits.elements) {
+      return ExtentFault{"E232", fmt::format("{} has more than {} elements", text(*t.shape),
+                                             options.limits.elements)};
+    }
+    elements = *product;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& warnings,
@@ -140,17 +178,10 @@ Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& 
   if (auto checked = ops::check_attribute_types(context); !checked) return checked;
   if (auto shaped = row->shape(context); !shaped) return shaped;
   for (const TensorId out : node.outputs) {
-    if (out == kNoTensor || !graph.tensors[out].shape) continue;
-    for (const Dim& d : *graph.tensors[out].shape) {
-      if (const auto c = d.constant(); d.overflowed() || (c && *c < 0)) {
-        return context.fail("E232", fmt::format("output '{}' has an impossible extent {}",
-                                                graph.tensors[out].name, d.text()));
-      }
-    }
-    if (elements(*graph.tensors[out].shape).overflowed()) {
-      return context.fail("E232",
-                          fmt::format("output '{}' {} has more elements than 64 bits count",
-                                      graph.tensors[out].name, text(*graph.tensors[out].shape)));
+    if (out == kNoTensor) continue;
+    if (auto fault = fault_of(graph.tensors[out], decider, options)) {
+      return context.fail(std::move(fault->code),
+                          fmt::format("output '{}' {}", graph.tensors[out].name, fault->message));
     }
   }
   return {};
@@ -158,6 +189,14 @@ Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& 
 
 Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
                    const InferOptions& options) {
+  for (const Tensor& t : graph.tensors) {
+    if (t.kind == TensorKind::kValue) continue;
+    if (auto fault = fault_of(t, decider, options)) {
+      const char* kind = t.kind == TensorKind::kInput ? "input" : "parameter";
+      return error(std::move(fault->code),
+                   fmt::format("{} '{}' {}", kind, escape_for_terminal(t.name), fault->message));
+    }
+  }
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (auto done = infer_node(graph, id, decider, warnings, options); !done) return done;
   }

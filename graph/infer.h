@@ -3,18 +3,25 @@
 // symbolic.
 #pragma once
 
+#include "graph/base/limits.h"
 #include "graph/graph.h"
 
 namespace plimsoll {
 
 struct InferOptions {
+  Limits limits{};  // of extents and elements
+  // What every extent must come to: an ONNX file may cut tensors to nothing, a config's layers
+  // none.
+  int64_t least_extent = 0;
   // Operators priced by assumption: name -> "ELEMENTWISE" or "FREE" (--assume).
-  std::map<std::string, std::string, std::less<>> assume;
+  std::map<std::string, std::string, std::less<>> assume{};
 };
 
 // Fills shapes, dtypes and known contents. `decider` holds the values at which undecidable
 // comparisons are decided, and collects the guards. E210 for an operator nobody knows (W210 where
-// it is assumed), E2xx of the shape rules, naming the node. Cost: linear in the nodes.
+// it is assumed), E2xx of the shape rules, naming the node; E231 for an extent below the least and
+// E232 for one, or for elements, beyond the limits, at those values: that it is not so is a guard,
+// so whoever evaluates elsewhere comes back here. Cost: linear in the nodes.
 Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
                    const InferOptions& options = {});
 

@@ -7,11 +7,11 @@
 #include <cmath>
 
 #include "graph/base/escape.h"
+#include "graph/config/extent.h"
 
 namespace plimsoll::config {
 namespace {
 
-constexpr int64_t kMostExtent = int64_t{1} << 48;  // one dim, see the table of limits
 constexpr size_t kMostRank = 64;
 constexpr int64_t kMostInteger = std::numeric_limits<int32_t>::max();
 
@@ -61,80 +61,37 @@ void Layer::fail_at(std::string_view name, std::string code, std::string message
                 std::move(help));
 }
 
-Dim Layer::evaluate_at(const JsonValue& value, const Key& key) {
-  if (const auto whole = value.integer()) return *whole;
-  if (const JsonNumber* number = value.number(); number && number->whole) {
-    object_.fail("E312", fmt::format("\"{}\" does not fit 64 bits", key.name), value);
-    return 1;
-  }
-  const JsonNumber* real = value.number();
-  if (real && std::trunc(real->real) == real->real && std::abs(real->real) < 9007199254740992.0) {
-    const auto exact = static_cast<int64_t>(real->real);
-    object_.warn("W301", fmt::format("\"{}\" is {}; taken as {}", key.name, real->text, exact),
-                 value);
-    return exact;
-  }
-  if (!value.string()) {
-    object_.fail("E311",
-                 fmt::format("\"{}\" must be a whole number or an expression, found {}", key.name,
-                             value.description()),
-                 value);
-    return 1;
-  }
-  const auto result = evaluate(*value.string(), environment_, builder_.binder());
-  if (result) return *result;
-  for (const Diagnostic& d : result.error()) {
-    object_.fail(d.code, fmt::format("\"{}\": {}", key.name, d.message), value, d.help);
-  }
-  return 1;
+Dim Layer::read(const JsonValue& value, const Key& key) {
+  const bool bound = key.kind == KeyKind::kInteger || key.kind == KeyKind::kIntegers;
+  const int64_t high = bound ? kMostInteger : kMostExtent;
+  return read_extent(value, key.name, {.low = std::max(key.low, -high), .high = high}, environment_,
+                     builder_.binder(), object_);
 }
 
-Dim Layer::checked(Dim value, const Key& key, const JsonValue* at) {
-  const auto constant = value.constant();
-  if (!constant || (*constant >= key.low && *constant <= kMostExtent)) return value;
-  object_.fail("E312",
-               fmt::format("\"{}\" must be a whole number from {} to {}, found {}", key.name,
-                           key.low, kMostExtent, *constant),
-               at ? *at : object_.value());
-  return 1;
-}
-
-int64_t Layer::number(const Dim& value, const Key& key, const JsonValue* at) {
+int64_t Layer::number(const Dim& value, std::string_view name) {
   const auto number = builder_.binder().integer(value);
-  const JsonValue& where = at ? *at : object_.value();
-  if (!number) {
-    for (const Diagnostic& d : number.error()) {
-      object_.fail(d.code, fmt::format("\"{}\": {}", key.name, d.message), where, d.help);
-    }
-    return 1;
-  }
-  if (*number >= key.low && *number <= kMostInteger) return *number;
-  object_.fail("E312",
-               fmt::format("\"{}\" must be a whole number from {} to {}, found {}", key.name,
-                           key.low == kAnyInteger ? -kMostInteger : key.low, kMostInteger, *number),
-               where);
+  if (number) return *number;
+  for (const Diagnostic& d : number.error())
+    fail_at(name, d.code, fmt::format("\"{}\": {}", name, d.message), d.help);
   return 1;
 }
 
 Dim Layer::extent(std::string_view name) {
   const Key& k = key(name);
   const JsonValue* value = json(name);
-  if (value) return checked(evaluate_at(*value, k), k, value);
+  if (value) return read(*value, k);
   const auto otherwise = evaluate(k.otherwise, environment_, builder_.binder());
   return otherwise ? *otherwise : Dim(1);
 }
 
-int64_t Layer::integer(std::string_view name) {
-  const Dim value = json(name) ? evaluate_at(*json(name), key(name)) : extent(name);
-  return number(value, key(name), json(name));
-}
+int64_t Layer::integer(std::string_view name) { return number(extent(name), name); }
 
 std::vector<int64_t> Layer::number_list(const Key& k) {
   const JsonValue* value = json(k.name);
   if (!value || !value->list()) return {integer(k.name)};
   std::vector<int64_t> numbers;
   for (const JsonValue& element : *value->list()) {
-    numbers.push_back(number(evaluate_at(element, k), k, &element));
+    numbers.push_back(number(read(element, k), k.name));
   }
   return numbers;
 }
@@ -167,7 +124,7 @@ Shape Layer::read_shape(const JsonValue& value, const Key& k) {
   }
   Shape shape;
   for (const JsonValue& element : *value.list()) {
-    shape.push_back(checked(evaluate_at(element, k), k, &element));
+    shape.push_back(read(element, k));
   }
   return shape;
 }
@@ -184,23 +141,27 @@ Shape Layer::shape_at(const JsonValue& value) {
 
 double Layer::real(std::string_view name) {
   const JsonValue* value = json(name);
+  const Key& k = key(name);
   if (!value) {
-    const std::string_view otherwise = key(name).otherwise;
     double result = 0;
-    std::from_chars(otherwise.data(), otherwise.data() + otherwise.size(), result);
+    std::from_chars(k.otherwise.data(), k.otherwise.data() + k.otherwise.size(), result);
     return result;
   }
-  if (const auto real = value->real()) return *real;
   const Value* named = value->string() ? environment_.find(*value->string()) : nullptr;
-  if (named && std::holds_alternative<double>(*named)) return std::get<double>(*named);
-  if (named && std::holds_alternative<Dim>(*named)) {
-    return static_cast<double>(
-        number(std::get<Dim>(*named), {name, KeyKind::kReal, "", "", 0}, value));
+  std::optional<double> real = value->real();
+  if (named && std::holds_alternative<double>(*named)) real = std::get<double>(*named);
+  if (named && std::holds_alternative<Dim>(*named))
+    real = static_cast<double>(number(std::get<Dim>(*named), name));
+  if (!real) {
+    fail_at(name, "E311",
+            fmt::format("\"{}\" must be a number or the name of a parameter, found {}", name,
+                        value->description()));
+    return 0;
   }
-  fail_at(name, "E311",
-          fmt::format("\"{}\" must be a number or the name of a parameter, found {}", name,
-                      value->description()));
-  return 0;
+  if (k.kind == KeyKind::kRate && (*real < 0 || *real >= 1)) {
+    fail_at(name, "E312", fmt::format("\"{}\" must be from 0 to below 1, found {}", name, *real));
+  }
+  return *real;
 }
 
 bool Layer::flag(std::string_view name) {

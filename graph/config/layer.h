@@ -81,9 +81,8 @@ class Layer {
 
  private:
   const Key& key(std::string_view name) const;
-  Dim evaluate_at(const JsonValue& value, const Key& key);
-  Dim checked(Dim value, const Key& key, const JsonValue* at);
-  int64_t number(const Dim& value, const Key& key, const JsonValue* at);
+  Dim read(const JsonValue& value, const Key& key);
+  int64_t number(const Dim& value, std::string_view name);
   std::vector<int64_t> number_list(const Key& key);
   Shape read_shape(const JsonValue& value, const Key& key);
 

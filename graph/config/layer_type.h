@@ -20,6 +20,7 @@ enum class KeyKind : uint8_t {
   kIntegers,  // the same, or a list of one per spatial axis
   kShape,     // a list of extents
   kReal,      // a number, or the name of a real parameter
+  kRate,      // the same, from 0 to below 1
   kFlag,      // true or false
   kChoice,    // one of Key::choices
   kName,      // text

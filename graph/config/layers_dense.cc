@@ -29,7 +29,7 @@ constexpr Key kRnnKeys[] = {
     {"hidden", KeyKind::kExtent, kRequired, "features of the state"},
     {"layers", KeyKind::kInteger, "1", "stacked layers"},
     {"bidirectional", KeyKind::kFlag, "false", "reads the sequence both ways"},
-    {"dropout", KeyKind::kReal, "0", "between the layers"},
+    {"dropout", KeyKind::kRate, "0", "between the layers"},
     {"bias", KeyKind::kFlag, "true", "two bias vectors per layer and direction"},
     {"batch_first", KeyKind::kFlag, "true", "input is [batch, time, features]"},
     {"skip_input", KeyKind::kFlag, "false", "the first layer adds its input without a weight"},

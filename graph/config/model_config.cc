@@ -7,6 +7,7 @@
 #include <array>
 
 #include "graph/base/escape.h"
+#include "graph/config/extent.h"
 #include "graph/config/json_reader.h"
 #include "graph/config/network_builder.h"
 
@@ -88,7 +89,7 @@ class Reader {
     if (!object) return;
     meta.sample_unit = object->optional_string("unit").value_or("samples");
     if (const JsonValue* units = object->optional("units_per_sample")) {
-      meta.units_per_sample = extent(*units, *object);
+      meta.units_per_sample = extent(*units, "units_per_sample", *object);
     }
     if (auto dataset = object->optional_object("dataset")) {
       meta.dataset = dataset->required_string("name");
@@ -105,30 +106,9 @@ class Reader {
     object->finish();
   }
 
-  Dim extent(const JsonValue& value, JsonObject& object) {
-    constexpr int64_t kMost = int64_t{1} << 48;
-    Dim result = 1;
-    if (const auto whole = value.integer()) {
-      result = *whole;
-    } else if (const std::string* text = value.string()) {
-      const auto computed = evaluate(*text, environment_, binder_);
-      if (computed) result = *computed;
-      if (!computed) {
-        for (const Diagnostic& d : computed.error()) object.fail(d.code, d.message, value, d.help);
-      }
-    } else {
-      object.fail(
-          "E311",
-          fmt::format("must be a whole number or an expression, found {}", value.description()),
-          value);
-    }
-    const auto constant = result.constant();
-    if (constant && (*constant < 0 || *constant > kMost)) {
-      object.fail("E312",
-                  fmt::format("must be a whole number from 0 to {}, found {}", kMost, *constant),
-                  value);
-    }
-    return result;
+  Dim extent(const JsonValue& value, std::string_view key, JsonObject& object, int64_t low = 1) {
+    return read_extent(value, key, {.low = low, .high = kMostExtent}, environment_, binder_,
+                       object);
   }
 
   void read_inputs(JsonObject& object, NetworkBuilder& builder, Scope& scope) {
@@ -137,7 +117,8 @@ class Reader {
       const std::string name = input.required_string("name");
       const std::string dtype = input.optional_choice("dtype", dtype_names()).value_or("f32");
       Shape shape;
-      for (const JsonValue& d : input.required_list("shape")) shape.push_back(extent(d, input));
+      for (const JsonValue& d : input.required_list("shape"))
+        shape.push_back(extent(d, "shape", input));
       input.finish();
       if (shape.size() > 64) input.fail("E804", "has more than 64 extents");
       if (has_error(faults_)) return;
@@ -290,7 +271,7 @@ class Reader {
   int64_t count(JsonObject& object, std::string_view key, int64_t least = 1) {
     const JsonValue* value = object.optional(key);
     if (!value) return 1;
-    const auto number = binder_.integer(extent(*value, object));
+    const auto number = binder_.integer(extent(*value, key, object, least));
     if (number && *number >= least && *number <= 1'000'000) return *number;
     object.fail("E312", fmt::format("\"{}\" must be a whole number from {} to 1000000", key, least),
                 *value);

@@ -42,6 +42,7 @@ std::string kind_text(const Key& key) {
     case KeyKind::kShape:
       return R"("$ref": "#/$defs/counts")";
     case KeyKind::kReal:
+    case KeyKind::kRate:
       return R"("type": ["number", "string"])";
     case KeyKind::kFlag:
       return R"("type": "boolean")";

@@ -178,7 +178,7 @@ std::vector<TensorId> NetworkBuilder::add_node(Node node, size_t outputs) {
   node.outputs = made;
   const std::string module = node.module;
   const NodeId id = graph_.add_node(std::move(node));
-  const auto inferred = infer_node(graph_, id, decider_, warnings_);
+  const auto inferred = infer_node(graph_, id, decider_, warnings_, {.least_extent = 1});
   if (inferred) return made;
   for (const Diagnostic& d : inferred.error()) {
     const std::string given = describe_inputs(graph_.nodes[id]);

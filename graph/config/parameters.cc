@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "graph/base/escape.h"
+#include "graph/config/extent.h"
 
 namespace plimsoll::config {
 
@@ -23,6 +24,7 @@ namespace {
 
 constexpr int64_t kDefaultBatch = 32;
 constexpr char kBatch[] = "batch";
+constexpr int64_t kMostBatch = int64_t{1} << 31;
 
 bool is_symbol_name(std::string_view text) {
   return is_name(text) && text.find('-') == text.npos && !(text[0] >= '0' && text[0] <= '9');
@@ -73,6 +75,27 @@ std::string kind_of(const Parameters::Entry& entry) {
   return fmt::format("one of {}", fmt::join(entry.choices, ", "));
 }
 
+// What is wrong with the whole numbers of a parameter: "must be from 1 to 8, found 9"; empty where
+// nothing is.
+std::string range_fault(const Parameters::Entry& entry) {
+  const bool batch = entry.name == kBatch;
+  const int64_t low = batch ? 1 : -kMostExtent;
+  const int64_t high = batch ? kMostBatch : kMostExtent;
+  const auto fault = [&](const Dim& d) {
+    const auto value = d.constant();
+    if (value && *value >= low && *value <= high) return std::string();
+    return fmt::format("must be a whole number from {} to {}, found {}", low, high, d.text());
+  };
+  if (const Dim* d = std::get_if<Dim>(&entry.value)) return fault(*d);
+  if (batch) return fmt::format("must be a whole number from {} to {}", low, high);
+  if (const auto* list = std::get_if<std::vector<Dim>>(&entry.value)) {
+    for (const Dim& d : *list) {
+      if (std::string found = fault(d); !found.empty()) return found;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Parameters::Parameters(const JsonValue* value, std::string_view file, const Settings& settings,
@@ -99,16 +122,15 @@ Parameters::Parameters(const JsonValue* value, std::string_view file, const Sett
 void Parameters::replace(const std::string& text, Diagnostics& faults) {
   Entry entry = std::move(entries_.back());
   entries_.pop_back();
+  std::string wrong =
+      fmt::format("must be {}, found '{}'", kind_of(entry), escape_for_terminal(text));
   if (auto parsed = parse_like(entry, text)) {
-    define({std::move(entry.name), std::move(*parsed), {}, std::move(entry.choices)});
-    return;
+    Entry set{entry.name, std::move(*parsed), {}, entry.choices};
+    wrong = range_fault(set);
+    if (wrong.empty()) return define(std::move(set));
   }
-  faults.push_back({"E134",
-                    Severity::kError,
-                    fmt::format("parameter '{}' must be {}, found '{}'", entry.name, kind_of(entry),
-                                escape_for_terminal(text)),
-                    {},
-                    {}});
+  faults.push_back(
+      {"E134", Severity::kError, fmt::format("parameter '{}' {}", entry.name, wrong), {}, {}});
   define(std::move(entry));
 }
 
@@ -126,6 +148,12 @@ void Parameters::refuse_unknown(const Settings& settings, Diagnostics& faults) c
   }
 }
 
+void Parameters::define_checked(Entry entry, const JsonValue& at, JsonObject& object) {
+  if (const std::string wrong = range_fault(entry); !wrong.empty())
+    return object.fail("E312", fmt::format("parameter \"{}\" {}", entry.name, wrong), at);
+  define(std::move(entry));
+}
+
 void Parameters::define(Entry entry) {
   if (const Dim* d = std::get_if<Dim>(&entry.value)) defaults_[entry.name] = d->constant_term();
   constants_.define(entry.name, entry.value);
@@ -138,12 +166,15 @@ void Parameters::add(std::string name, const JsonValue& value, JsonObject& objec
                 fmt::format("parameter \"{}\" is not named by letters, digits and '_'",
                             escape_for_terminal(name)),
                 value);
+  } else if (name == kBatch && !value.string()) {
+    const auto batch = object.optional_integer(kBatch, {.low = 1, .high = kMostBatch});
+    if (batch) define({std::move(name), Dim(*batch), {}, {}});
   } else if (value.list()) {
     add_list(std::move(name), value, object);
   } else if (const std::string* text = value.string()) {
     add_expression(std::move(name), *text, value, object);
   } else if (const auto whole = value.integer()) {
-    define({std::move(name), Dim(*whole), {}, {}});
+    define_checked({std::move(name), Dim(*whole), {}, {}}, value, object);
   } else if (const JsonNumber* number = value.number(); number && !number->whole) {
     define({std::move(name), number->real, {}, {}});
   } else if (value.members()) {
@@ -178,7 +209,7 @@ void Parameters::add_list(std::string name, const JsonValue& value, JsonObject& 
                   element);
     }
   }
-  define({std::move(name), std::move(list), {}, {}});
+  define_checked({std::move(name), std::move(list), {}, {}}, value, object);
 }
 
 void Parameters::add_expression(std::string name, const std::string& text, const JsonValue& at,
@@ -189,7 +220,7 @@ void Parameters::add_expression(std::string name, const std::string& text, const
     for (const Diagnostic& d : value.error()) object.fail(d.code, d.message, at, d.help);
     return;
   }
-  define({std::move(name), *value, text, {}});
+  define_checked({std::move(name), *value, text, {}}, at, object);
 }
 
 Environment Parameters::environment(const std::set<std::string>& bound, Binder& binder) const {

@@ -20,9 +20,10 @@ using Settings = std::map<std::string, std::string, std::less<>>;
 
 class Parameters {
  public:
-  // Reads `object` ("parameters", null where absent). Faults: E311 a value of another kind, E340 a
-  // name that is not letters, digits and '_', E343 and E344 of expressions, E134 a setting that
-  // names no parameter or does not fit its kind.
+  // Reads `object` ("parameters", null where absent). Faults: E311 a value of another kind, E312
+  // one out of range, E340 a name that is not letters, digits and '_', E343 and E344 of
+  // expressions, E134 a setting that names no parameter or does not fit its kind and range. 64.0
+  // for the batch is taken with W301.
   Parameters(const JsonValue* object, std::string_view file, const Settings& settings,
              Diagnostics& faults);
 
@@ -46,6 +47,7 @@ class Parameters {
   void add_list(std::string name, const JsonValue& value, JsonObject& object);
   void replace(const std::string& text, Diagnostics& faults);  // the default just read
   void refuse_unknown(const Settings& settings, Diagnostics& faults) const;
+  void define_checked(Entry entry, const JsonValue& at, JsonObject& object);
   void define(Entry entry);
 
   std::vector<Entry> entries_;

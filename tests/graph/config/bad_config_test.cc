@@ -58,6 +58,16 @@ const std::vector<Bad>& catalogue() {
        net(R"({"type": "conv2d", "out": 1152921504606846976, "kernel": 3})")},
       {"B8 1e400", "E312", 4, net(R"({"type": "dropout", "rate": 1e400})")},
       {"B8 a rate of 1", "E312", 4, net(R"({"type": "dropout", "rate": 1})")},
+      {"B8 a rate above 1", "E312", 4, net(R"({"type": "lstm", "hidden": 4, "dropout": 1.5})")},
+      {"B8 an expression below 1", "E312", 4,
+       net(R"({"type": "conv2d", "out": "n-100", "kernel": 3})")},
+      {"B8 an expression of 0", "E312", 4, net(R"({"type": "conv2d", "out": "n-4", "kernel": 3})")},
+      {"B8 an expression beyond 64 bits", "E312", 4,
+       net(R"({"type": "conv2d", "out": "batch*n*2305843009213693952", "kernel": 3})")},
+      {"B8 padding that leaves nothing", "E231", 4,
+       net(R"({"type": "pad", "pads": [0, 0, -7, 0, 0, 0, -7, 0]})")},
+      {"an attribute the operator does not have", "E304", 4,
+       net(R"({"type": "onnx", "op": "Relu", "attributes": {"in_place": 1}})")},
       {"B9 unknown choice", "E313", 4, net(R"({"type": "gelu", "approximate": "tan"})")},
       {"B9 unknown layer type", "E313", 4, net(R"({"type": "convolution2d"})")},
       {"B11 newer version", "E330", 1, net(R"({"type": "relu"})", R"( "version": 3,)")},
@@ -126,6 +136,45 @@ TEST_CASE("bad configs end in a named error at their line") {
     CHECK(first.place.line == bad.line);
     CHECK(first.place.file == "net.json");
   }
+}
+
+// One rule, whoever says the batch.
+TEST_CASE("a config's batch is a whole number of at least 1") {
+  const auto read = [](const std::string& batch, const config::Settings& set,
+                       Diagnostics& warnings) {
+    return load_model_config(
+        fmt::format(R"({{"schema": "plimsoll.model-config", "version": 1, "name": "net",
+"parameters": {{"batch": {}}},
+"inputs": [{{"name": "x", "shape": ["batch", 4]}}], "layers": [{{"type": "relu"}}]}})",
+                    batch),
+        "net.json", {.set = set}, warnings);
+  };
+  const std::vector<std::pair<std::string, std::string>> kBad = {
+      {"-8", "E312"},       {"0", "E312"},    {"2147483649", "E312"},
+      {"1e400", "E312"},    {"64.5", "E311"}, {"[64]", "E311"},
+      {"true", "E311"},     {"null", "E311"}, {R"({"one_of": ["a"]})", "E311"},
+      {"\"2*-4\"", "E312"},
+  };
+  Diagnostics warnings;
+  for (const auto& [batch, code] : kBad) {
+    CAPTURE(batch);
+    const auto config = read(batch, {}, warnings);
+    REQUIRE_FALSE(config);
+    CHECK(config.error().front().code == code);
+    CHECK(config.error().front().place.line == 2);
+  }
+  CHECK(warnings.empty());
+  for (const std::string set : {"0", "-8", "2147483649", "64.0", "many"}) {
+    CAPTURE(set);
+    const auto config = read("32", {{"batch", set}}, warnings);
+    REQUIRE_FALSE(config);
+    CHECK(config.error().front().code == "E134");
+  }
+  const auto exact = read("64.0", {}, warnings);
+  REQUIRE(exact);
+  CHECK(exact->networks.front().graph.defaults.at("batch") == 64);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings.front().code == "W301");
 }
 
 TEST_CASE("lists nest 29 deep, no deeper than the reader goes") {
