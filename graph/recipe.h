@@ -78,6 +78,8 @@ struct Policy {
   bool relu_keeps_input = false;
   // Softmax and cross entropy are one operator, which puts probabilities in the scores' place.
   bool fused_softmax_loss = false;
+  // Norm across channels is a function of plain operators, not a kernel.
+  bool response_norm_in_pieces = false;
   // A gradient that is there already is written, or added to, by the operator that makes it;
   // PyTorch makes it elsewhere first and adds it.
   bool gradients_in_place = false;

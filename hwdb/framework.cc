@@ -141,6 +141,8 @@ void read_libraries(Figures& figures, Profile& profile) {
 
 // What is rare: absent where a framework does not have the habit.
 void read_habits(Figures& figures, Profile& profile) {
+  if (figures.has("response_norm_in_pieces"))
+    profile.policy.response_norm_in_pieces = figures.boolean("response_norm_in_pieces");
   if (figures.has("fused_softmax_loss"))
     profile.policy.fused_softmax_loss = figures.boolean("fused_softmax_loss");
   if (figures.has("recurrent"))

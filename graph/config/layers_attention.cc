@@ -14,10 +14,20 @@ constexpr Key kKeys[] = {
     {"head_size", KeyKind::kExtent, kOptional, "features of a head; size / heads where absent"},
     {"size", KeyKind::kExtent, kOptional, "output features; those of the query where absent"},
     {"causal", KeyKind::kFlag, "false", "a position sees those before it only"},
-    {"dropout", KeyKind::kReal, "0", "of the attention weights"},
+    {"dropout", KeyKind::kRate, "0", "of the attention weights"},
     {"bias", KeyKind::kFlag, "true", "of the projections"},
     {"packed", KeyKind::kFlag, "false",
      "one projection makes query, key and value (self-attention)"},
+};
+
+constexpr Key kTorchKeys[] = {
+    {"heads", KeyKind::kInteger, kRequired, "heads"},
+    {"weights", KeyKind::kFlag, "true",
+     "the attention weights are made, as need_weights, PyTorch's default, asks: no fused kernel"},
+    {"causal", KeyKind::kFlag, "false",
+     "a position sees those before it only; without \"weights\""},
+    {"dropout", KeyKind::kRate, "0", "of the attention weights"},
+    {"bias", KeyKind::kFlag, "true", "of the projections"},
 };
 
 struct Heads {
@@ -90,6 +100,119 @@ std::vector<TensorId> attention(Layer& layer) {
   return {project(layer, "output", joined, size)};
 }
 
+// torch.nn.MultiheadAttention, batch_first (torch/nn/functional.py, multi_head_attention_forward
+// and _in_projection_packed). Sequences come first inside: [S, N, E].
+class TorchAttention {
+ public:
+  explicit TorchAttention(Layer& layer)
+      : l(layer),
+        size(l.extent_of(l.input(), -1)),
+        batch(l.extent_of(l.input(), 0)),
+        heads(l.integer("heads")),
+        head_size(group_share(l, "heads", size)) {}
+
+  std::vector<TensorId> run() {
+    if (l.flag("weights") && l.flag("causal"))
+      l.fail_at("causal", "E348", "\"causal\" needs \"weights\": false");
+    const std::vector<TensorId> projected = project_in();
+    return l.flag("weights") ? weighted(projected) : fused(projected);
+  }
+
+ private:
+  TensorId turned(TensorId x, std::vector<int64_t> perm) {
+    return l.node("Transpose", {x}, {{"perm", std::move(perm)}});
+  }
+  TensorId reshaped(TensorId x, std::vector<Dim> shape) {
+    return l.node("Reshape", {x, l.constant(std::move(shape))});
+  }
+  Dim steps_of(TensorId x) { return l.extent_of(x, 0); }
+  std::vector<TensorId> cut(TensorId x, const Dim& first, const Dim& second) {
+    Node node;
+    node.op = "Split";
+    node.attributes.set("axis", int64_t{0});
+    node.inputs = {x, l.constant({first, second})};
+    return l.nodes(std::move(node), 2);
+  }
+  TensorId linear(TensorId x, TensorId weight, TensorId bias) {
+    std::vector<TensorId> inputs{x, weight};
+    if (bias != kNoTensor) inputs.push_back(bias);
+    return l.composite("Linear", std::move(inputs));
+  }
+
+  // `parts` projections that one product made, [S, N, parts*E], copied apart.
+  std::vector<TensorId> unpacked(TensorId x, int64_t parts) {
+    const TensorId apart = reshaped(x, {steps_of(x), batch, parts, size});
+    const TensorId copy = l.composite("Contiguous", {turned(apart, {2, 0, 1, 3})});
+    std::vector<TensorId> each;
+    for (int64_t i = 0; i < parts; ++i)
+      each.push_back(l.node("Gather", {copy, l.constant_scalar(i)}, {{"axis", int64_t{0}}}));
+    return each;
+  }
+
+  // Query, key and value, each [S, N, E].
+  std::vector<TensorId> project_in() {
+    const Dim three = Dim(3) * size;
+    const TensorId weight = l.parameter("in_proj_weight", {three, size});
+    const TensorId bias = l.flag("bias") ? l.parameter("in_proj_bias", {three}) : kNoTensor;
+    const TensorId x = turned(l.input(), {1, 0, 2});
+    if (l.inputs() < 2 || l.input(1) == l.input()) return unpacked(linear(x, weight, bias), 3);
+    const std::vector<TensorId> weights = cut(weight, size, Dim(2) * size);
+    const std::vector<TensorId> biases =
+        bias == kNoTensor ? std::vector<TensorId>(2, kNoTensor) : cut(bias, size, Dim(2) * size);
+    const TensorId memory = turned(l.input(1), {1, 0, 2});
+    const TensorId query = linear(x, weights[0], biases[0]);
+    const std::vector<TensorId> rest = unpacked(linear(memory, weights[1], biases[1]), 2);
+    return {query, rest[0], rest[1]};
+  }
+
+  // [S, N, E] -> [N*heads, S, E/heads]
+  TensorId folded(TensorId x) {
+    return turned(reshaped(x, {steps_of(x), batch * Dim(heads), head_size}), {1, 0, 2});
+  }
+  // [N, heads, S, E/heads]
+  TensorId split_heads(TensorId x) {
+    return reshaped(folded(x), {batch, heads, steps_of(x), head_size});
+  }
+
+  // `context` has steps first and lies in order; the last projection takes rows.
+  TensorId project_out(TensorId context, const Dim& steps) {
+    const TensorId weight = l.parameter("out_proj.weight", {size, size});
+    const TensorId bias = l.flag("bias") ? l.parameter("out_proj.bias", {size}) : kNoTensor;
+    const TensorId rows = linear(reshaped(context, {steps * batch, size}), weight, bias);
+    return turned(reshaped(rows, {steps, batch, size}), {1, 0, 2});
+  }
+
+  std::vector<TensorId> fused(const std::vector<TensorId>& p) {
+    const TensorId context =
+        l.composite("Attention", {split_heads(p[0]), split_heads(p[1]), split_heads(p[2])},
+                    {{"causal", int64_t{l.flag("causal")}}, {"dropout", l.real("dropout")}});
+    const TensorId copy = l.composite("Contiguous", {turned(context, {2, 0, 1, 3})});
+    return {project_out(copy, steps_of(p[0]))};
+  }
+
+  std::vector<TensorId> weighted(const std::vector<TensorId>& p) {
+    const double dropout = l.real("dropout");
+    const TensorId query = l.node("Mul", {folded(p[0]), l.scalar(0.5)});  // by 1/sqrt(E/heads)
+    TensorId weights = l.node("MatMul", {query, turned(folded(p[1]), {0, 2, 1})});
+    weights = l.node("Softmax", {weights}, {{"axis", int64_t{-1}}});
+    if (dropout > 0) weights = l.node("Dropout", {weights, l.scalar(dropout), l.truth()});
+    const TensorId context = l.node("MatMul", {weights, folded(p[2])});
+    const TensorId copy = l.composite("Contiguous", {turned(context, {1, 0, 2})});
+    const TensorId y = project_out(copy, steps_of(p[0]));
+    const TensorId apart = reshaped(weights, {batch, heads, steps_of(p[0]), steps_of(p[1])});
+    const TensorId mean =
+        l.node("ReduceMean", {apart, l.constant({1})}, {{"keepdims", int64_t{0}}});
+    return {y, mean};
+  }
+
+  Layer& l;
+  Dim size, batch;
+  int64_t heads;
+  Dim head_size;
+};
+
+std::vector<TensorId> torch_attention(Layer& layer) { return TorchAttention(layer).run(); }
+
 std::vector<TensorId> additive_scores(Layer& layer) {
   const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
   return {layer.composite("AdditiveScores", {layer.input(0), layer.input(1), weight})};
@@ -98,6 +221,8 @@ std::vector<TensorId> additive_scores(Layer& layer) {
 constexpr LayerType kRows[] = {
     {"attention", 1, 3, kKeys, attention,
      "multi-head attention of [N, S, E]; inputs query, memory (for keys and values), mask"},
+    {"multihead_attention", 1, 2, kTorchKeys, torch_attention,
+     "torch.nn.MultiheadAttention of [N, S, E]; inputs query, memory; outputs y, weights (:1)"},
     {"additive_scores",
      2,
      2,

@@ -8,21 +8,27 @@ namespace {
 constexpr Key kBatchKeys[] = {
     {"epsilon", KeyKind::kReal, "1e-5", "added to the variance"},
     {"momentum", KeyKind::kReal, "0.1", "weight of the new batch in the running statistics"},
+    {"affine", KeyKind::kFlag, "true", "learns a scale and an offset"},
 };
 constexpr Key kLayerKeys[] = {
     {"axes", KeyKind::kInteger, "1", "how many of the last axes are normalised"},
     {"epsilon", KeyKind::kReal, "1e-5", "added to the variance"},
+    {"affine", KeyKind::kFlag, "true", "learns a scale"},
     {"bias", KeyKind::kFlag, "true", "learns an offset too"},
 };
 constexpr Key kGroupKeys[] = {
     {"groups", KeyKind::kInteger, kRequired, "groups of channels"},
     {"epsilon", KeyKind::kReal, "1e-5", "added to the variance"},
+    {"affine", KeyKind::kFlag, "true", "learns a scale and an offset"},
 };
 constexpr Key kInstanceKeys[] = {
     {"epsilon", KeyKind::kReal, "1e-5", "added to the variance"},
+    {"affine", KeyKind::kFlag, "true", "learns a scale and an offset"},
 };
 constexpr Key kRmsKeys[] = {
     {"epsilon", KeyKind::kReal, "1e-6", "added to the mean square"},
+    {"fused", KeyKind::kFlag, "false",
+     "one operator, as torch.nn.RMSNorm; else in pieces, as models' own code has it"},
 };
 constexpr Key kLocalKeys[] = {
     {"size", KeyKind::kInteger, kRequired, "neighbouring channels"},
@@ -31,11 +37,16 @@ constexpr Key kLocalKeys[] = {
     {"bias", KeyKind::kReal, "1", "added to the sum"},
 };
 
+// A scale or an offset that is learned; else ONNX's operator is given a constant, which is none.
+TensorId learned(Layer& layer, std::string_view name, const Shape& shape) {
+  return layer.flag("affine") ? layer.parameter(name, shape) : layer.table(shape);
+}
+
 // ONNX weighs the old statistics where PyTorch weighs the new batch.
 std::vector<TensorId> batch_norm(Layer& layer) {
   const Shape channels{layer.extent_of(layer.input(), 1)};
-  const TensorId weight = layer.parameter("weight", channels);
-  const TensorId bias = layer.parameter("bias", channels);
+  const TensorId weight = learned(layer, "weight", channels);
+  const TensorId bias = learned(layer, "bias", channels);
   const TensorId mean = layer.parameter("running_mean", channels);
   const TensorId variance = layer.parameter("running_var", channels);
   return {layer.node("BatchNormalization", {layer.input(), weight, bias, mean, variance},
@@ -50,8 +61,8 @@ std::vector<TensorId> layer_norm(Layer& layer) {
   for (int64_t axis = -axes; axis < 0 && !layer.failed(); ++axis) {
     shape.push_back(layer.extent_of(layer.input(), axis));
   }
-  std::vector<TensorId> inputs{layer.input(), layer.parameter("weight", shape)};
-  if (layer.flag("bias")) inputs.push_back(layer.parameter("bias", shape));
+  std::vector<TensorId> inputs{layer.input(), learned(layer, "weight", shape)};
+  if (layer.flag("bias") && layer.flag("affine")) inputs.push_back(layer.parameter("bias", shape));
   return {layer.node("LayerNormalization", std::move(inputs),
                      {{"axis", -axes}, {"epsilon", layer.real("epsilon")}})};
 }
@@ -59,8 +70,8 @@ std::vector<TensorId> layer_norm(Layer& layer) {
 std::vector<TensorId> group_norm(Layer& layer) {
   const Shape channels{layer.extent_of(layer.input(), 1)};
   group_share(layer, "groups", channels[0]);
-  const TensorId weight = layer.parameter("weight", channels);
-  const TensorId bias = layer.parameter("bias", channels);
+  const TensorId weight = learned(layer, "weight", channels);
+  const TensorId bias = learned(layer, "bias", channels);
   return {
       layer.node("GroupNormalization", {layer.input(), weight, bias},
                  {{"num_groups", layer.integer("groups")}, {"epsilon", layer.real("epsilon")}})};
@@ -68,14 +79,18 @@ std::vector<TensorId> group_norm(Layer& layer) {
 
 std::vector<TensorId> instance_norm(Layer& layer) {
   const Shape channels{layer.extent_of(layer.input(), 1)};
-  const TensorId weight = layer.parameter("weight", channels);
-  const TensorId bias = layer.parameter("bias", channels);
+  const TensorId weight = learned(layer, "weight", channels);
+  const TensorId bias = learned(layer, "bias", channels);
   return {layer.node("InstanceNormalization", {layer.input(), weight, bias},
                      {{"epsilon", layer.real("epsilon")}})};
 }
 
 std::vector<TensorId> rms_norm(Layer& layer) {
   const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
+  if (layer.flag("fused")) {
+    return {layer.node("RMSNormalization", {layer.input(), weight},
+                       {{"axis", int64_t{-1}}, {"epsilon", layer.real("epsilon")}})};
+  }
   return {
       layer.composite("RmsNorm", {layer.input(), weight}, {{"epsilon", layer.real("epsilon")}})};
 }

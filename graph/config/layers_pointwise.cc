@@ -18,8 +18,15 @@ constexpr Key kGeluKeys[] = {
     {"approximate", KeyKind::kChoice, "none",
      "the formula; \"pieces\" is that of tanh, an operator each, as GPT-2's code has it", 1,
      "none|tanh|pieces"}};
-constexpr Key kDropoutKeys[] = {{"rate", KeyKind::kReal, "0.5", "share of elements set to 0"}};
+constexpr Key kDropoutKeys[] = {{"rate", KeyKind::kRate, "0.5", "share of elements set to 0"}};
 constexpr Key kAxisKeys[] = {{"axis", KeyKind::kInteger, "-1", "axis", kAnyInteger}};
+constexpr Key kGluKeys[] = {
+    {"axis", KeyKind::kInteger, "-1", "axis that is cut into halves", kAnyInteger},
+    {"gate", KeyKind::kChoice, "sigmoid",
+     "\"sigmoid\": the first half times the sigmoid of the second, one operator; \"silu\": the "
+     "first "
+     "half's SiLU times the second; \"gelu\": the first half times the second's GELU",
+     1, "sigmoid|silu|gelu"}};
 constexpr Key kScaleKeys[] = {{"by", KeyKind::kReal, kRequired, "factor"}};
 
 struct Named {
@@ -27,6 +34,7 @@ struct Named {
   const char* op;
 };
 constexpr Named kUnary[] = {
+    {"celu", "Celu"},
     {"exp", "Exp"},
     {"hard_sigmoid", "HardSigmoid"},
     {"hard_swish", "HardSwish"},
@@ -35,6 +43,7 @@ constexpr Named kUnary[] = {
     {"selu", "Selu"},
     {"sigmoid", "Sigmoid"},
     {"softplus", "Softplus"},
+    {"softsign", "Softsign"},
     {"sqrt", "Sqrt"},
     {"tanh", "Tanh"},
 };
@@ -87,11 +96,27 @@ std::vector<TensorId> gelu(Layer& layer) {
   return {layer.node("Gelu", {layer.input()}, {{"approximate", layer.text("approximate")}})};
 }
 
-std::vector<TensorId> silu(Layer& layer) {
-  return {layer.node("Mul", {layer.input(), layer.node("Sigmoid", {layer.input()})})};
+std::vector<TensorId> silu(Layer& layer) { return {layer.composite("Silu", {layer.input()})}; }
+
+std::vector<TensorId> glu(Layer& layer) {
+  const int64_t axis = layer.integer("axis");
+  const std::string gate = layer.text("gate");
+  if (gate == "sigmoid") return {layer.composite("Glu", {layer.input()}, {{"axis", axis}})};
+  const Dim half = floor_div(layer.extent_of(layer.input(), axis), 2);
+  Node node;
+  node.op = "Split";
+  node.attributes.set("axis", axis);
+  node.inputs = {layer.input(), layer.constant({half, half})};
+  const auto halves = layer.nodes(std::move(node), 2);
+  if (gate == "silu") return {layer.node("Mul", {layer.composite("Silu", {halves[0]}), halves[1]})};
+  return {layer.node("Mul", {halves[0], layer.node("Gelu", {halves[1]})})};
 }
 
 std::vector<TensorId> identity(Layer& layer) { return {layer.input()}; }
+
+std::vector<TensorId> hard_tanh(Layer& layer) {
+  return {layer.node("Clip", {layer.input(), layer.scalar(-1), layer.scalar(1)})};
+}
 
 std::vector<TensorId> relu6(Layer& layer) {
   return {layer.node("Clip", {layer.input(), layer.scalar(0), layer.scalar(6)})};
@@ -107,10 +132,6 @@ std::vector<TensorId> prelu(Layer& layer) {
 // Nothing at rate 0, as everywhere.
 std::vector<TensorId> dropout(Layer& layer) {
   const double rate = layer.real("rate");
-  if (rate < 0 || rate >= 1) {
-    layer.fail_at("rate", "E312",
-                  fmt::format("\"rate\" must be from 0 to below 1, found {}", rate));
-  }
   if (rate == 0) return {layer.input()};
   return {layer.node("Dropout", {layer.input(), layer.scalar(rate), layer.truth()})};
 }
@@ -120,6 +141,7 @@ std::vector<TensorId> scale(Layer& layer) {
 }
 
 constexpr LayerType kRows[] = {
+    {"celu", 1, 1, {}, unary, "max(0, x) + min(0, e^x - 1)"},
     {"exp", 1, 1, {}, unary, "e^x"},
     {"hard_sigmoid", 1, 1, {}, unary, "sigmoid in three straight pieces"},
     {"hard_swish", 1, 1, {}, unary, "x * hard_sigmoid(x)"},
@@ -129,10 +151,13 @@ constexpr LayerType kRows[] = {
     {"sigmoid", 1, 1, {}, unary, "1/(1 + e^-x)"},
     {"softplus", 1, 1, {}, unary, "log(1 + e^x)"},
     {"sqrt", 1, 1, {}, unary, "square root"},
+    {"softsign", 1, 1, {}, unary, "x/(1 + |x|)"},
     {"tanh", 1, 1, {}, unary, "hyperbolic tangent"},
     {"leaky_relu", 1, 1, kAlphaKeys, leaky_relu, "max(alpha*x, x)"},
     {"elu", 1, 1, kEluKeys, elu, "alpha*(e^x - 1) below 0"},
     {"gelu", 1, 1, kGeluKeys, gelu, "x * Phi(x)"},
+    {"glu", 1, 1, kGluKeys, glu, "one half of its input gates the other"},
+    {"hard_tanh", 1, 1, {}, hard_tanh, "min(1, max(-1, x))"},
     {"silu", 1, 1, {}, silu, "x * sigmoid(x), also called swish"},
     {"relu6", 1, 1, {}, relu6, "min(6, max(0, x))"},
     {"prelu", 1, 1, kPreluKeys, prelu, "leaky ReLU with learned slopes"},

@@ -71,6 +71,12 @@ Value batch_norm(Machine& m, const Value& given, const Value& scale, const Value
   }
   // With fixed statistics it is an affine map; its backward still reads the input for the scale.
   Value y = m.allocate(std::make_shared<Layout>(x.layout()));
+  // PyTorch's own kernels, which serve what cuDNN does not, make room for statistics all the same.
+  Value mean, deviation;
+  if (x.rank() < 3 || !scale.defined()) {
+    mean = m.allocate(kStatistics, {channels});
+    deviation = m.allocate(kStatistics, {channels});
+  }
   m.launch_rows(KernelClass::kPointwise, "affine", y.count() * Dim(2), {&x}, {&y});
   return y;
 }
@@ -109,12 +115,13 @@ Value instance_norm(Machine& m, const Value& x, const Value& scale, const Value&
 Value rms_norm(Machine& m, const Value& x, const Value& scale, size_t axis) {
   std::vector<size_t> axes;
   for (size_t i = axis; i < x.rank(); ++i) axes.push_back(i);
-  const Value squared = power(m, x, m.host(x.dtype(), {}));
-  const Value mean = reduce(m, "mean", squared, axes, true, Reduction::kMean);
-  const Value shifted = add(m, mean, m.host(x.dtype(), {}));
-  const Value scaled =
-      mul(m, x, unary(m, "rsqrt", shifted, Keeps::kResult, "rsqrt keeps its result"));
-  return scale.defined() ? mul(m, scale, scaled) : scaled;
+  // One name for all: each piece ends with the next, where autograd does not keep it.
+  Value part = power(m, x, m.host(x.dtype(), {}));
+  part = reduce(m, "mean", part, axes, true, Reduction::kMean);
+  part = add(m, part, m.host(x.dtype(), {}));
+  part = unary(m, "rsqrt", part, Keeps::kResult, "rsqrt keeps its result");
+  part = mul(m, x, part);
+  return scale.defined() ? mul(m, scale, part) : part;
 }
 
 // aten::_weight_norm_interface, whose kernels serve norms over all but the first or last dimension.
@@ -177,7 +184,32 @@ Value spectral_norm(Machine& m, const Value& weight, const Value& u, const Value
   return div(m, weight, largest);
 }
 
-Value local_response_norm(Machine& m, const Value& x) {
+namespace {
+
+// torch/nn/functional.py, local_response_norm: the square's mean over neighbouring channels is a
+// pool of a map that is padded along them.
+Value response_in_pieces(Machine& m, const Value& x, int64_t size) {
+  const Shape& s = x.sizes();
+  Shape deep{s[0], Dim(1), s[1]};
+  for (size_t i = 2; i < s.size(); ++i) deep.push_back(s[i]);
+  Shape padded = deep;
+  padded[2] += Dim(size - 1);
+  const auto number = [&] { return m.host(x.dtype(), {}); };
+  Value part = mul(m, x, x);
+  part = view(m, part, deep);
+  part = rearrange(m, "pad", part, padded);
+  part = average_pool(m, part, deep, Dim(size));
+  part = view(m, part, s);
+  part = mul(m, part, number());
+  part = add(m, part, number());
+  part = power(m, part, number());
+  return div(m, x, part);
+}
+
+}  // namespace
+
+Value local_response_norm(Machine& m, const Value& x, int64_t size) {
+  if (m.policy().response_norm_in_pieces) return response_in_pieces(m, x, size);
   Value y = m.allocate(x.dtype(), x.sizes());
   m.launch_rows(KernelClass::kNorm, "lrn", y.count() * Dim(10), {&x}, {&y});
   const Value inputs[] = {x};

@@ -108,7 +108,7 @@ Value weight_norm(Machine& m, const Value& direction, const Value& length);
 // weight over its largest singular value as a matrix of rows along `axis`, which u and v, improved
 // beforehand, give.
 Value spectral_norm(Machine& m, const Value& weight, const Value& u, const Value& v, size_t axis);
-Value local_response_norm(Machine& m, const Value& x);
+Value local_response_norm(Machine& m, const Value& x, int64_t size);
 
 // --- pool.cc ---
 Value max_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& window,

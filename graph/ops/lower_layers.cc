@@ -188,6 +188,8 @@ Values spectral_norm(Lowering& l) {
   const auto axis = normalize_axis(l.attributes().integer("axis", 0), l.in(0).rank());
   return {eager::spectral_norm(l.m, l.in(0), l.in(1), l.in(2), axis.value_or(0))};
 }
-Values lrn(Lowering& l) { return {eager::local_response_norm(l.m, l.in(0))}; }
+Values lrn(Lowering& l) {
+  return {eager::local_response_norm(l.m, l.in(0), l.attributes().integer("size", 1))};
+}
 
 }  // namespace plimsoll::lower

@@ -4,6 +4,7 @@
     python memory_oracle.py --out FOLDER [--models GLOB,...] [--redo]           a golden file per catalogue entry
     python memory_oracle.py --ops FILE                                         one golden file for all of op_models.py
     python memory_oracle.py --families FILE                                    one golden file for all of family_models.py
+    python memory_oracle.py --configs FILE                                     one golden file for all of config_models.py
     python memory_oracle.py --recipes FILE                                     one golden file for all of recipes.txt
 
 README.md says what the figures mean.
@@ -255,6 +256,7 @@ def main():
     parser.add_argument("--redo", action="store_true", help="measure again what is there already")
     parser.add_argument("--ops", type=Path)
     parser.add_argument("--families", type=Path)
+    parser.add_argument("--configs", type=Path)
     parser.add_argument("--recipes", type=Path)
     Recipe.add_arguments(parser)
     options = parser.parse_args()
@@ -277,6 +279,9 @@ def main():
         import family_models
         specs = [f"family:{name}" for name in family_models.NAMES]
         op_models.write_golden(options.families, measure, versions(), specs, MODES)
+    if options.configs:
+        import config_models
+        config_models.write_golden(options.configs, measure, versions())
     if options.recipes:
         import recipes
         recipes.write_golden(options.recipes, measure, versions())

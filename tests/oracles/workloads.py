@@ -65,7 +65,7 @@ def load(spec, batch):
     family, name = spec.split(":")
     with parameters_left_alone():
         return {"torchvision": of_torchvision, "timm": of_timm, "hf": of_hugging_face, "plain": of_plain,
-                "op": of_operator, "family": of_family}[family](name, batch)
+                "op": of_operator, "family": of_family, "config": of_config}[family](name, batch)
 
 
 @contextmanager
@@ -162,3 +162,8 @@ def of_operator(name, batch):
 def of_family(name, batch):
     import family_models
     return Workload(*getattr(family_models, name)(batch))
+
+
+def of_config(name, batch):
+    import config_models
+    return Workload(*config_models.build(name, batch))

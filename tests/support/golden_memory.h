@@ -66,11 +66,22 @@ class GoldenModels {
   Result<MemoryFigures> figures(const std::string& file, const GoldenCase& wanted) {
     auto model = gunzip(read_bytes(golden_path(file)), size_t{64} << 20);
     if (!model) return tl::make_unexpected(model.error());
+    return figures_of(scratch_.write("model.onnx", *model), wanted);
+  }
+
+  // The same of a config's text.
+  Result<MemoryFigures> config_figures(const std::string& config, const GoldenCase& wanted) {
+    return figures_of(scratch_.write("model.json", config), wanted);
+  }
+
+ private:
+  Result<MemoryFigures> figures_of(const std::string& path, const GoldenCase& wanted) {
     Request request;
-    request.model = scratch_.write("model.onnx", *model);
+    request.model = path;
     request.batch = wanted.batch;
     request.shapes = wanted.shapes;
     request.recipe.loss = wanted.loss;
+    request.loss_given = true;
     request.recipe.assumed_dropout = wanted.dropout;
     request.recipe.precision = wanted.precision;
     request.recipe.checkpoint = wanted.checkpoint;
@@ -94,7 +105,6 @@ class GoldenModels {
         .phase = t.peak_phase == Phase::kUpdate ? "step" : std::string(name(t.peak_phase))};
   }
 
- private:
   Scratch scratch_;
   Hwdb hwdb_;
   Platform platform_;
