@@ -65,6 +65,24 @@ Result<const BoundStep*> StepBinder::operator()(const Binding& binding) {
   return &bound_;
 }
 
+NodeId unbindable_node(const Step& step, const Binding& binding) {
+  DimEvaluator evaluate(binding);
+  bool bound = true;
+  const auto at = [&](int64_t& value, const Dim& count) {
+    const auto known = evaluate(count);
+    bound = bound && known;
+    value = known.value_or(0);
+  };
+  int64_t bytes = 0;
+  KernelAt kernel;
+  for (const Event& e : step.events) {
+    if (e.kind == Event::Kind::kAllocate) at(bytes, step.buffers[e.id].bytes);
+    if (e.kind == Event::Kind::kLaunch) bind_into(kernel, step.kernels[e.id], std::cref(at));
+    if (!bound) return e.node;
+  }
+  return kNoNode;
+}
+
 bool guards_hold(const Step& step, const Binding& binding) {
   DimEvaluator evaluate(binding);
   return std::all_of(step.guards.begin(), step.guards.end(), [&](const Guard& g) {

@@ -51,6 +51,9 @@ class StepBinder {
   std::optional<Binding> at_;  // where it is bound
 };
 
+// Whose buffer or kernel has no value at this binding; kNoNode where no node's is. For messages.
+NodeId unbindable_node(const Step& step, const Binding& binding);
+
 // Whether the step is the one that would be compiled at this binding.
 bool guards_hold(const Step& step, const Binding& binding);
 

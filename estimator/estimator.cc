@@ -247,9 +247,19 @@ tl::unexpected<Diagnostics> other_decisions() {
   return error("E903", "the step was compiled for other decisions than this point needs");
 }
 
+// What a size beyond 64 bits belongs to.
+tl::unexpected<Diagnostics> too_large(const CompiledModel& model, const Binding& binding,
+                                      Diagnostics why) {
+  const NodeId node = unbindable_node(model.step, binding);
+  if (node != kNoNode) why.front().place.node = describe(model.graph, node);
+  return tl::make_unexpected(std::move(why));
+}
+
 Result<BoundStep> bind_where_valid(const CompiledModel& model, const Binding& binding) {
   if (!guards_hold(model.step, binding)) return other_decisions();
-  return bind_step(model.step, binding);
+  auto bound = bind_step(model.step, binding);
+  if (!bound) return too_large(model, binding, std::move(bound.error()));
+  return bound;
 }
 
 // Where memory is read: at the largest batch's sizes, unless the point names others.
@@ -316,7 +326,7 @@ Result<DevicePlan> Evaluator::device(const CompiledModel& model, StepBinder& ste
   const Binding largest = largest_batch(model, binding);
   if (!guards_hold(model.step, largest)) return other_decisions();
   const auto bound = step(largest);
-  if (!bound) return tl::make_unexpected(bound.error());
+  if (!bound) return too_large(model, largest, bound.error());
   const auto workspaces = plan_workspaces(**bound, platform_, request_, workspaces_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   return plan_device(model, **bound, largest, platform_, request_, *workspaces);

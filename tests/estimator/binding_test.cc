@@ -42,7 +42,7 @@ TEST_CASE("extents are checked at the sizes asked for, whichever they are") {
   CHECK(c.code_at({{"width", 64}}) == "E231");
   CHECK(c.code_at({{"long", 4}}) == "E231");
   // The step is no answer where it would not have been compiled.
-  for (const auto& [name, value, holds] : {std::tuple("width", 101, true),
+  for (const auto& [name, value, holds] : {std::tuple("width", 150, true),
                                            {"width", 64, false},
                                            {"width", 100, false},
                                            {"long", 4, false}}) {
@@ -63,6 +63,19 @@ TEST_CASE("a value that no size can have is refused, however it came") {
   CHECK(c.code_at({}, -8) == "E237");
   CHECK(c.code_at({}, int64_t{1} << 60) == "E237");
   CHECK(c.code_at({{"long", -1}}) == "E237");
+}
+
+TEST_CASE("what overflows where a step is bound is named") {
+  Compiling c;
+  const auto compiled = c.at({});
+  REQUIRE(compiled);
+  Binding binding = compiled->binding;
+  binding["batch"] = int64_t{1} << 55;
+  CHECK_FALSE(bind_step(compiled->step, binding));
+  const NodeId node = unbindable_node(compiled->step, binding);
+  REQUIRE(node != kNoNode);
+  CHECK(describe(compiled->graph, node) == "node 0 'fc/Linear' (Linear)");
+  CHECK(unbindable_node(compiled->step, compiled->binding) == kNoNode);
 }
 
 TEST_CASE("what overflows is named") {

@@ -32,13 +32,14 @@ class Twin:
     layers: list
     module: Callable
     operands: int = 1
+    loss: str = "sum"
 
     def config(self, name):
         shape, _ = KINDS[self.kind]
         before = [{"name": place, **LAYERS[self.kind], "input": "x"} for place in PLACES[:self.operands]]
         return {"schema": "plimsoll.model-config", "version": 1, "name": name,
                 "inputs": [{"name": "x", "shape": ["batch", *shape], **({"dtype": "i64"} if self.kind == "tokens" else {})}],
-                "layers": [*before, *self.layers, {"type": "tanh"}], "loss": "sum"}
+                "layers": [*before, *self.layers, {"type": "tanh"}], "loss": self.loss}
 
 
 def build(name, batch):
@@ -47,7 +48,7 @@ def build(name, batch):
     shape, layer = KINDS[twin.kind]
     model = Probe([layer() for _ in range(twin.operands)], twin.module())
     tokens = torch.randint(0, 100, (batch, *shape))
-    return model, {"x": tokens if twin.kind == "tokens" else torch.randn(batch, *shape)}, "sum"
+    return model, {"x": tokens if twin.kind == "tokens" else torch.randn(batch, *shape)}, twin.loss
 
 
 def write_golden(path, measure, versions):
@@ -410,5 +411,11 @@ RECURRENT = {
                     nonlinearity="relu"),
 }
 
-TABLE = {name: twin for part in (ACTIVATIONS, TOGETHER, NORMS, CONVOLUTIONS, POOLS, SHAPES, WEIGHTS, ATTENTION, RECURRENT)
+LOSSES = {
+    f"loss_{loss}": Twin("row", [{"type": "linear", "out": 20}], lambda: nn.Linear(48, 20), loss=loss)
+    for loss in ("cross_entropy", "mse", "bce")
+}
+
+TABLE = {name: twin for part in (ACTIVATIONS, TOGETHER, NORMS, CONVOLUTIONS, POOLS, SHAPES, WEIGHTS, ATTENTION, RECURRENT,
+                                 LOSSES)
          for name, twin in part.items()}

@@ -45,8 +45,10 @@ def class_axis(output):
     return 1 if output.dim() > 3 else -1
 
 
-def targets_for(outputs):
+def targets_for(outputs, kind):
     def target(output):
+        if kind != "cross_entropy":
+            return torch.rand_like(output)
         sizes = list(output.shape)
         classes = sizes.pop(class_axis(output))
         return torch.randint(0, classes, sizes, device=output.device)
@@ -54,8 +56,10 @@ def targets_for(outputs):
 
 
 def loss_of(outputs, targets, kind):
-    """The sum over all outputs of their cross entropy, or of their sum."""
+    """The sum over all outputs of their loss, or of their sum."""
     def one(output, target):
+        if kind != "cross_entropy":
+            return {"mse": F.mse_loss, "bce": F.binary_cross_entropy}[kind](output, target)
         if class_axis(output) == 1:
             return F.cross_entropy(output, target)
         return F.cross_entropy(output.flatten(0, -2), target.flatten())   # a row for every position, as scripts do
@@ -92,8 +96,8 @@ class Step:
         with torch.no_grad():
             outputs = float_outputs(self.model(*work.inputs.values()))
         self.shapes = [list(output.shape) for output in outputs]
-        needs_targets = self.training and work.loss == "cross_entropy"
-        self.targets = targets_for(outputs) if needs_targets else []
+        needs_targets = self.training and work.loss != "sum"
+        self.targets = targets_for(outputs, work.loss) if needs_targets else []
         self.scaler = recipe.new_scaler() if self.training else None
         self.trace = None   # hears when a checkpointed block is computed again
 

@@ -81,7 +81,6 @@ class GoldenModels {
     request.batch = wanted.batch;
     request.shapes = wanted.shapes;
     request.recipe.loss = wanted.loss;
-    request.loss_given = true;
     request.recipe.assumed_dropout = wanted.dropout;
     request.recipe.precision = wanted.precision;
     request.recipe.checkpoint = wanted.checkpoint;
