@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/effects.h"
 #include "estimator/lengths.h"
 #include "estimator/memory_plan.h"
 #include "estimator/replay_input.h"
@@ -160,8 +161,11 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
   }
   const auto errors = open_step_errors(hwdb);
   if (!errors) return tl::make_unexpected(errors.error());
-  return Platform{
+  Platform platform{
       std::move(*device), std::move(*framework), std::move(*host), std::move(link), *errors, hwdb};
+  if (auto sound = check_flags(request, platform); !sound)
+    return tl::make_unexpected(sound.error());
+  return platform;
 }
 
 Policy policy_for(const Platform& platform, const Request& request) {
@@ -213,10 +217,14 @@ Diagnostics platform_warnings(const Platform& platform, const Request& request) 
 Result<CompiledModel> compile(const Request& request, const Platform& platform) {
   auto model = load_model(request);
   if (!model) return tl::make_unexpected(model.error());
+  if (auto assumed = check_assumed(*model, request); !assumed)
+    return tl::make_unexpected(assumed.error());
   auto compiled = compile(std::move(*model), request, policy_for(platform, request));
   if (!compiled) return compiled;
   const Diagnostics more = platform_warnings(platform, request);
   compiled->warnings.insert(compiled->warnings.end(), more.begin(), more.end());
+  for (Diagnostic& d : without_effect(request, platform, *compiled))
+    compiled->warnings.push_back(std::move(d));
   return compiled;
 }
 

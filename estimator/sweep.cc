@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "estimator/distinct_kernels.h"
+#include "estimator/effects.h"
 #include "estimator/estimator.h"
 #include "estimator/step_conditions.h"
 
@@ -88,7 +89,11 @@ class Sweeper {
   }
 
   bool stopped() const { return stopped_; }
-  const Diagnostics& warnings() const { return warnings_; }
+  Diagnostics warnings() const {
+    Diagnostics all = warnings_;
+    if (idle_) all.insert(all.end(), idle_->begin(), idle_->end());
+    return all;
+  }
 
  private:
   Result<void> run_block(int64_t first, int64_t last) {
@@ -177,11 +182,22 @@ class Sweeper {
     const Platform& platform = variant.evaluator.platform();
     auto model = compile(here, platform);
     if (!model) return tl::make_unexpected(model.error());
-    add_new(model->warnings);
+    add_model(std::move(model->warnings));
     Compiled& compiled = family_->models.emplace_back(here.recipe, std::move(*model));
     family_->events += compiled.model.step.events.size();
     if (options_.time) number_kernels(compiled, platform);
     return &compiled;
+  }
+
+  // A flag has no effect where it has none on any model.
+  void add_model(Diagnostics&& warnings) {
+    const auto idle = std::ranges::stable_partition(
+        warnings, [](const Diagnostic& d) { return d.code != kWithoutEffect; });
+    const Diagnostics here(idle.begin(), idle.end());
+    warnings.erase(idle.begin(), idle.end());
+    if (!idle_) idle_ = here;
+    keep_common(*idle_, here);
+    add_new(warnings);
   }
 
   // What an earlier model or card was not warned of in the same words.
@@ -297,6 +313,7 @@ class Sweeper {
   const std::function<bool(const SweepPoint&)>& use_;
   std::optional<Family> family_;
   std::vector<Variant> variants_;
+  std::optional<Diagnostics> idle_;  // of flags, on every model
   Diagnostics warnings_;
   bool stopped_ = false;
 };

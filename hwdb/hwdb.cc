@@ -174,7 +174,7 @@ Result<Host> Hwdb::host(std::string_view name) const {
 Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
   const std::string wanted = lower(name);
   const size_t dash = wanted.find_last_of('-');
-  const auto version =
+  auto version =
       dash == wanted.npos ? std::nullopt : parse_version(std::string_view(wanted).substr(dash + 1));
   std::string family = version ? wanted.substr(0, dash) : wanted;
   std::vector<FrameworkProfile> profiles;
@@ -204,13 +204,19 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
     profiles.push_back(std::move(*profile));
     if (newest_first && !(version && *version < profiles.back().since)) break;
   }
-  for (const FrameworkProfile& profile : profiles) {
-    const auto& aliases = profile.aliases;
-    if (std::find(aliases.begin(), aliases.end(), family) != aliases.end()) {
-      family = profile.framework;
-      break;
-    }
+  const auto alias_of = [&](const std::string& word) {
+    return std::ranges::find_if(profiles, [&](const FrameworkProfile& profile) {
+      return std::ranges::find(profile.aliases, word) != profile.aliases.end();
+    });
+  };
+  // "torch-7" as a whole before version 7 of "torch".
+  auto owner = alias_of(wanted);
+  if (owner != profiles.end()) {
+    version.reset();
+  } else {
+    owner = alias_of(family);
   }
+  if (owner != profiles.end()) family = owner->framework;
   FrameworkProfile* newest = nullptr;  // of those that are not too new
   FrameworkProfile* oldest = nullptr;
   for (FrameworkProfile& profile : profiles) {

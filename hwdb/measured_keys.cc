@@ -22,6 +22,7 @@ const MeasuredKey kKeys[] = {
     {"library", &R::library},
     {"conv_library", &R::conv_library},
     {"dtype", &R::dtype},
+    {"precision", &R::dtype},
     {"device_inferred", &R::device_inferred},
     {"op", &R::op},
     {"pass", &R::pass},

@@ -17,6 +17,9 @@
 namespace plimsoll {
 namespace {
 
+constexpr size_t kMostNotes = 100;  // that are told
+constexpr size_t kShortest = 5;     // of words near which others are not by chance
+
 using Each = std::function<void(MeasuredRun&&)>;
 
 constexpr std::array<std::string_view, 6> kKinds = {"kernel",  "layer",  "model",
@@ -51,14 +54,40 @@ void take_record(const JsonValue& value, RunFile& file, Diagnostics& faults, con
   decode_run(record, run);
   if (run.device.empty() && !record.has("device")) record.fail("E306", "key \"device\" is missing");
   run.kind = kind.value_or(RunKind::kModel);
+  for (const JsonMember& note : run.notes) {
+    if (file.notes.size() < kMostNotes) file.notes.insert(note.key);
+  }
   const bool sound =
       std::none_of(faults.begin() + static_cast<std::ptrdiff_t>(before), faults.end(),
                    [](const auto& f) { return f.severity == Severity::kError; });
   if (sound) each(std::move(run));
 }
 
+// What is written that nothing reads: a slip where it is near a known key, else a note.
+void say_notes(const RunFile& file, Diagnostics& faults) {
+  std::vector<std::string> known = {"kind", "input", "hidden", "dropout", "a_t", "b_t", "nodes"};
+  for (const MeasuredKey& key : measured_keys()) known.emplace_back(key.name);
+  const Place place{file.name, 0, 0, {}};
+  std::vector<std::string> others;
+  for (const std::string& note : file.notes) {
+    const std::string near = nearest(note, known);
+    if (near.empty() || note.size() < kShortest) {
+      others.push_back(escape_for_terminal(note, 40));
+      continue;
+    }
+    faults.push_back(warning("W515",
+                             fmt::format("\"{}\" is no key of measured runs: nothing reads it",
+                                         escape_for_terminal(note, 60)),
+                             place, fmt::format("did you mean \"{}\"?", near)));
+  }
+  if (others.empty()) return;
+  faults.push_back(plimsoll::note(
+      "W515", fmt::format("kept as notes, and not read: {}", fmt::join(others, ", ")), place));
+}
+
 Result<RunFile> finish(RunFile file, Diagnostics faults) {
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
+  say_notes(file, faults);
   if (file.runs == 0) {
     return error("E501", "no runs", {file.name, 0, 0, {}});
   }

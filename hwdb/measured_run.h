@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,11 +125,13 @@ struct RunFile {
   std::string title, repository;  // of the source
   std::optional<RunKind> kind;    // of records that do not say
   size_t runs = 0;
+  std::set<std::string> notes;  // keys that mean nothing here, of any record; some hundred at most
   size_t missing_cells = 0;  // "[N/A]" and "[Not Supported]" in CSV
   Diagnostics warnings;
 };
 
-// Calls `each` with every record, in order. JSON is read whole, CSV row by row.
+// Calls `each` with every record, in order. JSON is read whole, CSV row by row. W515 in the file's
+// warnings for a key that is no known one but near it, a note W515 for the rest.
 // E501 no runs, E502 unknown kind, E510 a column given twice, E511 a ragged row or an unclosed
 // quote, E512 a cell that is not of its column's type, E513 a negative measurement, E514 a zero,
 // E530 a pickle; E30x as the JSON reader; E816 more rows than the limit.

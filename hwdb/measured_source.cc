@@ -125,13 +125,14 @@ const MeasuredSource* MeasuredSources::find(const RunFile& file) const {
 }
 
 Result<std::vector<MeasuredRun>> read_runs(const std::string& path, const MeasuredSources& sources,
-                                           const Limits& limits) {
+                                           const Limits& limits, Diagnostics* warnings) {
   const Result<ByteSource> source = ByteSource::open(path, limits);
   if (!source) return tl::make_unexpected(source.error());
   std::vector<MeasuredRun> runs;
   const Result<RunFile> file = read_measured(
       *source, [&](MeasuredRun&& run) { runs.push_back(std::move(run)); }, limits);
   if (!file) return tl::make_unexpected(file.error());
+  if (warnings) warnings->insert(warnings->end(), file->warnings.begin(), file->warnings.end());
   if (const MeasuredSource* known = sources.find(*file)) {
     for (MeasuredRun& run : runs) known->complete(run);
   }

@@ -72,8 +72,10 @@ class MeasuredSources {
   std::vector<MeasuredSource> sources_;
 };
 
-// Every record of a file, each completed by what its source says. Codes of read_measured.
+// Every record of a file, each completed by what its source says. Codes of read_measured, whose
+// warnings go to `warnings`, where it is not null.
 Result<std::vector<MeasuredRun>> read_runs(const std::string& path, const MeasuredSources& sources,
-                                           const Limits& limits = {});
+                                           const Limits& limits = {},
+                                           Diagnostics* warnings = nullptr);
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "estimator/batch_memory.h"
+#include "estimator/cli/idle_flags.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
@@ -82,6 +83,9 @@ int run_max_batch(const MaxBatchFlags& flags) {
   *request = at_longest(std::move(*request));
   auto hwdb = open_database(*request, "max-batch");
   if (!hwdb) return report(hwdb.error());
+  if (const int fault = report(as_strict(idle_flags("max-batch", *request), request->strict));
+      fault != 0)
+    return fault;
   MaxBatchQuery query;
   const auto count = [&](const char* name, int64_t& into) -> Result<void> {
     const std::string* text = value_of(flags.shared, name);

@@ -123,6 +123,23 @@ class Reader {
 
 constexpr int64_t kMost = int64_t{1} << 31;
 
+// Names of the flags that were written.
+std::set<std::string, std::less<>> given_in(const SharedFlags& flags) {
+  std::set<std::string, std::less<>> given;
+  for (const auto& [name, values] : flags.values) {
+    if (!values.empty()) given.insert(name);
+  }
+  const std::pair<const char*, bool> others[] = {{"gpu", !flags.gpus.empty()},
+                                                 {"longest", !flags.longest.empty()},
+                                                 {"lengths", !flags.lengths.empty()},
+                                                 {"weight-decay", flags.weight_decay},
+                                                 {"no-recover", flags.no_recover}};
+  for (const auto& [name, written] : others) {
+    if (written) given.insert(name);
+  }
+  return given;
+}
+
 void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
   reader.word("mode", recipe.mode, {"train", "train_no_update", "inference"});
   reader.word("optimizer", recipe.optimizer,
@@ -236,6 +253,7 @@ Result<Request> to_request(const SharedFlags& flags) {
   Reader reader(flags);
   request.model = flags.model;
   request.devices = flags.gpus;
+  request.given = given_in(flags);
   request.loss_given = value_of(flags, "loss") != nullptr;
   request.recover = !flags.no_recover;
   request.strict = flags.strict;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "estimator/cli/idle_flags.h"
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/sweep_axes.h"
@@ -113,6 +114,9 @@ int run_sweep(const SweepFlags& given) {
   SweepFlags flags = given;
   const auto request = to_request(flags.shared);
   if (!request) return report(request.error());
+  if (const int fault = report(as_strict(idle_flags("sweep", *request), request->strict));
+      fault != 0)
+    return fault;
   if (flags.plan.empty()) {
     return report(
         error("E108", "which plan? name its file", {}, "plimsoll sweep plan.yaml").value());
@@ -132,6 +136,7 @@ int run_sweep(const SweepFlags& given) {
   if (!model) return report(in_model(model.error(), flags.shared.model));
   const auto axes = SweepAxes::make(*plan, flags.shared, names_of(*model), *hwdb);
   if (!axes) return report(axes.error());
+  if (const int fault = report(as_strict(plan->notes, request->strict)); fault != 0) return fault;
   report(axes->notes());
   const std::string listed = axes_text(*plan);
   const std::string title =

@@ -99,6 +99,18 @@ bool assigns(const std::vector<std::string>& list, const std::string& name) {
 Result<void> SweepAxes::add(size_t index, const SharedFlags& base, const ModelNames& names) {
   const SweepParameter& parameter = plan_->parameters[index];
   const std::string flag = flag_of(parameter.name);
+  if (parameter.name == "model") {
+    return error("E164", "model is no parameter of a sweep: a sweep has one model", parameter.place,
+                 "one plan for each, with --model");
+  }
+  for (size_t i = 0; i < index; ++i) {
+    if (flag_of(plan_->parameters[i].name) != flag) continue;
+    return error("E114",
+                 fmt::format("{} and {} are one parameter",
+                             escape_for_terminal(plan_->parameters[i].name, 60),
+                             escape_for_terminal(parameter.name, 60)),
+                 parameter.place);
+  }
   const bool own = names.dims.contains(parameter.name) || names.fixed.contains(parameter.name);
   const bool recipe = among(flag, kRecipeFlags);
   const bool shared =

@@ -1,13 +1,14 @@
 #include <fmt/format.h>
 
-#include <cmath>
-#include <map>
-
+#include "estimator/cli/idle_flags.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
+#include "estimator/plan/tolerance.h"
 #include "estimator/plan/validate.h"
+#include "estimator/report/text.h"
 #include "estimator/report/validation.h"
+#include "graph/base/escape.h"
 #include "hwdb/measured_source.h"
 
 namespace plimsoll::cli {
@@ -16,48 +17,82 @@ namespace {
 struct ValidateFlags {
   SharedFlags shared;
   std::vector<std::string> files, tolerances;
-  bool json = false;
+  bool allow_skipped = false, json = false;
 };
 
-// "memory=10%" or "time=0.15".
-Result<std::map<std::string, double>> parse_tolerances(const std::vector<std::string>& texts) {
-  std::map<std::string, double> tolerances;
+// "10%", "1MiB" of bytes, "5ms" of times. A bare number would be a share to one reader and per cent
+// to another.
+Result<Tolerance> parse_tolerance(const std::string& name, const std::string& text) {
+  const std::string flag = "--tolerance " + name;
+  const bool of_bytes = name == "memory" || name == "workspace";
+  const auto number = [&](size_t unit) {
+    return parse_real(flag, std::string_view(text).substr(0, text.size() - unit), 0, 1e6);
+  };
+  if (text.ends_with("%")) {
+    const auto percent = number(1);
+    if (!percent) return tl::make_unexpected(percent.error());
+    return Tolerance{.relative = *percent / 100};
+  }
+  if (name == "time" && text.ends_with("ms")) {
+    const auto milliseconds = number(2);
+    if (!milliseconds) return tl::make_unexpected(milliseconds.error());
+    return Tolerance{.seconds = *milliseconds / 1e3};
+  }
+  if (of_bytes && text.ends_with("B")) {
+    const auto bytes = parse_bytes(flag, text);
+    if (!bytes) return tl::make_unexpected(bytes.error());
+    return Tolerance{.bytes = static_cast<double>(*bytes)};
+  }
+  const std::string_view unit = of_bytes         ? ", or a size such as 100MiB"
+                                : name == "time" ? ", or a time such as 5ms"
+                                                 : "";
+  return error("E119", fmt::format("{} takes per cent such as 10%{}, found '{}'", flag, unit,
+                                   escape_for_terminal(text, 40)));
+}
+
+Result<Tolerances> parse_tolerances(const std::vector<std::string>& texts) {
+  Tolerances tolerances;
   for (const std::string& text : texts) {
     auto pair = parse_assignment("--tolerance", text);
     if (!pair) return tl::make_unexpected(pair.error());
-    if (auto known = parse_word("--tolerance", pair->first, {"memory", "time"}); !known)
+    const auto& [name, value] = *pair;
+    if (auto known = parse_word("--tolerance", name, tolerance_classes()); !known)
       return tl::make_unexpected(known.error());
-    const bool percent = pair->second.ends_with("%");
-    const std::string number =
-        percent ? pair->second.substr(0, pair->second.size() - 1) : pair->second;
-    auto value = parse_real("--tolerance " + pair->first, number, 0, 1000);
-    if (!value) return tl::make_unexpected(value.error());
-    tolerances[pair->first] = percent ? *value / 100 : *value;
+    if (tolerances.contains(name))
+      return error("E114", fmt::format("--tolerance {} is given twice", name));
+    auto tolerance = parse_tolerance(name, value);
+    if (!tolerance) return tl::make_unexpected(tolerance.error());
+    tolerances[name] = *tolerance;
   }
   return tolerances;
 }
 
-// How many lines are farther off than their class tolerates; said on standard error.
-int64_t out_of_tolerance(const Validation& v, const std::map<std::string, double>& tolerances) {
-  int64_t count = 0;
+std::string allowed(const Tolerance& tolerance) {
+  if (tolerance.relative) return fmt::format("{:.1f} %", 100 * *tolerance.relative);
+  if (tolerance.bytes) return human_bytes(static_cast<int64_t>(*tolerance.bytes));
+  return human_time(static_cast<int64_t>(1e9 * tolerance.seconds.value_or(0)));
+}
+
+// The first of those out of tolerance, on standard error: beside --json, and in a CI's log.
+void say_outside(const Validation& v, const Tolerances& tolerances) {
+  constexpr int kMostSaid = 20;
+  int said = 0;
   for (const ValidationLine& l : v.lines) {
-    const auto at = tolerances.find(std::string(tolerance_class(l.quantity)));
-    if (!l.error || at == tolerances.end() || std::abs(*l.error) <= at->second) continue;
-    if (++count > 20) continue;
+    if (state_of(l, tolerances) != LineState::kOutside || said++ >= kMostSaid) continue;
     std::fputs(
-        fmt::format("{}: record {}: {} of {} is {:+.1f} % off, allowed {:.1f} %\n", l.file, l.index,
-                    l.quantity, l.model.empty() ? l.op : l.model, 100 * *l.error, 100 * at->second)
+        fmt::format("{}: record {}: {} of {}: measured {:.4g}, predicted {:.4g}, allowed {}\n",
+                    escape_for_terminal(l.file, 200), l.index, escape_for_terminal(l.quantity, 60),
+                    escape_for_terminal(l.model.empty() ? l.op : l.model, 60), *l.measured,
+                    *l.predicted, allowed(tolerances.find(tolerance_class(l.quantity))->second))
             .c_str(),
         stderr);
   }
-  if (count > 0)
-    std::fputs(fmt::format("{} of {} out of tolerance\n", count, v.lines.size()).c_str(), stderr);
-  return count;
 }
 
 int run_validate(const ValidateFlags& flags) {
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
+  if (const int fault = report(idle_flags("validate", *request)); fault != 0) return fault;
   auto tolerances = parse_tolerances(flags.tolerances);
   if (!tolerances) return report(tolerances.error());
   if (flags.files.empty()) {
@@ -77,7 +112,10 @@ int run_validate(const ValidateFlags& flags) {
   Validation validation;
   int worst = 0;
   for (const std::string& file : flags.files) {
-    auto runs = read_runs(file, *sources, request->limits);
+    Diagnostics warnings;
+    auto runs = read_runs(file, *sources, request->limits, &warnings);
+    if (const int fault = report(as_strict(std::move(warnings), request->strict)); fault != 0)
+      worst = std::max(worst, fault);
     if (!runs) {
       worst = std::max(worst, report(runs.error()));
       continue;
@@ -87,8 +125,13 @@ int run_validate(const ValidateFlags& flags) {
     }
   }
   validation.summaries = summarize(validation.lines);
-  if (worst == 0 && out_of_tolerance(validation, *tolerances) > 0) worst = 1;
-  return print(flags.json ? to_json(validation) : to_text(validation), worst);
+  say_outside(validation, *tolerances);
+  Gate gate = judge(validation.lines, *tolerances, flags.allow_skipped);
+  gate.passed = gate.passed && worst == 0;
+  if (worst == 0 && !gate.passed) worst = 1;
+  return print(
+      flags.json ? to_json(validation, *tolerances, gate) : to_text(validation, *tolerances, gate),
+      worst);
 }
 
 }  // namespace
@@ -96,11 +139,15 @@ int run_validate(const ValidateFlags& flags) {
 Verb make_validate(CLI::App& root) {
   auto flags = std::make_shared<ValidateFlags>();
   CLI::App* app = root.add_subcommand(
-      "validate", "predicted against measured runs; exit 1 where out of tolerance");
+      "validate",
+      "predicted against measured runs; exit 1 where one is out of tolerance or was skipped");
   add_shared(*app, flags->shared, false);
   app->add_option("files", flags->files, "measured runs, JSON or CSV");
-  app->add_option("--tolerance", flags->tolerances, "memory=10% or time=15%")
+  app->add_option("--tolerance", flags->tolerances,
+                  "memory=10%, memory=100MiB, time=15%, time=2ms, share=20% or fits=0%")
       ->allow_extra_args(false);
+  app->add_flag("--allow-skipped", flags->allow_skipped,
+                "records that cannot be predicted do not fail");
   app->add_flag("--json", flags->json, "every record and the summaries as JSON");
   return {app, [flags] { return run_validate(*flags); }};
 }

@@ -38,6 +38,7 @@ class PlanReader {
     JsonObject object(root, file_, faults_, true);
     plan.model = object.optional_string("model").value_or("");
     for (const char* other : kOthers) object.optional(other);
+    say_unobeyed(object, plan);
     if (const JsonValue* parameters = object.required("parameters", "{\"batch\": [32, 64]}")) {
       if (!parameters->members()) {
         object.fail("E311",
@@ -54,6 +55,24 @@ class PlanReader {
   }
 
  private:
+  // A grid is what it is: every configuration, once.
+  void say_unobeyed(JsonObject& object, SweepPlan& plan) const {
+    const auto say = [&](std::string_view key, std::string message) {
+      const JsonValue& at = *object.value().find(key);
+      plan.notes.push_back(warning("W517", std::move(message),
+                                   {std::string(file_), at.line, at.column, {}},
+                                   "all configurations are answered; nothing is left to choose"));
+    };
+    const JsonValue* method = object.optional("method");
+    const std::string* word = method ? method->string() : nullptr;
+    if (word && *word != "grid") {
+      say("method", fmt::format("method {} is not followed: a sweep here is a grid",
+                                escape_for_terminal(*word, 40)));
+    }
+    if (object.has("run_cap")) say("run_cap", "run_cap has no effect");
+    if (object.has("early_terminate")) say("early_terminate", "early_terminate has no effect");
+  }
+
   SweepParameter parameter(const JsonMember& member, JsonObject& plan) {
     SweepParameter parameter{member.key, {std::string(file_), member.line, member.column, {}}, {}};
     if (const JsonValue::List* list = member.value.list()) {

@@ -30,6 +30,7 @@ struct SweepParameter {
 struct SweepPlan {
   std::string model;  // empty where the plan names none
   std::vector<SweepParameter> parameters;
+  Diagnostics notes;  // W517: what the plan asks for and a grid does not do
   // How many there are, parameters without values left out. E818 beyond the limit.
   Result<int64_t> configurations(const Limits& limits) const;
 };

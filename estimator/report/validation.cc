@@ -42,7 +42,7 @@ void write_choice(JsonWriter& out, const AlgorithmChoice& c) {
   out.end_object();
 }
 
-void write_line(JsonWriter& out, const ValidationLine& l) {
+void write_line(JsonWriter& out, const ValidationLine& l, LineState state) {
   out.begin_object();
   out.key("file").string(l.file);
   out.key("index").integer(l.index);
@@ -66,6 +66,9 @@ void write_line(JsonWriter& out, const ValidationLine& l) {
   out.key("algorithm");
   l.algorithm ? write_choice(out, *l.algorithm) : static_cast<void>(out.null());
   text_or_null(out, "skipped", l.skipped);
+  out.key("within_tolerance");
+  const bool judged = state == LineState::kInside || state == LineState::kOutside;
+  judged ? out.boolean(state == LineState::kInside) : out.null();
   out.end_object();
 }
 
@@ -92,32 +95,76 @@ std::string percent(const std::optional<double>& value) {
 
 }  // namespace
 
-std::string_view tolerance_class(std::string_view quantity) {
-  return quantity.ends_with("_ms") ? "time" : "memory";
-}
-
-std::string to_json(const Validation& v) {
+std::string to_json(const Validation& v, const Tolerances& tolerances, const Gate& gate) {
   JsonWriter out = begin_document("plimsoll.validate", JsonWriter::Layout::kCompact);
   out.key("records").begin_array();
-  for (const ValidationLine& l : v.lines) write_line(out, l);
+  for (const ValidationLine& l : v.lines) write_line(out, l, state_of(l, tolerances));
   out.end_array();
   out.key("summary").begin_array();
   for (const ValidationSummary& s : v.summaries) write_summary(out, s);
-  out.end_array().end_object();
+  out.end_array();
+  out.key("result").begin_object();
+  out.key("passed").boolean(gate.passed);
+  out.key("compared").integer(gate.compared);
+  out.key("out_of_tolerance").integer(gate.outside);
+  out.key("skipped").integer(gate.skipped).end_object();
+  out.end_object();
   return out.take() + "\n";
 }
 
-std::string to_text(const Validation& v) {
-  std::string text = fmt::format(
-      "{:<9}{:<24}{:<14}{:<18}{:<16}{:>6}{:>8}{:>9}{:>9}{:>9}{:>10}{:>9}\n", "kind", "device", "op",
-      "pass", "quantity", "n", "skipped", "mean", "median", "p90", "bias", "inside");
+namespace {
+
+constexpr size_t kMostRuns = 1000;
+
+std::string figure(const std::optional<double>& value) {
+  return value ? fmt::format("{:.4g}", *value) : std::string("-");
+}
+
+std::string run_row(const ValidationLine& l, LineState state) {
+  const std::string& what = l.model.empty() ? l.op : l.model;
+  std::string text = fmt::format("{:<34}{:<22}{:<22}{:<18}{:>11}{:>11}{:>9}",
+                                 escape_for_terminal(fmt::format("{}:{}", l.file, l.index), 33),
+                                 escape_for_terminal(what, 21), escape_for_terminal(l.device, 21),
+                                 escape_for_terminal(l.quantity, 17), figure(l.measured),
+                                 figure(l.predicted), percent(l.error));
+  if (state == LineState::kSkipped) text += "  skipped: " + escape_for_terminal(l.skipped, 120);
+  if (state == LineState::kOutside) text += "  out of tolerance";
+  return text + "\n";
+}
+
+std::string run_table(const Validation& v, const Tolerances& tolerances) {
+  std::string text =
+      fmt::format("{:<34}{:<22}{:<22}{:<18}{:>11}{:>11}{:>9}\n", "run", "model or op", "device",
+                  "quantity", "measured", "predicted", "error");
+  for (size_t i = 0; i < v.lines.size() && i < kMostRuns; ++i)
+    text += run_row(v.lines[i], state_of(v.lines[i], tolerances));
+  if (v.lines.size() > kMostRuns)
+    text += fmt::format("and {} more, all in --json\n", v.lines.size() - kMostRuns);
+  return text;
+}
+
+std::string last_line(const Gate& gate) {
+  std::string text =
+      fmt::format("{} {} compared", gate.passed ? "PASSED" : "FAILED", gate.compared);
+  if (gate.outside > 0) text += fmt::format(", {} out of tolerance", gate.outside);
+  if (gate.skipped > 0) text += fmt::format(", {} skipped", gate.skipped);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string to_text(const Validation& v, const Tolerances& tolerances, const Gate& gate) {
+  std::string text = run_table(v, tolerances) + "\n";
+  text += fmt::format("{:<9}{:<24}{:<14}{:<18}{:<16}{:>6}{:>8}{:>9}{:>9}{:>9}{:>10}{:>9}\n", "kind",
+                      "device", "op", "pass", "quantity", "n", "skipped", "mean", "median", "p90",
+                      "bias", "inside");
   for (const ValidationSummary& s : v.summaries) {
     text += fmt::format("{:<9}{:<24}{:<14}{:<18}{:<16}{:>6}{:>8}{:>9}{:>9}{:>9}{:>10}{:>9}\n",
                         s.kind, escape_for_terminal(s.device, 23), escape_for_terminal(s.op, 13),
                         s.pass, s.quantity, s.n, s.skipped, percent(s.mape), percent(s.median_ape),
                         percent(s.p90_ape), percent(s.bias), percent(s.within_range));
   }
-  return text;
+  return text + "\n" + last_line(gate);
 }
 
 }  // namespace plimsoll

@@ -1,17 +1,15 @@
-// A validation as JSON (contract) and as text: summaries, then what is out of tolerance.
+// A validation as JSON (contract) and as text: run by run, in sums, and whether the gate passed.
 #pragma once
 
-#include <map>
 #include <string>
 
+#include "estimator/plan/tolerance.h"
 #include "estimator/plan/validate.h"
 
 namespace plimsoll {
 
-std::string to_json(const Validation& validation);
-std::string to_text(const Validation& validation);
-
-// Which tolerance a quantity falls under: "memory" or "time".
-std::string_view tolerance_class(std::string_view quantity);
+std::string to_json(const Validation& validation, const Tolerances& tolerances, const Gate& gate);
+// The last line begins with PASSED or FAILED.
+std::string to_text(const Validation& validation, const Tolerances& tolerances, const Gate& gate);
 
 }  // namespace plimsoll

@@ -239,3 +239,8 @@ TEST_CASE("hwdb: every link, host and framework loads, each figure with a source
   CHECK(hwdb.link("pcie-9").error()[0].code == "E142");
   CHECK(hwdb.host("laptop").error()[0].code == "E144");
 }
+
+TEST_CASE("hwdb: a framework's alias with a number is no version") {
+  CHECK(Hwdb().framework("torch-7")->id == "torch7");
+  CHECK(Hwdb().framework("torch-1.13")->id == "pytorch-1.13");
+}

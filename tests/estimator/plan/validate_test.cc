@@ -329,7 +329,7 @@ TEST_CASE("validate: the JSON is of its schema") {
   }
   v.summaries = summarize(v.lines);
   const auto schema = nlohmann::json::parse(schema_text("validate"));
-  const auto document = nlohmann::json::parse(to_json(v));
+  const auto document = nlohmann::json::parse(to_json(v, {}, judge(v.lines, {}, true)));
   CHECK(test::schema_fault(schema, document) == "");
   REQUIRE(document["records"].size() == 4);
   CHECK(document["records"][0]["algorithm"].is_null());

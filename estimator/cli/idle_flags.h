@@ -1,0 +1,14 @@
+// idle_flags: shared flags that a verb does not use. Each is said, or refused where what it asks
+// for is decided elsewhere.
+#pragma once
+
+#include <string_view>
+
+#include "estimator/cli/options.h"
+
+namespace plimsoll::cli {
+
+// W516 for flags of `request.given` that `verb` makes no use of, E117 for those it cannot obey.
+Diagnostics idle_flags(std::string_view verb, const Request& request);
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,81 @@
+#include "hwdb/releases.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "graph/config/json_object.h"
+#include "graph/config/json_reader.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kFile = "releases.json";
+
+using Release = std::pair<int, int>;  // major, minor
+
+Release release_of(const Version& version) {
+  const auto part = [&](size_t i) { return i < version.numbers.size() ? version.numbers[i] : 0; };
+  return {part(0), part(1)};
+}
+
+std::string text_of(const Release& release) {
+  return std::to_string(release.first) + "." + std::to_string(release.second);
+}
+
+std::vector<Release> releases_in(std::string_view words) {
+  std::vector<Release> releases;
+  while (!words.empty()) {
+    const size_t end = std::min(words.find(' '), words.size());
+    if (const auto version = parse_version(words.substr(0, end)))
+      releases.push_back(release_of(*version));
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  std::ranges::sort(releases);
+  return releases;
+}
+
+Result<std::vector<Release>> read_releases(const Hwdb& hwdb, std::string_view product) {
+  const auto text = hwdb.read(kFile);
+  if (!text) return tl::make_unexpected(text.error());
+  const auto value = read_json(*text, kFile);
+  if (!value) return tl::make_unexpected(value.error());
+  Diagnostics faults;
+  JsonObject root(*value, kFile, faults, true);
+  root.schema("plimsoll.releases", 1);
+  std::vector<Release> found;
+  for (const JsonValue& each : root.required_list("products")) {
+    JsonObject entry(each, kFile, faults);
+    entry.required_string("source");
+    const std::string name = entry.required_string("product");
+    const std::string words = entry.required_string("releases");
+    if (name == product) found = releases_in(words);
+    entry.finish();
+  }
+  root.finish();
+  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
+  return found;
+}
+
+}  // namespace
+
+Result<ReleaseFact> find_release(const Hwdb& hwdb, std::string_view product,
+                                 const Version& version) {
+  const auto known = read_releases(hwdb, product);
+  if (!known) return tl::make_unexpected(known.error());
+  if (known->empty()) return ReleaseFact{};
+  const Release asked = release_of(version);
+  const bool any_minor = version.numbers.size() == 1;
+  const bool listed = std::ranges::any_of(*known, [&](const Release& r) {
+    return r == asked || (any_minor && r.first == asked.first);
+  });
+  if (listed) return ReleaseFact{};
+  const Release newest = known->back();
+  const auto above = std::ranges::lower_bound(*known, asked);
+  const Release nearest = above == known->begin() ? *above : *std::prev(above);
+  const bool newer = asked > newest && asked.first <= newest.first + 1;
+  return ReleaseFact{newer ? ReleaseState::kNewer : ReleaseState::kUnknown, text_of(newest),
+                     text_of(nearest)};
+}
+
+}  // namespace plimsoll
