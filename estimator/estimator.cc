@@ -7,6 +7,7 @@
 #include "estimator/effects.h"
 #include "estimator/lengths.h"
 #include "estimator/memory_plan.h"
+#include "estimator/platform_notes.h"
 #include "estimator/replay_input.h"
 #include "estimator/time_plan.h"
 #include "graph/base/escape.h"
@@ -194,26 +195,6 @@ Policy policy_for(const Platform& platform, const Request& request) {
   return policy;
 }
 
-Diagnostics platform_warnings(const Platform& platform, const Request& request) {
-  Diagnostics warnings = platform.device.warnings;
-  for (const Diagnostics* more : {&platform.framework.warnings, &platform.host.warnings})
-    warnings.insert(warnings.end(), more->begin(), more->end());
-  if (platform.link) {
-    const Diagnostics& more = platform.link->warnings;
-    warnings.insert(warnings.end(), more.begin(), more.end());
-  }
-  const Precision p = request.recipe.precision;
-  const bool bf16 = p == Precision::kBf16 || p == Precision::kAmpBf16;
-  const std::string_view rate = bf16 ? "bf16_tensor" : p == Precision::kTf32 ? "tf32_tensor" : "";
-  if (!rate.empty() && !platform.device.peak(rate)) {
-    warnings.push_back(
-        warning("W402", fmt::format("{} has no {} rate: its products are priced at the fp32 rate, "
-                                    "assumed",
-                                    platform.device.id, rate)));
-  }
-  return warnings;
-}
-
 Result<CompiledModel> compile(const Request& request, const Platform& platform) {
   auto model = load_model(request);
   if (!model) return tl::make_unexpected(model.error());
@@ -302,33 +283,6 @@ tl::unexpected<Diagnostics> too_long(const Device& device) {
                                    device.id));
 }
 
-namespace {
-
-// What an answer says of the card beside its name.
-std::vector<std::string> basis_of(const Device& device, const Request& request,
-                                  const Estimate& answer) {
-  std::vector<std::string> basis;
-  if (!device.origin.empty()) basis.push_back("gpu: " + device.origin);
-  if (request.display_bytes > 0) {
-    basis.push_back(fmt::format("display: {:.0f} MiB of the card are a desktop's, as given",
-                                static_cast<double>(request.display_bytes) / (1 << 20)));
-    return basis;
-  }
-  // A desktop, its compositor and a browser; nvidia-smi shows 0.2 to 1 GiB for them. Assumed.
-  constexpr int64_t kDesktop = int64_t{1} << 30;
-  const Range& range = answer.memory.device_range;
-  const bool matters =
-      range.low <= answer.usable_bytes && answer.usable_bytes - kDesktop < range.high;
-  if (device.display && !request.memory_bytes && matters) {
-    basis.push_back(
-        "display: none is counted; a desktop on this card would take up to 1 GiB of it, which "
-        "--display 1GiB takes off");
-  }
-  return basis;
-}
-
-}  // namespace
-
 Result<DevicePlan> Evaluator::device(const CompiledModel& model, StepBinder& step,
                                      const Binding& binding) const {
   const Binding largest = largest_batch(model, binding);
@@ -377,7 +331,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   }
   e.recognised = model.recognised;
   e.basis.push_back(settings(model, platform_, request_, batch));
-  const auto card = basis_of(platform_.device, request_, e);
+  const auto card = card_basis(platform_.device, request_, e);
   e.basis.insert(e.basis.end(), card.begin(), card.end());
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
   e.basis.insert(e.basis.end(), time.basis.begin(), time.basis.end());

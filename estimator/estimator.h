@@ -43,10 +43,6 @@ Result<Version> cuda_version(const Platform& platform, const Request& request);
 // The framework's habits on this device: which attention kernel, which rounding.
 Policy policy_for(const Platform& platform, const Request& request);
 
-// What the files of card, framework and machine warned of; W402 for a rate that the precision asks
-// for and the card lacks.
-Diagnostics platform_warnings(const Platform& platform, const Request& request);
-
 // platform_warnings() are among the model's.
 Result<CompiledModel> compile(const Request& request, const Platform& platform);
 

@@ -32,7 +32,8 @@ struct DevicePlan {
   int64_t held_by_names = 0;
 };
 
-// The device's memory, or what the request says; and without the user's reserve and a display's share.
+// The device's memory, or what the request says; and without the user's reserve and a display's
+// share.
 int64_t memory_bytes(const Platform& platform, const Request& request);
 int64_t usable_bytes(const Platform& platform, const Request& request);
 

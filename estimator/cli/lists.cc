@@ -6,7 +6,6 @@
 
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/verb.h"
-#include "graph/base/escape.h"
 #include "graph/config/json_writer.h"
 #include "hwdb/hwdb.h"
 
@@ -111,8 +110,14 @@ void replace_line(std::string& text, const std::string& key, const std::string& 
   text.replace(begin, end - begin, value + ",");
 }
 
+std::string quoted(const std::string& text) {
+  JsonWriter out;
+  out.string(text);
+  return out.take();
+}
+
 std::string figure(const std::string& value) {
-  return fmt::format(R"({{"value": "{}", "source": "nvidia-smi on this machine"}})", value);
+  return fmt::format(R"({{"value": {}, "source": "nvidia-smi on this machine"}})", quoted(value));
 }
 
 // The file of a card of the database. Of this machine's card what the driver says of it is in
@@ -123,12 +128,11 @@ int show_file(const Hwdb& hwdb, const Device& device) {
   if (!text) return report(text.error());
   report(device.warnings);
   if (has_code(device.warnings, "W404")) {
-    const std::string name = escape_for_terminal(device.name, 60);
     const std::string memory = fmt::format("{} MiB", device.memory.value >> 20);
     replace_line(*text, "id", "\"my-gpu\"");
     replace_line(*text, "aliases", "[]");
-    replace_line(*text, "names", fmt::format("[\"{}\"]", name));
-    replace_line(*text, "name", figure(name));
+    replace_line(*text, "names", fmt::format("[{}]", quoted(device.name)));
+    replace_line(*text, "name", figure(device.name));
     replace_line(*text, "memory", figure(memory));
     replace_line(*text, "memory_reported", figure(memory));
   }
@@ -155,6 +159,10 @@ Verb make_gpus(CLI::App& root) {
   const Verb verb =
       make_list(root, "gpus", "the GPUs it knows, or one with its sources",
                 [file](Hwdb& hwdb, const ListFlags& f) {
+                  if (f.id.empty() && *file)
+                    return report(error("E108", "which GPU? --file writes one's", {},
+                                        "plimsoll gpus tesla-t4 --file")
+                                      .value());
                   if (f.id.empty())
                     return f.json ? list_ids(hwdb.device_ids(), true) : list_devices(hwdb);
                   std::vector<std::string> named = {f.id};

@@ -113,6 +113,7 @@ const std::vector<Row> kRows = {
     {"C11", {"max-batch", kNet, "--gpu", "a100:3g.20gb", "--max", "8"}, 0, "", ""},
     {"C11", {"estimate", kNet, "--gpu", "a100:9g.90gb"}, 2, "E148", "it has 1g.5gb"},
     {"C11", {"estimate", kNet, "--gpu", "l4:1g.5gb"}, 2, "E148", "cannot be partitioned"},
+    {"files", {"gpus", "--file"}, 2, "E108", "plimsoll gpus tesla-t4 --file"},
     {"files", {"estimate", kNet, "--gpu", "no/such.json"}, 4, "E601", "no such file"},
     {"files", {"estimate", kNet, "--gpu", kPlan}, 3, "E301", "sweep.yaml"},
     {"dims", estimate({"--dim", "hieght=5"}), 2, "E113", "did you mean height?"},

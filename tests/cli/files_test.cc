@@ -182,6 +182,8 @@ TEST_CASE("cli: paths that are no files") {
   check_message({"A4", "", "", 4, "E604", "standard input"}, estimate(pipe));
   check_message({"A1", "", "", 4, "E601", "\\x1b[2J"}, estimate("\x1b[2J"));
   check_message({"G18", "", "", 4, "E606", ""}, estimate(std::string(5000, 'n')));
+  check_message({"G18", "", "", 0, "", ""},
+                estimate(scratch.write("\xff\n.onnx", relu("n").bytes())));
 }
 
 TEST_CASE("cli: a model from standard input") {
