@@ -170,7 +170,7 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
     return error("E116", "--cudnn-benchmark and --conv-algo both say how algorithms are chosen", {},
                  "leave one of them out");
   }
-  if (request.attention == "fused" && !framework.policy.attention) {
+  if (request.attention == "fused" && !framework.policy.attention.memory_efficient) {
     return error("E116", fmt::format("--attention fused: {} has no fused attention", framework.id));
   }
   if (request.reserve_bytes > 0 && usable_bytes(platform, request) == 0) {

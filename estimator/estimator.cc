@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/attention_kernels.h"
 #include "estimator/effects.h"
 #include "estimator/lengths.h"
 #include "estimator/memory_plan.h"
@@ -68,6 +69,8 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   options.separate_batch_norm = platform.framework.separate_batch_norm;
   options.persistent_norm = has_persistent_norm(platform.framework, *version, request.recipe);
   options.recurrent = recurrent_habits(platform.framework, *version);
+  // aten/src/ATen/cuda/detail/CUDAHooks.cpp: supportsBFloat16ConvolutionWithCuDNNv8.
+  if (platform.framework.framework == "pytorch") options.bf16_library_since = 80;
   options.workspace_limit = request.workspace_limit;
   if (!options.workspace_limit && platform.framework.workspace_limit) {
     options.workspace_limit = platform.framework.workspace_limit->value;
@@ -171,7 +174,7 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
 
 Policy policy_for(const Platform& platform, const Request& request) {
   Policy policy = platform.framework.policy;
-  if (request.attention == "math") policy.attention.reset();
+  policy.attention = attention_kernels(platform, request);
   // A profile's own layout is what its kernels use; only PyTorch's tensors carry one with them.
   policy.channels_last = request.layout == "nhwc";
   if (request.input_gradient) policy.first_layer_data_gradient = *request.input_gradient;
@@ -180,13 +183,6 @@ Policy policy_for(const Platform& platform, const Request& request) {
   const bool has_tf32 = platform.device.peak("tf32_tensor") != nullptr;
   policy.tf32_convolutions = has_tf32 && platform.framework.tf32_convolutions;
   policy.tf32_matmuls = has_tf32 && platform.framework.tf32_matmuls;
-  // Flash attention wants 16-bit operands and compute capability 8.0; the memory-efficient kernel
-  // serves the rest (ATen/native/transformers/cuda/sdp_utils.cpp).
-  const Precision p = request.recipe.precision;
-  const bool half = p != Precision::kFp32 && p != Precision::kTf32;
-  if (policy.attention && half && platform.device.compute_capability.major >= 8) {
-    policy.attention = AttentionForm::kFlash;
-  }
   // kDefaultBucketBytesCap and kDefaultFirstBucketBytes of torch/csrc/distributed/c10d/reducer.hpp.
   if (request.gpu_count > 1 && platform.framework.framework == "pytorch") {
     policy.gradient_bucket_bytes = int64_t{25} << 20;

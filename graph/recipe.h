@@ -44,6 +44,27 @@ struct Recipe {
 // Number of parameter-sized states an optimizer keeps.
 int state_count(Optimizer optimizer);
 
+// The fused attention kernels that framework, library and card have, and what each of them takes.
+// Which one runs, each operator's own operands decide (graph/eager/attention.h): the library's
+// before flash, flash before the memory-efficient one; separate products serve the rest.
+struct AttentionKernels {
+  bool library = false;       // cuDNN's: 16 bits
+  bool library_wide = false;  // ... heads of more than 128
+  bool flash = false;         // 16 bits, no mask
+  // ... its backward pass takes all heads that forward takes; else up to 192, and from 225 on
+  // without dropout.
+  bool flash_wide_backward = true;
+  bool memory_efficient = true;
+  bool memory_efficient_bf16 = true;
+  // Its heads are multiples of so many elements of 32 bits, or of 16.
+  int64_t alignment = 1, half_alignment = 1;
+  int64_t row_padding = 32;  // rows of its log-sum-exp are a multiple of this
+  // Separate products are those of the operator itself, which computes in 32 bits and makes a
+  // causal mask; else they are the model's own.
+  bool separate_in_fp32 = false;
+  bool operator==(const AttentionKernels&) const = default;
+};
+
 struct Policy {
   // The engine adds a tensor's gradients into the older one when nobody else holds it.
   bool sums_in_place = true;
@@ -58,10 +79,7 @@ struct Policy {
   int64_t gradient_bucket_bytes = 0, first_gradient_bucket_bytes = 0;
   // Element-wise optimizers work on whole lists and hold one parameter-sized temporary.
   bool foreach_optimizer = true;
-  // Fused attention kernel, or nothing for separate matmul, softmax, dropout, matmul.
-  std::optional<AttentionForm> attention = AttentionForm::kMemoryEfficient;
-  // Rows of the attention kernel's log-sum-exp are padded to this multiple.
-  int64_t attention_row_padding = 32;
+  AttentionKernels attention;
   // The model is code, and what its names hold lives until their call returns; else it is a graph,
   // where a value dies with its last reader.
   bool names_hold_values = true;

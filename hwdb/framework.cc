@@ -168,21 +168,17 @@ void read_habits(Figures& figures, Profile& profile) {
     profile.relu_input_dropped = version(figures, "relu_keeps_input_before");
 }
 
-void read_policy(Figures& figures, Policy& policy) {
+void read_policy(Figures& figures, Profile& profile) {
+  Policy& policy = profile.policy;
   policy.sums_in_place = figures.boolean("sums_in_place");
   policy.first_layer_data_gradient = figures.boolean("first_layer_data_gradient");
   policy.pool_keeps_indices = figures.boolean("pool_keeps_indices");
   policy.foreach_optimizer = figures.boolean("foreach_optimizer");
   const std::string attention =
-      figures.choice("attention", {"separate", "flash", "memory_efficient", "library"});
-  if (attention == "separate") {
-    policy.attention.reset();
-  } else {
-    policy.attention = attention == "flash"     ? AttentionForm::kFlash
-                       : attention == "library" ? AttentionForm::kLibrary
-                                                : AttentionForm::kMemoryEfficient;
-  }
-  policy.attention_row_padding = figures.integer("attention_row_padding", {.low = 1, .high = 4096});
+      figures.choice("attention", {"separate", "memory_efficient", "by_operands"});
+  policy.attention.memory_efficient = attention != "separate";
+  profile.chooses_attention = attention == "by_operands";
+  policy.attention.row_padding = figures.integer("attention_row_padding", {.low = 1, .high = 4096});
   policy.in_place_activations = figures.boolean("in_place_activations");
   policy.dropout_mask_bytes = figures.integer("dropout_mask_bytes", {.low = 0, .high = 8});
 }
@@ -225,7 +221,7 @@ void read_fields(JsonObject& root, Profile& profile) {
     profile.memory_spread = figures.real("memory_spread", {.low = 0, .high = 10});
   profile.input_path = choice<Profile::InputPath>(figures, "input_path", {"pageable", "pinned"});
   read_host(figures, profile);
-  read_policy(figures, profile.policy);
+  read_policy(figures, profile);
   profile.policy.names_hold_values = profile.execution != Profile::Execution::kGraph;
   read_habits(figures, profile);
 }

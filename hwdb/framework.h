@@ -92,6 +92,8 @@ struct FrameworkProfile {
   // Of each process that loads batches; nothing where threads do.
   Bytes host_worker, host_worker_low, host_worker_high;
   int64_t batches_per_worker = 0;  // that it has ready, the one in work included
+  // Which fused attention kernel runs, each operator's operands decide; else one takes all.
+  bool chooses_attention = false;
   // First version in which ReLU keeps its result alone, where tanh and sigmoid keep both.
   Version relu_input_dropped;
   Policy policy;

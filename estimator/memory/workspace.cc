@@ -49,6 +49,25 @@ bool own_kernel(const WorkspaceShape& v, DType dtype, bool channels_last) {
   return !suits_cudnn;
 }
 
+// PyTorch asks cuDNN for no convolution of bf16 before compute capability 8.0 (Convolution.cpp,
+// use_cudnn; CUDAHooks.cpp, supportsBFloat16ConvolutionWithCuDNNv8).
+bool convolves_by_columns(const WorkspaceKey& key) {
+  return key.dtype == DType::kBFloat16 && key.capability < 80;
+}
+
+// Its own convolution takes images one by one, and groups; a product of pixels needs no columns
+// (aten/src/ATen/native/cuda/ConvolutionMM2d.cu).
+WorkspaceChoice columns_of_one_image(const WorkspaceShape& v, DType dtype) {
+  const bool pixels =
+      v.r == 1 && v.s == 1 && v.stride_h == 1 && v.stride_w == 1 && v.pad_h == 0 && v.pad_w == 0;
+  const int64_t bytes = pixels ? 0 : v.c / v.groups * v.r * v.s * v.p * v.q * (bits(dtype) / 8);
+  return {.plan = {.algorithm = "im2col", .bytes = bytes},
+          .low = bytes,
+          .high = bytes,
+          .largest = bytes,
+          .basis = WorkspaceBasis::kRule};
+}
+
 double flop(const WorkspaceShape& v) {
   const int64_t taps = v.c / v.groups * v.r * v.s;
   return 2.0 * static_cast<double>(v.n) * static_cast<double>(v.p * v.q) *
@@ -282,6 +301,8 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
       own_kernel(*shape, key_.dtype, key_.channels_last)) {
     return WorkspaceChoice{.plan = {.algorithm = "depthwise"}, .basis = WorkspaceBasis::kRule};
   }
+  if (policy.framework == Framework::kPyTorch && convolves_by_columns(key_))
+    return columns_of_one_image(*shape, key_.dtype);
   if (!policy.forced.empty()) {
     if (auto choice = forced_choice(*shape, pass, key_.dtype, policy.forced)) return *choice;
   }

@@ -28,6 +28,12 @@ std::string evaluator_key(const Request& q) {
                      q.module_loading ? name(*q.module_loading) : "");
 }
 
+std::string attention_key(const AttentionKernels& a) {
+  return fmt::format("{:d}{:d}{:d}{:d}{:d}{:d}-{}-{}", a.library, a.library_wide, a.flash,
+                     a.flash_wide_backward, a.memory_efficient, a.memory_efficient_bf16,
+                     a.alignment, a.half_alignment);
+}
+
 // What a compiled model depends on beside the batch.
 std::string model_key(const Request& q, const Policy& p) {
   const Recipe& r = q.recipe;
@@ -35,8 +41,8 @@ std::string model_key(const Request& q, const Policy& p) {
       "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.model, q.image.value_or(0),
       static_cast<int>(r.mode), static_cast<int>(r.optimizer), r.weight_decay, r.batch_statistics,
       static_cast<int>(r.precision), q.loss_given ? static_cast<int>(r.loss) : -1, q.framework,
-      p.attention ? static_cast<int>(*p.attention) : -1, p.tf32_convolutions, p.tf32_matmuls,
-      p.first_layer_data_gradient, p.channels_last);
+      attention_key(p.attention), p.tf32_convolutions, p.tf32_matmuls, p.first_layer_data_gradient,
+      p.channels_last);
   key += fmt::format("|{}|{}|{}", r.unrolled ? int{*r.unrolled} : -1, static_cast<int>(p.cell_form),
                      r.checkpoint);
   for (const auto& [name, value] : q.settings) key += "|" + name + "=" + value;

@@ -255,7 +255,9 @@ void draft_convolutions(Run run, const TimeContext::Model& model, const TimeCont
   ConvShape whole = shape_of(*run.front(), context);
   const bool by_group = calls_each_group(whole, options);
   const ConvShape shape = by_group ? one_group(whole) : whole;
-  if (options.policy == AlgorithmPolicy::kIm2col) {
+  const bool bf16 = run.front()->dtype == DType::kBFloat16;
+  if (options.policy == AlgorithmPolicy::kIm2col ||
+      (bf16 && context.rates().compute_capability < options.bf16_library_since)) {
     draft_columns(run, shape, context, drafts);
   } else {
     draft_library(run, shape, by_group ? whole.groups : 1, model, options, drafts);

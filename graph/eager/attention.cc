@@ -1,5 +1,5 @@
+#include "graph/eager/attention_form.h"
 #include "graph/eager/autocast.h"
-#include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
 namespace {
@@ -12,45 +12,41 @@ Value repeated(Machine& m, const Value& few, const Value& q) {
   return rearrange(m, "repeat", few, sizes);
 }
 
-// Scaled q and k, their product, mask, softmax, dropout, product with v.
-Value separate(Machine& m, const Value& q, const Value& keys, const Value& values,
-               const Value& mask, const AttentionOptions& options) {
-  const Value k = repeated(m, keys, q);
-  const Value v = repeated(m, values, q);
+// Scaled q and k, their product, mask, softmax, dropout, product with v: the model's own operators,
+// or those that PyTorch puts in place of the one (_scaled_dot_product_attention_math), in 32 bits,
+// which also hands out the weights in the type that it was given.
+Value separate(Machine& m, const AttentionOperands& given, const AttentionOptions& options) {
+  const bool widens = m.policy().attention.separate_in_fp32;
+  const auto widened = [&](const Value& x) {
+    return widens && bits(x.dtype()) == 16 ? cast(m, x, DType::kFloat32) : x;
+  };
+  const Value q = widened(given.q);
+  const Value k = repeated(m, widened(given.k), q);
+  const Value v = repeated(m, widened(given.v), q);
   const Value number = m.host(q.dtype(), {});
-  const Value scaled_q = options.scaled ? mul(m, q, number) : q;
+  const bool scaled = options.scaled || widens;
+  const Value scaled_q = scaled ? mul(m, q, number) : q;
+  Value mask = given.mask;
+  if (!mask.defined() && options.causal)
+    mask = widens ? fill(m, q.dtype(), {q.sizes()[q.rank() - 2], k.sizes()[k.rank() - 2]}) : number;
   const Value flipped = transpose(m, k, k.rank() - 2, k.rank() - 1);
-  const Value scaled_k = options.scaled ? mul(m, flipped, number) : flipped;
-  Value scores = matmul(m, scaled_q, scaled_k);
-  if (mask.defined() || options.causal) scores = add(m, scores, mask.defined() ? mask : number);
+  Value scores = matmul(m, scaled_q, scaled ? mul(m, flipped, number) : flipped);
+  if (mask.defined()) scores = add(m, scores, mask);
   Value weights = softmax(m, scores, scores.rank() - 1);
+  scores = {};
   if (options.dropout > 0) weights = dropout(m, weights);
-  return matmul(m, weights, v);
+  const Value handed_out = cast(m, weights, given.q.dtype());
+  return cast(m, matmul(m, weights, v), given.q.dtype());
 }
 
-// A tensor of q's sizes, heads as wide as v's. The flash kernel gives it q's order in memory, the
-// memory-efficient one [N,S,H,D] seen as [N,H,S,D].
-Value result_of(Machine& m, const Value& q, const Value& v, bool flash) {
+// A tensor of q's sizes, heads as wide as v's. Flash and the library give it q's order in memory,
+// the memory-efficient kernel [N,S,H,D] seen as [N,H,S,D].
+Value result_of(Machine& m, const Value& q, const Value& v, AttentionForm form) {
   const Shape& s = q.sizes();
-  if (flash && s[3] == v.sizes()[3])
+  if (form != AttentionForm::kMemoryEfficient && s[3] == v.sizes()[3])
     return m.allocate(dense_like(q.layout(), q.dtype(), m.decider()));
   const Value memory = m.allocate(q.dtype(), {s[0], s[2], s[1], v.sizes()[3]});
   return transpose(m, memory, 1, 2);
-}
-
-// Flash attention takes no mask and half precision alone; the memory-efficient kernel serves the
-// rest (ATen/native/transformers/cuda/sdp_utils.cpp). Operands of other ranks go in pieces, and
-// those whose heads do not lie in memory element by element.
-std::optional<AttentionForm> form_for(Machine& m, const Value& q, const Value& k, const Value& v,
-                                      const Value& mask) {
-  const auto form = m.policy().attention;
-  if (!form || q.rank() != 4) return std::nullopt;
-  for (const Value* operand : {&q, &k, &v}) {
-    const bool alone = operand->sizes().back() == Dim(1);
-    if (!alone && operand->strides().back() != Dim(1)) return std::nullopt;
-  }
-  const bool flash = *form == AttentionForm::kFlash && bits(q.dtype()) == 16 && !mask.defined();
-  return flash || *form != AttentionForm::kFlash ? *form : AttentionForm::kMemoryEfficient;
 }
 
 // The memory-efficient kernel reads masks whose rows start at multiples of this many elements
@@ -82,6 +78,113 @@ Value aligned_mask(Machine& m, const Value& given) {
   return slice(m, rearrange(m, "pad", mask, padded), last, 0, width, 1);
 }
 
+// Flash reads heads of a multiple of so many elements; PyTorch pads others before and slices after
+// (pad_last_dim in ATen/native/transformers/attention.cpp).
+constexpr int64_t kFlashAlignment = 8;
+
+Value padded_heads(Machine& m, const Value& x) {
+  Shape sizes = x.sizes();
+  sizes[3] = round_up(sizes[3], kFlashAlignment);
+  return m.decider().equal(sizes[3], x.sizes()[3]) ? x : rearrange(m, "pad", x, sizes);
+}
+
+void launch(Machine& m, Pass pass, const AttentionProblem<Dim>& p, const Dim& read,
+            const Dim& written, DType dtype) {
+  const Dim pairs = p.batch * p.heads * p.queries * p.keys;
+  // Backward makes five products to forward's two.
+  const Dim flop = Dim(2) * pairs * (p.head_size + p.value_size);
+  m.launch({.kernel_class = KernelClass::kAttention,
+            .pass = pass,
+            .dtype = dtype,
+            .tensor_core = m.tensor_core_matmuls(dtype),
+            .op = "attention",
+            .flop = pass == Pass::kForward ? flop : floor_div(flop * Dim(5), 2),
+            .read = read,
+            .written = written,
+            .problem = p});
+}
+
+Backward fused_backward(const AttentionProblem<Dim>& p) {
+  return [p](Machine& m, const Gradients& g, const GradNode& n) {
+    Gradients out(4);
+    const Dim operands = n.saved(0).bytes() + n.saved(1).bytes() + n.saved(2).bytes();
+    for (size_t i = 0; i < 3; ++i) out[i] = result_of(m, n.saved(i), n.saved(i), p.form);
+    if (n.needs(3)) {
+      const Value wide = m.allocate(n.saved(0).dtype(), {p.batch, p.heads, p.queries,
+                                                         round_up(p.keys, kMaskGradientAlignment)});
+      out[3] = slice(m, wide, 3, 0, p.keys, 1);
+    }
+    launch(m, Pass::kBackward, p, operands + Dim(2) * g[0].bytes(), operands, g[0].dtype());
+    return out;
+  };
+}
+
+// One kernel for all, of operands that it takes as they are. The memory-efficient one is told
+// whether a backward pass will want the log of its row sums.
+Value fused(Machine& m, const AttentionOperands& o, AttentionForm form,
+            const AttentionOptions& options) {
+  const Shape& q = o.q.sizes();
+  const Shape& k = o.k.sizes();
+  const AttentionProblem<Dim> p{.form = form,
+                                .batch = q[0],
+                                .heads = q[1],
+                                .kv_heads = k[1],
+                                .queries = q[2],
+                                .keys = k[2],
+                                .head_size = q[3],
+                                .value_size = o.v.sizes()[3],
+                                .causal = options.causal,
+                                .masked = o.mask.defined(),
+                                .dropout = options.dropout > 0};
+  Value result = result_of(m, o.q, o.v, form);
+  const Value seed = m.allocate(DType::kInt64, {});
+  const Value offset = m.allocate(DType::kInt64, {});
+  const bool pads_rows = form == AttentionForm::kMemoryEfficient;
+  const Value operands[] = {o.q, o.k, o.v};
+  const bool tracked = m.tracks(operands);
+  Value row_sums;
+  if (tracked || !pads_rows) {
+    const Dim rows = pads_rows ? round_up(q[2], m.policy().attention.row_padding) : q[2];
+    row_sums = m.allocate(DType::kFloat32, {q[0], q[1], rows});
+  }
+  std::vector<Kept> kept;
+  if (tracked) {
+    kept = {{o.q, "attention keeps its queries"},
+            {o.k, "attention keeps its keys"},
+            {o.v, "attention keeps its values"},
+            {result, "attention keeps its result"},
+            {row_sums, "attention keeps the log of its row sums"},
+            {seed, "attention keeps its random state"},
+            {offset, "attention keeps its random state"}};
+    if (o.mask.defined()) kept.push_back({o.mask, "attention keeps its mask"});
+  }
+  launch(m, Pass::kForward, p, o.q.bytes() + o.k.bytes() + o.v.bytes(), result.bytes(),
+         o.q.dtype());
+  const Value inputs[] = {o.q, o.k, o.v, o.mask};
+  m.record(result, inputs, std::move(kept), fused_backward(p));
+  return result;
+}
+
+// Of 16 bits without a mask, heads padded where they must be.
+Value flash(Machine& m, const AttentionOperands& o, const AttentionOptions& options) {
+  const AttentionOperands wide{
+      padded_heads(m, o.q), padded_heads(m, o.k), padded_heads(m, o.v), {}};
+  const Value result = fused(m, wide, AttentionForm::kFlash, options);
+  const Dim& size = o.v.sizes()[3];
+  const bool same = m.decider().equal(wide.v.sizes()[3], size);
+  return same ? result : slice(m, result, 3, 0, size, 1);
+}
+
+// Its mask is expanded to one for each head, in rows that are aligned.
+Value memory_efficient(Machine& m, const AttentionOperands& o, const AttentionOptions& options) {
+  AttentionOperands used = o;
+  used.mask = aligned_mask(m, o.mask);
+  if (used.mask.defined() && used.mask.on_device())
+    used.mask =
+        expand(m, used.mask, {o.q.sizes()[0], o.q.sizes()[1], o.q.sizes()[2], o.k.sizes()[2]});
+  return fused(m, used, AttentionForm::kMemoryEfficient, options);
+}
+
 }  // namespace
 
 Value attention(Machine& m, const Value& query, const Value& key, const Value& value,
@@ -95,92 +198,22 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
     return squeeze(m, attention(m, grown(query), grown(key), grown(value), grown(bias), options),
                    {0});
   }
-  const Value q = lowered(m, query);
-  const Value k = lowered(m, key);
-  const Value v = lowered(m, value);
-  const Value mask = lowered(m, bias);
-  const auto form = form_for(m, q, k, v, mask);
+  const AttentionOperands o{lowered(m, query), lowered(m, key), lowered(m, value),
+                            lowered(m, bias)};
+  const auto form = attention_form(m, o, options);
   if (!form) {
     const AutocastPause pause(m);  // the pieces run in the type the whole was given
-    return separate(m, q, k, v, mask, options);
+    return separate(m, o, options);
   }
-  const Dim& batch = q.sizes()[0];
-  const Dim& heads = q.sizes()[1];
-  const Dim& queries = q.sizes()[2];
-  const Dim& keys = k.sizes()[2];
-  AttentionProblem<Dim> p{.form = *form,
-                          .batch = batch,
-                          .heads = heads,
-                          .kv_heads = k.sizes()[1],
-                          .queries = queries,
-                          .keys = keys,
-                          .head_size = q.sizes()[3],
-                          .value_size = v.sizes()[3],
-                          .causal = options.causal,
-                          .masked = mask.defined(),
-                          .dropout = options.dropout > 0};
-  const bool tracked = [&] {
-    const Value inputs[] = {q, k, v};
-    return m.tracks(inputs);
-  }();
-  Value used_mask = aligned_mask(m, mask);
-  if (used_mask.defined() && used_mask.on_device())
-    used_mask = expand(m, used_mask, {batch, heads, queries, keys});
-  const Dim flop = Dim(2) * batch * heads * queries * keys * (q.sizes()[3] + v.sizes()[3]);
-  const bool flash = *form == AttentionForm::kFlash;
-  const Dim row_padding = flash ? 1 : m.policy().attention_row_padding;
-  const Dim padded = ceil_div(queries, row_padding) * row_padding;
-  std::vector<Kept> kept;
-  const Value seen = result_of(m, q, v, flash);
-  const Value seed = m.allocate(DType::kInt64, {});
-  const Value offset = m.allocate(DType::kInt64, {});
-  if (tracked) {
-    const Value row_sums = m.allocate(DType::kFloat32, {batch, heads, padded});
-    kept = {{q, "attention keeps its queries"},
-            {k, "attention keeps its keys"},
-            {v, "attention keeps its values"},
-            {seen, "attention keeps its result"},
-            {row_sums, "attention keeps the log of its row sums"},
-            {seed, "attention keeps its random state"},
-            {offset, "attention keeps its random state"}};
-    if (used_mask.defined()) kept.push_back({used_mask, "attention keeps its mask"});
+  switch (*form) {
+    case AttentionForm::kFlash:
+      return flash(m, o, options);
+    case AttentionForm::kMemoryEfficient:
+      return memory_efficient(m, o, options);
+    case AttentionForm::kLibrary:
+      break;
   }
-  const auto launch = [p, flop](Machine& mm, Pass pass, const Dim& bytes_read,
-                                const Dim& bytes_written, DType dtype, int64_t factor) {
-    mm.launch({.kernel_class = KernelClass::kAttention,
-               .pass = pass,
-               .dtype = dtype,
-               .tensor_core = mm.tensor_core_matmuls(),
-               .op = "attention",
-               .flop = floor_div(flop * Dim(factor), 2),
-               .read = bytes_read,
-               .written = bytes_written,
-               .problem = p});
-  };
-  launch(m, Pass::kForward, q.bytes() + k.bytes() + v.bytes(), seen.bytes(), q.dtype(), 2);
-  Value result = seen;
-  const Value inputs[] = {q, k, v, used_mask};
-  m.record(result, inputs, std::move(kept),
-           [launch, flash](Machine& mm, const Gradients& g, const GradNode& n) {
-             Gradients out_gradients(4);
-             const Dim operands = n.saved(0).bytes() + n.saved(1).bytes() + n.saved(2).bytes();
-             for (size_t i = 0; i < 3; ++i) {
-               out_gradients[i] = result_of(mm, n.saved(i), n.saved(i), flash);
-             }
-             if (n.needs(3)) {
-               const Dim keys_seen = n.saved(1).sizes()[2];
-               const Value wide =
-                   mm.allocate(n.saved(0).dtype(),
-                               {n.saved(0).sizes()[0], n.saved(0).sizes()[1], n.saved(0).sizes()[2],
-                                round_up(keys_seen, kMaskGradientAlignment)});
-               out_gradients[3] = slice(mm, wide, 3, 0, keys_seen, 1);
-             }
-             // Five products against the forward's two.
-             launch(mm, Pass::kBackward, operands + Dim(2) * g[0].bytes(), operands, g[0].dtype(),
-                    5);
-             return out_gradients;
-           });
-  return result;
+  return fused(m, o, *form, options);
 }
 
 // All queries keep the tanh, and its input where the framework keeps that; what backward makes of

@@ -65,7 +65,7 @@ void launch_pass(Machine& m, Pass pass, const ConvProblem<Dim>& p, const Dim& re
   m.launch({.kernel_class = KernelClass::kConv,
             .pass = pass,
             .dtype = dtype,
-            .tensor_core = m.tensor_core_convolutions(),
+            .tensor_core = m.tensor_core_convolutions(dtype),
             .op = "conv",
             .flop = flop_of(p),
             .read = read,

@@ -30,12 +30,13 @@ class Machine {
 
   const Recipe& recipe() const { return recipe_; }
   const Policy& policy() const { return policy_; }
-  // Whether the library may use tensor cores: by the recipe's precision, or TF32 by habit.
-  bool tensor_core_matmuls() const {
-    return recipe_.precision != Precision::kFp32 || policy_.tf32_matmuls;
+  // Whether the library may use tensor cores for operands of this type: 16 bits always, 32 bits
+  // where the recipe or the framework's habit allows TF32.
+  bool tensor_core_matmuls(DType dtype) const {
+    return bits(dtype) <= 16 || recipe_.precision == Precision::kTf32 || policy_.tf32_matmuls;
   }
-  bool tensor_core_convolutions() const {
-    return recipe_.precision != Precision::kFp32 || policy_.tf32_convolutions;
+  bool tensor_core_convolutions(DType dtype) const {
+    return bits(dtype) <= 16 || recipe_.precision == Precision::kTf32 || policy_.tf32_convolutions;
   }
   Decider& decider() { return decider_; }
 

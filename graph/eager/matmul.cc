@@ -24,7 +24,7 @@ void launch_gemm(Machine& m, const Value& a, const Value& b, const Value& c, con
   Kernel kernel{.kernel_class = KernelClass::kGemm,
                 .pass = m.pass(),
                 .dtype = a.dtype(),
-                .tensor_core = m.tensor_core_matmuls(),
+                .tensor_core = m.tensor_core_matmuls(a.dtype()),
                 .op = "gemm",
                 .flop = Dim(2) * batch * rows * columns * inner,
                 .read = std::move(factors),

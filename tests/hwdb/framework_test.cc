@@ -31,8 +31,8 @@ TEST_CASE("framework: PyTorch 2 as its sources say") {
   CHECK(profile.cublas_workspace.value == 8519680);
   CHECK(profile.policy.foreach_optimizer);
   CHECK(profile.policy.pool_keeps_indices);
-  CHECK(profile.policy.attention == AttentionForm::kMemoryEfficient);
-  CHECK(profile.policy.attention_row_padding == 32);
+  CHECK(profile.chooses_attention);
+  CHECK(profile.policy.attention.row_padding == 32);
   CHECK(profile.zero_grad == ZeroGrad::kNone);
   CHECK(row_of(profile, "a100-sxm-40gb", "ampere-ga100").with_cudnn.value == int64_t{1721} << 20);
   CHECK(row_of(profile, "a100-sxm-40gb", "ampere-ga100").plain.value == int64_t{1429} << 20);
@@ -46,7 +46,7 @@ TEST_CASE("framework: a policy differs where the frameworks do") {
   CHECK(tf1.execution == FrameworkProfile::Execution::kGraph);
   CHECK(tf1.takes_whole_card);
   CHECK(tf1.workspace_limit->value == int64_t{4} << 30);
-  CHECK_FALSE(tf1.policy.attention);
+  CHECK_FALSE(tf1.policy.attention.memory_efficient);
   CHECK_FALSE(tf1.policy.pool_keeps_indices);
   CHECK_FALSE(tf1.policy.names_hold_values);
   const FrameworkProfile old = hwdb.framework("pytorch-1.4").value();

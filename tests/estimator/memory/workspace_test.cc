@@ -203,3 +203,20 @@ TEST_CASE("workspace tables and rules: damaged bytes are errors") {
   CHECK(!WorkspaceRule::read(tree + R"("feature": "0", "value": "0", "right": "0"}]})", "r"));
   CHECK(!WorkspaceRule::read(tree + R"("feature": "0 x", "value": "0", "right": "0"}]})", "r"));
 }
+
+// ConvParams::use_cudnn of aten/src/ATen/native/Convolution.cpp.
+TEST_CASE("PyTorch convolves bf16 by columns where the card has none") {
+  const auto problem = three_by_three(32);
+  const int64_t columns = int64_t{64} * 9 * 56 * 56 * 2;
+  for (const Pass pass : {Pass::kForward, Pass::kBackwardData, Pass::kBackwardWeights}) {
+    const auto turing = book(75, DType::kBFloat16).choose(problem, pass, {});
+    CHECK(turing->plan.algorithm == "im2col");
+    CHECK(turing->plan.bytes == columns);
+    CHECK(book(80, DType::kBFloat16).choose(problem, pass, {})->plan.algorithm != "im2col");
+    CHECK(book(75, DType::kFloat16).choose(problem, pass, {})->plan.algorithm != "im2col");
+  }
+  auto pixels = problem;
+  pixels.filter = {1, 1, 1};
+  pixels.pad = {0, 0, 0};
+  CHECK(book(61, DType::kBFloat16).choose(pixels, Pass::kForward, {})->plan.bytes == 0);
+}
