@@ -73,7 +73,7 @@ Value batch_norm(Machine& m, const Value& given, const Value& scale, const Value
   Value y = m.allocate(std::make_shared<Layout>(x.layout()));
   // PyTorch's own kernels, which serve what cuDNN does not, make room for statistics all the same.
   Value mean, deviation;
-  if (x.rank() < 3 || !scale.defined()) {
+  if (x.rank() < 3 || !scale.on_device()) {
     mean = m.allocate(kStatistics, {channels});
     deviation = m.allocate(kStatistics, {channels});
   }
@@ -199,8 +199,8 @@ Value response_in_pieces(Machine& m, const Value& x, int64_t size) {
   part = view(m, part, deep);
   part = rearrange(m, "pad", part, padded);
   part = average_pool(m, part, deep, Dim(size));
-  part = view(m, part, s);
-  part = mul(m, part, number());
+  const Value means = view(m, part, s);  // has a name there, and lives as long
+  part = mul(m, means, number());
   part = add(m, part, number());
   part = power(m, part, number());
   return div(m, x, part);

@@ -58,7 +58,7 @@ TEST_CASE("the layers of configs take what their PyTorch modules take") {
   CHECK(peak.share_exact() == 1);
   // Attention's code has names for its projections, which hold them to its end; here they end with
   // their last reader, and the names are in the range.
-  CHECK(inference.share_exact() >= 0.92);
+  CHECK(inference.share_exact() >= 0.94);
   CHECK(inference.share_within(0.15) == 1);
 }
 
