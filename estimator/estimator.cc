@@ -352,6 +352,11 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
                     static_cast<double>(e.memory.held_by_names) / 1e6));
   }
   e.diagnostics = model.warnings;
+  if (e.memory.host_bytes == 0) {
+    e.diagnostics.push_back(note("N519", fmt::format("host_bytes: what {} takes of the host's "
+                                                     "memory is not known",
+                                                     platform_.framework.id)));
+  }
   return e;
 }
 

@@ -102,8 +102,7 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
     if (phase == StepPhase::kForward) t.forward_dispatches += dispatches;
   }
   const Peak* fp32 = platform.device.peak("fp32");
-  t.fp32_utilisation =
-      fp32 && step.gpu > 0 ? std::min(1.0, flop / (fp32->rate.value * step.gpu)) : 0;
+  t.fp32_utilisation = fp32 && step.gpu > 0 ? flop / (fp32->rate.value * step.gpu) : 0;
   return t;
 }
 

@@ -74,6 +74,40 @@ Result<Hwdb> Hwdb::open(const std::string& folder) {
   return hwdb;
 }
 
+Diagnostics Hwdb::own_faults() const {
+  Diagnostics faults;
+  if (built_in()) return faults;
+  const auto say = [&](const std::string& name, std::string why) {
+    faults.push_back(
+        warning("W403", "is not used: " + std::move(why), {folder_ + "/" + name, 0, 0, {}}));
+  };
+  const auto tell = [&](const std::string& name, const auto& entry) {
+    if (!entry) say(name, entry.error().front().message);
+  };
+  for (const std::string& name : own_) {
+    const size_t slash = name.rfind('/');
+    if (slash == name.npos || !name.ends_with(kExtension)) continue;
+    const std::string prefix = name.substr(0, slash + 1);
+    const std::string id = name.substr(slash + 1, name.size() - slash - 1 - kExtension.size());
+    if (prefix == "devices/") tell(name, load<Device>(prefix, id, read_device));
+    if (prefix == "links/") tell(name, load<Link>(prefix, id, read_link));
+    if (prefix == "hosts/") tell(name, load<Host>(prefix, id, read_host));
+    if (prefix == "frameworks/") tell(name, load<FrameworkProfile>(prefix, id, read_framework));
+  }
+  static const std::vector<std::string> kFolders = {"calibrations", "devices", "frameworks",
+                                                    "hosts",        "links",   "workspaces"};
+  std::error_code fault;
+  for (std::filesystem::directory_iterator at(folder_, fault), end; !fault && at != end;
+       at.increment(fault)) {
+    const std::string name = at->path().filename().string();
+    if (!at->is_directory(fault) || std::ranges::find(kFolders, name) != kFolders.end()) continue;
+    const std::string near = nearest(name, kFolders);
+    say(name, near.empty() ? "no folder of the database is called so"
+                           : fmt::format("is {} meant?", near));
+  }
+  return faults;
+}
+
 bool Hwdb::overridden(const std::string& name) const {
   return std::binary_search(own_.begin(), own_.end(), name);
 }

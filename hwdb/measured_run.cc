@@ -88,6 +88,11 @@ void say_notes(const RunFile& file, Diagnostics& faults) {
 Result<RunFile> finish(RunFile file, Diagnostics faults) {
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
   say_notes(file, faults);
+  if (file.missing_cells > 0) {
+    faults.push_back(plimsoll::note(
+        "N520", fmt::format("{} cells say that nothing was measured ([N/A])", file.missing_cells),
+        {file.name, 0, 0, {}}));
+  }
   if (file.runs == 0) {
     return error("E501", "no runs", {file.name, 0, 0, {}});
   }

@@ -126,12 +126,13 @@ struct RunFile {
   std::optional<RunKind> kind;    // of records that do not say
   size_t runs = 0;
   std::set<std::string> notes;  // keys that mean nothing here, of any record; some hundred at most
-  size_t missing_cells = 0;  // "[N/A]" and "[Not Supported]" in CSV
+  size_t missing_cells = 0;     // "[N/A]" and "[Not Supported]" in CSV
   Diagnostics warnings;
 };
 
 // Calls `each` with every record, in order. JSON is read whole, CSV row by row. W515 in the file's
-// warnings for a key that is no known one but near it, a note W515 for the rest.
+// warnings for a key that is no known one but near it, a note W515 for the rest; N520 counts cells
+// that say nothing was measured.
 // E501 no runs, E502 unknown kind, E510 a column given twice, E511 a ragged row or an unclosed
 // quote, E512 a cell that is not of its column's type, E513 a negative measurement, E514 a zero,
 // E530 a pickle; E30x as the JSON reader; E816 more rows than the limit.

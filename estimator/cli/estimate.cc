@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -33,11 +35,29 @@ Result<void> write_file(const std::string& path, const std::string& text, bool f
   return error("E612", "cannot be written", {.file = path, .node = {}});
 }
 
+// What shapes the text shapes no JSON, which has all; --force is about a file.
+Diagnostics idle_here(const EstimateFlags& flags) {
+  const bool depth = value_of(flags.shared, "depth") != nullptr;
+  const std::pair<const char*, bool> of_text[] = {
+      {"layers", flags.layers}, {"why", flags.why}, {"kernels", flags.kernels}, {"depth", depth}};
+  Diagnostics said;
+  for (const auto& [name, given] : of_text) {
+    if (given && flags.json)
+      said.push_back(
+          warning("W516", fmt::format("--{} has no effect with --json, which has all", name)));
+  }
+  if (flags.force && flags.trace.empty())
+    said.push_back(warning("W516", "--force has no effect: only --trace writes a file"));
+  return said;
+}
+
 int run_estimate(const EstimateFlags& flags) {
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "estimate");
   if (!hwdb) return report(hwdb.error());
+  if (const int fault = report(as_strict(idle_here(flags), request->strict)); fault != 0)
+    return fault;
   TextOptions text{.layers = flags.layers, .why = flags.why, .kernels = flags.kernels};
   if (const std::string* depth = value_of(flags.shared, "depth")) {
     auto value = parse_count("--depth", *depth, 1, 64);

@@ -7,6 +7,7 @@
 #include "estimator/cli/lengths.h"
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/values.h"
+#include "estimator/cli/verb.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {
@@ -227,6 +228,7 @@ Result<Hwdb> open_database(Request& request, std::string_view verb, Gpus gpus) {
   }
   auto hwdb = Hwdb::open(request.hwdb_directory);
   if (!hwdb) return hwdb;
+  report(hwdb->own_faults());
   if (auto found = find_local_gpu(*hwdb, request.devices, example); !found)
     return tl::make_unexpected(found.error());
   return hwdb;

@@ -129,6 +129,7 @@ int run_sweep(const SweepFlags& given) {
   if (auto good = check_flags(flags.shared); !good) return report(good.error());
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
+  report(hwdb->own_faults());
   if (auto found = find_local(*plan, flags.shared, *hwdb); !found) return report(found.error());
   Request loaded = *request;
   loaded.model = flags.shared.model;

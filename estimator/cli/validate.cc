@@ -104,6 +104,7 @@ int run_validate(const ValidateFlags& flags) {
   }
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
+  report(hwdb->own_faults());
   auto sources = MeasuredSources::open(*hwdb);
   if (!sources) return report(sources.error());
   auto calibrations = Calibrations::open(*hwdb);
@@ -125,6 +126,7 @@ int run_validate(const ValidateFlags& flags) {
     }
   }
   validation.summaries = summarize(validation.lines);
+  report(doubted_units(validation.lines));
   say_outside(validation, *tolerances);
   Gate gate = judge(validation.lines, *tolerances, flags.allow_skipped);
   gate.passed = gate.passed && worst == 0;

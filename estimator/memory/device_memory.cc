@@ -201,7 +201,9 @@ Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRule
     constexpr int64_t kGranule = 2 << 20;  // what drivers hand out
     const auto least = minimum_capacity(*events, rules, kGranule, &*replayed);
     if (!least) return tl::unexpected(least.error());
-    memory.minimum = memory.context + *least;
+    // Where timing plans empties the cache, a first step may pass through more than what stays; the
+    // point, by which a process fits, is what stays.
+    memory.minimum = std::min(memory.context + *least, memory.device_bytes);
   }
   memory.replay = std::move(*replayed);
   return memory;

@@ -54,6 +54,24 @@ LineState state_of(const ValidationLine& line, const Tolerances& tolerances) {
   return within(line, at->second) ? LineState::kInside : LineState::kOutside;
 }
 
+Diagnostics doubted_units(const std::vector<ValidationLine>& lines) {
+  constexpr double kMebi = 1.048576, kNear = 0.005;
+  constexpr int kEnough = 3;
+  int count = 0, decimal = 0, binary = 0;
+  for (const ValidationLine& line : lines) {
+    if (tolerance_class(line.quantity) != "memory" || !line.error) continue;
+    ++count;
+    decimal += std::abs(*line.error + 1 - 1 / kMebi) < kNear ? 1 : 0;
+    binary += std::abs(*line.error + 1 - kMebi) < kNear ? 1 : 0;
+  }
+  if (count < kEnough || (decimal < count && binary < count)) return {};
+  return {warning("W510",
+                  decimal == count
+                      ? "all errors of memory are near -4.6 %: is the column in MB, not MiB?"
+                      : "all errors of memory are near +4.9 %: is the column in MiB, not MB?",
+                  {}, "a record's \"unit\" says which: \"10^6 bytes\"")};
+}
+
 Gate judge(const std::vector<ValidationLine>& lines, const Tolerances& tolerances,
            bool allow_skipped) {
   Gate gate;

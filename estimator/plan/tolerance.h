@@ -22,8 +22,8 @@ struct Tolerance {
 };
 using Tolerances = std::map<std::string, Tolerance, std::less<>>;  // by class
 
-// Classes of quantities: "memory" and "workspace" are of bytes, "time" of seconds, "share" of percents, utilisations
-// and ratios, "fits" of what fits and the largest batch that does.
+// Classes of quantities: "memory" and "workspace" are of bytes, "time" of seconds, "share" of
+// percents, utilisations and ratios, "fits" of what fits and the largest batch that does.
 const std::vector<std::string>& tolerance_classes();
 std::string_view tolerance_class(std::string_view quantity);
 
@@ -37,6 +37,9 @@ enum class LineState : uint8_t {
 // A prediction without an error is not compared; "fits" is inside where its verdict holds what was
 // measured. Without any tolerance all that is predicted is compared, and nothing is outside.
 LineState state_of(const ValidationLine& line, const Tolerances& tolerances);
+
+// W510 where all errors of memory are what megabytes taken for mebibytes give, or the other way.
+Diagnostics doubted_units(const std::vector<ValidationLine>& lines);
 
 struct Gate {
   bool passed = false;

@@ -139,7 +139,31 @@ struct Validator::State {
     line.high = *line.predicted * wide(*line.high / *line.predicted);
   }
 
+  // MiB of a card; nothing where nobody knows it.
+  std::optional<double> mib_of(const std::string& device) {
+    const auto known = memories.find(device);
+    if (known != memories.end()) return known->second;
+    const auto found = hwdb.device(device);
+    const auto mib = found ? std::optional(static_cast<double>(found->memory.value) / 1048576)
+                           : std::optional<double>();
+    return memories.emplace(device, mib).first->second;
+  }
+
+  // What a process on one card can hold is no more than the card.
+  void doubt(const MeasuredRun& r, ValidationLine& line) {
+    const bool of_card = line.quantity == "nvidia_smi_mb" || line.quantity == "device_used_mb";
+    if (!of_card || !line.measured || !line.skipped.empty() || r.n_gpus.value_or(1) > 1) return;
+    constexpr double kUnits = 1.05;  // MB for MiB
+    const auto most = mib_of(r.device);
+    if (!most || *line.measured <= kUnits * *most) return;
+    line.skipped = "more than the GPU has: is its unit right?";
+    line.predicted.reset();
+    line.low.reset();
+    line.high.reset();
+  }
+
   const Hwdb& hwdb;
+  std::map<std::string, std::optional<double>> memories{};
   const Calibrations calibrations;
   using Key = std::tuple<std::string, int, int, bool, std::string, std::string, std::string>;
   std::map<Key, TimeContext> contexts;
@@ -180,7 +204,10 @@ std::vector<ValidationLine> Validator::answer(const MeasuredRun& r, const std::s
   std::vector<ValidationLine> lines = r.kind == RunKind::kKernel || r.kind == RunKind::kLayer
                                           ? std::vector{state_->kernel_line(r, std::move(line))}
                                           : state_->models.answer(r, line);
-  for (ValidationLine& l : lines) finish(l);
+  for (ValidationLine& l : lines) {
+    state_->doubt(r, l);
+    finish(l);
+  }
   return lines;
 }
 

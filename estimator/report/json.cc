@@ -97,9 +97,10 @@ void write_memory(JsonWriter& out, const MemoryEstimate& m) {
   out.key("minimum_bytes");
   m.minimum_bytes ? out.integer(*m.minimum_bytes) : out.null();
   out.key("taken_bytes").integer(m.taken_bytes);
-  out.key("host_bytes").integer(m.host_bytes);
+  out.key("host_bytes");
+  m.host_bytes > 0 ? out.integer(m.host_bytes) : out.null();
   out.key("host_range_bytes");
-  write_range(out, m.host_range);
+  m.host_bytes > 0 ? write_range(out, m.host_range) : static_cast<void>(out.null());
   out.end_object();
 }
 

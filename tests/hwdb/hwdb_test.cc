@@ -244,3 +244,14 @@ TEST_CASE("hwdb: a framework's alias with a number is no version") {
   CHECK(Hwdb().framework("torch-7")->id == "torch7");
   CHECK(Hwdb().framework("torch-1.13")->id == "pytorch-1.13");
 }
+
+TEST_CASE("hwdb: what is broken in a user's folder is told, whoever asks for it") {
+  const Folder folder("mine.json", "{");
+  std::filesystem::create_directory(folder.scratch.path("framworks"));
+  const Diagnostics faults = folder.open().own_faults();
+  REQUIRE(faults.size() == 2);
+  CHECK(faults[0].code == "W403");
+  CHECK(faults[0].place.file.ends_with("devices/mine.json"));
+  CHECK(faults[1].message.find("is frameworks meant?") != std::string::npos);
+  CHECK(Hwdb().own_faults().empty());
+}

@@ -74,6 +74,18 @@ TEST_CASE("tolerance: a run out of memory is inside where the verdict may be so"
   CHECK_FALSE(judge({fits}, exact, false).passed);
 }
 
+TEST_CASE("tolerance: megabytes taken for mebibytes are told") {
+  const auto off = [](double by) {
+    return std::vector<ValidationLine>{line("nvidia_smi_mb", 100, 100 * by),
+                                       line("nvidia_smi_mb", 3000, 3000 * by),
+                                       line("nvidia_smi_mb", 500, 500 * by)};
+  };
+  REQUIRE(doubted_units(off(1.0486)).size() == 1);
+  CHECK(doubted_units(off(1.0486)).front().code == "W510");
+  CHECK(doubted_units(off(1 / 1.0486)).size() == 1);
+  CHECK(doubted_units(off(1.02)).empty());
+}
+
 TEST_CASE("tolerance: the last line says what was compared") {
   Validation v;
   v.lines = {line("nvidia_smi_mb", 100, 150), skipped()};
