@@ -1,9 +1,8 @@
 #include "estimator/compiled_model.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "graph/base/escape.h"
+#include "estimator/bind_symbols.h"
 #include "graph/infer.h"
 #include "graph/passes/assume_dropout.h"
 #include "graph/passes/cast.h"
@@ -12,63 +11,6 @@
 
 namespace plimsoll {
 namespace {
-
-constexpr int64_t kBuiltinBatch = 32;
-
-// Which inputs a symbol shapes, for the message that asks for its value.
-std::string users_of(const Graph& graph, const std::string& symbol) {
-  std::vector<std::string> names;
-  for (const TensorId id : graph.inputs) {
-    std::set<std::string> symbols;
-    if (graph.tensors[id].shape) {
-      for (const Dim& d : *graph.tensors[id].shape) d.collect_symbols(symbols);
-    }
-    if (symbols.contains(symbol)) names.push_back(graph.tensors[id].name);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-// Symbols take the user's value, else the file's default; a built-in's batch is 32.
-Result<Binding> bind_symbols(const Graph& graph, const Request& request, bool builtin,
-                             std::vector<std::string>& basis) {
-  Binding binding = graph.defaults;
-  for (const auto& [name, value] : request.dims) binding[name] = value;
-  if (request.batch) {
-    binding[graph.batch_symbol] = *request.batch;
-  } else if (builtin && !binding.contains(graph.batch_symbol)) {
-    binding[graph.batch_symbol] = kBuiltinBatch;
-    basis.push_back(fmt::format("batch {}, assumed for a built-in model", kBuiltinBatch));
-  } else if (graph.baked_batch > 0) {
-    basis.push_back(fmt::format("batch {}, as baked into the file", graph.baked_batch));
-  }
-  if (request.image && !binding.contains("image")) binding["image"] = *request.image;
-  if (request.image) binding["image"] = *request.image;
-  Diagnostics missing;
-  std::string help;
-  for (const std::string& symbol : free_symbols(graph)) {
-    if (binding.contains(symbol)) continue;
-    const std::string flag =
-        symbol == graph.batch_symbol ? "--batch 32" : fmt::format("--dim {}=N", symbol);
-    missing.push_back({.code = "E131",
-                       .severity = Severity::kError,
-                       .message = fmt::format("dimension '{}' of {} has no value", symbol,
-                                              users_of(graph, symbol)),
-                       .place = {},
-                       .help = "add: " + flag});
-  }
-  for (const auto& [symbol, value] : binding) {
-    if (value >= 1 && value <= request.limits.dim) continue;
-    missing.push_back(
-        {.code = "E237",
-         .severity = Severity::kError,
-         .message = fmt::format("dimension '{}' must be from 1 to {}, found {}",
-                                escape_for_terminal(symbol), request.limits.dim, value),
-         .place = {},
-         .help = {}});
-  }
-  if (!missing.empty()) return tl::make_unexpected(std::move(missing));
-  return binding;
-}
 
 // One graph of all networks, and what a step does with them.
 TrainingPlan merge(ModelConfig& config, Graph& graph, bool losses_given) {
@@ -184,7 +126,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   auto binding = bind_symbols(graph, request, model.builtin, compiled.basis);
   if (!binding) return tl::make_unexpected(binding.error());
   compiled.binding = std::move(*binding);
-  Decider decider(compiled.binding);
+  Decider decider(compiled.binding, graph.guards);
   InferOptions options{
       .limits = request.limits, .least_extent = model.from_onnx ? 0 : 1, .assume = request.assume};
   Diagnostics noted;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/bind_symbols.h"
 #include "estimator/request_names.h"
 #include "graph/base/byte_source.h"
 #include "graph/builtin/builtin.h"
@@ -12,19 +13,29 @@ namespace {
 
 constexpr std::string_view kBuiltinPrefix = "builtin:";
 
-ImportOptions import_options(const Request& request) {
+ImportOptions import_options(const Request& request, bool builtin, bool inputs_only) {
   ImportOptions options;
+  options.inputs_only = inputs_only;
   options.limits = request.limits;
   options.image = request.image;
   for (const auto& [name, count] : request.trips) options.trips[name] = count;
+  for (const auto& [name, branch] : request.branches) options.branches[name] = branch;
   for (const auto& [name, extents] : request.shapes) options.shapes[name] = extents;
+  options.assume = request.assume;
+  options.bind = [&request, builtin](const Graph& graph) -> Result<Binding> {
+    if (auto known = check_sizes(names_of_onnx(graph), request); !known)
+      return tl::make_unexpected(known.error());
+    std::vector<std::string> said_later;
+    return bind_symbols(graph, request, builtin, said_later);
+  };
   return options;
 }
 
-Result<LoadedModel> load_onnx(const ByteSource& source, const Request& request) {
+Result<LoadedModel> load_onnx(const ByteSource& source, const Request& request, bool inputs_only,
+                              bool builtin = false) {
   LoadedModel model;
   model.from_onnx = true;
-  auto graph = import_onnx(source, import_options(request), model.warnings);
+  auto graph = import_onnx(source, import_options(request, builtin, inputs_only), model.warnings);
   if (!graph) return tl::make_unexpected(graph.error());
   model.config.name = graph->name;
   model.config.networks.push_back({.name = "", .graph = std::move(*graph), .losses = {}});
@@ -44,7 +55,8 @@ Result<LoadedModel> load_config(std::string_view text, std::string_view file,
   return model;
 }
 
-Result<LoadedModel> load_builtin(const std::string& name, const Request& request) {
+Result<LoadedModel> load_builtin(const std::string& name, const Request& request,
+                                 bool inputs_only) {
   auto found = find_builtin(name);
   if (!found) return tl::make_unexpected(found.error());
   const std::string file = std::string(kBuiltinPrefix) + found->name;
@@ -53,7 +65,7 @@ Result<LoadedModel> load_builtin(const std::string& name, const Request& request
     if (model) model->builtin = true;
     return model;
   }
-  auto model = load_onnx(ByteSource::of(file, std::move(found->bytes)), request);
+  auto model = load_onnx(ByteSource::of(file, std::move(found->bytes)), request, inputs_only, true);
   if (!model) return model;
   model->builtin = true;
   for (const char* side : {"height", "width"}) {
@@ -77,13 +89,9 @@ bool looks_like_config(const ByteSource& source) {
   return false;
 }
 
-}  // namespace
-
-namespace {
-
-Result<LoadedModel> load_unchecked(const Request& request) {
+Result<LoadedModel> load_unchecked(const Request& request, bool inputs_only) {
   if (request.model.starts_with(kBuiltinPrefix)) {
-    auto model = load_builtin(request.model.substr(kBuiltinPrefix.size()), request);
+    auto model = load_builtin(request.model.substr(kBuiltinPrefix.size()), request, inputs_only);
     if (model) model->facts.model = request.model;
     return model;
   }
@@ -91,7 +99,7 @@ Result<LoadedModel> load_unchecked(const Request& request) {
   if (!source) return tl::make_unexpected(source.error());
   const bool is_config = request.model.ends_with(".json") || looks_like_config(*source);
   Result<LoadedModel> model = [&]() -> Result<LoadedModel> {
-    if (!is_config) return load_onnx(*source, request);
+    if (!is_config) return load_onnx(*source, request, inputs_only);
     auto text = whole_text(*source, request.limits);
     if (!text) return tl::make_unexpected(text.error());
     return load_config(*text, source->name(), request);
@@ -105,13 +113,16 @@ Result<LoadedModel> load_unchecked(const Request& request) {
   return model;
 }
 
-}  // namespace
-
-Result<LoadedModel> load_model(const Request& request) {
-  auto model = load_unchecked(request);
+Result<LoadedModel> load(const Request& request, bool inputs_only) {
+  auto model = load_unchecked(request, inputs_only);
   if (!model) return model;
   if (auto named = check_names(*model, request); !named) return tl::make_unexpected(named.error());
   return model;
 }
+
+}  // namespace
+
+Result<LoadedModel> load_model(const Request& request) { return load(request, false); }
+Result<LoadedModel> load_model_inputs(const Request& request) { return load(request, true); }
 
 }  // namespace plimsoll

@@ -30,20 +30,22 @@ tl::unexpected<Diagnostics> no_dimension(const ModelNames& names, const std::str
       remedy(names, name));
 }
 
+void add_names(const Graph& graph, bool from_onnx, ModelNames& names) {
+  names.dims.merge(free_symbols(graph));
+  for (const auto& [name, value] : graph.defaults) names.dims.insert(name);
+  names.batch = names.batch || names.dims.contains(graph.batch_symbol);
+  for (const TensorId id : graph.inputs) {
+    const auto& shape = graph.tensors[id].shape;
+    names.images = names.images || (from_onnx && shape && shape->size() == 4);
+  }
+}
+
 }  // namespace
 
 ModelNames names_of(const LoadedModel& model) {
   ModelNames names;
-  for (const NamedGraph& network : model.config.networks) {
-    const Graph& graph = network.graph;
-    names.dims.merge(free_symbols(graph));
-    for (const auto& [name, value] : graph.defaults) names.dims.insert(name);
-    names.batch = names.batch || names.dims.contains(graph.batch_symbol);
-    for (const TensorId id : graph.inputs) {
-      const auto& shape = graph.tensors[id].shape;
-      names.images = names.images || (model.from_onnx && shape && shape->size() == 4);
-    }
-  }
+  for (const NamedGraph& network : model.config.networks)
+    add_names(network.graph, model.from_onnx, names);
   names.images = names.images || names.dims.contains("image");
   for (const ConfigParameter& p : model.config.parameters) {
     (p.symbolic ? names.dims : names.fixed).insert(p.name);
@@ -51,8 +53,13 @@ ModelNames names_of(const LoadedModel& model) {
   return names;
 }
 
-Result<void> check_names(const LoadedModel& model, const Request& request) {
-  const ModelNames names = names_of(model);
+ModelNames names_of_onnx(const Graph& graph) {
+  ModelNames names;
+  add_names(graph, true, names);
+  return names;
+}
+
+Result<void> check_sizes(const ModelNames& names, const Request& request) {
   for (const LengthBucket& bucket : request.lengths) {
     for (const auto& [name, value] : bucket.sizes) {
       if (!names.dims.contains(name)) return no_dimension(names, name, "--lengths");
@@ -66,11 +73,18 @@ Result<void> check_names(const LoadedModel& model, const Request& request) {
   }
   if (request.batch && !names.batch) return no_dimension(names, "batch", "--batch");
   if (request.image && !names.images) return no_dimension(names, "image", "--image");
+  return {};
+}
+
+Result<void> check_names(const LoadedModel& model, const Request& request) {
+  if (auto sizes = check_sizes(names_of(model), request); !sizes) return sizes;
   if (!model.from_onnx) {
     if (!request.shapes.empty())
       return error("E112", "--shape is for ONNX graphs; a config says its own shapes");
     if (!request.trips.empty())
       return error("E112", "--trip is for ONNX graphs; a config repeats layers by itself");
+    if (!request.branches.empty())
+      return error("E112", "--branch is for ONNX graphs; a config has no branches");
   } else if (!request.settings.empty()) {
     return error("E134",
                  fmt::format("--set {}: an ONNX graph has no parameters",

@@ -16,10 +16,14 @@ struct ModelNames {
   bool batch = false, images = false;
 };
 ModelNames names_of(const LoadedModel& model);
+// Of an ONNX graph's inputs.
+ModelNames names_of_onnx(const Graph& graph);
 
+// The E113 of check_names().
+Result<void> check_sizes(const ModelNames& names, const Request& request);
 // E113 for a dimension (--dim, --longest, --lengths, --batch, --image) that the model does not
 // have, with the nearest or the flag that would do it; E134 for --set where there are no
-// parameters, E112 for --shape and --trip where there is no ONNX graph.
+// parameters, E112 for --shape, --trip and --branch where there is no ONNX graph.
 Result<void> check_names(const LoadedModel& model, const Request& request);
 
 }  // namespace plimsoll

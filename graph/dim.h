@@ -126,7 +126,8 @@ struct Guard {
 // question once.
 class Decider {
  public:
-  explicit Decider(Binding hints) : hints_(std::move(hints)) {}
+  // `taken`: decided at the same hints before; they are guards from the start.
+  explicit Decider(Binding hints, std::vector<Guard> taken = {});
   bool equal(const Dim& a, const Dim& b);
   bool at_most(const Dim& a, const Dim& b);
   bool less(const Dim& a, const Dim& b) { return at_most(a + 1, b); }

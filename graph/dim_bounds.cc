@@ -95,6 +95,14 @@ std::optional<bool> always_at_most(const Dim& a, const Dim& b) {
   return std::nullopt;
 }
 
+Decider::Decider(Binding hints, std::vector<Guard> taken)
+    : hints_(std::move(hints)), guards_(std::move(taken)) {
+  for (const Guard& guard : guards_) {
+    auto& asked = guard.kind == Guard::Kind::kZero ? zero_ : not_negative_;
+    asked.emplace(guard.expression, guard.holds);
+  }
+}
+
 bool Decider::decide(Guard::Kind kind, const Dim& expression) {
   auto& asked = kind == Guard::Kind::kZero ? zero_ : not_negative_;
   if (const auto known = asked.find(expression); known != asked.end()) return known->second;

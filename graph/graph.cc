@@ -29,6 +29,14 @@ std::string describe(const Graph& graph, NodeId node) {
                      escape_for_terminal(n.op));
 }
 
+void add_guess(Diagnostics& diagnostics, size_t from, const Guess& guess) {
+  for (size_t i = from; i < diagnostics.size(); ++i) {
+    std::string& help = diagnostics[i].help;
+    help += fmt::format("{}the {} branch of {} was guessed; for the other give {}",
+                        help.empty() ? "" : "; ", guess.taken, guess.node, guess.remedy);
+  }
+}
+
 std::vector<std::vector<NodeId>> consumers(const Graph& graph) {
   std::vector<std::vector<NodeId>> readers(graph.tensors.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {

@@ -81,6 +81,16 @@ struct Node {
   std::vector<TensorId> outputs;
 };
 
+// A branch of an If that was taken though its condition is not known. Whatever its nodes cost, and
+// whatever goes wrong in them or behind them, follows from that.
+struct Guess {
+  std::string node;               // "node 3 'choice' (If)"
+  std::string taken;              // "then"
+  std::string remedy;             // "--branch 'choice=else'", for the other
+  TensorId first = 0, end = 0;    // tensors of the branch
+  std::vector<TensorId> outputs;  // and of the If
+};
+
 struct Graph {
   std::string name;
   std::string producer;  // "pytorch 2.4.0"
@@ -95,6 +105,10 @@ struct Graph {
   std::string batch_symbol = "batch";
   // Values to use for symbols nobody binds, from the file or config (a config's hyper-parameters).
   Binding defaults;
+  // What the importer decided at the values of symbols when it wrote out control flow: elsewhere
+  // it is another graph.
+  std::vector<Guard> guards;
+  std::vector<Guess> guesses;  // inner ones after outer ones
 
   TensorId add_tensor(Tensor tensor);
   NodeId add_node(Node node);  // sets the producer of its outputs
@@ -102,6 +116,9 @@ struct Graph {
 
 // "node 57 '/layer3/conv2/Conv' (Conv)", escaped for display.
 std::string describe(const Graph& graph, NodeId node);
+
+// Adds to the help of diagnostics[from..] that the guess may be wrong.
+void add_guess(Diagnostics& diagnostics, size_t from, const Guess& guess);
 
 // For each tensor, the nodes that read it, in order; one entry per use.
 std::vector<std::vector<NodeId>> consumers(const Graph& graph);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
 #include "graph/ops/op.h"
@@ -187,6 +189,44 @@ Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& 
   return {};
 }
 
+namespace {
+
+// Which guessed branch each tensor comes from, if any: the last one on the way.
+class Guessed {
+ public:
+  explicit Guessed(const Graph& graph) : graph_(graph), behind_(graph.tensors.size(), 0) {
+    for (size_t i = 0; i < graph.guesses.size(); ++i) {
+      const Guess& guess = graph.guesses[i];
+      const auto mark = static_cast<uint32_t>(i + 1);
+      std::fill(behind_.begin() + guess.first, behind_.begin() + guess.end, mark);
+      for (const TensorId output : guess.outputs) {
+        if (output != kNoTensor) behind_[output] = mark;
+      }
+    }
+  }
+
+  // The guess that a node follows from, or null; to be asked in the nodes' order.
+  const Guess* behind(const Node& node) {
+    uint32_t mark = 0;
+    for (const TensorId output : node.outputs) {
+      if (output != kNoTensor && behind_[output] != 0) mark = behind_[output];
+    }
+    for (size_t i = 0; i < node.inputs.size() && mark == 0; ++i) {
+      if (node.inputs[i] != kNoTensor) mark = behind_[node.inputs[i]];
+    }
+    for (const TensorId output : node.outputs) {
+      if (output != kNoTensor) behind_[output] = mark;
+    }
+    return mark == 0 ? nullptr : &graph_.guesses[mark - 1];
+  }
+
+ private:
+  const Graph& graph_;
+  std::vector<uint32_t> behind_;  // 1 + the guess, by tensor
+};
+
+}  // namespace
+
 Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
                    const InferOptions& options) {
   for (const Tensor& t : graph.tensors) {
@@ -197,8 +237,15 @@ Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
                    fmt::format("{} '{}' {}", kind, escape_for_terminal(t.name), fault->message));
     }
   }
+  std::optional<Guessed> guessed;
+  if (!graph.guesses.empty()) guessed.emplace(graph);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (auto done = infer_node(graph, id, decider, warnings, options); !done) return done;
+    const Guess* guess = guessed ? guessed->behind(graph.nodes[id]) : nullptr;
+    const size_t told = warnings.size();
+    auto done = infer_node(graph, id, decider, warnings, options);
+    if (guess) add_guess(warnings, told, *guess);
+    if (guess && !done) add_guess(done.error(), 0, *guess);
+    if (!done) return done;
   }
   return {};
 }

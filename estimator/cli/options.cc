@@ -209,6 +209,8 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
   list("--set", flags.settings, "NAME=VALUE: a parameter of a config or built-in");
   list("--shape", flags.shapes, "NAME=1x3x224x224: shape of a graph input");
   list("--trip", flags.trips, "NODE=K: iterations of a loop");
+  list("--branch", flags.branches,
+       "NODE=then or else: the branch of an If whose condition is data");
   list("--assume", flags.assume, "OP=ELEMENTWISE or FREE: price an unknown operator");
   list("--limit", flags.limits, "NAME=N: raise a limit");
   for (const ValueFlag& f : kValueFlags) add_value(app, flags, f.name, f.help);
@@ -324,6 +326,13 @@ Result<Request> to_request(const SharedFlags& flags) {
                 auto value = parse_count("--trip " + name, text, 0, 1 << 20);
                 if (!value) return tl::make_unexpected(value.error());
                 request.trips[name] = *value;
+                return {};
+              });
+  reader.each(flags.branches, "--branch",
+              [&](const std::string& name, const std::string& text) -> Result<void> {
+                auto word = parse_word("--branch " + name, text, {"then", "else"});
+                if (!word) return tl::make_unexpected(word.error());
+                request.branches[name] = text;
                 return {};
               });
   reader.each(flags.assume, "--assume",

@@ -133,7 +133,7 @@ int run_sweep(const SweepFlags& given) {
   if (auto found = find_local(*plan, flags.shared, *hwdb); !found) return report(found.error());
   Request loaded = *request;
   loaded.model = flags.shared.model;
-  const auto model = load_model(loaded);
+  const auto model = load_model_inputs(loaded);
   if (!model) return report(in_model(model.error(), flags.shared.model));
   const auto axes = SweepAxes::make(*plan, flags.shared, names_of(*model), *hwdb);
   if (!axes) return report(axes.error());

@@ -29,8 +29,12 @@ struct Bindings {
 // A Loop or Scan between two iterations.
 struct LoopState {
   GraphIndex body = 0;
+  const NodeSpec* node = nullptr;  // outlives the loop
   int64_t trips = 0, next = 0;
   bool scan = false;
+  size_t began = 0;      // nodes there were before this iteration
+  bool watched = false;  // its condition may end it: looked at after each iteration
+  bool written = false;  // the last iteration gives the node's outputs by itself
   TensorId condition = kNoTensor;
   std::vector<TensorId> carried;               // into the next iteration
   std::vector<TensorId> scanned;               // a Scan's inputs, cut along scan_axes
@@ -53,6 +57,7 @@ struct Frame {
   std::string module;            // of nodes that have none
   std::shared_ptr<const Bindings> bindings;
   std::vector<TensorId> targets;    // what the graph's outputs are to be, outside; may be short
+  std::optional<size_t> guess;      // of Graph::guesses, where this is a branch that was guessed
   std::unique_ptr<LoopState> loop;  // then `graph` is not run here, but by frames on top of this
 
   std::optional<TensorId> find(std::string_view name) const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+
 #include "graph/base/escape.h"
 #include "graph/onnx/decode.h"
 #include "graph/onnx/inline.h"
@@ -78,6 +79,7 @@ Result<Graph> import(const ByteSource& source, const ImportOptions& options,
   if (auto added = add_inputs(model->graphs[0], options, graph, warnings); !added) {
     return tl::make_unexpected(added.error());
   }
+  if (options.inputs_only) return graph;
   if (auto done = Inliner(*model, options, graph, warnings).run(); !done) {
     return tl::make_unexpected(done.error());
   }

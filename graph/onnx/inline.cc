@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/escape.h"
+#include "graph/onnx/asked_nodes.h"
 #include "graph/ops/op.h"
 
 namespace plimsoll::onnx {
@@ -67,17 +68,27 @@ Place Inliner::place(const Frame& frame, const NodeSpec& node) const {
 }
 
 Result<void> Inliner::run() {
+  if (auto named = check_asked_nodes(model_, options_); !named) return named;
   auto counted = count_expanded(model_, functions_);
   if (!counted) return tl::make_unexpected(counted.error());
   expanded_ = std::move(*counted);
   if (expanded_[0] > options_.limits.nodes) return over_limit(options_.limits, "nodes");
   if (auto started = start(); !started) return started;
+  auto written = write_out();
+  graph_.guards = known_.guards();
+  if (known_.fault()) return tl::make_unexpected(*known_.fault());
+  // What goes wrong after a loop of unknown length may be wrong because of it.
+  if (auto unknown = unknown_trips()) return tl::make_unexpected(std::move(*unknown));
+  if (!written) return tl::make_unexpected(with_guesses(std::move(written.error())));
+  tell();
+  return {};
+}
+
+Result<void> Inliner::write_out() {
   while (!stack_.empty()) {
     if (auto stepped = step(); !stepped) return stepped;
   }
-  if (auto unpacked = unpack_outputs(); !unpacked) return unpacked;
-  tell();
-  return {};
+  return unpack_outputs();
 }
 
 Result<void> Inliner::start() {
@@ -106,7 +117,7 @@ Result<void> Inliner::name_outputs(const Frame& main) {
   return {};
 }
 
-void Inliner::tell() const {
+void Inliner::tell() {
   notes_.tell(warnings_);
   for (const auto& [which, nodes] : foreign_) {
     const auto& [op, name] = which;
@@ -115,13 +126,8 @@ void Inliner::tell() const {
         fmt::format("{} has no attribute '{}': ignored at {} node{}", escape_for_terminal(op),
                     escape_for_terminal(name, 60), nodes, nodes == 1 ? "" : "s")));
   }
-  if (chosen_branches_ == 0) return;
-  warnings_.push_back(
-      warning("W212",
-              fmt::format("{} If node{}: the branch with more nodes is taken, for its condition "
-                          "is not known",
-                          chosen_branches_, chosen_branches_ == 1 ? "" : "s"),
-              {.file = {}, .node = first_branch_}));
+  warn_of_guesses();
+  warn_of_unused();
 }
 
 // Frames.
@@ -228,8 +234,9 @@ Result<void> Inliner::finish() {
       if (auto copied = add(frame, "Identity", {*id}, target); !copied) return copied;
     }
   }
+  if (frame.guess) graph_.guesses[*frame.guess].end = static_cast<TensorId>(graph_.tensors.size());
   stack_.pop_back();
-  if (!stack_.empty() && stack_.back().loop) receive(*stack_.back().loop, results);
+  if (!stack_.empty() && stack_.back().loop) receive(results);
   return {};
 }
 
@@ -343,9 +350,7 @@ Result<void> Inliner::add(const Frame& frame, std::string op, std::vector<Tensor
 Frame Inliner::inner(const Frame& frame, const NodeSpec& spec, GraphIndex graph) const {
   Frame made;
   made.graph = graph;
-  const std::string& name =
-      spec.name.empty() && !spec.outputs.empty() ? spec.outputs.front() : spec.name;
-  made.prefix = frame.prefix + name + "/";
+  made.prefix = frame.prefix + handle(spec) + "/";
   made.module = spec.module.empty() ? frame.module : spec.module;
   made.outer = &frame;
   made.bindings = frame.bindings;
@@ -371,24 +376,6 @@ Result<void> Inliner::call(Frame& frame, const NodeSpec& spec, const FunctionSpe
     for (const auto& tensor : function.defaults.extras->tensors) bindings.tensors.push_back(tensor);
   }
   body.bindings = std::make_shared<Bindings>(std::move(bindings));
-  body.targets = outputs_of(frame, spec);
-  return push(std::move(body));
-}
-
-Result<void> Inliner::branch(Frame& frame, const NodeSpec& spec) {
-  const auto inputs = inputs_of(frame, spec);
-  if (!inputs) return tl::make_unexpected(inputs.error());
-  const auto* then_graph = spec.extras ? spec.extras->graph("then_branch") : nullptr;
-  const auto* else_graph = spec.extras ? spec.extras->graph("else_branch") : nullptr;
-  if (!then_graph || !else_graph || inputs->size() != 1) {
-    return error("E247", "an If needs a condition, then_branch and else_branch",
-                 place(frame, spec));
-  }
-  const auto condition = constant(inputs->front());
-  if (!condition && chosen_branches_++ == 0) first_branch_ = place(frame, spec).node;
-  const bool larger_is_then = expanded_[*then_graph] >= expanded_[*else_graph];
-  const bool taken = condition ? *condition != 0 : larger_is_then;
-  Frame body = inner(frame, spec, taken ? *then_graph : *else_graph);
   body.targets = outputs_of(frame, spec);
   return push(std::move(body));
 }

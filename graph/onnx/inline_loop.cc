@@ -3,19 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
+#include "graph/onnx/asked_nodes.h"
 #include "graph/onnx/inline.h"
 
 namespace plimsoll::onnx {
 namespace {
-
-// What a user calls the node on the command line.
-const std::string& handle(const NodeSpec& spec) {
-  return spec.name.empty() && !spec.outputs.empty() ? spec.outputs.front() : spec.name;
-}
 
 // Whether a Loop's body hands its condition on, or never says stop.
 bool runs_all_trips(const GraphSpec& body) {
@@ -24,7 +19,6 @@ bool runs_all_trips(const GraphSpec& body) {
   if (result == condition) return true;
   for (const NodeSpec& node : body.nodes) {
     if (node.outputs.size() != 1 || node.outputs.front() != result) continue;
-    if (node.op == "Constant") return true;
     const bool passes = node.op == "Identity" || node.op == "Cast";
     if (!passes || node.inputs.size() != 1) return false;
     const std::string& passed = node.inputs.front();
@@ -36,6 +30,9 @@ bool runs_all_trips(const GraphSpec& body) {
   return true;  // from outside: the same in every iteration
 }
 
+// "While" loops have a huge constant for their trip count, or none.
+constexpr int64_t kForEver = int64_t{1} << 31;
+
 std::vector<int64_t> padded(std::vector<int64_t> values, size_t size) {
   values.resize(size, 0);
   return values;
@@ -43,81 +40,32 @@ std::vector<int64_t> padded(std::vector<int64_t> values, size_t size) {
 
 }  // namespace
 
-// How many elements a list of extents has, before shapes are inferred.
-std::optional<int64_t> Inliner::length(TensorId tensor) const {
-  const Tensor& t = graph_.tensors[tensor];
-  if (t.shape && t.shape->size() == 1) return (*t.shape)[0].constant();
-  if (t.producer == kNoNode) return std::nullopt;
-  const Node& node = graph_.nodes[t.producer];
-  if (node.op == "Shape" && node.inputs.size() == 1 && node.attributes.entries().empty()) {
-    const auto& whole = graph_.tensors[node.inputs.front()].shape;
-    return whole ? std::optional(static_cast<int64_t>(whole->size())) : std::nullopt;
+// Another number of iterations may be asked for in the same message: one is written out meanwhile.
+int64_t Inliner::ask_trips(const Frame& frame, const NodeSpec& spec, std::string why) {
+  const auto same = [&](const UnknownTrips& one) { return one.handle == handle(spec); };
+  if (std::ranges::none_of(unknown_trips_, same)) {
+    unknown_trips_.push_back({place(frame, spec), handle(spec), std::move(why), guess_here()});
   }
-  if (node.op != "Concat") return std::nullopt;
-  for (const TensorId part : node.inputs) {
-    const Tensor& one = graph_.tensors[part];
-    const bool number = one.contents && one.contents->integers.size() == 1;
-    const bool grown = one.producer != kNoNode && graph_.nodes[one.producer].op == "Unsqueeze";
-    if (!number && !grown) return std::nullopt;
+  return 1;
+}
+
+std::optional<Diagnostics> Inliner::unknown_trips() const {
+  if (unknown_trips_.empty()) return std::nullopt;
+  constexpr size_t kShown = 32;
+  const size_t count = unknown_trips_.size();
+  std::string flags;
+  for (const UnknownTrips& one : unknown_trips_) {
+    if (&one - unknown_trips_.data() == kShown) break;
+    flags += fmt::format(" --trip '{}=10'", escape_for_terminal(one.handle));
   }
-  return static_cast<int64_t>(node.inputs.size());
-}
-
-// One extent of a tensor whose shape the file says, read from the list of its extents.
-std::optional<int64_t> Inliner::extent(TensorId extents, int64_t index) const {
-  const NodeId maker = graph_.tensors[extents].producer;
-  if (maker == kNoNode) return std::nullopt;
-  const Node& node = graph_.nodes[maker];
-  if (node.op != "Shape" || !node.attributes.entries().empty()) return std::nullopt;
-  const auto& shape = graph_.tensors[node.inputs.front()].shape;
-  const auto axis = shape ? normalize_axis(index, shape->size()) : std::nullopt;
-  return axis ? (*shape)[*axis].constant() : std::nullopt;
-}
-
-std::optional<int64_t> Inliner::constant(TensorId tensor, int depth) const {
-  constexpr int kHops = 16;
-  for (int hop = 0; hop < kHops && tensor != kNoTensor; ++hop) {
-    const Tensor& t = graph_.tensors[tensor];
-    if (t.contents) {
-      if (t.contents->integers.size() == 1) return t.contents->integers.front();
-      return std::nullopt;
-    }
-    if (t.producer == kNoNode) return std::nullopt;
-    const Node& node = graph_.nodes[t.producer];
-    if (!node.domain.empty() || node.inputs.empty()) return std::nullopt;
-    if (node.op == "Size") return length(node.inputs.front());
-    if (node.op == "Gather" && node.inputs.size() == 2 && depth > 0) {
-      const auto index = constant(node.inputs[1], depth - 1);
-      return index ? extent(node.inputs[0], *index) : std::nullopt;
-    }
-    if (node.inputs.size() == 2 && depth > 0) {
-      const auto a = constant(node.inputs[0], depth - 1);
-      const auto b = constant(node.inputs[1], depth - 1);
-      if (a && b && node.op == "Sub" && *b != std::numeric_limits<int64_t>::min())
-        return checked_add(*a, -*b);
-      if (a && b && node.op == "Greater") return *a > *b;
-      if (a && b && node.op == "Less") return *a < *b;
-      if (a && b && node.op == "Equal") return *a == *b;
-    }
-    const bool passes = node.op == "Identity" || node.op == "Cast" || node.op == "Squeeze" ||
-                        node.op == "Unsqueeze" || node.op == "Reshape";
-    if (!passes) return std::nullopt;
-    tensor = node.inputs.front();
-  }
-  return std::nullopt;
-}
-
-std::optional<int64_t> Inliner::asked_trips(const NodeSpec& spec) const {
-  const auto asked = options_.trips.find(handle(spec));
-  if (asked == options_.trips.end()) return std::nullopt;
-  return asked->second;
-}
-
-tl::unexpected<Diagnostics> Inliner::unknown_trips(const Frame& frame, const NodeSpec& spec,
-                                                   std::string why) const {
-  return error("E225", std::move(why), place(frame, spec),
-               fmt::format("give the number of iterations with --trip '{}=10'",
-                           escape_for_terminal(handle(spec))));
+  std::string why = unknown_trips_.front().why;
+  if (count > 1) why += fmt::format("; the same holds for {} more", count - 1);
+  Diagnostics told =
+      error("E225", std::move(why), unknown_trips_.front().place,
+            fmt::format("give the number{} of iterations with{}", count == 1 ? "" : "s", flags))
+          .value();
+  if (const auto guess = unknown_trips_.front().guess) add_guess(told, 0, graph_.guesses[*guess]);
+  return told;
 }
 
 Result<void> Inliner::loop(Frame& frame, const NodeSpec& spec) {
@@ -141,23 +89,22 @@ Result<void> Inliner::loop(Frame& frame, const NodeSpec& spec) {
     auto node = embedding_bag(frame, spec, *bags);
     if (node) return add_bags(frame, spec, *bags, std::move(*node));
   }
-  constexpr int64_t kForEver = int64_t{1} << 31;  // "while" loops have a huge constant here
-  auto trips = asked_trips(spec);
-  if (!trips) {
-    trips = constant((*inputs)[0]);
-    if (!trips || *trips >= kForEver) {
-      return unknown_trips(frame, spec, "the file does not say how often the loop runs");
-    }
-    if (constant((*inputs)[1]) == 0) trips = 0;
-    if (*trips > 0 && !runs_all_trips(graph)) {
-      warnings_.push_back(
-          warning("W216", fmt::format("may end early; all {} iterations are counted", *trips),
-                  place(frame, spec)));
-    }
-  }
   LoopState state;
   state.body = *body;
-  state.trips = *trips;
+  state.node = &spec;
+  state.watched = !runs_all_trips(graph);
+  if (const int64_t* asked = asked_of(options_.trips, frame.prefix, spec)) {
+    used_.insert(asked);
+    state.trips = *asked;
+    state.watched = false;
+  } else if (known_.number((*inputs)[1]) == 0) {
+    state.trips = 0;
+  } else {
+    const auto trips = known_.number((*inputs)[0]);
+    state.trips = trips && *trips < kForEver ? std::max<int64_t>(0, *trips) : kForEver;
+    if (state.trips == kForEver && !state.watched)
+      state.trips = ask_trips(frame, spec, "the file does not say how often the loop runs");
+  }
   state.carried.assign(inputs->begin() + 2, inputs->end());
   state.stacked.resize(graph.outputs.size() - 1 - carried);
   state.output_axes.resize(state.stacks(), 0);
@@ -241,22 +188,22 @@ Result<void> Inliner::scan(Frame& frame, const NodeSpec& spec) {
   LoopState state;
   state.scan = true;
   state.body = *body;
+  state.node = &spec;
   state.carried.assign(inputs->begin(), inputs->begin() + static_cast<ptrdiff_t>(carried));
   state.scanned.assign(inputs->begin() + static_cast<ptrdiff_t>(carried), inputs->end());
   state.scan_axes = padded(spec.attributes.integers("scan_input_axes"), state.scanned.size());
   state.stacked.resize(graph.outputs.size() - carried);
   state.output_axes = padded(spec.attributes.integers("scan_output_axes"), state.stacks());
-  auto trips = asked_trips(spec);
-  for (size_t i = 0; i < state.scanned.size() && !trips; ++i) {
-    if (state.scanned[i] == kNoTensor) continue;
-    const auto& shape = graph_.tensors[state.scanned[i]].shape;
-    const auto axis = shape ? normalize_axis(state.scan_axes[i], shape->size()) : std::nullopt;
-    if (axis) trips = (*shape)[*axis].constant();
+  std::optional<int64_t> trips;
+  if (const int64_t* asked = asked_of(options_.trips, frame.prefix, spec)) {
+    used_.insert(asked);
+    trips = *asked;
   }
-  if (!trips) {
-    return unknown_trips(frame, spec, "the file does not say how long the scanned inputs are");
-  }
-  state.trips = *trips;
+  for (size_t i = 0; i < state.scanned.size() && !trips; ++i)
+    trips = known_.extent(state.scanned[i], state.scan_axes[i]);
+  state.trips =
+      trips ? *trips
+            : ask_trips(frame, spec, "the file does not say how long the scanned inputs are");
   return start_loop(frame, spec, std::move(state));
 }
 
@@ -266,18 +213,25 @@ TensorId Inliner::add_value(std::string name) {
   return graph_.add_tensor(std::move(tensor));
 }
 
+Result<void> Inliner::afford(Place place, GraphIndex body, int64_t iterations) const {
+  const int64_t nodes = std::max<int64_t>(1, expanded_[body]);
+  const auto more = checked_multiply(iterations, nodes);
+  const auto here = static_cast<int64_t>(graph_.nodes.size()) + idle_iterations_;
+  if (more && *more <= options_.limits.nodes - here) return {};
+  return over_limit(options_.limits, "nodes", std::move(place),
+                    fmt::format("{} iterations of {} nodes make more than {} nodes", iterations,
+                                nodes, options_.limits.nodes));
+}
+
 Result<void> Inliner::start_loop(Frame& frame, const NodeSpec& spec, LoopState state) {
   if (state.trips < 0 || (state.trips == 0 && state.stacks() > 0)) {
-    return unknown_trips(frame, spec,
-                         fmt::format("{} iterations give no output to stack", state.trips));
+    return error("E225", fmt::format("{} iterations give no output to stack", state.trips),
+                 place(frame, spec),
+                 fmt::format("give the number of iterations with --trip '{}=10'",
+                             escape_for_terminal(handle(spec))));
   }
-  // An empty iteration costs time, too.
-  const int64_t body = std::max<int64_t>(1, expanded_[state.body]);
-  const auto nodes = checked_multiply(state.trips, body);
-  if (!nodes || *nodes > options_.limits.nodes - static_cast<int64_t>(graph_.nodes.size())) {
-    return over_limit(options_.limits, "nodes", place(frame, spec),
-                      fmt::format("{} iterations of {} nodes make more than {} nodes", state.trips,
-                                  body, options_.limits.nodes));
+  if (state.trips < kForEver) {
+    if (auto good = afford(place(frame, spec), state.body, state.trips); !good) return good;
   }
   state.targets = outputs_of(frame, spec);
   state.targets.resize(state.carried.size() + state.stacks(), kNoTensor);
@@ -293,7 +247,7 @@ Result<void> Inliner::start_loop(Frame& frame, const NodeSpec& spec, LoopState s
 Result<void> Inliner::advance(Frame& frame) {
   LoopState& state = *frame.loop;
   if (state.next < state.trips) return iterate(frame);
-  for (size_t i = 0; i < state.carried.size() && state.trips == 0; ++i) {
+  for (size_t i = 0; i < state.carried.size() && !state.written; ++i) {
     if (state.targets[i] == kNoTensor || state.carried[i] == kNoTensor) continue;
     if (auto copied = add(frame, "Identity", {state.carried[i]}, state.targets[i]); !copied) {
       return copied;
@@ -306,6 +260,8 @@ Result<void> Inliner::advance(Frame& frame) {
 
 Result<void> Inliner::iterate(Frame& frame) {
   LoopState& state = *frame.loop;
+  if (auto good = afford(place(*frame.outer, *state.node), state.body, 1); !good) return good;
+  state.began = graph_.nodes.size();
   const auto& formal = model_.graphs[state.body].inputs;
   Frame body;
   body.graph = state.body;
@@ -332,7 +288,8 @@ Result<void> Inliner::iterate(Frame& frame) {
       return cut;
     }
   }
-  if (++state.next == state.trips) {
+  state.written = ++state.next == state.trips;
+  if (state.written) {
     body.targets.assign(state.first_result(), kNoTensor);
     body.targets.insert(body.targets.end(), state.targets.begin(),
                         state.targets.begin() + static_cast<ptrdiff_t>(state.carried.size()));
@@ -340,10 +297,40 @@ Result<void> Inliner::iterate(Frame& frame) {
   return push(std::move(body), /*with_constants=*/false);
 }
 
-void Inliner::receive(LoopState& state, const std::vector<TensorId>& results) const {
+void Inliner::receive(const std::vector<TensorId>& results) {
+  const Frame& frame = stack_.back();
+  LoopState& state = *frame.loop;
+  if (graph_.nodes.size() == state.began) ++idle_iterations_;
   size_t result = state.first_result();
   for (TensorId& id : state.carried) id = results[result++];
   for (auto& parts : state.stacked) parts.push_back(results[result++]);
+  if (!state.watched || state.next == state.trips) return;
+  const auto goes_on = known_.number(results.front());
+  if (goes_on == 0) state.trips = state.next;
+  if (goes_on) return;
+  state.watched = false;
+  if (state.trips == kForEver) {
+    state.trips = state.next;
+    (void)ask_trips(*frame.outer, *state.node, "the data say how often the loop runs");
+  } else {
+    warnings_.push_back(
+        warning("W216", fmt::format("may end early; all {} iterations are counted", state.trips),
+                place(*frame.outer, *state.node)));
+  }
+}
+
+// Unsqueeze or Squeeze.
+Result<void> Inliner::change_axis(const Frame& frame, std::string op, TensorId from, int64_t axis,
+                                  TensorId target) {
+  std::vector<TensorId> inputs = {from};
+  Attributes attributes;
+  if (graph_.opset >= 13) {
+    inputs.push_back(graph_.add_tensor(
+        integer_constant(frame.prefix + "axes", DType::kInt64, {Dim(1)}, {axis})));
+  } else {
+    attributes.set("axes", std::vector<int64_t>{axis});
+  }
+  return add(frame, std::move(op), std::move(inputs), target, std::move(attributes));
 }
 
 Result<void> Inliner::stack(const Frame& frame, const std::vector<TensorId>& parts, int64_t axis,
@@ -351,18 +338,7 @@ Result<void> Inliner::stack(const Frame& frame, const std::vector<TensorId>& par
   std::vector<TensorId> slices;
   for (const TensorId part : parts) {
     const TensorId slice = parts.size() == 1 ? target : add_value(frame.prefix + "slice");
-    std::vector<TensorId> inputs = {part};
-    Attributes attributes;
-    if (graph_.opset >= 13) {
-      inputs.push_back(graph_.add_tensor(
-          integer_constant(frame.prefix + "axes", DType::kInt64, {Dim(1)}, {axis})));
-    } else {
-      attributes.set("axes", std::vector<int64_t>{axis});
-    }
-    if (auto made = add(frame, "Unsqueeze", std::move(inputs), slice, std::move(attributes));
-        !made) {
-      return made;
-    }
+    if (auto made = change_axis(frame, "Unsqueeze", part, axis, slice); !made) return made;
     slices.push_back(slice);
   }
   if (slices.size() == 1) return {};

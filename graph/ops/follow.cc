@@ -175,14 +175,14 @@ std::optional<Fraction> fold_mod(InferContext& c, const Fraction& a, const Fract
   return Fraction{a.over - floor_div(a.over, b.over) * b.over, 1};
 }
 
-std::optional<Fraction> fold_max(InferContext&, const Fraction& a, const Fraction& b, bool) {
-  if (!(a.under == b.under)) return std::nullopt;
-  return Fraction{max(a.over, b.over), a.under};
+std::optional<Fraction> fold_max(InferContext& c, const Fraction& a, const Fraction& b, bool) {
+  if (a.under == b.under) return Fraction{max(a.over, b.over), a.under};
+  return reduced(c, max(a.over * b.under, b.over * a.under), a.under * b.under);
 }
 
-std::optional<Fraction> fold_min(InferContext&, const Fraction& a, const Fraction& b, bool) {
-  if (!(a.under == b.under)) return std::nullopt;
-  return Fraction{min(a.over, b.over), a.under};
+std::optional<Fraction> fold_min(InferContext& c, const Fraction& a, const Fraction& b, bool) {
+  if (a.under == b.under) return Fraction{min(a.over, b.over), a.under};
+  return reduced(c, min(a.over * b.under, b.over * a.under), a.under * b.under);
 }
 
 std::optional<Fraction> fold_equal(InferContext& c, const Fraction& a, const Fraction& b, bool) {

@@ -33,6 +33,11 @@ std::optional<Fraction> fold_greater_or_equal(InferContext& c, const Fraction& a
   return fold_less_or_equal(c, b, a, whole);
 }
 
+// Of two truths.
+std::optional<Fraction> differ(InferContext& c, const Fraction& a, const Fraction& b, bool) {
+  return Fraction{c.decider().equal(a.over, b.over) ? 0 : 1, 1};
+}
+
 // Of numbers alone: side lengths as roots of counts.
 std::optional<Fraction> fold_pow(InferContext&, const Fraction& a, const Fraction& b, bool) {
   const auto base = a.over.constant();
@@ -53,6 +58,9 @@ Result<void> unary_bool(InferContext& c) {
 
 std::optional<Fraction> negated(InferContext&, const Fraction& a) {
   return Fraction{Dim(0) - a.over, a.under};
+}
+std::optional<Fraction> inverted(InferContext& c, const Fraction& a) {
+  return fold_div(c, {1, 1}, a, false);
 }
 std::optional<Fraction> magnitude(InferContext& c, const Fraction& a) {
   return c.decider().at_most(0, a.over) ? a : negated(c, a);
@@ -348,7 +356,7 @@ constexpr OpRow kRows[] = {
      .example = "f32[B,4] f32[] -> f32[B,4]"},
     {.name = "Reciprocal",
      .attributes = "consumed_inputs",
-     .shape = like_first,
+     .shape = unary<inverted>,
      .lower = lower::keep_result,
      .example = "f32[B,4] -> f32[B,4]"},
     {.name = "Round",
@@ -401,7 +409,7 @@ constexpr OpRow kRows[] = {
     {.name = "Xor",
      .inputs = 2,
      .attributes = "axis broadcast",
-     .shape = compare_rule,
+     .shape = comparison<differ>,
      .lower = lower::no_gradient,
      .example = "bool[B,4] bool[4] -> bool[B,4]"},
 };

@@ -45,4 +45,16 @@ TEST_CASE("an extent that is replaced in a list of extents is followed") {
         "B,5,8");
 }
 
+// As detectors scale an image so that its shorter side is 800 and its longer at most 1333.
+TEST_CASE("a scale computed with reciprocals is followed") {
+  CHECK(extents("opset 17\ninput x: f32[B,3,320,320]\nconst side: f32[2] = [320.0,320.0]\n"
+                "const short: f32[] = [800.0]\nconst long: f32[] = [1333.0]\n"
+                "const whole: f32[1] = [320.0]\nconst rest: i64[2] = [4,3]\n"
+                "low = ReduceMin(side) {keepdims=0}\nhigh = ReduceMax(side) {keepdims=0}\n"
+                "a = Reciprocal(low)\nb = Mul(a, short)\nc = Reciprocal(high)\n"
+                "d = Mul(c, long)\nscale = Min(b, d)\ne = Mul(whole, scale)\nf = Floor(e)\n"
+                "g = Cast(f) {to=7}\nparam w: f32[1,1]\nto = Concat(rest, g) {axis=0}\n"
+                "y = Expand(w, to)\noutput y\n") == "4,3,800");
+}
+
 }  // namespace plimsoll
