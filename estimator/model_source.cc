@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "estimator/bind_symbols.h"
 #include "estimator/request_names.h"
 #include "graph/base/byte_source.h"
 #include "graph/builtin/builtin.h"
 #include "graph/onnx/import.h"
+#include "graph/onnx/sniff.h"
 
 namespace plimsoll {
 namespace {
@@ -45,6 +48,8 @@ Result<LoadedModel> load_onnx(const ByteSource& source, const Request& request, 
 Result<LoadedModel> load_config(std::string_view text, std::string_view file,
                                 const Request& request,
                                 std::map<std::string, std::string, std::less<>> settings = {}) {
+  if (auto ours = onnx::refuse_other_json(text, std::string(file)); !ours)
+    return tl::make_unexpected(ours.error());
   LoadedModel model;
   ConfigOptions options;
   options.set.insert(settings.begin(), settings.end());
@@ -74,6 +79,23 @@ Result<LoadedModel> load_builtin(const std::string& name, const Request& request
   return model;
 }
 
+// What was meant by a path that is no file: a built-in without its prefix, a model's folder.
+void add_remedy(const std::string& path, Diagnostics& diagnostics) {
+  Diagnostic& d = diagnostics.front();
+  const std::filesystem::path given(path);
+  std::error_code failed;
+  if (d.code == "E602" && std::filesystem::exists(given / "saved_model.pb", failed)) {
+    d.message += ", a TensorFlow SavedModel";
+    d.help = "convert it: python -m tf2onnx.convert --saved-model FOLDER --output model.onnx";
+  } else if (d.code == "E602" && std::filesystem::exists(given / "config.json", failed)) {
+    d.message += ", a Hugging Face model's";
+    d.help = "export the model to ONNX first, with torch.onnx.export";
+  }
+  if (d.code != "E601" || given.has_parent_path()) return;
+  const std::string meant = nearest_builtin(path.ends_with(".onnx") ? given.stem().string() : path);
+  if (!meant.empty()) d.help = fmt::format("did you mean builtin:{}?", meant);
+}
+
 // A config begins with a brace; an ONNX file with a field tag.
 bool looks_like_config(const ByteSource& source) {
   std::array<std::byte, 64> head{};
@@ -96,7 +118,10 @@ Result<LoadedModel> load_unchecked(const Request& request, bool inputs_only) {
     return model;
   }
   auto source = ByteSource::open(request.model, request.limits);
-  if (!source) return tl::make_unexpected(source.error());
+  if (!source) {
+    add_remedy(request.model, source.error());
+    return tl::make_unexpected(source.error());
+  }
   const bool is_config = request.model.ends_with(".json") || looks_like_config(*source);
   Result<LoadedModel> model = [&]() -> Result<LoadedModel> {
     if (!is_config) return load_onnx(*source, request, inputs_only);

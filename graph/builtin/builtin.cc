@@ -136,6 +136,13 @@ std::vector<std::pair<std::string, std::string>> builtin_aliases() {
   return result;
 }
 
+std::string nearest_builtin(std::string_view name) {
+  std::vector<std::string> names;
+  for (const BuiltinRow& row : builtin_models()) names.push_back(row.name);
+  for (const auto& [alias, model] : builtin_aliases()) names.push_back(alias);
+  return nearest(name, names);
+}
+
 Result<BuiltinModel> find_builtin(std::string_view name) {
   if (exists(name)) return read_model(name);
   // Measured runs write torchvision's names with their room.
@@ -158,10 +165,7 @@ Result<BuiltinModel> find_builtin(std::string_view name) {
     }
     return model;
   }
-  std::vector<std::string> names;
-  for (const BuiltinRow& row : builtin_models()) names.push_back(row.name);
-  for (const Alias& a : *aliases) names.push_back(a.name);
-  const std::string near = nearest(name, names);
+  const std::string near = nearest_builtin(name);
   return error(
       "E150", fmt::format("there is no built-in model '{}'", escape_for_terminal(name)), {},
       near.empty() ? "'plimsoll models' lists them" : fmt::format("did you mean {}?", near));

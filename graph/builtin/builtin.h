@@ -32,6 +32,9 @@ struct BuiltinModel {
 // name.
 Result<BuiltinModel> find_builtin(std::string_view name);
 
+// The model or alias whose name is nearest, itself if it is one; empty where none is near.
+std::string nearest_builtin(std::string_view name);
+
 struct BuiltinRow {
   std::string name;
   std::string description;

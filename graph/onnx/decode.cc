@@ -33,17 +33,9 @@ class Decoder {
   void model_field(const Message& model, const Field& field) {
     switch (field.number) {
       case 1:
-        if (field.at == 0 && field.type == WireType::kBytes) {
-          return wire_.fail("E203", "is not an ONNX model; it may be a TensorFlow graph",
-                            "convert it with tf2onnx");
-        }
         model_.ir_version = model.integer(field, "ir_version");
         break;
       case 2:
-        if (field.type == WireType::kBytes && field.value > uint64_t{1} << 16) {
-          return wire_.fail("E203", "is not an ONNX model; it may be a TensorFlow SavedModel",
-                            "convert it with tf2onnx");
-        }
         model_.producer_name = model.clipped(field, "producer_name");
         break;
       case 3:

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
+#include <array>
 
 #include "graph/base/escape.h"
 #include "graph/onnx/decode.h"
@@ -62,6 +62,26 @@ void warn_of_training(const ModelSpec& model, Diagnostics& warnings) {
       warning("W213", "the graph already has gradient nodes", {}, "use --mode inference"));
 }
 
+// Models that no step of gradients trains: trees, and what is fitted in closed form or by its own
+// solver (onnx/docs/Operators-ml.md). The domain's other operators prepare features, which a
+// network may have, too.
+bool is_classical_node(const NodeSpec& node) {
+  constexpr std::array<std::string_view, 8> kOps = {
+      "LinearClassifier",       "LinearRegressor",       "SVMClassifier", "SVMRegressor",
+      "TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble",  "DictVectorizer"};
+  return node.domain == "ai.onnx.ml" && std::ranges::find(kOps, node.op) != kOps.end();
+}
+
+Result<void> refuse_classical(const ModelSpec& model) {
+  const auto& nodes = model.graphs[0].nodes;
+  const auto found = std::ranges::find_if(nodes, is_classical_node);
+  if (found == nodes.end()) return {};
+  return error("E256",
+               fmt::format("is a classical model ({}), which no training step on a GPU makes",
+                           escape_for_terminal(found->op)),
+               {}, "Plimsoll answers for neural networks");
+}
+
 Result<Graph> import(const ByteSource& source, const ImportOptions& options,
                      Diagnostics& warnings) {
   if (auto ours = refuse_other_formats(source); !ours) return tl::make_unexpected(ours.error());
@@ -72,6 +92,8 @@ Result<Graph> import(const ByteSource& source, const ImportOptions& options,
   if (auto sound = check_header(*model, graph, warnings); !sound) {
     return tl::make_unexpected(sound.error());
   }
+  if (auto network = refuse_classical(*model); !network)
+    return tl::make_unexpected(network.error());
   warn_of_training(*model, warnings);
   graph.name = model->graphs[0].name;
   graph.producer = model->producer_name;

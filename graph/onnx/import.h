@@ -53,7 +53,8 @@ struct ImportOptions {
 // E201 empty, E202 and E203 another kind of file, E204 to E208 not a sound protobuf message, E211
 // no graph, E212 no outputs, E213 no opset, E214 a node without operator, E221 to E224 names and
 // cycles, E225 unknown trip counts, E226 sequences, maps and optionals, E231 to E236 extents, E247
-// and E249 attributes, E112 a shape for no input, E255 a trip count or branch for no node, E6xx of ByteSource, E8xx limits, and what ImportOptions::bind says.
+// and E249 attributes, E112 a shape for no input, E255 a trip count or branch for no node, E256 a
+// classical model, E6xx of ByteSource, E8xx limits, and what ImportOptions::bind says.
 // W201 versions newer or older than known, W202 unsorted, W203 an extent of -1 or 0 taken as
 // unknown, W205 missing data, W206 strings, W211 no nodes, W212 a guessed If, W213 a training
 // graph, W216 a loop that may end early, W220 and W221 odd external data, W240 a branch or trip

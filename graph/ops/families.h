@@ -27,5 +27,6 @@ std::span<const OpRow> loss_rows();
 std::span<const OpRow> quantize_rows();
 std::span<const OpRow> composite_rows();
 std::span<const OpRow> function_rows();
+std::span<const OpRow> feature_rows();
 
 }  // namespace plimsoll::ops

@@ -15,13 +15,13 @@ bool before(const OpRow& a, const OpRow& b) {
 
 std::vector<const OpRow*> gather_rows() {
   std::vector<const OpRow*> rows;
-  for (const auto family : {ops::pointwise_rows(), ops::activation_rows(), ops::matmul_rows(),
-                            ops::conv_rows(),      ops::pool_rows(),       ops::norm_rows(),
-                            ops::reduce_rows(),    ops::softmax_rows(),    ops::movement_rows(),
-                            ops::slicing_rows(),   ops::resample_rows(),   ops::index_rows(),
-                            ops::recurrent_rows(), ops::attention_rows(),  ops::create_rows(),
-                            ops::signal_rows(),    ops::loss_rows(),       ops::quantize_rows(),
-                            ops::composite_rows(), ops::function_rows()}) {
+  for (const auto family :
+       {ops::pointwise_rows(), ops::activation_rows(), ops::matmul_rows(),    ops::conv_rows(),
+        ops::pool_rows(),      ops::norm_rows(),       ops::reduce_rows(),    ops::softmax_rows(),
+        ops::movement_rows(),  ops::slicing_rows(),    ops::resample_rows(),  ops::index_rows(),
+        ops::recurrent_rows(), ops::attention_rows(),  ops::create_rows(),    ops::signal_rows(),
+        ops::loss_rows(),      ops::quantize_rows(),   ops::composite_rows(), ops::function_rows(),
+        ops::feature_rows()}) {
     for (const OpRow& row : family) rows.push_back(&row);
   }
   std::sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return before(*a, *b); });

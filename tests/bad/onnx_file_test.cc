@@ -77,7 +77,7 @@ std::vector<BadFile> bad_files() {
       {"A8",
        "\x0a\x05\x0a\x03"
        "abc",
-       3, "E203", "may be a TensorFlow graph"},
+       3, "E203", "is a TensorFlow graph"},
       {"A9", "  {\"layers\": []}", 3, "E203", "is JSON, not an ONNX model"},
       {"A10", "\x07\x07\x07", 3, "E204", "not a protobuf message: bad wire type 7 at byte 0"},
       {"A10", std::string(64, '\0'), 3, "E204", "bad field 0 at byte 0"},
