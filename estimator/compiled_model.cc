@@ -127,12 +127,15 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   if (!binding) return tl::make_unexpected(binding.error());
   compiled.binding = std::move(*binding);
   Decider decider(compiled.binding, graph.guards);
-  InferOptions options{
-      .limits = request.limits, .least_extent = model.from_onnx ? 0 : 1, .assume = request.assume};
+  InferOptions options{.limits = request.limits,
+                       .least_extent = model.from_onnx ? 0 : 1,
+                       .assume = request.assume,
+                       .contents = request.contents};
   Diagnostics noted;
   if (auto inferred = infer(graph, decider, noted, options); !inferred) {
     return tl::make_unexpected(inferred.error());
   }
+  if (const auto type = whole_type(compiled.recipe.precision)) cast(graph, *type);
   if (model.from_onnx) {
     compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());
     if (request.recover) {
@@ -143,7 +146,6 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
     }
     plan = plan_for(graph);  // passes renumber nodes
   }
-  if (const auto type = whole_type(compiled.recipe.precision)) cast(graph, *type);
   auto expanded = expand(graph, plan, compiled.recipe, policy, decider);
   if (!expanded) return tl::make_unexpected(expanded.error());
   compiled.step = std::move(expanded->step);

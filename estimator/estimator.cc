@@ -12,6 +12,7 @@
 #include "estimator/replay_input.h"
 #include "estimator/time_plan.h"
 #include "graph/base/escape.h"
+#include "graph/ops/routing.h"
 
 namespace plimsoll {
 namespace {
@@ -373,6 +374,21 @@ Result<Estimate> estimate_usual(const Request& request, const Hwdb& hwdb) {
   return evaluator->estimate(*model, model->binding);
 }
 
+// A mixture of experts is priced with even shares; that all tokens go to one expert of each layer
+// is in the range.
+Result<Estimate> with_all_to_one_expert(Estimate even, Request request, const Hwdb& hwdb) {
+  constexpr int64_t kAllTokens = 1 << 20;  // more shares than there are experts
+  request.dims[ops::kBusiestExpert] = kAllTokens;
+  auto one = estimate_usual(request, hwdb);
+  if (!one) return one;
+  Range& range = even.memory.device_range;
+  range.high = std::max(range.high, one->memory.device_range.high);
+  even.memory.verdict = verdict_of(range, even.usable_bytes);
+  even.basis.push_back(
+      "tokens shared evenly among experts; the range holds that all go to one of each layer");
+  return even;
+}
+
 Result<Estimate> estimate_mean(const Request& request, const Hwdb& hwdb) {
   std::vector<Estimate> estimates;
   for (const LengthBucket& bucket : request.lengths) {
@@ -388,7 +404,12 @@ Result<Estimate> estimate_mean(const Request& request, const Hwdb& hwdb) {
 Result<Estimate> estimate(const Request& request, const Hwdb& hwdb) {
   auto usual =
       request.lengths.empty() ? estimate_usual(request, hwdb) : estimate_mean(request, hwdb);
-  if (!usual || (request.longest.empty() && request.lengths.empty())) return usual;
+  if (!usual) return usual;
+  if (request.longest.empty() && request.lengths.empty()) {
+    const bool routed = usual->input.symbols.contains(ops::kBusiestExpert) &&
+                        !request.dims.contains(ops::kBusiestExpert);
+    return routed ? with_all_to_one_expert(std::move(*usual), request, hwdb) : usual;
+  }
   // The longest batch may take other decisions than the usual one: a step of its own.
   auto longest = estimate_usual(at_longest(request), hwdb);
   if (!longest) return longest;

@@ -38,6 +38,8 @@ struct Request {
   std::map<std::string, std::vector<int64_t>> shapes;  // --shape NAME=1x3x224x224
   std::map<std::string, int64_t> trips;                // --trip NODE=K
   std::map<std::string, std::string> branches;         // --branch NODE=then|else
+  // --contents TENSOR=N,N,...: numbers that shapes are computed from
+  std::map<std::string, std::vector<int64_t>, std::less<>> contents;
   std::map<std::string, std::string, std::less<>> assume;  // --assume OP=ELEMENTWISE|FREE
   Recipe recipe;
   bool loss_given = false;            // else a config's own loss holds

@@ -34,6 +34,14 @@ bool is_operators_name(std::string_view name) {
 
 }  // namespace
 
+bool is_parameter_name(std::string_view name, bool by_pytorch) {
+  if (name.find("::") != name.npos || name.find('/') != name.npos) return false;
+  if (by_pytorch && name.find('.') != name.npos) return true;
+  std::string_view own = name.substr(name.rfind('.') + 1);
+  own = own.substr(0, own.find_last_not_of("0123456789_") + 1);
+  return is_word_of_weights(own.substr(own.rfind('_') + 1));
+}
+
 std::set<std::string_view> folded_names(const Graph& graph) {
   std::set<std::string_view> names, firsts;
   for (const Tensor& t : graph.tensors) {

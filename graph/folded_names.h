@@ -14,4 +14,9 @@ namespace plimsoll {
 // numbers may be a part of a buffer that only looks like it. Cost: linear in the tensors.
 std::set<std::string_view> folded_names(const Graph& graph);
 
+// "conv1.bias", "cls_token": what people call parameters, and modules those they have.
+// `by_pytorch`: every name with a dot is of a module. (A file's other names are of values:
+// "/layer1/Mul_output_0".)
+bool is_parameter_name(std::string_view name, bool by_pytorch);
+
 }  // namespace plimsoll

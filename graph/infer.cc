@@ -84,11 +84,19 @@ Result<size_t> InferContext::axis(int64_t axis, size_t rank) {
 
 namespace {
 
-// Contents of integer type are Dims from the start.
-void follow_constants(Graph& graph, const Node& node) {
+// Contents of integer type are Dims from the start; so is what the user says of contents that
+// nobody can know.
+void follow_constants(Graph& graph, const Node& node, const InferOptions& options) {
   for (const TensorId in : node.inputs) {
     if (in == kNoTensor) continue;
     Tensor& t = graph.tensors[in];
+    const auto said = options.contents.find(t.name);
+    if (said != options.contents.end() && t.shape &&
+        elements(*t.shape) == Dim(static_cast<int64_t>(said->second.size()))) {
+      t.dims.assign(said->second.begin(), said->second.end());
+      t.divisors.clear();
+      t.has_dims = true;
+    }
     if (!t.contents || t.has_dims || is_float(t.dtype)) continue;
     t.dims.assign(t.contents->integers.begin(), t.contents->integers.end());
     t.has_dims = true;
@@ -165,7 +173,7 @@ Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& 
                         const InferOptions& options) {
   InferContext context(graph, id, decider, warnings);
   const Node& node = graph.nodes[id];
-  follow_constants(graph, node);
+  follow_constants(graph, node, options);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (context.has(i) && !context.tensor(i).shape) {
       return context.fail("E252", fmt::format("the shape of input {} ('{}') is not known", i,
@@ -236,6 +244,13 @@ Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
       return error(std::move(fault->code),
                    fmt::format("{} '{}' {}", kind, escape_for_terminal(t.name), fault->message));
     }
+  }
+  for (const auto& said : options.contents) {
+    const bool there = std::any_of(graph.tensors.begin(), graph.tensors.end(),
+                                   [&](const Tensor& t) { return t.name == said.first; });
+    if (!there)
+      return error("E112", fmt::format("--contents: no tensor is called '{}'",
+                                       escape_for_terminal(said.first)));
   }
   std::optional<Guessed> guessed;
   if (!graph.guesses.empty()) guessed.emplace(graph);

@@ -15,13 +15,16 @@ struct InferOptions {
   int64_t least_extent = 0;
   // Operators priced by assumption: name -> "ELEMENTWISE" or "FREE" (--assume).
   std::map<std::string, std::string, std::less<>> assume{};
+  // Contents of tensors that are computed from data, but that shapes depend on (--contents).
+  std::map<std::string, std::vector<int64_t>, std::less<>> contents{};
 };
 
 // Fills shapes, dtypes and known contents. `decider` holds the values at which undecidable
 // comparisons are decided, and collects the guards. E210 for an operator nobody knows (W210 where
-// it is assumed), E2xx of the shape rules, naming the node; E231 for an extent below the least and
-// E232 for one, or for elements, beyond the limits, at those values: that it is not so is a guard,
-// so whoever evaluates elsewhere comes back here. Cost: linear in the nodes.
+// it is assumed), E112 for contents of a tensor that is not there, E2xx of the shape rules, naming
+// the node; E231 for an extent below the least and E232 for one, or for elements, beyond the
+// limits, at those values: that it is not so is a guard, so whoever evaluates elsewhere comes back
+// here. Cost: linear in the nodes.
 Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
                    const InferOptions& options = {});
 

@@ -120,8 +120,8 @@ class Calls {
                           !calls_around(graph_.nodes[producer]).empty();
     if (first.begin == kNoNode || first.begin < maker->begin) {
       first = reader;
-      const bool waits =
-          kernels_[reader.begin] > kernels_[producer + 1] || (by_call && joins(producer, maker));
+      const bool waits = waits_for(reader.begin, producer) || (by_call && joins(producer, maker)) ||
+                         (!by_call && has_waiting_twin(id, in));
       // Scores become their softmax, under one name.
       const bool renamed = !by_call && graph_.nodes[id].op == "Softmax";
       if (waits && !renamed && maker != open_.begin() && !is_arithmetic(graph_.nodes[producer]))
@@ -132,6 +132,22 @@ class Calls {
   }
 
  private:
+  bool waits_for(NodeId reader, NodeId producer) const {
+    return kernels_[reader] > kernels_[producer + 1];
+  }
+
+  // What is joined was put into one list, operand by operand, by the same code: if one waits for
+  // the others there, the last one is in it too.
+  bool has_waiting_twin(NodeId id, TensorId in) const {
+    const Node& node = graph_.nodes[id];
+    if (node.op != "Concat") return false;
+    const std::string& op = graph_.nodes[graph_.tensors[in].producer].op;
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId other) {
+      const NodeId maker = graph_.tensors[other].producer;
+      return maker != kNoNode && graph_.nodes[maker].op == op && waits_for(id, maker);
+    });
+  }
+
   // Tensors joined by the very call that passes them on have a name there: `concated_features` of
   // DenseNet's layers.
   bool joins(NodeId producer, std::vector<Call>::const_iterator maker) const {

@@ -204,6 +204,26 @@ void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds) {
   }
 }
 
+// The four of a norm whose statistics no step changes, which is arithmetic and no layer:
+// torchvision's and DETR's FrozenBatchNorm2d hold them all as buffers.
+void find_frozen_norms(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  constexpr std::string_view kStatistic = "running_var";
+  std::set<std::string> norms;
+  for (const Node& node : graph.nodes) {
+    for (const TensorId in : node.inputs) {
+      const bool read = in != kNoTensor && node.op != "BatchNormalization";
+      const std::string name = read ? graph.tensors[in].name : std::string();
+      if (last_part(name) == kStatistic)
+        norms.insert(name.substr(0, name.size() - kStatistic.size()));
+    }
+  }
+  for (TensorId id = 0; id < kinds.size() && !norms.empty(); ++id) {
+    const std::string& name = graph.tensors[id].name;
+    const std::string module = name.substr(0, name.size() - last_part(name).size());
+    if (is_weight(kinds[id]) && norms.contains(module)) kinds[id] = ParameterKind::kBuffer;
+  }
+}
+
 // The array that a stored mask writes a number into, masked_fill: zeros of the mask's own shape,
 // which multi-head attention makes at every call.
 TensorId filled_by_mask(const Graph& graph, const Node& node) {
@@ -338,6 +358,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   find_tables(graph, kinds);
   find_folded_weights(graph, kinds);
   find_frozen(graph, kinds);
+  find_frozen_norms(graph, kinds);
   find_computed(graph, folded, kinds);
   drop_unread(graph, kinds);
   // A number whose value the file gives is no weight, unless it is a module's own ("gain" of a

@@ -176,6 +176,22 @@ Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_vi
   }
 }
 
+// "1,64,-1": what a Reshape or Slice may be told.
+Result<std::vector<int64_t>> parse_numbers(std::string_view flag, std::string_view text) {
+  std::vector<int64_t> numbers;
+  while (true) {
+    const size_t at = text.find(',');
+    std::string_view number = text.substr(0, at);
+    const int64_t sign = number.starts_with('-') ? -1 : 1;
+    if (sign < 0) number.remove_prefix(1);
+    auto size = parse_count(flag, number, 0, kMost);
+    if (!size) return tl::make_unexpected(size.error());
+    numbers.push_back(sign * *size);
+    if (at == std::string_view::npos) return numbers;
+    text.remove_prefix(at + 1);
+  }
+}
+
 }  // namespace
 
 const std::string* value_of(const SharedFlags& flags, std::string_view name) {
@@ -211,6 +227,7 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
   list("--trip", flags.trips, "NODE=K: iterations of a loop");
   list("--branch", flags.branches,
        "NODE=then or else: the branch of an If whose condition is data");
+  list("--contents", flags.contents, "TENSOR=N,N,...: what a tensor holds that shapes depend on");
   list("--assume", flags.assume, "OP=ELEMENTWISE or FREE: price an unknown operator");
   list("--limit", flags.limits, "NAME=N: raise a limit");
   for (const ValueFlag& f : kValueFlags) add_value(app, flags, f.name, f.help);
@@ -333,6 +350,13 @@ Result<Request> to_request(const SharedFlags& flags) {
                 auto word = parse_word("--branch " + name, text, {"then", "else"});
                 if (!word) return tl::make_unexpected(word.error());
                 request.branches[name] = text;
+                return {};
+              });
+  reader.each(flags.contents, "--contents",
+              [&](const std::string& name, const std::string& text) -> Result<void> {
+                auto numbers = parse_numbers("--contents " + name, text);
+                if (!numbers) return tl::make_unexpected(numbers.error());
+                request.contents[name] = std::move(*numbers);
                 return {};
               });
   reader.each(flags.assume, "--assume",

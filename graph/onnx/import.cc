@@ -10,6 +10,7 @@
 #include "graph/onnx/inline.h"
 #include "graph/onnx/inputs.h"
 #include "graph/onnx/sniff.h"
+#include "graph/ops/routing.h"
 
 namespace plimsoll {
 namespace onnx {
@@ -108,6 +109,7 @@ Result<Graph> import(const ByteSource& source, const ImportOptions& options,
   if (auto verified = verify(graph, warnings); !verified) {
     return tl::make_unexpected(verified.error());
   }
+  if (ops::may_route_tokens(graph)) graph.defaults.try_emplace(ops::kBusiestExpert, 1);
   if (auto same = source.check_unchanged(); !same) return tl::make_unexpected(same.error());
   return graph;
 }

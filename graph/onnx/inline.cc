@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/escape.h"
+#include "graph/folded_names.h"
 #include "graph/onnx/asked_nodes.h"
 #include "graph/ops/op.h"
 
@@ -170,7 +171,11 @@ Result<void> Inliner::declare_constants(Frame& frame) {
     notes_.look_at(spec);
     auto tensor = parameter(spec, options_.limits);
     if (!tensor) return tl::make_unexpected(tensor.error());
-    tensor->from_constant_node = node;
+    // Who has a parameter's name is one, however small: what it holds now says nothing.
+    const bool vector = is_float(tensor->dtype) && !tensor->shape->empty();
+    const bool weight = vector && is_parameter_name(name, graph_.producer.starts_with("pytorch"));
+    if (weight) tensor->contents = nullptr;
+    tensor->from_constant_node = node && !weight;
     return declare(frame, name, std::move(*tensor));
   };
   for (const TensorSpec& spec : spec_of(frame).initializers) {

@@ -6,6 +6,7 @@
 #include "graph/ops/families.h"
 #include "graph/ops/follow.h"
 #include "graph/ops/lowerings.h"
+#include "graph/ops/routing.h"
 #include "graph/ops/rules.h"
 
 namespace plimsoll::ops {
@@ -141,8 +142,12 @@ bool is_filled(InferContext& c) {
 }
 
 Result<void> nonzero(InferContext& c) {
-  const size_t rank = std::max<size_t>(c.rank(0), 1);
-  c.set(0, DType::kInt64, {static_cast<int64_t>(rank), elements(c.shape(0))});
+  const Dim rank = static_cast<int64_t>(std::max<size_t>(c.rank(0), 1));
+  if (auto tokens = tokens_routed(c)) {
+    c.set(0, DType::kInt64, {rank, std::move(*tokens)});
+    return {};
+  }
+  c.set(0, DType::kInt64, {rank, elements(c.shape(0))});
   if (!is_filled(c)) warn_bound(c, "the number of nonzero elements");
   return {};
 }

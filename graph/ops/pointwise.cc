@@ -100,9 +100,17 @@ Result<void> cast(InferContext& c) {
   return {};
 }
 
+// Of its second input nothing is read but the type, which is known now: the node becomes a Cast,
+// that nothing waits for that input, holds it or counts it.
 Result<void> cast_like(InferContext& c) {
-  c.set(0, c.dtype(1), c.shape(0));
-  follow_cast(c, c.dtype(1));
+  const DType to = c.dtype(1);
+  c.set(0, to, c.shape(0));
+  follow_cast(c, to);
+  if (c.node().outputs[0] == kNoTensor) return {};
+  Node& node = c.graph().nodes[c.graph().tensors[c.node().outputs[0]].producer];
+  node.op = "Cast";
+  node.inputs.resize(1);
+  node.attributes.set("to", static_cast<int64_t>(to));
   return {};
 }
 

@@ -212,7 +212,7 @@ tl::unexpected<Diagnostics> unknown_contents(InferContext& c, size_t input, std:
   return c.fail(
       "E254",
       fmt::format("{} come from '{}', which is computed from data", what, c.tensor(input).name),
-      fmt::format("fix them with --shape {}=[...], or export with constant shapes",
+      fmt::format("say them with --contents {}=N,N,..., or export with constant shapes",
                   c.tensor(input).name));
 }
 

@@ -41,4 +41,15 @@ TEST_CASE("folded names: the first of a kind has no number") {
   CHECK(folded_names(one) == std::set<std::string_view>{"cos"});
 }
 
+TEST_CASE("folded names: who has a parameter's name is one") {
+  CHECK(is_parameter_name("layer.bias", false));
+  CHECK(is_parameter_name("cls_token", false));
+  CHECK(is_parameter_name("blocks.0.gamma_1", false));
+  CHECK(is_parameter_name("mixer.A_log", true));
+  CHECK_FALSE(is_parameter_name("mixer.A_log", false));
+  CHECK_FALSE(is_parameter_name("scales", true));
+  CHECK_FALSE(is_parameter_name("onnx::Resize_12", true));
+  CHECK_FALSE(is_parameter_name("/up.0/Constant_output_0", true));
+}
+
 }  // namespace plimsoll

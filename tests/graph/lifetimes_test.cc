@@ -77,5 +77,29 @@ TEST_CASE("lifetimes: what waits for its reader has a name, unless its softmax t
   CHECK(read_by("Softmax") == 2);
 }
 
+// SegFormer's head resizes four maps into a list and joins them.
+TEST_CASE("lifetimes: the operands of one Concat that the same operator made are held alike") {
+  const auto joined = [](const std::string& last) {
+    auto graph = parse_text(
+        "opset 17\ninput x: f32[4]\n"
+        "a = Relu(x) module=\"block\"\n"
+        "b = Sigmoid(a) module=\"block\"\n"
+        "c = " +
+        last +
+        "(b) module=\"block\"\n"
+        "d = Concat(a, c) {axis=0} module=\"block\"\n"
+        "e = Exp(d) module=\"block\"\n"
+        "f = Exp(e) module=\"head\"\noutput f\n");
+    REQUIRE(graph);
+    const Binding nothing;
+    Decider decider(nothing);
+    Diagnostics warnings;
+    REQUIRE(infer(*graph, decider, warnings));
+    return let_go_by(*graph, "c", true);
+  };
+  CHECK(joined("Relu") == 4);
+  CHECK(joined("Neg") == 3);
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -288,4 +288,27 @@ output out
   CHECK(model["zeros_1"] != ParameterKind::kTrained);
 }
 
+// x * (weight / sqrt(variance)) + (bias - mean * ...)
+TEST_CASE("a norm that is arithmetic on fixed statistics is all buffers") {
+  const Classified model = classified(R"(opset 20
+input x: f32[B,4,4,16]
+param bn.weight: f32[16]
+param bn.bias: f32[16]
+param bn.running_mean: f32[16]
+param bn.running_var: f32[16]
+param other.weight: f32[16]
+deviation = Sqrt(bn.running_var)
+scale = Div(bn.weight, deviation)
+centre = Mul(bn.running_mean, scale)
+shift = Sub(bn.bias, centre)
+y = Mul(x, scale)
+z = Add(y, shift)
+out = Mul(z, other.weight)
+output out
+)");
+  for (const char* name : {"bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"})
+    CHECK(model[name] == ParameterKind::kBuffer);
+  CHECK(model["other.weight"] == ParameterKind::kTrained);
+}
+
 }  // namespace plimsoll

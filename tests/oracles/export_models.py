@@ -1,6 +1,6 @@
 """Exports the models of models.txt to ONNX and strips their weights.
 
-    python export_models.py OUT [--forms train-ts,eval-dy,...] [--models GLOB,...] [--redo]
+    python export_models.py OUT [--forms train-ts,eval-dy,...] [--list FILE] [--models GLOB,...] [--redo]
 
 OUT/FORM/NAME.onnx appears as soon as it is done; OUT/FORM/NAME.failed says why an export failed. FORM is
 
@@ -27,6 +27,7 @@ import torch
 import family_models
 import op_models
 import workloads
+from hugging_face import Keywords
 from strip_onnx import strip
 
 FORMS = ("train-ts", "train-dy", "eval-ts", "eval-dy", "train-ts-b1", "ops", "families", "families-dy")
@@ -66,7 +67,7 @@ def with_dynamo(work):
     symbols = {name for axes in work.symbols.values() for name in axes.values()}
     dims = {name: torch.export.Dim(name) for name in symbols}
     shapes = tuple({axis: dims[symbol] for axis, symbol in axes.items()} for axes in work.symbols.values())
-    if isinstance(work.model, workloads.Logits):
+    if isinstance(work.model, Keywords):
         shapes = (shapes,)   # its forward takes *tensors
     program = torch.onnx.export(work.model, tuple(work.inputs.values()), dynamo=True, opset_version=20, verbose=False,
                                 input_names=list(work.inputs), dynamic_shapes=shapes)
@@ -105,18 +106,19 @@ def export_to(path, spec, form):
         sys.exit(1)
 
 
-def specs(form):
+def specs(form, names):
     if form == "ops":
         return [f"op:{name}" for name in op_models.TABLE]
     if form.startswith("families"):
         return [f"family:{name}" for name in family_models.NAMES]
-    return [spec for spec, _ in workloads.catalogue()]
+    return [spec for spec, _ in workloads.catalogue(names)]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--forms", default=",".join(FORMS))
+    parser.add_argument("--list", default="models.txt", help="networks.txt: those that no test has seen")
     parser.add_argument("--models", default="*")
     parser.add_argument("--redo", action="store_true", help="export again what is there already")
     parser.add_argument("--seconds", type=int, default=400, help="give up an export that takes longer")
@@ -125,7 +127,7 @@ def main():
     patterns = options.models.split(",")
     for form in options.forms.split(","):
         (options.out / form).mkdir(parents=True, exist_ok=True)
-        entries = specs(form)
+        entries = specs(form, options.list)
         for spec in entries:
             name = workloads.file_name(spec).removeprefix("op-").removeprefix("family-")
             if not any(fnmatch(name, pattern) for pattern in patterns):

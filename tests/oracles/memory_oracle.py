@@ -2,6 +2,7 @@
 
     python memory_oracle.py torchvision:resnet50 --batch 8 --optimizer adam     one figure set, on standard output
     python memory_oracle.py --out FOLDER [--models GLOB,...] [--redo]           a golden file per catalogue entry
+    python memory_oracle.py --out FOLDER --list networks.txt --usual-recipes    the same of fresh networks, in more recipes
     python memory_oracle.py --ops FILE                                         one golden file for all of op_models.py
     python memory_oracle.py --families FILE                                    one golden file for all of family_models.py
     python memory_oracle.py --configs FILE                                     one golden file for all of config_models.py
@@ -20,6 +21,7 @@ import os  # noqa: E402
 import time  # noqa: E402
 import warnings  # noqa: E402
 from contextlib import nullcontext  # noqa: E402
+from dataclasses import asdict  # noqa: E402
 from fnmatch import fnmatch  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -30,7 +32,7 @@ from torch.utils._pytree import tree_leaves  # noqa: E402
 import caching_allocator  # noqa: E402
 import op_models  # noqa: E402
 import workloads  # noqa: E402
-from recipes import FP32, Recipe, checkpoint_blocks  # noqa: E402
+from recipes import FP32, USUAL, Recipe, checkpoint_blocks  # noqa: E402
 from storage_trace import SavedTensors, StorageTrace, added_in_place, peak, rounded  # noqa: E402
 
 MODES = ("momentum", "adam", "inference")
@@ -235,7 +237,7 @@ def compact(document):
     return json.dumps(document, separators=(",", ":")) + "\n"
 
 
-def golden(spec, batches, traces):
+def golden(spec, batches, traces, usual_recipes):
     """The golden document of one catalogue entry; writes the trace of its smallest batch under Adam beside it."""
     document = {"model": spec, "versions": versions(), "capability": os.environ.get("ORACLE_CAPABILITY", "61"), "cases": []}
     for batch in batches:
@@ -247,6 +249,14 @@ def golden(spec, batches, traces):
                 path = traces / f"{workloads.file_name(spec)}.trace.json"
                 path.write_text(compact({"model": spec, "batch": batch, "mode": mode, **case["in_place"],
                                          "phases": phases, "events": encoded(events)}))
+    for recipe in USUAL if usual_recipes else []:
+        try:
+            facts, case, _ = measure(spec, batches[0], "adam", recipe)
+        except Exception as error:   # Fourier transforms of bf16, for one
+            print(f"{spec} {recipe}: {type(error).__name__}: {str(error)[:200]}", flush=True)
+            continue
+        sizes_of = {key: facts[key] for key in ("parameters", "buffers", "gradients")}
+        document["cases"].append(case | sizes_of | {"recipe": asdict(recipe)})
     return document
 
 
@@ -256,6 +266,8 @@ def main():
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--optimizer", dest="mode", choices=MODES, default="momentum")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--list", default="models.txt")
+    parser.add_argument("--usual-recipes", action="store_true", help="each network in mixed precision, checkpointed and so on too")
     parser.add_argument("--models", default="*")
     parser.add_argument("--redo", action="store_true", help="measure again what is there already")
     parser.add_argument("--ops", type=Path)
@@ -270,12 +282,17 @@ def main():
         print(json.dumps({**facts, **case}, indent=1))
     if options.out:
         (options.out / "traces").mkdir(parents=True, exist_ok=True)
-        for spec, batches in workloads.catalogue():
+        for spec, batches in workloads.catalogue(options.list):
             name = workloads.file_name(spec)
             path = options.out / f"{name}.json"
             if any(fnmatch(name, glob) for glob in options.models.split(",")) and (options.redo or not path.exists()):
                 started = time.time()
-                path.write_text(compact(golden(spec, batches, options.out / "traces")))
+                try:
+                    document = golden(spec, batches, options.out / "traces", options.usual_recipes)
+                except Exception as error:   # what fake tensors cannot run
+                    print(f"{name:40} {type(error).__name__}: {str(error)[:200]}", flush=True)
+                    continue
+                path.write_text(compact(document))
                 print(f"{name:40} {time.time() - started:6.1f} s", flush=True)
     if options.ops:
         op_models.write_golden(options.ops, measure, versions())

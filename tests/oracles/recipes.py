@@ -84,6 +84,8 @@ class Recipe:
 
 
 FP32 = Recipe()
+# What people change first; each network of networks.txt is measured so.
+USUAL = (Recipe("amp-fp16"), Recipe("amp-bf16"), Recipe("bf16"), Recipe(checkpoint="blocks"), Recipe(accumulate=2))
 
 
 def blocks_of(model):

@@ -50,6 +50,20 @@ TEST_CASE("initializers are parameters; small ones keep their contents") {
   CHECK(warnings[0].message.find("1 tensor, first 'weight'") == 0);
 }
 
+TEST_CASE("small vectors with a parameter's name are parameters: their contents say nothing") {
+  GraphParts parts = small_graph();
+  const std::string zeros(16 * 4, '\0');
+  parts.initializers = {tensor("layer.bias", 1, {16}).text(9, zeros),
+                        tensor("scales", 1, {16}).text(9, zeros)};
+  parts.nodes = {constant("gamma", tensor("", 1, {16}).text(9, zeros)),
+                 node("Sum", {"x", "layer.bias", "scales", "gamma"}, {"y"})};
+  const Graph graph = import(model(graph_of(parts)));
+  CHECK_FALSE(find(graph, "layer.bias").contents);
+  CHECK_FALSE(find(graph, "gamma").contents);
+  CHECK_FALSE(find(graph, "gamma").from_constant_node);
+  CHECK(find(graph, "scales").contents);
+}
+
 TEST_CASE("contents end at 4096 integers and 64 reals") {
   GraphParts parts = small_graph();
   const auto zeros = [](size_t bytes) { return std::string(bytes, '\0'); };
