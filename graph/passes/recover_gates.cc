@@ -35,7 +35,7 @@ TensorId before(Rewrite& r, NodeId at, std::string_view op, std::vector<TensorId
             .attributes = {},
             .inputs = std::move(inputs),
             .outputs = {}};
-  return r.insert_before(at, std::move(node), DType::kFloat32, shape);
+  return r.insert_before(at, std::move(node), r.tensor(r.node(at).outputs[0]).dtype, shape);
 }
 
 // w * a + (1 - w) * b where an exporter computed the rest that w leaves of one (RWKV's mixes).
@@ -77,7 +77,8 @@ void gates(Finder& f) {
       const Shape shape = *r.tensor(gate).shape;
       const NodeId first = r.producer(kept);
       const NodeId second = r.producer(passed);
-      const TensorId weight = r.add_parameter(r.node(first).name + ".gate", DType::kFloat32, shape);
+      const TensorId weight =
+          r.add_parameter(r.node(first).name + ".gate", r.tensor(kept).dtype, shape);
       const TensorId own = before(r, first, "Sigmoid", {weight}, shape);
       const TensorId complement = before(r, first, "Sub", {r.add_number(1), own}, shape);
       r.read_instead(first, rest, complement);

@@ -57,7 +57,8 @@ struct Chain {
               .attributes = std::move(attributes),
               .inputs = std::move(inputs),
               .outputs = {}};
-    return r.insert_before(at, std::move(node), DType::kFloat32, std::move(shape));
+    const DType dtype = r.tensor(r.node(at).outputs[0]).dtype;
+    return r.insert_before(at, std::move(node), dtype, std::move(shape));
   }
 };
 
@@ -67,8 +68,9 @@ TensorId looked_up(Rewrite& r, NodeId at, int64_t side, const Dim& heads) {
   const std::string name = r.node(at).name;
   const Dim places = side * side;
   const Dim distances = (2 * side - 1) * (2 * side - 1);
+  const DType dtype = r.tensor(r.node(at).outputs[0]).dtype;
   const TensorId table =
-      r.add_parameter(name + ".relative_position_bias_table", DType::kFloat32, {distances, heads});
+      r.add_parameter(name + ".relative_position_bias_table", dtype, {distances, heads});
   const TensorId index =
       r.add_parameter(name + ".relative_position_index", DType::kInt64, {places * places});
   return Chain{r, at}("", "Gather", {table, index}, {places * places, heads});
