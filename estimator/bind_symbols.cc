@@ -44,7 +44,7 @@ Result<Binding> bind_symbols(const Graph& graph, const Request& request, bool bu
   for (const std::string& symbol : free_symbols(graph)) {
     if (binding.contains(symbol)) continue;
     const std::string flag =
-        symbol == graph.batch_symbol ? "--batch 32" : fmt::format("--dim {}=N", symbol);
+        symbol == graph.batch_symbol ? "--batch 32" : fmt::format("--dim {}=N", shell_quoted(symbol));
     missing.push_back({.code = "E131",
                        .severity = Severity::kError,
                        .message = fmt::format("dimension '{}' of {} has no value", symbol,
@@ -58,7 +58,7 @@ Result<Binding> bind_symbols(const Graph& graph, const Request& request, bool bu
         {.code = "E237",
          .severity = Severity::kError,
          .message = fmt::format("dimension '{}' must be from 1 to {}, found {}",
-                                escape_for_terminal(symbol), request.limits.dim, value),
+                                shortened(symbol), request.limits.dim, value),
          .place = {},
          .help = {}});
   }

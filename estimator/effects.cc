@@ -150,9 +150,9 @@ Diagnostics without_effect(const Request& request, const Platform& platform,
   for (const auto& [name, price] : request.assume) {
     const bool known = find_op("", name) != nullptr;
     if (known)
-      said.push_back(warning(std::string(kWithoutEffect),
-                             fmt::format("--assume {} has no effect: the operator is known",
-                                         escape_for_terminal(name, 60))));
+      said.push_back(warning(
+          std::string(kWithoutEffect),
+          fmt::format("--assume {} has no effect: the operator is known", shortened(name, 60))));
   }
   say_newer(request, platform, said);
   return said;
@@ -187,10 +187,9 @@ Result<void> check_assumed(const LoadedModel& model, const Request& request) {
   for (const auto& [name, price] : request.assume) {
     if (std::ranges::find(ops, name) != ops.end()) continue;
     const std::string near = nearest(name, ops);
-    return error(
-        "E118",
-        fmt::format("--assume {}: the model has no such operator", escape_for_terminal(name, 60)),
-        {}, near.empty() ? "" : fmt::format("did you mean {}?", escape_for_terminal(near)));
+    return error("E118",
+                 fmt::format("--assume {}: the model has no such operator", shortened(name, 60)),
+                 {}, near.empty() ? "" : fmt::format("did you mean {}?", shortened(near)));
   }
   return {};
 }

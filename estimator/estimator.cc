@@ -117,7 +117,7 @@ Result<Version> asked_version(std::string_view flag, std::string_view example,
   auto version = parse_version(*asked);
   if (!version) {
     return error("E103", fmt::format("{} takes a version such as {}, found '{}'", flag, example,
-                                     escape_for_terminal(*asked, 40)));
+                                     shortened(*asked, 40)));
   }
   return *version;
 }
@@ -229,10 +229,6 @@ Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
 
 namespace {
 
-tl::unexpected<Diagnostics> other_decisions() {
-  return error("E903", "the step was compiled for other decisions than this point needs");
-}
-
 // What a size beyond 64 bits belongs to.
 tl::unexpected<Diagnostics> too_large(const CompiledModel& model, const Binding& binding,
                                       Diagnostics why) {
@@ -241,8 +237,18 @@ tl::unexpected<Diagnostics> too_large(const CompiledModel& model, const Binding&
   return tl::make_unexpected(std::move(why));
 }
 
+// Guards that do not hold where the step was just compiled are those that cannot be evaluated.
+tl::unexpected<Diagnostics> other_decisions(const CompiledModel& model, const Binding& binding) {
+  DimEvaluator evaluate(binding);
+  for (const Guard& guard : model.step.guards) {
+    if (auto value = evaluate(guard.expression); !value)
+      return too_large(model, binding, std::move(value.error()));
+  }
+  return error("E903", "the step was compiled for other decisions than this point needs");
+}
+
 Result<BoundStep> bind_where_valid(const CompiledModel& model, const Binding& binding) {
-  if (!guards_hold(model.step, binding)) return other_decisions();
+  if (!guards_hold(model.step, binding)) return other_decisions(model, binding);
   auto bound = bind_step(model.step, binding);
   if (!bound) return too_large(model, binding, std::move(bound.error()));
   return bound;
@@ -283,7 +289,7 @@ tl::unexpected<Diagnostics> too_long(const Device& device) {
 Result<DevicePlan> Evaluator::device(const CompiledModel& model, StepBinder& step,
                                      const Binding& binding) const {
   const Binding largest = largest_batch(model, binding);
-  if (!guards_hold(model.step, largest)) return other_decisions();
+  if (!guards_hold(model.step, largest)) return other_decisions(model, largest);
   const auto bound = step(largest);
   if (!bound) return too_large(model, largest, bound.error());
   const auto workspaces = plan_workspaces(**bound, platform_, request_, workspaces_);

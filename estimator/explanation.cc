@@ -52,7 +52,7 @@ Result<Explanation> find_explanation(std::string_view code) {
   }
   const std::string near = nearest(wanted, codes);
   return error(
-      "E153", fmt::format("there is no code '{}'", escape_for_terminal(code, 40)), {},
+      "E153", fmt::format("there is no code '{}'", shortened(code, 40)), {},
       near.empty() ? "a code looks like E241 or W210" : fmt::format("did you mean {}?", near));
 }
 

@@ -54,12 +54,12 @@ void add_parameters(const CompiledModel& model, const Node& node, std::vector<ch
   }
 }
 
-void add_launch(const KernelAt& kernel, const KernelPrice& price, Phase phase,
-                LayerEstimate& layer) {
+void add_launches(const KernelAt& kernel, const KernelPrice& price, Phase phase, int64_t times,
+                  LayerEstimate& layer) {
   const bool forward = phase == Phase::kForward || phase == Phase::kLoss;
-  (forward ? layer.flop_forward : layer.flop_backward) += kernel.flop;
-  (forward ? layer.bytes_forward : layer.bytes_backward) += kernel.read + kernel.written;
-  (forward ? layer.forward_ns : layer.backward_ns) += price.ns;
+  (forward ? layer.flop_forward : layer.flop_backward) += times * kernel.flop;
+  (forward ? layer.bytes_forward : layer.bytes_backward) += times * (kernel.read + kernel.written);
+  (forward ? layer.forward_ns : layer.backward_ns) += times * price.ns;
   layer.workspace_bytes = std::max(layer.workspace_bytes, price.workspace_bytes);
   const bool weights = kernel.pass == Pass::kBackwardWeights || kernel.op == "bias_gradient";
   LayerPass& pass = forward   ? layer.forward
@@ -94,9 +94,11 @@ std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep
   for (const Saved& s : model.step.saved) {
     row_of(s.node).feature_map_bytes += rounded(bound.buffer_bytes[s.buffer], granule);
   }
-  for (const Event& e : model.step.events) {
+  EventTimes times(model.step);
+  for (size_t i = 0; i < model.step.events.size(); ++i) {
+    const Event& e = model.step.events[i];
     if (e.kind != Event::Kind::kLaunch || e.phase == Phase::kUpdate) continue;
-    add_launch(bound.kernels[e.id], prices[e.id], e.phase, row_of(e.node));
+    add_launches(bound.kernels[e.id], prices[e.id], e.phase, times(i), row_of(e.node));
   }
   std::erase_if(rows, [](const LayerEstimate& l) {
     return l.parameters == 0 && l.feature_map_bytes == 0 && l.bytes_forward == 0 &&

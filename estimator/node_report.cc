@@ -38,11 +38,9 @@ tl::unexpected<Diagnostics> unknown_node(const Graph& graph, std::string_view na
     if (graph.nodes[id].name != names.back()) names.push_back(graph.nodes[id].name);
   }
   const std::string near = nearest(name, names);
-  return error("E153",
-               fmt::format("the model has no node or module '{}'", escape_for_terminal(name, 80)),
-               {},
+  return error("E153", fmt::format("the model has no node or module '{}'", shortened(name, 80)), {},
                near.empty() ? "'plimsoll estimate MODEL --layers' lists them"
-                            : fmt::format("did you mean {}?", escape_for_terminal(near)));
+                            : fmt::format("did you mean {}?", shortened(near)));
 }
 
 TensorReport report_tensor(const Tensor& tensor, const Binding& binding) {
@@ -116,10 +114,13 @@ KernelReport report_kernel(const Facts& facts, KernelId id, Phase phase, int64_t
 std::vector<KernelReport> report_kernels(const Facts& facts, NodeId node) {
   std::vector<std::pair<KernelId, Phase>> order;
   std::map<std::pair<KernelId, Phase>, int64_t> launches;
-  for (const Event& e : facts.model.step.events) {
+  EventTimes times(facts.model.step);
+  for (size_t i = 0; i < facts.model.step.events.size(); ++i) {
+    const Event& e = facts.model.step.events[i];
     if (e.kind != Event::Kind::kLaunch || e.node != node) continue;
     const std::pair key{static_cast<KernelId>(e.id), e.phase};
-    if (++launches[key] == 1) order.push_back(key);
+    if (!launches.contains(key)) order.push_back(key);
+    launches[key] += times(i);
   }
   std::vector<KernelReport> reports;
   for (const auto& key : order)

@@ -131,7 +131,7 @@ class Writer {
     int32_t next = 0;
     for (BufferId id = 0; id < step_.buffers.size(); ++id) {
       if (!step_.buffers[id].resident) {
-        ids_[id] = next++;
+        if (source_[id] == id) ids_[id] = next++;  // one for each storage that the step allocates
         if (keeps_all_ && source_[id] == id && !in_modules[id] && !(shared && shared->holds(id)))
           input_.resident.push_back(kept_bytes(id));
         continue;

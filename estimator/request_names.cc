@@ -13,21 +13,20 @@ namespace {
 
 std::string remedy(const ModelNames& names, const std::string& name) {
   if (names.fixed.contains(name))
-    return fmt::format("it is a parameter that shapes the model: --set {}=N", name);
+    return fmt::format("it is a parameter that shapes the model: --set {}=N", shell_quoted(name));
   const std::vector<std::string> known(names.dims.begin(), names.dims.end());
   if (known.empty()) return "it has none";
   const std::string near = nearest(name, known);
-  return near.empty() ? fmt::format("it has {}",
-                                    escape_for_terminal(fmt::format("{}", fmt::join(known, ", "))))
-                      : fmt::format("did you mean {}?", escape_for_terminal(near));
+  return near.empty()
+             ? fmt::format("it has {}", shortened(fmt::format("{}", fmt::join(known, ", "))))
+             : fmt::format("did you mean {}?", shortened(near));
 }
 
 tl::unexpected<Diagnostics> no_dimension(const ModelNames& names, const std::string& name,
                                          std::string_view flag) {
-  return error(
-      "E113",
-      fmt::format("{}: the model has no dimension '{}'", flag, escape_for_terminal(name, 60)), {},
-      remedy(names, name));
+  return error("E113",
+               fmt::format("{}: the model has no dimension '{}'", flag, shortened(name, 60)), {},
+               remedy(names, name));
 }
 
 void add_names(const Graph& graph, bool from_onnx, ModelNames& names) {
@@ -88,7 +87,7 @@ Result<void> check_names(const LoadedModel& model, const Request& request) {
   } else if (!request.settings.empty()) {
     return error("E134",
                  fmt::format("--set {}: an ONNX graph has no parameters",
-                             escape_for_terminal(request.settings.begin()->first, 60)),
+                             shortened(request.settings.begin()->first, 60)),
                  {}, "its symbolic dimensions are bound with --dim NAME=N");
   }
   return {};

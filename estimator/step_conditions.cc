@@ -49,11 +49,13 @@ constexpr double kSustains = 80;
 std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias) {
   std::map<std::tuple<KernelId, Phase, bool>, int64_t> counts;
   NodeId convolved = kNoNode;  // by the launch before
-  for (const Event& e : step.events) {
+  EventTimes times(step);
+  for (size_t i = 0; i < step.events.size(); ++i) {
+    const Event& e = step.events[i];
     if (e.kind != Event::Kind::kLaunch) continue;
     const Kernel& kernel = step.kernels[e.id];
     const bool bias = adds_bias && convolved == e.node && kernel.op == "bias";
-    ++counts[{e.id, e.phase, !bias}];
+    counts[{e.id, e.phase, !bias}] += times(i);
     const bool forward = kernel.op == "conv" && kernel.pass == Pass::kForward;
     convolved = forward ? e.node : kNoNode;
   }
@@ -66,7 +68,8 @@ std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias) {
   return launches;
 }
 
-StepBytes::StepBytes(const Step& step) {
+StepBytes::StepBytes(const CompiledModel& model) : batches_(batches_per_step(model.recipe)) {
+  const Step& step = model.step;
   for (BufferId id = 0; id < step.buffers.size(); ++id) {
     if (step.buffers[id].role == Role::kInput) inputs_.push_back(id);
     if (step.buffers[id].role == Role::kParameter) parameters_.push_back(id);
@@ -79,7 +82,7 @@ void StepBytes::fill_in(const BoundStep& bound, StepTimeInput& input) const {
     for (const BufferId id : ids) bytes += bound.buffer_bytes[id];
     return bytes;
   };
-  input.input_bytes = sum(inputs_);
+  input.input_bytes = sum(inputs_) * batches_;
   input.parameter_bytes = sum(parameters_);
 }
 
@@ -129,14 +132,16 @@ StepRange step_errors(const CompiledModel& model, const Platform& platform,
           .exchange = e.exchange};
 }
 
+double samples_per_step(const CompiledModel& model, const Binding& binding, int64_t devices) {
+  return static_cast<double>(batch_at(model, binding)) * static_cast<double>(devices) *
+         static_cast<double>(batches_per_step(model.recipe));
+}
+
 double samples_per_second(const CompiledModel& model, const Binding& binding, int64_t devices,
                           double seconds) {
   if (seconds <= 0) return 0;
   const auto units = model.meta.units_per_sample.evaluate(binding).value_or(1);
-  const int64_t batch = batch_at(model, binding);
-  // Every device takes a batch of its own.
-  const double whole_batch = static_cast<double>(batch) * static_cast<double>(devices);
-  return whole_batch * static_cast<double>(units) / seconds;
+  return samples_per_step(model, binding, devices) * static_cast<double>(units) / seconds;
 }
 
 int64_t to_ns(double seconds) {

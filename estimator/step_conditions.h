@@ -28,10 +28,11 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
 // What a step copies in and exchanges, at one point after another.
 class StepBytes {
  public:
-  explicit StepBytes(const Step& step);
+  explicit StepBytes(const CompiledModel& model);
   void fill_in(const BoundStep& bound, StepTimeInput& input) const;
 
  private:
+  int64_t batches_;
   std::vector<BufferId> inputs_, parameters_;
 };
 
@@ -55,6 +56,9 @@ class Transfer {
 // What makes a step's time less certain than its kernels are.
 StepRange step_errors(const CompiledModel& model, const Platform& platform,
                       const Transfer& transfer);
+
+// Of all devices, each of which takes a batch of its own, and all passes that a step accumulates.
+double samples_per_step(const CompiledModel& model, const Binding& binding, int64_t devices);
 
 // Samples, or what the model counts, of all devices together; 0 where the step takes no time.
 double samples_per_second(const CompiledModel& model, const Binding& binding, int64_t devices,

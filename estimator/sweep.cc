@@ -29,7 +29,7 @@ Request family_of(Request request) {
 // A model at work in a sweep.
 struct Compiled {
   Compiled(Recipe asked, CompiledModel compiled)
-      : recipe(std::move(asked)), model(std::move(compiled)), step(model.step), bytes(model.step) {}
+      : recipe(std::move(asked)), model(std::move(compiled)), step(model.step), bytes(model) {}
   Recipe recipe;  // as asked for: a config may say its own loss
   CompiledModel model;
   StepBinder step;

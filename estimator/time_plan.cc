@@ -128,7 +128,7 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
                    const Platform& platform, const TimeContext& context, const Request& request) {
   const auto launches = count_launches(model.step, !platform.framework.bias_is_operator);
   StepTimeInput input = step_conditions(model, platform, request);
-  StepBytes(model.step).fill_in(bound, input);
+  StepBytes(model).fill_in(bound, input);
   Transfer transfer(model.recipe.precision);
   for (const auto& [id, counted] : launches) {
     const KernelAt& kernel = bound.kernels[id];
@@ -162,10 +162,9 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
   TimeEstimate& t = plan.estimate;
   t.samples_per_second = samples_per_second(model, binding, input.devices, step.seconds);
   t.sample_unit = model.meta.sample_unit;
-  const int64_t batch = batch_at(model, binding);
+  const double whole_batch = samples_per_step(model, binding, input.devices);
   const int64_t samples = request.samples > 0 ? request.samples : model.meta.samples_per_epoch;
-  if (request.epochs > 0 && samples > 0 && batch > 0) {
-    const double whole_batch = static_cast<double>(batch) * static_cast<double>(input.devices);
+  if (request.epochs > 0 && samples > 0 && whole_batch > 0) {
     const double steps = std::ceil(static_cast<double>(samples) / whole_batch);
     t.run_ns = to_ns(steps * static_cast<double>(request.epochs) * step.seconds);
   }

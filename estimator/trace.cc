@@ -1,5 +1,7 @@
 #include "estimator/trace.h"
 
+#include <fmt/format.h>
+
 #include "estimator/compiled_model.h"
 #include "estimator/layers.h"
 
@@ -10,8 +12,22 @@ Trace trace_of(const CompiledModel& model, const BoundStep& bound,
                std::span<const BufferId> storages) {
   Trace trace;
   const std::vector<BytesByRole> live = profile(model.step, bound, granule, storages);
-  int64_t now = 0;
+  int64_t now = 0, since = 0;
+  auto repeat = model.step.repeats.begin();
+  const auto end_pass = [&] {
+    const int64_t more = repeat->times - 1;
+    const int64_t all = more * (now - since);
+    trace.launches.push_back({.start_ns = now,
+                              .duration_ns = all,
+                              .kernel = fmt::format("{} more passes alike", more),
+                              .node = "",
+                              .phase = Phase::kForward});
+    now += all;
+    ++repeat;
+  };
   for (size_t i = 0; i < model.step.events.size(); ++i) {
+    if (repeat != model.step.repeats.end() && i == repeat->end) end_pass();
+    if (repeat != model.step.repeats.end() && i == repeat->begin) since = now;
     const Event& e = model.step.events[i];
     if (e.kind == Event::Kind::kLaunch) {
       const KernelPrice& price = prices[e.id];

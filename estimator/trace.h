@@ -26,8 +26,10 @@ struct TraceSample {
 };
 
 struct Trace {
-  std::vector<TraceLaunch> launches;  // one after the other, as the GPU's queue runs them
-  std::vector<TraceSample> samples;   // wherever the live bytes change, last one of each instant
+  // One after the other, as the GPU's queue runs them. Passes that run again as they stand are one
+  // entry of all their time ("14 more passes alike").
+  std::vector<TraceLaunch> launches;
+  std::vector<TraceSample> samples;  // wherever the live bytes change, last one of each instant
 };
 
 // `prices` by KernelId; `granule` and `storages` as of walk(). Cost: linear in events.

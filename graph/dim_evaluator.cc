@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/base/checked.h"
+#include "graph/base/escape.h"
 #include "graph/dim.h"
 
 namespace plimsoll {
@@ -20,7 +21,7 @@ Result<int64_t> DimEvaluator::atom(const Dim::Atom& atom) {
     const auto found = binding_.find(atom.name);
     if (found == binding_.end()) {
       return error("E131", fmt::format("dimension '{}' has no value", atom.name), {},
-                   fmt::format("add: --dim {}=N", atom.name));
+                   fmt::format("add: --dim {}=N", shell_quoted(atom.name)));
     }
     last_ = &atom;
     last_value_ = found->second;

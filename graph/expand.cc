@@ -58,7 +58,11 @@ class Expander {
       // The first pass is over what the loader brings, the next over what other networks made.
       if (pass == 1) feed(trained, made);
       const bool last = pass + 1 == passes && !phase.gradient_penalty;
+      const size_t begin = machine_.here();
       if (auto done = pass_once(chain, last); !done) return done;
+      // Between the first, whose gradients stay, and the last, after which values live on, each is
+      // as the one before.
+      if (pass == 1 && passes > 3 && machine_.repeat_since(begin, passes - 2)) pass = passes - 2;
     }
     if (phase.gradient_penalty && trains_) penalize(trained);
     if (recipe_.mode == Mode::kTrain) eager::update(machine_, scale_);

@@ -202,8 +202,7 @@ Result<void> Forward::checkpoint(const std::string& which) {
       "them";
   if (which == "blocks")
     return error("E261", "the file names no repeated modules to checkpoint", {}, help);
-  return error("E261", fmt::format("no module is called '{}'", escape_for_terminal(which, 60)), {},
-               help);
+  return error("E261", fmt::format("no module is called '{}'", shortened(which, 60)), {}, help);
 }
 
 void Forward::run(NodeId first, NodeId last) {

@@ -24,9 +24,8 @@ NodeId Graph::add_node(Node node) {
 
 std::string describe(const Graph& graph, NodeId node) {
   const Node& n = graph.nodes[node];
-  if (n.name.empty()) return fmt::format("node {} ({})", node, escape_for_terminal(n.op));
-  return fmt::format("node {} '{}' ({})", node, escape_for_terminal(n.name),
-                     escape_for_terminal(n.op));
+  if (n.name.empty()) return fmt::format("node {} ({})", node, shortened(n.op));
+  return fmt::format("node {} '{}' ({})", node, shortened(n.name), shortened(n.op));
 }
 
 void add_guess(Diagnostics& diagnostics, size_t from, const Guess& guess) {
@@ -57,7 +56,7 @@ Result<void> check_producers(const Graph& graph) {
       if (seen[out] != kNoNode || graph.tensors[out].kind != TensorKind::kValue) {
         return error(
             "E222",
-            fmt::format("'{}' is produced twice{}", escape_for_terminal(graph.tensors[out].name),
+            fmt::format("'{}' is produced twice{}", shortened(graph.tensors[out].name),
                         seen[out] != kNoNode ? ", first by " + describe(graph, seen[out]) : ""),
             {.file = {}, .node = describe(graph, id)});
       }
@@ -70,7 +69,7 @@ Result<void> check_producers(const Graph& graph) {
       if (seen[in] == kNoNode) {
         return error("E221",
                      fmt::format("input '{}' is not produced by any node, input or initializer",
-                                 escape_for_terminal(graph.tensors[in].name)),
+                                 shortened(graph.tensors[in].name)),
                      {.file = {}, .node = describe(graph, id)});
       }
     }

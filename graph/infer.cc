@@ -82,6 +82,11 @@ Result<size_t> InferContext::axis(int64_t axis, size_t rank) {
   return fail("E248", fmt::format("axis {} is outside a tensor of rank {}", axis, rank));
 }
 
+void InferContext::set_plain(std::string_view name, const std::vector<size_t>& axes) {
+  graph_.nodes[node_].attributes.set(std::string(name),
+                                     std::vector<int64_t>(axes.begin(), axes.end()));
+}
+
 namespace {
 
 // Contents of integer type are Dims from the start; so is what the user says of contents that
@@ -128,7 +133,7 @@ Result<void> infer_unknown(InferContext& context, const InferOptions& options) {
                   node.op),
       fmt::format("price it as an element-wise operator with --assume {}=ELEMENTWISE, or as "
                   "nothing with --assume {}=FREE",
-                  node.op, node.op));
+                  shell_quoted(node.op), shell_quoted(node.op)));
 }
 
 struct ExtentFault {
@@ -182,7 +187,9 @@ Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& 
   }
   const OpRow* row = find_op(node.domain, node.op);
   if (!row || !row->shape) return infer_unknown(context, options);
-  for (size_t i = 0; i < row->inputs; ++i) {
+  const size_t wanted =
+      row->inputs == kEveryInput ? std::max<size_t>(1, node.inputs.size()) : row->inputs;
+  for (size_t i = 0; i < wanted; ++i) {
     if (!context.has(i)) return context.fail("E253", fmt::format("input {} is missing", i));
   }
   if (auto checked = ops::check_attribute_types(context); !checked) return checked;
@@ -242,7 +249,7 @@ Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
     if (auto fault = fault_of(t, decider, options)) {
       const char* kind = t.kind == TensorKind::kInput ? "input" : "parameter";
       return error(std::move(fault->code),
-                   fmt::format("{} '{}' {}", kind, escape_for_terminal(t.name), fault->message));
+                   fmt::format("{} '{}' {}", kind, shortened(t.name), fault->message));
     }
   }
   for (const auto& said : options.contents) {
@@ -250,7 +257,7 @@ Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
                                    [&](const Tensor& t) { return t.name == said.first; });
     if (!there)
       return error("E112", fmt::format("--contents: no tensor is called '{}'",
-                                       escape_for_terminal(said.first)));
+                                       shortened(said.first)));
   }
   std::optional<Guessed> guessed;
   if (!graph.guesses.empty()) guessed.emplace(graph);

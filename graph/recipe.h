@@ -41,6 +41,11 @@ struct Recipe {
   bool operator==(const Recipe&) const = default;
 };
 
+// Batches that one step takes: of the accumulation's passes each has its own.
+inline int64_t batches_per_step(const Recipe& recipe) {
+  return recipe.mode == Mode::kInference ? 1 : recipe.accumulate;
+}
+
 // Number of parameter-sized states an optimizer keeps.
 int state_count(Optimizer optimizer);
 

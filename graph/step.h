@@ -63,16 +63,38 @@ struct Saved {
   std::string_view rule;  // "relu keeps its result"
 };
 
+// A pass that runs again as it stands, as gradients accumulate over many: events [begin, end) are
+// written once and stand for `times` passes. Such a pass frees all that it allocates.
+struct Repeat {
+  size_t begin = 0, end = 0;
+  int64_t times = 1;
+};
+
 struct Step {
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;  // distinct
   // Residents are not in the list; everything else is allocated and freed here, once each.
   std::vector<Event> events;
-  std::vector<Saved> saved;  // one entry per distinct kept storage, first keeper first
+  std::vector<Repeat> repeats;  // of events, in their order, apart from each other
+  std::vector<Saved> saved;     // one entry per distinct kept storage, first keeper first
   std::vector<Guard> guards;
   // Index in `events` where the loss has been computed and backward begins.
   size_t end_of_forward = 0;
   int64_t parameter_arrays = 0;
+};
+
+// How often each event runs in a step; asked from the first event on.
+class EventTimes {
+ public:
+  explicit EventTimes(const Step& step) : repeats_(step.repeats) {}
+  int64_t operator()(size_t event) {
+    while (next_ < repeats_.size() && event >= repeats_[next_].end) ++next_;
+    return next_ < repeats_.size() && event >= repeats_[next_].begin ? repeats_[next_].times : 1;
+  }
+
+ private:
+  const std::vector<Repeat>& repeats_;
+  size_t next_ = 0;
 };
 
 }  // namespace plimsoll

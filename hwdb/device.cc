@@ -29,8 +29,8 @@ ComputeCapability read_capability(Figures& figures) {
   const bool dot = major.ptr != end && *major.ptr == '.';
   const auto minor = std::from_chars(dot ? major.ptr + 1 : end, end, found.minor);
   if (!text.empty() && (!dot || minor.ptr != end || minor.ec != std::errc())) {
-    figures.object().fail("E401", fmt::format("compute_capability \"{}\" is not like \"6.1\"",
-                                              escape_for_terminal(text, 20)));
+    figures.object().fail(
+        "E401", fmt::format("compute_capability \"{}\" is not like \"6.1\"", shortened(text, 20)));
   }
   return found;
 }
@@ -92,11 +92,10 @@ void warn_decimal(JsonObject& root, const Device& device) {
   const JsonValue* value = figure ? figure->find("value") : nullptr;
   if (!value || !value->string() || value->string()->find("iB") != std::string::npos) return;
   constexpr double kGibi = 1 << 30;
-  root.warn(
-      "W401",
-      fmt::format("memory_reported {} = {:.2f} GiB", escape_for_terminal(*value->string(), 40),
-                  static_cast<double>(device.memory_reported.value) / kGibi),
-      *value);
+  root.warn("W401",
+            fmt::format("memory_reported {} = {:.2f} GiB", shortened(*value->string(), 40),
+                        static_cast<double>(device.memory_reported.value) / kGibi),
+            *value);
 }
 
 // What predictions divide by: a toy's figures may be implausible, but not nothing.

@@ -29,13 +29,13 @@ void read_identity(JsonObject& root, std::string_view schema, std::string_view s
     if (is_id(name)) continue;
     root.fail("E404",
               fmt::format("\"{}\" is not an id: lower-case letters, digits, '-' and '.'",
-                          escape_for_terminal(name, kShown)),
+                          shortened(name, kShown)),
               *at);
   }
   if (!stem.empty() && id != stem) {
     root.fail("E404",
               fmt::format("the file of \"{0}\" must be called {0}.json, not {1}.json",
-                          escape_for_terminal(id, kShown), escape_for_terminal(stem, kShown)),
+                          shortened(id, kShown), shortened(stem, kShown)),
               *at);
   }
 }

@@ -24,8 +24,8 @@ void Figures::fail(JsonObject& where, std::string_view key, const Diagnostic& fa
 void Figures::fail_range(JsonObject& where, std::string_view key, const std::string& text,
                          Plausible range) {
   where.fail("E402",
-             fmt::format("{} is {}; plausible is {} to {}", key, escape_for_terminal(text, kShown),
-                         range.low, range.high),
+             fmt::format("{} is {}; plausible is {} to {}", key, shortened(text, kShown), range.low,
+                         range.high),
              place_of(where, key));
 }
 

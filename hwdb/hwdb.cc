@@ -178,7 +178,7 @@ Result<Entry> Hwdb::find(std::string_view prefix, std::string_view name, Reader 
     }
   }
   if (claims.size() == 1) return std::move(claims.front());
-  const std::string quoted = escape_for_terminal(name, kShown);
+  const std::string quoted = shortened(name, kShown);
   if (claims.size() > 1) {
     return error("E403", fmt::format("\"{}\" is an alias of both \"{}\" and \"{}\"", quoted,
                                      claims[0].id, claims[1].id));
@@ -268,8 +268,7 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
     return std::move(*oldest);
   }
   const std::vector<std::string> near = nearest_few(family, {words.begin(), words.end()});
-  return error("E143", fmt::format("unknown framework \"{}\"", escape_for_terminal(name, kShown)),
-               {},
+  return error("E143", fmt::format("unknown framework \"{}\"", shortened(name, kShown)), {},
                fmt::format("{}: {}", near.empty() ? "known are" : "nearest",
                            near.empty() ? fmt::format("{}", fmt::join(framework_ids(), ", "))
                                         : fmt::format("{}", fmt::join(near, ", "))));

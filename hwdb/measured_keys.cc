@@ -276,10 +276,9 @@ tl::unexpected<Diagnostics> bad_cell(std::string_view column, std::string_view c
                                      std::string_view wanted, Place place) {
   const bool comma =
       cell.find(',') != cell.npos && cell.find_first_not_of("-0123456789,.") == cell.npos;
-  return error(
-      "E512",
-      fmt::format("{} must be {}, found \"{}\"", column, wanted, escape_for_terminal(cell, 60)),
-      std::move(place), comma ? "write a decimal point, not a comma" : "");
+  return error("E512",
+               fmt::format("{} must be {}, found \"{}\"", column, wanted, shortened(cell, 60)),
+               std::move(place), comma ? "write a decimal point, not a comma" : "");
 }
 
 Result<std::optional<JsonValue>> list_value(std::string_view column, std::string_view cell,

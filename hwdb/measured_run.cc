@@ -37,7 +37,7 @@ std::optional<RunKind> take_kind(JsonObject& object, std::optional<RunKind> othe
   if (!text) return otherwise;
   const auto kind = kind_from(*text);
   if (!kind) {
-    object.fail("E502", fmt::format("unknown kind \"{}\"", escape_for_terminal(*text, 60)),
+    object.fail("E502", fmt::format("unknown kind \"{}\"", shortened(*text, 60)),
                 *object.value().find("kind"), fmt::format("kinds are {}", fmt::join(kKinds, ", ")));
   }
   return kind;
@@ -72,13 +72,13 @@ void say_notes(const RunFile& file, Diagnostics& faults) {
   for (const std::string& note : file.notes) {
     const std::string near = nearest(note, known);
     if (near.empty() || note.size() < kShortest) {
-      others.push_back(escape_for_terminal(note, 40));
+      others.push_back(shortened(note, 40));
       continue;
     }
-    faults.push_back(warning("W515",
-                             fmt::format("\"{}\" is no key of measured runs: nothing reads it",
-                                         escape_for_terminal(note, 60)),
-                             place, fmt::format("did you mean \"{}\"?", near)));
+    faults.push_back(warning(
+        "W515",
+        fmt::format("\"{}\" is no key of measured runs: nothing reads it", shortened(note, 60)),
+        place, fmt::format("did you mean \"{}\"?", near)));
   }
   if (others.empty()) return;
   faults.push_back(plimsoll::note(
@@ -144,16 +144,14 @@ Result<std::vector<std::string>> read_header(CsvReader& csv, const std::string& 
   std::set<std::string> seen;
   for (const std::string& column : columns) {
     if (!seen.insert(column).second) {
-      return error(
-          "E510", fmt::format("column \"{}\" given twice", escape_for_terminal(column, 60)), place);
+      return error("E510", fmt::format("column \"{}\" given twice", shortened(column, 60)), place);
     }
   }
   for (const char* needed : {"kind", "device"}) {
     if (seen.contains(needed)) continue;
     const std::string near = nearest(needed, columns);
-    return error(
-        "E306", fmt::format("column \"{}\" is missing", needed), place,
-        near.empty() ? "" : fmt::format("is \"{}\" meant?", escape_for_terminal(near, 60)));
+    return error("E306", fmt::format("column \"{}\" is missing", needed), place,
+                 near.empty() ? "" : fmt::format("is \"{}\" meant?", shortened(near, 60)));
   }
   return columns;
 }

@@ -11,7 +11,7 @@ namespace plimsoll {
 namespace {
 
 tl::unexpected<Diagnostics> no_such(const Device& card, std::string_view profile) {
-  const std::string quoted = escape_for_terminal(profile, 40);
+  const std::string quoted = shortened(profile, 40);
   if (card.mig.empty()) {
     return error("E148",
                  fmt::format("{} cannot be partitioned, \"{}\" is no part of it", card.id, quoted));

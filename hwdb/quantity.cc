@@ -64,10 +64,9 @@ struct Parsed {
 
 tl::unexpected<Diagnostics> refuse(const Kind& kind, std::string_view text, std::string_view why) {
   constexpr size_t kShown = 60;
-  return error(
-      "E401",
-      fmt::format("\"{}\" is not a {}: {}", escape_for_terminal(text, kShown), kind.noun, why), {},
-      fmt::format("for example \"{}\"", kind.example));
+  return error("E401",
+               fmt::format("\"{}\" is not a {}: {}", shortened(text, kShown), kind.noun, why), {},
+               fmt::format("for example \"{}\"", kind.example));
 }
 
 bool allowed(const Kind& kind, const Prefix& prefix) {
@@ -97,7 +96,7 @@ tl::unexpected<Diagnostics> refuse_unit(const Kind& kind, std::string_view text,
         kind, text,
         fmt::format("ambiguous; write {0}{1}B (decimal) or {0}{1}iB (binary)", number, lead));
   }
-  return refuse(kind, text, fmt::format("unknown unit \"{}\"", escape_for_terminal(unit, 20)));
+  return refuse(kind, text, fmt::format("unknown unit \"{}\"", shortened(unit, 20)));
 }
 
 Result<Parsed> parse(const Kind& kind, std::string_view text) {

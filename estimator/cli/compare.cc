@@ -7,6 +7,7 @@
 #include "estimator/estimator.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
+#include "graph/base/escape.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -22,7 +23,7 @@ std::string table(const std::vector<Estimate>& estimates) {
   std::string text = fmt::format("{:<22}{:>11}{:>11}{:>7}{:>11}{:>12}{:>10}\n", "gpu", "memory",
                                  "peak", "of", "step", "per second", "relative");
   for (const Estimate& e : estimates) {
-    text += fmt::format(
+    text += escaped_format(
         "{:<22}{:>11}{:>11}{:>5.0f} %{:>11}{:>12.1f}{:>10.2f}{}\n", e.device_id,
         human_bytes(e.usable_bytes), human_bytes(e.memory.device_bytes),
         100.0 * static_cast<double>(e.memory.device_bytes) /

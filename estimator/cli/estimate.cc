@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <optional>
 
 #include "estimator/cli/options.h"
+#include "estimator/cli/output_file.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
@@ -21,19 +20,6 @@ struct EstimateFlags {
   bool force = false;
   bool json = false, layers = false, why = false, kernels = false;
 };
-
-// E610 for a file that is there already, E612 for one that cannot be written.
-Result<void> write_file(const std::string& path, const std::string& text, bool force) {
-  std::error_code ignored;
-  if (!force && std::filesystem::exists(path, ignored)) {
-    return error("E610", "exists; --force overwrites it", {.file = path, .node = {}});
-  }
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (file) return {};
-  return error("E612", "cannot be written", {.file = path, .node = {}});
-}
 
 // What shapes the text shapes no JSON, which has all; --force is about a file.
 Diagnostics idle_here(const EstimateFlags& flags) {
@@ -66,13 +52,19 @@ int run_estimate(const EstimateFlags& flags) {
   }
   request->trace = !flags.trace.empty();
   request->minimum = flags.json;
+  std::optional<OutputFile> trace;
+  if (request->trace) {
+    auto opened = OutputFile::open(flags.trace, flags.force);
+    if (!opened) return report(opened.error());
+    trace.emplace(std::move(*opened));
+  }
   auto estimated = estimate(*request, *hwdb);
   if (!estimated) return report(in_model(estimated.error(), request->model));
   const int status =
       report(as_strict(in_model(estimated->diagnostics, request->model), request->strict));
   if (status != 0) return status;
-  if (estimated->trace) {
-    auto written = write_file(flags.trace, to_chrome_trace(*estimated->trace), flags.force);
+  if (trace) {
+    auto written = trace->write(to_chrome_trace(*estimated->trace));
     if (!written) return report(written.error());
   }
   return print(flags.json ? to_json(*estimated) : to_text(*estimated, text),

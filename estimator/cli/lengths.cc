@@ -13,7 +13,7 @@ constexpr size_t kBuckets = 256;  // each costs an estimate
 
 // "128:0.25"
 Result<LengthBucket> parse_bucket(const std::string& name, std::string_view text) {
-  const std::string flag = fmt::format("--lengths {}", escape_for_terminal(name, 60));
+  const std::string flag = fmt::format("--lengths {}", shortened(name, 60));
   const size_t colon = text.find(':');
   const auto length = parse_count(flag, text.substr(0, colon), 1, kMost);
   if (!length) return tl::make_unexpected(length.error());
@@ -45,7 +45,7 @@ Result<void> add_lengths(const std::string& name, std::string_view text,
     buckets = std::move(own);
     return {};
   }
-  const std::string shown = escape_for_terminal(name, 60);
+  const std::string shown = shortened(name, 60);
   if (buckets.front().sizes.contains(name))
     return error("E114", fmt::format("--lengths {} is given twice", shown));
   bool pairs = own.size() == buckets.size();
@@ -53,7 +53,7 @@ Result<void> add_lengths(const std::string& name, std::string_view text,
   if (!pairs) {
     return error("E115",
                  fmt::format("--lengths {} does not pair with --lengths {}", shown,
-                             escape_for_terminal(buckets.front().sizes.begin()->first, 60)),
+                             shortened(buckets.front().sizes.begin()->first, 60)),
                  {}, "give both as many lengths, with the same shares in the same order");
   }
   for (size_t i = 0; i < own.size(); ++i) buckets[i].sizes.merge(own[i].sizes);

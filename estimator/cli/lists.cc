@@ -6,6 +6,7 @@
 
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/verb.h"
+#include "graph/base/escape.h"
 #include "graph/config/json_writer.h"
 #include "hwdb/hwdb.h"
 
@@ -18,9 +19,9 @@ struct ListFlags {
 };
 
 std::string figures_text(const std::string& id, const std::vector<FigureNote>& figures) {
-  std::string text = id + "\n";
+  std::string text = escaped_format("{}\n", id);
   for (const FigureNote& f : figures)
-    text += fmt::format("  {:<29} {:<26}  {}\n", f.name, f.value, f.source);
+    text += escaped_format("  {:<29} {:<26}  {}\n", f.name, f.value, f.source);
   return text;
 }
 
@@ -55,7 +56,7 @@ int show(const Result<Entry>& entry, bool json) {
 int list_ids(const std::vector<std::string>& ids, bool json) {
   if (!json) {
     std::string text;
-    for (const std::string& id : ids) text += id + "\n";
+    for (const std::string& id : ids) text += escaped_format("{}\n", id);
     return print(text);
   }
   JsonWriter out(JsonWriter::Layout::kIndented);
@@ -89,11 +90,11 @@ int list_devices(const Hwdb& hwdb) {
     for (const Device& d : devices) {
       if (generation(d) != wanted) continue;
       const Peak* fp32 = d.peak("fp32");
-      text += fmt::format("  {:<22}{:>2}.{} {:>5} {:>7.1f} GiB {:>6.0f} GB/s {:>5.1f} TFLOP/s{}\n",
-                          d.id, d.compute_capability.major, d.compute_capability.minor, d.sms,
-                          static_cast<double>(d.memory_reported.value) / (1 << 30),
-                          d.bandwidth.value / 1e9, fp32 ? fp32->rate.value / 1e12 : 0.0,
-                          d.mig.empty() ? "" : "  MIG");
+      text += escaped_format(
+          "  {:<22}{:>2}.{} {:>5} {:>7.1f} GiB {:>6.0f} GB/s {:>5.1f} TFLOP/s{}\n", d.id,
+          d.compute_capability.major, d.compute_capability.minor, d.sms,
+          static_cast<double>(d.memory_reported.value) / (1 << 30), d.bandwidth.value / 1e9,
+          fp32 ? fp32->rate.value / 1e12 : 0.0, d.mig.empty() ? "" : "  MIG");
     }
   }
   text +=

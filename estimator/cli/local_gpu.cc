@@ -97,7 +97,7 @@ Result<Device> nearest_of_kind(const Hwdb& hwdb, const LocalGpu& gpu) {
       "W404",
       fmt::format("no device file describes this machine's {}; clocks, units and bandwidth are "
                   "those of {}, of the same compute capability {}",
-                  escape_for_terminal(gpu.name, kShown), best->id, gpu.compute_capability),
+                  shortened(gpu.name, kShown), best->id, gpu.compute_capability),
       {}, "'plimsoll gpus local --file > my-gpu.json' begins a file for it; --gpu my-gpu.json"));
   return std::move(*best);
 }
@@ -130,7 +130,7 @@ Result<std::vector<LocalGpu>> ask_driver(const std::string& program) {
     if (answer.timed_out) return failed(fmt::format("no answer in {} s", kPatience.count()));
   }
   const std::string first = answer.out.substr(0, answer.out.find('\n'));
-  return failed(first.empty() ? "it fails" : escape_for_terminal(trimmed(first), 120));
+  return failed(first.empty() ? "it fails" : shortened(trimmed(first), 120));
 }
 
 // The one profile that the machine's parts have.
@@ -150,7 +150,7 @@ Result<Device> ask(const Hwdb& hwdb, const std::string& program) {
   const LocalGpu& first = gpus->front();
   std::vector<std::string> names;
   for (const LocalGpu& gpu : *gpus) {
-    const std::string name = escape_for_terminal(gpu.name, kShown);
+    const std::string name = shortened(gpu.name, kShown);
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   if (names.size() > 1) {
@@ -178,7 +178,7 @@ Result<std::vector<LocalGpu>> read_local_gpus(std::string_view answer) {
     const std::vector<std::string_view> fields = split(line, ',');
     const auto field = [&](size_t i) { return i < fields.size() ? fields[i] : std::string_view(); };
     // A driver that fails says so in a sentence, whatever it was asked.
-    if (field(0).empty() || fields.size() < 3) return failed(escape_for_terminal(line, 120));
+    if (field(0).empty() || fields.size() < 3) return failed(shortened(line, 120));
     gpus.push_back({.name = std::string(field(0)),
                     .driver = std::string(field(1)),
                     .total_bytes = mebibytes(field(2)),
@@ -218,10 +218,9 @@ Result<Device> local_device(const Hwdb& hwdb, const LocalGpu& gpu, std::string_v
     if (usable) device->memory_reported = Bytes{*usable};
   }
   device->display = false;  // what one takes is not free
-  device->origin =
-      fmt::format("this machine's {}{}, driver {}: {}", escape_for_terminal(gpu.name, kShown),
-                  profile.empty() ? "" : fmt::format(" MIG {}", profile),
-                  escape_for_terminal(gpu.driver, 20), memory);
+  device->origin = fmt::format("this machine's {}{}, driver {}: {}", shortened(gpu.name, kShown),
+                               profile.empty() ? "" : fmt::format(" MIG {}", profile),
+                               shortened(gpu.driver, 20), memory);
   return device;
 }
 

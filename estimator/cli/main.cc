@@ -96,14 +96,13 @@ Diagnostics unknown_arguments(const CLI::App& app, const std::vector<std::string
     const bool is_flag = extra.starts_with("-");
     const std::string name = extra.substr(0, extra.find('='));
     const std::string near = is_flag ? nearest(name, flag_names(app)) : "";
-    problems.push_back(
-        {.code = "E101",
-         .severity = Severity::kError,
-         .message = fmt::format("unknown {} {}{}", is_flag ? "flag" : "argument",
-                                escape_for_terminal(name, 80),
-                                near.empty() ? "" : fmt::format("; did you mean {}?", near)),
-         .place = {},
-         .help = {}});
+    problems.push_back({.code = "E101",
+                        .severity = Severity::kError,
+                        .message = fmt::format(
+                            "unknown {} {}{}", is_flag ? "flag" : "argument", shortened(name, 80),
+                            near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+                        .place = {},
+                        .help = {}});
     if (is_flag) break;  // what follows may be its value
   }
   return problems;
@@ -134,10 +133,9 @@ Result<void> find_error_format(const std::vector<std::string>& arguments) {
 Result<void> refuse_argument_files(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
     if (!argument.starts_with("@")) continue;
-    return error(
-        "E101",
-        fmt::format("{}: arguments are not read from files", escape_for_terminal(argument, 80)), {},
-        "a model of that name is ./" + escape_for_terminal(argument, 80));
+    return error("E101",
+                 fmt::format("{}: arguments are not read from files", shortened(argument, 80)), {},
+                 "a model of that name is " + shell_quoted("./" + argument));
   }
   return {};
 }
@@ -164,13 +162,13 @@ int unknown_command(const std::string& word) {
   for (const auto& verb : kVerbs) names.emplace_back(verb.first);
   const std::string near = nearest(word, names);
   const bool flag = word.starts_with("-");
-  return report({{.code = "E101",
-                  .severity = Severity::kError,
-                  .message = fmt::format(
-                      "unknown {} {}{}", flag ? "flag" : "command", escape_for_terminal(word, 80),
-                      near.empty() ? "" : fmt::format("; did you mean {}?", near)),
-                  .place = {},
-                  .help = flag ? "flags follow the command" : "'plimsoll' lists the commands"}});
+  return report(
+      {{.code = "E101",
+        .severity = Severity::kError,
+        .message = fmt::format("unknown {} {}{}", flag ? "flag" : "command", shortened(word, 80),
+                               near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+        .place = {},
+        .help = flag ? "flags follow the command" : "'plimsoll' lists the commands"}});
 }
 
 // What CLI11 says, in one line: its own text may hold the user's.
@@ -180,7 +178,7 @@ int refused(const CLI::ParseError& e) {
     message = message.substr(0, message.find(':')) + " needs a value";
   return report({{.code = "E102",
                   .severity = Severity::kError,
-                  .message = escape_for_terminal(message, 200),
+                  .message = shortened(message, 200),
                   .place = {},
                   .help = {}}});
 }

@@ -63,8 +63,7 @@ class Reader {
       for (const std::string& value : given) {
         if (value == given.front() || fault_) continue;
         fault_ = error("E114", fmt::format("--{} is given twice: {} and {}", name,
-                                           escape_for_terminal(given.front(), 60),
-                                           escape_for_terminal(value, 60)))
+                                           shortened(given.front(), 60), shortened(value, 60)))
                      .value();
       }
     }
@@ -376,8 +375,8 @@ Result<Request> to_request(const SharedFlags& flags) {
   if (request.memory_bytes == 0) return error("E104", "--mem: a capacity of nothing");
   for (const auto& [name, size] : request.dims) {
     if (request.lengths.empty() || !request.lengths.front().sizes.contains(name)) continue;
-    return error("E114", fmt::format("--dim {0} and --lengths {0} exclude each other",
-                                     escape_for_terminal(name, 60)));
+    return error(
+        "E114", fmt::format("--dim {0} and --lengths {0} exclude each other", shortened(name, 60)));
   }
   return request;
 }

@@ -105,11 +105,11 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base, const ModelNa
   }
   for (size_t i = 0; i < index; ++i) {
     if (flag_of(plan_->parameters[i].name) != flag) continue;
-    return error("E114",
-                 fmt::format("{} and {} are one parameter",
-                             escape_for_terminal(plan_->parameters[i].name, 60),
-                             escape_for_terminal(parameter.name, 60)),
-                 parameter.place);
+    return error(
+        "E114",
+        fmt::format("{} and {} are one parameter", shortened(plan_->parameters[i].name, 60),
+                    shortened(parameter.name, 60)),
+        parameter.place);
   }
   const bool own = names.dims.contains(parameter.name) || names.fixed.contains(parameter.name);
   const bool recipe = among(flag, kRecipeFlags);
@@ -118,19 +118,19 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base, const ModelNa
   if ((own || shared) && parameter.values.empty()) {
     return error("E311",
                  fmt::format("{} is a distribution, and needs a list of values here",
-                             escape_for_terminal(parameter.name, 60)),
+                             shortened(parameter.name, 60)),
                  parameter.place);
   }
   if (shared && is_given(base, flag)) {
     return error("E114",
                  fmt::format("--{} and the plan's {} exclude each other", flag,
-                             escape_for_terminal(parameter.name, 60)),
+                             shortened(parameter.name, 60)),
                  parameter.place);
   }
   if (own && (assigns(base.dims, parameter.name) || assigns(base.settings, parameter.name))) {
     return error("E114",
                  fmt::format("{} is a parameter of the plan and given by a flag too",
-                             escape_for_terminal(parameter.name, 60)),
+                             shortened(parameter.name, 60)),
                  parameter.place);
   }
   if (flag == "batch") return add_size(index, "batch");
@@ -143,11 +143,10 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base, const ModelNa
   } else {
     if (!parameter.values.empty()) inert_parameters_.push_back(index);
     const std::string near = nearest_flag(flag);
-    notes_.push_back(warning("W120",
-                             fmt::format("{} has no effect on memory or time of a step",
-                                         escape_for_terminal(parameter.name, 60)),
-                             parameter.place,
-                             near.empty() ? "" : fmt::format("did you mean {}?", near)));
+    notes_.push_back(warning(
+        "W120",
+        fmt::format("{} has no effect on memory or time of a step", shortened(parameter.name, 60)),
+        parameter.place, near.empty() ? "" : fmt::format("did you mean {}?", near)));
   }
   return {};
 }
@@ -157,13 +156,13 @@ Result<void> SweepAxes::add_size(size_t index, std::string symbol) {
   SizeAxis axis{std::move(symbol), {}};
   for (const JsonValue& value : parameter.values) {
     const auto size =
-        parse_count(escape_for_terminal(parameter.name, 60), text_of(value), 1, int64_t{1} << 31);
+        parse_count(shortened(parameter.name, 60), text_of(value), 1, int64_t{1} << 31);
     if (!size) return tl::make_unexpected(at_value(size.error(), parameter.place, value));
     axis.values.push_back(*size);
   }
   for (const SizeAxis& other : sizes_) {
     if (other.symbol != axis.symbol) continue;
-    return error("E114", fmt::format("{} is swept twice", escape_for_terminal(axis.symbol, 60)),
+    return error("E114", fmt::format("{} is swept twice", shortened(axis.symbol, 60)),
                  parameter.place);
   }
   sizes_.push_back(std::move(axis));

@@ -47,7 +47,7 @@ Result<Tolerance> parse_tolerance(const std::string& name, const std::string& te
                                 : name == "time" ? ", or a time such as 5ms"
                                                  : "";
   return error("E119", fmt::format("{} takes per cent such as 10%{}, found '{}'", flag, unit,
-                                   escape_for_terminal(text, 40)));
+                                   shortened(text, 40)));
 }
 
 Result<Tolerances> parse_tolerances(const std::vector<std::string>& texts) {
@@ -80,10 +80,10 @@ void say_outside(const Validation& v, const Tolerances& tolerances) {
   for (const ValidationLine& l : v.lines) {
     if (state_of(l, tolerances) != LineState::kOutside || said++ >= kMostSaid) continue;
     std::fputs(
-        fmt::format("{}: record {}: {} of {}: measured {:.4g}, predicted {:.4g}, allowed {}\n",
-                    escape_for_terminal(l.file, 200), l.index, escape_for_terminal(l.quantity, 60),
-                    escape_for_terminal(l.model.empty() ? l.op : l.model, 60), *l.measured,
-                    *l.predicted, allowed(tolerances.find(tolerance_class(l.quantity))->second))
+        escaped_format("{}: record {}: {} of {}: measured {:.4g}, predicted {:.4g}, allowed {}\n",
+                       shortened(l.file, 200), l.index, shortened(l.quantity, 60),
+                       shortened(l.model.empty() ? l.op : l.model, 60), *l.measured, *l.predicted,
+                       allowed(tolerances.find(tolerance_class(l.quantity))->second))
             .c_str(),
         stderr);
   }

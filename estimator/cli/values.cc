@@ -16,7 +16,7 @@ Result<int64_t> parse_count(std::string_view flag, std::string_view text, int64_
                             int64_t high) {
   const auto refuse = [&](std::string_view why) {
     return error("E103", fmt::format("{} must be a whole number from {} to {}, found '{}'{}", flag,
-                                     low, high, escape_for_terminal(text, 60), why));
+                                     low, high, shortened(text, 60), why));
   };
   const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
                                                    [](char c) { return c >= '0' && c <= '9'; });
@@ -37,7 +37,7 @@ Result<double> parse_real(std::string_view flag, std::string_view text, double l
   if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
       value < low || value > high) {
     return error("E103", fmt::format("{} must be a number from {} to {}, found '{}'", flag, low,
-                                     high, escape_for_terminal(text, 60)));
+                                     high, shortened(text, 60)));
   }
   return value;
 }
@@ -57,8 +57,7 @@ Result<std::pair<std::string, std::string>> parse_assignment(std::string_view fl
                                                              std::string_view text) {
   const size_t at = text.find('=');
   if (at == std::string_view::npos || at == 0) {
-    return error("E105", fmt::format("{} takes NAME=VALUE, found '{}'", flag,
-                                     escape_for_terminal(text, 60)));
+    return error("E105", fmt::format("{} takes NAME=VALUE, found '{}'", flag, shortened(text, 60)));
   }
   return std::pair{std::string(text.substr(0, at)), std::string(text.substr(at + 1))};
 }
@@ -70,7 +69,7 @@ Result<size_t> parse_word(std::string_view flag, std::string_view text,
   const std::string near = nearest(text, words);
   return error("E106",
                fmt::format("{} takes one of {}, found '{}'", flag, fmt::join(words, ", "),
-                           escape_for_terminal(text, 60)),
+                           shortened(text, 60)),
                {}, near.empty() ? "" : fmt::format("did you mean {}?", near));
 }
 

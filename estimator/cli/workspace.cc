@@ -31,7 +31,7 @@ Result<WorkspaceLinesOptions> to_options(const WorkspaceFlags& flags, Hwdb& hwdb
   const auto version = flags.cudnn.empty() ? framework->cudnn : parse_version(flags.cudnn);
   if (!version) {
     return error("E103", fmt::format("--cudnn takes a version such as 7.6, found '{}'",
-                                     escape_for_terminal(flags.cudnn, 40)));
+                                     shortened(flags.cudnn, 40)));
   }
   static const std::vector<std::string> kPrecisions = {"fp32", "tf32", "fp16", "bf16", "fp64"};
   static constexpr std::array kTypes = {DType::kFloat32, DType::kFloat32, DType::kFloat16,

@@ -10,8 +10,7 @@ namespace plimsoll {
 namespace {
 
 tl::unexpected<Diagnostics> refused(std::string_view setting, std::string_view why) {
-  return error("E161",
-               fmt::format("allocator setting '{}': {}", escape_for_terminal(setting, 60), why), {},
+  return error("E161", fmt::format("allocator setting '{}': {}", shortened(setting, 60), why), {},
                "for example expandable_segments:True,max_split_size_mb:128");
 }
 

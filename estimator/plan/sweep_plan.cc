@@ -66,8 +66,8 @@ class PlanReader {
     const JsonValue* method = object.optional("method");
     const std::string* word = method ? method->string() : nullptr;
     if (word && *word != "grid") {
-      say("method", fmt::format("method {} is not followed: a sweep here is a grid",
-                                escape_for_terminal(*word, 40)));
+      say("method",
+          fmt::format("method {} is not followed: a sweep here is a grid", shortened(*word, 40)));
     }
     if (object.has("run_cap")) say("run_cap", "run_cap has no effect");
     if (object.has("early_terminate")) say("early_terminate", "early_terminate has no effect");
@@ -107,7 +107,7 @@ class PlanReader {
       take_range(*min, *max, step, object, parameter);
     } else if (!object.has("distribution") && !(min && max && min->real() && max->real())) {
       return object.fail("E311", fmt::format("{}: values, a value, or min and max are needed",
-                                             escape_for_terminal(member.key, 60)));
+                                             shortened(member.key, 60)));
     }
     object.finish();
   }
@@ -115,8 +115,7 @@ class PlanReader {
   void take(const JsonValue::List& list, const JsonMember& member, JsonObject& object,
             SweepParameter& parameter) {
     if (list.empty()) {
-      object.fail("E311", fmt::format("{} has no values", escape_for_terminal(member.key, 60)),
-                  member.value);
+      object.fail("E311", fmt::format("{} has no values", shortened(member.key, 60)), member.value);
     }
     for (const JsonValue& value : list) {
       if (!is_scalar(value)) wrong(value, member, object);
@@ -147,7 +146,7 @@ class PlanReader {
   static void wrong(const JsonValue& value, const JsonMember& member, JsonObject& object) {
     object.fail("E311",
                 fmt::format("{} takes words, numbers, true and false, found {}",
-                            escape_for_terminal(member.key, 60), value.description()),
+                            shortened(member.key, 60), value.description()),
                 value);
   }
 

@@ -18,13 +18,13 @@ std::string human_count(int64_t count, std::string_view unit) {
   return fmt::format("{} {}", count, unit);
 }
 
-std::string shown(std::string_view text) { return escape_for_terminal(text, 60); }
+std::string shown(std::string_view text) { return shortened(text, 60); }
 
 std::string tensors_text(std::string_view title, const std::vector<TensorReport>& tensors) {
   std::string text;
   for (const TensorReport& t : tensors) {
-    text += fmt::format("  {:<10}{:<10} {}[{}]  {}  {}\n", title, t.kind, t.dtype, t.shape,
-                        human_bytes(t.bytes), shown(t.name));
+    text += escaped_format("  {:<10}{:<10} {}[{}]  {}  {}\n", title, t.kind, t.dtype, t.shape,
+                           human_bytes(t.bytes), shown(t.name));
     title = "";
   }
   return text;
@@ -45,20 +45,20 @@ std::string layer_text(const LayerEstimate& l) {
 std::string kept_text(const NodeReport& n) {
   std::string text;
   for (const KeptTensor& k : n.keeps) {
-    text +=
-        fmt::format("    {:>10}  {}; made by {}\n", human_bytes(k.bytes), k.rule, shown(k.made_by));
+    text += escaped_format("    {:>10}  {}; made by {}\n", human_bytes(k.bytes), k.rule,
+                           shown(k.made_by));
   }
   for (const KeptTensor& k : n.made) {
-    text += fmt::format("    {:>10}  its result, counted at {}: {}\n", human_bytes(k.bytes),
-                        shown(k.node), k.rule);
+    text += escaped_format("    {:>10}  its result, counted at {}: {}\n", human_bytes(k.bytes),
+                           shown(k.node), k.rule);
   }
   return text;
 }
 
 std::string kernel_text(const KernelReport& k) {
-  std::string text = fmt::format("  {}: {}{}{}\n", k.phase, k.kernel,
-                                 k.launches > 1 ? fmt::format(", {} times", k.launches) : "",
-                                 k.algorithm.empty() ? "" : " by " + k.algorithm);
+  std::string text = escaped_format("  {}: {}{}{}\n", k.phase, k.kernel,
+                                    k.launches > 1 ? fmt::format(", {} times", k.launches) : "",
+                                    k.algorithm.empty() ? "" : " by " + k.algorithm);
   text += fmt::format("    {} ({} - {}), bound by {}, {:.0f} % of that peak\n", human_time(k.ns),
                       human_time(k.range_ns.low), human_time(k.range_ns.high), k.bound_by,
                       100 * k.fraction_of_peak);
@@ -74,16 +74,16 @@ std::string kernel_text(const KernelReport& k) {
                       : fmt::format(", {} moved by this algorithm,", human_bytes(k.bytes_moved)),
                   human_time(k.dram_ns));
   if (k.workspace_bytes > 0 || !k.workspace_basis.empty()) {
-    text += fmt::format("    workspace {}, basis: {}\n", human_bytes(k.workspace_bytes),
-                        k.workspace_basis);
+    text += escaped_format("    workspace {}, basis: {}\n", human_bytes(k.workspace_bytes),
+                           k.workspace_basis);
   }
   if (!k.algorithms.empty()) text += "    algorithms there are, each by its own model:\n";
   for (const AlgorithmReport& a : k.algorithms) {
-    text += fmt::format("      {:<22}{:>10}, {:>12}, {:>10} moved, workspace {}\n", a.algorithm,
-                        human_time(a.ns), human_count(a.flop, "flop"), human_bytes(a.bytes_moved),
-                        human_bytes(a.workspace_bytes));
+    text += escaped_format("      {:<22}{:>10}, {:>12}, {:>10} moved, workspace {}\n", a.algorithm,
+                           human_time(a.ns), human_count(a.flop, "flop"),
+                           human_bytes(a.bytes_moved), human_bytes(a.workspace_bytes));
   }
-  return text + fmt::format("    basis: {}\n", k.time_basis);
+  return text + escaped_format("    basis: {}\n", k.time_basis);
 }
 
 void write_tensors(JsonWriter& out, std::string_view key,
@@ -185,11 +185,11 @@ std::string to_json(const Explanation& e) {
 }
 
 std::string to_text(const Explained& e) {
-  std::string text = fmt::format("{}, batch {}, on {} with {:.0f} GB/s\n", shown(e.input.model),
-                                 e.input.batch, e.device_id, e.bandwidth / 1e9);
+  std::string text = escaped_format("{}, batch {}, on {} with {:.0f} GB/s\n", shown(e.input.model),
+                                    e.input.batch, e.device_id, e.bandwidth / 1e9);
   for (const NodeReport& n : e.nodes) {
-    text += fmt::format("\n{}{}\n", n.node,
-                        n.layer.module.empty() ? "" : ", module " + shown(n.layer.module));
+    text += escaped_format("\n{}{}\n", n.node,
+                           n.layer.module.empty() ? "" : ", module " + shown(n.layer.module));
     text += tensors_text("inputs", n.inputs) + tensors_text("outputs", n.outputs);
     text += layer_text(n.layer) + kept_text(n);
     for (const KernelReport& k : n.kernels) text += kernel_text(k);

@@ -45,9 +45,9 @@ double share_of(int64_t bytes, int64_t usable) {
 }
 
 size_t width_of(const SweepParameter& parameter) {
-  size_t width = escape_for_terminal(parameter.name, 24).size();
+  size_t width = shortened(parameter.name, 24).size();
   for (const JsonValue& value : parameter.values)
-    width = std::max(width, escape_for_terminal(text_of(value), 24).size());
+    width = std::max(width, shortened(text_of(value), 24).size());
   return width;
 }
 
@@ -57,8 +57,8 @@ std::string described(const SweepPlan& plan, const SweptConfiguration& configura
     const SweepParameter& parameter = plan.parameters[i];
     if (parameter.values.empty()) continue;
     words.push_back(
-        fmt::format("{} {}", escape_for_terminal(parameter.name, 24),
-                    escape_for_terminal(text_of(parameter.values[configuration.values[i]]), 24)));
+        escaped_format("{} {}", shortened(parameter.name, 24),
+                       shortened(text_of(parameter.values[configuration.values[i]]), 24)));
   }
   return fmt::format("{}", fmt::join(words, ", "));
 }
@@ -81,8 +81,7 @@ std::string axes_text(const SweepPlan& plan) {
   std::vector<std::string> axes;
   for (const SweepParameter& parameter : plan.parameters) {
     if (parameter.values.empty()) continue;
-    axes.push_back(
-        fmt::format("{} {}", parameter.values.size(), escape_for_terminal(parameter.name, 40)));
+    axes.push_back(escaped_format("{} {}", parameter.values.size(), shortened(parameter.name, 40)));
   }
   return fmt::format("{}", fmt::join(axes, " x "));
 }
@@ -168,9 +167,8 @@ std::string SweepBest::row(const SweepPlan& plan, const Candidate& candidate, bo
   for (size_t i = 0; i < plan.parameters.size(); ++i) {
     const SweepParameter& parameter = plan.parameters[i];
     if (parameter.values.empty()) continue;
-    text += fmt::format(
-        "  {:>{}}",
-        escape_for_terminal(text_of(parameter.values[candidate.configuration.values[i]]), 24),
+    text += escaped_format(
+        "  {:>{}}", shortened(text_of(parameter.values[candidate.configuration.values[i]]), 24),
         width_of(parameter));
   }
   const SweepPoint& p = candidate.point;
@@ -185,15 +183,15 @@ std::string SweepBest::to_text(const SweepPlan& plan, bool time) const {
   std::string text;
   if (failed_) {
     const Diagnostic& why = failed_->point.failure->front();
-    text += fmt::format("no answer, for example, at {}: {} [{}]\n",
-                        described(plan, failed_->configuration),
-                        escape_for_terminal(why.message, 200), why.code);
+    text += escaped_format("no answer, for example, at {}: {} [{}]\n",
+                           described(plan, failed_->configuration), shortened(why.message, 200),
+                           why.code);
   }
   if (best_.empty() && nearest_) {
     const SweepPoint& p = nearest_->point;
-    return text + fmt::format("\nNearest: {} needs {} of {}\n",
-                              described(plan, nearest_->configuration), human_bytes(p.device_bytes),
-                              human_bytes(p.usable_bytes));
+    return text + escaped_format("\nNearest: {} needs {} of {}\n",
+                                 described(plan, nearest_->configuration),
+                                 human_bytes(p.device_bytes), human_bytes(p.usable_bytes));
   }
   if (best_.empty()) return text;
   std::vector<Candidate> sorted = best_;
@@ -206,7 +204,7 @@ std::string SweepBest::to_text(const SweepPlan& plan, bool time) const {
                : "\nLeast memory:\n";
   for (const SweepParameter& parameter : plan.parameters) {
     if (!parameter.values.empty())
-      text += fmt::format("  {:>{}}", escape_for_terminal(parameter.name, 24), width_of(parameter));
+      text += escaped_format("  {:>{}}", shortened(parameter.name, 24), width_of(parameter));
   }
   text += fmt::format("{:>12}{:>8}", "peak", "of");
   if (time) text += fmt::format("{:>11}{:>12}", "step", "per second");

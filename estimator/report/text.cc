@@ -63,7 +63,7 @@ std::string answer(const Estimate& e) {
   std::string text =
       fmt::format("{:<68} range {} - {}\n", verdict, human_bytes(e.memory.device_range.low),
                   human_bytes(e.memory.device_range.high));
-  const std::string pace = fmt::format(
+  const std::string pace = escaped_format(
       "       step {}, {} {}/s{}", human_time(e.time.step_ns), number(e.time.samples_per_second),
       e.time.sample_unit, e.time.run_ns ? ", whole run " + human_time(*e.time.run_ns) : "");
   text += fmt::format("{:<68} range {} - {}\n", pace, human_time(e.time.step_range_ns.low),
@@ -102,10 +102,9 @@ std::vector<Part> parts_of(const Estimate& e) {
 }
 
 std::string breakdown(const Estimate& e) {
-  const std::string at = e.memory.peak_node.empty()
-                             ? ""
-                             : fmt::format(" at {}", escape_for_terminal(e.memory.peak_node, 60));
-  std::string text = fmt::format("\nPeak memory, in {}{}:\n", name(e.memory.peak_phase), at);
+  const std::string at =
+      e.memory.peak_node.empty() ? "" : escaped_format(" at {}", shortened(e.memory.peak_node, 60));
+  std::string text = escaped_format("\nPeak memory, in {}{}:\n", name(e.memory.peak_phase), at);
   constexpr double kMiB = 1048576.0;
   for (const Part& p : parts_of(e)) {
     const double share = percent(p.bytes, e.memory.device_bytes);
@@ -141,8 +140,8 @@ std::string timing(const Estimate& e) {
   text += fmt::format("; {} launches, GPU busy {:.0f} %{}\n", t.launches, 100 * t.gpu_busy,
                       t.host_bound ? ", limited by the host" : "");
   for (const LengthTime& l : t.lengths) {
-    text += fmt::format("  {:>3.0f} % of batches, {}: {}\n", 100 * l.share,
-                        escape_for_terminal(listed(l.sizes)), human_time(l.step_ns));
+    text += escaped_format("  {:>3.0f} % of batches, {}: {}\n", 100 * l.share,
+                           shortened(listed(l.sizes)), human_time(l.step_ns));
   }
   return text;
 }
@@ -152,10 +151,10 @@ std::string kernel_table(const Estimate& e, size_t most) {
                                  "count", "total", "share", "of peak", "bound by");
   for (size_t i = 0; i < e.time.kernels.size() && i < most; ++i) {
     const KernelShare& k = e.time.kernels[i];
-    text += fmt::format("{:<46}{:<22}{:>6}{:>10}{:>6.1f}%{:>7.0f}%  {}\n",
-                        escape_for_terminal(k.kernel, 45), escape_for_terminal(k.algorithm, 21),
-                        k.count, human_time(k.total_ns), 100 * k.share, 100 * k.fraction_of_peak,
-                        k.bound_by);
+    text +=
+        escaped_format("{:<46}{:<22}{:>6}{:>10}{:>6.1f}%{:>7.0f}%  {}\n", shortened(k.kernel, 45),
+                       shortened(k.algorithm, 21), k.count, human_time(k.total_ns), 100 * k.share,
+                       100 * k.fraction_of_peak, k.bound_by);
   }
   return text;
 }
@@ -209,10 +208,9 @@ std::string limits(const LayerEstimate& l) {
        {std::pair("forward", &l.forward), std::pair("backward", &l.backward_data),
         std::pair("weights", &l.backward_weights)}) {
     if (pass->ns == 0) continue;
-    text +=
-        fmt::format("{}{} {}{}{} {:.0f}%", text.empty() ? "" : ", ", name_of_pass,
-                    escape_for_terminal(pass->algorithm, 40), pass->algorithm.empty() ? "" : " ",
-                    pass->bound_by, 100 * pass->fraction_of_peak);
+    text += escaped_format("{}{} {}{}{} {:.0f}%", text.empty() ? "" : ", ", name_of_pass,
+                           shortened(pass->algorithm, 40), pass->algorithm.empty() ? "" : " ",
+                           pass->bound_by, 100 * pass->fraction_of_peak);
   }
   return text;
 }
@@ -223,14 +221,13 @@ std::string layer_table(const Estimate& e, int64_t depth) {
       "op", "output", "parameters", "weights", "gradients", "maps", "workspace", "optimizer",
       "fwd GFLOP", "forward", "backward", "bound by, share of that peak");
   for (const LayerEstimate& l : folded(e.layers, depth)) {
-    text += fmt::format(
+    text += escaped_format(
         "{:<36}{:<18}{:>20}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}{:>10.3f}{:>9}{:>9}  {}\n",
-        escape_for_terminal(l.node, 35), escape_for_terminal(l.op, 17),
-        escape_for_terminal(l.output_shape, 19), l.parameters, human_bytes(l.weight_bytes),
-        human_bytes(l.gradient_bytes), human_bytes(l.feature_map_bytes),
-        human_bytes(l.workspace_bytes), human_bytes(l.optimizer_state_bytes),
-        static_cast<double>(l.flop_forward) / 1e9, human_time(l.forward_ns),
-        human_time(l.backward_ns), limits(l));
+        shortened(l.node, 35), shortened(l.op, 17), shortened(l.output_shape, 19), l.parameters,
+        human_bytes(l.weight_bytes), human_bytes(l.gradient_bytes),
+        human_bytes(l.feature_map_bytes), human_bytes(l.workspace_bytes),
+        human_bytes(l.optimizer_state_bytes), static_cast<double>(l.flop_forward) / 1e9,
+        human_time(l.forward_ns), human_time(l.backward_ns), limits(l));
   }
   return text;
 }
@@ -238,8 +235,8 @@ std::string layer_table(const Estimate& e, int64_t depth) {
 std::string why(const Estimate& e) {
   std::string text = "\nKept for the backward pass:\n";
   for (const KeptTensor& k : e.kept) {
-    text += fmt::format("  {:>10}  {}  made by {}, kept by {}\n", human_bytes(k.bytes), k.rule,
-                        escape_for_terminal(k.made_by, 40), escape_for_terminal(k.node, 40));
+    text += escaped_format("  {:>10}  {}  made by {}, kept by {}\n", human_bytes(k.bytes), k.rule,
+                           shortened(k.made_by, 40), shortened(k.node, 40));
   }
   return text;
 }
@@ -251,9 +248,9 @@ std::string to_text(const Estimate& e, const TextOptions& options) {
   if (options.kernels) text += kernel_table(e, 40);
   if (options.layers || options.depth > 0) text += layer_table(e, options.depth);
   if (options.why) text += why(e);
-  text += fmt::format("\ngpu: {} ({})\n", e.device_name, e.device_id);
+  text += escaped_format("\ngpu: {} ({})\n", e.device_name, e.device_id);
   for (const std::string& basis : e.basis)
-    text += fmt::format("basis: {}\n", escape_for_terminal(basis, 400));
+    text += escaped_format("basis: {}\n", shortened(basis, 400));
   if (e.memory.verdict != Verdict::kFits)
     text += "next: 'plimsoll max-batch' with these flags: the largest batch that is safe\n";
   return text;
@@ -261,16 +258,16 @@ std::string to_text(const Estimate& e, const TextOptions& options) {
 
 std::string to_text(const Diagnostic& d) {
   std::string text;
-  if (!d.place.file.empty()) text += escape_for_terminal(d.place.file, 400) + ":";
+  if (!d.place.file.empty()) text += escaped_format("{}:", shortened(d.place.file, 400));
   if (d.place.line > 0) text += fmt::format("{}:", d.place.line);
   if (d.place.column > 0) text += fmt::format("{}:", d.place.column);
   if (!text.empty()) text += " ";
-  if (!d.place.node.empty()) text += d.place.node + ": ";
+  if (!d.place.node.empty()) text += escaped_format("{}: ", d.place.node);
   const std::string_view severity = d.severity == Severity::kError     ? "error"
                                     : d.severity == Severity::kWarning ? "warning"
                                                                        : "note";
-  text += fmt::format("{}: {} [{}]\n", severity, d.message, d.code);
-  if (!d.help.empty()) text += fmt::format("  help: {}\n", d.help);
+  text += escaped_format("{}: {} [{}]\n", severity, d.message, d.code);
+  if (!d.help.empty()) text += escaped_format("  help: {}\n", d.help);
   return text;
 }
 

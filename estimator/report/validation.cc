@@ -122,12 +122,13 @@ std::string figure(const std::optional<double>& value) {
 
 std::string run_row(const ValidationLine& l, LineState state) {
   const std::string& what = l.model.empty() ? l.op : l.model;
-  std::string text = fmt::format("{:<34}{:<22}{:<22}{:<18}{:>11}{:>11}{:>9}",
-                                 escape_for_terminal(fmt::format("{}:{}", l.file, l.index), 33),
-                                 escape_for_terminal(what, 21), escape_for_terminal(l.device, 21),
-                                 escape_for_terminal(l.quantity, 17), figure(l.measured),
-                                 figure(l.predicted), percent(l.error));
-  if (state == LineState::kSkipped) text += "  skipped: " + escape_for_terminal(l.skipped, 120);
+  std::string text =
+      escaped_format("{:<34}{:<22}{:<22}{:<18}{:>11}{:>11}{:>9}",
+                     shortened(fmt::format("{}:{}", l.file, l.index), 33), shortened(what, 21),
+                     shortened(l.device, 21), shortened(l.quantity, 17), figure(l.measured),
+                     figure(l.predicted), percent(l.error));
+  if (state == LineState::kSkipped)
+    text += escaped_format("  skipped: {}", shortened(l.skipped, 120));
   if (state == LineState::kOutside) text += "  out of tolerance";
   return text + "\n";
 }
@@ -159,10 +160,10 @@ std::string to_text(const Validation& v, const Tolerances& tolerances, const Gat
                       "device", "op", "pass", "quantity", "n", "skipped", "mean", "median", "p90",
                       "bias", "inside");
   for (const ValidationSummary& s : v.summaries) {
-    text += fmt::format("{:<9}{:<24}{:<14}{:<18}{:<16}{:>6}{:>8}{:>9}{:>9}{:>9}{:>10}{:>9}\n",
-                        s.kind, escape_for_terminal(s.device, 23), escape_for_terminal(s.op, 13),
-                        s.pass, s.quantity, s.n, s.skipped, percent(s.mape), percent(s.median_ape),
-                        percent(s.p90_ape), percent(s.bias), percent(s.within_range));
+    text += escaped_format("{:<9}{:<24}{:<14}{:<18}{:<16}{:>6}{:>8}{:>9}{:>9}{:>9}{:>10}{:>9}\n",
+                           s.kind, shortened(s.device, 23), shortened(s.op, 13), s.pass, s.quantity,
+                           s.n, s.skipped, percent(s.mape), percent(s.median_ape),
+                           percent(s.p90_ape), percent(s.bias), percent(s.within_range));
   }
   return text + "\n" + last_line(gate);
 }

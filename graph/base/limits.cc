@@ -48,7 +48,7 @@ Result<void> set_limit(Limits& limits, std::string_view name, int64_t value) {
     std::vector<std::string> allowed;
     for (const LimitRow& candidate : kRows) allowed.emplace_back(candidate.name);
     const std::string near = nearest(name, allowed);
-    return error("E110", fmt::format("there is no limit '{}'", escape_for_terminal(name)), {},
+    return error("E110", fmt::format("there is no limit '{}'", shortened(name)), {},
                  near.empty() ? fmt::format("limits are: {}", fmt::join(allowed, ", "))
                               : fmt::format("did you mean '{}'?", near));
   }

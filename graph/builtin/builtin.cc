@@ -167,7 +167,7 @@ Result<BuiltinModel> find_builtin(std::string_view name) {
   }
   const std::string near = nearest_builtin(name);
   return error(
-      "E150", fmt::format("there is no built-in model '{}'", escape_for_terminal(name)), {},
+      "E150", fmt::format("there is no built-in model '{}'", shortened(name)), {},
       near.empty() ? "'plimsoll models' lists them" : fmt::format("did you mean {}?", near));
 }
 

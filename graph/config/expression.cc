@@ -33,7 +33,7 @@ Result<int64_t> Binder::integer(const Dim& d) {
     if (!free_.count(symbol)) continue;
     return error("E346", fmt::format("{} depends on '{}', which is bound only when a step is "
                                      "evaluated; here a number is needed",
-                                     d.text(), escape_for_terminal(symbol)));
+                                     d.text(), shortened(symbol)));
   }
   used_.insert(symbols.begin(), symbols.end());
   return d.evaluate(defaults_);
@@ -74,8 +74,7 @@ class Evaluator {
     return true;
   }
   tl::unexpected<Diagnostics> fail(std::string code, std::string_view what) {
-    return error(std::move(code),
-                 fmt::format("expression \"{}\" {}", escape_for_terminal(text_), what));
+    return error(std::move(code), fmt::format("expression \"{}\" {}", shortened(text_), what));
   }
   tl::unexpected<Diagnostics> expected(std::string_view what) {
     peek();
@@ -198,7 +197,7 @@ class Evaluator {
     if (function == "count") return count();
     if (function != "min" && function != "max" && function != "ceil_div") {
       return fail("E344", fmt::format("calls '{}'; there are min, max, ceil_div and count",
-                                      escape_for_terminal(function)));
+                                      shortened(function)));
     }
     auto a = nested(',');
     if (!a) return a;
@@ -229,7 +228,7 @@ class Evaluator {
 
   tl::unexpected<Diagnostics> unknown(std::string_view word) {
     const std::string near = nearest(word, environment_.names());
-    return error("E343", fmt::format("unknown parameter '{}'", escape_for_terminal(word)), {},
+    return error("E343", fmt::format("unknown parameter '{}'", shortened(word)), {},
                  near.empty() ? "" : fmt::format("did you mean '{}'?", near));
   }
 

@@ -16,9 +16,7 @@ constexpr size_t kShown = 60;
 constexpr size_t kMostWarnings = 100;
 constexpr size_t kMostFaults = 200;
 
-std::string quoted(std::string_view text) {
-  return fmt::format("\"{}\"", escape_for_terminal(text, kShown));
-}
+std::string quoted(std::string_view text) { return fmt::format("\"{}\"", shortened(text, kShown)); }
 
 std::string range_text(IntegerRange range) {
   constexpr IntegerRange kAll;

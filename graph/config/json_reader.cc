@@ -86,7 +86,7 @@ std::string plain_words(std::string_view what) {
     what.remove_prefix(bracket + 2);
   }
   constexpr size_t kShown = 200;
-  return escape_for_terminal(what, kShown);
+  return shortened(what, kShown);
 }
 
 class Builder : public nlohmann::json_sax<json> {

@@ -16,48 +16,12 @@ constexpr auto kIsPlain = [](char c) {
   return c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '<';
 };
 
-// Text with something to escape, in quotes.
-std::string escaped(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  const std::string valid = to_valid_utf8(text);
-  std::string out = "\"";
-  out.reserve(valid.size() + 2);
-  const auto escape = [&](unsigned byte) {
-    out += "\\u00";
-    out += kHex[byte >> 4];
-    out += kHex[byte & 0xF];
-  };
-  for (size_t i = 0; i < valid.size(); ++i) {
-    const char c = valid[i];
-    const std::string_view rest = std::string_view(valid).substr(i);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (c == '\r') {
-      out += "\\r";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F || c == '<') {
-      escape(static_cast<unsigned char>(c));
-    } else if (rest.starts_with("\xE2\x80\xA8") || rest.starts_with("\xE2\x80\xA9")) {
-      out += rest[2] == '\xA8' ? "\\u2028" : "\\u2029";
-      i += 2;
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-  return out;
-}
-
 void append_string(std::string& out, std::string_view text) {
   // Nearly every key and name.
   if (std::all_of(text.begin(), text.end(), kIsPlain)) {
     out.append(1, '"').append(text).append(1, '"');
   } else {
-    out += escaped(text);
+    out.append(1, '"').append(escaped_for_json(text)).append(1, '"');
   }
 }
 

@@ -50,7 +50,7 @@ bool Layer::has(std::string_view name) const { return object_.has(name); }
 const JsonValue* Layer::json(std::string_view name) const { return object_.value().find(name); }
 
 void Layer::fail(std::string code, std::string message, std::string help) {
-  builder_.fail(std::move(code), fmt::format("layer '{}': {}", escape_for_terminal(path), message),
+  builder_.fail(std::move(code), fmt::format("layer '{}': {}", shortened(path), message),
                 object_.value(), std::move(help));
 }
 
@@ -205,9 +205,9 @@ TensorId Layer::parameter(std::string_view name, Shape shape, DType dtype) {
 TensorId Layer::shared_weight(const std::string& layer) {
   const TensorId found = builder_.find_parameter(layer + ".weight");
   if (found == kNoTensor) {
-    fail_at("weight", "E341",
-            fmt::format("no layer before this one has a weight and the path '{}'",
-                        escape_for_terminal(layer)));
+    fail_at(
+        "weight", "E341",
+        fmt::format("no layer before this one has a weight and the path '{}'", shortened(layer)));
   }
   return found;
 }

@@ -43,7 +43,7 @@ std::optional<AttributeValue> attribute_value(const JsonValue& value) {
 void check_name(Layer& layer, const OpRow& row, const JsonMember& member) {
   if (has_attribute(row, member.key)) return;
   layer.builder().fail(
-      "E304", fmt::format("{} has no attribute \"{}\"", row.name, escape_for_terminal(member.key)),
+      "E304", fmt::format("{} has no attribute \"{}\"", row.name, shortened(member.key)),
       member.value,
       row.attributes.empty() ? "it has none" : fmt::format("it has {}", row.attributes));
 }
@@ -59,7 +59,7 @@ void add_attributes(Layer& layer, Node& node) {
     } else {
       layer.fail_at("attributes", "E311",
                     fmt::format("attribute \"{}\" must be a number, a string or a list of one kind",
-                                escape_for_terminal(member.key)));
+                                shortened(member.key)));
     }
   }
 }

@@ -119,7 +119,7 @@ void define(Layer& layer, Environment& arguments, const JsonMember& member,
   } else {
     builder.fail("E311",
                  fmt::format("\"{}\" must be a number or an expression, found {}",
-                             escape_for_terminal(member.key), member.value.description()),
+                             shortened(member.key), member.value.description()),
                  member.value);
   }
 }
@@ -146,7 +146,7 @@ Environment bind_arguments(Layer& layer, JsonObject& block) {
       define(layer, arguments, member, layer.builder().root());
     } else {
       layer.fail("E306", fmt::format("the block's parameter \"{}\" is missing in \"with\"",
-                                     escape_for_terminal(member.key)));
+                                     shortened(member.key)));
     }
   }
   for (const JsonMember& member : given) {
@@ -155,9 +155,9 @@ Environment bind_arguments(Layer& layer, JsonObject& block) {
       continue;
     }
     const std::string near = nearest(member.key, known);
-    layer.builder().fail(
-        "E304", fmt::format("the block has no parameter \"{}\"", escape_for_terminal(member.key)),
-        member.value, near.empty() ? "" : "did you mean \"" + near + "\"?");
+    layer.builder().fail("E304",
+                         fmt::format("the block has no parameter \"{}\"", shortened(member.key)),
+                         member.value, near.empty() ? "" : "did you mean \"" + near + "\"?");
   }
   return arguments;
 }
@@ -169,8 +169,7 @@ std::vector<TensorId> block(Layer& layer) {
   const JsonValue* found = builder.block(name);
   if (!found) {
     const std::string near = nearest(name, builder.block_names());
-    layer.fail_at("block", "E341",
-                  fmt::format("there is no block \"{}\"", escape_for_terminal(name)),
+    layer.fail_at("block", "E341", fmt::format("there is no block \"{}\"", shortened(name)),
                   near.empty() ? "" : fmt::format("did you mean \"{}\"?", near));
     return {};
   }
@@ -220,9 +219,9 @@ std::vector<TensorId> branches(Layer& layer) {
   }
   for (const JsonMember& member : *lists->members()) {
     if (!is_name(member.key) || !member.value.list()) {
-      layer.fail_at("branches", "E311",
-                    fmt::format("branch \"{}\" must be a named list of layers",
-                                escape_for_terminal(member.key)));
+      layer.fail_at(
+          "branches", "E311",
+          fmt::format("branch \"{}\" must be a named list of layers", shortened(member.key)));
       return ends;
     }
     const auto outputs = run(layer, *member.value.list(), layer.path + "." + member.key,

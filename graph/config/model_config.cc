@@ -123,8 +123,8 @@ class Reader {
       if (shape.size() > 64) input.fail("E804", "has more than 64 extents");
       if (has_error(faults_)) return;
       if (!is_name(name) || name == "previous" || scope.named.count(name)) {
-        input.fail("E340", fmt::format("an input cannot be called \"{}\", or not again",
-                                       escape_for_terminal(name)));
+        input.fail("E340",
+                   fmt::format("an input cannot be called \"{}\", or not again", shortened(name)));
         return;
       }
       const TensorId id = builder.add_input(name, *dtype_from_short_name(dtype), std::move(shape));
@@ -225,9 +225,8 @@ class Reader {
     for (const JsonMember& member : members) {
       if (has_error(faults_)) return;
       if (!is_name(member.key)) {
-        networks.fail(
-            "E340", fmt::format("\"{}\" is no name for a network", escape_for_terminal(member.key)),
-            member.value);
+        networks.fail("E340", fmt::format("\"{}\" is no name for a network", shortened(member.key)),
+                      member.value);
         return;
       }
       JsonObject object(member.value, file_, faults_);
@@ -244,7 +243,7 @@ class Reader {
       for (const std::string& one : used) {
         if (std::find(names.begin(), names.end(), one) != names.end()) continue;
         const std::string near = nearest(one, names);
-        phase.fail("E341", fmt::format("there is no network \"{}\"", escape_for_terminal(one)),
+        phase.fail("E341", fmt::format("there is no network \"{}\"", shortened(one)),
                    near.empty() ? "" : fmt::format("did you mean \"{}\"?", near));
       }
     };

@@ -91,7 +91,7 @@ TensorId NetworkBuilder::shared_parameter(const std::string& name, const Shape& 
   if (found != kNoTensor && graph_.tensors[found].shape == shape) return found;
   fail("E341",
        fmt::format("'{}' cannot be shared: there is no '{}' before it of the same shape",
-                   escape_for_terminal(name), escape_for_terminal(of)),
+                   shortened(name), shortened(of)),
        *at_);
   return found;
 }
@@ -153,7 +153,7 @@ std::string NetworkBuilder::describe_tensor(TensorId id) const {
   const bool produced = tensor.producer != kNoNode;
   const std::string& name = produced ? graph_.nodes[tensor.producer].module : tensor.name;
   const auto line = lines_.find(name);
-  return fmt::format("'{}'{}{}", escape_for_terminal(name),
+  return fmt::format("'{}'{}{}", shortened(name),
                      line == lines_.end() ? "" : fmt::format(" (line {})", line->second),
                      tensor.shape ? " " + plimsoll::text({tensor.dtype, *tensor.shape}) : "");
 }
@@ -183,7 +183,7 @@ std::vector<TensorId> NetworkBuilder::add_node(Node node, size_t outputs) {
   for (const Diagnostic& d : inferred.error()) {
     const std::string given = describe_inputs(graph_.nodes[id]);
     fail(is_mismatch(d) ? "E342" : d.code,
-         fmt::format("layer '{}' cannot be built: {}{}", escape_for_terminal(module), d.message,
+         fmt::format("layer '{}' cannot be built: {}{}", shortened(module), d.message,
                      given.empty() ? "" : "; its input is " + given),
          *at_, d.help);
   }
@@ -212,8 +212,7 @@ std::vector<TensorId> NetworkBuilder::resolve(const std::string& reference, cons
     for (const Scope* s = &scope; s; s = s->outer) {
       if (const int line = line_of(s->layers, name)) {
         fail("E341",
-             fmt::format("refers to '{}', which comes later, at line {}", escape_for_terminal(name),
-                         line),
+             fmt::format("refers to '{}', which comes later, at line {}", shortened(name), line),
              where);
         return {};
       }
@@ -223,8 +222,7 @@ std::vector<TensorId> NetworkBuilder::resolve(const std::string& reference, cons
       for (const auto& [known_name, value] : s->named) known.push_back(known_name);
     }
     const std::string near = nearest(name, known);
-    fail("E341",
-         fmt::format("refers to '{}', which is no layer or input here", escape_for_terminal(name)),
+    fail("E341", fmt::format("refers to '{}', which is no layer or input here", shortened(name)),
          where, near.empty() ? "" : fmt::format("did you mean '{}'?", near));
     return {};
   }
@@ -233,8 +231,7 @@ std::vector<TensorId> NetworkBuilder::resolve(const std::string& reference, cons
   std::from_chars(reference.data() + colon + 1, reference.data() + reference.size(), index);
   if (index < outputs->size()) return {(*outputs)[index]};
   fail("E341",
-       fmt::format("'{}' has {} outputs, counted from 0", escape_for_terminal(reference),
-                   outputs->size()),
+       fmt::format("'{}' has {} outputs, counted from 0", shortened(reference), outputs->size()),
        where);
   return {};
 }
@@ -276,7 +273,7 @@ std::string NetworkBuilder::layer_name(JsonObject& object, size_t index, const S
   if (!is_name(*given) || *given == "previous") {
     object.fail("E340",
                 fmt::format("a layer's name is letters, digits, '_' and '-', not \"{}\"",
-                            escape_for_terminal(*given)),
+                            shortened(*given)),
                 value);
   } else if (const auto first = scope.named.find(*given); first != scope.named.end()) {
     object.fail("E340", fmt::format("'{}' is taken, at line {}", *given, first->second.line),
@@ -302,7 +299,7 @@ void NetworkBuilder::add_layer(const JsonValue& value, size_t index, Scope& scop
   }
   if (!type) {
     const std::string near = nearest(type_name, type_names());
-    fail("E313", fmt::format("unknown layer type \"{}\"", escape_for_terminal(type_name)),
+    fail("E313", fmt::format("unknown layer type \"{}\"", shortened(type_name)),
          *value.find("type"),
          near.empty() ? "'plimsoll schema model-config' lists the types"
                       : fmt::format("did you mean \"{}\"?", near));

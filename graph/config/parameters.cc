@@ -122,8 +122,7 @@ Parameters::Parameters(const JsonValue* value, std::string_view file, const Sett
 void Parameters::replace(const std::string& text, Diagnostics& faults) {
   Entry entry = std::move(entries_.back());
   entries_.pop_back();
-  std::string wrong =
-      fmt::format("must be {}, found '{}'", kind_of(entry), escape_for_terminal(text));
+  std::string wrong = fmt::format("must be {}, found '{}'", kind_of(entry), shortened(text));
   if (auto parsed = parse_like(entry, text)) {
     Entry set{entry.name, std::move(*parsed), {}, entry.choices};
     wrong = range_fault(set);
@@ -142,7 +141,7 @@ void Parameters::refuse_unknown(const Settings& settings, Diagnostics& faults) c
     for (const Entry& entry : entries_) all += (all.empty() ? "" : ", ") + entry.name;
     faults.push_back({"E134",
                       Severity::kError,
-                      fmt::format("the model has no parameter '{}'", escape_for_terminal(name)),
+                      fmt::format("the model has no parameter '{}'", shortened(name)),
                       {},
                       near.empty() ? "its parameters: " + all : "did you mean '" + near + "'?"});
   }
@@ -162,10 +161,10 @@ void Parameters::define(Entry entry) {
 
 void Parameters::add(std::string name, const JsonValue& value, JsonObject& object) {
   if (!is_symbol_name(name)) {
-    object.fail("E340",
-                fmt::format("parameter \"{}\" is not named by letters, digits and '_'",
-                            escape_for_terminal(name)),
-                value);
+    object.fail(
+        "E340",
+        fmt::format("parameter \"{}\" is not named by letters, digits and '_'", shortened(name)),
+        value);
   } else if (name == kBatch && !value.string()) {
     const auto batch = object.optional_integer(kBatch, {.low = 1, .high = kMostBatch});
     if (batch) define({std::move(name), Dim(*batch), {}, {}});
@@ -183,7 +182,7 @@ void Parameters::add(std::string name, const JsonValue& value, JsonObject& objec
     object.fail("E311",
                 fmt::format("parameter \"{}\" must be a number, an expression, a list of whole "
                             "numbers, found {}",
-                            escape_for_terminal(name), value.description()),
+                            shortened(name), value.description()),
                 value);
   }
 }

@@ -111,7 +111,7 @@ class Builder : public YAML::EventHandler {
     throw Refused{over_limit(limits_, limit, place(mark)).value()};
   }
   [[noreturn]] void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
-    refuse(mark, "E350", fmt::format("tags are not read: {}", escape_for_terminal(tag, 60)));
+    refuse(mark, "E350", fmt::format("tags are not read: {}", shortened(tag, 60)));
   }
   void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
     if (anchor != 0) refuse(mark, "E350", "anchors are not read");
@@ -200,7 +200,7 @@ Result<JsonValue> read_yaml(std::string_view text, std::string_view file_name,
     return tl::make_unexpected(refused.why);
   } catch (const YAML::Exception& fault) {
     const Place at{std::string(file_name), fault.mark.line + 1, fault.mark.column + 1, {}};
-    return error("E351", escape_for_terminal(fault.msg, 200), at);
+    return error("E351", shortened(fault.msg, 200), at);
   }
   if (!builder.has_value()) return error("E331", "is empty", start);
   return builder.take();

@@ -162,7 +162,7 @@ Value Machine::sum(Value older, const Value& newer) {
 void Machine::become_gradient(const Value& value) {
   const BufferId id = value.storage()->id();
   if (step_.buffers[id].resident) return;
-  step_.events.push_back({Event::Kind::kBecomeGradient, phase_, id, node_});
+  write(Event::Kind::kBecomeGradient, id);
 }
 
 // The first gradient is taken over where its layout is the parameter's (else cloned), later ones

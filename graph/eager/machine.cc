@@ -87,27 +87,28 @@ LayoutRef dense_like(const Layout& like, DType dtype, Decider& decider) {
 // after the other, in the order that recursion would take.
 GradNode::~GradNode() {
   kept.clear();
-  std::vector<GradNodeRef> next;
+  GradNodeRef next;
   const auto take_from = [&](GradNode& from) {
     for (auto edge = from.edges.rbegin(); edge != from.edges.rend(); ++edge) {
-      if (edge->node && edge->node.use_count() == 1) next.push_back(std::move(edge->node));
+      if (!edge->node || edge->node.use_count() != 1) continue;
+      edge->node->after = std::move(next);
+      next = std::move(edge->node);
     }
   };
   take_from(*this);
-  while (!next.empty()) {
-    const GradNodeRef last = std::move(next.back());
-    next.pop_back();
+  while (next) {
+    const GradNodeRef last = std::move(next);
+    next = std::move(last->after);
     take_from(*last);
   }
 }
 
 Machine::~Machine() {
   finished_ = true;  // no events for what is torn down with the machine
-  std::vector<GradNodeRef> pending;
+  // Oldest first: what a node lets go has let go of all else before.
   for (const auto& weak : grad_nodes_) {
-    if (auto node = weak.lock()) pending.push_back(std::move(node));
-  }
-  for (const auto& node : pending) {
+    const GradNodeRef node = weak.lock();
+    if (!node) continue;
     node->edges.clear();
     node->kept.clear();
     node->region.reset();
@@ -118,12 +119,24 @@ BufferId Machine::new_buffer(const Dim& bytes, Role role, bool resident) {
   if (idle_) return kNoBuffer;
   const auto id = static_cast<BufferId>(step_.buffers.size());
   step_.buffers.push_back({bytes, role, node_, resident});
-  if (!resident) step_.events.push_back({Event::Kind::kAllocate, phase_, id, node_});
+  if (!resident) {
+    write(Event::Kind::kAllocate, id);
+    ++unfreed_;
+  }
   return id;
+}
+
+void Machine::write(Event::Kind kind, uint32_t id) {
+  std::vector<Event>& events = step_.events;
+  // Each storage's end has its place from its beginning: a destructor must not ask for memory.
+  const size_t wanted = events.size() + unfreed_ + 2;
+  if (wanted > events.capacity()) events.reserve(std::max(wanted, 2 * events.capacity()));
+  events.push_back({kind, phase_, id, node_});
 }
 
 void Machine::free_storage(BufferId id) {
   if (finished_ || id == kNoBuffer || step_.buffers[id].resident) return;
+  --unfreed_;
   step_.events.push_back({Event::Kind::kFree, phase_, id, node_});
 }
 
@@ -190,14 +203,14 @@ void Machine::launch(Kernel kernel) {
   const auto [first, last] = kernel_index_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     if (step_.kernels[it->second] == kernel) {
-      step_.events.push_back({Event::Kind::kLaunch, phase_, it->second, node_});
+      write(Event::Kind::kLaunch, it->second);
       return;
     }
   }
   const auto id = static_cast<KernelId>(step_.kernels.size());
   step_.kernels.push_back(std::move(kernel));
   kernel_index_.emplace(hash, id);
-  step_.events.push_back({Event::Kind::kLaunch, phase_, id, node_});
+  write(Event::Kind::kLaunch, id);
 }
 
 void Machine::launch_rows(KernelClass kernel_class, std::string op, const Dim& flop,
@@ -320,6 +333,26 @@ void Machine::run_again(Region& region) {
   node_ = node;
   region.ran_again = true;
   region.made.resize(region.keepers);
+}
+
+bool Machine::repeat_since(size_t begin, int64_t times) {
+  const std::vector<Event>& events = step_.events;
+  const BufferId first = [&] {  // that the pass allocates
+    const auto at = std::find_if(events.begin() + static_cast<std::ptrdiff_t>(begin), events.end(),
+                                 [](const Event& e) { return e.kind == Event::Kind::kAllocate; });
+    return at == events.end() ? static_cast<BufferId>(step_.buffers.size()) : at->id;
+  }();
+  int64_t open = 0;
+  for (size_t i = begin; i < events.size(); ++i) {
+    const Event& e = events[i];
+    if (e.kind == Event::Kind::kBecomeGradient) return false;
+    if (e.kind == Event::Kind::kAllocate) ++open;
+    if (e.kind == Event::Kind::kFree && e.id < first) return false;
+    if (e.kind == Event::Kind::kFree) --open;
+  }
+  if (open != 0) return false;
+  step_.repeats.push_back({begin, events.size(), times});
+  return true;
 }
 
 void Machine::mark_end_of_forward() {

@@ -111,6 +111,12 @@ class Machine {
   // While idle, nodes take no memory and launch nothing: what they keep is all that is wanted.
   void set_idle(bool idle) { idle_ = idle; }
 
+  // Where the next event will be written.
+  size_t here() const { return step_.events.size(); }
+  // What was written since `begin` runs `times` times. False, and nothing is changed, where it does
+  // not free all that it allocates or frees something else: then it may not run alike again.
+  bool repeat_since(size_t begin, int64_t times);
+
   // Writes down what is saved now, as Step::saved and end_of_forward. Of several passes the last
   // one's stands.
   void mark_end_of_forward();
@@ -125,6 +131,7 @@ class Machine {
 
  private:
   BufferId new_buffer(const Dim& bytes, Role role, bool resident);
+  void write(Event::Kind kind, uint32_t id);
   void become_gradient(const Value& value);
   void accumulate(GradNode& leaf, Value gradient);
   Value sum(Value older, const Value& newer);
@@ -136,6 +143,7 @@ class Machine {
   const Policy& policy_;
   Decider& decider_;
   Step step_;
+  size_t unfreed_ = 0;  // storages whose end is not written yet
   Phase phase_ = Phase::kForward;
   NodeId node_ = kNoNode;
   bool grad_enabled_ = true;

@@ -115,6 +115,8 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
   bool muted = false;  // wants no gradient for now
   Value leaf;
   Value gradient;
+  // Links those that are let go after this one (~GradNode, which must not ask for memory).
+  std::shared_ptr<GradNode> after;
 
   bool needs(size_t input) const {
     return input < edges.size() && edges[input].node && !edges[input].node->muted;

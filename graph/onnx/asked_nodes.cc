@@ -34,7 +34,7 @@ std::string remedy(const std::set<std::string>& names) {
   std::vector<std::string> shown;
   for (const std::string& name : names) {
     if (shown.size() == kShown) break;
-    shown.push_back(escape_for_terminal(name, 60));
+    shown.push_back(shortened(name, 60));
   }
   if (names.empty()) return "the model has none";
   return fmt::format("it has {}{}", fmt::join(shown, ", "), names.size() > kShown ? ", ..." : "");
@@ -45,9 +45,9 @@ Result<void> check(const std::set<std::string>& names, const std::string& asked,
   if (is_one_of(names, asked)) return {};
   const std::string near = nearest(asked, {names.begin(), names.end()});
   return error(
-      "E255", fmt::format("{} {}: no {} is called so", flag, escape_for_terminal(asked, 60), what),
+      "E255", fmt::format("{} {}: no {} is called so", flag, shortened(asked, 60), what),
       {},
-      near.empty() ? remedy(names) : fmt::format("did you mean {}?", escape_for_terminal(near)));
+      near.empty() ? remedy(names) : fmt::format("did you mean {}?", shortened(near)));
 }
 
 }  // namespace

@@ -161,13 +161,12 @@ void keep_attributes(Wire& wire, const Message& owner, std::vector<AttributeDraf
     AttributeDraft& draft = drafts[i];
     if (i + 1 < drafts.size() && draft.name == drafts[i + 1].name) {
       return wire.fail("E249", fmt::format("attribute '{}' is given twice, in {}",
-                                           escape_for_terminal(draft.name), owner.describe()));
+                                           shortened(draft.name), owner.describe()));
     }
     if (draft.seen != kUnset && draft.seen != draft.type) {
       return wire.fail(
-          "E247",
-          fmt::format("attribute '{}' says it has type {} and holds type {}, in {}",
-                      escape_for_terminal(draft.name), draft.type, draft.seen, owner.describe()));
+          "E247", fmt::format("attribute '{}' says it has type {} and holds type {}, in {}",
+                              shortened(draft.name), draft.type, draft.seen, owner.describe()));
     }
     keep(std::move(draft), node);
   }

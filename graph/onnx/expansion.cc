@@ -113,9 +113,9 @@ class Counter {
     bool inside = false;
     for (const Visit& visit : stack_) {
       inside |= visit.function == called;
-      if (inside && visit.function) text += escape_for_terminal(visit.function->name) + " -> ";
+      if (inside && visit.function) text += shortened(visit.function->name) + " -> ";
     }
-    return text + (called ? escape_for_terminal(called->name) : "");
+    return text + (called ? shortened(called->name) : "");
   }
 
   const ModelSpec& model_;

@@ -31,6 +31,7 @@ struct LoopState {
   GraphIndex body = 0;
   const NodeSpec* node = nullptr;  // outlives the loop
   int64_t trips = 0, next = 0;
+  size_t first_node = 0;  // of the first iteration
   bool scan = false;
   size_t began = 0;      // nodes there were before this iteration
   bool watched = false;  // its condition may end it: looked at after each iteration

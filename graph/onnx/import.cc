@@ -79,7 +79,7 @@ Result<void> refuse_classical(const ModelSpec& model) {
   if (found == nodes.end()) return {};
   return error("E256",
                fmt::format("is a classical model ({}), which no training step on a GPU makes",
-                           escape_for_terminal(found->op)),
+                           shortened(found->op)),
                {}, "Plimsoll answers for neural networks");
 }
 

@@ -15,9 +15,8 @@ namespace {
 bool is_constant(const NodeSpec& node) { return node.op == "Constant" && node.domain.empty(); }
 
 std::string describe(const NodeSpec& node, size_t index) {
-  if (node.name.empty()) return fmt::format("node {} ({})", index, escape_for_terminal(node.op));
-  return fmt::format("node {} '{}' ({})", index, escape_for_terminal(node.name),
-                     escape_for_terminal(node.op));
+  if (node.name.empty()) return fmt::format("node {} ({})", index, shortened(node.op));
+  return fmt::format("node {} '{}' ({})", index, shortened(node.name), shortened(node.op));
 }
 
 // A node of a function with the attributes of the call in place of the names the function has for
@@ -96,8 +95,8 @@ Result<void> Inliner::start() {
   Frame main;
   for (const TensorId input : graph_.inputs) {
     if (!main.scope.emplace(graph_.tensors[input].name, input).second) {
-      return error("E222", fmt::format("two inputs are called '{}'",
-                                       escape_for_terminal(graph_.tensors[input].name)));
+      return error(
+          "E222", fmt::format("two inputs are called '{}'", shortened(graph_.tensors[input].name)));
     }
   }
   graph_.nodes.reserve(static_cast<size_t>(expanded_[0]));
@@ -111,7 +110,7 @@ Result<void> Inliner::name_outputs(const Frame& main) {
     if (!id) {
       return error("E221", fmt::format("output '{}' is not produced by any node, input or "
                                        "initializer",
-                                       escape_for_terminal(output.name)));
+                                       shortened(output.name)));
     }
     graph_.outputs.push_back(*id);
   }
@@ -122,10 +121,9 @@ void Inliner::tell() {
   notes_.tell(warnings_);
   for (const auto& [which, nodes] : foreign_) {
     const auto& [op, name] = which;
-    warnings_.push_back(warning(
-        "W302",
-        fmt::format("{} has no attribute '{}': ignored at {} node{}", escape_for_terminal(op),
-                    escape_for_terminal(name, 60), nodes, nodes == 1 ? "" : "s")));
+    warnings_.push_back(
+        warning("W302", fmt::format("{} has no attribute '{}': ignored at {} node{}", shortened(op),
+                                    shortened(name, 60), nodes, nodes == 1 ? "" : "s")));
   }
   warn_of_guesses();
   warn_of_unused();
@@ -160,7 +158,7 @@ Result<void> Inliner::declare(Frame& frame, const std::string& name, Tensor tens
       }
       if (makers.size() > 1000) break;
     }
-    return error("E222", fmt::format("'{}' is given twice{}", escape_for_terminal(name), makers));
+    return error("E222", fmt::format("'{}' is given twice{}", shortened(name), makers));
   }
   at->second = graph_.add_tensor(std::move(tensor));
   return {};
@@ -230,7 +228,7 @@ Result<void> Inliner::finish() {
       if (!id) {
         return error("E221", fmt::format("output '{}' is not produced by any node, input or "
                                          "initializer",
-                                         escape_for_terminal(frame.prefix + output.name)));
+                                         shortened(frame.prefix + output.name)));
       }
       const size_t i = results.size();
       const TensorId target = i < frame.targets.size() ? frame.targets[i] : kNoTensor;
@@ -254,8 +252,7 @@ Result<void> Inliner::visit(Frame& frame, NodeSpec& spec) {
     return call(frame, spec, *function);
   }
   if (spec.domain == "plimsoll") {
-    return error("E210",
-                 fmt::format("operator 'plimsoll:{}' is not known", escape_for_terminal(spec.op)),
+    return error("E210", fmt::format("operator 'plimsoll:{}' is not known", shortened(spec.op)),
                  place(frame, spec), "the domain is this tool's own: no file has it");
   }
   if (spec.domain.empty()) {
@@ -275,7 +272,7 @@ Result<std::vector<TensorId>> Inliner::inputs_of(const Frame& frame, const NodeS
     if (!id) {
       return error("E221",
                    fmt::format("input '{}' is not produced by any node, input or initializer",
-                               escape_for_terminal(name)),
+                               shortened(name)),
                    place(frame, spec));
     }
     ids.push_back(*id);

@@ -98,6 +98,7 @@ class Inliner {
   Result<void> add_bags(const Frame& frame, const NodeSpec& spec, const BagLoop& loop, Node node);
   Result<void> scan(Frame& frame, const NodeSpec& spec);
   Result<void> start_loop(Frame& frame, const NodeSpec& spec, LoopState state);
+  Result<void> foresee(const LoopState& state) const;
   Result<void> advance(Frame& frame);
   Result<void> iterate(Frame& frame);
   Result<void> stack_outputs(Frame& frame);

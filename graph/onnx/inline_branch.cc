@@ -72,7 +72,7 @@ std::string Inliner::decided_by(TensorId condition) const {
     const Tensor& t = graph_.tensors[open.back()];
     open.pop_back();
     if (t.kind == TensorKind::kInput)
-      return fmt::format(" of input '{}'", escape_for_terminal(t.name, 60));
+      return fmt::format(" of input '{}'", shortened(t.name, 60));
     if (t.producer == kNoNode) continue;
     const Node& node = graph_.nodes[t.producer];
     if (node.op == "Shape" || node.op == "Size") continue;
@@ -125,7 +125,7 @@ Inliner::Answer Inliner::answer_to(const Frame& frame, const NodeSpec& spec, Ten
   }
   const auto before = answers_.find(asks);
   if (before != answers_.end()) return {before->second.then != negated, before->second.guess};
-  const std::string name = escape_for_terminal(handle(spec));
+  const std::string name = shortened(handle(spec));
   Guess guess;
   guess.node = place(frame, spec).node;
   guess.taken = side(larger_is_then);
@@ -169,13 +169,13 @@ void Inliner::warn_of_unused() {
     if (used_.contains(&branch)) continue;
     warnings_.push_back(warning("W240", fmt::format("--branch {} has no effect: the If is never "
                                                     "reached",
-                                                    escape_for_terminal(name, 60))));
+                                                    shortened(name, 60))));
   }
   for (const auto& [name, count] : options_.trips) {
     if (used_.contains(&count)) continue;
     warnings_.push_back(warning("W240", fmt::format("--trip {} has no effect: the loop is never "
                                                     "reached",
-                                                    escape_for_terminal(name, 60))));
+                                                    shortened(name, 60))));
   }
 }
 

@@ -56,7 +56,7 @@ std::optional<Diagnostics> Inliner::unknown_trips() const {
   std::string flags;
   for (const UnknownTrips& one : unknown_trips_) {
     if (&one - unknown_trips_.data() == kShown) break;
-    flags += fmt::format(" --trip '{}=10'", escape_for_terminal(one.handle));
+    flags += fmt::format(" --trip '{}=10'", shortened(one.handle));
   }
   std::string why = unknown_trips_.front().why;
   if (count > 1) why += fmt::format("; the same holds for {} more", count - 1);
@@ -228,11 +228,12 @@ Result<void> Inliner::start_loop(Frame& frame, const NodeSpec& spec, LoopState s
     return error("E225", fmt::format("{} iterations give no output to stack", state.trips),
                  place(frame, spec),
                  fmt::format("give the number of iterations with --trip '{}=10'",
-                             escape_for_terminal(handle(spec))));
+                             shortened(handle(spec))));
   }
   if (state.trips < kForEver) {
     if (auto good = afford(place(frame, spec), state.body, state.trips); !good) return good;
   }
+  state.first_node = graph_.nodes.size();
   state.targets = outputs_of(frame, spec);
   state.targets.resize(state.carried.size() + state.stacks(), kNoTensor);
   Frame made = inner(frame, spec, state.body);
@@ -244,8 +245,24 @@ Result<void> Inliner::start_loop(Frame& frame, const NodeSpec& spec, LoopState s
   return push(std::move(made));
 }
 
+// Loops in loops, and in functions that loops call, multiply: once an iteration is written out, all
+// that are to come, in the loops around it too, are counted as like it.
+Result<void> Inliner::foresee(const LoopState& state) const {
+  std::optional<int64_t> nodes = static_cast<int64_t>(graph_.nodes.size() - state.first_node);
+  for (const Frame& frame : stack_) {
+    if (frame.loop && nodes)
+      nodes = checked_multiply(*nodes, std::max<int64_t>(1, frame.loop->trips - frame.loop->next));
+  }
+  if (nodes && *nodes <= options_.limits.nodes) return {};
+  return over_limit(options_.limits, "nodes", {},
+                    fmt::format("loops in loops make more than {} nodes", options_.limits.nodes));
+}
+
 Result<void> Inliner::advance(Frame& frame) {
   LoopState& state = *frame.loop;
+  if (state.next == 1) {
+    if (auto few = foresee(state); !few) return few;
+  }
   if (state.next < state.trips) return iterate(frame);
   for (size_t i = 0; i < state.carried.size() && !state.written; ++i) {
     if (state.targets[i] == kNoTensor || state.carried[i] == kNoTensor) continue;

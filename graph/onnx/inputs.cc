@@ -27,7 +27,7 @@ std::string_view trim(std::string_view text) {
 }
 
 Place place_of(const ValueSpec& input) {
-  return {.file = {}, .node = fmt::format("input '{}'", escape_for_terminal(input.name))};
+  return {.file = {}, .node = fmt::format("input '{}'", shortened(input.name))};
 }
 
 class Inputs {
@@ -131,9 +131,8 @@ Result<Tensor> Inputs::declare(const ValueSpec& input) {
   }
   const bool given = options_.shapes.find(input.name) != options_.shapes.end();
   if (!input.has_shape && !given) {
-    return error(
-        "E235", "the file does not say its shape", place_of(input),
-        fmt::format("give it with --shape {}=1x3x224x224", escape_for_terminal(input.name)));
+    return error("E235", "the file does not say its shape", place_of(input),
+                 fmt::format("give it with --shape {}=1x3x224x224", shell_quoted(input.name)));
   }
   Tensor tensor;
   tensor.name = input.name;
@@ -199,17 +198,16 @@ Result<void> Inputs::set_default(const std::string& symbol, int64_t value,
                                  const std::string& input) {
   const auto [at, fresh] = forced_by_.try_emplace(symbol, input);
   if (!fresh && graph_.defaults[symbol] != value) {
-    return error("E233",
-                 fmt::format("symbol '{}' is forced to {} by input '{}' and to {} by '{}'", symbol,
-                             graph_.defaults[symbol], escape_for_terminal(at->second), value,
-                             escape_for_terminal(input)));
+    return error("E233", fmt::format("symbol '{}' is forced to {} by input '{}' and to {} by '{}'",
+                                     symbol, graph_.defaults[symbol], shortened(at->second), value,
+                                     shortened(input)));
   }
   graph_.defaults[symbol] = value;
   return {};
 }
 
 Result<void> Inputs::reshape(Tensor& input, const std::vector<int64_t>& extents) {
-  const Place place{.file = {}, .node = fmt::format("input '{}'", escape_for_terminal(input.name))};
+  const Place place{.file = {}, .node = fmt::format("input '{}'", shortened(input.name))};
   if (extents.size() != input.shape->size()) {
     return error(
         "E236",
@@ -274,8 +272,8 @@ Result<void> Inputs::add(const GraphSpec& main) {
         std::find_if(inputs.begin(), inputs.end(), [&](const Tensor& t) { return t.name == name; });
     if (input == inputs.end()) {
       std::vector<std::string> names;
-      for (const Tensor& t : inputs) names.push_back(escape_for_terminal(t.name));
-      return error("E112", fmt::format("no input is called '{}'", escape_for_terminal(name)), {},
+      for (const Tensor& t : inputs) names.push_back(shortened(t.name));
+      return error("E112", fmt::format("no input is called '{}'", shortened(name)), {},
                    fmt::format("inputs are: {}", fmt::join(names, ", ")));
     }
     if (auto done = reshape(*input, extents); !done) return done;

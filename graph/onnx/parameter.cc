@@ -21,9 +21,9 @@ void ParameterNotes::look_at(const TensorSpec& spec) {
 void ParameterNotes::tell(Diagnostics& warnings) const {
   const auto one = [&](const Tally& tally, const char* code, std::string_view what) {
     if (tally.count == 0) return;
-    warnings.push_back(warning(
-        code, fmt::format("{} tensor{}, first '{}': {}", tally.count, tally.count == 1 ? "" : "s",
-                          escape_for_terminal(tally.first), what)));
+    warnings.push_back(
+        warning(code, fmt::format("{} tensor{}, first '{}': {}", tally.count,
+                                  tally.count == 1 ? "" : "s", shortened(tally.first), what)));
   };
   one(lacking_, "W205", "the file holds less data than the extents announce; the extents count");
   one(strings_, "W206", "strings, whose size is not known, count as nothing");
@@ -33,7 +33,7 @@ void ParameterNotes::tell(Diagnostics& warnings) const {
 }
 
 Result<Tensor> parameter(const TensorSpec& spec, const Limits& limits) {
-  const Place place{.file = {}, .node = fmt::format("tensor '{}'", escape_for_terminal(spec.name))};
+  const Place place{.file = {}, .node = fmt::format("tensor '{}'", shortened(spec.name))};
   const auto dtype = dtype_from_onnx(spec.data_type);
   if (!dtype) {
     return error("E234", fmt::format("element type {} is not one of ONNX's", spec.data_type),

@@ -35,6 +35,9 @@ class Lowering {
   // Contents of an input as Dims, where known.
   const std::vector<Dim>* dims(size_t i) const;
   const std::vector<double>* reals(size_t i) const;
+  // Attribute `axis` of input 0, counted from the front; `otherwise` where absent. (Shape rules
+  // have refused one outside.)
+  size_t axis(int64_t otherwise) const;
   // Axes given as an attribute or, in newer opsets, as an input; normalised to the rank; `all`
   // where neither is there.
   std::vector<size_t> axes(size_t input, size_t rank, bool all) const;

@@ -107,8 +107,8 @@ Values batch_norm(Lowering& l) {
 }
 
 Values layer_norm(Lowering& l) {
-  const auto axis = normalize_axis(l.attributes().integer("axis", -1), l.in(0).rank());
-  Values outputs{eager::layer_norm(l.m, l.in(0), l.in(1), l.in(2), axis.value_or(0))};
+  const size_t axis = l.axis(-1);
+  Values outputs{eager::layer_norm(l.m, l.in(0), l.in(1), l.in(2), axis)};
   outputs.resize(l.node().outputs.size());
   return outputs;
 }
@@ -121,20 +121,20 @@ Values group_norm(Lowering& l) {
 Values instance_norm(Lowering& l) { return {eager::instance_norm(l.m, l.in(0), l.in(1), l.in(2))}; }
 
 Values rms_norm(Lowering& l) {
-  const auto axis = normalize_axis(l.attributes().integer("axis", -1), l.in(0).rank());
-  return {eager::rms_norm(l.m, l.in(0), l.in(1), axis.value_or(0))};
+  const size_t axis = l.axis(-1);
+  return {eager::rms_norm(l.m, l.in(0), l.in(1), axis)};
 }
 
 // PyTorch's own layer is one kernel (aten::_fused_rms_norm, since 2.8); people write it in pieces.
 Values fused_rms_norm(Lowering& l) {
-  const auto axis = normalize_axis(l.attributes().integer("axis", -1), l.in(0).rank());
-  return {eager::fused_rms_norm(l.m, l.in(0), l.in(1), axis.value_or(0))};
+  const size_t axis = l.axis(-1);
+  return {eager::fused_rms_norm(l.m, l.in(0), l.in(1), axis)};
 }
 
 // x / max(|x|, eps) along an axis.
 Values lp_norm(Lowering& l) {
   const Value& x = l.in(0);
-  const auto axis = normalize_axis(l.attributes().integer("axis", -1), x.rank()).value_or(0);
+  const size_t axis = l.axis(-1);
   const Value length =
       eager::reduce(l.m, "norm", x, {axis}, true, eager::Reduction::kKeepsInputAndResult);
   const Value bounded =
@@ -185,8 +185,8 @@ Values embed_norm(Lowering& l) {
 Values weight_norm(Lowering& l) { return {eager::weight_norm(l.m, l.in(0), l.in(1))}; }
 // plimsoll:SpectralNorm: weight, its singular vectors.
 Values spectral_norm(Lowering& l) {
-  const auto axis = normalize_axis(l.attributes().integer("axis", 0), l.in(0).rank());
-  return {eager::spectral_norm(l.m, l.in(0), l.in(1), l.in(2), axis.value_or(0))};
+  const size_t axis = l.axis(0);
+  return {eager::spectral_norm(l.m, l.in(0), l.in(1), l.in(2), axis)};
 }
 Values lrn(Lowering& l) {
   return {eager::local_response_norm(l.m, l.in(0), l.attributes().integer("size", 1))};

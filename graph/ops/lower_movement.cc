@@ -13,7 +13,7 @@ Values reshape(Lowering& l) { return {eager::reshape(l.m, l.in(0), l.out_shape(0
 Values transpose(Lowering& l) {
   std::vector<size_t> order;
   for (const int64_t axis : l.attributes().integers("perm"))
-    order.push_back(static_cast<size_t>(axis));
+    order.push_back(static_cast<size_t>(axis));  // plain since the shape rule
   if (order.empty()) {
     for (size_t i = l.in(0).rank(); i-- > 0;) order.push_back(i);
   }
@@ -57,7 +57,7 @@ Values slice(Lowering& l) {
 }
 
 Values split(Lowering& l) {
-  const auto axis = normalize_axis(l.attributes().integer("axis", 0), l.in(0).rank()).value_or(0);
+  const size_t axis = l.axis(0);
   std::vector<Dim> lengths;
   const bool unbound = l.node().notes.unbound;
   for (size_t i = 0; i < l.node().outputs.size(); ++i)
@@ -66,7 +66,7 @@ Values split(Lowering& l) {
 }
 
 Values concat(Lowering& l) {
-  const auto axis = normalize_axis(l.attributes().integer("axis", 0), l.in(0).rank()).value_or(0);
+  const size_t axis = l.axis(0);
   if (l.inputs().size() == 1) return {l.in(0)};
   return {eager::concat(l.m, l.inputs(), axis)};
 }
@@ -99,7 +99,7 @@ Values pad(Lowering& l) {
 // A constant scalar index is a window (select); a table of rows is an embedding; else a copy.
 Values gather(Lowering& l) {
   const Value& x = l.in(0);
-  const auto axis = normalize_axis(l.attributes().integer("axis", 0), x.rank()).value_or(0);
+  const size_t axis = l.axis(0);
   const Value& indices = l.in(1);
   if (indices.rank() == 0) return {eager::select(l.m, x, axis, 0)};
   if (axis == 0 && x.rank() == 2 && indices.on_device()) {
@@ -188,10 +188,7 @@ Values reduce_extremum(Lowering& l) {
 namespace {
 
 // Before opset 13 softmax flattens from its axis on, and the axis is 1 where none is given.
-size_t softmax_axis(Lowering& l) {
-  const int64_t given = l.attributes().integer("axis", l.opset() < 13 ? 1 : -1);
-  return normalize_axis(given, l.in(0).rank()).value_or(0);
-}
+size_t softmax_axis(Lowering& l) { return l.axis(l.opset() < 13 ? 1 : -1); }
 
 }  // namespace
 

@@ -31,6 +31,10 @@ DType Lowering::out_dtype(size_t i) const {
   return wants(i) ? graph_.tensors[node().outputs[i]].dtype : DType::kUndefined;
 }
 
+size_t Lowering::axis(int64_t otherwise) const {
+  return normalize_axis(attributes().integer("axis", otherwise), in(0).rank()).value_or(0);
+}
+
 std::vector<size_t> Lowering::axes(size_t input, size_t rank, bool all) const {
   std::vector<size_t> axes;
   const auto push = [&](int64_t axis) {

@@ -124,6 +124,7 @@ constexpr OpRow kRows[] = {
      .example = "f32[B,4,4] -> f32[B]"},
     {.name = "Einsum",
      .since = 12,
+     .inputs = kEveryInput,
      .attributes = "equation",
      .shape = einsum,
      .lower = lower::einsum,

@@ -84,6 +84,7 @@ Result<void> transpose(InferContext& c) {
   const auto axes = plain_axes(c, perm, rank);
   if (!axes) return tl::unexpected(axes.error());
   if (axes->size() != rank) return c.fail("E248", "'perm' does not name every axis once");
+  if (c.attributes().has("perm")) c.set_plain("perm", *axes);
   Shape shape;
   for (const size_t axis : *axes) shape.push_back(c.shape(0)[axis]);
   c.set(0, c.dtype(0), std::move(shape));

@@ -72,6 +72,9 @@ class InferContext {
   Result<int64_t> required_integer(std::string_view name);
   // E248 where `axis` is outside the rank.
   Result<size_t> axis(int64_t axis, size_t rank);
+  // The axes that attribute `name` lists are `axes` from now on, counted from the front: passes and
+  // lowerings compare and index with them as they stand.
+  void set_plain(std::string_view name, const std::vector<size_t>& axes);
 
  private:
   Graph& graph_;
@@ -84,6 +87,9 @@ using ShapeRule = Result<void> (*)(InferContext&);
 // Re-enacts the operator on values: allocates, launches kernels, records what autograd keeps.
 // Returns one Value per output of the node (an undefined Value for outputs nobody can use).
 using Lower = std::vector<eager::Value> (*)(eager::Lowering&);
+
+// OpRow::inputs of an operator on a list: every input that a node names must be there, one at least.
+inline constexpr size_t kEveryInput = ~size_t{0};
 
 struct OpRow {
   std::string_view name;

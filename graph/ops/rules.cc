@@ -1,4 +1,5 @@
 #include "graph/ops/rules.h"
+#include "graph/base/escape.h"
 
 #include <fmt/format.h>
 
@@ -213,7 +214,7 @@ tl::unexpected<Diagnostics> unknown_contents(InferContext& c, size_t input, std:
       "E254",
       fmt::format("{} come from '{}', which is computed from data", what, c.tensor(input).name),
       fmt::format("say them with --contents {}=N,N,..., or export with constant shapes",
-                  c.tensor(input).name));
+                  shell_quoted(c.tensor(input).name)));
 }
 
 Result<Shape> broadcast_two(InferContext& c, const Shape& a, const Shape& b) {

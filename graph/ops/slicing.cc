@@ -256,6 +256,7 @@ Result<void> pad(InferContext& c) {
 
 constexpr OpRow kRows[] = {
     {.name = "Concat",
+     .inputs = kEveryInput,
      .attributes = "axis",
      .shape = concat,
      .lower = lower::concat,

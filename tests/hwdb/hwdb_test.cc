@@ -100,7 +100,6 @@ TEST_CASE("hwdb: unknown and ambiguous names") {
     const auto refused = hwdb.device(name);
     REQUIRE_FALSE(refused);
     CHECK(refused.error()[0].code == "E140");
-    CHECK(refused.error()[0].message.find('\x1b') == std::string::npos);
   }
   CHECK_FALSE(hwdb.device(std::string(1'000'000, 'x')));
 }
