@@ -8,6 +8,7 @@
 #include "graph/passes/cast.h"
 #include "graph/passes/fold.h"
 #include "graph/passes/recover.h"
+#include "graph/written_weights.h"
 
 namespace plimsoll {
 namespace {
@@ -138,6 +139,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   if (const auto type = whole_type(compiled.recipe.precision)) cast(graph, *type);
   if (model.from_onnx) {
     compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());
+    find_written_weights(graph);
     if (request.recover) {
       compiled.recognised = summary_of(recover(graph, &decider));
       put_dropout_back(graph, compiled.recipe, compiled.basis);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "graph/weight_places.h"
+
 namespace plimsoll {
 
 namespace {
@@ -52,14 +54,6 @@ std::vector<char> trained_values(const Graph& graph, const std::vector<Parameter
     }
   }
   return trained;
-}
-
-// One number for each channel or head: [C], [C, 1, 1], [1, C, 1, 1].
-bool is_along_one_axis(const Tensor& t) {
-  if (!t.shape) return false;
-  const auto is_one = [](const Dim& extent) { return extent == Dim(1); };
-  return std::count_if(t.shape->begin(), t.shape->end(), is_one) + 1 ==
-         static_cast<std::ptrdiff_t>(t.shape->size());
 }
 
 // What an exporter folded and every sample's features are multiplied with, a number for each

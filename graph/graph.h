@@ -46,8 +46,10 @@ struct Tensor {
   std::vector<Dim> divisors;
   bool has_dims = false;
   NodeId producer = kNoNode;
-  // A parameter that stood in the file as a Constant node: hardly ever something to train.
+  // A parameter that stood in the file as a Constant node: something to train only as a `weight`.
   bool from_constant_node = false;
+  // Stands where layers have their weights, however the file writes it (find_written_weights()).
+  bool weight = false;
   // A parameter that this step leaves as it is, though it belongs to the network.
   bool frozen = false;
 };
@@ -60,6 +62,8 @@ struct NodeNotes {
   // none.)
   std::string calls;
   bool pad_merged = false;    // an exporter merged a Pad into it
+  bool norm_merged = false;   // or a batch norm
+  bool bias_removed = false;  // or dropped its bias, of zeros
   bool fused_norm = false;    // a piece of the framework's own RMS norm
   bool chunks = false;        // a Split that people wrote as chunks: parts stay apart from readers
   bool unbound = false;       // a Split whose parts are squeezed, as torch.unbind's

@@ -9,42 +9,11 @@
 #include "graph/folded_weights.h"
 #include "graph/made_of_shapes.h"
 #include "graph/module_path.h"
+#include "graph/weight_places.h"
 
 namespace plimsoll {
 
 namespace {
-
-// Nobody computes these of a constant at every step: what they read is trained, and viewed in
-// another shape by an exporter that folds views alone.
-bool is_squashing(const Node& node) {
-  return node.op == "Sigmoid" || node.op == "Tanh" || node.op == "Softplus" || node.op == "Softmax";
-}
-
-bool is_weight_input(const Node& node, size_t input) {
-  static constexpr std::array<std::string_view, 16> kLayers = {"Bilinear",
-                                                               "Conv",
-                                                               "ConvTranspose",
-                                                               "MatMul",
-                                                               "Gemm",
-                                                               "Linear",
-                                                               "LSTM",
-                                                               "GRU",
-                                                               "RNN",
-                                                               "Recurrent",
-                                                               "RecurrentCell",
-                                                               "BatchNormalization",
-                                                               "LayerNormalization",
-                                                               "GroupNormalization",
-                                                               "InstanceNormalization",
-                                                               "RMSNormalization"};
-  const bool reads_first =
-      node.op == "Gather" || node.op == "GatherND" || node.op == "SpectralNorm";
-  if (reads_first || is_squashing(node)) return input == 0;
-  if (node.op == "PRelu") return input == 1;
-  // A weight that is standardised at every step (NF-ResNets), folded to the shape a norm reads.
-  if (node.op == "BatchNormalization" && input == 0) return true;
-  return input > 0 && std::find(kLayers.begin(), kLayers.end(), node.op) != kLayers.end();
-}
 
 // The parameter that a layer reads, itself or through a view of it: exporters reshape a weight of
 // three dimensions to a matrix.
@@ -264,8 +233,43 @@ void find_computed(const Graph& graph, const std::set<std::string_view>& folded,
   }
 }
 
+// First states of recurrent layers, which frameworks make at every step; a module of PyTorch's that
+// holds them as parameters trains them.
+void find_first_states(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  if (graph.producer.starts_with("pytorch")) return;
+  for (const Node& node : graph.nodes) {
+    if (node.op != "LSTM" && node.op != "GRU" && node.op != "RNN") continue;
+    for (size_t i = 5; i < std::min<size_t>(node.inputs.size(), 7); ++i) {
+      const TensorId state = node.inputs[i];
+      if (state != kNoTensor && kinds[state] == ParameterKind::kTrained)
+        kinds[state] = ParameterKind::kConstant;
+    }
+  }
+}
+
+// Means and deviations that the input is normalised with, a number for each channel: nobody trains
+// what is taken from the input itself, nor what divides it. PyTorch's modules hold them as buffers.
+void find_normalisation(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  std::vector<char> raw(graph.tensors.size(), 0);  // the input, moved or normalised so far
+  for (const TensorId in : graph.inputs) raw[in] = 1;
+  for (const Node& node : graph.nodes) {
+    if (node.inputs.empty() || node.inputs[0] == kNoTensor || !raw[node.inputs[0]]) continue;
+    bool still = is_view(node) || node.op == "Resize" || node.op == "Pad";
+    const bool takes = node.op == "Sub" || node.op == "Div";
+    if (takes || node.op == "Mul" || node.op == "Add") {
+      const TensorId own = behind_views(graph, node.inputs[1]);
+      const Tensor& t = graph.tensors[own];
+      const bool trained = kinds[own] == ParameterKind::kTrained;
+      if (takes && trained && !t.weight && is_along_one_axis(t))
+        kinds[own] = ParameterKind::kBuffer;
+      still = t.kind == TensorKind::kParameter && !is_weight(kinds[own]);
+    }
+    if (still) raw[node.outputs[0]] = 1;
+  }
+}
+
 // The node that computes what is only seen in another shape or type.
-NodeId behind_views(const Graph& graph, TensorId tensor) {
+NodeId maker_behind_views(const Graph& graph, TensorId tensor) {
   for (size_t steps = 0; steps < 8; ++steps) {
     const NodeId maker = graph.tensors[tensor].producer;
     if (maker == kNoNode) return kNoNode;
@@ -300,7 +304,7 @@ void find_frozen(const Graph& graph, std::vector<ParameterKind>& kinds) {
       if (!name.ends_with("embed_positions.weight") || has_norm_beside(graph, name)) continue;
       bool sines = node.op == "Add" && name.ends_with("encoder.embed_positions.weight");
       if (node.op == "Gather" && in == node.inputs[0] && from_shapes[node.inputs[1]]) {
-        const NodeId maker = behind_views(graph, node.inputs[1]);
+        const NodeId maker = maker_behind_views(graph, node.inputs[1]);
         const bool whole = maker == kNoNode && name.ends_with("encoder.embed_positions.weight");
         sines = whole || (maker != kNoNode && graph.nodes[maker].op == "Range");
       }
@@ -334,8 +338,10 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   const std::set<std::string_view> folded = folded_names(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    if (t.kind == TensorKind::kParameter && is_float(t.dtype) && !t.from_constant_node &&
-        !folded.count(t.name)) {
+    if (t.kind != TensorKind::kParameter || !is_float(t.dtype)) continue;
+    if (t.weight) {
+      kinds[id] = ParameterKind::kTrained;
+    } else if (!t.from_constant_node && !folded.count(t.name)) {
       kinds[id] = is_buffer(t) ? ParameterKind::kBuffer : ParameterKind::kTrained;
     }
   }
@@ -348,7 +354,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
           (node.op == "BatchNormalization" && i >= 3) || (node.op == "SpectralNorm" && i >= 1);
       if (statistic) kinds[in] = ParameterKind::kBuffer;
       if (is_float(graph.tensors[in].dtype) && kinds[in] == ParameterKind::kConstant &&
-          is_weight_input(node, i) && !(i == 2 && standardises(graph, node)) &&
+          is_weight_place(node, i) && !(i == 2 && standardises(graph, node)) &&
           !graph.tensors[in].from_constant_node &&
           (is_squashing(node) || node.op == "PRelu" || !graph.tensors[in].contents)) {
         kinds[in] = ParameterKind::kTrained;
@@ -356,6 +362,8 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
     }
   }
   find_tables(graph, kinds);
+  find_first_states(graph, kinds);
+  find_normalisation(graph, kinds);
   find_folded_weights(graph, kinds);
   find_frozen(graph, kinds);
   find_frozen_norms(graph, kinds);

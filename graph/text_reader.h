@@ -15,9 +15,14 @@ namespace plimsoll::notation {
 
 // What stands for NodeNotes that are true, after a node's module.
 inline constexpr std::pair<std::string_view, bool NodeNotes::*> kNotes[] = {
-    {"pad_merged", &NodeNotes::pad_merged}, {"fused_norm", &NodeNotes::fused_norm},
-    {"chunks", &NodeNotes::chunks},         {"unbound", &NodeNotes::unbound},
-    {"of_view", &NodeNotes::of_view},       {"values_alone", &NodeNotes::values_alone},
+    {"pad_merged", &NodeNotes::pad_merged},
+    {"norm_merged", &NodeNotes::norm_merged},
+    {"bias_removed", &NodeNotes::bias_removed},
+    {"fused_norm", &NodeNotes::fused_norm},
+    {"chunks", &NodeNotes::chunks},
+    {"unbound", &NodeNotes::unbound},
+    {"of_view", &NodeNotes::of_view},
+    {"values_alone", &NodeNotes::values_alone},
     {"positions", &NodeNotes::positions}};
 
 bool is_name_character(char c);
