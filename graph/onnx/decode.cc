@@ -285,8 +285,16 @@ void Decoder::metadata(Message message, NodeSpec& node) {
       node.module = module_from_scopes(value);
       node.notes.calls = calls_from_scopes(value);
     }
-    if (key == "pkg.onnxscript.rewriter.rule_name" && value.find("FuseConvPad") != value.npos)
-      node.notes.pad_merged = true;
+    if (key == "pkg.onnxscript.rewriter.rule_name") {
+      node.notes.pad_merged = value.find("FuseConvPad") != value.npos;
+      node.notes.norm_merged |= value.find("FuseBatchNormInto") != value.npos;
+      // A convolution without a bias has had this done to it too.
+      node.notes.bias_removed = value.find("RemoveOptionalBiasFromGemm") != value.npos;
+    }
+    // Exporters of before 2.6 name no rules: what remains says whose code it stands for.
+    if (key == "pkg.torch.onnx.class_hierarchy")
+      node.notes.norm_merged |=
+          module_from_scopes(value).starts_with("torch.nn.modules.batchnorm.");
     if (key == "namespace" && value.find("torch.nn.modules.normalization.RMSNorm/") != value.npos)
       node.notes.fused_norm = true;
   }

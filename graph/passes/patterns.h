@@ -28,7 +28,11 @@ bool is_folded_result(const Tensor& t, std::string_view of);
 
 // Padding that an exporter merged into a convolution.
 void padding(Finder& finder);
-// Batch norm that an exporter folded into a convolution.
+// Weights of several modules that an exporter merged.
+void merged_weights(Finder& finder);
+// Biases of zeros that an exporter dropped.
+void removed_biases(Finder& finder);
+// Batch norm that an exporter folded into the layer before it.
 void folded_norms(Finder& finder);
 // Weights that are divided by their largest singular value at every step.
 void spectral_norms(Finder& finder);

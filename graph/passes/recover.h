@@ -21,6 +21,9 @@ struct Recovered {
   size_t nodes = 0;          // how many nodes of the file it stands for
 };
 
+// The pattern of weights that an exporter merged, one entry for each that is a module's own again.
+inline constexpr std::string_view kMergedWeights = "weight of a module, merged with another's";
+
 struct RecoverReport {
   std::vector<Recovered> found;  // in the graph's order
 };

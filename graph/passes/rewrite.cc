@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "graph/lifetimes.h"
 #include "graph/made_of_shapes.h"
@@ -213,6 +214,17 @@ void Rewrite::read_instead(NodeId reader, TensorId from, TensorId to) {
     given_up.push_back(from);
   }
   stop_reading(reader, given_up);
+}
+
+void Rewrite::add_input(NodeId reader, TensorId more) {
+  graph_.nodes[reader].inputs.push_back(more);
+  read(reader, more);
+}
+
+void Rewrite::read_at(NodeId reader, size_t index, TensorId to) {
+  const TensorId before = std::exchange(graph_.nodes[reader].inputs[index], to);
+  read(reader, to);
+  stop_reading(reader, {before});
 }
 
 std::vector<NodeId> Rewrite::order() const {

@@ -69,6 +69,10 @@ class Rewrite {
   void drop_unread();
   // `reader` reads `to` wherever it read `from`.
   void read_instead(NodeId reader, TensorId from, TensorId to);
+  // `reader` reads `more` behind its other inputs.
+  void add_input(NodeId reader, TensorId more);
+  // `reader` reads `to` as its input `index`.
+  void read_at(NodeId reader, size_t index, TensorId to);
   // Nodes that have died so far: what a pattern replaced is the difference.
   size_t deaths() const { return deaths_; }
 
