@@ -100,6 +100,17 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
   }
 }
 
+// What --freeze and --train came to.
+std::string trained_of(const CompiledModel& model) {
+  int64_t weights = 0, trained = 0;
+  for (TensorId id = 0; id < model.parameter_kinds.size(); ++id) {
+    if (model.graph.tensors[id].kind != TensorKind::kParameter) continue;
+    weights += is_weight(model.parameter_kinds[id]) ? 1 : 0;
+    trained += model.parameter_kinds[id] == ParameterKind::kTrained ? 1 : 0;
+  }
+  return fmt::format("{} of {} weights are trained, by --freeze and --train", trained, weights);
+}
+
 }  // namespace
 
 int64_t batch_at(const CompiledModel& model, const Binding& binding) {
@@ -152,6 +163,8 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   if (!expanded) return tl::make_unexpected(expanded.error());
   compiled.step = std::move(expanded->step);
   compiled.parameter_kinds = std::move(expanded->parameter_kinds);
+  if (compiled.recipe.mode != Mode::kInference && !compiled.recipe.training.empty())
+    compiled.basis.push_back(trained_of(compiled));
   compiled.facts.symbols = compiled.binding;
   const auto batch = compiled.binding.find(compiled.batch_symbol);
   compiled.facts.batch = batch == compiled.binding.end() ? 0 : batch->second;

@@ -62,6 +62,8 @@ constexpr Row kRows[] = {
     {"checkpoint", trains, "inference keeps nothing for a backward pass"},
     {"accumulate", trains, "inference has no gradients"},
     {"zero-grad", trains, "inference has no gradients"},
+    {"freeze", trains, "inference trains nothing"},
+    {"train", trains, "inference trains nothing"},
     {"dropout", drops, "no dropout runs in this model and mode"},
     {"link", several, "one GPU exchanges nothing: --gpus N is how many share the work"},
     {"conv-algo", convolves, "the model has no convolution"},

@@ -6,6 +6,7 @@
 #include "graph/eager/ops.h"
 #include "graph/eager/update.h"
 #include "graph/forward.h"
+#include "graph/training_rules.h"
 
 namespace plimsoll {
 namespace {
@@ -27,6 +28,8 @@ class Expander {
   }
 
   Result<Expansion> run() {
+    if (auto known = apply_rules(graph_, recipe_.training, kinds_); !known)
+      return tl::make_unexpected(known.error());
     Forward values(graph_, kinds_, returned(), machine_);
     forward_ = &values;
     if (auto found = values.checkpoint(trains_ ? recipe_.checkpoint : "none"); !found)

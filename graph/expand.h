@@ -16,7 +16,8 @@ struct Expansion {
 };
 
 // `graph` must have been inferred. `decider` answers what depends on symbols, at its hints; its
-// guards go into the step. E260 where the graph has no float output to take a loss of.
+// guards go into the step. E260 where the graph has no float output to take a loss of, E262
+// where a rule of the recipe names no weight.
 // Cost: linear in nodes, about a microsecond per event.
 Result<Expansion> expand(const Graph& graph, const TrainingPlan& plan, const Recipe& recipe,
                          const Policy& policy, Decider& decider);

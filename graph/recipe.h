@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/base/dtype.h"
 #include "graph/kernel.h"
@@ -20,6 +21,14 @@ enum class Loss : uint8_t { kCrossEntropy, kMse, kBce, kSum, kCtc, kNone };
 std::string_view name(Loss loss);  // "cross_entropy"
 // When gradients are set to nothing (or to zero: kKeep) relative to the step.
 enum class ZeroGrad : uint8_t { kNone, kBefore, kAfter, kKeep };
+
+// Whether the weights whose paths match are trained: "layer1.*". A star stands for any characters,
+// a question mark for one.
+struct TrainingRule {
+  std::string glob;
+  bool trained = false;
+  bool operator==(const TrainingRule&) const = default;
+};
 
 struct Recipe {
   Mode mode = Mode::kTrain;
@@ -38,6 +47,8 @@ struct Recipe {
   bool batch_statistics = false;  // batch norms compute them in a forward pass alone too
   // Recurrent layers run step by step; nothing: as model and framework have it.
   std::optional<bool> unrolled;
+  // Of the rules that match a weight the last one holds; else the model's own say.
+  std::vector<TrainingRule> training;
   bool operator==(const Recipe&) const = default;
 };
 

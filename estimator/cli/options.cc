@@ -137,6 +137,7 @@ std::set<std::string, std::less<>> given_in(const SharedFlags& flags) {
   for (const auto& [name, written] : others) {
     if (written) given.insert(name);
   }
+  for (const TrainingRule& rule : flags.training) given.insert(rule.trained ? "train" : "freeze");
   return given;
 }
 
@@ -151,6 +152,7 @@ void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
   reader.count("accumulate", recipe.accumulate, 1, 4096);
   reader.text("checkpoint", recipe.checkpoint);
   recipe.weight_decay = flags.weight_decay;
+  recipe.training = flags.training;
   reader.word("recurrent", recipe.unrolled, {"library", "unrolled"});
   std::string dropout = "recovered";
   reader.text("dropout", dropout);
@@ -229,6 +231,19 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
   list("--contents", flags.contents, "TENSOR=N,N,...: what a tensor holds that shapes depend on");
   list("--assume", flags.assume, "OP=ELEMENTWISE or FREE: price an unknown operator");
   list("--limit", flags.limits, "NAME=N: raise a limit");
+  const auto rule = [&](const char* name, bool trained, const char* help) {
+    app.add_option_function<std::string>(
+           name,
+           [&flags, trained](const std::string& glob) {
+             flags.training.push_back({glob, trained});
+           },
+           help)
+        ->trigger_on_parse()  // at once: of --freeze and --train the last match holds
+        ->allow_extra_args(false)
+        ->type_name("GLOB");
+  };
+  rule("--freeze", false, "weights that are not trained, e.g. 'backbone.*'; the last match holds");
+  rule("--train", true, "weights that are, e.g. 'backbone.layer4.*'");
   for (const ValueFlag& f : kValueFlags) add_value(app, flags, f.name, f.help);
   app.add_flag("--weight-decay", flags.weight_decay, "the optimizer decays weights");
   app.add_flag("--no-recover", flags.no_recover, "take the graph as it is written");

@@ -19,6 +19,7 @@ struct SharedFlags {
       assume, limits;
   // Of single-valued flags, by name without dashes; each as often as it was given.
   std::map<std::string, std::vector<std::string>> values;
+  std::vector<TrainingRule> training;  // --freeze and --train, in the order given
   bool weight_decay = false, no_recover = false, strict = false;
 };
 

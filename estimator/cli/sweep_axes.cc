@@ -12,9 +12,9 @@ namespace plimsoll::cli {
 namespace {
 
 // Flags of the recipe: steps that differ in them share nearly all of their kernels.
-constexpr std::array<std::string_view, 8> kRecipeFlags = {
-    "optimizer", "accumulate", "checkpoint",   "zero-grad",
-    "dropout",   "recurrent",  "weight-decay", "mode"};
+constexpr std::array<std::string_view, 10> kRecipeFlags = {
+    "optimizer", "accumulate",   "checkpoint", "zero-grad", "dropout",
+    "recurrent", "weight-decay", "mode",       "freeze",    "train"};
 // Flags whose effect no configuration of a sweep shows.
 constexpr std::array<std::string_view, 5> kElsewhere = {"hwdb", "epochs", "samples",
                                                         "samples-in-memory", "workers"};
@@ -43,11 +43,25 @@ Result<bool> decays(const JsonValue& value) {
   return error("E103", fmt::format("weight_decay takes a number, found {}", value.description()));
 }
 
+// "backbone.*, head.*"; "none" is no rule.
+void add_rules(SharedFlags& flags, const std::string& text, bool trained) {
+  if (text == "none") return;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const size_t first = std::min(text.find_first_not_of(' ', at), end);
+    const size_t last = text.find_last_not_of(' ', end - 1);
+    flags.training.push_back({text.substr(first, end > first ? last + 1 - first : 0), trained});
+    at = end + 1;
+  }
+}
+
 // The flags of a command with one value of a parameter.
 Result<void> set(SharedFlags& flags, const std::string& flag, const std::string& name,
                  const JsonValue& value) {
   if (flag == "gpu") {
     flags.gpus = {text_of(value)};
+  } else if (flag == "freeze" || flag == "train") {
+    add_rules(flags, text_of(value), flag == "train");
   } else if (flag == "weight-decay") {
     const auto decay = decays(value);
     if (!decay) return tl::make_unexpected(decay.error());
@@ -85,6 +99,7 @@ Result<void> check_known(const Request& request, const std::string& flag, const 
 bool is_given(const SharedFlags& base, const std::string& flag) {
   if (flag == "gpu") return !base.gpus.empty();
   if (flag == "weight-decay") return base.weight_decay;
+  if (flag == "freeze" || flag == "train") return !base.training.empty();
   return value_of(base, flag) != nullptr;
 }
 

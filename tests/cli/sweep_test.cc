@@ -171,6 +171,23 @@ TEST_CASE("cli sweep: true and false switch") {
   CHECK(bytes.size() >= 2);  // timed plans take more scratch memory
 }
 
+TEST_CASE("cli sweep: what is frozen is a parameter, several patterns with commas") {
+  if (skipped()) return;
+  const Ran ran = swept(
+      "model: builtin:alexnet\n"
+      "parameters: {gpu: l4, batch: 8, freeze: [none, 'features.*', 'features.*, *.weight']}\n",
+      {"--json", "--memory-only"});
+  CAPTURE(ran.err);
+  CHECK(ran.status == 0);
+  std::vector<int64_t> bytes;
+  for (const json& line : lines_of(ran.out)) {
+    if (line.contains("device_bytes")) bytes.push_back(line["device_bytes"].get<int64_t>());
+  }
+  REQUIRE(bytes.size() == 3);
+  CHECK(bytes[0] > bytes[1]);
+  CHECK(bytes[1] > bytes[2]);
+}
+
 TEST_CASE("cli sweep: plans that cannot be swept") {
   if (skipped()) return;
   struct Row {

@@ -306,3 +306,40 @@ def linear_attention(batch):
             y = torch.einsum("nlhd,nhmd,nlh->nlhm", q, memory, scale)
             return self.out(y.reshape(n, s, w))
     return Net(), rows(batch), "sum"
+
+
+# --- adapters ---
+
+def low_rank_adapters(batch):
+    """Transformer blocks whose queries and values have low-rank adapters beside them (LoRA, Hu et al., arXiv:2106.09685)."""
+    class Adapted(nn.Module):
+        def __init__(self, width, rank=8):
+            super().__init__()
+            self.base, self.drop = nn.Linear(width, width), nn.Dropout(0.05)
+            self.lora_a, self.lora_b = nn.Linear(width, rank, bias=False), nn.Linear(rank, width, bias=False)
+
+        def forward(self, x):
+            return self.base(x) + self.lora_b(self.lora_a(self.drop(x))) * 2.0
+
+    class Block(nn.Module):
+        def __init__(self, width=64, heads=4):
+            super().__init__()
+            self.heads, self.norm, self.norm2 = heads, nn.LayerNorm(width), nn.LayerNorm(width)
+            self.query, self.key, self.value = Adapted(width), nn.Linear(width, width), Adapted(width)
+            self.out = nn.Linear(width, width)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+        def forward(self, x):
+            y = self.norm(x)
+            q, k, v = (p(y).unflatten(2, (self.heads, -1)).transpose(1, 2) for p in (self.query, self.key, self.value))
+            x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+            return x + self.mlp(self.norm2(x))
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.blocks, self.head = nn.Embedding(500, 64), nn.Sequential(Block(), Block()), nn.Linear(64, 12)
+
+        def forward(self, x):
+            return self.head(self.blocks(self.words(x)))
+    return Net(), tokens(batch), "cross_entropy"

@@ -93,6 +93,7 @@ class Step:
         self.model = work.model.train(self.training)
         if recipe.checkpoint != "none":
             checkpoint_blocks(self.model, self)
+        recipe.freeze(self.model)
         self.trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = optimizer_for(mode, self.trained) if self.training else None
         with torch.no_grad():

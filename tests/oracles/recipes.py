@@ -3,6 +3,7 @@ import json
 import os
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import torch
@@ -41,6 +42,7 @@ class Recipe:
     checkpoint: str = "none"    # or blocks
     accumulate: int = 1         # forward and backward passes per update
     zero_grad: str = "none"     # gradients are set to None after the step ("before" it; "keep": set to zero)
+    training: str = ""          # "-*,+fc.*": parameters frozen and trained, the last match holds
 
     @classmethod
     def add_arguments(cls, parser):
@@ -48,10 +50,21 @@ class Recipe:
         parser.add_argument("--checkpoint", choices=("none", "blocks"), default="none")
         parser.add_argument("--accumulate", type=int, default=1)
         parser.add_argument("--zero-grad", choices=("none", "before", "after", "keep"), default="none")
+        parser.add_argument("--training", default="")
 
     @classmethod
     def of(cls, options):
-        return cls(options.precision, options.checkpoint, options.accumulate, options.zero_grad)
+        return cls(options.precision, options.checkpoint, options.accumulate, options.zero_grad, options.training)
+
+    def facts(self):
+        """As goldens name it: without what is left as it is."""
+        return {name: value for name, value in asdict(self).items() if name != "training" or value}
+
+    def freeze(self, model):
+        for rule in filter(None, self.training.split(",")):
+            for name, parameter in model.named_parameters():
+                if fnmatchcase(name, rule[1:]):
+                    parameter.requires_grad_(rule[0] == "+")
 
     @contextmanager
     def autocast(self):
@@ -127,7 +140,7 @@ def catalogue():
     for line in (HERE / "recipes.txt").read_text().splitlines():
         words = line.split()
         if words and words[0] != "#":
-            fields = dict(word.split("=") for word in words[3:])
+            fields = dict(word.split("=", 1) for word in words[3:])
             if "accumulate" in fields:
                 fields["accumulate"] = int(fields["accumulate"])
             yield words[0], int(words[1]), words[2], Recipe(**fields)
@@ -138,14 +151,14 @@ def write_golden(path, measure, versions):
     document = json.loads(path.read_text()) if path.exists() else {"cases": []}
     known = {json.dumps([c["model"], c["batch"], c["mode"], c["recipe"]]) for c in document["cases"]}
     for spec, batch, mode, recipe in catalogue():
-        if json.dumps([spec, batch, mode, asdict(recipe)]) in known:
+        if json.dumps([spec, batch, mode, recipe.facts()]) in known:
             continue
         try:
             facts, case, _ = measure(spec, batch, mode, recipe)
         except Exception as error:
             print(spec, recipe, f"{type(error).__name__}: {str(error)[:300]}", flush=True)
             continue
-        row = {"model": spec, "batch": batch, "mode": mode, "recipe": asdict(recipe), "loss": facts["loss"],
+        row = {"model": spec, "batch": batch, "mode": mode, "recipe": recipe.facts(), "loss": facts["loss"],
                "inputs": case["inputs"], "parameters": facts["parameters"]["bytes"],
                "buffers": facts["buffers"]["bytes"], "peak": case["in_place"]["peak"],
                "phase": case["in_place"]["phase"], "by_role": case["in_place"]["by_role"]}

@@ -48,6 +48,7 @@ struct GoldenCase {
   std::string checkpoint = "none";
   int64_t accumulate = 1;
   ZeroGrad zero_grad = ZeroGrad::kNone;
+  std::vector<TrainingRule> training;
 };
 
 struct MemoryFigures {
@@ -86,6 +87,7 @@ class GoldenModels {
     request.recipe.checkpoint = wanted.checkpoint;
     request.recipe.accumulate = wanted.accumulate;
     request.recipe.zero_grad = wanted.zero_grad;
+    request.recipe.training = wanted.training;
     if (wanted.mode == "inference") request.recipe.mode = Mode::kInference;
     if (wanted.mode == "adam") request.recipe.optimizer = Optimizer::kAdam;
     auto compiled = compile(request, platform_);

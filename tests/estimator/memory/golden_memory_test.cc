@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "tests/support/golden_memory.h"
 
@@ -70,6 +71,9 @@ void set_recipe(GoldenCase& wanted, const nlohmann::json& recipe) {
                                                            {"keep", ZeroGrad::kKeep}});
   wanted.checkpoint = recipe["checkpoint"];
   wanted.accumulate = recipe["accumulate"];
+  std::istringstream rules(recipe.value("training", ""));  // "-*,+fc.*"
+  for (std::string rule; std::getline(rules, rule, ',');)
+    wanted.training.push_back({rule.substr(1), rule[0] == '+'});
 }
 
 GoldenCase case_of(const nlohmann::json& model, const nlohmann::json& one) {
@@ -171,7 +175,8 @@ TEST_CASE("memory of training is told from files exported for inference") {
   CHECK(all.inference.p95() <= 0.10);
 }
 
-TEST_CASE("memory under mixed precision, checkpointing and accumulation is PyTorch's own") {
+TEST_CASE(
+    "memory under mixed precision, checkpointing, accumulation and freezing is PyTorch's own") {
   const auto golden = test::read_golden("memory/recipes.json");
   REQUIRE(golden["cases"].size() >= 30);
   test::GoldenModels models("a100-80gb-sxm");
@@ -181,14 +186,17 @@ TEST_CASE("memory under mixed precision, checkpointing and accumulation is PyTor
     GoldenCase wanted = case_of(one, one);
     set_recipe(wanted, one["recipe"]);
     std::string name = one["model"];
-    name[name.find(':')] = '-';
-    const auto got = models.figures("onnx/train-ts/" + name + ".onnx.gz", wanted);
+    const size_t colon = name.find(':');
+    name = name.starts_with("family:") ? "families/" + name.substr(colon + 1)
+                                       : "train-ts/" + name.replace(colon, 1, "-");
+    const auto got = models.figures("onnx/" + name + ".onnx.gz", wanted);
     REQUIRE_MESSAGE(got, name);
     const std::string what = fmt::format("{} {}", name, one["recipe"].dump());
     saved.add(what, got->saved, one["saved"]);
     peak.add(what, got->peak, one["peak"]);
     phases += got->phase == one["phase"];
     CHECK(got->parameters == one["parameters"]);
+    CHECK(got->gradients == one["gradients"]);
     CHECK(got->optimizer_state == one["optimizer_state"]);
   }
   MESSAGE("saved: ", saved.text());
