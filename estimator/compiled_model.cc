@@ -8,6 +8,7 @@
 #include "graph/passes/cast.h"
 #include "graph/passes/fold.h"
 #include "graph/passes/recover.h"
+#include "graph/weight_doubts.h"
 #include "graph/written_weights.h"
 
 namespace plimsoll {
@@ -111,6 +112,16 @@ std::string trained_of(const CompiledModel& model) {
   return fmt::format("{} of {} weights are trained, by --freeze and --train", trained, weights);
 }
 
+// What the user said about weights, and what a file leaves in doubt about them.
+void tell_of_weights(CompiledModel& model, bool from_onnx, const RecoverReport& recovered) {
+  if (model.recipe.mode == Mode::kInference) return;
+  if (!model.recipe.training.empty()) model.basis.push_back(trained_of(model));
+  const Diagnostics doubts = from_onnx
+                                 ? weight_doubts(model.graph, model.parameter_kinds, recovered)
+                                 : nothing_trained(model.graph, model.parameter_kinds);
+  model.warnings.insert(model.warnings.end(), doubts.begin(), doubts.end());
+}
+
 }  // namespace
 
 int64_t batch_at(const CompiledModel& model, const Binding& binding) {
@@ -144,6 +155,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
                        .assume = request.assume,
                        .contents = request.contents};
   Diagnostics noted;
+  RecoverReport recovered;
   if (auto inferred = infer(graph, decider, noted, options); !inferred) {
     return tl::make_unexpected(inferred.error());
   }
@@ -152,7 +164,8 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
     compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());
     find_written_weights(graph);
     if (request.recover) {
-      compiled.recognised = summary_of(recover(graph, &decider));
+      recovered = recover(graph, &decider);
+      compiled.recognised = summary_of(recovered);
       put_dropout_back(graph, compiled.recipe, compiled.basis);
     } else {
       fold(graph);
@@ -163,8 +176,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   if (!expanded) return tl::make_unexpected(expanded.error());
   compiled.step = std::move(expanded->step);
   compiled.parameter_kinds = std::move(expanded->parameter_kinds);
-  if (compiled.recipe.mode != Mode::kInference && !compiled.recipe.training.empty())
-    compiled.basis.push_back(trained_of(compiled));
+  tell_of_weights(compiled, model.from_onnx, recovered);
   compiled.facts.symbols = compiled.binding;
   const auto batch = compiled.binding.find(compiled.batch_symbol);
   compiled.facts.batch = batch == compiled.binding.end() ? 0 : batch->second;

@@ -69,6 +69,7 @@ const std::vector<Row> kRows = {
     {"F2", {"estimate", "builtin:resnet5", "--gpu", "l4"}, 2, "E150", "did you mean resnet50?"},
     {"F2", estimate({"--freeze", "featurs.*"}), 3, "E262", "nearest is 'features."},
     {"F2", estimate({"--freeze", "*", "--train", "features"}), 3, "E262", "'features.*'"},
+    {"F2", estimate({"--freeze", "*", "--strict"}), 3, "W230", "weights are frozen"},
     {"F3", estimate({"--batch", "0"}), 2, "E103", "from 1 to"},
     {"F3", estimate({"--batch", "-1"}), 2, "E103", "found '-1'"},
     {"F3", estimate({"--batch", "1e3"}), 2, "E103", "found '1e3'"},
