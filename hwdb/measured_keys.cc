@@ -87,7 +87,6 @@ const MeasuredKey kKeys[] = {
     {"bytes", &R::bytes},
     {"loss", &R::loss},
     {"host", &R::host},
-    {"sequence", &R::sequence},
     {"meter", &R::meter},
     {"cudnn_benchmark", &R::cudnn_benchmark},
     {"input_gradient", &R::input_gradient},
@@ -223,6 +222,16 @@ void take_dropout(JsonObject& record, MeasuredRun& run) {
   if (run.dropout) run.has_dropout = *run.dropout > 0;
 }
 
+// The symbol that a one-number input sets, or how long sequences are.
+void take_sequence(JsonObject& record, MeasuredRun& run) {
+  const JsonValue* sequence = record.optional("sequence");
+  if (sequence && sequence->string()) {
+    run.sequence = *sequence->string();
+  } else {
+    run.sequence_length = record.optional_integer("sequence", {.low = 1});
+  }
+}
+
 // cuBLAS's letters "N" and "T", or false and true.
 std::optional<bool> take_transposed(JsonObject& record, std::string_view key) {
   const JsonValue* value = record.optional(key);
@@ -240,7 +249,8 @@ void take_nodes(JsonObject& record, MeasuredRun& run) {
   if (words && words->find("several") != std::string::npos && !run.nodes) run.nodes = 2;
 }
 
-constexpr std::string_view kLoose[] = {"kind", "input", "hidden", "dropout", "a_t", "b_t", "nodes"};
+constexpr std::string_view kLoose[] = {"kind",     "input", "hidden", "dropout",
+                                       "sequence", "a_t",   "b_t",    "nodes"};
 
 bool is_loose(std::string_view key) {
   return std::find(std::begin(kLoose), std::end(kLoose), key) != std::end(kLoose);
@@ -313,13 +323,16 @@ void decode_run(JsonObject& record, MeasuredRun& run) {
   take_input(record, run);
   take_hidden(record, run);
   take_dropout(record, run);
+  take_sequence(record, run);
   run.a_t = take_transposed(record, "a_t");
   run.b_t = take_transposed(record, "b_t");
   take_nodes(record, run);
 }
 
 void complete_run(MeasuredRun& run, const MeasuredRun& defaults) {
-  for (const MeasuredKey& key : kKeys) std::visit(Complete{run, defaults}, key.member);
+  const Complete complete{run, defaults};
+  for (const MeasuredKey& key : kKeys) std::visit(complete, key.member);
+  complete(&MeasuredRun::sequence);
 }
 
 Result<std::optional<JsonValue>> cell_value(std::string_view column, const std::string& cell,

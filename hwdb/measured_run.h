@@ -81,23 +81,24 @@ struct MeasuredRun {
   std::optional<int64_t> bytes;
 
   // What the timer and the meter held, where the record or its source says (measured_source.h).
-  std::string loss;                      // as --loss
-  std::string layout;                    // as --layout
-  std::string host;                      // id of the machine around the GPU
-  std::string sequence;                  // the model's symbol that a one-number input sets
-  std::string meter;                     // "process", "tensors", "saved", "card", "every_step"
-  std::optional<bool> cudnn_benchmark;   // algorithms were tried out
-  std::optional<bool> input_gradient;    // the first layer's data gradient was computed
-  std::optional<bool> input_copy;        // the batch was copied inside the timer
-  std::optional<bool> batch_statistics;  // of batch norms, in a forward pass alone too
-  std::optional<bool> weight_decay;      // the optimizer decayed weights
-  std::string attention;                 // as --attention
-  std::string module_loading;            // as --module-loading
-  std::string cudnn_rnn;                 // "Yes", "No": recurrent layers were the library's
-  std::optional<int64_t> prefetch;       // batches on the device beside the one in use
-  std::optional<bool> context_measured;  // the framework profile's context is this machine's
-  std::optional<bool> settings_unknown;  // neither weight decay nor cudnn.benchmark is told
-  std::optional<bool> own_size;          // images had the model's own size, whatever `input` says
+  std::string loss;                        // as --loss
+  std::string layout;                      // as --layout
+  std::string host;                        // id of the machine around the GPU
+  std::string sequence;                    // the model's symbol that a one-number input sets
+  std::optional<int64_t> sequence_length;  // where "sequence" is a number: tokens of each
+  std::string meter;                       // "process", "tensors", "saved", "card", "every_step"
+  std::optional<bool> cudnn_benchmark;     // algorithms were tried out
+  std::optional<bool> input_gradient;      // the first layer's data gradient was computed
+  std::optional<bool> input_copy;          // the batch was copied inside the timer
+  std::optional<bool> batch_statistics;    // of batch norms, in a forward pass alone too
+  std::optional<bool> weight_decay;        // the optimizer decayed weights
+  std::string attention;                   // as --attention
+  std::string module_loading;              // as --module-loading
+  std::string cudnn_rnn;                   // "Yes", "No": recurrent layers were the library's
+  std::optional<int64_t> prefetch;         // batches on the device beside the one in use
+  std::optional<bool> context_measured;    // the framework profile's context is this machine's
+  std::optional<bool> settings_unknown;    // neither weight decay nor cudnn.benchmark is told
+  std::optional<bool> own_size;            // images had the model's own size, whatever `input` says
   std::optional<bool> retains_activations;  // inference that kept what a backward would need
 
   // What was measured. A fact has a `quantity` and, mostly, a measurement called "value".

@@ -94,6 +94,7 @@ void set_input(const MeasuredRun& run, Request& q) {
   } else if (run.input.size() == 1 && !run.sequence.empty()) {
     q.dims[run.sequence] = run.input[0];
   }
+  if (run.sequence_length) q.dims["sequence"] = *run.sequence_length;
 }
 
 tl::expected<void, std::string> set_recipe(const MeasuredRun& run, Request& q) {

@@ -21,9 +21,28 @@ constexpr std::string_view kTorchvision = "torchvision/";
 constexpr std::string_view kOnnxEnding = ".onnx.gz";
 constexpr size_t kLargestModel = size_t{64} << 20;
 
+// Sides of the images that networks were published for, where any will do and it is not 224.
+struct Side {
+  std::string_view name;
+  int64_t pixels;
+};
+constexpr Side kSides[] = {
+    {"inception_v3", 299},  // Szegedy et al. 2015, arXiv:1512.00567
+    // timm's default_cfgs
+    {"timm/cspdarknet53", 256},
+    {"timm/cspresnet50", 256},
+    {"timm/darknet53", 256},
+    {"timm/efficientnetv2_rw_s", 288},
+    {"timm/gernet_l", 256},
+    {"timm/nf_resnet50", 256},
+};
+
 std::string config_file(std::string_view name) { return std::string(name) + ".json"; }
+
+// "timm/NAME" is a file; torchvision's networks go without their room too.
 std::string onnx_file(std::string_view name) {
-  return fmt::format("{}{}{}", kTorchvision, name, kOnnxEnding);
+  const std::string_view room = name.find('/') == name.npos ? kTorchvision : "";
+  return fmt::format("{}{}{}", room, name, kOnnxEnding);
 }
 
 bool exists(std::string_view name) {
@@ -32,8 +51,15 @@ bool exists(std::string_view name) {
          files.contains(onnx_file(name));
 }
 
-std::string torchvision_description(std::string_view name) {
-  return fmt::format("torchvision's {}", name);
+// "torchvision" or "timm".
+std::string library_of(std::string_view name) {
+  const size_t room = name.find('/');
+  return std::string(room == name.npos ? kTorchvision.substr(0, kTorchvision.size() - 1)
+                                       : name.substr(0, room));
+}
+
+std::string exported_description(std::string_view name) {
+  return fmt::format("{}'s {}", library_of(name), name.substr(name.find('/') + 1));
 }
 
 // "description" and "sources" of a config.
@@ -65,9 +91,11 @@ Result<BuiltinModel> read_model(std::string_view name) {
   model.bytes.resize(bytes->size());
   std::transform(bytes->begin(), bytes->end(), model.bytes.begin(),
                  [](char c) { return static_cast<std::byte>(c); });
-  if (name == "inception_v3") model.image = 299;  // Szegedy et al. 2015, arXiv:1512.00567
-  model.description = torchvision_description(name);
-  model.source = "torchvision, exported to ONNX without weights";
+  for (const Side& side : kSides) {
+    if (side.name == name) model.image = side.pixels;
+  }
+  model.description = exported_description(name);
+  model.source = library_of(name) + ", exported to ONNX without weights";
   return model;
 }
 
@@ -114,10 +142,10 @@ std::vector<BuiltinRow> builtin_models() {
   std::vector<BuiltinRow> rows;
   const EmbeddedFiles files = builtin_files();
   for (const std::string& file : files.names()) {
-    if (file.ends_with(kOnnxEnding) && file.starts_with(kTorchvision)) {
-      const std::string name =
-          file.substr(kTorchvision.size(), file.size() - kTorchvision.size() - kOnnxEnding.size());
-      rows.push_back({name, torchvision_description(name)});
+    if (file.ends_with(kOnnxEnding)) {
+      std::string name = file.substr(0, file.size() - kOnnxEnding.size());
+      if (name.starts_with(kTorchvision)) name.erase(0, kTorchvision.size());
+      rows.push_back({name, exported_description(name)});
     } else if (file.ends_with(".json") && file != kAliases && file.find('/') == file.npos) {
       const auto model = read_model(std::string_view(file).substr(0, file.size() - 5));
       if (model) rows.push_back({model->name, model->description});
@@ -144,11 +172,9 @@ std::string nearest_builtin(std::string_view name) {
 }
 
 Result<BuiltinModel> find_builtin(std::string_view name) {
-  if (exists(name)) return read_model(name);
   // Measured runs write torchvision's names with their room.
-  if (name.starts_with(kTorchvision) && exists(name.substr(kTorchvision.size()))) {
-    return read_model(name.substr(kTorchvision.size()));
-  }
+  if (name.starts_with(kTorchvision)) name.remove_prefix(kTorchvision.size());
+  if (exists(name)) return read_model(name);
   const auto aliases = read_aliases();
   if (!aliases) return tl::make_unexpected(aliases.error());
   const auto alias = std::find_if(aliases->begin(), aliases->end(),

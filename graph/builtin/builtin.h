@@ -1,6 +1,6 @@
 // The models that travel inside the binary: configs (graph/builtin/*.json) and ONNX skeletons of
-// torchvision's networks (graph/builtin/torchvision/*.onnx.gz), without weights. To add one, add
-// its file; a test asks for its published number of parameters.
+// torchvision's and timm's networks (graph/builtin/torchvision, graph/builtin/timm), without
+// weights. To add one, add its file; a test asks for its published number of parameters.
 #pragma once
 
 #include <cstddef>

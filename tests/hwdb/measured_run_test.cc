@@ -63,6 +63,18 @@ TEST_CASE("measured run: a model's step, in JSON and in CSV") {
   CHECK(csv.runs[0].line == 2);
 }
 
+TEST_CASE("measured run: a sequence is the symbol that the input sets, or tokens") {
+  const Outcome symbol =
+      record(R"("device": "t4", "model": "bert-base", "input": [128], "sequence": "sequence")");
+  const Outcome tokens = record(R"("device": "t4", "model": "bert-base", "sequence": 384)");
+  REQUIRE(symbol.runs.size() == 1);
+  CHECK(symbol.runs[0].sequence == "sequence");
+  CHECK_FALSE(symbol.runs[0].sequence_length.has_value());
+  REQUIRE(tokens.runs.size() == 1);
+  CHECK(tokens.runs[0].sequence_length == 384);
+  CHECK(record(R"("device": "t4", "model": "bert-base", "sequence": 0)").code() == "E312");
+}
+
 TEST_CASE("measured run: kernels, memory and facts") {
   const Outcome gemm = record(
       R"("device": "d", "op": "gemm", "pass": "forward", "m": 5, "n": 6, "k": 7, "a_t": "N",

@@ -1,5 +1,5 @@
-// torchvision's networks against what torchvision itself counts and publishes
-// (tests/oracles/torchvision_skeletons.py writes the golden).
+// torchvision's and timm's networks against what the libraries themselves count and publish
+// (tests/oracles/skeletons.py writes the goldens).
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -65,15 +65,15 @@ Counted count(const Graph& graph, int64_t image) {
   return counted;
 }
 
-nlohmann::json golden() {
-  std::ifstream file(PLIMSOLL_SOURCE_DIR "/tests/golden/torchvision.json");
+nlohmann::json golden(const std::string& library) {
+  std::ifstream file(PLIMSOLL_SOURCE_DIR "/tests/golden/" + library + ".json");
   return nlohmann::json::parse(file, nullptr, false);
 }
 
 }  // namespace
 
 TEST_CASE("torchvision's classification networks have their parameters and multiply-adds") {
-  const auto table = golden();
+  const auto table = golden("torchvision");
   REQUIRE(table.size() == 80);
   int published = 0;
   for (const auto& row : table.items()) {
@@ -91,6 +91,19 @@ TEST_CASE("torchvision's classification networks have their parameters and multi
     CHECK(gmac == doctest::Approx(facts["published"]["gmac"].get<double>()).epsilon(0.02));
   }
   CHECK(published >= 60);
+}
+
+TEST_CASE("timm's networks have their parameters and multiply-adds") {
+  const auto table = golden("timm");
+  REQUIRE(table.size() > 0);
+  for (const auto& row : table.items()) {
+    CAPTURE(row.key());
+    const Counted counted = count(load("timm/" + row.key()), row.value()["image"]);
+    CHECK(counted.parameters == row.value()["parameters"]);
+    // Its convolutions' weights are standardised in every step: none is a parameter itself.
+    if (row.key() == "nf_resnet50") continue;
+    CHECK(counted.mac == row.value()["conv_linear_mac"]);
+  }
 }
 
 }  // namespace plimsoll
