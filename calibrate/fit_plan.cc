@@ -244,22 +244,24 @@ Plans maxwell_conv_plans() {
 }
 
 Plans conv_plans() {
-  FitPlan sm61 = conv_row("conv-sm61", 61, 600, 501, 799, kPascal);
+  FitPlan sm61 = conv_row("conv-sm61", 61, 600, 501, 9999, kPascal);
   FitPlan early = conv_row("conv-sm61-5.0", 61, 500, 0, 500, kEarly);
-  FitPlan p100 = conv_row("conv-p100", 60, 600, 0, 799, kP100);
+  FitPlan p100 = conv_row("conv-p100", 60, 600, 0, 9999, kP100);
   for (FitPlan* plan : {&sm61, &early, &p100}) plan->in_situ = kPascalInSitu;
-  FitPlan v100 = conv_row("conv-v100", 70, 706, 0, 799, kV100);
+  FitPlan v100 = conv_row("conv-v100", 70, 706, 0, 9999, kV100);
   v100.in_situ = kVoltaInSitu;
   FitPlan pascal_8 = conv_row("conv-pascal-8", 60, 809, 800, 9999, kModern);
   pascal_8.capabilities = {60, 61};
   pascal_8.sources = kNeusight;
   pascal_8.base = "conv-sm61";
   pascal_8.held = kBackwardTerms;
+  pascal_8.odd_shapes = true;
   pascal_8.note = "forward passes measured; backward terms from cuDNN 6";
   FitPlan v100_8 = conv_row("conv-v100-8", 70, 809, 800, 9999, kV100Pcie);
   v100_8.sources = kNeusight;
   v100_8.base = "conv-v100";
   v100_8.held = kBackwardTerms;
+  v100_8.odd_shapes = true;
   v100_8.note = "forward passes measured; backward terms from cuDNN 7.6";
   FitPlan p100_half = conv_row("conv-p100-f16", 60, 600, 0, 9999, kP100);
   p100_half.arithmetic = "f16";

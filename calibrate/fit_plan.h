@@ -32,6 +32,7 @@ struct FitPlan {
   bool splits_k = true;
   bool many_slices = false;  // ... into more than 32
   bool odd_rows = false;     // sizes measured are odd enough to tell what misaligned rows cost
+  bool odd_shapes = false;   // as Fit::odd_shapes
   // A row whose terms stand in where the measurements say nothing: those named `held` stay as they
   // are there, all of them where it says "all".
   std::string_view base{};

@@ -136,6 +136,13 @@ int run_fit(const FitCommand& command) {
     for (const int capability : plan.capabilities) {
       Calibration& calibration = calibrations[capability];
       calibration.id = fmt::format("sm_{}", capability);
+      for (const FitCard& card : plan.cards) {
+        const DeviceRates& its = rates->at(std::string(card.device));
+        const auto arithmetic = arithmetic_from_name(plan.arithmetic);
+        if (its.compute_capability == capability && arithmetic)
+          calibration.flop_per_sm_clock[std::string(plan.arithmetic)] =
+              its.peak_of(*arithmetic) / (its.sms * its.clock);
+      }
       calibration.fits.push_back(report->fit);
       calibration.fits.back().compute_capability = capability;
       if (used[capability].insert(file_class).second) {

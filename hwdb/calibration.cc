@@ -92,6 +92,7 @@ Fit read_fit(JsonObject object) {
   fit.arithmetic = object.required_string("arithmetic");
   fit.compute_capability =
       static_cast<int>(object.required_integer("compute_capability", kVersion));
+  fit.odd_shapes = object.optional_bool("odd_shapes").value_or(false);
   fit.library = static_cast<int>(object.required_integer("library", kVersion));
   fit.library_first = static_cast<int>(object.required_integer("library_first", kVersion));
   fit.library_last = static_cast<int>(object.required_integer("library_last", kVersion));
@@ -156,6 +157,7 @@ void write_fit(JsonWriter& out, const Fit& fit) {
   out.key("kernel_class").string(fit.kernel_class);
   out.key("arithmetic").string(fit.arithmetic);
   out.key("compute_capability").integer(fit.compute_capability);
+  if (fit.odd_shapes) out.key("odd_shapes").boolean(true);
   out.key("library").integer(fit.library);
   out.key("library_first").integer(fit.library_first);
   out.key("library_last").integer(fit.library_last);
@@ -192,6 +194,14 @@ Result<Calibration> parse_calibration(std::string_view text, std::string_view fi
   root.schema("plimsoll.calibration", 1);
   Calibration calibration;
   calibration.id = root.required_string("id");
+  if (auto rates = root.optional_object("flop_per_sm_clock")) {
+    static const JsonValue::Members kNone;
+    const JsonValue::Members* members = rates->value().members();
+    for (const JsonMember& member : members ? *members : kNone) {
+      calibration.flop_per_sm_clock[member.key] =
+          rates->required_real(member.key, {.low = 1, .high = 1e6});
+    }
+  }
   for (const JsonValue& value : root.required_list("files")) {
     JsonObject object(value, file, faults);
     calibration.files.push_back({object.required_string("name"), object.required_string("sha256"),
@@ -212,6 +222,12 @@ std::string write_calibration(const Calibration& calibration) {
   out.key("schema").string("plimsoll.calibration");
   out.key("version").integer(1);
   out.key("id").string(calibration.id);
+  if (!calibration.flop_per_sm_clock.empty()) {
+    out.key("flop_per_sm_clock").begin_object();
+    for (const auto& [arithmetic, flop] : calibration.flop_per_sm_clock)
+      out.key(arithmetic).real(rounded(flop));
+    out.end_object();
+  }
   out.key("files").begin_array();
   for (const MeasuredFile& file : calibration.files) {
     out.begin_object().key("name").string(file.name).key("sha256").string(file.sha256);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -50,6 +51,8 @@ struct Fit {
   std::string kernel_class;  // "gemm", "conv", "depthwise", "grouped", "recurrent", ...
   std::string arithmetic;    // "f32", "f16_tensor"
   int compute_capability = 0;
+  // Of convolutions whose channels are no multiples of four; else of those that networks have.
+  bool odd_shapes = false;
   // Versions of cuDNN (conv, recurrent, rows) or cuBLAS (gemm) as 100 * major + minor. The range
   // is the one the terms are meant for, `library` the one that was measured.
   int library = 0, library_first = 0, library_last = 0;
@@ -78,6 +81,8 @@ struct MeasuredFile {
 
 struct Calibration {
   std::string id;  // "sm_61"
+  // By arithmetic, what a multiprocessor of the cards measured does in a clock at most, flop.
+  std::map<std::string, double, std::less<>> flop_per_sm_clock;
   std::vector<MeasuredFile> files;
   std::vector<Fit> fits;
   bool operator==(const Calibration&) const = default;

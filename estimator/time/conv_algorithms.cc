@@ -116,10 +116,12 @@ ConvShapeOf<Lanes> at_batches(const ConvShape& shape, const Lanes& batches) {
   return {batches, c, k, groups, in, out, filter, pad, stride, dilation, pass, element, product};
 }
 
-ConvModel::ConvModel(std::span<const double> t, const GemmRates& rates, int cudnn)
+ConvModel::ConvModel(std::span<const double> t, const GemmRates& rates, int cudnn,
+                     bool products_only)
     : gemm_(t.first(kGemmTermCount), rates),
       rates_(rates),
       cudnn_(cudnn),
+      products_only_(products_only),
       bandwidth_(rates.bandwidth * t[kBandwidth]),
       transform_(rates.bandwidth * t[kTransform]),
       scatter_(rates.bandwidth * t[kScatter]),
@@ -310,7 +312,8 @@ PLIMSOLL_WITHIN ConvCostsOf<Number> ConvModel::all_of(const ConvShapeOf<Number>&
   add(implicit(s));
   const Number longest = limit * all.rows[0].seconds;
   if (s.pass == Pass::kBackwardData) add(columns(s, longest));
-  if (!unit(s.stride) || !unit(s.dilation) || !flat(s) || in_64_bits(s)) return all;
+  if (products_only_ || !unit(s.stride) || !unit(s.dilation) || !flat(s) || in_64_bits(s))
+    return all;
   const bool weights = s.pass == Pass::kBackwardWeights;
   const bool fused = cudnn_ >= 500 && square(s, 3) && !weights;
   if (fused && cudnn_ < 700) add(winograd_fused(s, longest));

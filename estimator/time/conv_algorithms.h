@@ -80,7 +80,9 @@ using ConvCosts = ConvCostsOf<double>;
 class ConvModel {
  public:
   // `terms`: kGemmTerms then kConvTerms; `cudnn`: 100 * major + minor, which algorithms exist.
-  ConvModel(std::span<const double> terms, const GemmRates& rates, int cudnn);
+  // `products_only`: neither Winograd nor Fourier transforms.
+  ConvModel(std::span<const double> terms, const GemmRates& rates, int cudnn,
+            bool products_only = false);
   // Those that take `limit` times the first one's time or longer take forever.
   ConvCosts costs(const ConvShape& shape, double limit = kNoLimit) const;
   ConvCostsOf<Lanes> costs(const ConvShapeOf<Lanes>& shapes, double limit = kNoLimit) const;
@@ -106,6 +108,7 @@ class ConvModel {
   GemmModel gemm_;
   GemmRates rates_;
   int cudnn_;
+  bool products_only_;
   double bandwidth_, transform_, scatter_, fft_transform_, fixed_;
   double dgrad_, wgrad_, strided_dgrad_, fused_, nonfused_, nonfused_wgrad_, columns_, fft_,
       few_channels_;

@@ -148,14 +148,36 @@ Layout layout_of(const KernelAt& kernel, const TimeContext& context) {
 
 }  // namespace
 
+namespace {
+
+// Depthwise terms are clocks of a multiprocessor, which has been much the same since Volta: four
+// parts with a scheduler and 16 lanes of 32 bits each, or more (CUDA C++ Programming Guide,
+// Compute Capability 7.x to 9.0); before, parts of 32 lanes or of two schedulers.
+constexpr int kSameMultiprocessorSince = 70;
+
+// Such channels no network has but for its image; libraries have other kernels for them.
+bool is_odd(const ConvProblem<int64_t>& p) {
+  const int64_t in = p.c / p.groups, out = p.k / p.groups;
+  return (in > 4 && in % 4 != 0) || out % 4 != 0;
+}
+
+}  // namespace
+
 const TimeContext::Model& convolution_model(const KernelAt& kernel, const TimeContext& context) {
-  const TimeContext::Model& conv = context.conv(unit_of(kernel, context));
+  const Arithmetic unit = unit_of(kernel, context);
+  const bool odd = is_odd(std::get<ConvProblem<int64_t>>(kernel.problem));
+  const TimeContext::Model& conv = odd ? context.odd_conv(unit) : context.conv(unit);
   const bool columns = context.options().policy == AlgorithmPolicy::kIm2col;
   const auto& problem = std::get<ConvProblem<int64_t>>(kernel.problem);
   if (columns || problem.groups == 1) return conv;
-  // From no other architecture than the other convolutions.
-  const TimeContext::Model& own =
-      is_depthwise(problem) ? context.depthwise() : context.grouped(unit_of(kernel, context));
+  if (is_depthwise(problem)) {
+    const TimeContext::Model& own = context.depthwise();
+    const bool alike = context.rates().compute_capability >= kSameMultiprocessorSince;
+    return own.fit && alike ? own : conv;
+  }
+  // From no other architecture than the other convolutions: an H100's say less of a V100's groups
+  // than a V100's own products.
+  const TimeContext::Model& own = context.grouped(unit);
   const bool known =
       own.fit && conv.fit && own.fit->compute_capability == conv.fit->compute_capability;
   return known ? own : conv;

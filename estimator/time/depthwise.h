@@ -31,8 +31,8 @@ DepthwiseKernel depthwise_kernel(const ConvShape& shape, DType dtype, bool chann
 
 class DepthwiseModel {
  public:
-  // `terms`: kDepthwiseTerms.
-  DepthwiseModel(std::span<const double> terms, const GemmRates& rates);
+  // `terms`: kDepthwiseTerms; `cudnn`: 100 * major + minor, 0 for the newest.
+  DepthwiseModel(std::span<const double> terms, const GemmRates& rates, int cudnn = 0);
   ConvCost cost(const ConvShape& shape, DepthwiseKernel kernel) const;
 
  private:
@@ -41,6 +41,7 @@ class DepthwiseModel {
 
   std::array<double, kDepthwiseTermCount> terms_;
   GemmRates rates_;
+  double last_ = 1;  // factor on the clocks of the library's kernels, channels last
 };
 
 }  // namespace plimsoll

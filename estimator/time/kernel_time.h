@@ -100,6 +100,8 @@ class TimeContext {
   struct Model;  // one class of kernels in one arithmetic
   const Model& gemm(Arithmetic a) const { return model(Class::kGemm, a); }
   const Model& conv(Arithmetic a) const { return model(Class::kConv, a); }
+  // ... whose channels are no multiples of four, where such were measured.
+  const Model& odd_conv(Arithmetic a) const { return model(Class::kOddConv, a); }
   // Of all arithmetics; nothing where convolutions come from a card without such kernels.
   const Model& depthwise() const { return model(Class::kDepthwise, Arithmetic::kF32); }
   // ... and of several groups.
@@ -109,12 +111,22 @@ class TimeContext {
   const Model& rows() const { return model(Class::kRows, Arithmetic::kF32); }
 
  private:
-  enum class Class : uint8_t { kGemm, kConv, kDepthwise, kGrouped, kRecurrent, kPersistent, kRows };
-  static constexpr size_t kClassCount = 7;
+  enum class Class : uint8_t {
+    kGemm,
+    kConv,
+    kOddConv,
+    kDepthwise,
+    kGrouped,
+    kRecurrent,
+    kPersistent,
+    kRows
+  };
+  static constexpr size_t kClassCount = 8;
   struct Slot;
   struct Slots;
   const Model& model(Class of, Arithmetic arithmetic) const;
   void prepare(Slot& slot, Class of, Arithmetic arithmetic) const;
+  struct SmRate sm_rate(const Fit& fit, Arithmetic arithmetic) const;
 
   DeviceRates rates_;
   TimeOptions options_;

@@ -53,12 +53,16 @@ std::vector<std::pair<double, int>> by_distance(const Calibrations& calibrations
   return all;
 }
 
+// Enough to tell two fits of one card and library.
+constexpr double kOtherShapes = .1;
+
 std::string version(int library) { return fmt::format("{}.{}", library / 100, library % 100); }
 
 }  // namespace
 
 SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel_class,
-                       Arithmetic arithmetic, const DeviceRates& rates, int library) {
+                       Arithmetic arithmetic, const DeviceRates& rates, int library,
+                       bool odd_shapes) {
   SelectedFit best;
   double nearest = std::numeric_limits<double>::infinity();
   double architecture = 0, unit = 0, age = 0;
@@ -67,11 +71,12 @@ SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel
     const Calibration* calibration = calibrations.of(capability);
     if (!calibration) continue;
     for (const Fit& fit : calibration->fits) {
-      if (fit.kernel_class != kernel_class) continue;
+      if (fit.kernel_class != kernel_class || (fit.odd_shapes && !odd_shapes)) continue;
       const bool all = fit.arithmetic == "any" || kernel_class == "rows";
       const double u = all ? 0 : arithmetic_distance(arithmetic, fit.arithmetic);
       const double l = library_distance(fit, library);
-      const double distance = 2 * a + 3 * u + .5 * l;
+      const double domain = fit.odd_shapes == odd_shapes ? 0 : kOtherShapes;
+      const double distance = 2 * a + 3 * u + .5 * l + domain;
       if (distance >= nearest) continue;
       nearest = distance;
       best.fit = &fit;

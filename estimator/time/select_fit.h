@@ -17,9 +17,10 @@ struct SelectedFit {
   std::string basis;         // one sentence of provenance
 };
 
-// `library` as in Fit, 0 for the newest.
+// `library` as in Fit, 0 for the newest. `odd_shapes`: of convolutions, as in Fit.
 SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel_class,
-                       Arithmetic arithmetic, const DeviceRates& rates, int library);
+                       Arithmetic arithmetic, const DeviceRates& rates, int library,
+                       bool odd_shapes = false);
 
 // Version texts as records and profiles give them ("6.0.21", "5 (major only given)", "R3-rc1") as
 // 100 * major + minor; 0 where there is no number. cuBLAS 8.0.88, the patch release that learnt to

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/time/carry_over.h"
 #include "estimator/time/features.h"
 #include "estimator/time/select_fit.h"
 #include "estimator/time/time_model.h"
@@ -74,15 +75,31 @@ void TimeContext::Model::correct(std::span<Draft> drafts, const Features& featur
   for (size_t i = 0; i < drafts.size(); ++i) drafts[i].corrected = found[i];
 }
 
+// Nothing to convert where the fit is this architecture's own, or of another unit.
+SmRate TimeContext::sm_rate(const Fit& fit, Arithmetic arithmetic) const {
+  // Kernels of all arithmetics tell their shares of 16 bits.
+  const bool any = arithmetic_from_name(fit.arithmetic) == std::nullopt;
+  if (any || arithmetic == Arithmetic::kBf16Tensor) arithmetic = Arithmetic::kF16Tensor;
+  const Calibration* measured = calibrations_.of(fit.compute_capability);
+  if (!measured || fit.compute_capability == rates_.compute_capability) return {};
+  const auto rate = measured->flop_per_sm_clock.find(name(arithmetic));
+  const double peak = rates_.peak[static_cast<size_t>(arithmetic)];
+  if (rate == measured->flop_per_sm_clock.end() || rates_.clock <= 0) return {};
+  return {.measured = rate->second,
+          .own = peak / (rates_.sms * rates_.clock),
+          .compute_capability = rates_.compute_capability,
+          .tensor_cores = on_tensor_cores(arithmetic)};
+}
+
 void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   constexpr std::array<std::string_view, kClassCount> kNames = {
-      "gemm", "conv", "depthwise", "grouped", "recurrent", "persistent", "rows"};
+      "gemm", "conv", "conv", "depthwise", "grouped", "recurrent", "persistent", "rows"};
   // Persistent kernels multiply 32 bits on plain cores, whatever the products beside them may do.
   const bool plain = of == Class::kPersistent && arithmetic == Arithmetic::kTf32Tensor;
   const Arithmetic unit = plain ? Arithmetic::kF32 : arithmetic;
   const int library = of == Class::kGemm ? options_.library.cublas : options_.library.cudnn;
-  SelectedFit selected =
-      select_fit(calibrations_, kNames[static_cast<size_t>(of)], unit, rates_, library);
+  SelectedFit selected = select_fit(calibrations_, kNames[static_cast<size_t>(of)], unit, rates_,
+                                    library, of == Class::kOddConv);
   slot.basis = std::move(selected.basis);
   Model& model = slot.model;
   const double peak = rates_.peak_of(arithmetic);
@@ -91,7 +108,7 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   model.near90 = model.far90 = kUncalibrated90;
   if (selected.fit == nullptr) return;
   model.fit = *selected.fit;
-  const Fit& fit = *model.fit;
+  Fit& fit = *model.fit;
   model.own = selected.own;
   const double clock = std::min(clock_of(fit, rates_.id), rates_.maximum_clock);
   model.flops = rates_.peak_of(unit) * clock;
@@ -101,6 +118,8 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   model.far90 = fit.far90 + selected.widen;
   const GemmRates gemm{model.flops, static_cast<double>(rates_.sms), rates_.bandwidth,
                        rates_.clock * (peak > 0 ? model.flops / peak : 1)};
+  const SmRate rate = sm_rate(fit, unit);
+  fit.terms = carried_over(std::move(fit.terms), fit.kernel_class, rate);
   const std::vector<double>& terms = fit.terms;
   const int cudnn = options_.library.cudnn == 0 ? fit.library : options_.library.cudnn;
   switch (of) {
@@ -108,10 +127,11 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
       model.gemm.emplace(terms, gemm);
       break;
     case Class::kConv:
-      model.conv.emplace(terms, gemm, cudnn);
+    case Class::kOddConv:
+      model.conv.emplace(terms, gemm, cudnn, rate.is_slower() && rate.tensor_cores);
       break;
     case Class::kDepthwise:
-      model.depthwise.emplace(terms, gemm);
+      model.depthwise.emplace(terms, gemm, cudnn);
       break;
     case Class::kGrouped:
       model.grouped.emplace(terms, rates_, clock);

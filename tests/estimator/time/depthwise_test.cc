@@ -119,14 +119,21 @@ TEST_CASE("ConvNeXt's depthwise weight gradients in 32 bits") {
   }
 }
 
-TEST_CASE("depthwise kernels come from no other architecture than the other convolutions") {
+TEST_CASE("depthwise kernels keep their clocks from Volta on, channels last with cuDNN 8 thrice") {
   const KernelAt kernel = depthwise(32, 144, 56, 3, 1, Pass::kForward);
   const auto basis = [&](std::string_view card, int cudnn) {
     const TimeContext c = context(card, cudnn);
     return c.basis(kernel_time(kernel, c).basis);
   };
   CHECK(basis("h100-sxm-80gb", 919).find("sm_90 any depthwise") != std::string::npos);
+  CHECK(basis("rtx-3090", 805).find("sm_90 any depthwise") != std::string::npos);
   CHECK(basis("titan-xp", 600).find("sm_61 f32 conv") != std::string::npos);
+  // Taps enough that memory does not bind either.
+  const KernelAt last = depthwise(256, 144, 56, 5, 1, Pass::kForward, DType::kFloat16, true);
+  const auto seconds = [&](int cudnn) {
+    return kernel_time(last, context("rtx-3090", cudnn)).seconds;
+  };
+  CHECK(seconds(805) / seconds(919) == doctest::Approx(3).epsilon(.05));
 }
 
 }  // namespace

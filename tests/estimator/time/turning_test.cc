@@ -36,6 +36,10 @@ TEST_CASE("tensor cores multiply filters of one tap in either layout, from cuDNN
   CHECK(turned(shape(1, 1), Layout::kChannelsFirst, true, 919) == 0);
   CHECK(turned(shape(1, 2), Layout::kChannelsFirst, true, 919) > 0);
   CHECK(turned(shape(1, 1), Layout::kChannelsFirst, true, 706) > 0);
+  ConvShape whole = shape(1, 1);
+  whole.element_bytes = 4;
+  CHECK(turned(whole, Layout::kChannelsFirst, true, 805) == 0);
+  CHECK(turned(shape(1, 1), Layout::kChannelsFirst, true, 805) > 0);
 }
 
 // 128 channels of 56x56, 3x3 to 256 filters, 16 bits: with channels first they took 79.6 us longer
