@@ -51,6 +51,14 @@ RecurrentHabits recurrent_habits(const FrameworkProfile& framework, const Versio
           .small = since(framework.small_recurrent_since)};
 }
 
+// Whether the framework turns the network's images to channels last by itself.
+bool turns_half(const Platform& platform, const Recipe& recipe) {
+  const FrameworkProfile& f = platform.framework;
+  const bool half = recipe.precision == Precision::kFp16 || recipe.precision == Precision::kAmpFp16;
+  return half && f.turns_half_since && !(f.asked < *f.turns_half_since) &&
+         platform.device.peak("fp16_tensor") != nullptr;
+}
+
 Result<TimeOptions> time_options(const Platform& platform, const Request& request) {
   TimeOptions options;
   const auto version = cudnn_version(platform, request);
@@ -59,8 +67,9 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   options.policy = policy_of(platform.framework, request);
   const bool last =
       request.layout.empty() ? platform.framework.channels_last : request.layout == "nhwc";
-  options.layout = last ? Layout::kChannelsLast : Layout::kChannelsFirst;
-  if (last) {
+  const bool turned = turns_half(platform, request.recipe);
+  options.layout = last || turned ? Layout::kChannelsLast : Layout::kChannelsFirst;
+  if (last && !turned) {
     options.norm_factor = platform.framework.channels_last_norm;
     options.concat_factor = platform.framework.channels_last_concat;
   }

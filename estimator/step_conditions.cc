@@ -16,12 +16,17 @@ const Dispatch* dispatch_on(const Platform& platform) {
   return platform.host.find(platform.framework.framework, platform.framework.asked);
 }
 
+Seconds launch_of(const Dispatch& dispatch, const Platform& platform, bool training) {
+  if (!training && dispatch.per_forward_launch) return *dispatch.per_forward_launch;
+  const bool older = platform.device.compute_capability.major < 8;
+  return older ? dispatch.per_launch_older.value_or(dispatch.per_launch) : dispatch.per_launch;
+}
+
 StepHabits habits_of(const Platform& platform, bool training) {
   StepHabits habits;
   const Dispatch* dispatch = dispatch_on(platform);
   if (!dispatch) return habits;
-  const Seconds launch =
-      training ? dispatch->per_launch : dispatch->per_forward_launch.value_or(dispatch->per_launch);
+  const Seconds launch = launch_of(*dispatch, platform, training);
   habits.launch = launch.value;
   habits.cell_launch = dispatch->per_operator.value_or(launch).value;
   habits.fixed = (training ? dispatch->per_step : dispatch->per_forward).value;

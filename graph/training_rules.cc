@@ -32,14 +32,14 @@ std::string remedy(std::string_view glob, const std::vector<WeightPath>& weights
   const std::string inside = std::string(glob) + ".*";
   const bool module = std::any_of(paths.begin(), paths.end(),
                                   [&](const std::string& path) { return matches(inside, path); });
-  if (module) return fmt::format("a module's weights are '{}'", escape_for_terminal(inside, 80));
+  if (module) return fmt::format("a module's weights are '{}'", shortened(inside, 80));
   std::string near = nearest(glob, paths);
   if (near.empty()) {
     near = *std::max_element(paths.begin(), paths.end(), [&](const auto& a, const auto& b) {
       return common_prefix(a, glob) < common_prefix(b, glob);
     });
   }
-  return fmt::format("the nearest is '{}'", escape_for_terminal(near, 80));
+  return fmt::format("the nearest is '{}'", shortened(near, 80));
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ Result<void> apply_rules(const Graph& graph, const std::vector<TrainingRule>& ru
     if (matched) continue;
     return error("E262",
                  fmt::format("--{} {}: no weight of the network is called so",
-                             rule.trained ? "train" : "freeze", escape_for_terminal(rule.glob, 80)),
+                             rule.trained ? "train" : "freeze", shortened(rule.glob, 80)),
                  {}, remedy(rule.glob, paths));
   }
   return {};

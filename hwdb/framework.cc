@@ -111,6 +111,8 @@ void read_libraries(Figures& figures, Profile& profile) {
   if (figures.has("pointwise_by_gemm"))
     profile.pointwise_by_gemm = figures.boolean("pointwise_by_gemm");
   constexpr RealRange kTimes{.low = 1, .high = 30};
+  if (figures.has("turns_half_since"))
+    profile.turns_half_since = version(figures, "turns_half_since");
   if (figures.has("channels_last_norm"))
     profile.channels_last_norm = figures.real("channels_last_norm", kTimes);
   if (figures.has("channels_last_concat"))

@@ -67,6 +67,9 @@ struct FrameworkProfile {
   WorkspaceHome workspace_home = WorkspaceHome::kAllocator;
   int64_t workspace_copies = 1;    // kOwn: of each convolution's
   bool pointwise_by_gemm = false;  // 1x1 convolutions of stride 1 are matrix products
+  // First version whose graph optimiser turns networks of 16 bits to channels last, where tensor
+  // cores are; empty: never.
+  std::optional<Version> turns_half_since;
   // Traffic of its own forward batch norm and concatenation of channels-last images, times that of
   // the library's kernels.
   double channels_last_norm = 1, channels_last_concat = 1;

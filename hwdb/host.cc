@@ -27,6 +27,8 @@ void read_dispatch(JsonObject& root, Host& host) {
     row.per_launch = figures.part<Seconds>(object, "per_launch", kLaunch);
     row.per_launch_low = figures.part<Seconds>(object, "per_launch_low", kLaunch);
     row.per_launch_high = figures.part<Seconds>(object, "per_launch_high", kLaunch);
+    if (object.has("per_launch_older"))
+      row.per_launch_older = figures.part<Seconds>(object, "per_launch_older", kLaunch);
     if (object.has("per_forward_launch"))
       row.per_forward_launch = figures.part<Seconds>(object, "per_forward_launch", kLaunch);
     if (object.has("per_operator"))

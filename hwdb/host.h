@@ -23,6 +23,8 @@ struct Dispatch {
   Version since;
   Seconds per_launch;
   Seconds per_launch_low, per_launch_high;  // what other hosts were seen to need
+  // ... beside a card before Ampere, on a host that nobody named: machines age with their cards.
+  std::optional<Seconds> per_launch_older;
   // Where there is no backward pass for which operators keep what they need; else as per_launch.
   std::optional<Seconds> per_forward_launch;
   // Of one operator of an unrolled recurrent layer, where each is counted; else as per_launch.

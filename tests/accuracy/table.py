@@ -47,6 +47,12 @@ def scratch(quantity):
     return lambda l: l["kind"] == "workspace" and l["quantity"] == quantity
 
 
+def of_today(**wanted):
+    """Published steps of 2020 and later (tests/measured/steps2-*.json)."""
+    return lambda l: (l["source"].startswith("steps2-") and l["quantity"] == "total_ms"
+                      and all(str(l["run"].get(key)).startswith(value) for key, value in wanted.items()))
+
+
 steps_on_h100 = in_file("h100-networks", "total_ms")
 STATES = ("parameters_bytes", "buffers_bytes", "gradients_bytes", "optimizer_state_bytes")
 BOTH = ("train-ts", "train-dy")
@@ -100,6 +106,15 @@ CLASSES = [
      lambda l: steps_on_h100(l) and "16" not in l["dtype"]),
     ("... ... in 16 bits", lambda l: steps_on_h100(l) and "16" in l["dtype"]),
     ("... ... on H200, whose kernels no fit has seen, all", in_file("h200-networks", "total_ms")),
+    ("... published since 2020, machine not told; constants of what is carried to other cards chosen on these", of_today()),
+    ("... ... RTX 3090", of_today(device="rtx-3090")),
+    ("... ... RTX 4090", of_today(device="rtx-4090")),
+    ("... ... A100", of_today(device="a100")),
+    ("... ... V100", of_today(device="tesla-v100")),
+    ("... ... RTX 2080 Ti", of_today(device="rtx-2080-ti")),
+    ("... ... training", of_today(mode="train")),
+    ("... ... inference", of_today(mode="inference")),
+    ("... ... batches of 1 to 8", lambda l: of_today()(l) and l["run"]["batch"] <= 8),
     ("... in 16 bits", lambda l: is_step(l) and "16" in l["dtype"]),
     ("... in 64 bits", lambda l: is_step(l) and l["dtype"] == "fp64"),
     ("step, several GPUs and one beside them", on_several),

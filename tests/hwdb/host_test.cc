@@ -46,3 +46,11 @@ TEST_CASE("host: a forward pass alone may have launches of its own") {
   const Host host = Hwdb::open()->host(kUnknownHost).value();
   CHECK_FALSE(host.find("pytorch", *parse_version("2.9"))->per_forward_launch.has_value());
 }
+
+TEST_CASE("host: machines that nobody named age with their cards") {
+  const Host host = Hwdb::open()->host(kUnknownHost).value();
+  const Dispatch* dispatch = host.find("pytorch", *parse_version("2.1"));
+  REQUIRE(dispatch->per_launch_older.has_value());
+  CHECK(*dispatch->per_launch_older > dispatch->per_launch);
+  CHECK_FALSE(host.find("caffe", Version{})->per_launch_older.has_value());
+}
