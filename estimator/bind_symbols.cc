@@ -43,8 +43,9 @@ Result<Binding> bind_symbols(const Graph& graph, const Request& request, bool bu
   std::string help;
   for (const std::string& symbol : free_symbols(graph)) {
     if (binding.contains(symbol)) continue;
-    const std::string flag =
-        symbol == graph.batch_symbol ? "--batch 32" : fmt::format("--dim {}=N", shell_quoted(symbol));
+    const std::string flag = symbol == graph.batch_symbol
+                                 ? "--batch 32"
+                                 : fmt::format("--dim {}=N", shell_quoted(symbol));
     missing.push_back({.code = "E131",
                        .severity = Severity::kError,
                        .message = fmt::format("dimension '{}' of {} has no value", symbol,
@@ -53,14 +54,16 @@ Result<Binding> bind_symbols(const Graph& graph, const Request& request, bool bu
                        .help = "add: " + flag});
   }
   for (const auto& [symbol, value] : binding) {
-    if (value >= 1 && value <= request.limits.dim) continue;
-    missing.push_back(
-        {.code = "E237",
-         .severity = Severity::kError,
-         .message = fmt::format("dimension '{}' must be from 1 to {}, found {}",
-                                shortened(symbol), request.limits.dim, value),
-         .place = {},
-         .help = {}});
+    // A file's own extent may be 0, which makes empty tensors; nobody asks for none.
+    const bool asked =
+        request.dims.contains(symbol) || (request.batch && symbol == graph.batch_symbol);
+    if (value >= (asked ? 1 : 0) && value <= request.limits.dim) continue;
+    missing.push_back({.code = "E237",
+                       .severity = Severity::kError,
+                       .message = fmt::format("dimension '{}' must be from 1 to {}, found {}",
+                                              shortened(symbol), request.limits.dim, value),
+                       .place = {},
+                       .help = {}});
   }
   if (!missing.empty()) return tl::make_unexpected(std::move(missing));
   return binding;

@@ -79,6 +79,8 @@ struct Facts {
 KernelReport report_kernel(const Facts& facts, KernelId id, Phase phase, int64_t launches) {
   const KernelAt& kernel = facts.bound.kernels[id];
   const KernelTime& t = facts.time.kernels[id];
+  const double in_step =
+      t.seconds > 0 ? static_cast<double>(facts.time.prices[id].ns) / (t.seconds * 1e9) : 1;
   const DeviceRates& rates = facts.context.rates();
   const Arithmetic arithmetic = arithmetic_of(kernel.dtype, kernel.tensor_core);
   const double peak = rates.peak_of(arithmetic);
@@ -91,8 +93,8 @@ KernelReport report_kernel(const Facts& facts, KernelId id, Phase phase, int64_t
                       .flop_done = std::llround(t.flop),
                       .bytes = kernel.read + kernel.written,
                       .bytes_moved = std::llround(t.bytes),
-                      .ns = to_ns(t.seconds),
-                      .range_ns = {to_ns(t.low), to_ns(t.high)}};
+                      .ns = facts.time.prices[id].ns,
+                      .range_ns = {to_ns(t.low * in_step), to_ns(t.high * in_step)}};
   report.compute_ns = peak > 0 ? to_ns(t.flop / peak) : 0;
   report.dram_ns = rates.bandwidth > 0 ? to_ns(t.bytes / rates.bandwidth) : 0;
   report.bound_by = name(t.bound_by);

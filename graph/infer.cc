@@ -244,9 +244,19 @@ class Guessed {
 
 Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
                    const InferOptions& options) {
-  for (const Tensor& t : graph.tensors) {
+  // What no node reads may be empty: targets of a head that a parameter switches off.
+  std::vector<bool> read(graph.tensors.size(), false);
+  for (const Node& node : graph.nodes) {
+    for (const TensorId in : node.inputs) {
+      if (in != kNoTensor) read[in] = true;
+    }
+  }
+  InferOptions unread = options;
+  unread.least_extent = 0;
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
     if (t.kind == TensorKind::kValue) continue;
-    if (auto fault = fault_of(t, decider, options)) {
+    if (auto fault = fault_of(t, decider, read[id] ? options : unread)) {
       const char* kind = t.kind == TensorKind::kInput ? "input" : "parameter";
       return error(std::move(fault->code),
                    fmt::format("{} '{}' {}", kind, shortened(t.name), fault->message));

@@ -118,7 +118,7 @@ class Reader {
       const std::string dtype = input.optional_choice("dtype", dtype_names()).value_or("f32");
       Shape shape;
       for (const JsonValue& d : input.required_list("shape"))
-        shape.push_back(extent(d, "shape", input));
+        shape.push_back(extent(d, "shape", input, 0));  // infer() refuses what is read and empty
       input.finish();
       if (shape.size() > 64) input.fail("E804", "has more than 64 extents");
       if (has_error(faults_)) return;

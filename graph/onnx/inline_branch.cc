@@ -67,7 +67,8 @@ std::string Inliner::question(TensorId condition, bool& negated) const {
 
 std::string Inliner::decided_by(TensorId condition) const {
   std::set<TensorId> seen = {condition};
-  std::vector<TensorId> open = {condition};
+  std::vector<TensorId> open;
+  if (condition != kNoTensor) open.push_back(condition);
   while (!open.empty()) {
     const Tensor& t = graph_.tensors[open.back()];
     open.pop_back();
@@ -125,11 +126,11 @@ Inliner::Answer Inliner::answer_to(const Frame& frame, const NodeSpec& spec, Ten
   }
   const auto before = answers_.find(asks);
   if (before != answers_.end()) return {before->second.then != negated, before->second.guess};
-  const std::string name = shortened(handle(spec));
+  const std::string name = shell_quoted(handle(spec));
   Guess guess;
   guess.node = place(frame, spec).node;
   guess.taken = side(larger_is_then);
-  guess.remedy = fmt::format("--branch '{}={}'", name, side(!larger_is_then));
+  guess.remedy = fmt::format("--branch {}={}", name, side(!larger_is_then));
   if (asked_guesses_.empty()) decided_by_ = decided_by(condition);
   asked_guesses_.push_back(std::move(guess));
   const Answer answer{larger_is_then != negated, asked_guesses_.size() - 1};

@@ -227,8 +227,8 @@ Result<void> Inliner::start_loop(Frame& frame, const NodeSpec& spec, LoopState s
   if (state.trips < 0 || (state.trips == 0 && state.stacks() > 0)) {
     return error("E225", fmt::format("{} iterations give no output to stack", state.trips),
                  place(frame, spec),
-                 fmt::format("give the number of iterations with --trip '{}=10'",
-                             shortened(handle(spec))));
+                 fmt::format("give the number of iterations with --trip {}=10",
+                             shell_quoted(handle(spec))));
   }
   if (state.trips < kForEver) {
     if (auto good = afford(place(frame, spec), state.body, state.trips); !good) return good;
@@ -250,7 +250,9 @@ Result<void> Inliner::start_loop(Frame& frame, const NodeSpec& spec, LoopState s
 Result<void> Inliner::foresee(const LoopState& state) const {
   std::optional<int64_t> nodes = static_cast<int64_t>(graph_.nodes.size() - state.first_node);
   for (const Frame& frame : stack_) {
-    if (frame.loop && nodes)
+    // A condition that is known may end a loop any time: afford() counts its iterations one by one.
+    const bool counted = frame.loop && !frame.loop->watched && frame.loop->trips < kForEver;
+    if (counted && nodes)
       nodes = checked_multiply(*nodes, std::max<int64_t>(1, frame.loop->trips - frame.loop->next));
   }
   if (nodes && *nodes <= options_.limits.nodes) return {};

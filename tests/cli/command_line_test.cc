@@ -295,7 +295,7 @@ TEST_CASE("cli: help and lists answer on standard output") {
       {{"sweep", kPlan, "--dry-run"}, "48 configurations: 4 batch x 2 precision x 2 checkpoint"},
       {{"estimate", kNet, "--gpu", "l4", "--workers", "4"}, "Host memory: "},
       {{"estimate", kNet, "--gpu", "l4", "--layers"}, "features.0"},
-      {{"estimate", kNet, "--gpu", "l4", "--layers"}, "  forward WINOGRAD compute "},
+      {{"estimate", kNet, "--gpu", "quadro-p4000", "--layers"}, "  forward WINOGRAD compute "},
       {{"estimate", kNet, "--gpu", "l4", "--depth", "1"}, "features"},
       {{"estimate", kNet, "--gpu", "l4", "--why"}, "Kept for the backward pass"},
       {{"estimate", kNet, "--gpu", "l4", "--kernels"}, "conv forward"},

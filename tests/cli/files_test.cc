@@ -342,7 +342,8 @@ TEST_CASE("cli: a trace replaces a file whole, follows no link, and leaves nothi
   const Scratch scratch;
   const std::string model = scratch.write("m.onnx", relu("n").bytes());
   const auto traced = [&](const std::string& path, bool force = false) {
-    std::vector<std::string> arguments = {"estimate", model, "--gpu", "l4", "--trace", path};
+    std::vector<std::string> arguments = {"estimate", model, "--mode",  "inference",
+                                          "--gpu",    "l4",  "--trace", path};
     if (force) arguments.emplace_back("--force");
     return run_plimsoll(arguments);
   };

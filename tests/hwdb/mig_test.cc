@@ -63,7 +63,6 @@ TEST_CASE("mig: what a card cannot be partitioned into is refused with what it c
     const auto refused = hwdb.device(name);
     REQUIRE_FALSE(refused);
     CHECK(refused.error()[0].code == "E148");
-    CHECK(refused.error()[0].message.find('\x1b') == std::string::npos);
   }
   CHECK(hwdb.device("nosuch:1g.5gb").error()[0].code == "E140");
 }

@@ -90,6 +90,9 @@ TEST_CASE("a loop over bags of rows, looked up before it, is one operator") {
     const Graph graph = import(bags("ReduceMean", list_first));
     CHECK(nodes_text(graph).ends_with("EmbeddingBag(table,x,offsets)->bags Identity(bags)->y"));
     CHECK(graph.nodes[graph.nodes.size() - 2].attributes.string("mode", "") == "mean");
-    CHECK(refusal(bags("ReduceProd", list_first)).code == "E225");
+    // Any other loop is written out: its condition is known at each turn.
+    const std::string products = nodes_text(import(bags("ReduceProd", list_first)));
+    CHECK(products.find("EmbeddingBag") == std::string::npos);
+    CHECK(products.find("ReduceProd") != std::string::npos);
   }
 }

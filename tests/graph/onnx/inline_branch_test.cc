@@ -112,7 +112,7 @@ TEST_CASE("a guess names the input that decides and the flag for the other branc
   CHECK(warnings[0].message ==
         "1 If node: the branch with more nodes is taken, for the condition depends on the value of "
         "input 'sr'");
-  CHECK(warnings[0].help == "for the other give --branch 'choice=then'");
+  CHECK(warnings[0].help == "for the other give --branch choice=then");
   warnings.clear();
   ImportOptions options = at(4);
   options.branches["choice"] = "then";
@@ -131,7 +131,7 @@ TEST_CASE("Ifs that ask the same question take the same answer") {
   CHECK(last_op(two("d"), at(4), &warnings) == "Abs");
   CHECK(last_op(two("n"), at(4), &warnings) == "Relu");
   REQUIRE(codes(warnings) == "W212 W212");
-  CHECK(warnings[1].help == "for the other give --branch 'first=then'");
+  CHECK(warnings[1].help == "for the other give --branch first=then");
   ImportOptions options = at(4);
   options.branches["first"] = "then";
   CHECK(last_op(two("d"), options) == "Relu");
@@ -157,7 +157,7 @@ TEST_CASE("what follows from a guess says so") {
   CHECK(inferred.error()[0].code == "E253");
   CHECK(inferred.error()[0].help ==
         "the else branch of node 1 'choice' (If) was guessed; for the other give --branch "
-        "'choice=then'");
+        "choice=then");
 }
 
 TEST_CASE("a loop of unknown length in a guessed branch names the guess, too") {
@@ -176,7 +176,7 @@ TEST_CASE("a loop of unknown length in a guessed branch names the guess, too") {
   CHECK(d.code == "E225");
   CHECK(d.help ==
         "give the number of iterations with --trip 'loop=10'; the else branch of node 1 'choice' "
-        "(If) was guessed; for the other give --branch 'choice=then'");
+        "(If) was guessed; for the other give --branch choice=then");
 }
 
 TEST_CASE("--branch for an If that is decided has no effect, and is told") {
