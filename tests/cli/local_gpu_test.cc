@@ -155,12 +155,13 @@ TEST_CASE("local: without nvidia-smi, or where it fails, a GPU must be named") {
       {"printf 'a\\033[2Jb\\n'; exit 3", "\\x1b[2J"},
       {"kill -9 $$", "it fails"},
   };
-  for (const auto& [script, why] : kBroken) {
+  for (const auto& broken : kBroken) {
+    const std::string script = broken.first;
     CAPTURE(script);
     const Ran ran = Driver(script).estimate();
     CHECK(ran.status == 2);
     CHECK(says(ran.err, "[E147]"));
-    CHECK(says(ran.err, why));
+    CHECK(says(ran.err, broken.second));
   }
 }
 
