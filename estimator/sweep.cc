@@ -193,9 +193,8 @@ class Sweeper {
   // A flag has no effect where it has none on any model.
   void add_model(Diagnostics&& warnings) {
     const auto idle =
-        std::stable_partition(warnings.begin(), warnings.end(), [](const Diagnostic& d) {
-          return d.code != kWithoutEffect;
-        });
+        std::stable_partition(warnings.begin(), warnings.end(),
+                              [](const Diagnostic& d) { return d.code != kWithoutEffect; });
     const Diagnostics here(idle, warnings.end());
     warnings.erase(idle, warnings.end());
     if (!idle_) idle_ = here;
