@@ -149,11 +149,12 @@ struct Validator::State {
     return memories.emplace(device, mib).first->second;
   }
 
-  // What a process on one card can hold is no more than the card.
+  // What a process on one card can hold is no more than the card. A source may have the card's name
+  // wrong; a wrong unit is further off.
   void doubt(const MeasuredRun& r, ValidationLine& line) {
     const bool of_card = line.quantity == "nvidia_smi_mb" || line.quantity == "device_used_mb";
     if (!of_card || !line.measured || !line.skipped.empty() || r.n_gpus.value_or(1) > 1) return;
-    constexpr double kUnits = 1.05;  // MB for MiB
+    constexpr double kUnits = 4;
     const auto most = mib_of(r.device);
     if (!most || *line.measured <= kUnits * *most) return;
     line.skipped = "more than the GPU has: is its unit right?";

@@ -1,5 +1,6 @@
 // Whoever says a size, and wherever it is evaluated, what it makes of a model must be possible.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "estimator/bound_step.h"
 #include "tests/support/requests.h"
@@ -46,8 +47,8 @@ TEST_CASE("extents are checked at the sizes asked for, whichever they are") {
                                            {"width", 64, false},
                                            {"width", 100, false},
                                            {"long", 4, false}}) {
-    CAPTURE(name);
-    CAPTURE(value);
+    const std::string at = fmt::format("{}={}", name, value);
+    CAPTURE(at);
     Binding binding = usual->binding;
     binding[name] = value;
     CHECK(guards_hold(usual->step, binding) == holds);

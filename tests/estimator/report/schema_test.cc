@@ -98,7 +98,8 @@ TEST_CASE("device files are as the schema says, which refuses what the reader do
     return schema_fault(schema, other) != "" && !read_device(other.dump(), "card.json", {});
   };
   for (const auto& [key, value] : card.items()) {
-    CAPTURE(key);
+    const std::string member = key;
+    CAPTURE(member);
     if (key == "aliases" || key == "names" || key == "mig") continue;
     json other = card;
     other.erase(key);

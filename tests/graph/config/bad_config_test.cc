@@ -157,7 +157,8 @@ TEST_CASE("a config's batch is a whole number of at least 1") {
   };
   Diagnostics warnings;
   for (const auto& [batch, code] : kBad) {
-    CAPTURE(batch);
+    const std::string written = batch;
+    CAPTURE(written);
     const auto config = read(batch, {}, warnings);
     REQUIRE_FALSE(config);
     CHECK(config.error().front().code == code);

@@ -47,7 +47,8 @@ TEST_CASE("an example has no attribute that its row does not name") {
     REQUIRE(example);
     for (const auto& [name, value] : example->graph.nodes[0].attributes.entries()) {
       CAPTURE(row->name);
-      CAPTURE(name);
+      const std::string attribute = name;
+      CAPTURE(attribute);
       const bool of_tensor = name.ends_with("_dtype");  // see graph/attributes.h
       CHECK((name == "opset" || of_tensor || has_attribute(*row, name)));
     }
