@@ -70,7 +70,7 @@ struct Request {
   int64_t workers = 0;            // processes that load batches
   bool recover = true;
   bool strict = false;
-  bool trace = false;          // fill Estimate::trace
+  bool trace = false;  // fill Estimate::trace
   // Flags that the user wrote, without dashes: of those without effect it is said (effects.h).
   std::set<std::string, std::less<>> given;
   bool minimum = false;        // fill MemoryEstimate::minimum_bytes: some ten replays more

@@ -266,8 +266,8 @@ Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
     const bool there = std::any_of(graph.tensors.begin(), graph.tensors.end(),
                                    [&](const Tensor& t) { return t.name == said.first; });
     if (!there)
-      return error("E112", fmt::format("--contents: no tensor is called '{}'",
-                                       shortened(said.first)));
+      return error("E112",
+                   fmt::format("--contents: no tensor is called '{}'", shortened(said.first)));
   }
   std::optional<Guessed> guessed;
   if (!graph.guesses.empty()) guessed.emplace(graph);

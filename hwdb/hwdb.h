@@ -59,8 +59,8 @@ class Hwdb {
   // Every device that can be read; what could not is a W403 in `warnings`.
   std::vector<Device> devices(Diagnostics& warnings) const;
 
-  // W403 for each file of the user's folder that cannot be read, whoever asks for it or not, and for
-  // what lies in no folder of the database. Cost: every file of that folder.
+  // W403 for each file of the user's folder that cannot be read, whoever asks for it or not, and
+  // for what lies in no folder of the database. Cost: every file of that folder.
   Diagnostics own_faults() const;
 
   bool built_in() const { return folder_.empty(); }  // no folder of the user's

@@ -15,8 +15,8 @@ namespace plimsoll::cli {
 // a huge count, "24GB" as GiB).
 struct SharedFlags {
   std::string model;
-  std::vector<std::string> gpus, dims, longest, lengths, settings, shapes, trips, branches, contents,
-      assume, limits;
+  std::vector<std::string> gpus, dims, longest, lengths, settings, shapes, trips, branches,
+      contents, assume, limits;
   // Of single-valued flags, by name without dashes; each as often as it was given.
   std::map<std::string, std::vector<std::string>> values;
   std::vector<TrainingRule> training;  // --freeze and --train, in the order given

@@ -72,8 +72,7 @@ std::string Inliner::decided_by(TensorId condition) const {
   while (!open.empty()) {
     const Tensor& t = graph_.tensors[open.back()];
     open.pop_back();
-    if (t.kind == TensorKind::kInput)
-      return fmt::format(" of input '{}'", shortened(t.name, 60));
+    if (t.kind == TensorKind::kInput) return fmt::format(" of input '{}'", shortened(t.name, 60));
     if (t.producer == kNoNode) continue;
     const Node& node = graph_.nodes[t.producer];
     if (node.op == "Shape" || node.op == "Size") continue;

@@ -225,10 +225,10 @@ Result<void> Inliner::afford(Place place, GraphIndex body, int64_t iterations) c
 
 Result<void> Inliner::start_loop(Frame& frame, const NodeSpec& spec, LoopState state) {
   if (state.trips < 0 || (state.trips == 0 && state.stacks() > 0)) {
-    return error("E225", fmt::format("{} iterations give no output to stack", state.trips),
-                 place(frame, spec),
-                 fmt::format("give the number of iterations with --trip {}=10",
-                             shell_quoted(handle(spec))));
+    return error(
+        "E225", fmt::format("{} iterations give no output to stack", state.trips),
+        place(frame, spec),
+        fmt::format("give the number of iterations with --trip {}=10", shell_quoted(handle(spec))));
   }
   if (state.trips < kForEver) {
     if (auto good = afford(place(frame, spec), state.body, state.trips); !good) return good;

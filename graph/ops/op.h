@@ -88,7 +88,8 @@ using ShapeRule = Result<void> (*)(InferContext&);
 // Returns one Value per output of the node (an undefined Value for outputs nobody can use).
 using Lower = std::vector<eager::Value> (*)(eager::Lowering&);
 
-// OpRow::inputs of an operator on a list: every input that a node names must be there, one at least.
+// OpRow::inputs of an operator on a list: every input that a node names must be there, one at
+// least.
 inline constexpr size_t kEveryInput = ~size_t{0};
 
 struct OpRow {
