@@ -49,6 +49,7 @@ PlannedNetwork append_network(Graph& graph, Graph other, const std::string& name
   graph.inputs.insert(graph.inputs.end(), network.inputs.begin(), network.inputs.end());
   graph.outputs.insert(graph.outputs.end(), network.outputs.begin(), network.outputs.end());
   graph.defaults.insert(other.defaults.begin(), other.defaults.end());
+  graph.opset = other.opset;
   return network;
 }
 
