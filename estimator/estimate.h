@@ -86,6 +86,7 @@ struct TimeEstimate {
   int64_t communication_ns = 0, input_copy_ns = 0;
   // What the step is made of: device work, dispatch by the host, the framework's own terms.
   int64_t gpu_ns = 0, host_ns = 0, framework_ns = 0;
+  int64_t roofline_ns = 0;  // of its kernels by datasheet figures alone: what a guess would say
   Range step_range_ns;
   double gpu_busy = 0, fp32_utilisation = 0, cpu_utilisation = 0;
   int64_t pcie_bytes = 0;
@@ -97,6 +98,7 @@ struct TimeEstimate {
   std::string sample_unit = "samples";
   std::optional<int64_t> run_ns;  // of --epochs and --samples
   std::string provenance;         // "uncalibrated", "calibrated: ..."
+  std::string evidence;           // what most of it was measured on, see Evidence: "card", ...
   std::vector<LengthTime> lengths;
   std::vector<KernelShare> kernels;
 };

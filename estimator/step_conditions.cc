@@ -111,13 +111,14 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
   return input;
 }
 
-bool Transfer::is_own(const KernelAt& kernel, const TimeContext& context) const {
-  return precision_ == Precision::kFp64 ? is_at_home(kernel, context)
-                                        : plimsoll::is_own(kernel, context);
+Evidence StepEvidence::of_most() const {
+  const auto& [card, architecture, other] = flop_;
+  if (other > card + architecture) return Evidence::kOther;
+  return other + architecture > card ? Evidence::kArchitecture : Evidence::kCard;
 }
 
 StepRange step_errors(const CompiledModel& model, const Platform& platform,
-                      const Transfer& transfer) {
+                      const StepEvidence& evidence) {
   const StepErrors& e = platform.errors;
   const Recipe& r = model.recipe;
   const bool half = r.precision == Precision::kFp16 || r.precision == Precision::kBf16 ||
@@ -126,7 +127,8 @@ StepRange step_errors(const CompiledModel& model, const Platform& platform,
   double squares = e.step * e.step;
   const auto add = [&](bool applies, double error) { squares += applies ? error * error : 0; };
   add(r.mode == Mode::kInference, e.inference);
-  add(transfer.is_most(), e.transferred);
+  add(evidence.of_most() == Evidence::kArchitecture, e.architecture);
+  add(evidence.of_most() == Evidence::kOther, e.transferred);
   add(half, e.half);
   add(r.precision == Precision::kFp64, e.fp64);
   add(!dispatch || dispatch->assumed || platform.device.tdp.value < kSustains, e.assumed);

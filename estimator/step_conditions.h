@@ -2,6 +2,7 @@
 // copied and exchanged, how far kernels measured elsewhere can be trusted.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "estimator/bound_step.h"
@@ -36,26 +37,22 @@ class StepBytes {
   std::vector<BufferId> inputs_, parameters_;
 };
 
-// Whether most of a step's work that libraries do is priced by another architecture's calibration.
-class Transfer {
+// What most of a step's work was measured on.
+class StepEvidence {
  public:
-  explicit Transfer(Precision precision) : precision_(precision) {}
-  // Whether a kernel's calibration is the card's own. Of 64 bits no kernel was measured on any:
-  // they have an error of their own, and of the architecture's 32 bits derived is at home.
-  bool is_own(const KernelAt& kernel, const TimeContext& context) const;
-  void add(int64_t flop, int64_t count, bool own) {
-    (own ? own_ : other_) += static_cast<double>(flop) * static_cast<double>(count);
+  void add(int64_t flop, int64_t count, Evidence evidence) {
+    flop_[static_cast<size_t>(evidence)] += static_cast<double>(flop) * static_cast<double>(count);
   }
-  bool is_most() const { return other_ > own_; }
+  // What half of the work or more has, or worse.
+  Evidence of_most() const;
 
  private:
-  Precision precision_;
-  double own_ = 0, other_ = 0;
+  std::array<double, 3> flop_{};
 };
 
 // What makes a step's time less certain than its kernels are.
 StepRange step_errors(const CompiledModel& model, const Platform& platform,
-                      const Transfer& transfer);
+                      const StepEvidence& evidence);
 
 // Of all devices, each of which takes a batch of its own, and all passes that a step accumulates.
 double samples_per_step(const CompiledModel& model, const Binding& binding, int64_t devices);

@@ -59,7 +59,7 @@ struct Entry {
   size_t at = 0;                 // of the block
   StepTimeInput conditions{};
   std::optional<StepSum> sum{};
-  std::optional<Transfer> transfer{};
+  StepEvidence evidence{};
 };
 
 class Sweeper {
@@ -225,9 +225,8 @@ class Sweeper {
     std::vector<Entry*> open;
     for (Entry& entry : entries) {
       if (!entry.compiled) continue;
-      const Precision precision = entry.compiled->model.recipe.precision;
       entry.sum.emplace(entry.conditions.habits, context().rates());
-      entry.transfer.emplace(precision);
+      entry.evidence = {};
       open.push_back(&entry);
     }
     std::ranges::stable_sort(open, {}, &Entry::at);
@@ -265,7 +264,7 @@ class Sweeper {
       point_of.push_back(points.size() - 1);
     }
     std::vector<KernelTime> times(points.size());
-    std::vector<char> own(points.size());
+    std::vector<Evidence> evidence(points.size());
     size_t number = 0;
     return family_->kernels.at(points, [&](std::span<const KernelAt> kernel) {
       const size_t here = number++;
@@ -277,12 +276,12 @@ class Sweeper {
         if (!std::exchange(priced, true)) {
           kernel_times(kernel, context(), times);
           for (size_t p = 0; p < points.size(); ++p)
-            own[p] = static_cast<char>(entry.transfer->is_own(kernel[p], context()));
+            evidence[p] = evidence_of(kernel[p], context());
         }
         const size_t p = point_of[i];
         for (const Launches& each : launches[here]) {
           entry.sum->add(kernel[p], each, times[p]);
-          entry.transfer->add(kernel[p].flop, each.count, own[p] != 0);
+          entry.evidence.add(kernel[p].flop, each.count, evidence[p]);
         }
       }
     });
@@ -293,7 +292,7 @@ class Sweeper {
     const CompiledModel& model = entry.compiled->model;
     const Variant& variant = variants_[entry.answer.variant - variants_.front().index];
     const Platform& platform = variant.evaluator.platform();
-    entry.conditions.errors = step_errors(model, platform, *entry.transfer);
+    entry.conditions.errors = step_errors(model, platform, entry.evidence);
     const StepTime step = entry.sum->finish(entry.conditions);
     SweepPoint& answer = entry.answer;
     answer.step_ns = to_ns(step.seconds);

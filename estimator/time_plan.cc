@@ -9,6 +9,7 @@
 
 #include "estimator/estimator.h"
 #include "estimator/step_conditions.h"
+#include "estimator/time/roofline.h"
 
 namespace plimsoll {
 namespace {
@@ -129,13 +130,15 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
   const auto launches = count_launches(model.step, !platform.framework.bias_is_operator);
   StepTimeInput input = step_conditions(model, platform, request);
   StepBytes(model).fill_in(bound, input);
-  Transfer transfer(model.recipe.precision);
+  StepEvidence evidence;
+  double roofline = 0;
   for (const auto& [id, counted] : launches) {
     const KernelAt& kernel = bound.kernels[id];
     input.kernels.push_back({kernel, counted});
-    transfer.add(kernel.flop, counted.count, transfer.is_own(kernel, context));
+    evidence.add(kernel.flop, counted.count, evidence_of(kernel, context));
+    roofline += roofline_seconds(kernel, context.rates()) * static_cast<double>(counted.count);
   }
-  input.errors = step_errors(model, platform, transfer);
+  input.errors = step_errors(model, platform, evidence);
   const StepTime step = step_time(input, context);
   TimePlan plan;
   plan.kernels.resize(bound.kernels.size());
@@ -162,6 +165,8 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
   TimeEstimate& t = plan.estimate;
   t.samples_per_second = samples_per_second(model, binding, input.devices, step.seconds);
   t.sample_unit = model.meta.sample_unit;
+  t.roofline_ns = to_ns(roofline);
+  t.evidence = name(evidence.of_most());
   const double whole_batch = samples_per_step(model, binding, input.devices);
   const int64_t samples = request.samples > 0 ? request.samples : model.meta.samples_per_epoch;
   if (request.epochs > 0 && samples > 0 && whole_batch > 0) {

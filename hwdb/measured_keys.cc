@@ -98,7 +98,6 @@ const MeasuredKey kKeys[] = {
     {"module_loading", &R::module_loading},
     {"cudnn_rnn", &R::cudnn_rnn},
     {"context_measured", &R::context_measured},
-    {"settings_unknown", &R::settings_unknown},
     {"own_size", &R::own_size},
     {"retains_activations", &R::retains_activations},
     {"quantity", &R::quantity},

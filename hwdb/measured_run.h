@@ -97,7 +97,6 @@ struct MeasuredRun {
   std::string cudnn_rnn;                   // "Yes", "No": recurrent layers were the library's
   std::optional<int64_t> prefetch;         // batches on the device beside the one in use
   std::optional<bool> context_measured;    // the framework profile's context is this machine's
-  std::optional<bool> settings_unknown;    // neither weight decay nor cudnn.benchmark is told
   std::optional<bool> own_size;            // images had the model's own size, whatever `input` says
   std::optional<bool> retains_activations;  // inference that kept what a backward would need
 

@@ -34,6 +34,11 @@ MeasuredCase read_case(JsonObject& object) {
   return c;
 }
 
+void forget_machine(MeasuredRun& told) {
+  told.host.clear();
+  told.context_measured.reset();
+}
+
 }  // namespace
 
 bool MeasuredCase::holds(const MeasuredRun& run) const {
@@ -105,13 +110,18 @@ void MeasuredSource::complete(MeasuredRun& run) const {
   }
 }
 
-Result<MeasuredSources> MeasuredSources::open(const Hwdb& hwdb) {
+Result<MeasuredSources> MeasuredSources::open(const Hwdb& hwdb, bool machines) {
   const auto text = hwdb.read(kFile);
   if (!text) return tl::make_unexpected(text.error());
   auto read = read_sources(*text, kFile);
   if (!read) return tl::make_unexpected(read.error());
   MeasuredSources sources;
   sources.sources_ = std::move(*read);
+  for (MeasuredSource& source : sources.sources_) {
+    if (machines) break;
+    forget_machine(source.defaults);
+    for (MeasuredCase& c : source.cases) forget_machine(c.defaults);
+  }
   return sources;
 }
 

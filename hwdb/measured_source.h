@@ -63,8 +63,9 @@ Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::str
 
 class MeasuredSources {
  public:
-  // The database's; its folder's file wins as for devices.
-  static Result<MeasuredSources> open(const Hwdb& hwdb);
+  // The database's; its folder's file wins as for devices. `machines`: with what it tells of the
+  // machines (hosts, contexts measured on them), which nobody else's run would have.
+  static Result<MeasuredSources> open(const Hwdb& hwdb, bool machines);
   // Of a file's repository or title; null where nothing is known of it.
   const MeasuredSource* find(const RunFile& file) const;
 

@@ -16,6 +16,7 @@ struct Term {
 constexpr Term kTerms[] = {
     {"step", &StepErrors::step},
     {"inference", &StepErrors::inference},
+    {"architecture", &StepErrors::architecture},
     {"transferred", &StepErrors::transferred},
     {"half", &StepErrors::half},
     {"fp64", &StepErrors::fp64},

@@ -13,9 +13,11 @@
 namespace plimsoll {
 
 struct StepErrors {
-  double step = 0;         // every step
-  double inference = 0;    // a forward pass alone: nothing averages out
-  double transferred = 0;  // kernels priced by another architecture's calibration
+  double step = 0;       // every step
+  double inference = 0;  // a forward pass alone: nothing averages out
+  // Most of its work was measured on another card of the architecture or with another generation of
+  // the library; on another architecture.
+  double architecture = 0, transferred = 0;
   double half = 0;         // 16-bit arithmetic
   double fp64 = 0;
   double assumed = 0;  // a framework whose habits nobody measured

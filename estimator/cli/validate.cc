@@ -17,7 +17,7 @@ namespace {
 struct ValidateFlags {
   SharedFlags shared;
   std::vector<std::string> files, tolerances;
-  bool allow_skipped = false, json = false;
+  bool allow_skipped = false, json = false, source_machines = false;
 };
 
 // "10%", "1MiB" of bytes, "5ms" of times. A bare number would be a share to one reader and per cent
@@ -105,7 +105,7 @@ int run_validate(const ValidateFlags& flags) {
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   report(hwdb->own_faults());
-  auto sources = MeasuredSources::open(*hwdb);
+  auto sources = MeasuredSources::open(*hwdb, flags.source_machines);
   if (!sources) return report(sources.error());
   auto calibrations = Calibrations::open(*hwdb);
   if (!calibrations) return report(calibrations.error());
@@ -150,6 +150,8 @@ Verb make_validate(CLI::App& root) {
       ->allow_extra_args(false);
   app->add_flag("--allow-skipped", flags->allow_skipped,
                 "records that cannot be predicted do not fail");
+  app->add_flag("--source-machines", flags->source_machines,
+                "published sources ran on the machines that hwdb/sources.json knows them by");
   app->add_flag("--json", flags->json, "every record and the summaries as JSON");
   return {app, [flags] { return run_validate(*flags); }};
 }

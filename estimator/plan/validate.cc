@@ -11,6 +11,7 @@
 #include "estimator/plan/validate_kernels.h"
 #include "estimator/plan/validate_models.h"
 #include "estimator/plan/validate_quantities.h"
+#include "estimator/time/roofline.h"
 #include "estimator/time/select_fit.h"
 
 namespace plimsoll {
@@ -33,6 +34,13 @@ KernelTime price(const MeasuredRun& r, KernelAt kernel, const TimeContext& conte
   sum.low += data.low;
   sum.high += data.high;
   return sum;
+}
+
+// As price() has it, by datasheet figures.
+double roofline(const MeasuredRun& r, const KernelAt& kernel, const DeviceRates& rates) {
+  const bool both = kernel.kernel_class == KernelClass::kConv && kernel.pass == Pass::kBackward;
+  const bool data = both && (r.c.value_or(0) > 4 || r.input_gradient.value_or(false));
+  return (data ? 2 : 1) * roofline_seconds(kernel, rates);
 }
 
 std::optional<AlgorithmChoice> choice_of(const MeasuredRun& r, const KernelAt& kernel,
@@ -123,6 +131,7 @@ struct Validator::State {
     line.predicted = t.seconds * 1e3;
     line.low = t.low * 1e3;
     line.high = t.high * 1e3;
+    line.roofline = roofline(r, *kernel, (*prepared)->rates()) * 1e3;
     line.algorithm = choice_of(r, *kernel, t, **prepared);
     if (r.kind == RunKind::kLayer) widen(line);
     return line;

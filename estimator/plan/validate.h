@@ -17,6 +17,7 @@ namespace plimsoll {
 
 // What a predicted step is made of: what fits of hosts need.
 struct StepParts {
+  std::string evidence;  // what most of its work was measured on: "card", "architecture", "other"
   double gpu_ms = 0, host_ms = 0, framework_ms = 0, copy_ms = 0, communication_ms = 0;
   // Launches: dispatches by the host.
   int64_t launches = 0, forward_launches = 0, parameter_arrays = 0, parameter_bytes = 0;
@@ -37,6 +38,8 @@ struct ValidationLine {
   std::string kind, device, op, pass, model, quantity;
   std::optional<double> measured, predicted, low, high;  // in the record's own unit
   std::optional<double> error;                           // predicted / measured - 1
+  // What datasheet figures alone would say, in the same unit: of kernels, and of steps on one GPU.
+  std::optional<double> roofline{};
   std::optional<StepParts> parts;                        // of whole steps
   std::optional<AlgorithmChoice> algorithm;              // where the record names a convolution's
   std::string skipped;                                   // the reason; empty where predicted

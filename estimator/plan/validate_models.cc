@@ -115,40 +115,6 @@ struct ModelPredictor::State {
     return rates[0] / rates[1];
   }
 
-  // Where the source does not tell its settings, the range is the union of the alternatives'. What
-  // else is not told, as cuDNN's version, adds a share of the whole: 95.6 % of SchedTune's 180 runs
-  // are then inside.
-  void widen(Answer& answer, Request q) {
-    constexpr int64_t kShare = 20;  // one part in twenty
-    Range& range = answer.memory.device_range;
-    for (const bool decay : {false, true}) {
-      for (const bool benchmark : {false, true}) {
-        q.recipe.weight_decay = decay;
-        q.cudnn_benchmark = benchmark;
-        const auto other = this->answer(q);
-        if (!other) continue;
-        range.low = std::min(range.low, other->memory.device_range.low);
-        range.high = std::max(range.high, other->memory.device_range.high);
-      }
-    }
-    range.low = std::max<int64_t>(0, range.low - answer.memory.device_bytes / kShare);
-    range.high += answer.memory.device_bytes / kShare;
-  }
-
-  // Where no framework is named, the host's range is the union of those whose part is known.
-  void widen_host(Answer& answer, Request q) {
-    Range& range = answer.memory.host_range;
-    for (const std::string& id : hwdb.framework_ids()) {
-      const auto profile = hwdb.framework(id);
-      if (!profile || profile->host_base.value == 0) continue;
-      q.framework = id;
-      const auto other = this->answer(q);
-      if (!other) continue;
-      range.low = std::min(range.low, other->memory.host_range.low);
-      range.high = std::max(range.high, other->memory.host_range.high);
-    }
-  }
-
   // An image size is a dimension of the model, or a parameter that decides its structure.
   static Result<CompiledModel> compile_at(const Request& q, const Platform& platform) {
     auto model = compile(q, platform);
@@ -248,7 +214,8 @@ std::string unusable(const MeasuredRun& r, bool of_card = true) {
 
 StepParts parts_of(const TimeEstimate& t, const MemoryEstimate& m) {
   const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
-  return {.gpu_ms = ms(t.gpu_ns),
+  return {.evidence = t.evidence,
+          .gpu_ms = ms(t.gpu_ns),
           .host_ms = ms(t.host_ns),
           .framework_ms = ms(t.framework_ns),
           .copy_ms = ms(t.input_copy_ns),
@@ -324,8 +291,6 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
     request->recipe.mode = Mode::kTrainNoUpdate;
   auto answer = state_->answer(*request);
   if (!answer) return skip_all(answer.error());
-  if (r.settings_unknown.value_or(false)) state_->widen(*answer, *request);
-  if (r.framework.empty() && !of_card) state_->widen_host(*answer, *request);
   for (size_t i = 0; i < lines.size(); ++i) {
     const auto predicted = quantities[i].predict(*answer);
     if (!predicted) {
@@ -333,7 +298,11 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
       continue;
     }
     lines[i].predicted = predicted;
-    if (lines[i].quantity == "total_ms") lines[i].parts = parts_of(answer->time, answer->memory);
+    if (lines[i].quantity == "total_ms") {
+      lines[i].parts = parts_of(answer->time, answer->memory);
+      if (request->gpu_count == 1)
+        lines[i].roofline = static_cast<double>(answer->time.roofline_ns) / 1e6;
+    }
     if (const auto range = quantities[i].range(*answer)) {
       lines[i].low = range->first;
       lines[i].high = range->second;

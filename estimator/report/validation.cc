@@ -21,6 +21,7 @@ void real_or_null(JsonWriter& out, std::string_view key, const std::optional<dou
 
 void write_parts(JsonWriter& out, const StepParts& p) {
   out.begin_object();
+  out.key("evidence").string(p.evidence);
   out.key("gpu_ms").real(p.gpu_ms);
   out.key("host_ms").real(p.host_ms);
   out.key("framework_ms").real(p.framework_ms);
@@ -61,6 +62,7 @@ void write_line(JsonWriter& out, const ValidationLine& l, LineState state) {
     out.null();
   }
   real_or_null(out, "error", l.error);
+  real_or_null(out, "roofline", l.roofline);
   out.key("parts");
   l.parts ? write_parts(out, *l.parts) : static_cast<void>(out.null());
   out.key("algorithm");

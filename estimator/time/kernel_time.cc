@@ -358,14 +358,8 @@ void kernel_times(std::span<const KernelAt> kernels, const TimeContext& context,
   }
 }
 
-bool is_own(const KernelAt& kernel, const TimeContext& context) {
-  return model_for(kernel, context).own;
-}
-
-bool is_at_home(const KernelAt& kernel, const TimeContext& context) {
-  const TimeContext::Model& model = model_for(kernel, context);
-  return model.own ||
-         (model.fit && model.fit->compute_capability == context.rates().compute_capability);
+Evidence evidence_of(const KernelAt& kernel, const TimeContext& context) {
+  return model_for(kernel, context).evidence;
 }
 
 std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context) {

@@ -26,6 +26,7 @@
 #include "estimator/time/persistent.h"
 #include "estimator/time/recurrent.h"
 #include "estimator/time/recurrent_algorithm.h"
+#include "estimator/time/select_fit.h"
 #include "graph/kernel.h"
 #include "hwdb/calibration.h"
 
@@ -92,8 +93,9 @@ class TimeContext {
 
   const DeviceRates& rates() const { return rates_; }
   const TimeOptions& options() const { return options_; }
-  // Provenance, one sentence each: "calibrated: sm_61 f32 conv, 332 measured kernels, error 11 %",
-  // "transferred from sm_61 ...", "uncalibrated: roofline of datasheet figures".
+  // Provenance, one sentence each: "calibrated: sm_61 f32 conv, library 6.0, 332 measured kernels,
+  // error left out 11 %" for that very card, library generation and passes, else "carried over to
+  // CARD ... from ...", "uncalibrated: roofline of datasheet figures".
   // `basis` is a KernelTime's.
   const std::string& basis(int basis) const;
 
@@ -145,10 +147,8 @@ std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
 void kernel_times(std::span<const KernelAt> kernels, const TimeContext& context,
                   std::span<KernelTime> times);
 
-// Whether the calibration behind it was measured on the card's own architecture and library.
-bool is_own(const KernelAt& kernel, const TimeContext& context);
-// ... or derived for the architecture from other measurements on it.
-bool is_at_home(const KernelAt& kernel, const TimeContext& context);
+// What the calibration behind it was measured on.
+Evidence evidence_of(const KernelAt& kernel, const TimeContext& context);
 
 // Every algorithm a convolution could use, fastest first, whatever the policy says; empty for other
 // kernels.

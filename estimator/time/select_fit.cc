@@ -56,9 +56,41 @@ std::vector<std::pair<double, int>> by_distance(const Calibrations& calibrations
 // Enough to tell two fits of one card and library.
 constexpr double kOtherShapes = .1;
 
+// Whether the kernels behind a fit ran on this card with this generation of the library.
+bool is_of_card(const Fit& fit, const DeviceRates& rates, int library) {
+  const bool card =
+      std::ranges::any_of(fit.clocks, [&](const auto& row) { return row.first == rates.id; });
+  return card && (library == 0 || library / 100 == fit.library / 100);
+}
+
+std::string cards_of(const Fit& fit) {
+  std::string cards;
+  for (const auto& [card, clock] : fit.clocks) cards += (cards.empty() ? "" : ", ") + card;
+  return cards.empty() ? fmt::format("sm_{}", fit.compute_capability) : cards;
+}
+
+// Where a library has kernels of its own for each pass and not all were measured.
+std::string passes_of(const Fit& fit) {
+  const bool several = fit.kernel_class == "conv" || fit.kernel_class == "recurrent";
+  const bool forward_alone = several && fit.passes.size() == 1;
+  return forward_alone ? " (" + fit.passes.front().pass + " passes alone)" : "";
+}
+
 std::string version(int library) { return fmt::format("{}.{}", library / 100, library % 100); }
 
 }  // namespace
+
+std::string_view name(Evidence evidence) {
+  switch (evidence) {
+    case Evidence::kCard:
+      return "card";
+    case Evidence::kArchitecture:
+      return "architecture";
+    case Evidence::kOther:
+      return "other";
+  }
+  return "other";
+}
 
 SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel_class,
                        Arithmetic arithmetic, const DeviceRates& rates, int library,
@@ -96,13 +128,22 @@ SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel
     return best;
   }
   const std::string measured = fmt::format(
-      "sm_{} {} {}, library {}, {} measured kernels, error {:.0f} %", fit.compute_capability,
-      fit.arithmetic, fit.kernel_class, version(fit.library), fit.measured, 100 * fit.error);
+      "sm_{} {} {}{}, library {}, {} measured kernels, error left out {:.0f} %",
+      fit.compute_capability, fit.arithmetic, fit.kernel_class, passes_of(fit),
+      version(fit.library), fit.measured, 100 * fit.error);
   best.own = architecture == 0 && unit == 0 && age < 1;
+  if (best.own)
+    best.evidence = is_of_card(fit, rates, library) ? Evidence::kCard : Evidence::kArchitecture;
   best.widen = .12 * architecture + .1 * unit + (age >= 1 ? .05 : 0);
-  best.basis = best.own ? "calibrated: " + measured
-                        : fmt::format("transferred to sm_{} {} from {}", rates.compute_capability,
-                                      name(arithmetic), measured);
+  if (best.evidence == Evidence::kCard) {
+    best.basis = "calibrated: " + measured;
+    return best;
+  }
+  const std::string card =
+      rates.id.empty() ? fmt::format("sm_{}", rates.compute_capability) : rates.id;
+  best.basis = fmt::format("carried over to {} {}{} from {}: {}", card, name(arithmetic),
+                           library == 0 ? "" : ", library " + version(library), cards_of(fit),
+                           measured);
   return best;
 }
 

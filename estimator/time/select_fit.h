@@ -1,7 +1,8 @@
 // Which calibration speaks for a card: its own architecture's where there is one, else that of the
-// nearest relative, and the fit of the nearest library version. What was transferred is said.
+// nearest relative, and the fit of the nearest library version. What was carried over is said.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,9 +11,19 @@
 
 namespace plimsoll {
 
+// How near to a question the measurements are that answer it.
+enum class Evidence : uint8_t {
+  kCard,          // kernels of this very card, library generation and arithmetic
+  kArchitecture,  // of another card of its architecture, or another generation of the library
+  kOther,         // of another architecture or arithmetic, or none
+};
+
+std::string_view name(Evidence evidence);  // "card", "architecture", "other"
+
 struct SelectedFit {
   const Fit* fit = nullptr;  // null: nothing applies
   bool own = false;          // this architecture, arithmetic and library: its correction holds
+  Evidence evidence = Evidence::kOther;
   double widen = 0;          // added to the ln range
   std::string basis;         // one sentence of provenance
 };

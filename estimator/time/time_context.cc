@@ -110,6 +110,7 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   model.fit = *selected.fit;
   Fit& fit = *model.fit;
   model.own = selected.own;
+  model.evidence = selected.evidence;
   const double clock = std::min(clock_of(fit, rates_.id), rates_.maximum_clock);
   model.flops = rates_.peak_of(unit) * clock;
   model.device = device_index(fit.correction, rates_.id);

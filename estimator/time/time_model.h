@@ -33,6 +33,7 @@ struct TimeContext::Model {
   const CorrectionTable& table(size_t swept) const;
   int device = -1;  // index into the correction's devices
   bool own = false;
+  Evidence evidence = Evidence::kOther;
   double flops = 0;          // what is sustained, flop/s
   double highest_flops = 0;  // what no kernel exceeds
   double near90 = 0, far90 = 0;
