@@ -18,7 +18,7 @@ struct StepErrors {
   // Most of its work was measured on another card of the architecture or with another generation of
   // the library; on another architecture.
   double architecture = 0, transferred = 0;
-  double half = 0;         // 16-bit arithmetic
+  double half = 0;  // 16-bit arithmetic
   double fp64 = 0;
   double assumed = 0;  // a framework whose habits nobody measured
   // Times the share of the step that dispatch, the copy of the batch and the exchange take.

@@ -127,10 +127,10 @@ SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel
                              name(arithmetic), kernel_class, version(fit.library), fit.note);
     return best;
   }
-  const std::string measured = fmt::format(
-      "sm_{} {} {}{}, library {}, {} measured kernels, error left out {:.0f} %",
-      fit.compute_capability, fit.arithmetic, fit.kernel_class, passes_of(fit),
-      version(fit.library), fit.measured, 100 * fit.error);
+  const std::string measured =
+      fmt::format("sm_{} {} {}{}, library {}, {} measured kernels, error left out {:.0f} %",
+                  fit.compute_capability, fit.arithmetic, fit.kernel_class, passes_of(fit),
+                  version(fit.library), fit.measured, 100 * fit.error);
   best.own = architecture == 0 && unit == 0 && age < 1;
   if (best.own)
     best.evidence = is_of_card(fit, rates, library) ? Evidence::kCard : Evidence::kArchitecture;
@@ -141,9 +141,9 @@ SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel
   }
   const std::string card =
       rates.id.empty() ? fmt::format("sm_{}", rates.compute_capability) : rates.id;
-  best.basis = fmt::format("carried over to {} {}{} from {}: {}", card, name(arithmetic),
-                           library == 0 ? "" : ", library " + version(library), cards_of(fit),
-                           measured);
+  best.basis =
+      fmt::format("carried over to {} {}{} from {}: {}", card, name(arithmetic),
+                  library == 0 ? "" : ", library " + version(library), cards_of(fit), measured);
   return best;
 }
 

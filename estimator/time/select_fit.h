@@ -24,8 +24,8 @@ struct SelectedFit {
   const Fit* fit = nullptr;  // null: nothing applies
   bool own = false;          // this architecture, arithmetic and library: its correction holds
   Evidence evidence = Evidence::kOther;
-  double widen = 0;          // added to the ln range
-  std::string basis;         // one sentence of provenance
+  double widen = 0;   // added to the ln range
+  std::string basis;  // one sentence of provenance
 };
 
 // `library` as in Fit, 0 for the newest. `odd_shapes`: of convolutions, as in Fit.

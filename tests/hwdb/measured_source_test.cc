@@ -114,7 +114,7 @@ TEST_CASE("measured source: a misspelt key is refused") {
 TEST_CASE("measured source: the database knows the transcribed sources once each") {
   const auto hwdb = Hwdb::open();
   REQUIRE(hwdb);
-  const auto sources = MeasuredSources::open(*hwdb);
+  const auto sources = MeasuredSources::open(*hwdb, true);
   REQUIRE_MESSAGE(sources, sources.error().front().message);
   RunFile file;
   file.repository = "jcjohnson/cnn-benchmarks";
@@ -125,6 +125,11 @@ TEST_CASE("measured source: the database knows the transcribed sources once each
   file.title = "pytorch-gpu-benchmark, TITAN Xp";
   REQUIRE(sources->find(file));
   CHECK(sources->find(file)->defaults.host == "titan-xp-node");
+  const auto untold = MeasuredSources::open(*hwdb, false);
+  REQUIRE(untold);
+  CHECK(untold->find(file)->defaults.host.empty());
+  CHECK(untold->find(file)->defaults.loss == "cross_entropy");
+  for (const MeasuredCase& c : untold->find(file)->cases) CHECK(c.defaults.host.empty());
   const auto text = hwdb->read("sources.json");
   REQUIRE(text);
   const auto all = read_sources(*text, "sources.json");

@@ -21,7 +21,7 @@ struct Run {
 
 std::vector<Run> runs_of(const std::string& file, const std::string& quantity) {
   const Hwdb hwdb = *Hwdb::open();
-  const MeasuredSources sources = *MeasuredSources::open(hwdb);
+  const MeasuredSources sources = *MeasuredSources::open(hwdb, true);
   const auto path = std::filesystem::path(PLIMSOLL_SOURCE_DIR) / "tests/measured" / file;
   Validator validator(hwdb, {});
   std::vector<Run> runs;
@@ -140,7 +140,7 @@ TEST_CASE("measured memory: Torch7's modules, with and without optnet") {
 TEST_CASE("measured memory: inference in frameworks whose allocators are modelled in outline") {
   std::map<std::string, std::vector<Run>> by_framework;
   const Hwdb hwdb = *Hwdb::open();
-  const MeasuredSources sources = *MeasuredSources::open(hwdb);
+  const MeasuredSources sources = *MeasuredSources::open(hwdb, true);
   const auto path = std::filesystem::path(PLIMSOLL_SOURCE_DIR) / "tests/measured";
   const auto measured = read_runs((path / "dlinfbench-memory.json").string(), sources);
   REQUIRE(measured);

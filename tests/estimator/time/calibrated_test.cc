@@ -103,8 +103,25 @@ TEST_CASE("a card without measurements says whose calibration it takes, with a w
   const KernelAt kernel = conv(32, kLayers[4], Pass::kForward);
   const KernelTime a = kernel_time(kernel, own), b = kernel_time(kernel, other);
   CHECK(own.basis(a.basis).starts_with("calibrated: sm_61"));
-  CHECK(other.basis(b.basis).starts_with("transferred to sm_75"));
+  CHECK(other.basis(b.basis).starts_with("carried over to tesla-t4 f32"));
+  CHECK(evidence_of(kernel, own) == Evidence::kCard);
+  CHECK(evidence_of(kernel, other) == Evidence::kOther);
   CHECK(b.high / b.low > a.high / a.low);
+}
+
+TEST_CASE("calibrated is a very card with its library's generation; else it says from where") {
+  const KernelAt kernel = conv(32, kLayers[4], Pass::kForward);
+  const auto basis = [&](const char* card, int cudnn) {
+    const TimeContext c = context(card, cudnn);
+    return c.basis(kernel_time(kernel, c).basis);
+  };
+  CHECK(basis("titan-xp", 600).starts_with("calibrated: sm_61 f32 conv, library 6.0"));
+  CHECK(basis("titan-xp", 910).starts_with("carried over to titan-xp f32, library 9.10 from"));
+  const std::string sibling = basis("quadro-p4000", 600);
+  CHECK(sibling.starts_with("carried over to quadro-p4000 f32, library 6.0 from titan-xp"));
+  CHECK(sibling.find("error left out") != std::string::npos);
+  CHECK(evidence_of(kernel, context("quadro-p4000", 600)) == Evidence::kArchitecture);
+  CHECK(evidence_of(kernel, context("titan-xp", 910)) == Evidence::kArchitecture);
 }
 
 TEST_CASE("16-bit work goes where the card multiplies 16 bits") {

@@ -172,7 +172,7 @@ TEST_CASE("one call is one launch, and says which algorithm and whose measuremen
   const TimeContext volta(card_rates("tesla-v100-sxm2-16gb"), Calibrations::shipped(), options);
   const KernelTime other = kernel_time(lstm, volta);
   CHECK(other.algorithm == "persistent");
-  CHECK(volta.basis(other.basis).starts_with("transferred to sm_70 f16_tensor from sm_90"));
+  CHECK(volta.basis(other.basis).starts_with("carried over to tesla-v100-sxm2-16gb f16_tensor"));
   CHECK(other.high / other.low > t.high / t.low);
 }
 
