@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Predicted against measured, and against the memory oracle; rewrites the table in README.md and steps.md.
+# Predicted against measured, and against the memory oracle; rewrites docs/accuracy.md and its rows in README.md.
 #
-#   tests/accuracy/accuracy.sh PLIMSOLL    # the binary
+#   tests/accuracy/accuracy.sh PLIMSOLL [--folds]    # the binary; --folds: also with each left out of every fit
 set -euo pipefail
 plimsoll=$(realpath "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -44,11 +44,14 @@ for file in conv gemm recurrent rows; do
   "$plimsoll" validate "$work/$file.csv" --allow-skipped --json >"$work/kernels-$file.json"
 done
 "$plimsoll" validate tests/measured/*.json --allow-skipped --json >"$work/runs.json"
-# The same as if nothing was known of the sources' machines.
-mkdir "$work/hwdb" "$work/unknown"
-python3 -c 'import sys; sys.path.insert(0, "tests/accuracy"); import hosts; hosts.write_without_hosts(sys.argv[1])' "$work/hwdb"
-"$plimsoll" validate tests/measured/*.json --allow-skipped --json --hwdb "$work/hwdb" >"$work/unknown/runs.json"
+# The same with what sources alone tell of their machines.
+mkdir "$work/told" "$work/folds"
+"$plimsoll" validate tests/measured/*.json --allow-skipped --json --source-machines >"$work/told/runs.json"
 python3 tests/accuracy/oracle.py "$plimsoll" "$work" >"$work/oracle.json"
 python3 tests/accuracy/workspaces.py "$plimsoll" >"$work/workspaces.json"
-python3 tests/accuracy/table.py README.md "$work"
-python3 tests/accuracy/misses.py tests/accuracy/steps.md "$work"
+left_out=()
+if [ "${2:-}" = --folds ]; then
+  python3 tests/accuracy/folds.py "$plimsoll" "$work/folds" "$work/left-out"
+  left_out=("$work/left-out")
+fi
+python3 tests/accuracy/page.py README.md docs/accuracy.md "$work" "${left_out[@]}"

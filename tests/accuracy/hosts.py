@@ -3,7 +3,7 @@ machine is that was left out of the fit.
 
     python3 hosts.py FOLDER
 
-FOLDER holds the answers of `plimsoll validate FILE --json`. For each source, machine (a source has one for each card),
+FOLDER holds the answers of `plimsoll validate FILE --json`, by the machines that sources are known by or by none. For each source, machine (a source has one for each card),
 framework and mode: the microseconds of one dispatch, the milliseconds of a step, the GB/s of the input's way to the device
 and the milliseconds of a parameter array, which hwdb/hosts/*.json carry, by mean |ln(predicted / measured)|; then the
 error of each network predicted by a fit to the others.
@@ -142,35 +142,6 @@ def left_out(lines, by, *keys):
 
 def without_network(lines):
     return left_out(lines, "model", "source", "device", "mode", "framework")
-
-
-def without_machine(lines):
-    """Each line predicted by the medians of the terms that fit its framework on other machines."""
-    fits = {place: (members, fit(members)) for place, members in group(lines, "source", "device", "mode", "framework").items()}
-    alike = collections.defaultdict(list)
-    for place, (members, terms) in fits.items():
-        if near := usual(members[0]["run"]):
-            alike[tuple(near)].append((place[:2], members, terms))
-    result = []
-    for places in alike.values():
-        for place, members, _ in places:
-            others = [terms for other, _, terms in places if other != place]
-            if others:
-                middle = [median(values) for values in zip(*others)]
-                result += [moved(l, step(sample(l), middle)) for l in members]
-    return result
-
-
-def without_hosts(value):
-    """hwdb/sources.json, or a part of it, that names no machine."""
-    if isinstance(value, list):
-        return [without_hosts(v) for v in value]
-    return {k: without_hosts(v) for k, v in value.items() if k != "host"} if isinstance(value, dict) else value
-
-
-def write_without_hosts(folder):
-    sources = json.loads((HWDB / "sources.json").read_text())
-    (Path(folder) / "sources.json").write_text(json.dumps(without_hosts(sources)))
 
 
 def main(folder):

@@ -92,7 +92,7 @@ TEST_CASE("Faster R-CNN keeps the Quadro P4000 busy") {
 }
 
 // TBD, observation 2: 365 sentences a second at batch 128, 1.25 times those at 64. Both are missed,
-// tests/accuracy/steps.md says by how much; cuDNN's layers in the loop's place would be twice as
+// docs/accuracy.md says by how much; cuDNN's layers in the loop's place would be twice as
 // far from it.
 TEST_CASE("NMT's loops over cells bring its step nearer to the measured one") {
   const auto rate = [](bool unrolled) {

@@ -1,0 +1,181 @@
+"""What docs/accuracy.md has a row for, in order, each a title and which lines it takes (records.load)."""
+from records import calibrated, is_step, on_several, training, uncalibrated
+
+H100 = "h100-sxm-80gb"
+
+
+def kernel(l, op):
+    return l["kind"] == "kernel" and l["op"] == op
+
+
+def recurrent(l):
+    return kernel(l, "rnn")
+
+
+def grouped(l):
+    return int(l["run"].get("groups") or 1) > 1
+
+
+def depthwise(l):
+    return grouped(l) and l["run"]["groups"] == l["run"]["c"]
+
+
+def rows(l, *ops):
+    return l["kind"] == "kernel" and l["op"] in ops and (l["measured"] or 0) > .15
+
+
+def against_pytorch(quantity, *forms, training=True):
+    return lambda l: (l["kind"] == "oracle" and l["quantity"] == quantity and l["form"] in forms
+                      and (l["mode"] != "inference") == training)
+
+
+def in_file(source, *quantities):
+    return lambda l: l["source"] == source and l["quantity"] in quantities
+
+
+def scratch(quantity):
+    return lambda l: l["kind"] == "workspace" and l["quantity"] == quantity
+
+
+def of_today(**wanted):
+    """Published steps of 2020 and later (tests/measured/steps2-*.json)."""
+    return lambda l: (l["source"].startswith("steps2-") and l["quantity"] == "total_ms"
+                      and all(str(l["run"].get(key)).startswith(value) for key, value in wanted.items()))
+
+
+steps_on_h100 = in_file("h100-networks", "total_ms")
+STATES = ("parameters_bytes", "buffers_bytes", "gradients_bytes", "optimizer_state_bytes")
+BOTH = ("train-ts", "train-dy")
+PROCESS = ("nvidia_smi_mb", "device_used_mb")
+
+CLASSES = [
+    ("against PyTorch's own dispatch, training exports: weights, buffers, gradients, optimizer state",
+     lambda l: any(against_pytorch(q, *BOTH)(l) for q in STATES)),
+    ("... tensors saved for backward, TorchScript exporter", against_pytorch("saved_bytes", "train-ts")),
+    ("... ... newer exporter", against_pytorch("saved_bytes", "train-dy")),
+    ("... peak of live tensors, TorchScript exporter", against_pytorch("live_peak_bytes", "train-ts")),
+    ("... ... newer exporter", against_pytorch("live_peak_bytes", "train-dy")),
+    ("... phase of the peak, both", against_pytorch("peak_phase", *BOTH)),
+    ("... peak of training, inference exports (batch norm folded), dropout given", against_pytorch("live_peak_bytes", "eval-ts")),
+    ("... peak of inference, all exports", against_pytorch("live_peak_bytes", *BOTH, "eval-ts", training=False)),
+    ("memory of the process (nvidia-smi)", lambda l: l["quantity"] in PROCESS),
+    ("... PyTorch, timm's networks (GPUMemNet)", in_file("gpumemnet-timm-memory", *PROCESS)),
+    ("... PyTorch, perceptrons (GPUMemNet)", in_file("gpumemnet-mlp-memory", *PROCESS)),
+    ("... PyTorch, SchedTune", in_file("schedtune-memory", *PROCESS)),
+    ("... PyTorch 2.11 on H100 (calibrate/measure)", in_file("h100-networks-memory", *PROCESS)),
+    ("... ... on H200", in_file("h200-networks-memory", *PROCESS)),
+    ("... five frameworks, inference (DLInfBench)", in_file("dlinfbench-memory", *PROCESS)),
+    ("... Torch7 and PyTorch, DenseNets (G. Huang, G. Pleiss)", in_file("densenet-memory", *PROCESS)),
+    ("... taken of the card, PyTorch and TensorFlow (Torres)", in_file("seeds-torres-memory", *PROCESS)),
+    ("... what an image more takes, from batch 64 to 128 (GPUMemNet)", lambda l: l["quantity"] == "mb_per_image"),
+    ("memory in tensors, as frameworks count it", lambda l: l["quantity"] in ("peak_allocated_mb", "train_memory_gb")),
+    ("... Caffe2, detectors (Detectron's model zoo)", in_file("detectron-model-zoo", "train_memory_gb")),
+    ("... TensorFlow (Salus)", in_file("salus-workloads-memory", "peak_allocated_mb")),
+    ("... PyTorch 2.11 on H100, training", lambda l: in_file("h100-networks-memory", "peak_allocated_mb")(l) and training(l)),
+    ("... ... forward passes", lambda l: in_file("h100-networks-memory", "peak_allocated_mb")(l) and not training(l)),
+    ("share of feature maps in all memory (TBD)", in_file("seeds-tbd", "feature_map_fraction_of_memory_pct")),
+    ("scratch memory of a convolution (errors: above 1 MiB): cuDNN 9.10's plans, engine and tile given, no tensor cores, 6.1, 7.0",
+     lambda l: scratch("given")(l) and l["device"] != "sm_75"),
+    ("... ... 7.5", lambda l: scratch("given")(l) and l["device"] == "sm_75"),
+    ("... of its first plan, where the tables have the layer, 6.1 to 9.0", scratch("first")),
+    ("... by the rule alone, 62 networks in five folds, fp32, 6.1 (exact: to 512 B): forward", scratch("rule fprop")),
+    ("... ... backward to data", scratch("rule dgrad")),
+    ("... ... backward to weights", scratch("rule wgrad")),
+    ("... ... largest of a network at batch 32 (exact: to 4 MiB)", scratch("largest")),
+    ("... above 1 MiB that an H100 gave out, TF32 and 16 bits", scratch("used")),
+    ("storages of Torch7's modules, plain and shared (optnet)", in_file("optnet-memory", "total_mb")),
+    ("memory of the host's process", lambda l: l["quantity"] == "host_mb" and l["device"] != "host"),
+    ("memory of a host with all that ran on it, framework not named (Mahendran)", in_file("seeds-mahendran", "host_mb")),
+    ("step or forward pass, one GPU", is_step),
+    ("... on cards whose kernels were measured (TITAN X, Xp, P100, M40, 1080 Ti), fp32", calibrated),
+    ("... ... training steps alone", lambda l: calibrated(l) and training(l)),
+    ("... on cards in no calibration, fp32", uncalibrated),
+    ("... ... training steps alone", lambda l: uncalibrated(l) and training(l)),
+    ("... of PyTorch 2.11 on H100, fp32 and TF32",
+     lambda l: steps_on_h100(l) and "16" not in l["dtype"]),
+    ("... ... in 16 bits", lambda l: steps_on_h100(l) and "16" in l["dtype"]),
+    ("... ... on H200, whose kernels no fit has seen, all", in_file("h200-networks", "total_ms")),
+    ("... published since 2020", of_today()),
+    ("... ... RTX 3090", of_today(device="rtx-3090")),
+    ("... ... RTX 4090", of_today(device="rtx-4090")),
+    ("... ... A100", of_today(device="a100")),
+    ("... ... V100", of_today(device="tesla-v100")),
+    ("... ... RTX 2080 Ti", of_today(device="rtx-2080-ti")),
+    ("... ... training", of_today(mode="train")),
+    ("... ... inference", of_today(mode="inference")),
+    ("... ... batches of 1 to 8", lambda l: of_today()(l) and l["run"]["batch"] <= 8),
+    ("... in 16 bits", lambda l: is_step(l) and "16" in l["dtype"]),
+    ("... in 64 bits", lambda l: is_step(l) and l["dtype"] == "fp64"),
+    ("step, several GPUs and one beside them", on_several),
+    ("forward part of a step", lambda l: l["quantity"] == "forward_ms"),
+    ("backward part of a step", lambda l: l["quantity"] == "backward_ms"),
+    ("one layer in a framework", lambda l: l["kind"] == "layer"),
+    ("all-reduce", lambda l: l["kind"] == "scaling" and l["quantity"] == "time_ms"),
+    ("element-wise kernels above 0.15 ms", lambda l: rows(l, "elementwise")),
+    ("layer norm above 0.15 ms", lambda l: rows(l, "layernorm")),
+    ("softmax above 0.15 ms", lambda l: rows(l, "softmax")),
+    ("convolutions", lambda l: kernel(l, "conv") and l["device"] != H100),
+    ("... cuDNN 9 on H100, fp32, TF32 and 16 bits", lambda l: kernel(l, "conv") and l["device"] == H100 and not grouped(l)),
+    ("... ... depthwise", lambda l: kernel(l, "conv") and l["device"] == H100 and depthwise(l)),
+    ("... ... other groups", lambda l: kernel(l, "conv") and l["device"] == H100 and grouped(l) and not depthwise(l)),
+    ("matrix products", lambda l: kernel(l, "gemm") and l["device"] != H100),
+    ("... CUDA 13 on H100, fp32, TF32 and 16 bits", lambda l: kernel(l, "gemm") and l["device"] == H100),
+    ("recurrent layers", lambda l: recurrent(l) and l["device"] != H100),
+    ("... cuDNN 9 on H100, each algorithm", lambda l: recurrent(l) and l["device"] == H100),
+]
+
+# The rows that README.md shows, by title; what each is called there.
+SHOWN = {
+    "against PyTorch's own dispatch, training exports: weights, buffers, gradients, optimizer state": "weights, buffers, gradients, optimizer state, against PyTorch's own",
+    "... peak of live tensors, TorchScript exporter": "peak of live tensors in training, against PyTorch's own",
+    "memory of the process (nvidia-smi)": "memory of the process (nvidia-smi), all frameworks",
+    "... on cards whose kernels were measured (TITAN X, Xp, P100, M40, 1080 Ti), fp32": "step or forward pass in fp32, cards whose kernels were measured (2015 to 2018)",
+    "... on cards in no calibration, fp32": "... cards of which no kernel was measured",
+    "... published since 2020": "step or forward pass published since 2020 (3090, 4090, A100, V100, 2080 Ti)",
+    "... ... RTX 3090": "... RTX 3090",
+    "... ... A100": "... A100",
+    "... ... training": "... training",
+    "... ... batches of 1 to 8": "... batches of 1 to 8",
+    "... of PyTorch 2.11 on H100, fp32 and TF32": "PyTorch 2.11 on H100, fp32 and TF32",
+    "... ... on H200, whose kernels no fit has seen, all": "... on H200",
+    "step, several GPUs and one beside them": "step of several GPUs",
+}
+
+
+def saw(l):
+    """What was chosen with a line's record among others."""
+    if l["kind"] == "kernel":
+        return ["kernels"]
+    if l["quantity"] in PROCESS:
+        return ["contexts"]
+    if l["kind"] == "scaling" and l["quantity"] == "time_ms":
+        return ["links"]
+    if l["quantity"] == "total_ms" and l["kind"] in ("model", "scaling"):
+        return ["hosts", "carrying over"] if l["source"].startswith("steps2-") else ["hosts"]
+    return []
+
+
+# Kernels predicted by fits that did not see them: five-fold, as the calibrations record it.
+TENSOR = ("tf32_tensor", "f16_tensor")
+ELEMENTWISE = ("add", "mul", "div", "pow", "relu", "gelu", "tanh")
+FIVE_FOLD = [
+    ("matrix products, left out of the fit", "gemm", None, 0, 1199),
+    ("... CUDA 12, random odd sizes", "gemm", None, 1200, 1299),
+    ("... CUDA 13 on H100", "gemm", None, 1300, 9999),
+    ("... ... TF32 and 16 bits", "gemm", None, 1300, 9999, TENSOR),
+    ("convolutions forward, left out", "conv", "forward", 0, 799),
+    ("... cuDNN 8, random odd sizes", "conv", "forward", 800, 899),
+    ("convolutions backward to data, left out", "conv", "backward_data", 0, 799),
+    ("convolutions backward to weights, left out", "conv", "backward_weights", 0, 799),
+    ("convolutions of cuDNN 9 on H100, all passes, left out", "conv", None, 900, 9999),
+    ("... TF32 and 16 bits", "conv", None, 900, 9999, TENSOR),
+    ("... depthwise, whatever they multiply in", "depthwise", None, 900, 9999, ("any",)),
+    ("... of several groups, one shape of eight left out", "grouped", None, 900, 9999, ("any",)),
+    ("element-wise kernels above 0.15 ms, left out", "rows", ELEMENTWISE, 800, 899),
+    ("layer norm above 0.15 ms, left out", "rows", "layer_norm", 800, 899),
+    ("softmax above 0.15 ms, left out", "rows", "softmax", 800, 899),
+    ("memory-bound kernels above 0.15 ms on H100, left out", "rows", None, 900, 9999),
+    ("recurrent layers, left out", "recurrent", None, 0, 899),
+    ("... cuDNN 9 on H100", "recurrent", None, 900, 9999),
+    ("... ... in one persistent kernel", "persistent", None, 900, 9999),
+]
