@@ -1,58 +1,18 @@
 // The plimsoll command.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <exception>
 #include <new>
 
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
-#include "estimator/report/json.h"
-#include "estimator/report/text.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {
-
-namespace {
-// Asked for before anything can go wrong; see find_error_format().
-bool errors_as_json = false;
-}  // namespace
-
-int report(const Diagnostics& diagnostics) {
-  constexpr size_t kMostShown = 20;
-  std::string text;
-  for (size_t i = 0; i < diagnostics.size() && (errors_as_json || i < kMostShown); ++i) {
-    text += errors_as_json
-                ? to_json(diagnostics[i])
-                : (diagnostics[i].place.file.empty() ? "plimsoll: " : "") + to_text(diagnostics[i]);
-  }
-  if (diagnostics.size() > kMostShown && !errors_as_json) {
-    text += fmt::format("plimsoll: and {} more\n", diagnostics.size() - kMostShown);
-  }
-  std::fputs(text.c_str(), stderr);
-  return exit_status(diagnostics);
-}
-
-int print(const std::string& text, int status) {
-  size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t n = ::write(STDOUT_FILENO, text.data() + written, text.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      std::fprintf(stderr, "plimsoll: error: cannot write the result: %s [E612]\n",
-                   std::strerror(errno));
-      return 4;
-    }
-    written += static_cast<size_t>(n);
-  }
-  return status;
-}
 
 namespace {
 
@@ -71,43 +31,6 @@ void keep_memory() {
   ::mallopt(M_TOP_PAD, 1 << 22);
 }
 
-// A standard descriptor that the caller closed would be taken by the first file we open.
-void keep_standard_descriptors() {
-  for (const int fd : {0, 1, 2}) {
-    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // Reading end for output and the other way round: use of it fails, as it should.
-    const int opened = ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
-    if (opened >= 0 && opened != fd) ::close(opened);
-  }
-}
-
-std::vector<std::string> flag_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-Diagnostics unknown_arguments(const CLI::App& app, const std::vector<std::string>& extras) {
-  Diagnostics problems;
-  for (const std::string& extra : extras) {
-    if (extra == "--") continue;  // what ended the flags
-    const bool is_flag = extra.starts_with("-");
-    const std::string name = extra.substr(0, extra.find('='));
-    const std::string near = is_flag ? nearest(name, flag_names(app)) : "";
-    problems.push_back({.code = "E101",
-                        .severity = Severity::kError,
-                        .message = fmt::format(
-                            "unknown {} {}{}", is_flag ? "flag" : "argument", shortened(name, 80),
-                            near.empty() ? "" : fmt::format("; did you mean {}?", near)),
-                        .place = {},
-                        .help = {}});
-    if (is_flag) break;  // what follows may be its value
-  }
-  return problems;
-}
-
 // --error-format decides how the command line's own errors look, so it is read before the rest.
 Result<void> find_error_format(const std::vector<std::string>& arguments) {
   constexpr std::string_view kFlag = "--error-format";
@@ -124,7 +47,7 @@ Result<void> find_error_format(const std::vector<std::string>& arguments) {
     }
     const auto choice = parse_word(kFlag, value, {"text", "json"});
     if (!choice) return tl::make_unexpected(choice.error());
-    errors_as_json = *choice == 1;
+    if (*choice == 1) report_as_json();
   }
   return {};
 }
@@ -169,18 +92,6 @@ int unknown_command(const std::string& word) {
                                near.empty() ? "" : fmt::format("; did you mean {}?", near)),
         .place = {},
         .help = flag ? "flags follow the command" : "'plimsoll' lists the commands"}});
-}
-
-// What CLI11 says, in one line: its own text may hold the user's.
-int refused(const CLI::ParseError& e) {
-  std::string message = e.what();
-  if (message.ends_with(" missing"))
-    message = message.substr(0, message.find(':')) + " needs a value";
-  return report({{.code = "E102",
-                  .severity = Severity::kError,
-                  .message = shortened(message, 200),
-                  .place = {},
-                  .help = {}}});
 }
 
 // What a verb's help begins with.
@@ -243,7 +154,7 @@ int run(const std::vector<std::string>& arguments) {
     }
     return print(introduction);
   } catch (const CLI::ParseError& e) {
-    return refused(e);
+    return report(refused(e));
   }
   for (const Verb& v : verbs) {
     if (!v.app->parsed()) continue;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "graph/base/diagnostic.h"
+#include "estimator/cli/messages.h"
 
 namespace plimsoll::cli {
 
@@ -29,12 +29,5 @@ Verb make_models(CLI::App& root);
 Verb make_explain(CLI::App& root);
 Verb make_schema(CLI::App& root);
 Verb make_version(CLI::App& root);
-
-// Diagnostics on standard error, at most 20 and a count of the rest; all of them, as JSON lines,
-// where the user asked for --error-format json. Returns the exit status they mean.
-int report(const Diagnostics& diagnostics);
-
-// The whole text on standard output, or exit status 4 and a message where it cannot be written.
-int print(const std::string& text, int status = 0);
 
 }  // namespace plimsoll::cli

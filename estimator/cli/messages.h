@@ -1,0 +1,32 @@
+// What a command says: answers on standard output, diagnostics on standard error.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "graph/base/diagnostic.h"
+
+namespace plimsoll::cli {
+
+// One object a line from now on, for --error-format json.
+void report_as_json();
+
+// Diagnostics on standard error, at most 20 and a count of the rest; all of them where they are
+// JSON. Returns the exit status they mean.
+int report(const Diagnostics& diagnostics);
+
+// The whole text on standard output, or exit status 4 and a message where it cannot be written.
+int print(const std::string& text, int status = 0);
+
+// E101 for each argument that nobody declared, with the flag that is near; after an unknown flag
+// its value is not complained about.
+Diagnostics unknown_arguments(const CLI::App& app, const std::vector<std::string>& extras);
+
+// What CLI11 says, in one line.
+Diagnostics refused(const CLI::ParseError& fault);
+
+// A standard descriptor that the caller closed would be taken by the first file that is opened.
+void keep_standard_descriptors();
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,309 @@
+// plimsoll-monitor: watches a training run beside what was predicted for it.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "estimator/cli/messages.h"
+#include "estimator/cli/options.h"
+#include "estimator/cli/output_file.h"
+#include "estimator/cli/values.h"
+#include "estimator/estimator.h"
+#include "estimator/report/version.h"
+#include "graph/base/escape.h"
+#include "monitor/attribution.h"
+#include "monitor/duration.h"
+#include "monitor/gpu_recording.h"
+#include "monitor/live_view.h"
+#include "monitor/measured_record.h"
+#include "monitor/nvml.h"
+#include "monitor/run_files.h"
+#include "monitor/text.h"
+
+namespace plimsoll::monitor {
+namespace {
+
+using cli::report;
+
+constexpr const char* kExamples =
+    "  plimsoll-monitor 4711\n"
+    "  plimsoll-monitor --interval 20ms --out run.jsonl -- python3 train.py\n"
+    "  plimsoll-monitor --model builtin:resnet50 --batch 32 --gpu local --run run.json -- python3 "
+    "train.py\n"
+    "  plimsoll validate run.json\n\n"
+    "Watches a process and all that descend from it: memory, CPU, faults and I/O of the host, and\n"
+    "memory, load, PCIe, power and clocks of NVIDIA's cards, where there are any. Reads only: "
+    "nothing\n"
+    "is signalled. With PID it ends with the process, exit status 0; with a command as the "
+    "command\n"
+    "did. ^C ends it with the summary. With --model and the flags of 'plimsoll estimate' the\n"
+    "predicted range stands beside the live figures.\n";
+
+constexpr int64_t kLeastInterval = 1'000'000, kMostInterval = 3'600'000'000'000;
+constexpr int64_t kMostPid = int64_t{1} << 22;      // PID_MAX_LIMIT of the kernel
+constexpr int kNotFound = 127, kNotRunnable = 126;  // as a shell says it
+
+struct Flags {
+  cli::SharedFlags shared;
+  std::string pid, interval = "100ms", replay, library = "libnvidia-ml.so.1", measured;
+  RunFileNames files;
+  bool json = false, quiet = false;
+  std::vector<std::string> command;
+};
+
+void declare(CLI::App& app, Flags& flags) {
+  const auto text = [&](const char* name, std::string& into, const char* help) {
+    app.add_option(name, into, help)->allow_extra_args(false)->type_name("");
+  };
+  text("pid", flags.pid, "the process to watch; or a command after --");
+  text("--interval", flags.interval, "between samples, e.g. 20ms; 100ms where not given");
+  text("--out", flags.files.lines, "add each sample to this file, as JSON lines");
+  text("--csv", flags.files.csv, "write the samples as CSV");
+  text("--trace", flags.files.trace, "write a Chrome trace: counters and phases");
+  text("--run", flags.measured, "write a measured run for 'plimsoll validate'; needs --model");
+  app.add_flag("--force", flags.files.force, "overwrite the files of --csv, --trace and --run");
+  app.add_flag("--json", flags.json, "end with the summary as one JSON object; nothing live");
+  app.add_flag("--quiet", flags.quiet, "nothing live, the summary alone");
+  text("--replay", flags.replay, "figures of GPUs from a file of --out, not from the driver");
+  text("--nvml", flags.library, "the driver's library, where the loader does not find it");
+  text("--model", flags.shared.model, "what the run trains: the model of 'plimsoll estimate'");
+  cli::add_shared(app, flags.shared, false);
+}
+
+// The run as described, and what is predicted for it.
+struct Prediction {
+  RunDescription run;
+  Band band;
+};
+
+Result<Prediction> predict(const cli::SharedFlags& flags) {
+  auto request = cli::to_request(flags);
+  if (!request) return tl::make_unexpected(request.error());
+  auto hwdb = cli::open_database(*request, "estimate");
+  if (!hwdb) return tl::make_unexpected(hwdb.error());
+  auto estimated = estimate(*request, *hwdb);
+  if (!estimated) return tl::make_unexpected(cli::in_model(estimated.error(), request->model));
+  const Diagnostics said =
+      cli::as_strict(cli::in_model(estimated->diagnostics, request->model), request->strict);
+  if (exit_status(said) != 0) return tl::make_unexpected(said);
+  report(said);
+  Prediction made{.run = {.request = *request, .words = {}}, .band = band_of(*estimated)};
+  for (const auto& [name, values] : flags.values) {
+    if (!values.empty()) made.run.words[name] = values.front();
+  }
+  return made;
+}
+
+// Signals that end the watch, as a descriptor.
+int take_signals(sigset_t& before) {
+  sigset_t ours;
+  ::sigemptyset(&ours);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ours, signal);
+  ::sigprocmask(SIG_BLOCK, &ours, &before);
+  return ::signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+std::string command_line(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_quoted(word);
+  return text;
+}
+
+// What is watched.
+struct Watched {
+  pid_t pid = 0;
+  std::string name;
+  std::optional<Command> command;
+};
+
+Result<Watched> find_watched(const Flags& flags, const sigset_t& signals) {
+  if (!flags.command.empty()) {
+    auto command = Command::start(flags.command, signals);
+    if (!command) return tl::make_unexpected(command.error());
+    return Watched{command->pid(), command_line(flags.command), *command};
+  }
+  const auto pid = cli::parse_count("PID", flags.pid, 1, kMostPid);
+  if (!pid) return tl::make_unexpected(pid.error());
+  const auto reading = ProcFolder().read(static_cast<pid_t>(*pid));
+  if (!reading || reading->ended)
+    return error("E715", fmt::format("there is no process {}", *pid), {},
+                 "'pgrep -f train.py' tells the pid of a program");
+  return Watched{reading->pid, reading->name, std::nullopt};
+}
+
+Result<std::unique_ptr<GpuSource>> find_gpus(const Flags& flags) {
+  return flags.replay.empty() ? open_nvml(flags.library) : open_gpu_recording(flags.replay);
+}
+
+// With a command standard output is the command's.
+void show(const std::string& text, bool on_error) {
+  std::FILE* stream = on_error ? stderr : stdout;
+  std::fputs(text.c_str(), stream);
+  std::fflush(stream);
+}
+
+int64_t unix_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+Diagnostics usage_faults(const Flags& flags) {
+  const auto fault = [](const char* message, const char* help) {
+    return error("E108", message, {}, help).value();
+  };
+  if (flags.pid.empty() && flags.command.empty())
+    return fault("which process? give its PID, or a command after --",
+                 "plimsoll-monitor -- python3 train.py");
+  if (!flags.pid.empty() && !flags.command.empty())
+    return fault("a PID and a command exclude each other", "");
+  if (!flags.measured.empty() && flags.shared.model.empty())
+    return fault("--run describes the run to 'plimsoll validate': it needs --model",
+                 "--model builtin:resnet50 --batch 32 --gpu local");
+  return {};
+}
+
+int write_measured(std::optional<cli::OutputFile>& file, const std::optional<Prediction>& predicted,
+                   const Summary& summary) {
+  if (!file || !predicted) return 0;
+  auto written = file->write(to_measured(predicted->run, summary));
+  if (!written) return report(written.error());
+  const auto unsaid = unsaid_flags(predicted->run);
+  if (unsaid.empty()) return 0;
+  return report(
+      {warning("W516", fmt::format("measured runs have no key for {}: 'plimsoll validate' "
+                                   "asks without",
+                                   fmt::join(unsaid, ", ")))});
+}
+
+int exit_status_of(const Watch& watch, Watch::End end, const Summary& summary, int fault) {
+  if (end == Watch::End::kAskedToStop) return 128 + watch.stop_signal();
+  if (summary.exit_status) return *summary.exit_status;
+  return fault;
+}
+
+int watch(const Flags& flags) {
+  if (const Diagnostics faults = usage_faults(flags); !faults.empty()) return report(faults);
+  const auto interval = parse_duration("--interval", flags.interval, kLeastInterval, kMostInterval);
+  if (!interval) return report(interval.error());
+  std::optional<Prediction> predicted;
+  if (!flags.shared.model.empty()) {
+    auto made = predict(flags.shared);
+    if (!made) return report(made.error());
+    predicted = std::move(*made);
+  }
+  // Files are opened before anything starts.
+  auto files = RunFiles::open(flags.files);
+  if (!files) return report(files.error());
+  std::optional<cli::OutputFile> measured;
+  if (!flags.measured.empty()) {
+    auto opened = cli::OutputFile::open(flags.measured, flags.files.force);
+    if (!opened) return report(opened.error());
+    measured.emplace(std::move(*opened));
+  }
+  sigset_t before;
+  const int signals = take_signals(before);  // before there are threads
+  auto gpus = find_gpus(flags);
+  if (!gpus && !flags.replay.empty()) return report(gpus.error());
+  std::string gpu_source =
+      gpus ? (*gpus)->description() : gpus.error().front().message + "; the host alone is watched";
+  auto watched = find_watched(flags, before);
+  if (!watched) {
+    const int status = report(watched.error());
+    const std::string& code = watched.error().front().code;
+    return code == "E712" ? kNotFound : code == "E713" ? kNotRunnable : status;
+  }
+  const bool on_error = watched->command.has_value() || flags.json;
+  const bool live = !flags.json && !flags.quiet;
+  if (live) show(escaped_format("gpu: {}\n", gpu_source), on_error);
+
+  int fault = 0;
+  const auto say = [&fault](const Diagnostics& said) {
+    if (!said.empty()) fault = report(said);
+  };
+  std::optional<Band> band;
+  if (predicted) band = predicted->band;
+  say(files->begin({.pid = watched->pid,
+                    .command = watched->name,
+                    .started_unix_ns = unix_ns(),
+                    .interval_ns = *interval},
+                   band));
+  // On a terminal that a command writes to as well, a screen would be written over its lines.
+  Terminal terminal = terminal_of(on_error ? STDERR_FILENO : STDOUT_FILENO);
+  if (watched->command && ::isatty(STDOUT_FILENO) != 0) terminal.screen = false;
+  LiveView view(terminal, fmt::format("pid {} {}", watched->pid, shortened(watched->name, 60)));
+  Watch watch(ProcFolder(), watched->pid, watched->command ? &*watched->command : nullptr,
+              gpus ? gpus->get() : nullptr,
+              {.interval_ns = *interval,
+               .pids_are_ours = in_first_pid_namespace(),
+               .band = std::move(band)});
+  const auto end = watch.run(signals, [&](const Observation& observation) {
+    say(files->add(observation));
+    if (live) show(view.next(observation), on_error);
+  });
+  Summary summary = watch.summary();
+  summary.command = watched->name;
+  summary.gpu_source = std::move(gpu_source);
+  say(files->end(summary));
+  if (const int failed = write_measured(measured, predicted, summary); failed != 0) fault = failed;
+  if (flags.json) {
+    if (const int failed = cli::print(to_json(summary)); failed != 0) fault = failed;
+  } else {
+    show(to_text(summary), on_error);
+  }
+  return exit_status_of(watch, end, summary, fault);
+}
+
+int run(std::vector<std::string> arguments) {
+  Flags flags;
+  if (const auto bar = std::ranges::find(arguments, "--"); bar != arguments.end()) {
+    flags.command.assign(bar + 1, arguments.end());
+    arguments.erase(bar, arguments.end());
+    if (flags.command.empty())
+      return report(error("E108", "no command follows --", {}, "-- python3 train.py").value());
+  }
+  CLI::App app{kExamples, "plimsoll-monitor [PID]"};
+  app.set_help_flag("-h,--help", "show this");
+  bool version = false;
+  app.add_flag("--version", version, "show the version");
+  app.allow_extras(true);
+  declare(app, flags);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    return cli::print(app.help());
+  } catch (const CLI::ParseError& e) {
+    return report(cli::refused(e));
+  }
+  if (version)
+    return cli::print(fmt::format("plimsoll-monitor {}, commit {}\n", kVersion, commit()));
+  const Diagnostics unknown = cli::unknown_arguments(app, app.remaining());
+  return unknown.empty() ? watch(flags) : report(unknown);
+}
+
+}  // namespace
+}  // namespace plimsoll::monitor
+
+int main(int argc, char** argv) {
+  plimsoll::cli::keep_standard_descriptors();
+  try {
+    return plimsoll::monitor::run({argv + 1, argv + argc});
+  } catch (const std::bad_alloc&) {
+    std::fputs("plimsoll-monitor: error: out of memory [E801]\n", stderr);
+    return 5;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr,
+                 "plimsoll-monitor: a bug of ours: %s [E901]; please report it with the command "
+                 "line\n",
+                 e.what());
+    return 70;
+  }
+}

@@ -1,0 +1,134 @@
+#include "monitor/run_files.h"
+
+#include "monitor/trace.h"
+
+namespace plimsoll::monitor {
+namespace {
+
+void write_range(JsonWriter& out, std::string_view key, const std::optional<Predicted>& predicted) {
+  out.key(key);
+  if (!predicted) {
+    out.null();
+    return;
+  }
+  out.begin_array().integer(predicted->range.low).integer(predicted->range.high).end_array();
+}
+
+std::string title_line(const RunTitle& title, const std::optional<Band>& band) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("schema").string("plimsoll.monitor.samples");
+  out.key("version").integer(1);
+  out.key("pid").integer(title.pid);
+  out.key("command");
+  title.command.empty() ? out.null() : out.string(title.command);
+  out.key("started_unix_ns").integer(title.started_unix_ns);
+  out.key("interval_ns").integer(title.interval_ns);
+  if (band) {
+    out.key("predicted_for").string(band->device_id);
+    write_range(out, "predicted_device_bytes", band->device);
+    write_range(out, "predicted_host_bytes", band->host);
+  }
+  out.end_object();
+  return out.take() + "\n";
+}
+
+std::string sample_line(const Sample& sample) {
+  JsonWriter out;
+  write(out, sample);
+  return out.take() + "\n";
+}
+
+std::string phase_line(const Phase& phase) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("phase").string(name(phase.kind));
+  out.key("begin").real(phase.begin);
+  out.key("end").real(phase.end);
+  out.key("host_peak_bytes").integer(phase.host_peak);
+  out.end_object();
+  return out.take() + "\n";
+}
+
+std::string crossing_line(const BandWatch::Crossing& crossing, double seconds) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("prediction").string(name(crossing.to));
+  out.key("of").string(crossing.of_device ? "device_memory" : "host_memory");
+  out.key("seconds").real(seconds);
+  out.key("bytes").integer(crossing.bytes);
+  out.end_object();
+  return out.take() + "\n";
+}
+
+}  // namespace
+
+Result<RunFiles> RunFiles::open(const RunFileNames& names) {
+  RunFiles files;
+  const auto take = [](std::optional<LineFile>& into, const std::string& path,
+                       LineFile::Mode mode) -> Result<void> {
+    if (path.empty()) return {};
+    auto opened = LineFile::open(path, mode);
+    if (!opened) return tl::make_unexpected(opened.error());
+    into.emplace(std::move(*opened));
+    return {};
+  };
+  const auto fresh = names.force ? LineFile::Mode::kReplace : LineFile::Mode::kNew;
+  if (auto lines = take(files.lines_, names.lines, LineFile::Mode::kAppend); !lines)
+    return tl::make_unexpected(lines.error());
+  if (auto csv = take(files.csv_, names.csv, fresh); !csv) return tl::make_unexpected(csv.error());
+  if (auto trace = take(files.trace_, names.trace, fresh); !trace)
+    return tl::make_unexpected(trace.error());
+  return files;
+}
+
+void RunFiles::write(std::optional<LineFile>& file, std::string_view text, Diagnostics& faults) {
+  if (!file) return;
+  if (auto added = file->add(text); !added)
+    faults.insert(faults.end(), added.error().begin(), added.error().end());
+}
+
+Diagnostics RunFiles::begin(const RunTitle& title, const std::optional<Band>& band) {
+  Diagnostics faults;
+  write(lines_, title_line(title, band), faults);
+  write(trace_, trace_begin(title.command), faults);
+  return faults;
+}
+
+Diagnostics RunFiles::add(const Observation& o) {
+  Diagnostics faults;
+  const double at = o.sample.seconds;
+  if (lines_) {
+    std::string text = sample_line(o.sample);
+    if (o.ended_phase) text += phase_line(*o.ended_phase);
+    for (const auto& crossing : o.crossings) text += crossing_line(crossing, at);
+    write(lines_, text, faults);
+  }
+  if (csv_) {
+    std::string text;
+    if (!csv_gpus_) {
+      csv_gpus_ = o.sample.devices.size();
+      text = csv_header(*csv_gpus_);
+    }
+    write(csv_, text + csv_row(o.sample, *csv_gpus_), faults);
+  }
+  if (trace_) {
+    std::string text = trace_events(o.sample);
+    if (o.ended_phase) text += trace_event(*o.ended_phase);
+    for (const auto& crossing : o.crossings) text += trace_event(crossing, at);
+    write(trace_, text, faults);
+  }
+  return faults;
+}
+
+Diagnostics RunFiles::end(const Summary& summary) {
+  Diagnostics faults;
+  if (lines_ && !summary.phases.empty())
+    write(lines_, phase_line(summary.phases.back()) + to_json(summary), faults);
+  std::string last;
+  if (!summary.phases.empty()) last = trace_event(summary.phases.back());
+  write(trace_, last + trace_end(), faults);
+  return faults;
+}
+
+}  // namespace plimsoll::monitor
