@@ -21,7 +21,7 @@ struct Observation {
   const Sample& sample;
   const Summary& so_far;
   const Phase* ended_phase = nullptr;
-  std::vector<BandWatch::Crossing> crossings;
+  std::vector<BandWatch::Crossing> crossings{};
 };
 
 class Watch {

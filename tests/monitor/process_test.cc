@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "tests/support/fake_proc.h"
 
 using namespace plimsoll::monitor;
@@ -61,9 +63,6 @@ TEST_CASE("children come from the threads' lists, or from a look at all processe
   proc.put({.pid = 42, .parent = 41});
   proc.put({.pid = 43, .parent = 1});
   const ProcFolder folder(proc.path());
-  // A thread without a list beside its stat: this kernel keeps none.
-  std::filesystem::create_directories(proc.path() + "40/task/40");
-  std::ofstream(proc.path() + "40/task/40/stat") << "40 (x) S";
   CHECK(folder.children({40}) == std::vector<pid_t>{41});
   proc.put_children(40, 40, "41 ");
   proc.put_children(40, 44, "43 42");

@@ -26,7 +26,10 @@ class FakeProc {
 
   void put(const FakeProcess& p) const {
     const std::string folder = fmt::format("{}/", p.pid);
-    std::filesystem::create_directories(scratch_.path(folder));
+    // Its one thread has no list of children until a test puts one: a kernel that keeps none.
+    const std::string thread = fmt::format("{}task/{}/", folder, p.pid);
+    std::filesystem::create_directories(scratch_.path(thread));
+    scratch_.write(thread + "stat", "");
     scratch_.write(folder + "stat",
                    fmt::format("{} ({}) {} {} 0 0 0 -1 0 {} 0 {} 0 {} 0 0 0 20 0 {} 0 {} 0 0\n",
                                p.pid, p.name, p.state, p.parent, p.minor_faults, p.major_faults,
