@@ -1,175 +1,59 @@
-// plimsoll-calibrate fit: from the transcriptions of measured kernels to calibration files.
+// The plimsoll-calibrate command.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <set>
-#include <sstream>
+#include <exception>
 
-#include "calibrate/fit.h"
-#include "graph/base/hash.h"
-#include "hwdb/hwdb.h"
+#include "calibrate/verb.h"
+#include "estimator/report/text.h"
 
-namespace plimsoll {
+namespace plimsoll::calibrate {
 namespace {
 
-constexpr const char* kClasses[] = {"gemm", "conv", "recurrent", "rows"};
+constexpr const char* kExamples =
+    "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
+    "asked.jsonl\n"
+    "  plimsoll-calibrate ask --gpu a100 --problems convolutions.jsonl --out asked.jsonl\n"
+    "  plimsoll-calibrate fit --measured tests/measured\n\n"
+    "Asks real cuDNN, without a GPU, what it would choose on one, and fits kernel models to\n"
+    "measurements. Libraries are loaded when they are needed: from PLIMSOLL_CUDNN, from the "
+    "nvidia\n"
+    "packages of python3, or from the loader's path.";
 
-struct FitCommand {
-  std::string measured, out;
-  std::vector<std::string> only;
-};
+}  // namespace
 
-int fail(const Diagnostics& diagnostics) {
+int report(const Diagnostics& diagnostics) {
   for (const Diagnostic& d : diagnostics) {
-    fmt::print(stderr, "error[{}]: {} {}:{}\n", d.code, d.message, d.place.file, d.place.line);
-    if (!d.help.empty()) fmt::print(stderr, "  help: {}\n", d.help);
+    fmt::print(stderr, "{}{}", d.place.file.empty() ? "plimsoll-calibrate: " : "", to_text(d));
   }
   return exit_status(diagnostics);
 }
 
-struct Measurements {
-  std::map<std::string, std::vector<MeasuredKernel>, std::less<>> kernels;  // by class
-  std::map<std::string, MeasuredFile, std::less<>> files;
-};
+namespace {
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-std::string citations(const std::string& text) {
-  std::istringstream lines(text);
-  std::string all;
-  for (std::string line; std::getline(lines, line) && line.starts_with('#');) {
-    all += (all.empty() ? "" : " | ") + line.substr(std::min<size_t>(2, line.size()));
+int run(int argc, char** argv) {
+  CLI::App app(kExamples);
+  app.require_subcommand(1);
+  const Verb verbs[] = {make_ask(app), make_fit(app), make_tables(app)};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& fault) {
+    constexpr int kUsage = 2;
+    return app.exit(fault) == 0 ? 0 : kUsage;
   }
-  return all;
-}
-
-Result<Measurements> read_measurements(const std::string& folder) {
-  Measurements all;
-  for (const std::string kernel_class : kClasses) {
-    const std::string name = kernel_class + ".csv";
-    const std::string text = read_file(folder + "/" + name);
-    if (text.empty()) return error("E601", "cannot read " + folder + "/" + name);
-    auto kernels = read_measured(text, name, kernel_class);
-    if (!kernels) return tl::unexpected(kernels.error());
-    all.kernels[kernel_class] = std::move(*kernels);
-    all.files[kernel_class] = {name, sha256_hex(std::as_bytes(std::span(text))), citations(text)};
-  }
-  return all;
-}
-
-Result<std::map<std::string, DeviceRates>> read_rates() {
-  const auto hwdb = Hwdb::open();
-  if (!hwdb) return tl::unexpected(hwdb.error());
-  std::map<std::string, DeviceRates> rates;
-  for (const FitPlan& plan : fit_plans()) {
-    for (const FitCard& card : plan.cards) {
-      const auto device = hwdb->device(card.device);
-      if (!device) return tl::unexpected(device.error());
-      rates[std::string(card.device)] = rates_of(*device);
-    }
-  }
-  return rates;
-}
-
-void print(const FitPlan& plan, const FitReport& report) {
-  for (const auto& [pass, s] : report.passes) {
-    fmt::print(
-        "{:22} {:20} {:5} kernels  roofline {:5.1f} %  formulas {:5.1f} %  error {:5.1f} %  "
-        "median {:5.1f} %\n",
-        plan.name, pass, s.kernels, 100 * s.roofline, 100 * s.formula, 100 * s.error,
-        100 * s.median);
-  }
-  fmt::print("{:22} 90 % range covers {:.0f} %", plan.name, 100 * report.coverage);
-  if (report.named > 0) fmt::print(", algorithm {} of {}", report.agreed, report.named);
-  fmt::print("\n");
-  std::fflush(stdout);
-}
-
-// sm_NN.json and corrections/PLAN.csv.
-int write_files(const Calibration& calibration, const std::string& folder) {
-  std::map<std::string, std::string> texts;
-  texts[folder + "/" + calibration.id + ".json"] = write_calibration(calibration);
-  for (const Fit& fit : calibration.fits) {
-    if (fit.correction.file.empty()) continue;
-    texts[folder + "/corrections/" + fit.correction.file] = write_correction_points(fit.correction);
-  }
-  for (const auto& [path, text] : texts) {
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    std::ofstream out(path, std::ios::binary);
-    out << text;
-    if (!out.flush()) return fail(error("E603", "cannot write " + path).value());
-  }
-  return 0;
-}
-
-int run_fit(const FitCommand& command) {
-  const auto measured = read_measurements(command.measured);
-  if (!measured) return fail(measured.error());
-  const auto rates = read_rates();
-  if (!rates) return fail(rates.error());
-  std::map<std::string_view, Fit> fits;
-  std::map<int, Calibration> calibrations;
-  std::map<int, std::set<std::string>> used;
-  for (const FitPlan& plan : fit_plans()) {
-    const auto wanted = [&](const std::string& word) { return plan.name.starts_with(word); };
-    if (!command.only.empty() && std::ranges::none_of(command.only, wanted)) continue;
-    // Layers in persistent kernels and convolutions of several groups are transcribed with the
-    // others.
-    const bool conv = plan.kernel_class == "depthwise" || plan.kernel_class == "grouped";
-    const std::string file_class(plan.kernel_class == "persistent" ? "recurrent"
-                                 : conv                            ? "conv"
-                                                                   : plan.kernel_class);
-    const auto report = fit_kernels(plan, measured->kernels.at(file_class), *rates, fits);
-    if (!report) return fail(report.error());
-    print(plan, *report);
-    fits[plan.name] = report->fit;
-    for (const int capability : plan.capabilities) {
-      Calibration& calibration = calibrations[capability];
-      calibration.id = fmt::format("sm_{}", capability);
-      for (const FitCard& card : plan.cards) {
-        const DeviceRates& its = rates->at(std::string(card.device));
-        const auto arithmetic = arithmetic_from_name(plan.arithmetic);
-        if (its.compute_capability == capability && arithmetic)
-          calibration.flop_per_sm_clock[std::string(plan.arithmetic)] =
-              its.peak_of(*arithmetic) / (its.sms * its.clock);
-      }
-      calibration.fits.push_back(report->fit);
-      calibration.fits.back().compute_capability = capability;
-      if (used[capability].insert(file_class).second) {
-        calibration.files.push_back(measured->files.at(file_class));
-      }
-    }
-  }
-  if (command.out.empty()) return 0;
-  for (const auto& [capability, calibration] : calibrations) {
-    const int status = write_files(calibration, command.out);
-    if (status != 0) return status;
+  for (const Verb& verb : verbs) {
+    if (verb.app->parsed()) return verb.run();
   }
   return 0;
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::calibrate
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures cards and fits what Plimsoll's time model needs to know about them");
-  app.require_subcommand(1);
-  plimsoll::FitCommand command;
-  CLI::App* fit = app.add_subcommand("fit", "Fit calibrations to transcribed measurements");
-  fit->add_option("--measured", command.measured, "Folder with gemm.csv, conv.csv, ...")
-      ->required();
-  fit->add_option("--out", command.out, "Folder for sm_NN.json; without it only the report");
-  fit->add_option("--only", command.only, "Plans whose name starts so (then --out is incomplete)");
-  CLI11_PARSE(app, argc, argv);
-  return plimsoll::run_fit(command);
+  try {
+    return plimsoll::calibrate::run(argc, argv);
+  } catch (const std::exception& fault) {
+    fmt::print(stderr, "plimsoll-calibrate: this is a bug of ours: {}\n", fault.what());
+    return 70;
+  }
 }

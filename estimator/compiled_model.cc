@@ -124,6 +124,16 @@ void tell_of_weights(CompiledModel& model, bool from_onnx, const RecoverReport& 
 
 }  // namespace
 
+Binding largest_batch(const CompiledModel& model, Binding binding) {
+  for (const auto& [symbol, size] : model.longest) {
+    const auto usual = model.binding.find(symbol);
+    auto here = binding.find(symbol);
+    if (usual == model.binding.end() || here == binding.end()) continue;
+    if (here->second == usual->second) here->second = std::max(here->second, size);
+  }
+  return binding;
+}
+
 int64_t batch_at(const CompiledModel& model, const Binding& binding) {
   const auto at = binding.find(model.batch_symbol);
   return at == binding.end() ? model.facts.batch : at->second;

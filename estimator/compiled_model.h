@@ -31,6 +31,9 @@ struct CompiledModel {
 // The batch at a point; the file's own where no symbol is.
 int64_t batch_at(const CompiledModel& model, const Binding& binding);
 
+// Where memory is read: at the largest batch's sizes, unless the point names others.
+Binding largest_batch(const CompiledModel& model, Binding binding);
+
 // `policy`: of the framework's profile, with what the device and library decide filled in.
 // E131 lists unbound symbols with the flags to paste.
 Result<CompiledModel> compile(LoadedModel model, const Request& request, const Policy& policy);

@@ -232,7 +232,7 @@ Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   if (!cudnn) return tl::make_unexpected(cudnn.error());
   if (auto loading = check_loading(platform, request); !loading)
     return tl::make_unexpected(loading.error());
-  WorkspaceBooks workspaces(platform.hwdb, platform.device, *cudnn);
+  WorkspaceBooks workspaces(platform.hwdb, platform.device, *cudnn, request.asked);
   return Evaluator(std::move(platform), request, std::move(context), std::move(workspaces));
 }
 
@@ -261,17 +261,6 @@ Result<BoundStep> bind_where_valid(const CompiledModel& model, const Binding& bi
   auto bound = bind_step(model.step, binding);
   if (!bound) return too_large(model, binding, std::move(bound.error()));
   return bound;
-}
-
-// Where memory is read: at the largest batch's sizes, unless the point names others.
-Binding largest_batch(const CompiledModel& model, Binding binding) {
-  for (const auto& [symbol, size] : model.longest) {
-    const auto usual = model.binding.find(symbol);
-    auto here = binding.find(symbol);
-    if (usual == model.binding.end() || here == binding.end()) continue;
-    if (here->second == usual->second) here->second = std::max(here->second, size);
-  }
-  return binding;
 }
 
 void set_rates(Estimate& e, const BoundStep& bound, const DeviceRates& rates) {
@@ -351,6 +340,11 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
     e.basis.push_back(fmt::format("time: {:.0f} MHz under the power limit, of {:.0f}",
                                   platform_.device.sustained_clock.value / 1e6,
                                   platform_.device.boost_clock.value / 1e6));
+  }
+  if (request_.asked) {
+    e.basis.push_back(fmt::format("workspace: {} of {} convolutions asked of cuDNN {}",
+                                  workspaces->asked, workspaces->convolutions,
+                                  request_.asked->cudnn()));
   }
   if (!e.memory.context_basis.empty()) e.basis.push_back("context: " + e.memory.context_basis);
   if (e.memory.timing_peak_bytes > e.memory.reserved_bytes) {

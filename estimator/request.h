@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +17,8 @@
 #include "hwdb/context.h"
 
 namespace plimsoll {
+
+class AskedWorkspaces;
 
 // Batches of these sizes are `share` of all, in any unit.
 struct LengthBucket {
@@ -46,6 +49,8 @@ struct Request {
   std::string framework = "pytorch";  // NAME[-VERSION]
   std::optional<std::string> cudnn, cuda;
   std::optional<ModuleLoading> module_loading;  // nothing: the framework's and CUDA's default
+  // What cuDNN was asked about this model's convolutions (convolutions.h); it stands before tables.
+  std::shared_ptr<const AskedWorkspaces> asked;
   std::optional<int64_t> workspace_limit;
   std::string allocator;  // PyTorch's settings, as in PYTORCH_CUDA_ALLOC_CONF
   std::optional<bool> cudnn_benchmark;

@@ -34,8 +34,9 @@ WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
   return policy;
 }
 
-WorkspaceBooks::WorkspaceBooks(const Hwdb& hwdb, const Device& device, const Version& cudnn)
-    : hwdb_(hwdb) {
+WorkspaceBooks::WorkspaceBooks(const Hwdb& hwdb, const Device& device, const Version& cudnn,
+                               std::shared_ptr<const AskedWorkspaces> asked)
+    : hwdb_(hwdb), asked_(std::move(asked)) {
   const auto number = [&](size_t i) { return i < cudnn.numbers.size() ? cudnn.numbers[i] : 0; };
   key_.capability = capability_of(device);
   key_.cudnn_major = number(0);
@@ -50,7 +51,7 @@ Result<const WorkspaceBook*> WorkspaceBooks::of(DType dtype, bool channels_last)
     WorkspaceKey key = key_;
     key.dtype = dtype;
     key.channels_last = channels_last;
-    auto book = WorkspaceBook::load(hwdb_, key);
+    auto book = WorkspaceBook::load(hwdb_, key, asked_);
     if (!book) return tl::unexpected(book.error());
     at = shelf_->books.emplace(place, std::move(*book)).first;
   }
@@ -92,6 +93,8 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
         .bytes = choice->plan.bytes, .largest = timed ? choice->largest : 0, .least = choice->low};
     if (timed && platform.framework.autotune_tries_each) plan.uses[id].tried = choice->tried;
     plan.bases[id] = name(choice->basis);
+    ++plan.convolutions;
+    if (choice->basis == WorkspaceBasis::kAsked) ++plan.asked;
     worst = std::max(worst.value_or(choice->basis), choice->basis);
   }
   plan.basis = worst ? name(*worst) : "none";

@@ -22,15 +22,18 @@ struct Request;
 
 struct WorkspacePlan {
   std::vector<WorkspaceUse> uses;  // by KernelId; zero where a kernel needs none
-  std::vector<std::string> bases;  // by KernelId: "table", "rule", "interval"; empty for no need
-  std::string basis;               // the least trusted: "table", "rule", "interval"; else "none"
+  std::vector<std::string>
+      bases;          // by KernelId: "asked", "table", "rule", "interval"; empty for no need
+  std::string basis;  // the least trusted: "asked", "table", "rule", "interval"; else "none"
+  int64_t asked = 0, convolutions = 0;  // kernels, and of how many cuDNN was asked
 };
 
 // What is known of a cuDNN version on a device, by type and layout; each book is read when it is
 // first asked for. Copies share them; any thread may ask.
 class WorkspaceBooks {
  public:
-  WorkspaceBooks(const Hwdb& hwdb, const Device& device, const Version& cudnn);
+  WorkspaceBooks(const Hwdb& hwdb, const Device& device, const Version& cudnn,
+                 std::shared_ptr<const AskedWorkspaces> asked = nullptr);
   // E301 for damaged tables.
   Result<const WorkspaceBook*> of(DType dtype, bool channels_last) const;
 
@@ -41,6 +44,7 @@ class WorkspaceBooks {
   };
   Hwdb hwdb_;
   WorkspaceKey key_;
+  std::shared_ptr<const AskedWorkspaces> asked_;
   std::shared_ptr<Shelf> shelf_ = std::make_shared<Shelf>();
 };
 

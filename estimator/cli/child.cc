@@ -81,7 +81,7 @@ std::string find_program(const std::string& name) {
 }
 
 ChildAnswer run_child(const std::string& path, const std::vector<std::string>& arguments,
-                      std::chrono::milliseconds limit) {
+                      std::chrono::milliseconds limit, ChildErrors errors) {
   ChildAnswer answer;
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return answer;
@@ -94,7 +94,11 @@ ChildAnswer run_child(const std::string& path, const std::vector<std::string>& a
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-  ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  if (errors == ChildErrors::kWithOutput) {
+    ::posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+  } else {
+    ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  }
   pid_t child = 0;
   const int failed = ::posix_spawn(&child, path.c_str(), &actions, nullptr, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,10 @@ struct ChildAnswer {
   bool timed_out = false;
 };
 
-// Standard input and error of the child are /dev/null.
+enum class ChildErrors : uint8_t { kDropped, kWithOutput };
+// Standard input of the child is /dev/null, as is its standard error, unless that goes with the
+// output.
 ChildAnswer run_child(const std::string& path, const std::vector<std::string>& arguments,
-                      std::chrono::milliseconds limit);
+                      std::chrono::milliseconds limit, ChildErrors errors = ChildErrors::kDropped);
 
 }  // namespace plimsoll::cli

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "estimator/cli/ask_cudnn.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/output_file.h"
 #include "estimator/cli/values.h"
@@ -18,6 +19,7 @@ struct EstimateFlags {
   SharedFlags shared;
   std::string trace;  // a file to write
   bool force = false;
+  bool ask_cudnn = false;
   bool json = false, layers = false, why = false, kernels = false;
 };
 
@@ -58,6 +60,11 @@ int run_estimate(const EstimateFlags& flags) {
     if (!opened) return report(opened.error());
     trace.emplace(std::move(*opened));
   }
+  if (flags.ask_cudnn) {
+    auto asked = ask_cudnn(*request, *hwdb);
+    if (!asked) return report(in_model(asked.error(), request->model));
+    request->asked = std::move(*asked);
+  }
   auto estimated = estimate(*request, *hwdb);
   if (!estimated) return report(in_model(estimated.error(), request->model));
   const int status =
@@ -86,6 +93,8 @@ Verb make_estimate(CLI::App& root) {
   app->add_flag("--kernels", flags->kernels, "distinct kernels by their share of the time");
   app->add_option("--trace", flags->trace,
                   "write the step as a Chrome trace: launches, and live bytes by role");
+  app->add_flag("--ask-cudnn", flags->ask_cudnn,
+                "workspaces as this machine's cuDNN answers, asked by plimsoll-calibrate; no GPU");
   app->add_flag("--force", flags->force, "overwrite the trace's file");
   app->add_flag("--why", flags->why, "every kept tensor, who keeps it and by which rule");
   return {app, [flags] { return run_estimate(*flags); }};

@@ -40,6 +40,24 @@ ConvPlan described(const KnownPlan& plan, Pass pass) {
           .bytes = plan.bytes};
 }
 
+// What a framework may take of cuDNN's list: never what rounds the operands to half precision.
+std::vector<ConvPlan> taken_from(const std::vector<AskedPlan>& answer, Pass pass,
+                                 bool tensor_allowed) {
+  std::vector<ConvPlan> plans;
+  for (size_t i = 0; i < answer.size(); ++i) {
+    const AskedPlan& plan = answer[i];
+    const bool tensor = plan.has("tensor_core");
+    if (plan.has("down_convert_inputs") || (tensor && !tensor_allowed)) continue;
+    plans.push_back({.engine = static_cast<int>(plan.engine),
+                     .tile = plan.tile(),
+                     .tensor_core = tensor,
+                     .algorithm = algorithm_of(plan, pass),
+                     .bytes = plan.bytes,
+                     .preference = static_cast<int>(i)});
+  }
+  return plans;
+}
+
 // PyTorch runs depthwise convolutions in its own kernels, unless they are channels-last or suit
 // cuDNN's half-precision ones (aten/src/ATen/native/Convolution.cpp, use_cudnn_depthwise).
 bool own_kernel(const WorkspaceShape& v, DType dtype, bool channels_last) {
@@ -177,6 +195,8 @@ WorkspaceChoice bounds_only(const ConvProblem<int64_t>& c, const WorkspaceKey& k
 
 const char* name(WorkspaceBasis basis) {
   switch (basis) {
+    case WorkspaceBasis::kAsked:
+      return "asked";
     case WorkspaceBasis::kTable:
       return "table";
     case WorkspaceBasis::kRule:
@@ -218,9 +238,11 @@ struct WorkspaceBook::Rule {
   Result<WorkspaceRule> rule;
 };
 
-Result<WorkspaceBook> WorkspaceBook::load(const Hwdb& hwdb, const WorkspaceKey& key) {
+Result<WorkspaceBook> WorkspaceBook::load(const Hwdb& hwdb, const WorkspaceKey& key,
+                                          std::shared_ptr<const AskedWorkspaces> asked) {
   WorkspaceBook book;
   book.key_ = key;
+  book.asked_ = std::move(asked);
   if (key.cudnn_major < 8) return book;
   const std::string which = "9.10-sm" + std::to_string(stand_in(key.capability)) +
                             (half_precision(key.dtype) ? "-fp16" : "-fp32") +
@@ -285,6 +307,24 @@ Result<KnownPlans> WorkspaceBook::known(const WorkspaceShape& shape, Pass pass,
   return plans;
 }
 
+Result<std::vector<ConvPlan>> WorkspaceBook::listed(const WorkspaceShape& shape, Pass pass,
+                                                    bool tensor_allowed,
+                                                    WorkspaceChoice& choice) const {
+  const auto found = known(shape, pass, choice.basis);
+  if (!found) return tl::unexpected(found.error());
+  std::vector<ConvPlan> order;
+  if (!found->plain && !found->tensor) choice.basis = WorkspaceBasis::kInterval;
+  if (found->plain) order.push_back(described(*found->plain, pass));
+  if (found->tensor && tensor_allowed) {
+    order.insert(found->tensor_first ? order.begin() : order.end(),
+                 described(*found->tensor, pass));
+  }
+  choice.largest = tensor_allowed ? found->largest : 0;
+  for (const ConvPlan& plan : order) choice.largest = std::max(choice.largest, plan.bytes);
+  choice.largest = largest_plain(shape, pass, key_, choice.largest);
+  return order;
+}
+
 Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& problem, Pass pass,
                                               const WorkspacePolicy& policy) const {
   using Framework = WorkspacePolicy::Framework;
@@ -306,18 +346,21 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   if (!policy.forced.empty()) {
     if (auto choice = forced_choice(*shape, pass, key_.dtype, policy.forced)) return *choice;
   }
-  if (key_.cudnn_major < 8) return legacy(*shape, pass, key_, policy);
-
-  WorkspaceChoice choice;
-  const auto found = known(*shape, pass, choice.basis);
-  if (!found) return tl::unexpected(found.error());
-  const KnownPlans& plans = *found;
-  std::vector<ConvPlan> order;
-  if (plans.plain) order.push_back(described(*plans.plain, pass));
   const bool tensor_allowed =
       policy.framework == Framework::kIdeal || policy.tensor_cores || half_precision(key_.dtype);
-  if (plans.tensor && tensor_allowed) {
-    order.insert(plans.tensor_first ? order.begin() : order.end(), described(*plans.tensor, pass));
+  WorkspaceChoice choice;
+  std::vector<ConvPlan> order;
+  const auto* answer = asked_ ? asked_->find({problem, pass, key_.dtype}) : nullptr;
+  if (answer) {
+    order = taken_from(*answer, pass, tensor_allowed);
+    for (const ConvPlan& plan : order) choice.largest = std::max(choice.largest, plan.bytes);
+    choice.basis = WorkspaceBasis::kAsked;
+  } else if (key_.cudnn_major < 8) {
+    return legacy(*shape, pass, key_, policy);
+  } else {
+    auto plans = listed(*shape, pass, tensor_allowed, choice);
+    if (!plans) return tl::unexpected(plans.error());
+    order = std::move(*plans);
   }
   // Other than cuDNN says of a described card, whose answers kIdeal asks for.
   const bool as_on_card = key_.capability >= 90 && !key_.channels_last && tensor_allowed &&
@@ -327,9 +370,6 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
     order.insert(order.begin(), {.tensor_core = true, .algorithm = "gemm", .bytes = *bytes});
     choice.basis = WorkspaceBasis::kInterval;
   }
-  choice.largest = tensor_allowed ? plans.largest : 0;
-  for (const ConvPlan& plan : order) choice.largest = std::max(choice.largest, plan.bytes);
-  choice.largest = largest_plain(*shape, pass, key_, choice.largest);
   if (as_on_card) choice.largest = std::max(choice.largest, largest_for_weights(*shape, pass));
   if (policy.limit) {
     std::erase_if(order, [&](const ConvPlan& plan) { return plan.bytes > *policy.limit; });
@@ -338,7 +378,6 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   if (order.empty()) {
     // cuDNN always lists an engine without scratch.
     choice.plan = {.engine = 0, .algorithm = "implicit_gemm"};
-    if (!plans.plain && !plans.tensor) choice.basis = WorkspaceBasis::kInterval;
     const LayoutCopies copies = layout_copies(*shape, key_.dtype);
     if (choice.basis == WorkspaceBasis::kInterval && key_.capability >= 70) {
       choice.high = std::min(policy.limit.value_or(kUnlimited), copies.x + copies.y + copies.w);
@@ -360,7 +399,9 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   order.erase(best);
   choice.alternatives = std::move(order);
   choice.low = choice.high = choice.plan.bytes;
-  if (choice.basis != WorkspaceBasis::kTable) widen(choice, *shape, key_.dtype, among_tensor);
+  const bool of_this_problem =
+      choice.basis == WorkspaceBasis::kTable || choice.basis == WorkspaceBasis::kAsked;
+  if (!of_this_problem) widen(choice, *shape, key_.dtype, among_tensor);
   return choice;
 }
 

@@ -4,7 +4,8 @@
 //   WorkspaceChoice choice = *book->choose(problem, Pass::kForward, DType::kFloat32, {});
 //   choice.plan.bytes; choice.plan.algorithm; choice.basis;
 //
-// In order of trust: cuDNN's own answer for this very problem (table); its plan for the layer at
+// In order of trust: all that the user's cuDNN answered when it was asked (asked); cuDNN's first
+// plans for this very problem, as they were kept (table); its plan for the layer at
 // the nearest batch, or the plan a rule trained on its answers guesses, with the exact formula
 // (rule); bounds where no formula is known (interval). For cuDNN 5 to 8, which cannot be asked:
 // formulas of the literature, see workspace_legacy.h.
@@ -17,13 +18,14 @@
 #include <string>
 #include <vector>
 
+#include "estimator/memory/asked_workspaces.h"
 #include "estimator/memory/workspace_rule.h"
 #include "estimator/memory/workspace_table.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
 
-enum class WorkspaceBasis : uint8_t { kTable, kRule, kInterval };
+enum class WorkspaceBasis : uint8_t { kAsked, kTable, kRule, kInterval };
 const char* name(WorkspaceBasis basis);
 
 struct ConvPlan {
@@ -32,6 +34,7 @@ struct ConvPlan {
   bool tensor_core = false;
   std::string algorithm = {};
   int64_t bytes = 0;
+  int preference = -1;  // its place in cuDNN's order, where that was asked
 };
 
 struct WorkspaceChoice {
@@ -78,8 +81,9 @@ class WorkspaceBook {
  public:
   // Reads workspaces/ of `hwdb` (any that are missing are done without). 5.2 stands for all
   // Maxwell and Pascal cards, which answer alike; so does it for older ones, which cuDNN 9 does not
-  // know. E301 for a damaged table.
-  static Result<WorkspaceBook> load(const Hwdb& hwdb, const WorkspaceKey& key);
+  // know. E301 for a damaged table. `asked`, where there is any, stands before all of them.
+  static Result<WorkspaceBook> load(const Hwdb& hwdb, const WorkspaceKey& key,
+                                    std::shared_ptr<const AskedWorkspaces> asked = nullptr);
 
   // E232 for a problem too large, or of a kind that has no 2-D form and no bounds; those of
   // WorkspaceRule, which is read when a layer first stands in no table.
@@ -89,7 +93,12 @@ class WorkspaceBook {
  private:
   Result<KnownPlans> known(const WorkspaceShape& shape, Pass pass, WorkspaceBasis& basis) const;
 
+  // What there is to choose from, in cuDNN's order; `choice` gets the basis and the largest.
+  Result<std::vector<ConvPlan>> listed(const WorkspaceShape& shape, Pass pass, bool tensor_allowed,
+                                       WorkspaceChoice& choice) const;
+
   WorkspaceKey key_;
+  std::shared_ptr<const AskedWorkspaces> asked_;
   std::shared_ptr<const LayerList> layers_;
   std::shared_ptr<const WorkspaceTable> table_;
   struct Rule;

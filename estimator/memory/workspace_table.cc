@@ -75,6 +75,27 @@ std::optional<uint32_t> LayerList::find(const WorkspaceShape& shape) const {
   return std::nullopt;
 }
 
+WorkspaceShape LayerList::shape(size_t layer, int64_t batch) const {
+  const auto& l = layers_[layer];
+  WorkspaceShape v{.n = batch,
+                   .c = l[0],
+                   .h = l[1],
+                   .w = l[2],
+                   .k = l[3],
+                   .r = l[4],
+                   .s = l[5],
+                   .pad_h = l[6],
+                   .pad_w = l[7],
+                   .stride_h = l[8],
+                   .stride_w = l[9],
+                   .dil_h = l[10],
+                   .dil_w = l[11],
+                   .groups = l[12]};
+  v.p = (v.h + 2 * v.pad_h - v.dil_h * (v.r - 1) - 1) / v.stride_h + 1;
+  v.q = (v.w + 2 * v.pad_w - v.dil_w * (v.s - 1) - 1) / v.stride_w + 1;
+  return v;
+}
+
 Result<WorkspaceTable> WorkspaceTable::read(std::string owned) {
   WorkspaceTable table;
   table.bytes_ = std::move(owned);

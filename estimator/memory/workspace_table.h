@@ -1,5 +1,4 @@
-// workspace_table: cuDNN's own answers, packed (tests/oracles/pack_workspaces.py describes the
-// form). A table holds, for the layers of well-known networks at some batch sizes, the first plan
+// workspace_table: cuDNN's own answers, packed (calibrate/workspace_packer.h describes the form). A table holds, for the layers of well-known networks at some batch sizes, the first plan
 // without tensor cores and the first with, for one compute capability, cuDNN version, type, layout.
 #pragma once
 
@@ -38,6 +37,8 @@ class LayerList {
   // Index of the shape without its batch.
   std::optional<uint32_t> find(const WorkspaceShape& shape) const;
   size_t size() const { return layers_.size(); }
+  // The layer at a batch, its output as equal padding makes it.
+  WorkspaceShape shape(size_t layer, int64_t batch) const;
 
  private:
   std::vector<std::array<uint16_t, kNumbers>> layers_;

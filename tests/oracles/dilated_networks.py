@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The convolutions of networks that dilate their filters, as layers of pack_workspaces.py.
+"""The convolutions of networks that dilate their filters, as layers of workspace_layers.py.
 
     dilated_networks.py ../../hwdb/workspaces/layers.bin ../golden/workspaces/folds-sm61.jsonl LAYERS.json NETWORKS.json TRAINED.json
 
@@ -20,7 +20,7 @@ import torchvision
 from torch import nn
 from torch.nn import functional as F
 
-from pack_workspaces import read_layers, read_networks
+from workspace_layers import read_layers, read_networks
 
 
 def conv(c, k, side=3, stride=1, dilation=1, groups=1):

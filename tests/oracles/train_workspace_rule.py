@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Trains the rules that guess cuDNN's plan for a convolution no table holds: decision trees.
 
-    train_workspace_rule.py LAYERS.json NETWORKS.json ANSWERS.txt[.gz] OUT.json --capability 6.1 [--folds FOLDS.jsonl]
+    train_workspace_rule.py LAYERS.json NETWORKS.json ANSWERS.jsonl[.gz] OUT.json --capability 6.1 [--folds FOLDS.jsonl]
 
-The first arguments are those of pack_workspaces.py; NETWORKS.json maps a network's name to its layers.
+LAYERS.json is that of workspace_layers.py, ANSWERS.jsonl what `plimsoll-calibrate ask` wrote of its problems, in
+their order (each layer once); NETWORKS.json maps a network's name to its layers.
 Prints the share of plans guessed in five folds over networks, where no layer of a test network was
 trained on, and writes the trees grown on everything. With --folds the trees of each fold are kept
 too, a line each, with the networks they have not seen: tests/estimator/memory/workspace_folds_test.cc
@@ -15,14 +16,13 @@ left one follows). A plan is [engine, tile, parts, extra, preferred], and the co
 """
 import argparse
 import collections
-import gzip
 import json
 import math
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from pack_workspaces import copies, parse, read_layers, read_networks
+from workspace_layers import copies, read_answers, read_layers, read_networks
 
 PASSES = ("fprop", "dgrad", "wgrad")
 MOST_FILTERS = 64
@@ -107,8 +107,7 @@ def main():
     index = {layer: i for i, layer in enumerate(layers)}
     networks = [{index[layer] for layer in net} for net in named.values()]
     batches = [int(n) for n in options.batches.split(",")]
-    opener = gzip.open if options.answers.endswith(".gz") else open
-    answers = [parse(line) for line in opener(options.answers, "rt").read().split("\n")[:-1]]
+    answers = read_answers(options.answers)
     size = 4 if options.dtype == "fp32" else 2
     problems = [(layer, n) for layer in layers for n in batches]
     matrix = np.array([features(*problem) for problem in problems], dtype=float)

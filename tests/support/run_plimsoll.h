@@ -25,6 +25,7 @@ struct Ran {
 };
 
 struct RunOptions {
+  const char* program = nullptr;  // else plimsoll_binary()
   std::string input = {};
   std::vector<std::string> environment = {};  // NAME=VALUE, beside none of the test's own
   std::vector<int> closed = {};               // descriptors
@@ -68,7 +69,7 @@ inline Ran run_plimsoll(std::vector<std::string> arguments, RunOptions options =
   const Scratch scratch;
   const std::string in = scratch.write("in", options.input);
   const std::string out = scratch.path("out"), err = scratch.path("err");
-  arguments.insert(arguments.begin(), plimsoll_binary());
+  arguments.insert(arguments.begin(), options.program ? options.program : plimsoll_binary());
   const auto argv = detail::pointers(arguments), envp = detail::pointers(options.environment);
   const pid_t child = ::fork();
   if (child == 0) {

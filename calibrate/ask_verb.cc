@@ -1,0 +1,185 @@
+// ask: what cuDNN would choose on a GPU that is not there.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "calibrate/ask.h"
+#include "calibrate/verb.h"
+#include "estimator/convolutions.h"
+#include "estimator/estimator.h"
+#include "estimator/workspace_plan.h"
+#include "graph/base/byte_source.h"
+#include "graph/config/json_reader.h"
+
+namespace plimsoll::calibrate {
+namespace {
+
+struct AskFlags {
+  std::string gpu, model, problems, out, hwdb;
+  std::string framework = "ideal", precision = "fp32", layout, mode = "train";
+  std::vector<std::string> settings;
+  int64_t batch = 0, image = 0;
+  bool benchmark = false, quiet = false;
+};
+
+constexpr std::pair<const char*, Precision> kPrecisions[] = {
+    {"fp32", Precision::kFp32},        {"tf32", Precision::kTf32},
+    {"amp-fp16", Precision::kAmpFp16}, {"amp-bf16", Precision::kAmpBf16},
+    {"fp16", Precision::kFp16},        {"bf16", Precision::kBf16},
+    {"fp64", Precision::kFp64}};
+
+// A line of JSON each, as `plimsoll workspace` reads them.
+Result<std::vector<ConvQuestion>> read_problems(const std::string& path, DType usual) {
+  const auto source = ByteSource::open(path);
+  if (!source) return tl::make_unexpected(source.error());
+  const auto text = whole_text(*source, Limits{});
+  if (!text) return tl::make_unexpected(text.error());
+  std::vector<ConvQuestion> questions;
+  std::string_view rest = *text;
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    const std::string place = fmt::format("{}, line {}", path, number);
+    const auto value = read_json(line, place);
+    if (!value) return tl::make_unexpected(value.error());
+    Diagnostics faults;
+    JsonObject object(*value, place, faults, true);
+    questions.push_back(read_conv_question(object, usual));
+    object.finish();
+    if (has_error(faults)) return tl::make_unexpected(faults);
+  }
+  return questions;
+}
+
+Result<Request> request_of(const AskFlags& flags, Precision precision) {
+  Request request;
+  request.model = flags.model;
+  request.devices = {flags.gpu};
+  if (flags.batch > 0) request.batch = flags.batch;
+  if (flags.image > 0) request.image = flags.image;
+  request.framework = flags.framework;
+  request.layout = flags.layout;
+  request.recipe.precision = precision;
+  if (flags.mode == "inference") request.recipe.mode = Mode::kInference;
+  request.hwdb_directory = flags.hwdb;
+  for (const std::string& setting : flags.settings) {
+    const size_t at = setting.find('=');
+    if (at == 0 || at == setting.npos)
+      return error("E105", fmt::format("--set takes NAME=VALUE, found '{}'", setting));
+    request.settings[setting.substr(0, at)] = setting.substr(at + 1);
+  }
+  return request;
+}
+
+Result<AskPlan> plan_of(const AskFlags& flags, const Hwdb& hwdb) {
+  Precision precision = Precision::kFp32;
+  for (const auto& [word, value] : kPrecisions) {
+    if (flags.precision == word) precision = value;
+  }
+  auto device = hwdb.device(flags.gpu);
+  if (!device) return tl::make_unexpected(device.error());
+  const auto framework = hwdb.framework(flags.framework);
+  if (!framework) return tl::make_unexpected(framework.error());
+  AskPlan plan;
+  plan.device = std::move(*device);
+  plan.framework = framework->id;
+  plan.policy = workspace_policy(*framework);
+  if (precision == Precision::kTf32) plan.policy.tensor_cores = true;
+  if (flags.benchmark) {
+    plan.policy.benchmark = true;
+    plan.framework += " benchmark";
+  }
+  plan.out = flags.out;
+  if (!flags.problems.empty()) {
+    const DType usual = precision == Precision::kFp16   ? DType::kFloat16
+                        : precision == Precision::kBf16 ? DType::kBFloat16
+                        : precision == Precision::kFp64 ? DType::kFloat64
+                                                        : DType::kFloat32;
+    auto questions = read_problems(flags.problems, usual);
+    if (!questions) return tl::make_unexpected(questions.error());
+    plan.questions = std::move(*questions);
+    return plan;
+  }
+  const auto request = request_of(flags, precision);
+  if (!request) return tl::make_unexpected(request.error());
+  auto questions = convolutions(*request, hwdb);
+  if (!questions) return tl::make_unexpected(questions.error());
+  plan.questions = std::move(*questions);
+  return plan;
+}
+
+// On a terminal, a line that is written over.
+void show_progress(size_t done, size_t all) {
+  if (done % 16 != 0 && done != all) return;
+  fmt::print(stderr, "\rasked {} of {}{}", done, all, done == all ? "\n" : "");
+}
+
+int run_ask(const AskFlags& flags) {
+  const auto hwdb = Hwdb::open(flags.hwdb);
+  if (!hwdb) return report(hwdb.error());
+  if (flags.model.empty() == flags.problems.empty()) {
+    return report(
+        error("E108", "what to ask about? --model MODEL or --problems FILE, one of the two")
+            .value());
+  }
+  const auto plan = plan_of(flags, *hwdb);
+  if (!plan) return report(plan.error());
+  const auto begin = std::chrono::steady_clock::now();
+  const bool terminal = !flags.quiet && ::isatty(STDERR_FILENO) == 1;
+  const auto done = ask(*plan, *hwdb, terminal ? show_progress : nullptr);
+  if (!done) return report(done.error());
+  if (flags.quiet) return 0;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  for (const LoadedLibrary& library : done->libraries)
+    fmt::print("{} {}, {}\n", library.name, library.version, library.path);
+  if (done->torn_bytes > 0)
+    fmt::print("a torn last line of {} bytes was cut off {}\n", done->torn_bytes, plan->out);
+  fmt::print("{}: asked {} questions in {:.1f} s", plan->device.id, done->asked, took.count());
+  if (done->refused > 0) fmt::print(", {} without an answer", done->refused);
+  if (done->known > 0) fmt::print("; {} were known", done->known);
+  fmt::print(": {}\n", plan->out);
+  return 0;
+}
+
+}  // namespace
+
+Verb make_ask(CLI::App& root) {
+  auto flags = std::make_shared<AskFlags>();
+  CLI::App* app = root.add_subcommand(
+      "ask",
+      "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
+      "asked.jsonl\n  plimsoll-calibrate ask --gpu a100 --problems convolutions.jsonl --framework "
+      "pytorch --out asked.jsonl\n\nWhat cuDNN would choose on a GPU that is not there: engine, "
+      "knobs, workspace and alternatives of each convolution and pass. The file is gone on with.");
+  app->add_option("--gpu", flags->gpu, "a GPU, by id, alias or device file")->required();
+  app->add_option("--model", flags->model, "model.onnx, model.json or builtin:NAME");
+  app->add_option("--problems", flags->problems,
+                  "convolutions, a line of JSON each, as 'plimsoll workspace' reads them");
+  app->add_option("--out", flags->out, "lines of JSON, appended to what is there")->required();
+  app->add_option("--batch", flags->batch, "samples per step")->check(CLI::PositiveNumber);
+  app->add_option("--image", flags->image, "height and width of image inputs")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--set", flags->settings, "NAME=VALUE: a parameter of a config or built-in")
+      ->allow_extra_args(false);
+  std::vector<std::string> precisions;
+  for (const auto& precision : kPrecisions) precisions.emplace_back(precision.first);
+  app->add_option("--precision", flags->precision, "of the model, or of problems without dtype")
+      ->check(CLI::IsMember(precisions));
+  app->add_option("--layout", flags->layout, "nchw or nhwc, of the model")
+      ->check(CLI::IsMember({"nchw", "nhwc"}));
+  app->add_option("--mode", flags->mode, "train or inference")
+      ->check(CLI::IsMember({"train", "inference"}));
+  app->add_option("--framework", flags->framework,
+                  "who chooses: ideal takes cuDNN's first; pytorch leaves out TF32 where it is off "
+                  "and has depthwise kernels of its own");
+  app->add_flag("--cudnn-benchmark", flags->benchmark, "the framework takes the fastest plan");
+  app->add_option("--hwdb", flags->hwdb, "a folder that overrides the built-in data");
+  app->add_flag("--quiet", flags->quiet, "say nothing but what goes wrong");
+  return {app, [flags] { return run_ask(*flags); }};
+}
+
+}  // namespace plimsoll::calibrate

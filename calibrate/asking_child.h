@@ -1,0 +1,42 @@
+// AskingChild: cuDNN in a process of its own. What crashes there is a message here, and whoever
+// holds the child never loads the library.
+//
+//   auto child = AskingChild::start(device);
+//   auto listed = child->ask(question);
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "calibrate/cudnn.h"
+
+namespace plimsoll {
+
+class AskingChild {
+ public:
+  // Forks; the child ends with this process, however that ends. Errors as Cudnn::open(); E707 where
+  // the child crashes.
+  static Result<AskingChild> start(const Device& device);
+  AskingChild(AskingChild&& other) noexcept;
+  AskingChild& operator=(AskingChild&&) = delete;
+  ~AskingChild();
+
+  const std::string& version() const { return version_; }
+  const std::vector<LoadedLibrary>& libraries() const { return libraries_; }
+
+  // E707, which names the question, where cuDNN crashes over it.
+  Result<Cudnn::Listed> ask(const ConvQuestion& question);
+
+ private:
+  AskingChild(pid_t child, int link) : child_(child), link_(link) {}
+  tl::unexpected<Diagnostics> gone(const std::string& doing);
+
+  pid_t child_ = -1;
+  int link_ = -1;
+  std::string device_, version_ = "9", unread_;
+  std::vector<LoadedLibrary> libraries_;
+};
+
+}  // namespace plimsoll

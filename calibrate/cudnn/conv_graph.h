@@ -1,0 +1,22 @@
+// ConvGraph: one convolution in one pass as an operation graph of cuDNN.
+#pragma once
+
+#include <vector>
+
+#include "calibrate/cudnn/backend.h"
+#include "estimator/memory/conv_question.h"
+
+namespace plimsoll {
+
+class ConvGraph {
+ public:
+  // Tensors aligned to 16 bytes, fp32 accumulation (fp64 for fp64), cross-correlation. Throws
+  // CudnnRefusal.
+  ConvGraph(const CudnnFunctions& cudnn, const ConvQuestion& question);
+  const Descriptor& graph() const { return parts_.back(); }
+
+ private:
+  std::vector<Descriptor> parts_;  // each before those that it is a part of
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,166 @@
+// fit: from the transcriptions of measured kernels to calibration files.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "calibrate/fit.h"
+#include "calibrate/verb.h"
+#include "graph/base/hash.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll::calibrate {
+namespace {
+
+constexpr const char* kClasses[] = {"gemm", "conv", "recurrent", "rows"};
+
+struct FitCommand {
+  std::string measured, out;
+  std::vector<std::string> only;
+};
+
+struct Measurements {
+  std::map<std::string, std::vector<MeasuredKernel>, std::less<>> kernels;  // by class
+  std::map<std::string, MeasuredFile, std::less<>> files;
+};
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string citations(const std::string& text) {
+  std::istringstream lines(text);
+  std::string all;
+  for (std::string line; std::getline(lines, line) && line.starts_with('#');) {
+    all += (all.empty() ? "" : " | ") + line.substr(std::min<size_t>(2, line.size()));
+  }
+  return all;
+}
+
+Result<Measurements> read_measurements(const std::string& folder) {
+  Measurements all;
+  for (const std::string kernel_class : kClasses) {
+    const std::string name = kernel_class + ".csv";
+    const std::string text = read_file(folder + "/" + name);
+    if (text.empty()) return error("E601", "cannot read " + folder + "/" + name);
+    auto kernels = read_measured(text, name, kernel_class);
+    if (!kernels) return tl::unexpected(kernels.error());
+    all.kernels[kernel_class] = std::move(*kernels);
+    all.files[kernel_class] = {name, sha256_hex(std::as_bytes(std::span(text))), citations(text)};
+  }
+  return all;
+}
+
+Result<std::map<std::string, DeviceRates>> read_rates() {
+  const auto hwdb = Hwdb::open();
+  if (!hwdb) return tl::unexpected(hwdb.error());
+  std::map<std::string, DeviceRates> rates;
+  for (const FitPlan& plan : fit_plans()) {
+    for (const FitCard& card : plan.cards) {
+      const auto device = hwdb->device(card.device);
+      if (!device) return tl::unexpected(device.error());
+      rates[std::string(card.device)] = rates_of(*device);
+    }
+  }
+  return rates;
+}
+
+void print(const FitPlan& plan, const FitReport& report) {
+  for (const auto& [pass, s] : report.passes) {
+    fmt::print(
+        "{:22} {:20} {:5} kernels  roofline {:5.1f} %  formulas {:5.1f} %  error {:5.1f} %  "
+        "median {:5.1f} %\n",
+        plan.name, pass, s.kernels, 100 * s.roofline, 100 * s.formula, 100 * s.error,
+        100 * s.median);
+  }
+  fmt::print("{:22} 90 % range covers {:.0f} %", plan.name, 100 * report.coverage);
+  if (report.named > 0) fmt::print(", algorithm {} of {}", report.agreed, report.named);
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+// sm_NN.json and corrections/PLAN.csv.
+int write_files(const Calibration& calibration, const std::string& folder) {
+  std::map<std::string, std::string> texts;
+  texts[folder + "/" + calibration.id + ".json"] = write_calibration(calibration);
+  for (const Fit& fit : calibration.fits) {
+    if (fit.correction.file.empty()) continue;
+    texts[folder + "/corrections/" + fit.correction.file] = write_correction_points(fit.correction);
+  }
+  for (const auto& [path, text] : texts) {
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    std::ofstream out(path, std::ios::binary);
+    out << text;
+    if (!out.flush()) return report(error("E603", "cannot write " + path).value());
+  }
+  return 0;
+}
+
+int run_fit(const FitCommand& command) {
+  const auto measured = read_measurements(command.measured);
+  if (!measured) return report(measured.error());
+  const auto rates = read_rates();
+  if (!rates) return report(rates.error());
+  std::map<std::string_view, Fit> fits;
+  std::map<int, Calibration> calibrations;
+  std::map<int, std::set<std::string>> used;
+  for (const FitPlan& plan : fit_plans()) {
+    const auto wanted = [&](const std::string& word) { return plan.name.starts_with(word); };
+    if (!command.only.empty() && std::ranges::none_of(command.only, wanted)) continue;
+    // Layers in persistent kernels and convolutions of several groups are transcribed with the
+    // others.
+    const bool conv = plan.kernel_class == "depthwise" || plan.kernel_class == "grouped";
+    const std::string file_class(plan.kernel_class == "persistent" ? "recurrent"
+                                 : conv                            ? "conv"
+                                                                   : plan.kernel_class);
+    const auto fitted = fit_kernels(plan, measured->kernels.at(file_class), *rates, fits);
+    if (!fitted) return report(fitted.error());
+    print(plan, *fitted);
+    fits[plan.name] = fitted->fit;
+    for (const int capability : plan.capabilities) {
+      Calibration& calibration = calibrations[capability];
+      calibration.id = fmt::format("sm_{}", capability);
+      for (const FitCard& card : plan.cards) {
+        const DeviceRates& its = rates->at(std::string(card.device));
+        const auto arithmetic = arithmetic_from_name(plan.arithmetic);
+        if (its.compute_capability == capability && arithmetic)
+          calibration.flop_per_sm_clock[std::string(plan.arithmetic)] =
+              its.peak_of(*arithmetic) / (its.sms * its.clock);
+      }
+      calibration.fits.push_back(fitted->fit);
+      calibration.fits.back().compute_capability = capability;
+      if (used[capability].insert(file_class).second) {
+        calibration.files.push_back(measured->files.at(file_class));
+      }
+    }
+  }
+  if (command.out.empty()) return 0;
+  for (const auto& [capability, calibration] : calibrations) {
+    const int status = write_files(calibration, command.out);
+    if (status != 0) return status;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Verb make_fit(CLI::App& root) {
+  auto command = std::make_shared<FitCommand>();
+  CLI::App* app = root.add_subcommand("fit", "calibrations from transcribed measurements");
+  app->add_option("--measured", command->measured, "folder with gemm.csv, conv.csv, ...")
+      ->required();
+  app->add_option("--out", command->out, "folder for sm_NN.json; without it only the report");
+  app->add_option("--only", command->only, "plans whose name starts so (then --out is incomplete)");
+  return {app, [command] { return run_fit(*command); }};
+}
+
+}  // namespace plimsoll::calibrate

@@ -1,0 +1,23 @@
+// A verb of plimsoll-calibrate: declares its flags, then runs. One file per verb.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "graph/base/diagnostic.h"
+
+namespace plimsoll::calibrate {
+
+struct Verb {
+  CLI::App* app = nullptr;
+  std::function<int()> run;  // the exit status
+};
+
+Verb make_ask(CLI::App& root);
+Verb make_fit(CLI::App& root);
+Verb make_tables(CLI::App& root);
+
+// Diagnostics on standard error; the exit status they mean.
+int report(const Diagnostics& diagnostics);
+
+}  // namespace plimsoll::calibrate

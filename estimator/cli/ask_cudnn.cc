@@ -1,0 +1,112 @@
+#include "estimator/cli/ask_cudnn.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "estimator/cli/child.h"
+#include "estimator/convolutions.h"
+#include "graph/base/byte_source.h"
+#include "graph/base/escape.h"
+
+namespace plimsoll::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kProgram = "plimsoll-calibrate";
+constexpr std::chrono::minutes kPatience{10};  // thousands of convolutions on a slow disk
+
+// Beside this program, else on the PATH.
+std::string find_calibrate() {
+  std::error_code fault;
+  const fs::path own = fs::read_symlink("/proc/self/exe", fault);
+  if (!fault) {
+    const fs::path beside = own.parent_path() / kProgram;
+    if (::access(beside.c_str(), X_OK) == 0) return beside.string();
+  }
+  return find_program(kProgram);
+}
+
+// A folder for questions and answers, removed with them.
+class Exchange {
+ public:
+  Exchange() {
+    std::error_code fault;
+    std::string pattern = (fs::temp_directory_path(fault) / "plimsoll-XXXXXX").string();
+    if (!fault && ::mkdtemp(pattern.data())) folder_ = pattern;
+  }
+  ~Exchange() {
+    std::error_code ignored;
+    if (!folder_.empty()) fs::remove_all(folder_, ignored);
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+  bool write(const char* name, const std::vector<ConvQuestion>& questions) const {
+    std::ofstream out(path(name), std::ios::binary);
+    for (const ConvQuestion& question : questions) {
+      JsonWriter line;
+      line.begin_object();
+      write_conv_question(line, question);
+      line.end_object();
+      out << line.take() << '\n';
+    }
+    return !folder_.empty() && out.flush().good();
+  }
+
+ private:
+  fs::path folder_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const AskedWorkspaces>> ask_cudnn(const Request& request, const Hwdb& hwdb) {
+  const auto questions = convolutions(request, hwdb);
+  if (!questions) return tl::make_unexpected(questions.error());
+  if (questions->empty()) return nullptr;
+  const std::string program = find_calibrate();
+  if (program.empty()) {
+    return error(
+        "E708",
+        fmt::format("--ask-cudnn: there is no {} beside this program or on the PATH", kProgram), {},
+        "'./dev build' leaves it beside plimsoll");
+  }
+  const Exchange exchange;
+  if (!exchange.write("problems.jsonl", *questions))
+    return error("E612", "--ask-cudnn: no temporary file can be written");
+  // The machine's own card is known to it by its id.
+  const auto device = hwdb.device(request.devices.front());
+  if (!device) return tl::make_unexpected(device.error());
+  const std::string gpu = request.devices.front() == "local" ? device->id : request.devices.front();
+  std::vector<std::string> arguments = {"ask",        "--quiet",
+                                        "--gpu",      gpu,
+                                        "--problems", exchange.path("problems.jsonl"),
+                                        "--out",      exchange.path("answers.jsonl")};
+  if (!request.hwdb_directory.empty()) {
+    arguments.emplace_back("--hwdb");
+    arguments.push_back(request.hwdb_directory);
+  }
+  const ChildAnswer child = run_child(program, arguments, kPatience, ChildErrors::kWithOutput);
+  if (child.status != 0) {
+    const std::string why = child.timed_out
+                                ? fmt::format("no answer in {} minutes", kPatience.count())
+                            : child.out.empty() ? fmt::format("status {}", child.status)
+                                                : shortened(child.out, 600);
+    return error("E708", fmt::format("--ask-cudnn: {} ask fails: {}", kProgram, why));
+  }
+  const auto source = ByteSource::open(exchange.path("answers.jsonl"));
+  if (!source) return tl::make_unexpected(source.error());
+  std::string lines(source->size(), '\0');
+  const auto read = source->read(0, std::as_writable_bytes(std::span(lines)));
+  if (!read) return tl::make_unexpected(read.error());
+  auto asked = AskedWorkspaces::read(lines, std::string(kProgram) + "'s answers");
+  if (!asked) return tl::make_unexpected(asked.error());
+  return std::make_shared<const AskedWorkspaces>(std::move(*asked));
+}
+
+}  // namespace plimsoll::cli
