@@ -1,5 +1,6 @@
 // A library that stands for cuDNN and cuBLASLt: two plans for every question, with as many bytes of
 // workspace as the batch has samples. FAKE_CUDNN_VERSION is what it claims to be (91002);
+// FAKE_CUDNN_CUDA the CUDA that it was built for (12090);
 // FAKE_CUDNN_CRASH_AT the batch over which it crashes; FAKE_CUDNN_MICROSECONDS how long it thinks.
 #include <cudnn.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ cudnnStatus_t give(int64_t most, int64_t* count, void* values, T value) {
 extern "C" {
 
 size_t cudnnGetVersion() { return static_cast<size_t>(number("FAKE_CUDNN_VERSION", 91002)); }
-size_t cudnnGetCudartVersion() { return 12090; }
+size_t cudnnGetCudartVersion() { return static_cast<size_t>(number("FAKE_CUDNN_CUDA", 12090)); }
 size_t cublasLtGetVersion() { return 120103; }
 void cudnnGetLastErrorString(char* text, size_t size) { std::strncpy(text, "fake", size); }
 
