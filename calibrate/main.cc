@@ -13,7 +13,7 @@ constexpr const char* kExamples =
     "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
     "asked.jsonl\n"
     "  plimsoll-calibrate ask --gpu a100 --problems convolutions.jsonl --out asked.jsonl\n"
-    "  plimsoll-calibrate fit --measured tests/measured\n\n"
+    "  plimsoll-calibrate fit --measured hwdb/calibrations/measured\n\n"
     "Asks real cuDNN, without a GPU, what it would choose on one, and fits kernel models to\n"
     "measurements. Libraries are loaded when they are needed: from PLIMSOLL_CUDNN, from the "
     "nvidia\n"

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 void add_there(std::vector<std::string>& files, const fs::path& path) {
   std::error_code ignored;
-  if (fs::exists(path, ignored)) files.push_back(path.string());
+  if (fs::exists(path, ignored)) files.push_back(path.lexically_normal().string());
 }
 
 }  // namespace
