@@ -96,7 +96,7 @@ class Search {
     const bool bias = node.inputs.size() > 2 && node.inputs[2] != kNoTensor;
     has_bias_or_norm_ = has_bias_or_norm_ || node.op.ends_with("Normalization") ||
                         (bias && (convolution || node.op == "Linear" || node.op == "Gemm"));
-    if (convolution && !bias && !reads_input(node) && covers_an_area(node) &&
+    if (convolution && !bias && !reads_input(node) && !reads_norm(node) && covers_an_area(node) &&
         runs_into_activation(node))
       bare_.add(id);
   }
@@ -149,6 +149,12 @@ class Search {
   // A first layer may go without a norm (DCGAN, arXiv:1511.06434, section 3).
   bool reads_input(const Node& node) const {
     return graph_.tensors[behind_views(graph_, node.inputs[0])].kind == TensorKind::kInput;
+  }
+
+  // A block that norms what it reads has no norm after its layers (visformer's MLPs).
+  bool reads_norm(const Node& node) const {
+    const NodeId maker = graph_.tensors[behind_views(graph_, node.inputs[0])].producer;
+    return maker != kNoNode && graph_.nodes[maker].op.ends_with("Normalization");
   }
 
   // Images have extents beside batch and channels; what is squeezed out of them has not.

@@ -85,6 +85,14 @@ TEST_CASE("convolutions without bias or norm are said where other layers have th
   CHECK(doubts(network("r = Relu(c)\n", ", b.bias")) == "W232");
   CHECK(doubts(network("r = Relu(c)\n", "")).empty());  // a network without any
   CHECK(doubts(network(norm, ", b.bias")).empty());
+  // Pre-norm: the layer reads what was normed.
+  std::string before = network("r = Gelu(c)\n", ", b.bias");
+  before.replace(before.find("f = Abs(x)"), 10,
+                 "e = Conv(x, e.weight)\nf = BatchNormalization(e, n.weight, n.bias, "
+                 "n.running_mean, n.running_var)");
+  before.insert(before.find("param a"), "param e.weight: f32[8,3,1,1]\n");
+  before.replace(before.find("a.weight: f32[8,3"), 17, "a.weight: f32[8,8");
+  CHECK(doubts(before).empty());
   CHECK(doubts(network("r = MaxPool(c) {kernel_shape=[2,2]}\n", ", b.bias")).empty());
 }
 
