@@ -148,12 +148,16 @@ class Calls {
     });
   }
 
-  // Tensors joined by the very call that passes them on have a name there: `concated_features` of
-  // DenseNet's layers.
+  // A call that joins what it was given has a name for it: `concated_features` of DenseNet's
+  // layers. What it made itself it joins where it passes it on (Segformer's head).
   bool joins(NodeId producer, std::vector<Call>::const_iterator maker) const {
     const Node& node = graph_.nodes[producer];
     const auto depth = static_cast<size_t>(maker - open_.begin());
-    return node.op == "Concat" && calls_around(node).size() == depth;
+    return node.op == "Concat" && calls_around(node).size() == depth &&
+           std::none_of(node.inputs.begin(), node.inputs.end(), [&](TensorId in) {
+             const NodeId made = graph_.tensors[in].producer;
+             return made != kNoNode && made >= maker->begin;
+           });
   }
 
   const Graph& graph_;

@@ -101,5 +101,30 @@ TEST_CASE("lifetimes: the operands of one Concat that the same operator made are
   CHECK(joined("Neg") == 3);
 }
 
+// DenseNet's layers join what they were given, under a name; SegFormer's head what it made, where
+// it passes it on.
+TEST_CASE("lifetimes: what a call joins has a name there if the call was given all of it") {
+  const auto joined = [](const std::string& maker) {
+    auto graph = parse_text(
+        "opset 17\ninput x: f32[4]\n"
+        "a = Relu(x) module=\"stem\"\n"
+        "b = Sigmoid(a) module=\"" +
+        maker +
+        "\"\n"
+        "d = Concat(a, b) {axis=0} module=\"block\"\n"
+        "e = Exp(d) module=\"block.first\"\n"
+        "f = Exp(e) module=\"block.second\"\n"
+        "g = Exp(f) module=\"head\"\noutput g\n");
+    REQUIRE(graph);
+    const Binding nothing;
+    Decider decider(nothing);
+    Diagnostics warnings;
+    REQUIRE(infer(*graph, decider, warnings));
+    return let_go_by(*graph, "d", true);
+  };
+  CHECK(joined("stem") == 4);
+  CHECK(joined("block") == 3);
+}
+
 }  // namespace
 }  // namespace plimsoll
