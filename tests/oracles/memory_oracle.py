@@ -21,7 +21,6 @@ import os  # noqa: E402
 import time  # noqa: E402
 import warnings  # noqa: E402
 from contextlib import nullcontext  # noqa: E402
-from dataclasses import asdict  # noqa: E402
 from fnmatch import fnmatch  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -257,7 +256,7 @@ def golden(spec, batches, traces, usual_recipes):
             print(f"{spec} {recipe}: {type(error).__name__}: {str(error)[:200]}", flush=True)
             continue
         sizes_of = {key: facts[key] for key in ("parameters", "buffers", "gradients")}
-        document["cases"].append(case | sizes_of | {"recipe": asdict(recipe)})
+        document["cases"].append(case | sizes_of | {"recipe": recipe.facts()})
     return document
 
 
