@@ -8,6 +8,7 @@
 #include "graph/passes/cast.h"
 #include "graph/passes/fold.h"
 #include "graph/passes/recover.h"
+#include "graph/passes/widen_norms.h"
 #include "graph/weight_doubts.h"
 #include "graph/written_weights.h"
 
@@ -101,6 +102,20 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
   }
 }
 
+bool in_16_bits(Precision precision) {
+  return precision != Precision::kFp32 && precision != Precision::kTf32 &&
+         precision != Precision::kFp64;
+}
+
+// Casts that a file in single precision need not write, and 16 bits need.
+void widen(Graph& graph, std::vector<std::string>& basis) {
+  if (const size_t norms = widen_norms(graph); norms > 0)
+    basis.push_back(
+        fmt::format("{} RMS norms assumed to compute in fp32: exporters drop casts "
+                    "that change nothing",
+                    norms));
+}
+
 // What --freeze and --train came to.
 std::string trained_of(const CompiledModel& model) {
   int64_t weights = 0, trained = 0;
@@ -169,6 +184,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   if (auto inferred = infer(graph, decider, noted, options); !inferred) {
     return tl::make_unexpected(inferred.error());
   }
+  if (model.from_onnx && in_16_bits(compiled.recipe.precision)) widen(graph, compiled.basis);
   if (const auto type = whole_type(compiled.recipe.precision)) cast(graph, *type);
   if (model.from_onnx) {
     compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());
