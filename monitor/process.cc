@@ -98,6 +98,8 @@ std::optional<ProcessReading> ProcFolder::read(pid_t pid) const {
   if (!stat || !take_stat(*stat, reading)) return std::nullopt;
   if (const auto status = text_of(folder + "status")) {
     reading.rss = kibibytes(*status, "VmRSS:");
+    // Its memory is given back before it is a zombie.
+    reading.ended = reading.ended || !field(*status, "VmRSS:");
     reading.rss_high = kibibytes(*status, "VmHWM:");
     reading.swap = kibibytes(*status, "VmSwap:");
   }
@@ -126,7 +128,7 @@ std::vector<pid_t> ProcFolder::listed(const std::string& folder) const {
   return ids;
 }
 
-std::vector<pid_t> ProcFolder::children(const std::vector<pid_t>& parents) const {
+std::vector<pid_t> ProcFolder::children(const std::vector<pid_t>& parents) {
   std::vector<pid_t> found;
   bool kept = true;
   for (const pid_t parent : parents) {
@@ -143,14 +145,26 @@ std::vector<pid_t> ProcFolder::children(const std::vector<pid_t>& parents) const
     }
   }
   if (kept) return found;
+  look_at_all();
   found.clear();
-  for (const pid_t pid : listed(path_)) {
-    const auto stat = text_of(fmt::format("{}/{}/stat", path_, pid));
-    ProcessReading reading;
-    if (!stat || !take_stat(*stat, reading)) continue;
-    if (std::ranges::find(parents, reading.parent) != parents.end()) found.push_back(pid);
+  for (const auto& [pid, parent] : parents_) {
+    if (std::ranges::find(parents, parent) != parents.end()) found.push_back(pid);
   }
   return found;
+}
+
+void ProcFolder::look_at_all() {
+  std::map<pid_t, pid_t> now;
+  for (const pid_t pid : listed(path_)) {
+    if (const auto known = parents_.find(pid); known != parents_.end()) {
+      now.insert(*known);
+      continue;
+    }
+    const auto stat = text_of(fmt::format("{}/{}/stat", path_, pid));
+    ProcessReading reading;
+    if (stat && take_stat(*stat, reading)) now[pid] = reading.parent;
+  }
+  parents_ = std::move(now);
 }
 
 }  // namespace plimsoll::monitor

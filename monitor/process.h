@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ struct ProcessReading {
   pid_t pid = 0, parent = 0;
   std::string name{};    // the kernel's, at most 15 bytes
   uint64_t started = 0;  // clock ticks after boot: a process that took over a pid has another
-  bool ended = false;    // it waits for its parent to ask
+  bool ended = false;    // it has no memory any more
   int64_t threads = 0;
   int64_t rss = 0, rss_high = 0, swap = 0;
   double cpu_seconds = 0;  // of user and system
@@ -39,13 +40,17 @@ class ProcFolder {
   // it is not told. Cost: the kernel walks the page tables, about 1 ms for each GB in small pages.
   std::optional<int64_t> pss(pid_t pid) const;
   // The processes whose parent is one of `parents`: from each thread's list of children where the
-  // kernel keeps it (CONFIG_PROC_CHILDREN), else by looking at every process there is.
-  std::vector<pid_t> children(const std::vector<pid_t>& parents) const;
+  // kernel keeps it (CONFIG_PROC_CHILDREN), else by looking at every process there is, of which
+  // each is read once.
+  std::vector<pid_t> children(const std::vector<pid_t>& parents);
 
  private:
   std::vector<pid_t> listed(const std::string& folder) const;
 
+  void look_at_all();
+
   std::string path_;
+  std::map<pid_t, pid_t> parents_;  // of all processes, as they were when they were first seen
 };
 
 }  // namespace plimsoll::monitor

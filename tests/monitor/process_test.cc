@@ -62,7 +62,7 @@ TEST_CASE("children come from the threads' lists, or from a look at all processe
   proc.put({.pid = 41, .parent = 40});
   proc.put({.pid = 42, .parent = 41});
   proc.put({.pid = 43, .parent = 1});
-  const ProcFolder folder(proc.path());
+  ProcFolder folder(proc.path());
   CHECK(folder.children({40}) == std::vector<pid_t>{41});
   proc.put_children(40, 40, "41 ");
   proc.put_children(40, 44, "43 42");

@@ -41,7 +41,8 @@ Summary watched(std::vector<std::string> words, GpuSource* gpus = nullptr) {
   words.insert(words.begin(), PLIMSOLL_KNOWN_MEMORY);
   auto command = Command::start(words, no_signals());
   REQUIRE(command);
-  Watch watch(ProcFolder(), command->pid(), &*command, gpus, {.interval_ns = 20'000'000, .pids_are_ours = false});
+  Watch watch(ProcFolder(), command->pid(), &*command, gpus,
+              {.interval_ns = 20'000'000, .pids_are_ours = false});
   const Descriptor signals(nobody());
   CHECK(watch.run(signals.get(), [](const Observation&) {}) == Watch::End::kProcessEnded);
   return watch.summary();
