@@ -143,6 +143,11 @@ Result<std::unique_ptr<GpuSource>> find_gpus(const Flags& flags) {
   return flags.replay.empty() ? open_nvml(flags.library) : open_gpu_recording(flags.replay);
 }
 
+std::string without_gpus(const Diagnostic& why) {
+  const bool missing = why.code == "E701";
+  return (missing ? "no library of an NVIDIA driver" : why.message) + ": the host alone is watched";
+}
+
 // With a command standard output is the command's.
 void show(const std::string& text, bool on_error) {
   std::FILE* stream = on_error ? stderr : stdout;
@@ -213,8 +218,7 @@ int watch(const Flags& flags) {
   const int signals = take_signals(before);  // before there are threads
   auto gpus = find_gpus(flags);
   if (!gpus && !flags.replay.empty()) return report(gpus.error());
-  std::string gpu_source =
-      gpus ? (*gpus)->description() : gpus.error().front().message + "; the host alone is watched";
+  std::string gpu_source = gpus ? (*gpus)->description() : without_gpus(gpus.error().front());
   auto watched = find_watched(flags, before);
   if (!watched) {
     const int status = report(watched.error());

@@ -8,8 +8,8 @@ namespace plimsoll::monitor {
 namespace {
 
 constexpr double kPssEvery = 1;  // seconds
-// A look at something waits for so many times what the last one cost: 0.5 % of a CPU at most.
-constexpr double kRests = 200;
+// A look at something waits for so many times what the last one cost: 0.25 % of a CPU at most.
+constexpr double kRests = 400;
 
 double own_cpu() {
   timespec spent{};

@@ -41,7 +41,7 @@ class ProcessTree {
   ProcessTree(ProcFolder proc, pid_t root, Root state);
 
   // `now`: seconds of a clock that never goes back. Children are looked for, and PSS is read, so
-  // often that each costs below 0.5 % of a CPU.
+  // often that each costs at most 0.25 % of a CPU.
   HostReading sample(double now);
 
   // Whether the kernel told PSS and I/O of the root; else they are missing for a reason.
