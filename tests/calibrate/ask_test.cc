@@ -153,7 +153,7 @@ TEST_CASE("ask: killed at fifty random records and gone on with, it loses and do
     CHECK(record["workspace_bytes"] == record["n"]);
   }
   CHECK(times.size() == kProblems);
-  for (const auto& [n, count] : times) CHECK_MESSAGE(count == 1, n);
+  for (const auto& record : times) CHECK_MESSAGE(record.second == 1, record.first);
 }
 
 TEST_CASE("ask: a crash inside cuDNN is a message; what was answered before it stays") {
