@@ -96,8 +96,8 @@ class Search {
     const bool bias = node.inputs.size() > 2 && node.inputs[2] != kNoTensor;
     has_bias_or_norm_ = has_bias_or_norm_ || node.op.ends_with("Normalization") ||
                         (bias && (convolution || node.op == "Linear" || node.op == "Gemm"));
-    if (convolution && !bias && !reads_input(node) && !reads_norm(node) && covers_an_area(node) &&
-        runs_into_activation(node))
+    if (convolution && !bias && !reads_input(node) && !reads_norm(node) && !is_untouched(node) &&
+        covers_an_area(node) && runs_into_activation(node))
       bare_.add(id);
   }
 
@@ -155,6 +155,13 @@ class Search {
   bool reads_norm(const Node& node) const {
     const NodeId maker = graph_.tensors[behind_views(graph_, node.inputs[0])].producer;
     return maker != kNoNode && graph_.nodes[maker].op.ends_with("Normalization");
+  }
+
+  // Whoever folds a norm into a weight gives it another name, or says so beside the node: a
+  // module's own weight under its own name has had none (GCViT's convolutions).
+  bool is_untouched(const Node& node) const {
+    return !node.module.empty() && !node.notes.norm_merged &&
+           graph_.tensors[node.inputs[1]].name == node.module + ".weight";
   }
 
   // Images have extents beside batch and channels; what is squeezed out of them has not.

@@ -73,18 +73,22 @@ output angles
 }
 
 TEST_CASE("convolutions without bias or norm are said where other layers have them") {
-  const auto network = [](const std::string& between, const std::string& bias) {
+  const auto network = [](const std::string& between, const std::string& bias,
+                          const std::string& notes = "") {
     return "opset 17\ninput x: f32[B,3,8,8]\nparam a.weight: f32[8,3,3,3]\n"
            "param b.weight: f32[8,8,3,3]\nparam b.bias: f32[8]\nparam n.weight: f32[8]\n"
            "param n.bias: f32[8]\nparam n.running_mean: f32[8]\nparam n.running_var: f32[8]\n"
-           "f = Abs(x)\nc = Conv(f, a.weight)\n" +
-           between + "y = Conv(r, b.weight" + bias + ")\noutput y\n";
+           "f = Abs(x)\nc = Conv(f, a.weight)" +
+           notes + "\n" + between + "y = Conv(r, b.weight" + bias + ")\noutput y\n";
   };
   const std::string norm =
       "n = BatchNormalization(c, n.weight, n.bias, n.running_mean, n.running_var)\nr = Relu(n)\n";
   CHECK(doubts(network("r = Relu(c)\n", ", b.bias")) == "W232");
   CHECK(doubts(network("r = Relu(c)\n", "")).empty());  // a network without any
   CHECK(doubts(network(norm, ", b.bias")).empty());
+  // A module's own weight, which nobody folded anything into.
+  CHECK(doubts(network("r = Relu(c)\n", ", b.bias", " module=\"a\"")).empty());
+  CHECK(doubts(network("r = Relu(c)\n", ", b.bias", " module=\"other\"")) == "W232");
   // Pre-norm: the layer reads what was normed.
   std::string before = network("r = Gelu(c)\n", ", b.bias");
   before.replace(before.find("f = Abs(x)"), 10,
