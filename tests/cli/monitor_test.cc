@@ -93,8 +93,9 @@ TEST_CASE("monitor: a described run is one that validate reads") {
   CHECK(written["records"][0]["flags"][0] == "not_in_this_form: --workers");
   const Ran validated = run_plimsoll({"validate", run, "--json", "--allow-skipped"});
   CHECK(validated.status == 0);
+  const json answer = json::parse(validated.out);
   bool compared = false;
-  for (const json& record : json::parse(validated.out)["records"]) {
+  for (const json& record : answer["records"]) {
     if (record["quantity"] != "device_used_mb") continue;
     compared = record["predicted"].is_number() && record["measured"] == 3072;
   }
