@@ -114,6 +114,10 @@ Result<AskingChild> AskingChild::start(const Device& device) {
   AskingChild asking(child, ends[0]);
   asking.device_ = fmt::format("{} (compute capability {}.{})", device.id,
                                device.compute_capability.major, device.compute_capability.minor);
+  if (device.compute_capability.major == 10)
+    asking.help_ =
+        "without a GPU, 9.8 to 9.10 crash at compute capability 10.0, which 9.19 "
+        "answers: PLIMSOLL_CUDNN names its folder";
   if (child < 0)
     return error("E707", fmt::format("no process can be started: {}", std::strerror(errno)));
   std::string line;
@@ -141,6 +145,7 @@ AskingChild::AskingChild(AskingChild&& other) noexcept
     : child_(std::exchange(other.child_, -1)),
       link_(std::exchange(other.link_, -1)),
       device_(std::move(other.device_)),
+      help_(std::move(other.help_)),
       version_(std::move(other.version_)),
       unread_(std::move(other.unread_)),
       libraries_(std::move(other.libraries_)) {}
@@ -160,8 +165,7 @@ tl::unexpected<Diagnostics> AskingChild::gone(const std::string& doing) {
                               ? fmt::format("crashed ({})", ::strsignal(WTERMSIG(status)))
                               : fmt::format("ended with status {}", WEXITSTATUS(status));
   return error("E707", fmt::format("cuDNN {} {} {}, about {}", version_, how, doing, device_), {},
-               "without a GPU, 9.8 to 9.10 crash at compute capability 10.0 and later, which 9.19 "
-               "answers: PLIMSOLL_CUDNN names its folder");
+               help_);
 }
 
 Result<Cudnn::Listed> AskingChild::ask(const ConvQuestion& question) {

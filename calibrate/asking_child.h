@@ -35,7 +35,7 @@ class AskingChild {
 
   pid_t child_ = -1;
   int link_ = -1;
-  std::string device_, version_ = "9", unread_;
+  std::string device_, help_, version_ = "9", unread_;
   std::vector<LoadedLibrary> libraries_;
 };
 

@@ -31,6 +31,13 @@ std::string find_calibrate() {
   return find_program(kProgram);
 }
 
+// What the child says is wrong, without its own name and its help, which are for who runs it.
+std::string first_fault(const std::string& said) {
+  const std::string prefix = std::string(kProgram) + ": error: ";
+  const std::string line = said.substr(0, said.find('\n'));
+  return shortened(line.starts_with(prefix) ? line.substr(prefix.size()) : line, 600);
+}
+
 // A folder for questions and answers, removed with them.
 class Exchange {
  public:
@@ -96,8 +103,9 @@ Result<std::shared_ptr<const AskedWorkspaces>> ask_cudnn(const Request& request,
     const std::string why = child.timed_out
                                 ? fmt::format("no answer in {} minutes", kPatience.count())
                             : child.out.empty() ? fmt::format("status {}", child.status)
-                                                : shortened(child.out, 600);
-    return error("E708", fmt::format("--ask-cudnn: {} ask fails: {}", kProgram, why));
+                                                : first_fault(child.out);
+    return error("E708", fmt::format("--ask-cudnn: {} ask fails: {}", kProgram, why), {},
+                 "'./dev calibrate ask ...' fetches cuDNN 9.10.2; PLIMSOLL_CUDNN names a folder");
   }
   const auto source = ByteSource::open(exchange.path("answers.jsonl"));
   if (!source) return tl::make_unexpected(source.error());
