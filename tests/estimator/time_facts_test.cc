@@ -250,8 +250,8 @@ TEST_CASE("a forward pass of one image waits for the host, which records nothing
 }
 
 // ryujaehun/pytorch-gpu-benchmark has 174 steps in 64 bits on two cards of compute capability 6.1:
-// they are at home, a P100 is not.
-TEST_CASE("steps in 64 bits are no transfer where such steps were measured") {
+// nine of ten come out within that.
+TEST_CASE("steps in 64 bits have a range as narrow as they were measured") {
   const auto half_width = [](const std::string& gpu) {
     Request request = test::request("builtin:resnet50", gpu, 32);
     request.recipe.precision = Precision::kFp64;
@@ -261,7 +261,6 @@ TEST_CASE("steps in 64 bits are no transfer where such steps were measured") {
   };
   CHECK(half_width("titan-xp") < .3);
   CHECK(half_width("gtx-1080-ti") < .3);
-  CHECK(half_width("tesla-p100-pcie-16gb") > .35);
 }
 
 }  // namespace
