@@ -351,8 +351,11 @@ TEST_CASE("validate: summaries by kind, device, op, pass and quantity") {
   none.device = "d";
   none.quantity = "total_ms";
   none.skipped = "why";
-  const auto sums =
-      summarize({line(10, 11, 9, 12), line(10, 8, 7, 9), line(10, 10.5, 9, 11), none});
+  Summaries summaries;
+  for (const ValidationLine& l :
+       {line(10, 11, 9, 12), line(10, 8, 7, 9), line(10, 10.5, 9, 11), none})
+    summaries.add(l);
+  const auto sums = summaries.take();
   REQUIRE(sums.size() == 1);
   CHECK(sums[0].n == 3);
   CHECK(sums[0].skipped == 1);
@@ -363,17 +366,26 @@ TEST_CASE("validate: summaries by kind, device, op, pass and quantity") {
 }
 
 TEST_CASE("validate: the JSON is of its schema") {
-  Validation v;
-  v.lines = answer(kStep + R"(, "total_ms": 5, "nvidia_smi_mb": 600)", "model");
-  for (auto& l : answer(kStep + R"(, "quantity": "qualitative")", "model")) v.lines.push_back(l);
+  std::vector<ValidationLine> lines =
+      answer(kStep + R"(, "total_ms": 5, "nvidia_smi_mb": 600)", "model");
+  for (auto& l : answer(kStep + R"(, "quantity": "qualitative")", "model")) lines.push_back(l);
   for (auto& l : answer(R"("op": "conv", "device": "titan-xp", "n": 16, "c": 64, "h": 56, "w": 56,
                            "k": 64, "r": 3, "s": 3, "algo": "WINOGRAD", "time_ms": 0.5)",
                         "kernel")) {
-    v.lines.push_back(l);
+    lines.push_back(l);
   }
-  v.summaries = summarize(v.lines);
+  std::string text;
+  ValidationReport report(ValidationReport::Form::kJson,
+                          [&](const std::string& more) { text += more; });
+  Judge judge({});
+  Summaries summaries;
+  for (const ValidationLine& l : lines) {
+    summaries.add(l);
+    report.add(l, judge.add(l));
+  }
+  report.finish(summaries.take(), judge.gate());
   const auto schema = nlohmann::json::parse(schema_text("validate"));
-  const auto document = nlohmann::json::parse(to_json(v, {}, judge(v.lines, {}, true)));
+  const auto document = nlohmann::json::parse(text);
   CHECK(test::schema_fault(schema, document) == "");
   REQUIRE(document["records"].size() == 4);
   CHECK(document["records"][0]["algorithm"].is_null());
