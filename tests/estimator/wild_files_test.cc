@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::string kWild = std::string(PLIMSOLL_SOURCE_DIR) + "/tests/golden/onnx/wild";
+const std::string kWild = std::string(PLIMSOLL_SOURCE_DIR) + "/tests/golden/wild";
 
 std::string text_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

@@ -1,7 +1,7 @@
 """Writes ONNX files as other tools than PyTorch's exporters write them, and what must come of each.
 
     pip install onnx spox skl2onnx
-    python wild_models.py            # tests/golden/onnx/wild/NAME.onnx.gz and wild.json
+    python wild_models.py            # tests/golden/wild/NAME.onnx.gz and wild.json
 
 No framework is needed: the files are built by hand in the manner of paddle2onnx, tf2onnx, Keras, quantisers and hand-written
 scripts, by spox, and by skl2onnx from fitted models. Whoever builds a network here says of each tensor whether it is a
@@ -295,9 +295,9 @@ def main():
         if any(not d.HasField("dim_value") for i in model.graph.input for d in i.type.tensor_type.shape.dim):
             expected[name]["batch"] = 4
         shrink(model.graph)
-        write(GOLDEN / "onnx" / "wild" / f"{name}.onnx.gz", packed(model.SerializeToString(deterministic=True)))
+        write(GOLDEN / "wild" / f"{name}.onnx.gz", packed(model.SerializeToString(deterministic=True)))
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in expected.items())
-    write(GOLDEN / "onnx" / "wild.json", f"{{\n{lines}\n}}\n".encode())
+    write(GOLDEN / "wild.json", f"{{\n{lines}\n}}\n".encode())
     print(f"{len(expected)} files")
 
 
