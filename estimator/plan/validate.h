@@ -42,9 +42,9 @@ struct ValidationLine {
   std::optional<double> error;                           // predicted / measured - 1
   // What datasheet figures alone would say, in the same unit: of kernels, and of steps on one GPU.
   std::optional<double> roofline{};
-  std::optional<StepParts> parts;                        // of whole steps
-  std::optional<AlgorithmChoice> algorithm;              // where the record names a convolution's
-  std::string skipped;                                   // the reason; empty where predicted
+  std::optional<StepParts> parts;            // of whole steps
+  std::optional<AlgorithmChoice> algorithm;  // where the record names a convolution's
+  std::string skipped;                       // the reason; empty where predicted
 };
 
 struct ValidationSummary {

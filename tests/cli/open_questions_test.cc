@@ -19,8 +19,8 @@ bool skipped() {
 }
 
 std::string wild(const Scratch& scratch, const std::string& name) {
-  const std::string packed = detail::text_of(std::string(PLIMSOLL_SOURCE_DIR) +
-                                             "/tests/golden/wild/" + name + ".onnx.gz");
+  const std::string packed =
+      detail::text_of(std::string(PLIMSOLL_SOURCE_DIR) + "/tests/golden/wild/" + name + ".onnx.gz");
   return scratch.write(name + ".onnx", plimsoll::gunzip(packed, size_t{1} << 24).value());
 }
 
