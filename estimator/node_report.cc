@@ -32,6 +32,10 @@ std::vector<NodeId> find_nodes(const Graph& graph, std::string_view name) {
 }
 
 tl::unexpected<Diagnostics> unknown_node(const Graph& graph, std::string_view name) {
+  if (name == "(loss)") {  // as lists of layers call it
+    return error("E153", "the loss is no node of the model, but the one that --loss names", {},
+                 "plimsoll estimate --layers has its figures");
+  }
   std::vector<std::string> names;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     names.push_back(display_name(graph, id));

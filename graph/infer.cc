@@ -89,23 +89,41 @@ void InferContext::set_plain(std::string_view name, const std::vector<size_t>& a
 
 namespace {
 
-// Contents of integer type are Dims from the start; so is what the user says of contents that
-// nobody can know.
-void follow_constants(Graph& graph, const Node& node, const InferOptions& options) {
+// Contents that nobody can know, as the user says them.
+Result<void> take_said(Tensor& t, const std::vector<int64_t>& said, Decider& decider) {
+  const auto refused = [&](const std::string& why) {
+    return error("E112", fmt::format("--contents {}: {}", shortened(t.name), why));
+  };
+  if (is_float(t.dtype)) return refused("shapes depend on whole numbers, and this has others");
+  std::vector<Dim> dims(said.begin(), said.end());
+  if (t.has_dims && t.dims == dims) return {};
+  if (t.has_dims || t.contents) return refused("what it holds is known");
+  if (!t.shape) return {};
+  const Dim size = elements(*t.shape);
+  if (!decider.equal(size, Dim(static_cast<int64_t>(said.size())))) {
+    return refused(fmt::format("found {} number{}, and the tensor is {}", said.size(),
+                               said.size() == 1 ? "" : "s", text(*t.shape)));
+  }
+  t.dims = std::move(dims);
+  t.divisors.clear();
+  t.has_dims = true;
+  return {};
+}
+
+// Contents of integer type are Dims from the start; so are those that the user says.
+Result<void> follow_constants(Graph& graph, const Node& node, Decider& decider,
+                              const InferOptions& options) {
   for (const TensorId in : node.inputs) {
     if (in == kNoTensor) continue;
     Tensor& t = graph.tensors[in];
-    const auto said = options.contents.find(t.name);
-    if (said != options.contents.end() && t.shape &&
-        elements(*t.shape) == Dim(static_cast<int64_t>(said->second.size()))) {
-      t.dims.assign(said->second.begin(), said->second.end());
-      t.divisors.clear();
-      t.has_dims = true;
+    if (const auto said = options.contents.find(t.name); said != options.contents.end()) {
+      if (auto taken = take_said(t, said->second, decider); !taken) return taken;
     }
     if (!t.contents || t.has_dims || is_float(t.dtype)) continue;
     t.dims.assign(t.contents->integers.begin(), t.contents->integers.end());
     t.has_dims = true;
   }
+  return {};
 }
 
 Result<void> assume_shape(InferContext& context, const std::string& assumed) {
@@ -178,7 +196,7 @@ Result<void> infer_node(Graph& graph, NodeId id, Decider& decider, Diagnostics& 
                         const InferOptions& options) {
   InferContext context(graph, id, decider, warnings);
   const Node& node = graph.nodes[id];
-  follow_constants(graph, node, options);
+  if (auto followed = follow_constants(graph, node, decider, options); !followed) return followed;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (context.has(i) && !context.tensor(i).shape) {
       return context.fail("E252", fmt::format("the shape of input {} ('{}') is not known", i,
@@ -240,6 +258,25 @@ class Guessed {
   std::vector<uint32_t> behind_;  // 1 + the guess, by tensor
 };
 
+// E112 for contents of a tensor that is not there, or that nothing reads.
+Result<void> check_said(const Graph& graph, const std::vector<bool>& read,
+                        const InferOptions& options) {
+  for (const auto& said : options.contents) {
+    const auto at = std::ranges::find(graph.tensors, said.first, &Tensor::name);
+    if (at != graph.tensors.end() && read[static_cast<size_t>(at - graph.tensors.begin())])
+      continue;
+    if (at != graph.tensors.end()) {
+      return error("E112", fmt::format("--contents {}: no node reads it", shortened(said.first)));
+    }
+    std::vector<std::string> names;
+    for (const Tensor& t : graph.tensors) names.push_back(t.name);
+    const std::string near = nearest(said.first, names);
+    return error("E112", fmt::format("--contents: no tensor is called '{}'", shortened(said.first)),
+                 {}, near.empty() ? "" : fmt::format("did you mean {}?", shortened(near)));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
@@ -262,13 +299,7 @@ Result<void> infer(Graph& graph, Decider& decider, Diagnostics& warnings,
                    fmt::format("{} '{}' {}", kind, shortened(t.name), fault->message));
     }
   }
-  for (const auto& said : options.contents) {
-    const bool there = std::any_of(graph.tensors.begin(), graph.tensors.end(),
-                                   [&](const Tensor& t) { return t.name == said.first; });
-    if (!there)
-      return error("E112",
-                   fmt::format("--contents: no tensor is called '{}'", shortened(said.first)));
-  }
+  if (auto named = check_said(graph, read, options); !named) return named;
   std::optional<Guessed> guessed;
   if (!graph.guesses.empty()) guessed.emplace(graph);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {

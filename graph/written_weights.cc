@@ -1,6 +1,7 @@
 #include "graph/written_weights.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "graph/passes/rewrite.h"
@@ -20,13 +21,24 @@ bool stacks(const Node& node) {
          node.op == "Gather";
 }
 
+// Arithmetic that weights are made of at every step: directions and lengths (weight norm), weights
+// that are standardised, scaled or cut.
+bool computes_weights(const Node& node) {
+  static constexpr std::array<std::string_view, 15> kOps = {
+      "Add",      "Sub",        "Mul",       "Div",        "Neg",
+      "Abs",      "Sqrt",       "Pow",       "Reciprocal", "Expand",
+      "ReduceL2", "ReduceMean", "ReduceSum", "ReduceMax",  "ReduceSumSquare"};
+  return stacks(node) || std::find(kOps.begin(), kOps.end(), node.op) != kOps.end();
+}
+
 class Search {
  public:
   explicit Search(Graph& graph)
       : graph_(graph),
         rewrite_(graph),
         by_pytorch_(graph.producer.starts_with("pytorch")),
-        fed_(graph.tensors.size(), 0) {
+        fed_(graph.tensors.size(), 0),
+        weighs_(graph.tensors.size(), 0) {
     for (const TensorId in : graph.inputs) fed_[in] = 1;
   }
 
@@ -82,14 +94,16 @@ class Search {
     if (maker == kNoNode || !fed(result)) return false;
     const Node& layer = graph_.nodes[maker];
     const bool convolves = layer.op == "Conv" || layer.op == "ConvTranspose";
-    if (!convolves && layer.op != "MatMul" && layer.op != "Gemm") return false;
+    const bool einsum = layer.op == "Einsum";
+    if (!convolves && !einsum && layer.op != "MatMul" && layer.op != "Gemm") return false;
     const auto weighs = [&](size_t i) {
       const TensorId in = i < layer.inputs.size() ? layer.inputs[i] : kNoTensor;
-      return in != kNoTensor && graph_.tensors[behind_views(graph_, in)].weight;
+      return in != kNoTensor && weighs_[in] != 0;
     };
     if (!weighs(1) && !weighs(0)) return false;
     const size_t rank = rewrite_.rank(result), own = rewrite_.rank(bias);
     if (own == 0 || own > rank) return false;
+    if (einsum) return own < rewrite_.rank(layer.inputs[weighs(1) ? 1 : 0]) && ends(result, bias);
     const size_t channels = convolves ? 1 : rank - 1;
     for (size_t axis = 0; axis < own; ++axis) {
       const auto extent = rewrite_.extent(bias, axis);
@@ -98,6 +112,17 @@ class Search {
         return false;
     }
     return rank - own <= channels;
+  }
+
+  // Whether the extents of `bias` are the last ones of `result`: of heads and their features, where
+  // a product of several axes made it.
+  bool ends(TensorId result, TensorId bias) const {
+    const size_t rank = rewrite_.rank(result), own = rewrite_.rank(bias);
+    for (size_t axis = 0; axis < own; ++axis) {
+      const auto extent = rewrite_.extent(bias, axis);
+      if (!extent || extent != rewrite_.extent(result, rank - own + axis)) return false;
+    }
+    return true;
   }
 
   // normal * scale + shift, channel by channel, of what data become; and such a scale alone of
@@ -185,14 +210,44 @@ class Search {
       if (by_pytorch_ && !t.from_constant_node) return;
     } else {
       const NodeId maker = rewrite_.producer(own);
-      if (maker == kNoNode || graph_.nodes[maker].op != "ConstantOfShape") return;
+      if (maker == kNoNode) return;
+      if (graph_.nodes[maker].op != "ConstantOfShape") return mark_factors(tensor);
       if (!elements(*t.shape).constant()) return;
       rewrite_.make_constant(maker);
     }
     become_weight(own);
     for (TensorId seen = tensor; seen != own;) {  // no longer known: views of it are not folded
       forget(graph_.tensors[seen]);
+      weighs_[seen] = 1;
       seen = graph_.nodes[rewrite_.producer(seen)].inputs[0];
+    }
+  }
+
+  // The file's arrays that a weight is computed of, and of nothing else. PyTorch's names tell more.
+  void mark_factors(TensorId weight) {
+    if (by_pytorch_) return;
+    std::vector<TensorId> seen{weight}, arrays, made;
+    for (size_t i = 0; i < seen.size(); ++i) {
+      const TensorId t = seen[i];
+      const NodeId maker = rewrite_.producer(t);
+      if (i > 64 || fed(t)) return;
+      if (maker == kNoNode || graph_.nodes[maker].op == "ConstantOfShape") {
+        const auto& shape = graph_.tensors[t].shape;
+        const auto count = shape ? elements(*shape).constant() : std::nullopt;
+        if (count && *count > 1) arrays.push_back(t);
+        continue;
+      }
+      if (!computes_weights(graph_.nodes[maker])) return;
+      made.push_back(t);
+      for (const TensorId in : graph_.nodes[maker].inputs) {
+        const bool numbers = in != kNoTensor && is_float(graph_.tensors[in].dtype);
+        if (numbers && std::find(seen.begin(), seen.end(), in) == seen.end()) seen.push_back(in);
+      }
+    }
+    for (const TensorId array : arrays) mark(array);
+    for (const TensorId t : made) {
+      forget(graph_.tensors[t]);
+      weighs_[t] = arrays.empty() ? 0 : 1;
     }
   }
 
@@ -208,12 +263,14 @@ class Search {
     forget(t);
     t.kind = TensorKind::kParameter;
     t.weight = true;
+    weighs_[tensor] = 1;
   }
 
   Graph& graph_;
   Rewrite rewrite_;
   const bool by_pytorch_;
   std::vector<char> fed_;
+  std::vector<char> weighs_;  // a weight, a view of one, or made of weights alone
 };
 
 }  // namespace

@@ -8,7 +8,8 @@
 namespace plimsoll {
 
 // Marks what stands in a weight place beside data as Tensor::weight: a layer's weight and bias, a
-// bias added to what a layer makes, the scale and shift of a norm, an embedding that inputs index.
+// bias added to what a layer makes, the scale and shift of a norm, an embedding that inputs index;
+// where a weight is computed at every step (weight norm, slices of one matrix), what it is made of.
 // What is merely computed with (masks, scale factors, means and deviations of the input, extents,
 // tables of positions) stays a constant. What PyTorch's exporters write as initializers is left as
 // it is: their names tell more. For an inferred graph, before constants are folded; node ids

@@ -62,6 +62,7 @@ const MeasuredKey kKeys[] = {
     {"out", &R::out},
     {"tensor", &R::tensor},
     {"model", &R::model},
+    {"model_sha256", &R::model_sha256},
     {"network", &R::network},
     {"mode", &R::mode},
     {"optimizer", &R::optimizer},

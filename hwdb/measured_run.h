@@ -59,6 +59,7 @@ struct MeasuredRun {
 
   // Model, scaling, memory.
   std::string model, mode, optimizer, architecture;
+  std::string model_sha256;  // of the model's file, where the record says
   std::string network;  // the MODEL that a source's word `model` means, where the word says less
   std::optional<int64_t> batch;  // of the whole run
   // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never

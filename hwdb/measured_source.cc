@@ -134,19 +134,23 @@ const MeasuredSource* MeasuredSources::find(const RunFile& file) const {
   return nullptr;
 }
 
-Result<std::vector<MeasuredRun>> read_runs(const std::string& path, const MeasuredSources& sources,
-                                           const Limits& limits, Diagnostics* warnings) {
+Result<void> read_runs(const std::string& path, const MeasuredSources& sources,
+                       const std::function<void(MeasuredRun&&)>& each, const Limits& limits,
+                       Diagnostics* warnings) {
   const Result<ByteSource> source = ByteSource::open(path, limits);
   if (!source) return tl::make_unexpected(source.error());
-  std::vector<MeasuredRun> runs;
   const Result<RunFile> file = read_measured(
-      *source, [&](MeasuredRun&& run) { runs.push_back(std::move(run)); }, limits);
+      *source, [](MeasuredRun&&) {}, limits);
   if (!file) return tl::make_unexpected(file.error());
   if (warnings) warnings->insert(warnings->end(), file->warnings.begin(), file->warnings.end());
-  if (const MeasuredSource* known = sources.find(*file)) {
-    for (MeasuredRun& run : runs) known->complete(run);
-  }
-  return runs;
+  const MeasuredSource* known = sources.find(*file);
+  const auto completed = [&](MeasuredRun&& run) {
+    if (known) known->complete(run);
+    each(std::move(run));
+  };
+  const Result<RunFile> again = read_measured(*source, completed, limits);
+  if (!again) return tl::make_unexpected(again.error());
+  return {};
 }
 
 }  // namespace plimsoll

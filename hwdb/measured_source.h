@@ -73,10 +73,11 @@ class MeasuredSources {
   std::vector<MeasuredSource> sources_;
 };
 
-// Every record of a file, each completed by what its source says. Codes of read_measured, whose
-// warnings go to `warnings`, where it is not null.
-Result<std::vector<MeasuredRun>> read_runs(const std::string& path, const MeasuredSources& sources,
-                                           const Limits& limits = {},
-                                           Diagnostics* warnings = nullptr);
+// Calls `each` with every record of a file, completed by what its source says, once all of them are
+// found sound: the file is read twice, and no more than one record of a CSV file is held. Codes of
+// read_measured, whose warnings go to `warnings`, where it is not null.
+Result<void> read_runs(const std::string& path, const MeasuredSources& sources,
+                       const std::function<void(MeasuredRun&&)>& each, const Limits& limits = {},
+                       Diagnostics* warnings = nullptr);
 
 }  // namespace plimsoll

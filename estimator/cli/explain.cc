@@ -1,7 +1,12 @@
 // explain: what a diagnostic code means, or where the figures of one node come from.
 #include "estimator/report/explain.h"
+
+#include <fmt/format.h>
+
+#include "estimator/cli/model_name.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/verb.h"
+#include "graph/base/escape.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -42,6 +47,14 @@ int explain_model_node(const ExplainFlags& flags) {
 int run_explain(const ExplainFlags& flags) {
   if (!flags.shared.model.empty()) return explain_model_node(flags);
   if (looks_like_code(flags.what)) return explain_code(flags.what, flags.json);
+  const std::string model = model_meant(flags.what);
+  if (!model.empty()) {
+    return report(error("E108", fmt::format("explain which node of {}?", shortened(model, 80)), {},
+                        fmt::format("plimsoll explain NODE {0} --gpu ID; plimsoll estimate {0} "
+                                    "--gpu ID --layers lists the nodes",
+                                    shell_quoted(model)))
+                      .value());
+  }
   return report(
       {{.code = "E108",
         .severity = Severity::kError,

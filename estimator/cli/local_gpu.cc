@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 #include "estimator/cli/child.h"
 #include "estimator/report/text.h"
@@ -224,8 +225,31 @@ Result<Device> local_device(const Hwdb& hwdb, const LocalGpu& gpu, std::string_v
   return device;
 }
 
+namespace {
+
+// What PLIMSOLL_GPU names; empty where it is not set, or set to nothing.
+Result<std::string> gpu_of_environment(const Hwdb& hwdb) {
+  constexpr const char* kVariable = "PLIMSOLL_GPU";
+  const char* value = std::getenv(kVariable);
+  if (!value || !*value) return std::string();
+  if (value == kLocal) return std::string(value);
+  if (auto known = hwdb.device(value); !known) {
+    Diagnostics faults = known.error();
+    faults.front().message.insert(0, std::string(kVariable) + ": ");
+    return tl::make_unexpected(std::move(faults));
+  }
+  return std::string(value);
+}
+
+}  // namespace
+
 Result<void> find_local_gpu(Hwdb& hwdb, std::vector<std::string>& gpus,
                             const std::string& example) {
+  if (gpus.empty()) {
+    auto set = gpu_of_environment(hwdb);
+    if (!set) return tl::make_unexpected(set.error());
+    if (!set->empty()) gpus.push_back(std::move(*set));
+  }
   const bool named = std::ranges::find(gpus, kLocal) != gpus.end();
   if (!gpus.empty() && !named) return {};
   const std::string program = find_program("nvidia-smi");

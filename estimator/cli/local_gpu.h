@@ -36,7 +36,8 @@ std::vector<std::string> read_mig_profiles(std::string_view list);
 // of the same compute capability, W404; E140 where there is none.
 Result<Device> local_device(const Hwdb& hwdb, const LocalGpu& gpu, std::string_view profile);
 
-// Where `gpus` is empty or has "local": asks the driver, brings the card into the database under
+// An empty `gpus` gets what the variable PLIMSOLL_GPU names, E140 and the like naming it. Where
+// `gpus` is empty still or has "local": asks the driver, brings the card into the database under
 // that name, and puts it into an empty list. E109 with `example` where nvidia-smi is not there;
 // E146 where the machine has several kinds of GPU; E147 where nvidia-smi fails.
 Result<void> find_local_gpu(Hwdb& hwdb, std::vector<std::string>& gpus, const std::string& example);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 
+#include "estimator/cli/model_name.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/report/version.h"
@@ -85,13 +86,16 @@ int unknown_command(const std::string& word) {
   for (const auto& verb : kVerbs) names.emplace_back(verb.first);
   const std::string near = nearest(word, names);
   const bool flag = word.starts_with("-");
+  const std::string model = flag || !near.empty() ? "" : model_meant(word);
   return report(
       {{.code = "E101",
         .severity = Severity::kError,
         .message = fmt::format("unknown {} {}{}", flag ? "flag" : "command", shortened(word, 80),
                                near.empty() ? "" : fmt::format("; did you mean {}?", near)),
         .place = {},
-        .help = flag ? "flags follow the command" : "'plimsoll' lists the commands"}});
+        .help = flag             ? "flags follow the command"
+                : !model.empty() ? fmt::format("plimsoll estimate {} --gpu ID", shell_quoted(model))
+                                 : "'plimsoll' lists the commands"}});
 }
 
 // What a verb's help begins with.

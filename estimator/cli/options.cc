@@ -8,6 +8,7 @@
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
+#include "estimator/model_source.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {
@@ -104,11 +105,18 @@ class Reader {
   }
   template <class Use>
   void each(const std::vector<std::string>& list, std::string_view flag, Use use) {
+    std::map<std::string, std::string> given;
     for (const std::string& item : list) {
       if (fault_) return;
       auto pair = parse_assignment(flag, item);
       if (!pair) {
         fault_ = pair.error();
+      } else if (const auto [at, first] = given.insert(*pair);
+                 !first && at->second != pair->second) {
+        fault_ = error("E114", fmt::format("{} {} is given twice: {} and {}", flag,
+                                           shortened(pair->first, 60), shortened(at->second, 60),
+                                           shortened(pair->second, 60)))
+                     .value();
       } else if (auto used = use(pair->first, pair->second); !used) {
         fault_ = used.error();
       }
@@ -162,34 +170,6 @@ void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
     reader.read(
         "dropout", recipe.assumed_dropout,
         [](std::string_view flag, std::string_view text) { return parse_real(flag, text, 0, 1); });
-  }
-}
-
-Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_view text) {
-  std::vector<int64_t> extents;
-  while (true) {
-    const size_t at = text.find('x');
-    auto extent = parse_count(flag, text.substr(0, at), 1, kMost);
-    if (!extent) return tl::make_unexpected(extent.error());
-    extents.push_back(*extent);
-    if (at == std::string_view::npos) return extents;
-    text.remove_prefix(at + 1);
-  }
-}
-
-// "1,64,-1": what a Reshape or Slice may be told.
-Result<std::vector<int64_t>> parse_numbers(std::string_view flag, std::string_view text) {
-  std::vector<int64_t> numbers;
-  while (true) {
-    const size_t at = text.find(',');
-    std::string_view number = text.substr(0, at);
-    const int64_t sign = number.starts_with('-') ? -1 : 1;
-    if (sign < 0) number.remove_prefix(1);
-    auto size = parse_count(flag, number, 0, kMost);
-    if (!size) return tl::make_unexpected(size.error());
-    numbers.push_back(sign * *size);
-    if (at == std::string_view::npos) return numbers;
-    text.remove_prefix(at + 1);
   }
 }
 
@@ -262,8 +242,13 @@ Result<Hwdb> open_database(Request& request, std::string_view verb, Gpus gpus) {
   auto hwdb = Hwdb::open(request.hwdb_directory);
   if (!hwdb) return hwdb;
   report(hwdb->own_faults());
-  if (auto found = find_local_gpu(*hwdb, request.devices, example); !found)
-    return tl::make_unexpected(found.error());
+  if (auto found = find_local_gpu(*hwdb, request.devices, example); !found) {
+    // The model stands before the card: what is wrong with it is said first.
+    auto faults = load_model_inputs(request);
+    Diagnostics said = faults ? Diagnostics() : in_model(faults.error(), request.model);
+    said.insert(said.end(), found.error().begin(), found.error().end());
+    return tl::make_unexpected(std::move(said));
+  }
   return hwdb;
 }
 

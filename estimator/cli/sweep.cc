@@ -5,6 +5,7 @@
 
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/local_gpu.h"
+#include "estimator/cli/model_name.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/sweep_axes.h"
 #include "estimator/cli/verb.h"
@@ -87,8 +88,10 @@ int answer(const SweepFlags& flags, const SweepPlan& plan, const SweepAxes& axes
   Output out;
   SweepSummary summary;
   SweepBest best;
+  SweepDips dips(axes.sizes());
   const auto swept =
       sweep(axes.variants(), axes.sizes(), hwdb, {.time = time}, [&](const SweepPoint& point) {
+        dips.add(point);
         for (const SweptConfiguration& configuration : axes.at(point)) {
           add(configuration, point, summary);
           if (!flags.json && !flags.count_only) best.add(configuration, point);
@@ -105,6 +108,7 @@ int answer(const SweepFlags& flags, const SweepPlan& plan, const SweepAxes& axes
   summary.seconds = spent.count();
   const int status = report(as_strict(in_model(*swept, flags.shared.model), flags.shared.strict));
   if (status != 0) return status;
+  report(dips.told());
   out.add(flags.json ? to_json_line(summary) : to_text(summary));
   if (!flags.json && !flags.count_only) out.add(best.to_text(plan, time));
   return out.flush() ? (summary.fit > 0 ? 0 : 1) : 4;
@@ -121,6 +125,11 @@ int run_sweep(const SweepFlags& given) {
     return report(
         error("E108", "which plan? name its file", {}, "plimsoll sweep plan.yaml").value());
   }
+  if (auto plan = refuse_model(flags.plan, "sweep", "a plan",
+                               "plimsoll sweep PLAN.yaml --model {}, with a plan as in "
+                               "examples/sweep.yaml; for one run: plimsoll estimate");
+      !plan)
+    return report(plan.error());
   const auto plan = read_plan(flags.plan, request->limits);
   if (!plan) return report(plan.error());
   const auto configurations = plan->configurations(request->limits);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "estimator/cli/idle_flags.h"
+#include "estimator/cli/model_name.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
@@ -74,19 +75,11 @@ std::string allowed(const Tolerance& tolerance) {
 }
 
 // The first of those out of tolerance, on standard error: beside --json, and in a CI's log.
-void say_outside(const Validation& v, const Tolerances& tolerances) {
-  constexpr int kMostSaid = 20;
-  int said = 0;
-  for (const ValidationLine& l : v.lines) {
-    if (state_of(l, tolerances) != LineState::kOutside || said++ >= kMostSaid) continue;
-    std::fputs(
-        escaped_format("{}: record {}: {} of {}: measured {:.4g}, predicted {:.4g}, allowed {}\n",
-                       shortened(l.file, 200), l.index, shortened(l.quantity, 60),
-                       shortened(l.model.empty() ? l.op : l.model, 60), *l.measured, *l.predicted,
-                       allowed(tolerances.find(tolerance_class(l.quantity))->second))
-            .c_str(),
-        stderr);
-  }
+std::string outside_line(const ValidationLine& l, const Tolerances& tolerances) {
+  return escaped_format("{}: record {}: {} of {}: measured {:.4g}, predicted {:.4g}, allowed {}\n",
+                        shortened(l.file, 200), l.index, shortened(l.quantity, 60),
+                        shortened(l.model.empty() ? l.op : l.model, 60), *l.measured, *l.predicted,
+                        allowed(tolerances.find(tolerance_class(l.quantity))->second));
 }
 
 int run_validate(const ValidateFlags& flags) {
@@ -102,6 +95,12 @@ int run_validate(const ValidateFlags& flags) {
                     .place = {},
                     .help = "plimsoll validate runs.json --tolerance memory=10%"}});
   }
+  for (const std::string& file : flags.files) {
+    auto runs = refuse_model(file, "validate", "files of measured runs",
+                             "plimsoll estimate {} --gpu ID; measured runs are JSON or CSV that "
+                             "name their models, as examples/measured-runs.csv");
+    if (!runs) return report(runs.error());
+  }
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   report(hwdb->own_faults());
@@ -110,30 +109,36 @@ int run_validate(const ValidateFlags& flags) {
   auto calibrations = Calibrations::open(*hwdb);
   if (!calibrations) return report(calibrations.error());
   Validator validator(*hwdb, *request, std::move(*calibrations));
-  Validation validation;
-  int worst = 0;
+  constexpr int kMostSaid = 20;
+  int worst = 0, said = 0, written = 0;
+  std::string outside;
+  Judge judge(std::move(*tolerances), flags.allow_skipped);
+  Summaries summaries;
+  ValidationReport result(
+      flags.json ? ValidationReport::Form::kJson : ValidationReport::Form::kText,
+      [&](const std::string& text) { written = written == 0 ? print(text) : written; });
   for (const std::string& file : flags.files) {
+    const auto each = [&](MeasuredRun&& run) {
+      for (const ValidationLine& line : validator.answer(run, file)) {
+        const LineState state = judge.add(line);
+        summaries.add(line);
+        result.add(line, state);
+        if (state == LineState::kOutside && said++ < kMostSaid)
+          outside += outside_line(line, judge.tolerances());
+      }
+    };
     Diagnostics warnings;
-    auto runs = read_runs(file, *sources, request->limits, &warnings);
-    if (const int fault = report(as_strict(std::move(warnings), request->strict)); fault != 0)
-      worst = std::max(worst, fault);
-    if (!runs) {
-      worst = std::max(worst, report(runs.error()));
-      continue;
-    }
-    for (const MeasuredRun& r : *runs) {
-      for (ValidationLine& l : validator.answer(r, file)) validation.lines.push_back(std::move(l));
-    }
+    const auto read = read_runs(file, *sources, each, request->limits, &warnings);
+    const int fault = report(as_strict(std::move(warnings), request->strict));
+    worst = std::max({worst, fault, read ? 0 : report(read.error())});
   }
-  validation.summaries = summarize(validation.lines);
-  report(doubted_units(validation.lines));
-  say_outside(validation, *tolerances);
-  Gate gate = judge(validation.lines, *tolerances, flags.allow_skipped);
+  report(judge.doubted_units());
+  std::fputs(outside.c_str(), stderr);
+  Gate gate = judge.gate();
   gate.passed = gate.passed && worst == 0;
   if (worst == 0 && !gate.passed) worst = 1;
-  return print(
-      flags.json ? to_json(validation, *tolerances, gate) : to_text(validation, *tolerances, gate),
-      worst);
+  result.finish(summaries.take(), gate);
+  return written == 0 ? worst : written;
 }
 
 }  // namespace

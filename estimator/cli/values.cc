@@ -11,6 +11,11 @@
 #include "hwdb/quantity.h"
 
 namespace plimsoll::cli {
+namespace {
+
+constexpr int64_t kMostExtent = int64_t{1} << 31;
+
+}  // namespace
 
 Result<int64_t> parse_count(std::string_view flag, std::string_view text, int64_t low,
                             int64_t high) {
@@ -71,6 +76,33 @@ Result<size_t> parse_word(std::string_view flag, std::string_view text,
                fmt::format("{} takes one of {}, found '{}'", flag, fmt::join(words, ", "),
                            shortened(text, 60)),
                {}, near.empty() ? "" : fmt::format("did you mean {}?", near));
+}
+
+Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_view text) {
+  std::vector<int64_t> extents;
+  while (true) {
+    const size_t at = text.find('x');
+    auto extent = parse_count(flag, text.substr(0, at), 1, kMostExtent);
+    if (!extent) return tl::make_unexpected(extent.error());
+    extents.push_back(*extent);
+    if (at == std::string_view::npos) return extents;
+    text.remove_prefix(at + 1);
+  }
+}
+
+Result<std::vector<int64_t>> parse_numbers(std::string_view flag, std::string_view text) {
+  std::vector<int64_t> numbers;
+  while (true) {
+    const size_t at = text.find(',');
+    std::string_view number = text.substr(0, at);
+    const int64_t sign = number.starts_with('-') ? -1 : 1;
+    if (sign < 0) number.remove_prefix(1);
+    auto size = parse_count(flag, number, 0, kMostExtent);
+    if (!size) return tl::make_unexpected(size.error());
+    numbers.push_back(sign * *size);
+    if (at == std::string_view::npos) return numbers;
+    text.remove_prefix(at + 1);
+  }
 }
 
 }  // namespace plimsoll::cli

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "graph/base/diagnostic.h"
 
@@ -21,6 +22,10 @@ Result<int64_t> parse_bytes(std::string_view flag, std::string_view text);
 // Splits "NAME=VALUE". E105 where there is no '=' or no name.
 Result<std::pair<std::string, std::string>> parse_assignment(std::string_view flag,
                                                              std::string_view text);
+// "1x3x224x224": extents from 1. E103 names the one that is none.
+Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_view text);
+// "1,64,-1": what a Reshape or Slice may be told. E103 likewise.
+Result<std::vector<int64_t>> parse_numbers(std::string_view flag, std::string_view text);
 // The index of `text` among `words`. E106 lists them, nearest first.
 Result<size_t> parse_word(std::string_view flag, std::string_view text,
                           const std::vector<std::string>& words);

@@ -36,6 +36,12 @@ class PlanReader {
   Result<SweepPlan> read(const JsonValue& root) {
     SweepPlan plan;
     JsonObject object(root, file_, faults_, true);
+    const std::string schema = object.optional_string("schema").value_or("");
+    if (schema == "plimsoll.model-config") {
+      return error("E203", "is a model config, not a plan",
+                   {std::string(file_), root.line, root.column, {}},
+                   "a plan names it: model: FILE.json; or give it with --model");
+    }
     plan.model = object.optional_string("model").value_or("");
     for (const char* other : kOthers) object.optional(other);
     say_unobeyed(object, plan);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 namespace plimsoll {
 namespace {
+
+// A megabyte's part of a mebibyte, and how near an error comes to it.
+constexpr double kMebi = 1.048576, kNearUnit = 0.005;
 
 // Bytes or seconds of one of a quantity's own units; nothing where it has neither.
 std::optional<double> unit_of(std::string_view quantity) {
@@ -54,40 +56,41 @@ LineState state_of(const ValidationLine& line, const Tolerances& tolerances) {
   return within(line, at->second) ? LineState::kInside : LineState::kOutside;
 }
 
-Diagnostics doubted_units(const std::vector<ValidationLine>& lines) {
-  constexpr double kMebi = 1.048576, kNear = 0.005;
-  constexpr int kEnough = 3;
-  int count = 0, decimal = 0, binary = 0;
-  for (const ValidationLine& line : lines) {
-    if (tolerance_class(line.quantity) != "memory" || !line.error) continue;
-    ++count;
-    decimal += std::abs(*line.error + 1 - 1 / kMebi) < kNear ? 1 : 0;
-    binary += std::abs(*line.error + 1 - kMebi) < kNear ? 1 : 0;
+Judge::Judge(Tolerances tolerances, bool allow_skipped)
+    : tolerances_(std::move(tolerances)), allow_skipped_(allow_skipped) {}
+
+LineState Judge::add(const ValidationLine& line) {
+  const LineState state = state_of(line, tolerances_);
+  const std::string_view of = tolerance_class(line.quantity);
+  gate_.skipped += state == LineState::kSkipped ? 1 : 0;
+  gate_.outside += state == LineState::kOutside ? 1 : 0;
+  const bool judged = state == LineState::kInside || state == LineState::kOutside;
+  if (judged) answered_.insert(of);
+  gate_.compared += judged || (tolerances_.empty() && comparable(line)) ? 1 : 0;
+  if (of == "memory" && line.error) {
+    ++of_memory_;
+    decimal_ += std::abs(*line.error + 1 - 1 / kMebi) < kNearUnit ? 1 : 0;
+    binary_ += std::abs(*line.error + 1 - kMebi) < kNearUnit ? 1 : 0;
   }
-  if (count < kEnough || (decimal < count && binary < count)) return {};
+  return state;
+}
+
+Diagnostics Judge::doubted_units() const {
+  constexpr int kEnough = 3;
+  if (of_memory_ < kEnough || (decimal_ < of_memory_ && binary_ < of_memory_)) return {};
   return {warning("W510",
-                  decimal == count
+                  decimal_ == of_memory_
                       ? "all errors of memory are near -4.6 %: is the column in MB, not MiB?"
                       : "all errors of memory are near +4.9 %: is the column in MiB, not MB?",
                   {}, "a record's \"unit\" says which: \"10^6 bytes\"")};
 }
 
-Gate judge(const std::vector<ValidationLine>& lines, const Tolerances& tolerances,
-           bool allow_skipped) {
-  Gate gate;
-  std::set<std::string_view> answered;
-  for (const ValidationLine& line : lines) {
-    const LineState state = state_of(line, tolerances);
-    gate.skipped += state == LineState::kSkipped ? 1 : 0;
-    gate.outside += state == LineState::kOutside ? 1 : 0;
-    const bool judged = state == LineState::kInside || state == LineState::kOutside;
-    if (judged) answered.insert(tolerance_class(line.quantity));
-    gate.compared += judged || (tolerances.empty() && comparable(line)) ? 1 : 0;
-  }
+Gate Judge::gate() const {
+  Gate gate = gate_;
   const bool all = std::ranges::all_of(
-      tolerances, [&](const auto& one) { return answered.contains(one.first); });
+      tolerances_, [&](const auto& one) { return answered_.contains(one.first); });
   gate.passed =
-      gate.compared > 0 && all && gate.outside == 0 && (allow_skipped || gate.skipped == 0);
+      gate.compared > 0 && all && gate.outside == 0 && (allow_skipped_ || gate.skipped == 0);
   return gate;
 }
 

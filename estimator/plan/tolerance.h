@@ -1,13 +1,15 @@
 // tolerance: what a gate asks of predictions held against measured runs, and how they do.
 //
 //   Tolerances asked = {{"memory", {.relative = 0.10}}};
-//   Gate gate = judge(validation.lines, asked, false);
-//   gate.passed; gate.compared; gate.outside;
+//   Judge judge(asked);
+//   for (const ValidationLine& line : lines) judge.add(line);
+//   judge.gate().passed; judge.gate().compared;
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,17 +40,29 @@ enum class LineState : uint8_t {
 // measured. Without any tolerance all that is predicted is compared, and nothing is outside.
 LineState state_of(const ValidationLine& line, const Tolerances& tolerances);
 
-// W510 where all errors of memory are what megabytes taken for mebibytes give, or the other way.
-Diagnostics doubted_units(const std::vector<ValidationLine>& lines);
-
 struct Gate {
   bool passed = false;
   int64_t compared = 0, outside = 0, skipped = 0;
 };
 
-// Passes where something was compared for each tolerance, nothing is outside, and nothing was
-// skipped unless `allow_skipped`.
-Gate judge(const std::vector<ValidationLine>& lines, const Tolerances& tolerances,
-           bool allow_skipped);
+// Holds lines against tolerances as they come, and keeps none.
+class Judge {
+ public:
+  explicit Judge(Tolerances tolerances, bool allow_skipped = false);
+  LineState add(const ValidationLine& line);
+  const Tolerances& tolerances() const { return tolerances_; }
+  // Passes where something was compared for each tolerance, nothing is outside, and nothing was
+  // skipped unless `allow_skipped`.
+  Gate gate() const;
+  // W510 where all errors of memory are what megabytes taken for mebibytes give, or the other way.
+  Diagnostics doubted_units() const;
+
+ private:
+  Tolerances tolerances_;
+  bool allow_skipped_;
+  Gate gate_;
+  std::set<std::string_view> answered_;  // classes
+  int64_t of_memory_ = 0, decimal_ = 0, binary_ = 0;
+};
 
 }  // namespace plimsoll

@@ -221,56 +221,50 @@ std::vector<ValidationLine> Validator::answer(const MeasuredRun& r, const std::s
   return lines;
 }
 
-std::vector<ValidationSummary> summarize(const std::vector<ValidationLine>& lines) {
-  struct Group {
-    std::vector<double> errors;
-    int64_t predicted = 0, skipped = 0, inside = 0, ranged = 0;
+void Summaries::add(const ValidationLine& l) {
+  Group& g = groups_[{l.kind, l.device, l.op, l.pass, l.quantity}];
+  if (!l.skipped.empty()) {
+    ++g.skipped;
+    return;
+  }
+  ++g.predicted;
+  if (!l.error) return;
+  g.errors.push_back(*l.error);
+  if (!l.low || !l.high) return;
+  ++g.ranged;
+  if (*l.measured >= *l.low && *l.measured <= *l.high) ++g.inside;
+}
+
+ValidationSummary Summaries::sum_up(const Key& key, Group& g) {
+  ValidationSummary s;
+  std::tie(s.kind, s.device, s.op, s.pass, s.quantity) = key;
+  s.n = g.predicted;
+  s.skipped = g.skipped;
+  if (g.errors.empty()) return s;
+  const auto count = static_cast<double>(g.errors.size());
+  double bias = 0;
+  for (double& e : g.errors) {
+    bias += e;
+    e = std::abs(e);
+  }
+  std::sort(g.errors.begin(), g.errors.end());
+  const auto at = [&](double q) {
+    return g.errors[static_cast<size_t>(std::lround(q * static_cast<double>(g.errors.size() - 1)))];
   };
-  std::map<std::tuple<std::string, std::string, std::string, std::string, std::string>, Group>
-      groups;
-  for (const ValidationLine& l : lines) {
-    Group& g = groups[{l.kind, l.device, l.op, l.pass, l.quantity}];
-    if (!l.skipped.empty()) {
-      ++g.skipped;
-      continue;
-    }
-    ++g.predicted;
-    if (!l.error) continue;
-    g.errors.push_back(*l.error);
-    if (!l.low || !l.high) continue;
-    ++g.ranged;
-    if (*l.measured >= *l.low && *l.measured <= *l.high) ++g.inside;
-  }
+  double sum = 0;
+  for (const double a : g.errors) sum += a;
+  s.mape = sum / count;
+  s.bias = bias / count;
+  s.median_ape = at(0.5);
+  s.p90_ape = at(0.9);
+  if (g.ranged > 0) s.within_range = static_cast<double>(g.inside) / static_cast<double>(g.ranged);
+  return s;
+}
+
+std::vector<ValidationSummary> Summaries::take() {
   std::vector<ValidationSummary> summaries;
-  for (auto& [key, g] : groups) {
-    ValidationSummary s;
-    std::tie(s.kind, s.device, s.op, s.pass, s.quantity) = key;
-    s.n = g.predicted;
-    s.skipped = g.skipped;
-    if (!g.errors.empty()) {
-      const auto count = static_cast<double>(g.errors.size());
-      double bias = 0;
-      std::vector<double> absolute;
-      for (const double e : g.errors) {
-        bias += e;
-        absolute.push_back(std::abs(e));
-      }
-      std::sort(absolute.begin(), absolute.end());
-      const auto at = [&](double q) {
-        return absolute[static_cast<size_t>(
-            std::lround(q * static_cast<double>(absolute.size() - 1)))];
-      };
-      double sum = 0;
-      for (const double a : absolute) sum += a;
-      s.mape = sum / count;
-      s.bias = bias / count;
-      s.median_ape = at(0.5);
-      s.p90_ape = at(0.9);
-      if (g.ranged > 0)
-        s.within_range = static_cast<double>(g.inside) / static_cast<double>(g.ranged);
-    }
-    summaries.push_back(std::move(s));
-  }
+  for (auto& [key, group] : groups_) summaries.push_back(sum_up(key, group));
+  groups_.clear();
   return summaries;
 }
 

@@ -2,10 +2,12 @@
 // or skipped with a reason; none is dropped.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "estimator/request.h"
@@ -40,20 +42,15 @@ struct ValidationLine {
   std::optional<double> error;                           // predicted / measured - 1
   // What datasheet figures alone would say, in the same unit: of kernels, and of steps on one GPU.
   std::optional<double> roofline{};
-  std::optional<StepParts> parts;                        // of whole steps
-  std::optional<AlgorithmChoice> algorithm;              // where the record names a convolution's
-  std::string skipped;                                   // the reason; empty where predicted
+  std::optional<StepParts> parts;            // of whole steps
+  std::optional<AlgorithmChoice> algorithm;  // where the record names a convolution's
+  std::string skipped;                       // the reason; empty where predicted
 };
 
 struct ValidationSummary {
   std::string kind, device, op, pass, quantity;
   int64_t n = 0, skipped = 0;
   std::optional<double> mape, median_ape, p90_ape, bias, within_range;
-};
-
-struct Validation {
-  std::vector<ValidationLine> lines;
-  std::vector<ValidationSummary> summaries;
 };
 
 // Predicts many records; remembers what it compiled, since records share models and devices.
@@ -70,7 +67,21 @@ class Validator {
   std::unique_ptr<State> state_;
 };
 
-// Lines with their error filled in, grouped by kind, device, op, pass and quantity.
-std::vector<ValidationSummary> summarize(const std::vector<ValidationLine>& lines);
+// Lines with their error filled in, grouped by kind, device, op, pass and quantity. Keeps eight
+// bytes of each, for medians: lines come by the million.
+class Summaries {
+ public:
+  void add(const ValidationLine& line);
+  std::vector<ValidationSummary> take();
+
+ private:
+  struct Group {
+    std::deque<double> errors;  // which grows without a second copy
+    int64_t predicted = 0, skipped = 0, inside = 0, ranged = 0;
+  };
+  using Key = std::tuple<std::string, std::string, std::string, std::string, std::string>;
+  static ValidationSummary sum_up(const Key& key, Group& group);
+  std::map<Key, Group> groups_;
+};
 
 }  // namespace plimsoll

@@ -11,6 +11,7 @@
 #include "estimator/plan/measured_request.h"
 #include "estimator/plan/validate_quantities.h"
 #include "estimator/time/collective.h"
+#include "graph/base/byte_source.h"
 
 namespace plimsoll {
 namespace {
@@ -59,6 +60,22 @@ struct ModelPredictor::State {
   std::map<std::string, tl::expected<Evaluator, std::string>> evaluators;
   // Sources that measured time and memory ask for the same estimate twice, in two files.
   std::map<std::string, tl::expected<Answer, std::string>> answers;
+  std::map<std::string, std::string> hashes{};  // of models' files, by path
+
+  // Why a model's file is not the one that was measured; empty where it is, or nobody says.
+  std::string changed(const MeasuredRun& r, const Request& q) {
+    if (r.model_sha256.empty()) return {};
+    auto at = hashes.find(q.model);
+    if (at == hashes.end()) {
+      const auto source = ByteSource::open(q.model, q.limits);
+      const auto hash = source ? sha256_of(*source) : Result<std::optional<std::string>>();
+      at = hashes.emplace(q.model, hash ? hash->value_or("") : "").first;
+    }
+    if (at->second == r.model_sha256) return {};
+    if (at->second.empty()) return "the record names a hash, and the model is no file";
+    return fmt::format("the model's file is not the one that was measured: its SHA-256 is {}",
+                       at->second);
+  }
 
   tl::expected<const Evaluator*, std::string> evaluator_for(const Request& q) {
     const std::string key = evaluator_key(q);
@@ -285,6 +302,7 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
   if (const std::string reason = unusable(r, of_card); !reason.empty()) return skip_all(reason);
   auto request = request_of(r, state_->base);
   if (!request) return skip_all(request.error());
+  if (const std::string why = state_->changed(r, *request); !why.empty()) return skip_all(why);
   if (!of_card) request->devices = {kAnyCard};
   const bool keeps = r.retains_activations.value_or(false);
   if (keeps && request->recipe.mode == Mode::kInference)

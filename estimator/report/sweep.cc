@@ -215,4 +215,36 @@ std::string SweepBest::to_text(const SweepPlan& plan, bool time) const {
   return text;
 }
 
+SweepDips::SweepDips(std::vector<SizeAxis> sizes) : sizes_(std::move(sizes)) {
+  const auto at = std::ranges::find(sizes_, "batch", &SizeAxis::symbol);
+  if (at == sizes_.end()) return;
+  batch_ = static_cast<size_t>(at - sizes_.begin());
+  before_.resize(static_cast<size_t>(points_of(sizes_)) / std::max<size_t>(1, at->values.size()));
+}
+
+void SweepDips::add(const SweepPoint& point) {
+  if (!batch_ || point.failure) return;
+  const std::vector<size_t> place = place_of(point.point, sizes_);
+  size_t other = 0;
+  for (size_t axis = 0; axis < sizes_.size(); ++axis) {
+    if (axis != *batch_) other = other * sizes_[axis].values.size() + place[axis];
+  }
+  const int64_t batch = sizes_[*batch_].values[place[*batch_]];
+  Before& before = before_[other];
+  const bool follows = before.variant == point.variant && before.batch > 0;
+  if (follows && (batch > before.batch ? point.device_bytes < before.bytes
+                                       : point.device_bytes > before.bytes)) {
+    if (count_++ == 0) batch_at_first_ = std::max(batch, before.batch);
+  }
+  before = {point.variant, batch, point.device_bytes};
+}
+
+Diagnostics SweepDips::told() const {
+  if (count_ == 0) return {};
+  return {note("N121", fmt::format("{} configuration{} less memory than a smaller batch does, "
+                                   "batch {} the first: allocators take segments, and of several "
+                                   "sizes",
+                                   count_, count_ == 1 ? " takes" : "s take", batch_at_first_))};
+}
+
 }  // namespace plimsoll

@@ -58,4 +58,24 @@ class SweepBest {
 
 std::string to_text(const SweepSummary& summary);
 
+// Points that take less memory than the one before them along the batch, all else being equal.
+// Tensors never shrink as the batch grows, but allocators take segments, and of several sizes.
+class SweepDips {
+ public:
+  explicit SweepDips(std::vector<SizeAxis> sizes);
+  void add(const SweepPoint& point);
+  // N121 with how many there are and one of them; nothing where there is none.
+  Diagnostics told() const;
+
+ private:
+  struct Before {
+    size_t variant = 0;
+    int64_t batch = 0, bytes = 0;  // batch 0: nothing yet
+  };
+  std::vector<SizeAxis> sizes_;
+  std::optional<size_t> batch_;  // its axis
+  std::vector<Before> before_;   // by the place on the other axes
+  int64_t count_ = 0, batch_at_first_ = 0;
+};
+
 }  // namespace plimsoll

@@ -95,31 +95,16 @@ std::string percent(const std::optional<double>& value) {
   return value ? fmt::format("{:.1f} %", 100 * *value) : std::string("-");
 }
 
-}  // namespace
-
-std::string to_json(const Validation& v, const Tolerances& tolerances, const Gate& gate) {
-  JsonWriter out = begin_document("plimsoll.validate", JsonWriter::Layout::kCompact);
-  out.key("records").begin_array();
-  for (const ValidationLine& l : v.lines) write_line(out, l, state_of(l, tolerances));
-  out.end_array();
-  out.key("summary").begin_array();
-  for (const ValidationSummary& s : v.summaries) write_summary(out, s);
-  out.end_array();
-  out.key("result").begin_object();
-  out.key("passed").boolean(gate.passed);
-  out.key("compared").integer(gate.compared);
-  out.key("out_of_tolerance").integer(gate.outside);
-  out.key("skipped").integer(gate.skipped).end_object();
-  out.end_object();
-  return out.take() + "\n";
-}
-
-namespace {
-
-constexpr size_t kMostRuns = 1000;
+constexpr int64_t kMostRuns = 1000;
+constexpr size_t kPiece = size_t{1} << 16;  // as pipes take them
 
 std::string figure(const std::optional<double>& value) {
   return value ? fmt::format("{:.4g}", *value) : std::string("-");
+}
+
+std::string run_header() {
+  return fmt::format("{:<34}{:<22}{:<22}{:<18}{:>11}{:>11}{:>9}\n", "run", "model or op", "device",
+                     "quantity", "measured", "predicted", "error");
 }
 
 std::string run_row(const ValidationLine& l, LineState state) {
@@ -135,17 +120,6 @@ std::string run_row(const ValidationLine& l, LineState state) {
   return text + "\n";
 }
 
-std::string run_table(const Validation& v, const Tolerances& tolerances) {
-  std::string text =
-      fmt::format("{:<34}{:<22}{:<22}{:<18}{:>11}{:>11}{:>9}\n", "run", "model or op", "device",
-                  "quantity", "measured", "predicted", "error");
-  for (size_t i = 0; i < v.lines.size() && i < kMostRuns; ++i)
-    text += run_row(v.lines[i], state_of(v.lines[i], tolerances));
-  if (v.lines.size() > kMostRuns)
-    text += fmt::format("and {} more, all in --json\n", v.lines.size() - kMostRuns);
-  return text;
-}
-
 std::string last_line(const Gate& gate) {
   std::string text =
       fmt::format("{} {} compared", gate.passed ? "PASSED" : "FAILED", gate.compared);
@@ -156,18 +130,59 @@ std::string last_line(const Gate& gate) {
 
 }  // namespace
 
-std::string to_text(const Validation& v, const Tolerances& tolerances, const Gate& gate) {
-  std::string text = run_table(v, tolerances) + "\n";
-  text += fmt::format("{:<9}{:<24}{:<14}{:<18}{:<16}{:>6}{:>8}{:>9}{:>9}{:>9}{:>10}{:>9}\n", "kind",
-                      "device", "op", "pass", "quantity", "n", "skipped", "mean", "median", "p90",
-                      "bias", "inside");
-  for (const ValidationSummary& s : v.summaries) {
-    text += escaped_format("{:<9}{:<24}{:<14}{:<18}{:<16}{:>6}{:>8}{:>9}{:>9}{:>9}{:>10}{:>9}\n",
-                           s.kind, shortened(s.device, 23), shortened(s.op, 13), s.pass, s.quantity,
-                           s.n, s.skipped, percent(s.mape), percent(s.median_ape),
-                           percent(s.p90_ape), percent(s.bias), percent(s.within_range));
+ValidationReport::ValidationReport(Form form, std::function<void(const std::string&)> write)
+    : form_(form),
+      write_(std::move(write)),
+      json_(begin_document("plimsoll.validate", JsonWriter::Layout::kCompact)) {
+  json_.key("records").begin_array();
+}
+
+void ValidationReport::add(const ValidationLine& line, LineState state) {
+  if (form_ == Form::kText) {
+    if (lines_ == 0) text_ = run_header();
+    if (lines_++ < kMostRuns) text_ += run_row(line, state);
+    return;
   }
-  return text + "\n" + last_line(gate);
+  write_line(json_, line, state);
+  text_ += json_.take();
+  if (text_.size() < kPiece) return;
+  write_(text_);
+  text_.clear();
+}
+
+void ValidationReport::finish_text(const std::vector<ValidationSummary>& summaries,
+                                   const Gate& gate) {
+  if (lines_ == 0) return write_(last_line(gate));
+  if (lines_ > kMostRuns) text_ += fmt::format("and {} more, all in --json\n", lines_ - kMostRuns);
+  text_ += fmt::format("\n{:<9}{:<24}{:<14}{:<18}{:<16}{:>6}{:>8}{:>9}{:>9}{:>9}{:>10}{:>9}\n",
+                       "kind", "device", "op", "pass", "quantity", "n", "skipped", "mean", "median",
+                       "p90", "bias", "inside");
+  for (const ValidationSummary& s : summaries) {
+    text_ += escaped_format("{:<9}{:<24}{:<14}{:<18}{:<16}{:>6}{:>8}{:>9}{:>9}{:>9}{:>10}{:>9}\n",
+                            s.kind, shortened(s.device, 23), shortened(s.op, 13), s.pass,
+                            s.quantity, s.n, s.skipped, percent(s.mape), percent(s.median_ape),
+                            percent(s.p90_ape), percent(s.bias), percent(s.within_range));
+  }
+  write_(text_ + "\n" + last_line(gate));
+}
+
+void ValidationReport::finish_json(const std::vector<ValidationSummary>& summaries,
+                                   const Gate& gate) {
+  json_.end_array();
+  json_.key("summary").begin_array();
+  for (const ValidationSummary& s : summaries) write_summary(json_, s);
+  json_.end_array();
+  json_.key("result").begin_object();
+  json_.key("passed").boolean(gate.passed);
+  json_.key("compared").integer(gate.compared);
+  json_.key("out_of_tolerance").integer(gate.outside);
+  json_.key("skipped").integer(gate.skipped).end_object();
+  json_.end_object();
+  write_(text_ + json_.take() + "\n");
+}
+
+void ValidationReport::finish(const std::vector<ValidationSummary>& summaries, const Gate& gate) {
+  form_ == Form::kText ? finish_text(summaries, gate) : finish_json(summaries, gate);
 }
 
 }  // namespace plimsoll

@@ -1,15 +1,35 @@
-// A validation as JSON (contract) and as text: run by run, in sums, and whether the gate passed.
+// A validation as JSON (contract) or as text: run by run, in sums, and whether the gate passed.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "estimator/plan/tolerance.h"
 #include "estimator/plan/validate.h"
+#include "graph/config/json_writer.h"
 
 namespace plimsoll {
 
-std::string to_json(const Validation& validation, const Tolerances& tolerances, const Gate& gate);
-// The last line begins with PASSED or FAILED.
-std::string to_text(const Validation& validation, const Tolerances& tolerances, const Gate& gate);
+// Written in pieces as lines come: of millions none is kept. Text shows the first thousand, JSON
+// all of them. The last line of the text begins with PASSED or FAILED.
+class ValidationReport {
+ public:
+  enum class Form : uint8_t { kText, kJson };
+  // `write` takes what follows what it took before.
+  ValidationReport(Form form, std::function<void(const std::string&)> write);
+  void add(const ValidationLine& line, LineState state);
+  void finish(const std::vector<ValidationSummary>& summaries, const Gate& gate);
+
+ private:
+  void finish_text(const std::vector<ValidationSummary>& summaries, const Gate& gate);
+  void finish_json(const std::vector<ValidationSummary>& summaries, const Gate& gate);
+
+  Form form_;
+  std::function<void(const std::string&)> write_;
+  JsonWriter json_;
+  std::string text_;
+  int64_t lines_ = 0;
+};
 
 }  // namespace plimsoll

@@ -187,3 +187,20 @@ TEST_CASE("local: endless or silent answers end") {
   CHECK(hanging.status == 2);
   CHECK(says(hanging.err, "no answer in 10 s"));
 }
+
+// Row F11.
+TEST_CASE("local: PLIMSOLL_GPU stands where no --gpu is given; empty, it is not set") {
+  if (skipped()) return;
+  const auto with = [](const std::string& value, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"estimate", kNet});
+    return run_plimsoll(std::move(more), {.environment = {"PLIMSOLL_GPU=" + value}});
+  };
+  CHECK(says(with("l4").out, "(l4)"));
+  CHECK(says(with("NVIDIA A100-SXM4-40GB").out, "(a100-sxm-40gb)"));
+  CHECK(says(with("l4", {"--gpu", "t4"}).out, "(tesla-t4)"));
+  CHECK(says(with("").err, "[E109]"));
+  const Ran unknown = with("l5");
+  CHECK(unknown.status == 2);
+  CHECK(says(unknown.err, "PLIMSOLL_GPU: unknown GPU \"l5\" [E140]"));
+  CHECK(says(with("local").err, "no nvidia-smi on the PATH"));
+}

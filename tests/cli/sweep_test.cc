@@ -254,3 +254,19 @@ TEST_CASE("cli sweep: plans that cannot be swept") {
     CHECK(ran.err.find(row.message) != std::string::npos);
   }
 }
+
+// Row G6.
+TEST_CASE("cli sweep: a pipe that nobody reads ends it in silence") {
+  if (skipped()) return;
+  const Scratch scratch;
+  scratch.write("p.yaml",
+                "model: builtin:mlp\nparameters: {gpu: l4, batch: {min: 1, max: 9999}}\n");
+  const std::string script = "{ " + std::string(plimsoll_binary()) +
+                             " sweep p.yaml --json --memory-only; echo $? > status; } 2> err | "
+                             "head -n 1 > out";
+  const std::string command = "cd " + scratch.path("") + " && sh -c '" + script + "'";
+  CHECK(std::system(command.c_str()) == 0);
+  CHECK(detail::text_of(scratch.path("status")) == "141\n");
+  CHECK(detail::text_of(scratch.path("err")).empty());
+  CHECK(detail::text_of(scratch.path("out")).starts_with("{"));
+}

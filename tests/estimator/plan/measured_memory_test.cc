@@ -26,15 +26,13 @@ std::vector<Run> runs_of(const std::string& file, const std::string& quantity,
   const auto path = std::filesystem::path(PLIMSOLL_SOURCE_DIR) / "tests/measured" / file;
   Validator validator(hwdb, {});
   std::vector<Run> runs;
-  const auto measured = read_runs(path.string(), sources);
-  REQUIRE(measured);
-  for (const MeasuredRun& run : *measured) {
+  REQUIRE(read_runs(path.string(), sources, [&](MeasuredRun&& run) {
     for (const ValidationLine& l : validator.answer(run, file)) {
       if (!l.skipped.empty() || l.quantity != quantity) continue;
       runs.push_back({l.model, run.batch.value_or(0), *l.measured, *l.predicted, l.low.value_or(0),
                       l.high.value_or(0)});
     }
-  }
+  }));
   return runs;
 }
 
@@ -143,16 +141,15 @@ TEST_CASE("measured memory: inference in frameworks whose allocators are modelle
   const Hwdb hwdb = *Hwdb::open();
   const MeasuredSources sources = *MeasuredSources::open(hwdb, true);
   const auto path = std::filesystem::path(PLIMSOLL_SOURCE_DIR) / "tests/measured";
-  const auto measured = read_runs((path / "dlinfbench-memory.json").string(), sources);
-  REQUIRE(measured);
   Validator validator(hwdb, {});
-  for (const MeasuredRun& run : *measured) {
+  const auto each = [&](MeasuredRun&& run) {
     for (const ValidationLine& l : validator.answer(run, "dlinfbench-memory.json")) {
       if (!l.skipped.empty() || !l.low) continue;
       by_framework[run.framework].push_back(
           {l.model, run.batch.value_or(0), *l.measured, *l.predicted, *l.low, *l.high});
     }
-  }
+  };
+  REQUIRE(read_runs((path / "dlinfbench-memory.json").string(), sources, each));
   // As measured when the rules were written, rounded up: a regression shows.
   const std::map<std::string, double> medians = {
       {"caffe", 0.03}, {"caffe2", 0.08}, {"mxnet", 0.08}, {"pytorch", 0.10}, {"tensorflow", 0.03}};

@@ -24,6 +24,32 @@ ValidationLine skipped() {
   return l;
 }
 
+Judge judged(const std::vector<ValidationLine>& lines, const Tolerances& tolerances,
+             bool allow_skipped = false) {
+  Judge judge(tolerances, allow_skipped);
+  for (const ValidationLine& l : lines) judge.add(l);
+  return judge;
+}
+
+Gate judge(const std::vector<ValidationLine>& lines, const Tolerances& tolerances,
+           bool allow_skipped) {
+  return judged(lines, tolerances, allow_skipped).gate();
+}
+
+Diagnostics doubted_units(const std::vector<ValidationLine>& lines) {
+  return judged(lines, {}).doubted_units();
+}
+
+std::string reported(const std::vector<ValidationLine>& lines, const Tolerances& tolerances) {
+  std::string text;
+  ValidationReport report(ValidationReport::Form::kText,
+                          [&](const std::string& more) { text += more; });
+  Judge judge(tolerances);
+  for (const ValidationLine& l : lines) report.add(l, judge.add(l));
+  report.finish({}, judge.gate());
+  return text;
+}
+
 const Tolerances kTen = {{"memory", {.relative = 0.1}}};
 
 std::string last_line(const std::string& text) {
@@ -87,13 +113,10 @@ TEST_CASE("tolerance: megabytes taken for mebibytes are told") {
 }
 
 TEST_CASE("tolerance: the last line says what was compared") {
-  Validation v;
-  v.lines = {line("nvidia_smi_mb", 100, 150), skipped()};
-  const Gate gate = judge(v.lines, kTen, false);
-  const std::string text = to_text(v, kTen, gate);
+  const std::string text = reported({line("nvidia_smi_mb", 100, 150), skipped()}, kTen);
   CHECK(last_line(text) == "FAILED 1 compared, 1 out of tolerance, 1 skipped\n");
   CHECK(text.find("out of tolerance\n") != std::string::npos);
   CHECK(text.find("skipped: why") != std::string::npos);
-  v.lines = {line("nvidia_smi_mb", 100, 105)};
-  CHECK(last_line(to_text(v, kTen, judge(v.lines, kTen, false))) == "PASSED 1 compared\n");
+  CHECK(last_line(reported({line("nvidia_smi_mb", 100, 105)}, kTen)) == "PASSED 1 compared\n");
+  CHECK(reported({}, kTen) == "FAILED 0 compared\n");
 }

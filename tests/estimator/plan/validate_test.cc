@@ -42,7 +42,7 @@ std::string skipped(const std::string& record, const std::string& kind) {
   return lines[0].skipped;
 }
 
-const std::string kSmallStep =
+const std::string kRun =
     R"("device": "titan-xp", "model": "builtin:cnn-torres", "batch": 32, "mode": "train",
        "framework": "pytorch", "framework_version": "1.4")";
 
@@ -50,7 +50,7 @@ const std::string kSmallStep =
 
 TEST_CASE("validate: each measured quantity of a record gives a line, in the record's unit") {
   const auto lines = answer(
-      kSmallStep +
+      kRun +
           R"~(, "total_ms": 5, "forward_ms": 2, "nvidia_smi_mb": 600, "unit": "MB (10^6 bytes)")~",
       "model");
   REQUIRE(lines.size() == 3);
@@ -70,7 +70,7 @@ TEST_CASE("validate: each measured quantity of a record gives a line, in the rec
   REQUIRE(lines[2].low);
   CHECK(*lines[2].low <= *lines[2].predicted);
   CHECK(*lines[2].high >= *lines[2].predicted);
-  const auto mebibytes = answer(kSmallStep + R"(, "nvidia_smi_mb": 600)", "memory");
+  const auto mebibytes = answer(kRun + R"(, "nvidia_smi_mb": 600)", "memory");
   CHECK(*mebibytes[0].predicted * 1.048576 == doctest::Approx(*lines[2].predicted));
 }
 
@@ -184,11 +184,11 @@ TEST_CASE("validate: what is not predicted says why") {
         "there is no built-in model 'nonet'");
   CHECK(skipped(R"("device": "titan-xq", "model": "resnet50", "batch": 1, "total_ms": 1)", "model")
             .find("titan-xq") != std::string::npos);
-  CHECK(skipped(kSmallStep + R"(, "total_ms": 5, "flags": ["suspect_x"])", "model") ==
+  CHECK(skipped(kRun + R"(, "total_ms": 5, "flags": ["suspect_x"])", "model") ==
         "its source doubts it: suspect_x");
-  CHECK(skipped(kSmallStep + R"(, "quantity": "specification")", "model") ==
+  CHECK(skipped(kRun + R"(, "quantity": "specification")", "model") ==
         "a specification, not a run");
-  CHECK(skipped(kSmallStep + R"(, "total_ms": 5, "parallelism": "tensor parallel 4")", "scaling") ==
+  CHECK(skipped(kRun + R"(, "total_ms": 5, "parallelism": "tensor parallel 4")", "scaling") ==
         "parallelism 'tensor parallel 4' is not modelled");
   CHECK(skipped(R"("device": "titan-xp", "op": "sort", "time_ms": 1)", "kernel") ==
         "op 'sort' is not a timed kernel");
@@ -280,7 +280,7 @@ TEST_CASE("validate: a record's range is the estimate's") {
 
 TEST_CASE("validate: host memory is the framework's and the data set's copies") {
   const auto host = [](const std::string& more) {
-    return answer(kSmallStep + R"(, "host_mb": 2749)" + more, "memory")[0];
+    return answer(kRun + R"(, "host_mb": 2749)" + more, "memory")[0];
   };
   const auto streamed = host("");
   const auto loaded = host(R"(, "samples": 60000)");
@@ -351,8 +351,11 @@ TEST_CASE("validate: summaries by kind, device, op, pass and quantity") {
   none.device = "d";
   none.quantity = "total_ms";
   none.skipped = "why";
-  const auto sums =
-      summarize({line(10, 11, 9, 12), line(10, 8, 7, 9), line(10, 10.5, 9, 11), none});
+  Summaries summaries;
+  for (const ValidationLine& l :
+       {line(10, 11, 9, 12), line(10, 8, 7, 9), line(10, 10.5, 9, 11), none})
+    summaries.add(l);
+  const auto sums = summaries.take();
   REQUIRE(sums.size() == 1);
   CHECK(sums[0].n == 3);
   CHECK(sums[0].skipped == 1);
@@ -363,18 +366,26 @@ TEST_CASE("validate: summaries by kind, device, op, pass and quantity") {
 }
 
 TEST_CASE("validate: the JSON is of its schema") {
-  Validation v;
-  v.lines = answer(kSmallStep + R"(, "total_ms": 5, "nvidia_smi_mb": 600)", "model");
-  for (auto& l : answer(kSmallStep + R"(, "quantity": "qualitative")", "model"))
-    v.lines.push_back(l);
+  std::vector<ValidationLine> lines =
+      answer(kRun + R"(, "total_ms": 5, "nvidia_smi_mb": 600)", "model");
+  for (auto& l : answer(kRun + R"(, "quantity": "qualitative")", "model")) lines.push_back(l);
   for (auto& l : answer(R"("op": "conv", "device": "titan-xp", "n": 16, "c": 64, "h": 56, "w": 56,
                            "k": 64, "r": 3, "s": 3, "algo": "WINOGRAD", "time_ms": 0.5)",
                         "kernel")) {
-    v.lines.push_back(l);
+    lines.push_back(l);
   }
-  v.summaries = summarize(v.lines);
+  std::string text;
+  ValidationReport report(ValidationReport::Form::kJson,
+                          [&](const std::string& more) { text += more; });
+  Judge judge({});
+  Summaries summaries;
+  for (const ValidationLine& l : lines) {
+    summaries.add(l);
+    report.add(l, judge.add(l));
+  }
+  report.finish(summaries.take(), judge.gate());
   const auto schema = nlohmann::json::parse(schema_text("validate"));
-  const auto document = nlohmann::json::parse(to_json(v, {}, judge(v.lines, {}, true)));
+  const auto document = nlohmann::json::parse(text);
   CHECK(test::schema_fault(schema, document) == "");
   REQUIRE(document["records"].size() == 4);
   CHECK(document["records"][0]["algorithm"].is_null());
