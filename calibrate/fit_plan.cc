@@ -132,7 +132,6 @@ Plans h100_conv_plans() {
   depthwise.sources = {"plimsoll-grouped"};
   depthwise.cards = {{"h100-sxm-80gb"}};  // terms are clocks
   depthwise.given = kWholeDepthwise;
-  depthwise.learn_correction = false;
   depthwise.note = "channels last in 32 bits from ConvNeXt";
   plans.push_back(depthwise);
   FitPlan grouped = depthwise;
@@ -228,7 +227,6 @@ Plans maxwell_conv_plans() {
   fourier.sources = {"soumith"};
   fourier.base = "conv-maxwell";
   fourier.held = kAllButFft;
-  fourier.learn_correction = false;
   fourier.note = "Fourier transforms measured with cuDNN 3; the other terms with 5.0";
   FitPlan products = conv_row("conv-maxwell-2", 52, 200, 0, 299, kMaxwell);
   products.sources = {};
@@ -346,8 +344,7 @@ Plans rows_plans() {
                    .library = 809,
                    .sources = kNeusight,
                    .cards = cards,
-                   .held = kStepTerms,
-                   .learn_correction = false};
+                   .held = kStepTerms};
   };
   FitPlan maxwell = row("rows-maxwell", 52, {{"gtx-titan-x"}});
   maxwell.library = 400;
@@ -359,7 +356,6 @@ Plans rows_plans() {
                "x_softmax"};
   h100.held.insert(h100.held.end(), kStepTerms.begin(), kStepTerms.end());
   h100.given = kH100Rows;
-  h100.learn_correction = false;
   return {maxwell, row("rows-p100", 60, kP100), row("rows-sm61", 61, {{"tesla-p4"}}), v100, h100};
 }
 

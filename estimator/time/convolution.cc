@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimator/time/features.h"
 #include "estimator/time/turning.h"
 
 namespace plimsoll {
@@ -62,43 +61,35 @@ bool is_forced(ConvAlgorithm algorithm, ConvAlgorithm forced) {
 // than 503. Width and order were chosen on these.
 constexpr double kTie = 1.025;
 
-bool allowed(const ConvCostOf<Lanes>& cost, size_t point, const TimeOptions& options) {
+bool allowed(const ConvCost& cost, const TimeOptions& options) {
   const bool repeats =
       options.policy != AlgorithmPolicy::kDeterministic || multiplies(cost.algorithm);
   return repeats && (!options.workspace_limit ||
-                     lane(cost.workspace, point) <= static_cast<double>(*options.workspace_limit));
+                     cost.workspace <= static_cast<double>(*options.workspace_limit));
 }
-
-// What the policy ends up with at one of the points: an algorithm's costs, by another's name or
-// with another's time.
-struct Choice {
-  const ConvCostOf<Lanes>* cost;
-  ConvAlgorithm name;
-  double seconds;
-};
 
 // Beyond this times implicit GEMM's no algorithm is chosen, unless it is asked for by name.
 constexpr double kWorthALook = 1.001 * kTie;
 
+// What the policy ends up with: an algorithm's cost, by another's name or with another's time.
 // There is always one: implicit GEMM needs no workspace.
-Choice choose(const ConvCostsOf<Lanes>& costs, size_t point, const TimeOptions& options) {
-  const auto seconds = [&](const auto& cost) { return lane(cost.seconds, point); };
-  const ConvCostOf<Lanes>* fastest = nullptr;
-  for (const auto& cost : costs.all()) {
+ConvCost choose(const ConvCosts& costs, const TimeOptions& options) {
+  const ConvCost* fastest = &costs.rows[0];
+  for (const ConvCost& cost : costs.all()) {
     if (options.policy == AlgorithmPolicy::kForced && is_forced(cost.algorithm, options.forced)) {
-      return {&cost, options.forced, seconds(cost)};
+      ConvCost chosen = cost;
+      chosen.algorithm = options.forced;
+      return chosen;
     }
-    if (!allowed(cost, point, options)) continue;
-    if (fastest == nullptr || seconds(cost) < seconds(*fastest)) fastest = &cost;
+    if (allowed(cost, options) && cost.seconds < fastest->seconds) fastest = &cost;
   }
-  if (fastest == nullptr) {
-    return {&costs.rows[0], costs.rows[0].algorithm, seconds(costs.rows[0])};
+  for (const ConvCost& cost : costs.all()) {
+    if (cost.seconds > kTie * fastest->seconds || !allowed(cost, options)) continue;
+    ConvCost chosen = cost;
+    chosen.seconds = fastest->seconds;
+    return chosen;
   }
-  for (const auto& cost : costs.all()) {
-    const bool ties = seconds(cost) <= kTie * seconds(*fastest);
-    if (ties && allowed(cost, point, options)) return {&cost, cost.algorithm, seconds(*fastest)};
-  }
-  return {fastest, fastest->algorithm, seconds(*fastest)};
+  return *fastest;
 }
 
 }  // namespace
@@ -227,70 +218,46 @@ Draft draft_grouped(const KernelAt& kernel, const TimeContext::Model& model,
 
 namespace {
 
-double batch_of(const KernelAt& kernel) {
-  return static_cast<double>(std::get<ConvProblem<int64_t>>(kernel.problem).n);
-}
-
 // Image by image, without a library.
-void draft_columns(Run run, ConvShape shape, const TimeContext& context, std::span<Draft> drafts) {
-  for (size_t i = 0; i < run.size(); ++i) {
-    shape.n = batch_of(*run[i]);
-    drafts[i] = draft_of(im2col(*run[i], shape, context));
-    drafts[i].in_situ = true;
-    drafts[i].launches = 0;  // kIm2colCall holds them
-  }
+Draft draft_columns(const KernelAt& kernel, const ConvShape& shape, const TimeContext& context) {
+  Draft draft = draft_of(im2col(kernel, shape, context));
+  draft.in_situ = true;
+  draft.launches = 0;  // kIm2colCall holds them
+  return draft;
 }
 
-// `shape`: of each of `calls`, whatever the batch.
-void draft_library(Run run, const ConvShape& shape, double calls, const TimeContext::Model& model,
-                   const TimeOptions& options, std::span<Draft> drafts) {
-  const Features features = padded(conv_features(shape));
+// `shape`: of each of `calls`.
+Draft draft_library(const ConvShape& shape, double calls, const TimeContext::Model& model,
+                    const TimeOptions& options) {
   const double limit = options.policy == AlgorithmPolicy::kForced ? kNoLimit : kWorthALook;
-  std::array<double, kMostInRun> batches_at;  // of features
-  for (size_t begin = 0; begin < run.size(); begin += kLaneCount) {
-    const size_t count = std::min(kLaneCount, run.size() - begin);
-    Lanes batches = 1;
-    for (size_t i = 0; i < count; ++i) batches.set(i, batch_of(*run[begin + i]));
-    const ConvCostsOf<Lanes> costs = model.conv->costs(at_batches(shape, batches), limit);
-    for (size_t i = 0; i < count; ++i) {
-      const Choice chosen = choose(costs, i, options);
-      const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
-      Draft& draft = drafts[begin + i];
-      draft.seconds = chosen.seconds + (calls - 1) * next;
-      draft.flop = calls * lane(chosen.cost->flop, i);
-      draft.bytes = calls * lane(chosen.cost->bytes, i);
-      draft.workspace = lane(chosen.cost->workspace, i);
-      draft.algorithm = name(chosen.name);
-      draft.memory_bound = lane(chosen.cost->memory_bound, i);
-      draft.launches = static_cast<int64_t>(calls);
-      batches_at[begin + i] = std::log(lane(batches, i));
-    }
-  }
-  model.correct(drafts, features, {batches_at.data(), run.size()});
+  const ConvCost chosen = choose(model.conv->costs(shape, limit), options);
+  const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
+  Draft draft = draft_of(chosen);
+  draft.seconds += (calls - 1) * next;
+  draft.flop *= calls;
+  draft.bytes *= calls;
+  draft.workspace = chosen.workspace;
+  draft.launches = static_cast<int64_t>(calls);
+  return draft;
 }
 
 }  // namespace
 
-void draft_convolutions(Run run, const TimeContext::Model& model, const TimeContext& context,
-                        std::span<Draft> drafts) {
+Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
+                        const TimeContext& context) {
   const TimeOptions& options = context.options();
-  ConvShape whole = shape_of(*run.front(), context);
+  const ConvShape whole = shape_of(kernel, context);
   const bool by_group = calls_each_group(whole, options);
   const ConvShape shape = by_group ? one_group(whole) : whole;
-  const bool bf16 = run.front()->dtype == DType::kBFloat16;
-  if (options.policy == AlgorithmPolicy::kIm2col ||
-      (bf16 && context.rates().compute_capability < options.bf16_library_since)) {
-    draft_columns(run, shape, context, drafts);
-  } else {
-    draft_library(run, shape, by_group ? whole.groups : 1, model, options, drafts);
-  }
-  const bool tensor = on_tensor_cores(unit_of(*run.front(), context));
-  const Layout layout = layout_of(*run.front(), context);
-  for (size_t i = 0; i < run.size(); ++i) {
-    whole.n = batch_of(*run[i]);
-    drafts[i].turned =
-        turning_seconds(whole, layout, tensor, options.library.cudnn, context.rates());
-  }
+  const bool columns = options.policy == AlgorithmPolicy::kIm2col ||
+                       (kernel.dtype == DType::kBFloat16 &&
+                        context.rates().compute_capability < options.bf16_library_since);
+  Draft draft = columns ? draft_columns(kernel, shape, context)
+                        : draft_library(shape, by_group ? whole.groups : 1, model, options);
+  draft.turned =
+      turning_seconds(whole, layout_of(kernel, context), on_tensor_cores(unit_of(kernel, context)),
+                      options.library.cudnn, context.rates());
+  return draft;
 }
 
 }  // namespace plimsoll

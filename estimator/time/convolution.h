@@ -26,8 +26,8 @@ ConvCost grouped_cost(const KernelAt& kernel, const TimeContext::Model& model,
                       const TimeContext& context);
 Draft draft_grouped(const KernelAt& kernel, const TimeContext::Model& model,
                     const TimeContext& context);
-// ... of others; the run's differ in their batch alone; `drafts` has one for each.
-void draft_convolutions(Run run, const TimeContext::Model& model, const TimeContext& context,
-                        std::span<Draft> drafts);
+// ... of others.
+Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
+                        const TimeContext& context);
 
 }  // namespace plimsoll

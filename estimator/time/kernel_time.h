@@ -138,14 +138,6 @@ class TimeContext {
 
 // Cost: 0.1-2 microseconds once its class is prepared.
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
-// Of many. Neighbours that differ in extents alone, as one kernel of a step at several batches, are
-// priced together, and alike to the last bit: of 64 batches or more each takes some 0.02
-// microseconds where it is bound by memory, .08 as a convolution and .11 as a product.
-std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
-                                     const TimeContext& context);
-// ... into `times`, one for each, which a sweep reuses.
-void kernel_times(std::span<const KernelAt> kernels, const TimeContext& context,
-                  std::span<KernelTime> times);
 
 // What the calibration behind it was measured on.
 Evidence evidence_of(const KernelAt& kernel, const TimeContext& context);
