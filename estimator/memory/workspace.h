@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,9 @@ struct WorkspacePolicy {
   // "fft": of that algorithm, where it can do the problem; "im2col": columns of one image. Empty:
   // the library's choice.
   std::string forced = {};
-  // Seconds that a plan takes, for `benchmark`; plan_seconds where empty.
-  std::function<double(const ConvPlan&, const WorkspaceShape&, Pass, DType)> seconds = nullptr;
+  // Which of the plans on offer runs, by index, where the library's preference is not known: cuDNN
+  // 5 to 7. legacy_choice() where empty.
+  std::function<size_t(std::span<const ConvPlan>)> pick = nullptr;
 };
 
 // A roofline that reproduces which plans PyTorch's benchmark kept on A100 (memory of 189 timm

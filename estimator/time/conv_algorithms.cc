@@ -43,6 +43,15 @@ struct Sizes {
 constexpr double kForward64 = 4.4 / 3.2;
 bool in_64_bits(const ConvShape& s) { return s.element_bytes > 4; }
 
+// From this version on every pass may split its sum over blocks (cuDNN 8: CUDNN_KNOB_TYPE_SPLIT_K;
+// engines of forward passes and of data gradients with split sums are among those asked about);
+// before, gradients of weights alone did.
+constexpr int kSplitsAll = 800;
+
+// cuDNN 9 lists neither Winograd in three kernels nor Fourier transforms for any convolution asked
+// about (hwdb/workspaces).
+constexpr int kWithoutTransforms = 900;
+
 bool unit(const std::array<double, 3>& v) { return product(v) == 1; }
 bool flat(const ConvShape& s) { return s.in[0] == 1 && s.filter[0] == 1; }
 bool square(const ConvShape& s, double side) {
@@ -115,7 +124,7 @@ ConvCost ConvModel::implicit(const ConvShape& s) const {
   const Sizes z(s);
   GemmShape g{.batch = s.groups, .element_bytes = s.element_bytes};
   g.bytes = z.bytes(s.element_bytes);
-  g.may_split = false;
+  g.may_split = cudnn_ >= kSplitsAll;
   if (s.pass == Pass::kForward) {
     g.n = s.n * z.positions_out;
     g.m = z.o;
@@ -276,17 +285,18 @@ ConvCosts ConvModel::costs(const ConvShape& s, double limit) const {
   if (products_only_ || !unit(s.stride) || !unit(s.dilation) || !flat(s) || in_64_bits(s))
     return all;
   const bool weights = s.pass == Pass::kBackwardWeights;
+  const bool transforms = cudnn_ < kWithoutTransforms;
   const bool fused = cudnn_ >= 500 && square(s, 3) && !weights;
   if (fused && cudnn_ < 700) add(winograd_fused(s, longest));
-  if (cudnn_ >= 500 && (square(s, 3) || (cudnn_ >= 700 && square(s, 5)))) {
+  if (transforms && cudnn_ >= 500 && (square(s, 3) || (cudnn_ >= 700 && square(s, 5)))) {
     const ConvCost small = winograd_nonfused(s, longest, 2),
                    large = winograd_nonfused(s, longest, 4);
     add(small.seconds < large.seconds ? small : large);
   }
   if (fused && cudnn_ >= 700) add(winograd_fused(s, longest));
   const bool fft_pass = s.pass == Pass::kBackwardData ? cudnn_ >= 400 : cudnn_ >= 300;
-  if (fft_pass && z.taps > 1 && s.filter[1] <= 32 && s.filter[2] <= 32 && s.pad[1] < s.filter[1] &&
-      s.pad[2] < s.filter[2]) {
+  if (transforms && fft_pass && z.taps > 1 && s.filter[1] <= 32 && s.filter[2] <= 32 &&
+      s.pad[1] < s.filter[1] && s.pad[2] < s.filter[2]) {
     if (s.in[1] + s.filter[1] <= 257 && s.in[2] + s.filter[2] <= 257) add(fft(s, longest, false));
     if (s.filter[1] < 32 && s.filter[2] < 32) add(fft(s, longest, true));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/time/conv_choice.h"
 #include "estimator/time/turning.h"
 
 namespace plimsoll {
@@ -56,11 +57,6 @@ bool is_forced(ConvAlgorithm algorithm, ConvAlgorithm forced) {
   return algorithm == forced || (implicit(algorithm) && implicit(forced));
 }
 
-// Of times this close the model cannot tell the shorter one. Right most often is then the algorithm
-// that comes first: 510 of the 581 forward convolutions whose algorithm DeepBench names, rather
-// than 503. Width and order were chosen on these.
-constexpr double kTie = 1.025;
-
 bool allowed(const ConvCost& cost, const TimeOptions& options) {
   const bool repeats =
       options.policy != AlgorithmPolicy::kDeterministic || multiplies(cost.algorithm);
@@ -68,29 +64,23 @@ bool allowed(const ConvCost& cost, const TimeOptions& options) {
                      cost.workspace <= static_cast<double>(*options.workspace_limit));
 }
 
-// Beyond this times implicit GEMM's no algorithm is chosen, unless it is asked for by name.
-constexpr double kWorthALook = 1.001 * kTie;
-
-// What the policy ends up with: an algorithm's cost, by another's name or with another's time.
-// There is always one: implicit GEMM needs no workspace.
+// Where nothing says what the library offers: what its algorithms take in theory. There is always
+// one, for implicit GEMM needs no workspace.
 ConvCost choose(const ConvCosts& costs, const TimeOptions& options) {
-  const ConvCost* fastest = &costs.rows[0];
+  ConvCosts able;
   for (const ConvCost& cost : costs.all()) {
     if (options.policy == AlgorithmPolicy::kForced && is_forced(cost.algorithm, options.forced)) {
       ConvCost chosen = cost;
       chosen.algorithm = options.forced;
       return chosen;
     }
-    if (allowed(cost, options) && cost.seconds < fastest->seconds) fastest = &cost;
+    if (allowed(cost, options)) able.rows[static_cast<size_t>(able.count++)] = cost;
   }
-  for (const ConvCost& cost : costs.all()) {
-    if (cost.seconds > kTie * fastest->seconds || !allowed(cost, options)) continue;
-    ConvCost chosen = cost;
-    chosen.seconds = fastest->seconds;
-    return chosen;
-  }
-  return *fastest;
+  return able.count > 0 ? preferred(able) : costs.rows[0];
 }
+
+// Beyond this times implicit GEMM's no algorithm is chosen where the shortest is.
+constexpr double kWorthALook = 1.03;
 
 }  // namespace
 
@@ -118,17 +108,10 @@ namespace {
 // for depthwise layers, which have kernels of their own.
 constexpr int kGroupsSince = 700;
 
-bool calls_each_group(const ConvShape& s, const TimeOptions& options) {
+bool calls_each_group(const ConvProblem<int64_t>& p, const TimeOptions& options) {
   const int cudnn = options.library.cudnn;
   return options.policy != AlgorithmPolicy::kIm2col && cudnn > 0 && cudnn < kGroupsSince &&
-         s.groups > 1 && s.c > s.groups;
-}
-
-ConvShape one_group(ConvShape s) {
-  s.c /= s.groups;
-  s.k /= s.groups;
-  s.groups = 1;
-  return s;
+         p.groups > 1 && p.c > p.groups;
 }
 
 // A network may turn some of its images itself.
@@ -226,37 +209,63 @@ Draft draft_columns(const KernelAt& kernel, const ConvShape& shape, const TimeCo
   return draft;
 }
 
-// `shape`: of each of `calls`.
-Draft draft_library(const ConvShape& shape, double calls, const TimeContext::Model& model,
-                    const TimeOptions& options) {
+// Of what the library offers, or of what there is in theory.
+ConvCost library_cost(const KernelAt& kernel, const ConvCall& call, const TimeContext::Model& model,
+                      const TimeContext& context) {
+  const TimeOptions& options = context.options();
+  if (context.offers() != nullptr) {
+    if (auto offered = offered_cost(kernel, call, *model.conv, context)) {
+      const bool forced = options.policy == AlgorithmPolicy::kForced;
+      if (forced && is_forced(offered->algorithm, options.forced))
+        offered->algorithm = options.forced;
+      return *offered;
+    }
+  }
   const double limit = options.policy == AlgorithmPolicy::kForced ? kNoLimit : kWorthALook;
-  const ConvCost chosen = choose(model.conv->costs(shape, limit), options);
+  return choose(model.conv->costs(call.shape, limit), options);
+}
+
+Draft draft_library(const KernelAt& kernel, const ConvCall& call, const TimeContext::Model& model,
+                    const TimeContext& context) {
+  const ConvCost chosen = library_cost(kernel, call, model, context);
   const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
   Draft draft = draft_of(chosen);
-  draft.seconds += (calls - 1) * next;
-  draft.flop *= calls;
-  draft.bytes *= calls;
+  draft.seconds += (call.calls - 1) * next;
+  draft.flop *= call.calls;
+  draft.bytes *= call.calls;
   draft.workspace = chosen.workspace;
-  draft.launches = static_cast<int64_t>(calls);
+  draft.launches = static_cast<int64_t>(call.calls);
   return draft;
 }
 
 }  // namespace
 
+ConvCall call_of(const KernelAt& kernel, const TimeContext& context) {
+  ConvCall call{.problem = std::get<ConvProblem<int64_t>>(kernel.problem),
+                .shape = shape_of(kernel, context)};
+  if (!calls_each_group(call.problem, context.options())) return call;
+  call.calls = call.shape.groups;
+  call.problem.c /= call.problem.groups;
+  call.problem.k /= call.problem.groups;
+  call.problem.groups = 1;
+  call.shape.c /= call.shape.groups;
+  call.shape.k /= call.shape.groups;
+  call.shape.groups = 1;
+  return call;
+}
+
 Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
                         const TimeContext& context) {
   const TimeOptions& options = context.options();
-  const ConvShape whole = shape_of(kernel, context);
-  const bool by_group = calls_each_group(whole, options);
-  const ConvShape shape = by_group ? one_group(whole) : whole;
   const bool columns = options.policy == AlgorithmPolicy::kIm2col ||
                        (kernel.dtype == DType::kBFloat16 &&
                         context.rates().compute_capability < options.bf16_library_since);
-  Draft draft = columns ? draft_columns(kernel, shape, context)
-                        : draft_library(shape, by_group ? whole.groups : 1, model, options);
-  draft.turned =
-      turning_seconds(whole, layout_of(kernel, context), on_tensor_cores(unit_of(kernel, context)),
-                      options.library.cudnn, context.rates());
+  const ConvCall call = call_of(kernel, context);
+  Draft draft = columns ? draft_columns(kernel, call.shape, context)
+                        : draft_library(kernel, call, model, context);
+  draft.turned = turning_seconds(shape_of(kernel, context), layout_of(kernel, context),
+                                 on_tensor_cores(unit_of(kernel, context)), options.library.cudnn,
+                                 context.rates());
   return draft;
 }
 

@@ -6,6 +6,7 @@
 
 #include "estimator/time/attention.h"
 #include "estimator/time/batch_norm.h"
+#include "estimator/time/conv_choice.h"
 #include "estimator/time/convolution.h"
 #include "estimator/time/product.h"
 #include "estimator/time/time_model.h"
@@ -254,8 +255,13 @@ std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContex
   if (model.depthwise) return {depthwise_cost(kernel, model, context)};
   if (model.grouped) return {grouped_cost(kernel, model, context)};
   if (!model.conv) return {};
-  const ConvCosts costs = model.conv->costs(shape_of(kernel, context));
-  std::vector<ConvCost> rows(costs.all().begin(), costs.all().end());
+  std::vector<ConvCost> rows;
+  if (context.offers() != nullptr) {
+    rows = offered_costs(kernel, call_of(kernel, context), *model.conv, context);
+  } else {
+    const ConvCosts costs = model.conv->costs(shape_of(kernel, context));
+    rows.assign(costs.all().begin(), costs.all().end());
+  }
   std::ranges::stable_sort(rows, {}, &ConvCost::seconds);
   return rows;
 }

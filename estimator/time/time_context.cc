@@ -37,9 +37,11 @@ int cublas_of(int cudnn) {
 
 }  // namespace
 
-TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptions options)
+TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptions options,
+                         std::shared_ptr<const ConvOffers> offers)
     : rates_(std::move(rates)),
       options_(options),
+      offers_(std::move(offers)),
       calibrations_(std::move(calibrations)),
       slots_(std::make_unique<Slots>()) {
   if (options_.library.cublas == 0) options_.library.cublas = cublas_of(options_.library.cudnn);
