@@ -27,8 +27,9 @@ const Cards kPascal = {{"titan-xp", .9, 1.1}, {"gtx-1080-ti", .9, 1.1}};
 const Cards kEarly = {{"titan-x-pascal"}};
 const Cards kP100 = {{"tesla-p100-pcie-16gb"}};
 const Cards kV100 = {{"tesla-v100-sxm2-16gb"}};
-// The P4 is held at 75 W, far below its printed boost: its clock is free, the P100's is not.
-const Cards kModern = {{"tesla-p100-pcie-16gb"}, {"tesla-p4", .5, 1.05}};
+// The P4 is held at 75 W: its clock is free from its base clock on (810 of 1063 MHz, its
+// datasheet), the P100's is not.
+const Cards kModern = {{"tesla-p100-pcie-16gb"}, {"tesla-p4", 810. / 1063, 1.05}};
 // Measured by this project (calibrate/measure).
 const Words kOwn = {"plimsoll"};
 const Cards kH100 = {{"h100-sxm-80gb", .9, 1}};

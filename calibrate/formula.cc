@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "estimator/time/conv_choice.h"
 #include "estimator/time/turning.h"
 #include "hwdb/calibration_terms.h"
 
@@ -96,7 +97,12 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
     const GemmRates rates{clock * peak, double(cards_[c].sms), cards_[c].bandwidth,
                           cards_[c].clock * trial[terms_ + c]};
     if (plan_.kernel_class == "gemm") models[c].gemm.emplace(terms, rates);
-    if (plan_.kernel_class == "conv") models[c].conv.emplace(terms, rates, plan_.library);
+    if (plan_.kernel_class == "conv") {
+      const auto unit = arithmetic_from_name(plan_.arithmetic);
+      models[c].conv.emplace(
+          terms, rates, plan_.library,
+          unit && on_tensor_cores(*unit) && plan_.library >= kProductsOnTensorCores);
+    }
     if (plan_.kernel_class == "depthwise") models[c].depthwise.emplace(terms, rates);
     if (plan_.kernel_class == "grouped") models[c].grouped.emplace(terms, cards_[c], clock);
     if (plan_.kernel_class == "recurrent") models[c].recurrent.emplace(terms, rates);

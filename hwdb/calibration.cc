@@ -10,6 +10,7 @@
 #include "graph/config/json_reader.h"
 #include "graph/config/json_writer.h"
 #include "hwdb/calibration_terms.h"
+#include "hwdb/coefficients.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
@@ -31,10 +32,17 @@ std::vector<CoefficientRow> coefficient_rows(std::string_view kernel_class) {
 
 namespace {
 
-std::vector<double> read_terms(JsonObject object, std::string_view kernel_class) {
+std::vector<double> read_terms(JsonObject object, const Fit& fit) {
   std::vector<double> terms;
-  for (const CoefficientRow& row : coefficient_rows(kernel_class)) {
-    terms.push_back(object.required_real(row.name, {.low = row.low, .high = row.high}));
+  for (const CoefficientRow& row : coefficient_rows(fit.kernel_class)) {
+    const RealRange range{.low = row.low, .high = row.high};
+    if (!is_used(row, fit)) {
+      terms.push_back(row.initial);
+    } else if (may_be_idle(row)) {
+      terms.push_back(object.optional_real(row.name, range).value_or(0));
+    } else {
+      terms.push_back(object.required_real(row.name, range));
+    }
   }
   object.finish();
   return terms;
@@ -78,7 +86,7 @@ Fit read_fit(JsonObject object) {
   fit.in_situ = object.required_real("in_situ", {.low = .5, .high = 2});
   fit.note = object.optional_string("note").value_or("");
   fit.passes = read_passes(object.required_object("passes"));
-  fit.terms = read_terms(object.required_object("terms"), fit.kernel_class);
+  fit.terms = read_terms(object.required_object("terms"), fit);
   JsonObject clocks = object.required_object("clocks");
   if (const JsonValue::Members* members = clocks.value().members()) {
     for (const JsonMember& member : *members) {
@@ -123,7 +131,10 @@ void write_fit(JsonWriter& out, const Fit& fit) {
   write_passes(out, fit.passes);
   out.key("terms").begin_object();
   const auto rows = coefficient_rows(fit.kernel_class);
-  for (size_t i = 0; i < rows.size(); ++i) out.key(rows[i].name).real(rounded(fit.terms[i]));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const bool idle = fit.terms[i] == 0 && may_be_idle(rows[i]);
+    if (is_used(rows[i], fit) && !idle) out.key(rows[i].name).real(rounded(fit.terms[i]));
+  }
   out.end_object();
   out.key("clocks").begin_object();
   for (const auto& [device, clock] : fit.clocks) out.key(device).real(rounded(clock));

@@ -163,12 +163,8 @@ WorkspaceChoice legacy(const WorkspaceShape& shape, Pass pass, const WorkspaceKe
   const auto [least, most] = std::ranges::minmax(choice.tried);
   choice.low = least;
   choice.high = choice.largest = most;
-  const auto usual = [&] {
-    const char* name = legacy_choice(shape, pass, key.dtype, key.capability, policy.limit).name;
-    return std::ranges::find(offered, name, &ConvPlan::algorithm) - offered.begin();
-  };
-  const auto taken =
-      offered.begin() + static_cast<std::ptrdiff_t>(policy.pick ? policy.pick(offered) : usual());
+  const char* name = legacy_choice(shape, pass, key.dtype, key.capability, policy.limit).name;
+  const auto taken = std::ranges::find(offered, name, &ConvPlan::algorithm);
   choice.plan = *taken;
   offered.erase(taken);
   return choice;

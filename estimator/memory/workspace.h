@@ -12,10 +12,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -61,9 +59,6 @@ struct WorkspacePolicy {
   // "fft": of that algorithm, where it can do the problem; "im2col": columns of one image. Empty:
   // the library's choice.
   std::string forced = {};
-  // Which of the plans on offer runs, by index, where the library's preference is not known: cuDNN
-  // 5 to 7. legacy_choice() where empty.
-  std::function<size_t(std::span<const ConvPlan>)> pick = nullptr;
 };
 
 // A roofline that reproduces which plans PyTorch's benchmark kept on A100 (memory of 189 timm

@@ -48,9 +48,8 @@ bool in_64_bits(const ConvShape& s) { return s.element_bytes > 4; }
 // before, gradients of weights alone did.
 constexpr int kSplitsAll = 800;
 
-// cuDNN 9 lists neither Winograd in three kernels nor Fourier transforms for any convolution asked
-// about (hwdb/workspaces).
-constexpr int kWithoutTransforms = 900;
+// cuDNN 9 lists no Fourier transforms for any convolution asked about (hwdb/workspaces).
+constexpr int kWithoutFourier = 900;
 
 bool unit(const std::array<double, 3>& v) { return product(v) == 1; }
 bool flat(const ConvShape& s) { return s.in[0] == 1 && s.filter[0] == 1; }
@@ -285,18 +284,17 @@ ConvCosts ConvModel::costs(const ConvShape& s, double limit) const {
   if (products_only_ || !unit(s.stride) || !unit(s.dilation) || !flat(s) || in_64_bits(s))
     return all;
   const bool weights = s.pass == Pass::kBackwardWeights;
-  const bool transforms = cudnn_ < kWithoutTransforms;
   const bool fused = cudnn_ >= 500 && square(s, 3) && !weights;
   if (fused && cudnn_ < 700) add(winograd_fused(s, longest));
-  if (transforms && cudnn_ >= 500 && (square(s, 3) || (cudnn_ >= 700 && square(s, 5)))) {
+  if (cudnn_ >= 500 && (square(s, 3) || (cudnn_ >= 700 && square(s, 5)))) {
     const ConvCost small = winograd_nonfused(s, longest, 2),
                    large = winograd_nonfused(s, longest, 4);
     add(small.seconds < large.seconds ? small : large);
   }
   if (fused && cudnn_ >= 700) add(winograd_fused(s, longest));
   const bool fft_pass = s.pass == Pass::kBackwardData ? cudnn_ >= 400 : cudnn_ >= 300;
-  if (transforms && fft_pass && z.taps > 1 && s.filter[1] <= 32 && s.filter[2] <= 32 &&
-      s.pad[1] < s.filter[1] && s.pad[2] < s.filter[2]) {
+  if (cudnn_ < kWithoutFourier && fft_pass && z.taps > 1 && s.filter[1] <= 32 &&
+      s.filter[2] <= 32 && s.pad[1] < s.filter[1] && s.pad[2] < s.filter[2]) {
     if (s.in[1] + s.filter[1] <= 257 && s.in[2] + s.filter[2] <= 257) add(fft(s, longest, false));
     if (s.filter[1] < 32 && s.filter[2] < 32) add(fft(s, longest, true));
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 #include "estimator/time/convolution.h"
 #include "estimator/time/time_model.h"
@@ -35,22 +34,30 @@ bool is_product(ConvAlgorithm a) {
          a == ConvAlgorithm::kColumns;
 }
 
-bool runs(const ConvPlan& plan, ConvAlgorithm row) {
+// cuDNN 8 and 9 name engines, not what they compute. Those that say Winograd may be of one kernel
+// or of three, and gradients of weights reach in three what no product does (H100, 32 bits).
+bool runs(const ConvPlan& plan, ConvAlgorithm row, Pass pass) {
   const ConvAlgorithm kind = kind_of(plan);
-  return kind == row || (is_product(kind) && is_product(row));
+  if (kind == row || (is_product(kind) && is_product(row))) return true;
+  return plan.engine >= 0 && row == ConvAlgorithm::kWinogradNonfused &&
+         (kind == ConvAlgorithm::kWinograd || pass == Pass::kBackwardWeights);
 }
 
 // Rows that one of the plans runs, each with its plan's scratch memory.
-ConvCosts of_plans(const ConvCosts& costs, std::span<const ConvPlan> plans) {
+ConvCosts of_plans(const ConvCosts& costs, std::span<const ConvPlan> plans, Pass pass) {
   ConvCosts able;
   for (const ConvCost& row : costs.all()) {
     auto plan = std::ranges::find(plans, row.algorithm, kind_of);
     if (plan == plans.end()) {
-      plan = std::ranges::find_if(plans, [&](const auto& p) { return runs(p, row.algorithm); });
+      plan =
+          std::ranges::find_if(plans, [&](const auto& p) { return runs(p, row.algorithm, pass); });
     }
     if (plan == plans.end()) continue;
     ConvCost& cost = able.rows[static_cast<size_t>(able.count++)] = row;
     cost.workspace = static_cast<double>(plan->bytes);
+    // By the name of what was chosen.
+    if (plan->engine >= 0 && row.algorithm == ConvAlgorithm::kWinogradNonfused)
+      cost.algorithm = kind_of(*plan);
   }
   return able;
 }
@@ -62,24 +69,15 @@ bool is_pointwise(const ConvProblem<int64_t>& c) {
   return all_one(c.filter) && all_one(c.stride) && c.groups == 1;
 }
 
-// `costs` are asked for where the library's preference is not known.
+// Whether cuDNN's own choice is known: before, each side has its own rule.
+constexpr int kAskedSince = 800;
+
 Result<WorkspaceChoice> ask(const KernelAt& kernel, const ConvProblem<int64_t>& problem,
-                            const ConvOffers& offers, const std::function<ConvCosts()>& costs) {
+                            const ConvOffers& offers) {
   if (offers.pointwise_by_gemm && is_pointwise(problem)) return WorkspaceChoice{};
   const auto book = offers.books.of(kernel.dtype, problem.channels_last);
   if (!book) return tl::make_unexpected(book.error());
-  WorkspacePolicy policy = offers.policy;
-  const auto pick = [&](std::span<const ConvPlan> plans) -> size_t {
-    const ConvCosts able = of_plans(costs(), plans);
-    if (able.count == 0) return 0;
-    const ConvCost taken = preferred(able);
-    const auto plan = std::ranges::find_if(plans, [&](const ConvPlan& p) {
-      return runs(p, taken.algorithm) && static_cast<double>(p.bytes) == taken.workspace;
-    });
-    return static_cast<size_t>(plan - plans.begin());
-  };
-  if (costs) policy.pick = pick;
-  return (*book)->choose(problem, kernel.pass, policy);
+  return (*book)->choose(problem, kernel.pass, offers.policy);
 }
 
 }  // namespace
@@ -93,19 +91,16 @@ ConvCost preferred(const ConvCosts& costs) {
 }
 
 Result<WorkspaceChoice> conv_scratch(const KernelAt& kernel, const TimeContext& context) {
-  const ConvCall call = call_of(kernel, context);
-  const TimeContext::Model& model = convolution_model(kernel, context);
-  std::function<ConvCosts()> costs;
-  if (model.conv) costs = [&] { return model.conv->costs(call.shape); };
-  return ask(kernel, call.problem, *context.offers(), costs);
+  return ask(kernel, call_of(kernel, context).problem, *context.offers());
 }
 
 std::optional<ConvCost> offered_cost(const KernelAt& kernel, const ConvCall& call,
                                      const ConvModel& model, const TimeContext& context) {
-  const ConvCosts costs = model.costs(call.shape);
-  const auto choice = ask(kernel, call.problem, *context.offers(), [&] { return costs; });
+  if (context.options().library.cudnn < kAskedSince) return std::nullopt;
+  const auto choice = ask(kernel, call.problem, *context.offers());
   if (!choice) return std::nullopt;
-  const ConvCosts able = of_plans(costs, {&choice->plan, 1});
+  const ConvCosts costs = model.costs(call.shape);
+  const ConvCosts able = of_plans(costs, {&choice->plan, 1}, kernel.pass);
   ConvCost cost = able.count > 0 ? preferred(able) : costs.rows[0];
   cost.workspace = static_cast<double>(choice->plan.bytes);
   return cost;
@@ -114,11 +109,12 @@ std::optional<ConvCost> offered_cost(const KernelAt& kernel, const ConvCall& cal
 std::vector<ConvCost> offered_costs(const KernelAt& kernel, const ConvCall& call,
                                     const ConvModel& model, const TimeContext& context) {
   const ConvCosts costs = model.costs(call.shape);
-  const auto choice = ask(kernel, call.problem, *context.offers(), [&] { return costs; });
-  if (!choice) return {costs.all().begin(), costs.all().end()};
+  const auto choice = ask(kernel, call.problem, *context.offers());
+  const bool known = choice && context.options().library.cudnn >= kAskedSince;
+  if (!known) return {costs.all().begin(), costs.all().end()};
   std::vector<ConvPlan> plans = choice->alternatives;
   plans.insert(plans.begin(), choice->plan);
-  const ConvCosts able = of_plans(costs, plans);
+  const ConvCosts able = of_plans(costs, plans, kernel.pass);
   return {able.all().begin(), able.all().end()};
 }
 

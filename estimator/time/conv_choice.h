@@ -1,9 +1,10 @@
 // Which algorithm runs a convolution: chosen once, for its seconds and its scratch memory alike.
 //
-// A library offers algorithms, each with its scratch memory (estimator/memory/workspace.h); within
-// the framework's limit, cuDNN's own first choice runs where it is known. Where it is not (cuDNN 5
-// to 7), the shortest by the time model of the card does: what autotuning ends up with, and what
-// the library's guess comes nearest to.
+// cuDNN 8 and 9 name the engine they would run, with its scratch memory (hwdb/workspaces): within
+// the framework's limit that engine is the choice, and its kind of algorithm tells its time. cuDNN
+// 5 to 7 cannot be asked: time takes the shortest algorithm of the card's calibration, memory what
+// measured choices point to (estimator/memory/workspace_legacy.h). Taking time's choice for both
+// would give TBD's ResNet-50 on a P4000 transforms that its measured memory does not hold.
 #pragma once
 
 #include "estimator/memory/workspace_books.h"
@@ -11,6 +12,10 @@
 #include "estimator/time/kernel_time.h"
 
 namespace plimsoll {
+
+// From this version on tensor cores multiply without transforms: of cuDNN 9's plans on them none is
+// Winograd (hwdb/workspaces), and measured ones are told as well without (H100, cuDNN 9.19).
+inline constexpr int kProductsOnTensorCores = 900;
 
 // What a framework's library offers for convolutions on a card, and what the framework asks for.
 struct ConvOffers {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "estimator/time/carry_over.h"
+#include "estimator/time/conv_choice.h"
 #include "estimator/time/select_fit.h"
 #include "estimator/time/time_model.h"
 #include "hwdb/calibration_terms.h"
@@ -98,7 +99,9 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
       break;
     case Class::kConv:
     case Class::kOddConv:
-      model.conv.emplace(terms, gemm, cudnn, rate.is_slower() && rate.tensor_cores);
+      model.conv.emplace(
+          terms, gemm, cudnn,
+          on_tensor_cores(unit) && (rate.is_slower() || fit.library >= kProductsOnTensorCores));
       break;
     case Class::kDepthwise:
       model.depthwise.emplace(terms, gemm, cudnn);
