@@ -51,7 +51,9 @@ void set_errors(FitReport& report, const Formula& formula, const std::vector<Lef
                                  .median = values.median,
                                  .roofline = values.roofline});
   }
-  report.fit.range90 = quantile(logarithms, .9);
+  std::ranges::sort(logarithms);
+  const double nine_of_ten = std::ceil(.9 * static_cast<double>(logarithms.size()));
+  report.fit.range90 = logarithms[static_cast<size_t>(nine_of_ten) - 1];
   const auto inside =
       std::ranges::count_if(logarithms, [&](double l) { return l <= report.fit.range90; });
   report.coverage = static_cast<double>(inside) / static_cast<double>(logarithms.size());
