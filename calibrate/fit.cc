@@ -7,11 +7,8 @@
 #include <set>
 
 #include "calibrate/formula.h"
-#include "calibrate/learn_correction.h"
 #include "calibrate/score.h"
 #include "calibrate/search.h"
-#include "estimator/time/correction.h"
-#include "estimator/time/features.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
@@ -23,7 +20,6 @@ constexpr int kSimplexSteps = 1500;
 constexpr double kLargestLoss = 1.5;
 // Shorter memory-bound calls measured the host (NeuSight's notes).
 constexpr double kShortestRows = .15e-3;
-constexpr size_t kLargestSearch = 1400;
 // How much further off (ln) a fit may be that was measured on another architecture or library.
 constexpr double kDerivedRange = .1;
 
@@ -141,30 +137,6 @@ Trial solve(const Formula& formula, const Trial& start, const Box& box,
                   kSimplexSteps);
 }
 
-std::vector<std::string> device_names(const FitPlan& plan) {
-  std::vector<std::string> names;
-  for (const FitCard& card : plan.cards) names.emplace_back(card.device);
-  return names;
-}
-
-// The formulas' leftovers, without those of skipped kernels.
-std::vector<Leftover> leftovers_of(const Formula& formula, const std::vector<FormulaValue>& values,
-                                   const std::vector<bool>& skip) {
-  std::vector<Leftover> leftovers;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (skip[i]) continue;
-    leftovers.push_back({formula.features(i), formula.card(i),
-                         std::log(formula.kernel(i).seconds / values[i].seconds)});
-  }
-  return leftovers;
-}
-
-// What the formulas say with terms learnt without one fold.
-struct Fold {
-  std::vector<bool> skip;
-  std::vector<FormulaValue> values;  // of all kernels
-};
-
 // Fewer shapes than this are left out one by one.
 constexpr size_t kFewShapes = 12;
 
@@ -181,75 +153,20 @@ std::vector<int> folds_of(const Formula& formula) {
   return folds;
 }
 
-std::vector<Fold> leave_out(const Formula& formula, const Trial& whole, const Box& box) {
+// Each kernel by terms learnt without its fold.
+std::vector<LeftOut> leave_out(const Formula& formula, const Trial& whole, const Box& box) {
   const std::vector<int> fold_of = folds_of(formula);
-  std::vector<Fold> folds(static_cast<size_t>(std::ranges::max(fold_of)) + 1);
   const std::vector<bool> none(formula.size(), false);
-  for (size_t f = 0; f < folds.size(); ++f) {
-    Fold& fold = folds[f];
+  std::vector<LeftOut> left_out;
+  for (int fold = 0; fold <= std::ranges::max(fold_of); ++fold) {
+    std::vector<bool> skip;
+    for (const int of : fold_of) skip.push_back(of == fold);
+    const auto values = formula.values(solve(formula, whole, box, skip), none);
     for (size_t i = 0; i < formula.size(); ++i) {
-      fold.skip.push_back(fold_of[i] == static_cast<int>(f));
-    }
-    fold.values = formula.values(solve(formula, whole, box, fold.skip), none);
-  }
-  return folds;
-}
-
-std::vector<LeftOut> predict(const FitPlan& plan, const Formula& formula,
-                             const std::vector<Fold>& folds, const Tents& tents) {
-  std::vector<LeftOut> all;
-  for (const Fold& fold : folds) {
-    Correction correction;
-    if (plan.learn_correction) {
-      correction = learn_correction(leftovers_of(formula, fold.values, fold.skip), tents,
-                                    device_names(plan));
-    }
-    const CorrectionTable table(correction, swept_features(plan.kernel_class).front());
-    for (size_t i = 0; i < formula.size(); ++i) {
-      if (!fold.skip[i]) continue;
-      const Features at = padded(formula.features(i));
-      Corrected c;
-      table.look_up({&at, 1}, formula.card(i), {&c, 1});
-      const double seconds = fold.values[i].seconds;
-      all.push_back({i, seconds, seconds * std::exp(c.log_factor), c.support});
+      if (skip[i]) left_out.push_back({i, values[i].seconds});
     }
   }
-  return all;
-}
-
-double mean_error(const Formula& formula, const std::vector<LeftOut>& left_out) {
-  double sum = 0;
-  for (const LeftOut& k : left_out) {
-    sum += std::min(kLargestLoss, std::fabs(k.predicted / formula.kernel(k.index).seconds - 1));
-  }
-  return sum / static_cast<double>(left_out.size());
-}
-
-// How far tents reach is a property of the library's own rules, so it is chosen per plan, on
-// left-out kernels: ten numbers from hundreds of kernels. Not where that would take minutes.
-Tents choose_tents(const FitPlan& plan, const Formula& formula, const std::vector<Fold>& folds) {
-  Tents best = default_tents(plan.kernel_class);
-  if (!plan.learn_correction || formula.size() > kLargestSearch) return best;
-  double least = mean_error(formula, predict(plan, formula, folds, best));
-  const auto consider = [&](const Tents& tents) {
-    const double error = mean_error(formula, predict(plan, formula, folds, tents));
-    if (error >= least - 1e-4) return;
-    least = error;
-    best = tents;
-  };
-  for (int pass = 0; pass < 2; ++pass) {
-    for (size_t f = 0; f <= best.reach.size(); ++f) {
-      for (const double factor : {.6, 1.6}) {
-        Tents trial = best;
-        double& number = f < best.reach.size() ? trial.reach[f] : trial.noise;
-        number = std::clamp(number * factor, .02, 30.0);
-        // Passes are different kernels: they learn nothing from each other.
-        if (plan.kernel_class == "conv" && f == 7) continue;
-        consider(trial);
-      }
-    }
-  }
-  return best;
+  return left_out;
 }
 
 void count_algorithms(FitReport& report, const Formula& formula, const Trial& trial) {
@@ -287,7 +204,7 @@ FitReport derive(const FitPlan& plan, const Start& start, const Fit& base) {
   report.fit = blank_fit(plan, start.trial);
   report.fit.error = base.error;
   report.fit.median = base.median;
-  report.fit.near90 = report.fit.far90 = base.far90 + kDerivedRange;
+  report.fit.range90 = base.range90 + kDerivedRange;
   return report;
 }
 
@@ -339,16 +256,8 @@ Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKer
   Fit& fit = report.fit;
   fit = blank_fit(plan, trial);
   fit.measured = static_cast<int64_t>(formula.size());
-  const std::vector<Fold> folds = leave_out(formula, trial, start.box);
-  const Tents tents = choose_tents(plan, formula, folds);
-  const std::vector<LeftOut> left_out = predict(plan, formula, folds, tents);
-  score(report, formula, left_out);
+  score(report, formula, leave_out(formula, trial, start.box));
   count_algorithms(report, formula, trial);
-  if (plan.learn_correction) {
-    fit.correction = learn_correction(leftovers_of(formula, formula.values(trial, none), none),
-                                      tents, device_names(plan));
-    fit.correction.file = fmt::format("{}.csv", plan.name);
-  }
   return report;
 }
 

@@ -1,6 +1,6 @@
-// Fit: from measured kernels to a calibration's terms, clocks and correction, with the error one
-// must expect on shapes that were not measured (five-fold by shape: a problem's measurements are
-// left out of terms and correction together; where there are few shapes, one by one).
+// Fit: from measured kernels to a calibration's terms and clocks, with the error one must expect on
+// shapes that were not measured (five-fold by shape, a problem's measurements together; where there
+// are few shapes, one by one).
 #pragma once
 
 #include <functional>
@@ -17,9 +17,8 @@ namespace plimsoll {
 
 struct PassScore {
   int64_t kernels = 0;
-  double formula = 0;            // mean |error| of the formulas alone, five-fold
-  double error = 0, median = 0;  // with the correction, five-fold
-  double roofline = 0;           // of max(flop / peak, bytes / bandwidth)
+  double error = 0, median = 0;  // of |error|, five-fold
+  double roofline = 0;           // mean of max(flop / peak, bytes / bandwidth)
 };
 
 struct FitReport {

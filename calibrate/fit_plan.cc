@@ -27,8 +27,9 @@ const Cards kPascal = {{"titan-xp", .9, 1.1}, {"gtx-1080-ti", .9, 1.1}};
 const Cards kEarly = {{"titan-x-pascal"}};
 const Cards kP100 = {{"tesla-p100-pcie-16gb"}};
 const Cards kV100 = {{"tesla-v100-sxm2-16gb"}};
-// The P4 is held at 75 W, far below its printed boost: its clock is free, the P100's is not.
-const Cards kModern = {{"tesla-p100-pcie-16gb"}, {"tesla-p4", .5, 1.05}};
+// The P4 is held at 75 W: its clock is free from its base clock on (810 of 1063 MHz, its
+// datasheet), the P100's is not.
+const Cards kModern = {{"tesla-p100-pcie-16gb"}, {"tesla-p4", 810. / 1063, 1.05}};
 // Measured by this project (calibrate/measure).
 const Words kOwn = {"plimsoll"};
 const Cards kH100 = {{"h100-sxm-80gb", .9, 1}};
@@ -132,7 +133,6 @@ Plans h100_conv_plans() {
   depthwise.sources = {"plimsoll-grouped"};
   depthwise.cards = {{"h100-sxm-80gb"}};  // terms are clocks
   depthwise.given = kWholeDepthwise;
-  depthwise.learn_correction = false;
   depthwise.note = "channels last in 32 bits from ConvNeXt";
   plans.push_back(depthwise);
   FitPlan grouped = depthwise;
@@ -228,7 +228,6 @@ Plans maxwell_conv_plans() {
   fourier.sources = {"soumith"};
   fourier.base = "conv-maxwell";
   fourier.held = kAllButFft;
-  fourier.learn_correction = false;
   fourier.note = "Fourier transforms measured with cuDNN 3; the other terms with 5.0";
   FitPlan products = conv_row("conv-maxwell-2", 52, 200, 0, 299, kMaxwell);
   products.sources = {};
@@ -346,8 +345,7 @@ Plans rows_plans() {
                    .library = 809,
                    .sources = kNeusight,
                    .cards = cards,
-                   .held = kStepTerms,
-                   .learn_correction = false};
+                   .held = kStepTerms};
   };
   FitPlan maxwell = row("rows-maxwell", 52, {{"gtx-titan-x"}});
   maxwell.library = 400;
@@ -359,7 +357,6 @@ Plans rows_plans() {
                "x_softmax"};
   h100.held.insert(h100.held.end(), kStepTerms.begin(), kStepTerms.end());
   h100.given = kH100Rows;
-  h100.learn_correction = false;
   return {maxwell, row("rows-p100", 60, kP100), row("rows-sm61", 61, {{"tesla-p4"}}), v100, h100};
 }
 

@@ -12,6 +12,7 @@
 #include "calibrate/fit.h"
 #include "calibrate/verb.h"
 #include "graph/base/hash.h"
+#include "hwdb/coefficients.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll::calibrate {
@@ -76,33 +77,23 @@ Result<std::map<std::string, DeviceRates>> read_rates() {
 void print(const FitPlan& plan, const FitReport& report) {
   for (const auto& [pass, s] : report.passes) {
     fmt::print(
-        "{:22} {:20} {:5} kernels  roofline {:5.1f} %  formulas {:5.1f} %  error {:5.1f} %  "
-        "median {:5.1f} %\n",
-        plan.name, pass, s.kernels, 100 * s.roofline, 100 * s.formula, 100 * s.error,
-        100 * s.median);
+        "{:22} {:20} {:5} kernels  roofline {:5.1f} %  left out {:5.1f} %  median {:5.1f} %\n",
+        plan.name, pass, s.kernels, 100 * s.roofline, 100 * s.error, 100 * s.median);
   }
-  fmt::print("{:22} 90 % range covers {:.0f} %", plan.name, 100 * report.coverage);
+  fmt::print("{:22} {} coefficients of {} kernels, 90 % range covers {:.0f} %", plan.name,
+             coefficients(report.fit), report.fit.measured, 100 * report.coverage);
   if (report.named > 0) fmt::print(", algorithm {} of {}", report.agreed, report.named);
   fmt::print("\n");
   std::fflush(stdout);
 }
 
-// sm_NN.json and corrections/PLAN.csv.
-int write_files(const Calibration& calibration, const std::string& folder) {
-  std::map<std::string, std::string> texts;
-  texts[folder + "/" + calibration.id + ".json"] = write_calibration(calibration);
-  for (const Fit& fit : calibration.fits) {
-    if (fit.correction.file.empty()) continue;
-    texts[folder + "/corrections/" + fit.correction.file] = write_correction_points(fit.correction);
-  }
-  for (const auto& [path, text] : texts) {
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    std::ofstream out(path, std::ios::binary);
-    out << text;
-    if (!out.flush()) return report(error("E603", "cannot write " + path).value());
-  }
-  return 0;
+int write_file(const Calibration& calibration, const std::string& folder) {
+  const std::string path = folder + "/" + calibration.id + ".json";
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  std::ofstream out(path, std::ios::binary);
+  out << write_calibration(calibration);
+  return out.flush() ? 0 : report(error("E603", "cannot write " + path).value());
 }
 
 int run_fit(const FitCommand& command) {
@@ -145,7 +136,7 @@ int run_fit(const FitCommand& command) {
   }
   if (command.out.empty()) return 0;
   for (const auto& [capability, calibration] : calibrations) {
-    const int status = write_files(calibration, command.out);
+    const int status = write_file(calibration, command.out);
     if (status != 0) return status;
   }
   return 0;

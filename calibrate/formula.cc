@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "estimator/time/features.h"
+#include "estimator/time/conv_choice.h"
 #include "estimator/time/turning.h"
 #include "hwdb/calibration_terms.h"
 
@@ -71,31 +71,19 @@ Formula::Formula(const FitPlan& plan, std::vector<DeviceRates> cards,
   for (const MeasuredKernel* k : kernels_) {
     const auto card = std::ranges::find(cards_, k->device, &DeviceRates::id);
     card_of_.push_back(static_cast<int>(card - cards_.begin()));
-    const auto keep = [&](const auto& f) { features_.emplace_back(f.begin(), f.end()); };
     if (plan.kernel_class == "gemm") {
       gemms_.push_back(gemm_shape(*k));
-      keep(gemm_features(gemms_.back()));
     } else if (plan.kernel_class == "conv") {
       convs_.push_back(conv_shape(std::get<ConvProblem<int64_t>>(k->kernel.problem), k->kernel.pass,
                                   element_bytes(*k), element_bytes(*k)));
       const Layout layout = k->channels_first ? Layout::kChannelsFirst : Layout::kNative;
       turning_.push_back(turning_seconds(convs_.back(), layout, on_tensor_cores(k->arithmetic),
                                          k->library, cards_[static_cast<size_t>(card_of_.back())]));
-      keep(conv_features(convs_.back()));
     } else if (plan.kernel_class == "depthwise" || plan.kernel_class == "grouped") {
       convs_.push_back(conv_shape(std::get<ConvProblem<int64_t>>(k->kernel.problem), k->kernel.pass,
                                   element_bytes(*k), element_bytes(*k)));
-      features_.emplace_back();
       if (plan.kernel_class == "grouped")
         grouped_.push_back(grouped_as(*k, convs_.back(), answers));
-    } else if (plan.kernel_class == "recurrent") {
-      keep(recurrent_features(std::get<RecurrentProblem<int64_t>>(k->kernel.problem),
-                              k->kernel.pass));
-    } else if (plan.kernel_class == "persistent") {
-      keep(persistent_features(std::get<RecurrentProblem<int64_t>>(k->kernel.problem),
-                               algorithm_of(*k), k->kernel.pass));
-    } else {
-      features_.emplace_back();
     }
   }
 }
@@ -109,7 +97,12 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
     const GemmRates rates{clock * peak, double(cards_[c].sms), cards_[c].bandwidth,
                           cards_[c].clock * trial[terms_ + c]};
     if (plan_.kernel_class == "gemm") models[c].gemm.emplace(terms, rates);
-    if (plan_.kernel_class == "conv") models[c].conv.emplace(terms, rates, plan_.library);
+    if (plan_.kernel_class == "conv") {
+      const auto unit = arithmetic_from_name(plan_.arithmetic);
+      models[c].conv.emplace(
+          terms, rates, plan_.library,
+          unit && on_tensor_cores(*unit) && plan_.library >= kProductsOnTensorCores);
+    }
     if (plan_.kernel_class == "depthwise") models[c].depthwise.emplace(terms, rates);
     if (plan_.kernel_class == "grouped") models[c].grouped.emplace(terms, cards_[c], clock);
     if (plan_.kernel_class == "recurrent") models[c].recurrent.emplace(terms, rates);

@@ -28,7 +28,6 @@ class Formula {
   size_t size() const { return kernels_.size(); }
   const MeasuredKernel& kernel(size_t i) const { return *kernels_[i]; }
   int card(size_t i) const { return card_of_[i]; }
-  std::span<const double> features(size_t i) const { return features_[i]; }
 
   // One value per kernel whose `skip` entry is false.
   std::vector<FormulaValue> values(const Trial& trial, const std::vector<bool>& skip) const;
@@ -41,7 +40,6 @@ class Formula {
   std::vector<DeviceRates> cards_;
   std::vector<const MeasuredKernel*> kernels_;
   std::vector<int> card_of_;
-  std::vector<std::vector<double>> features_;
   std::vector<ConvShape> convs_;
   std::vector<double> turning_;  // seconds beside each of `convs_`
   std::vector<GroupedKernel> grouped_;

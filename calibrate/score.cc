@@ -23,24 +23,22 @@ std::string group_of(const KernelAt& kernel, const std::string& kernel_class) {
 
 void set_errors(FitReport& report, const Formula& formula, const std::vector<LeftOut>& left_out) {
   std::map<std::string, std::vector<double>> errors;
-  std::vector<double> all, formula_errors;
+  std::vector<double> all, logarithms;
   for (const LeftOut& k : left_out) {
     const MeasuredKernel& measured = formula.kernel(k.index);
     const std::string group = group_of(measured.kernel, report.fit.kernel_class);
     PassScore& pass = report.passes[group];
     const double error = relative(k.predicted, measured.seconds);
     ++pass.kernels;
-    pass.formula += relative(k.formula, measured.seconds);
     pass.roofline += relative(formula.roofline(k.index), measured.seconds);
     pass.error += error;
     errors[group].push_back(error);
     all.push_back(error);
-    formula_errors.push_back(std::fabs(std::log(k.formula / measured.seconds)));
+    logarithms.push_back(std::fabs(std::log(k.predicted / measured.seconds)));
     report.fit.error += error / static_cast<double>(left_out.size());
   }
   for (auto& [pass, values] : report.passes) {
     const auto n = static_cast<double>(values.kernels);
-    values.formula /= n;
     values.error /= n;
     values.roofline /= n;
     values.median = quantile(errors[pass], .5);
@@ -51,10 +49,14 @@ void set_errors(FitReport& report, const Formula& formula, const std::vector<Lef
                                  .kernels = values.kernels,
                                  .error = values.error,
                                  .median = values.median,
-                                 .formula = values.formula,
                                  .roofline = values.roofline});
   }
-  report.fit.far90 = quantile(formula_errors, .9);
+  std::ranges::sort(logarithms);
+  const double nine_of_ten = std::ceil(.9 * static_cast<double>(logarithms.size()));
+  report.fit.range90 = logarithms[static_cast<size_t>(nine_of_ten) - 1];
+  const auto inside =
+      std::ranges::count_if(logarithms, [&](double l) { return l <= report.fit.range90; });
+  report.coverage = static_cast<double>(inside) / static_cast<double>(logarithms.size());
 }
 
 // Spread and correlation of ln predicted against ln measured.
@@ -74,48 +76,11 @@ void set_spread(Fit& fit, const Formula& formula, const std::vector<LeftOut>& le
   fit.correlation = of_p > 0 && of_m > 0 ? both / std::sqrt(of_p * of_m) : 0;
 }
 
-void set_domain(Fit& fit, const Formula& formula) {
-  for (size_t i = 0; i < formula.size(); ++i) {
-    const auto features = formula.features(i);
-    if (i == 0) {
-      fit.domain_low.assign(features.begin(), features.end());
-      fit.domain_high = fit.domain_low;
-    }
-    for (size_t f = 0; f < features.size(); ++f) {
-      fit.domain_low[f] = std::min(fit.domain_low[f], features[f]);
-      fit.domain_high[f] = std::max(fit.domain_high[f], features[f]);
-    }
-  }
-}
-
-double covered(const Formula& formula, const std::vector<LeftOut>& left_out, double near,
-               double far) {
-  int64_t inside = 0;
-  for (const LeftOut& k : left_out) {
-    const double error = std::fabs(std::log(k.predicted / formula.kernel(k.index).seconds));
-    inside += error <= far + (near - far) * k.support ? 1 : 0;
-  }
-  return static_cast<double>(inside) / static_cast<double>(left_out.size());
-}
-
-// The half width at a measured shape with which 90 % of the left-out kernels are covered.
-void set_range(FitReport& report, const Formula& formula, const std::vector<LeftOut>& left_out) {
-  double low = .01, high = report.fit.far90;
-  for (int step = 0; step < 40; ++step) {
-    const double middle = .5 * (low + high);
-    (covered(formula, left_out, middle, report.fit.far90) < .9 ? low : high) = middle;
-  }
-  report.fit.near90 = high;
-  report.coverage = covered(formula, left_out, high, report.fit.far90);
-}
-
 }  // namespace
 
 void score(FitReport& report, const Formula& formula, const std::vector<LeftOut>& left_out) {
   set_errors(report, formula, left_out);
-  set_range(report, formula, left_out);
   set_spread(report.fit, formula, left_out);
-  set_domain(report.fit, formula);
 }
 
 }  // namespace plimsoll

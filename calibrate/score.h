@@ -11,13 +11,11 @@ namespace plimsoll {
 // One kernel as predicted by what was learnt without it.
 struct LeftOut {
   size_t index = 0;
-  double formula = 0, predicted = 0;  // seconds
-  double support = 0;
+  double predicted = 0;  // seconds
 };
 
-// Fills in what a report says of errors, by pass and in all; the fit's ranges, which cover 90 of
-// 100 left-out kernels, near measured shapes and far from them; spread and correlation of the
-// logarithms; and the domain, the features' extremes. `left_out`: at least one.
+// Fills in what a report says of errors, by pass and in all; the fit's range, which covers 90 of
+// 100 left-out kernels; spread and correlation of the logarithms. `left_out`: at least one.
 void score(FitReport& report, const Formula& formula, const std::vector<LeftOut>& left_out);
 
 }  // namespace plimsoll

@@ -31,9 +31,9 @@ class DistinctKernels {
   std::vector<size_t> add(const Step& step);
   size_t size() const { return kernels_.size(); }
 
-  // `use` is given one after the other, each at all points, as kernel_times() prices them fastest;
-  // good until it returns. One kernel's points stay in the processor's cache, which a sweep's
-  // kernels do not fit. E131 for an unbound symbol, E232 for a count beyond 64 bits.
+  // `use` is given one after the other, each at all points, good until it returns. One kernel's
+  // points stay in the processor's cache, which a sweep's kernels do not fit. E131 for an unbound
+  // symbol, E232 for a count beyond 64 bits.
   Result<void> at(std::span<const Binding> points,
                   const std::function<void(std::span<const KernelAt>)>& use);
 

@@ -215,25 +215,24 @@ Result<CompiledModel> compile(const Request& request, const Platform& platform) 
   return compiled;
 }
 
-Evaluator::Evaluator(Platform platform, const Request& request, TimeContext context,
-                     WorkspaceBooks workspaces)
-    : platform_(std::move(platform)),
-      request_(request),
-      context_(std::move(context)),
-      workspaces_(std::move(workspaces)) {}
+Evaluator::Evaluator(Platform platform, const Request& request, TimeContext context)
+    : platform_(std::move(platform)), request_(request), context_(std::move(context)) {}
 
 Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   auto options = time_options(platform, request);
   if (!options) return tl::make_unexpected(options.error());
   auto calibrations = Calibrations::open(platform.hwdb);
   if (!calibrations) return tl::make_unexpected(calibrations.error());
-  TimeContext context(rates_of(platform.device), std::move(*calibrations), *options);
   const auto cudnn = cudnn_version(platform, request);
   if (!cudnn) return tl::make_unexpected(cudnn.error());
   if (auto loading = check_loading(platform, request); !loading)
     return tl::make_unexpected(loading.error());
-  WorkspaceBooks workspaces(platform.hwdb, platform.device, *cudnn, request.asked);
-  return Evaluator(std::move(platform), request, std::move(context), std::move(workspaces));
+  auto offers =
+      conv_offers(platform, request, WorkspaceBooks(platform.hwdb, platform.device, *cudnn, request.asked));
+  if (!offers) return tl::make_unexpected(offers.error());
+  TimeContext context(rates_of(platform.device), std::move(*calibrations), *options,
+                      std::make_shared<const ConvOffers>(std::move(*offers)));
+  return Evaluator(std::move(platform), request, std::move(context));
 }
 
 namespace {
@@ -290,7 +289,7 @@ Result<DevicePlan> Evaluator::device(const CompiledModel& model, StepBinder& ste
   if (!guards_hold(model.step, largest)) return other_decisions(model, largest);
   const auto bound = step(largest);
   if (!bound) return too_large(model, largest, bound.error());
-  const auto workspaces = plan_workspaces(**bound, platform_, request_, workspaces_);
+  const auto workspaces = plan_workspaces(**bound, platform_, context_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   return plan_device(model, **bound, largest, platform_, request_, *workspaces);
 }
@@ -304,9 +303,9 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   const Binding largest = largest_batch(model, binding);
   if (largest != binding) bound = bind_where_valid(model, largest);
   if (!bound) return tl::make_unexpected(bound.error());
-  const auto workspaces = plan_workspaces(*bound, platform_, request_, workspaces_);
+  const auto workspaces = plan_workspaces(*bound, platform_, context_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
-  // One fact, one place: the time model's own idea of scratch memory is not shown.
+  // At the sizes at which memory is read.
   for (size_t id = 0; id < time.prices.size(); ++id)
     time.prices[id].workspace_bytes = workspaces->uses[id].bytes;
   auto memory = plan_memory(model, *bound, largest, platform_, request_, *workspaces);

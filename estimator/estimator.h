@@ -60,7 +60,6 @@ class Evaluator {
   const Platform& platform() const { return platform_; }
   const Request& request() const { return request_; }
   const TimeContext& context() const { return context_; }
-  const WorkspaceBooks& workspaces() const { return workspaces_; }
   // At a binding where the model's guards hold; E903 where they do not: compile there.
   Result<Estimate> estimate(const CompiledModel& model, const Binding& binding) const;
   // What the device needs alone, for searches, whose points share a binder of the model's step.
@@ -68,13 +67,11 @@ class Evaluator {
                             const Binding& binding) const;
 
  private:
-  Evaluator(Platform platform, const Request& request, TimeContext context,
-            WorkspaceBooks workspaces);
+  Evaluator(Platform platform, const Request& request, TimeContext context);
 
   Platform platform_;
   Request request_;
   TimeContext context_;
-  WorkspaceBooks workspaces_;
 };
 
 // All of it at once, for request.devices[0]. With --longest or --lengths the memory is that of the

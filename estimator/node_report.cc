@@ -168,8 +168,7 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
   if (!estimate) return tl::make_unexpected(estimate.error());
   const auto bound = bind_step(model.step, binding);
   if (!bound) return tl::make_unexpected(bound.error());
-  const auto workspaces =
-      plan_workspaces(*bound, evaluator.platform(), evaluator.request(), evaluator.workspaces());
+  const auto workspaces = plan_workspaces(*bound, evaluator.platform(), evaluator.context());
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   const TimePlan time = plan_time(model, *bound, binding, evaluator.platform(), evaluator.context(),
                                   evaluator.request());

@@ -274,9 +274,10 @@ class Sweeper {
         const auto& launches = entry.compiled->launches;
         if (here >= launches.size() || launches[here].empty()) continue;
         if (!std::exchange(priced, true)) {
-          kernel_times(kernel, context(), times);
-          for (size_t p = 0; p < points.size(); ++p)
+          for (size_t p = 0; p < points.size(); ++p) {
+            times[p] = kernel_time(kernel[p], context());
             evidence[p] = evidence_of(kernel[p], context());
+          }
         }
         const size_t p = point_of[i];
         for (const Launches& each : launches[here]) {

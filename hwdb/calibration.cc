@@ -10,6 +10,7 @@
 #include "graph/config/json_reader.h"
 #include "graph/config/json_writer.h"
 #include "hwdb/calibration_terms.h"
+#include "hwdb/coefficients.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
@@ -31,39 +32,20 @@ std::vector<CoefficientRow> coefficient_rows(std::string_view kernel_class) {
 
 namespace {
 
-std::vector<double> reals(JsonObject& object, std::string_view key) {
-  std::vector<double> values;
-  for (const JsonValue& value : object.required_list(key)) {
-    const auto real = value.real();
-    if (!real) object.fail("E311", "expected a number, found " + value.description(), value);
-    values.push_back(real.value_or(0));
-  }
-  return values;
-}
-
-std::vector<double> read_terms(JsonObject object, std::string_view kernel_class) {
+std::vector<double> read_terms(JsonObject object, const Fit& fit) {
   std::vector<double> terms;
-  for (const CoefficientRow& row : coefficient_rows(kernel_class)) {
-    terms.push_back(object.required_real(row.name, {.low = row.low, .high = row.high}));
+  for (const CoefficientRow& row : coefficient_rows(fit.kernel_class)) {
+    const RealRange range{.low = row.low, .high = row.high};
+    if (!is_used(row, fit)) {
+      terms.push_back(row.initial);
+    } else if (may_be_idle(row)) {
+      terms.push_back(object.optional_real(row.name, range).value_or(0));
+    } else {
+      terms.push_back(object.required_real(row.name, range));
+    }
   }
   object.finish();
   return terms;
-}
-
-Correction read_correction(JsonObject object) {
-  Correction c;
-  c.file = object.required_string("file");
-  c.reach = reals(object, "reach");
-  c.kinship = object.required_real("kinship", {.low = 0, .high = 1});
-  c.devices = object.required_strings("devices");
-  object.finish();
-  // Of logarithms; a product of all of them stays within single precision.
-  constexpr double kShortest = 1e-3, kLongest = 1e3;
-  if (!std::ranges::all_of(c.reach, [](double r) { return r >= kShortest && r <= kLongest; })) {
-    object.fail("E402", "a correction reaches over a distance between 0.001 and 1000",
-                "write the file with `plimsoll-calibrate fit`");
-  }
-  return c;
 }
 
 std::vector<PassError> read_passes(JsonObject object) {
@@ -75,7 +57,6 @@ std::vector<PassError> read_passes(JsonObject object) {
       p.kernels = row.required_integer("kernels", {.low = 0});
       p.error = row.required_real("error", {.low = 0});
       p.median = row.required_real("median", {.low = 0});
-      p.formula = row.required_real("formula", {.low = 0});
       p.roofline = row.required_real("roofline", {.low = 0});
       row.finish();
       passes.push_back(std::move(p));
@@ -101,22 +82,16 @@ Fit read_fit(JsonObject object) {
   fit.median = object.required_real("median", {.low = 0});
   fit.spread = object.required_real("spread", {.low = 0});
   fit.correlation = object.required_real("correlation", {.low = -1, .high = 1});
-  fit.near90 = object.required_real("near90", {.low = 0, .high = 5});
-  fit.far90 = object.required_real("far90", {.low = 0, .high = 5});
+  fit.range90 = object.required_real("range90", {.low = 0, .high = 5});
   fit.in_situ = object.required_real("in_situ", {.low = .5, .high = 2});
   fit.note = object.optional_string("note").value_or("");
   fit.passes = read_passes(object.required_object("passes"));
-  fit.domain_low = reals(object, "domain_low");
-  fit.domain_high = reals(object, "domain_high");
-  fit.terms = read_terms(object.required_object("terms"), fit.kernel_class);
+  fit.terms = read_terms(object.required_object("terms"), fit);
   JsonObject clocks = object.required_object("clocks");
   if (const JsonValue::Members* members = clocks.value().members()) {
     for (const JsonMember& member : *members) {
       fit.clocks.emplace_back(member.key, clocks.required_real(member.key, {.low = .5, .high = 2}));
     }
-  }
-  if (auto correction = object.optional_object("correction")) {
-    fit.correction = read_correction(*correction);
   }
   object.finish();
   return fit;
@@ -125,28 +100,12 @@ Fit read_fit(JsonObject object) {
 // Five digits: enough for any prediction, and short files.
 double rounded(double value) { return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr); }
 
-void write_reals(JsonWriter& out, std::string_view key, const std::vector<double>& values) {
-  out.key(key).begin_array();
-  for (const double value : values) out.real(rounded(value));
-  out.end_array();
-}
-
-void write_correction(JsonWriter& out, const Correction& c) {
-  out.key("correction").begin_object();
-  out.key("file").string(c.file);
-  write_reals(out, "reach", c.reach);
-  out.key("kinship").real(rounded(c.kinship));
-  out.key("devices").begin_array();
-  for (const std::string& device : c.devices) out.string(device);
-  out.end_array().end_object();
-}
-
 void write_passes(JsonWriter& out, const std::vector<PassError>& passes) {
   out.key("passes").begin_object();
   for (const PassError& p : passes) {
     out.key(p.pass).begin_object().key("kernels").integer(p.kernels);
     out.key("error").real(rounded(p.error)).key("median").real(rounded(p.median));
-    out.key("formula").real(rounded(p.formula)).key("roofline").real(rounded(p.roofline));
+    out.key("roofline").real(rounded(p.roofline));
     out.end_object();
   }
   out.end_object();
@@ -166,21 +125,20 @@ void write_fit(JsonWriter& out, const Fit& fit) {
   out.key("median").real(rounded(fit.median));
   out.key("spread").real(rounded(fit.spread));
   out.key("correlation").real(rounded(fit.correlation));
-  out.key("near90").real(rounded(fit.near90));
-  out.key("far90").real(rounded(fit.far90));
+  out.key("range90").real(rounded(fit.range90));
   out.key("in_situ").real(rounded(fit.in_situ));
   if (!fit.note.empty()) out.key("note").string(fit.note);
   write_passes(out, fit.passes);
-  write_reals(out, "domain_low", fit.domain_low);
-  write_reals(out, "domain_high", fit.domain_high);
   out.key("terms").begin_object();
   const auto rows = coefficient_rows(fit.kernel_class);
-  for (size_t i = 0; i < rows.size(); ++i) out.key(rows[i].name).real(rounded(fit.terms[i]));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const bool idle = fit.terms[i] == 0 && may_be_idle(rows[i]);
+    if (is_used(rows[i], fit) && !idle) out.key(rows[i].name).real(rounded(fit.terms[i]));
+  }
   out.end_object();
   out.key("clocks").begin_object();
   for (const auto& [device, clock] : fit.clocks) out.key(device).real(rounded(clock));
   out.end_object();
-  if (!fit.correction.file.empty()) write_correction(out, fit.correction);
   out.end_object();
 }
 

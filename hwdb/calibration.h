@@ -1,10 +1,9 @@
 // Calibration: what measurements taught the time model about one architecture. One file per
 // architecture, written by `plimsoll-calibrate fit`, read here and nowhere else.
 //
-// A fit belongs to a kernel class, an arithmetic and a range of library versions. It has three
-// parts: terms (coefficients of the formulas), clocks (what each measured card sustains relative to
-// its printed boost) and a correction (what the formulas leave over, learnt from measured shapes
-// and faded out away from them).
+// A fit belongs to a kernel class, an arithmetic and a range of library versions. It has two parts:
+// terms (coefficients of the formulas) and clocks (what each measured card sustains relative to its
+// printed boost).
 #pragma once
 
 #include <cstdint>
@@ -20,29 +19,12 @@
 
 namespace plimsoll {
 
-// ln(measured / formula) as a sum of tents around measured shapes:
-//   sum of weight_i * prod over features of max(0, 1 - |x - point_i| / reach), times kinship where
-// the card is another one than the point's.
-struct Correction {
-  std::vector<double> reach;  // one per feature; empty: no correction
-  double kinship = 1;
-  std::vector<std::string> devices;
-  // Points travel apart, in calibrations/corrections/FILE, and are read where a fit is used:
-  // hundreds of shapes that most estimates do not need.
-  std::string file;
-  std::vector<double> points;   // features of point 0, of point 1, ...
-  std::vector<int> device_of;   // index into devices, one per point
-  std::vector<double> weights;  // one per point
-  bool operator==(const Correction&) const = default;
-};
-
 // How far off the predictions of kernels are that were left out of what predicted them: five-fold
 // by shape, a problem's measurements on all cards together.
 struct PassError {
   std::string pass;  // "forward"; of memory-bound kernels with the operator, "softmax forward"
   int64_t kernels = 0;
   double error = 0, median = 0;  // mean and median of |predicted / measured - 1|
-  double formula = 0;            // mean without the correction: what a transferred card gets
   double roofline = 0;           // mean of max(flop / peak, bytes / bandwidth)
   bool operator==(const PassError&) const = default;
 };
@@ -60,16 +42,13 @@ struct Fit {
   std::vector<std::pair<std::string, double>> clocks;  // by device id
   // A kernel inside a step against the same one repeated alone, with warm caches at its best clock.
   double in_situ = 1;
-  Correction correction;
   // Five-fold by shape: how often, and how far off.
-  int64_t measured = 0;            // points
-  double error = 0, median = 0;    // mean and median of |predicted / measured - 1|
-  double spread = 0;               // standard deviation of ln(predicted / measured)
-  double correlation = 0;          // of ln predicted with ln measured
-  double near90 = .3, far90 = .5;  // 90 % of |ln(predicted / measured)| near measured shapes; far
+  int64_t measured = 0;          // points
+  double error = 0, median = 0;  // mean and median of |predicted / measured - 1|
+  double spread = 0;             // standard deviation of ln(predicted / measured)
+  double correlation = 0;        // of ln predicted with ln measured
+  double range90 = .5;           // 90 % of |ln(predicted / measured)|
   std::vector<PassError> passes;
-  // The domain of validity: the box of features (estimator/time/features.h) that were measured.
-  std::vector<double> domain_low, domain_high;
   std::string note;  // what a reader should know: what was transferred from where
   bool operator==(const Fit&) const = default;
 };
@@ -93,17 +72,9 @@ struct Calibration {
 Result<Calibration> parse_calibration(std::string_view text, std::string_view file);
 // The text parse_calibration() reads back to the same value. Numbers keep five digits.
 std::string write_calibration(const Calibration& calibration);
-// The same points, ascending by the feature of which they span most reaches.
-Correction sorted(Correction correction);
-// A correction's points as lines "device,weight,features..."; `correction` gives the rest. E402
-// where the columns do not fit.
-Result<Correction> parse_correction_points(std::string_view text, Correction correction);
-std::string write_correction_points(const Correction& correction);
-// All calibrations inside the binary, by file name, their corrections without points. E901 or the
+// All calibrations inside the binary, by file name. E901 or the
 // errors above: a bug of ours. Cost: some 2 ms.
 Result<std::vector<Calibration>> shipped_calibrations();
-// ... and the points of one of them, unless it has them or needs none. Cost: up to 0.3 ms.
-Result<Correction> with_points(const Correction& correction, const Hwdb& hwdb = {});
 
 // The calibrations there are, by compute capability, each read when first asked for: an estimate
 // needs those of its own card, seldom more. Copies share what was read; safe between threads.
@@ -121,9 +92,8 @@ class Calibrations {
   // Ascending.
   const std::vector<int>& capabilities() const;
   // Null where there is none, or a built-in file is damaged: a fault of the build that tests would
-  // find. So with a correction's points, without which the formulas stand alone.
+  // find.
   const Calibration* of(int compute_capability) const;
-  Correction with_points(const Correction& correction) const;
 
  private:
   static Result<Calibrations> on_shelf(const Hwdb& hwdb);

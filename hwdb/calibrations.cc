@@ -32,8 +32,7 @@ struct Calibrations::Shelf {
   Hwdb hwdb;
   std::mutex reading;
   std::vector<int> capabilities;
-  std::map<int, std::unique_ptr<const Calibration>> read;      // null: cannot be read
-  std::vector<std::pair<Correction, Correction>> corrections;  // as asked for, with their points
+  std::map<int, std::unique_ptr<const Calibration>> read;  // null: cannot be read
 };
 
 // Once a process: a sweep asks for them with every recipe.
@@ -54,10 +53,6 @@ Result<Calibrations> Calibrations::on_shelf(const Hwdb& hwdb) {
     if (!hwdb.overridden(name)) continue;
     const auto read = read_calibration(hwdb, name);
     if (!read) return tl::unexpected(read.error());
-    for (const Fit& fit : read->fits) {
-      const auto points = plimsoll::with_points(fit.correction, hwdb);
-      if (!points) return tl::unexpected(points.error());
-    }
   }
   return calibrations;
 }
@@ -82,16 +77,6 @@ const Calibration* Calibrations::of(int compute_capability) const {
     if (calibration) at->second = std::make_unique<const Calibration>(std::move(*calibration));
   }
   return at->second.get();
-}
-
-Correction Calibrations::with_points(const Correction& correction) const {
-  if (correction.file.empty() || !correction.weights.empty()) return correction;
-  const std::lock_guard<std::mutex> lock(shelf_->reading);
-  auto& known = shelf_->corrections;
-  const auto at = std::ranges::find(known, correction, &std::pair<Correction, Correction>::first);
-  if (at != known.end()) return at->second;
-  auto read = plimsoll::with_points(correction, shelf_->hwdb).value_or(Correction{});
-  return known.emplace_back(correction, std::move(read)).second;
 }
 
 }  // namespace plimsoll

@@ -40,7 +40,6 @@ std::vector<std::string> list_folder(const std::string& folder) {
   };
   constexpr Room kRooms[] = {{"", kExtension},
                              {"calibrations/", kExtension},
-                             {"calibrations/corrections/", ".csv"},
                              {"devices/", kExtension},
                              {"frameworks/", kExtension},
                              {"hosts/", kExtension},

@@ -8,6 +8,7 @@
 #include "graph/config/json_writer.h"
 #include "graph/config/model_config.h"
 #include "graph/ops/op.h"
+#include "hwdb/coefficients.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -74,13 +75,32 @@ int show_schema(const std::string& name) {
                   .help = "estimate, sweep, validate, monitor, model-config, device"}});
 }
 
+int64_t coefficients(const Calibration& calibration) {
+  int64_t count = 0;
+  for (const Fit& fit : calibration.fits) count += coefficients(fit);
+  return count;
+}
+
+int64_t kernels(const Calibration& calibration) {
+  int64_t count = 0;
+  for (const Fit& fit : calibration.fits) count += fit.measured;
+  return count;
+}
+
 int show_version(bool json) {
   const auto data = data_versions();
   if (!data) return report(data.error());
+  const auto calibrations = shipped_calibrations();
+  if (!calibrations) return report(calibrations.error());
   if (!json) {
     std::string text = fmt::format("plimsoll {}, commit {}\n", kVersion, commit());
     for (const DataVersion& v : *data)
       text += fmt::format("{:<13}{:>4} files   {}\n", v.kind, v.files, v.digest);
+    text += "\ncalibration  fits  coefficients  of measured kernels\n";
+    for (const Calibration& c : *calibrations) {
+      text += fmt::format("{:<11}{:>6}{:>14}{:>21}\n", c.id, c.fits.size(), coefficients(c),
+                          kernels(c));
+    }
     return print(text);
   }
   JsonWriter out(JsonWriter::Layout::kIndented);
@@ -93,6 +113,14 @@ int show_version(bool json) {
     out.key(v.kind).begin_object();
     out.key("files").integer(v.files);
     out.key("digest").string(v.digest).end_object();
+  }
+  out.end_object();
+  out.key("calibrations").begin_object();
+  for (const Calibration& c : *calibrations) {
+    out.key(c.id).begin_object();
+    out.key("fits").integer(static_cast<int64_t>(c.fits.size()));
+    out.key("coefficients").integer(coefficients(c));
+    out.key("measured_kernels").integer(kernels(c)).end_object();
   }
   out.end_object().end_object();
   return print(out.take() + "\n");

@@ -130,9 +130,13 @@ Result<std::shared_ptr<const LayerList>> read_layers(const Hwdb& hwdb) {
   return std::make_shared<const LayerList>(std::move(*list));
 }
 
-// Of the algorithm that the user asks for; none where it cannot do the problem.
+// Of the algorithm that the user asks for; none where it cannot do the problem, or where the
+// library has it no more: cuDNN 9 lists neither Fourier transforms nor Winograd in three kernels.
 std::optional<WorkspaceChoice> forced_choice(const WorkspaceShape& shape, Pass pass, DType dtype,
-                                             const std::string& algorithm) {
+                                             int cudnn_major, const std::string& algorithm) {
+  constexpr int kWithoutTransforms = 9;
+  const bool transforms = algorithm.starts_with("fft") || algorithm == "winograd_nonfused";
+  if (transforms && cudnn_major >= kWithoutTransforms) return std::nullopt;
   auto algorithms = legacy_algorithms(shape, pass, dtype);
   const int64_t columns = shape.c * shape.r * shape.s * shape.p * shape.q * (bits(dtype) / 8);
   algorithms.push_back({"im2col", columns});
@@ -149,21 +153,20 @@ std::optional<WorkspaceChoice> forced_choice(const WorkspaceShape& shape, Pass p
 
 WorkspaceChoice legacy(const WorkspaceShape& shape, Pass pass, const WorkspaceKey& key,
                        const WorkspacePolicy& policy) {
-  const LegacyAlgorithm chosen =
-      legacy_choice(shape, pass, key.dtype, key.capability, policy.limit);
-  WorkspaceChoice choice{.plan = {.algorithm = chosen.name, .bytes = chosen.bytes},
-                         .basis = WorkspaceBasis::kInterval};
-  choice.low = choice.high = chosen.bytes;
-  for (const LegacyAlgorithm& other : legacy_algorithms(shape, pass, key.dtype)) {
-    if (policy.limit && other.bytes > *policy.limit) continue;
-    choice.tried.push_back(other.bytes);
-    choice.low = std::min(choice.low, other.bytes);
-    choice.high = std::max(choice.high, other.bytes);
-    if (std::string_view(other.name) != chosen.name) {
-      choice.alternatives.push_back({.algorithm = other.name, .bytes = other.bytes});
-    }
+  WorkspaceChoice choice{.basis = WorkspaceBasis::kInterval};
+  std::vector<ConvPlan>& offered = choice.alternatives;
+  for (const LegacyAlgorithm& known : legacy_algorithms(shape, pass, key.dtype)) {
+    if (policy.limit && known.bytes > *policy.limit) continue;
+    offered.push_back({.algorithm = known.name, .bytes = known.bytes});
+    choice.tried.push_back(known.bytes);
   }
-  choice.largest = choice.high;
+  const auto [least, most] = std::ranges::minmax(choice.tried);
+  choice.low = least;
+  choice.high = choice.largest = most;
+  const char* name = legacy_choice(shape, pass, key.dtype, key.capability, policy.limit).name;
+  const auto taken = std::ranges::find(offered, name, &ConvPlan::algorithm);
+  choice.plan = *taken;
+  offered.erase(taken);
   return choice;
 }
 
@@ -344,7 +347,8 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   if (policy.framework == Framework::kPyTorch && convolves_by_columns(key_))
     return columns_of_one_image(*shape, key_.dtype);
   if (!policy.forced.empty()) {
-    if (auto choice = forced_choice(*shape, pass, key_.dtype, policy.forced)) return *choice;
+    if (auto choice = forced_choice(*shape, pass, key_.dtype, key_.cudnn_major, policy.forced))
+      return *choice;
   }
   const bool tensor_allowed =
       policy.framework == Framework::kIdeal || policy.tensor_cores || half_precision(key_.dtype);
@@ -389,8 +393,7 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   auto best = order.begin();
   if (policy.benchmark) {
     const auto cost = [&](const ConvPlan& plan) {
-      return policy.seconds ? policy.seconds(plan, *shape, pass, key_.dtype)
-                            : plan_seconds(plan, *shape, pass, key_.dtype);
+      return plan_seconds(plan, *shape, pass, key_.dtype);
     };
     best = std::min_element(order.begin(), order.end(),
                             [&](const auto& a, const auto& b) { return cost(a) < cost(b); });

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,8 +59,6 @@ struct WorkspacePolicy {
   // "fft": of that algorithm, where it can do the problem; "im2col": columns of one image. Empty:
   // the library's choice.
   std::string forced = {};
-  // Seconds that a plan takes, for `benchmark`; plan_seconds where empty.
-  std::function<double(const ConvPlan&, const WorkspaceShape&, Pass, DType)> seconds = nullptr;
 };
 
 // A roofline that reproduces which plans PyTorch's benchmark kept on A100 (memory of 189 timm

@@ -20,12 +20,11 @@ constexpr std::array<std::string_view, kConvAlgorithmCount> kNames = {"IMPLICIT_
 
 double product(const std::array<double, 3>& v) { return v[0] * v[1] * v[2]; }
 
-template <class Number>
 struct Sizes {
   double i, o, taps, positions_in, positions_out, stride;
   double w;     // elements of the filters
-  Number x, y;  // ... of the images
-  PLIMSOLL_WITHIN explicit Sizes(const ConvShapeOf<Number>& s)
+  double x, y;  // ... of the images
+  explicit Sizes(const ConvShape& s)
       : i(s.c / s.groups),
         o(s.k / s.groups),
         taps(product(s.filter)),
@@ -35,37 +34,26 @@ struct Sizes {
         w(s.k * i * taps),
         x(s.n * s.c * positions_in),
         y(s.n * s.k * positions_out) {}
-  PLIMSOLL_WITHIN Number bytes(double element) const { return (x + w + y) * element; }
+  double bytes(double element) const { return (x + w + y) * element; }
 };
 
 // In 64 bits cuDNN has products only (CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD, _FFT: no DOUBLE_CONFIG),
 // and those of a forward pass take so much longer for a flop than a gradient's: 4.4 against 3.2 ms
 // for 1e9 of them on a TITAN Xp, 16 networks (ryujaehun/pytorch-gpu-benchmark).
 constexpr double kForward64 = 4.4 / 3.2;
-template <class Number>
-bool in_64_bits(const ConvShapeOf<Number>& s) {
-  return s.element_bytes > 4;
-}
+bool in_64_bits(const ConvShape& s) { return s.element_bytes > 4; }
 
-// Of one algorithm, the first where `which`.
-template <class Number>
-PLIMSOLL_WITHIN ConvCostOf<Number> pick(const TruthOf<Number>& which, const ConvCostOf<Number>& a,
-                                        const ConvCostOf<Number>& b) {
-  return {.algorithm = a.algorithm,
-          .seconds = select(which, a.seconds, b.seconds),
-          .flop = select(which, a.flop, b.flop),
-          .bytes = select(which, a.bytes, b.bytes),
-          .workspace = select(which, a.workspace, b.workspace),
-          .memory_bound = select(which, a.memory_bound, b.memory_bound)};
-}
+// From this version on every pass may split its sum over blocks (cuDNN 8: CUDNN_KNOB_TYPE_SPLIT_K;
+// engines of forward passes and of data gradients with split sums are among those asked about);
+// before, gradients of weights alone did.
+constexpr int kSplitsAll = 800;
+
+// cuDNN 9 lists no Fourier transforms for any convolution asked about (hwdb/workspaces).
+constexpr int kWithoutFourier = 900;
 
 bool unit(const std::array<double, 3>& v) { return product(v) == 1; }
-template <class Number>
-bool flat(const ConvShapeOf<Number>& s) {
-  return s.in[0] == 1 && s.filter[0] == 1;
-}
-template <class Number>
-bool square(const ConvShapeOf<Number>& s, double side) {
+bool flat(const ConvShape& s) { return s.in[0] == 1 && s.filter[0] == 1; }
+bool square(const ConvShape& s, double side) {
   return flat(s) && s.filter[1] == side && s.filter[2] == side;
 }
 
@@ -110,12 +98,6 @@ ConvShape conv_shape(const ConvProblem<int64_t>& p, Pass pass, double element_by
   return s;
 }
 
-ConvShapeOf<Lanes> at_batches(const ConvShape& shape, const Lanes& batches) {
-  const auto& [n, c, k, groups, in, out, filter, pad, stride, dilation, pass, element, product] =
-      shape;
-  return {batches, c, k, groups, in, out, filter, pad, stride, dilation, pass, element, product};
-}
-
 ConvModel::ConvModel(std::span<const double> t, const GemmRates& rates, int cudnn,
                      bool products_only)
     : gemm_(t.first(kGemmTermCount), rates),
@@ -137,12 +119,11 @@ ConvModel::ConvModel(std::span<const double> t, const GemmRates& rates, int cudn
       fft_(t[kFft]),
       few_channels_(std::exp(t[kFewChannels])) {}
 
-template <class Number>
-PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::implicit(const ConvShapeOf<Number>& s) const {
-  const Sizes<Number> z(s);
-  GemmShapeOf<Number> g{.batch = s.groups, .element_bytes = s.element_bytes};
+ConvCost ConvModel::implicit(const ConvShape& s) const {
+  const Sizes z(s);
+  GemmShape g{.batch = s.groups, .element_bytes = s.element_bytes};
   g.bytes = z.bytes(s.element_bytes);
-  g.may_split = false;
+  g.may_split = cudnn_ >= kSplitsAll;
   if (s.pass == Pass::kForward) {
     g.n = s.n * z.positions_out;
     g.m = z.o;
@@ -161,7 +142,7 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::implicit(const ConvShapeOf<Number>
     g.slower = 1 / wgrad_;
     g.may_split = true;
   }
-  const GemmCostOf<Number> cost = gemm_.cost(g);
+  const GemmCost cost = gemm_.cost(g);
   // Offsets of the taps are computed ahead in forward passes with more than one.
   const bool precomputed = s.pass != Pass::kForward || z.taps > 1 || cudnn_ < 700;
   return {.algorithm = precomputed ? ConvAlgorithm::kPrecomputedGemm : ConvAlgorithm::kImplicitGemm,
@@ -172,17 +153,15 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::implicit(const ConvShapeOf<Number>
           .memory_bound = cost.memory_seconds > cost.compute_seconds};
 }
 
-template <class Number>
-PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::columns(const ConvShapeOf<Number>& s,
-                                                      const Number& limit) const {
-  const Sizes<Number> z(s);
-  GemmShapeOf<Number> g{.m = z.i * z.taps, .n = s.n * z.positions_out, .k = z.o, .batch = s.groups};
+ConvCost ConvModel::columns(const ConvShape& s, double limit) const {
+  const Sizes z(s);
+  GemmShape g{.m = z.i * z.taps, .n = s.n * z.positions_out, .k = z.o, .batch = s.groups};
   g.may_split = false;
   g.bytes = z.bytes(s.element_bytes);
   g.slower = 1 / columns_;
-  const Number column_bytes = s.n * z.positions_out * s.c * z.taps * s.element_bytes;
-  const Number moved = column_bytes + (z.x + z.y) * s.element_bytes;
-  const GemmCostOf<Number> cost = gemm_.cost(g, limit - moved / scatter_);
+  const double column_bytes = s.n * z.positions_out * s.c * z.taps * s.element_bytes;
+  const double moved = column_bytes + (z.x + z.y) * s.element_bytes;
+  const GemmCost cost = gemm_.cost(g, limit - moved / scatter_);
   return {.algorithm = ConvAlgorithm::kColumns,
           .seconds = cost.seconds + moved / scatter_,
           .flop = cost.flop,
@@ -193,10 +172,9 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::columns(const ConvShapeOf<Number>&
 
 // As many times the traffic, as networks show; where kernels were measured,
 // estimator/time/depthwise.h.
-template <class Number>
-PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::depthwise(const ConvShapeOf<Number>& s) const {
-  const Sizes<Number> z(s);
-  const Number bytes = z.bytes(s.element_bytes);
+ConvCost ConvModel::depthwise(const ConvShape& s) const {
+  const Sizes z(s);
+  const double bytes = z.bytes(s.element_bytes);
   const double again = s.pass == Pass::kBackwardWeights ? 6 : 2.5;
   return {.algorithm = ConvAlgorithm::kDepthwise,
           .seconds = again * bytes / bandwidth_ + fixed_,
@@ -206,24 +184,22 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::depthwise(const ConvShapeOf<Number
           .memory_bound = bytes >= 0};
 }
 
-template <class Number>
-PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_fused(const ConvShapeOf<Number>& s,
-                                                             const Number& limit) const {
-  const Sizes<Number> z(s);
+ConvCost ConvModel::winograd_fused(const ConvShape& s, double limit) const {
+  const Sizes z(s);
   const auto& out = s.pass == Pass::kForward ? s.out : s.in;
-  const Number tiles = s.n * std::ceil(out[1] / 2) * std::ceil(out[2] / 2);
+  const double tiles = s.n * std::ceil(out[1] / 2) * std::ceil(out[2] / 2);
   const double from = s.pass == Pass::kForward ? z.i : z.o;
   const double to = s.pass == Pass::kForward ? z.o : z.i;
   // A block makes 32 tiles x 32 outputs with 16 products each: 128 x 128 of a GEMM.
-  GemmShapeOf<Number> g{.m = std::ceil(to / 32) * 128,
-                        .n = rounded_up<Number>(tiles / 32) * 128,
-                        .k = from,
-                        .batch = s.groups};
+  GemmShape g{.m = std::ceil(to / 32) * 128,
+              .n = std::ceil(tiles / 32) * 128,
+              .k = from,
+              .batch = s.groups};
   g.may_split = false;
   g.bytes = z.bytes(s.element_bytes);
   g.slower = 1 / fused_;
   g.prologue = .125;
-  const GemmCostOf<Number> cost = gemm_.cost(g, limit);
+  const GemmCost cost = gemm_.cost(g, limit);
   return {.algorithm = ConvAlgorithm::kWinograd,
           .seconds = cost.seconds,
           .flop = 2 * 16 * tiles * from * to * s.groups,
@@ -232,27 +208,24 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_fused(const ConvShapeOf<N
           .memory_bound = cost.memory_seconds > cost.compute_seconds};
 }
 
-template <class Number>
-PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_nonfused(const ConvShapeOf<Number>& s,
-                                                                const Number& limit,
-                                                                double outputs) const {
-  const Sizes<Number> z(s);
+ConvCost ConvModel::winograd_nonfused(const ConvShape& s, double limit, double outputs) const {
+  const Sizes z(s);
   const bool weights = s.pass == Pass::kBackwardWeights;
   const auto& out = s.pass == Pass::kBackwardData ? s.in : s.out;
-  const Number tiles = s.n * std::ceil(out[1] / outputs) * std::ceil(out[2] / outputs);
+  const double tiles = s.n * std::ceil(out[1] / outputs) * std::ceil(out[2] / outputs);
   const double side = outputs + s.filter[1] - 1;
   const double points = side * side;
-  GemmShapeOf<Number> g{.batch = points * s.groups};
+  GemmShape g{.batch = points * s.groups};
   g.n = weights ? z.i : tiles;
   g.m = s.pass == Pass::kBackwardData ? z.i : z.o;
   g.k = weights ? tiles : s.pass == Pass::kBackwardData ? z.o : z.i;
   g.may_split = weights;
   g.element_bytes = s.product_bytes;
   g.slower = 1 / (weights ? nonfused_wgrad_ : nonfused_);
-  const Number transformed =
+  const double transformed =
       points * (tiles * (z.i + z.o) + z.i * z.o) * s.groups * s.product_bytes;
-  const Number moved = z.bytes(s.element_bytes) + transformed;
-  const GemmCostOf<Number> cost = gemm_.cost(g, limit - moved / transform_);
+  const double moved = z.bytes(s.element_bytes) + transformed;
+  const GemmCost cost = gemm_.cost(g, limit - moved / transform_);
   return {.algorithm = ConvAlgorithm::kWinogradNonfused,
           .seconds = cost.seconds + moved / transform_,
           .flop = cost.flop,
@@ -261,13 +234,11 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::winograd_nonfused(const ConvShapeO
           .memory_bound = moved / transform_ > cost.seconds};
 }
 
-template <class Number>
-PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::fft(const ConvShapeOf<Number>& s, const Number& limit,
-                                                  bool tiled) const {
-  const Sizes<Number> z(s);
+ConvCost ConvModel::fft(const ConvShape& s, double limit, bool tiled) const {
+  const Sizes z(s);
   const double rows = s.out[1] + s.filter[1] - 1, columns = s.out[2] + s.filter[2] - 1;
   double high = 32, wide = 32;
-  Number tiles = s.n;
+  double tiles = s.n;
   if (tiled) {
     tiles *= std::ceil(s.out[1] / (33 - s.filter[1])) * std::ceil(s.out[2] / (33 - s.filter[2]));
   } else {
@@ -278,17 +249,17 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::fft(const ConvShapeOf<Number>& s, 
   const double frequencies = high * (wide / 2 + 1);
   const bool weights = s.pass == Pass::kBackwardWeights;
   // Three real products make a complex one.
-  GemmShapeOf<Number> g{.batch = 3 * frequencies * s.groups};
+  GemmShape g{.batch = 3 * frequencies * s.groups};
   g.n = weights ? z.i : tiles;
   g.m = s.pass == Pass::kBackwardData ? z.i : z.o;
   g.k = weights ? tiles : s.pass == Pass::kBackwardData ? z.o : z.i;
   g.may_split = false;
   g.slower = 1 / fft_;
-  const Number planes = 8 * s.groups * (tiles * (z.i + z.o) + z.i * z.o);
-  const Number spectra = frequencies * planes;
+  const double planes = 8 * s.groups * (tiles * (z.i + z.o) + z.i * z.o);
+  const double spectra = frequencies * planes;
   g.bytes = spectra;
-  const Number moved = z.bytes(s.element_bytes) + 2 * spectra;
-  const GemmCostOf<Number> cost = gemm_.cost(g, limit - moved / fft_transform_);
+  const double moved = z.bytes(s.element_bytes) + 2 * spectra;
+  const GemmCost cost = gemm_.cost(g, limit - moved / fft_transform_);
   return {.algorithm = tiled ? ConvAlgorithm::kFftTiling : ConvAlgorithm::kFft,
           .seconds = cost.seconds + moved / fft_transform_,
           .flop = cost.flop,
@@ -299,18 +270,16 @@ PLIMSOLL_WITHIN ConvCostOf<Number> ConvModel::fft(const ConvShapeOf<Number>& s, 
 
 // In the order in which algorithms of like times are taken: from cuDNN 7 on, Winograd in three
 // kernels before the fused one.
-template <class Number>
-PLIMSOLL_WITHIN ConvCostsOf<Number> ConvModel::all_of(const ConvShapeOf<Number>& s,
-                                                      double limit) const {
-  ConvCostsOf<Number> all;
-  const auto add = [&](const ConvCostOf<Number>& cost) { all.rows[all.count++] = cost; };
-  const Sizes<Number> z(s);
+ConvCosts ConvModel::costs(const ConvShape& s, double limit) const {
+  ConvCosts all;
+  const auto add = [&](const ConvCost& cost) { all.rows[all.count++] = cost; };
+  const Sizes z(s);
   if (z.i == 1 && s.groups > 1) {
     add(depthwise(s));
     return all;
   }
   add(implicit(s));
-  const Number longest = limit * all.rows[0].seconds;
+  const double longest = limit * all.rows[0].seconds;
   if (s.pass == Pass::kBackwardData) add(columns(s, longest));
   if (products_only_ || !unit(s.stride) || !unit(s.dilation) || !flat(s) || in_64_bits(s))
     return all;
@@ -318,26 +287,18 @@ PLIMSOLL_WITHIN ConvCostsOf<Number> ConvModel::all_of(const ConvShapeOf<Number>&
   const bool fused = cudnn_ >= 500 && square(s, 3) && !weights;
   if (fused && cudnn_ < 700) add(winograd_fused(s, longest));
   if (cudnn_ >= 500 && (square(s, 3) || (cudnn_ >= 700 && square(s, 5)))) {
-    const ConvCostOf<Number> small = winograd_nonfused(s, longest, 2),
-                             large = winograd_nonfused(s, longest, 4);
-    add(pick(small.seconds < large.seconds, small, large));
+    const ConvCost small = winograd_nonfused(s, longest, 2),
+                   large = winograd_nonfused(s, longest, 4);
+    add(small.seconds < large.seconds ? small : large);
   }
   if (fused && cudnn_ >= 700) add(winograd_fused(s, longest));
   const bool fft_pass = s.pass == Pass::kBackwardData ? cudnn_ >= 400 : cudnn_ >= 300;
-  if (fft_pass && z.taps > 1 && s.filter[1] <= 32 && s.filter[2] <= 32 && s.pad[1] < s.filter[1] &&
-      s.pad[2] < s.filter[2]) {
+  if (cudnn_ < kWithoutFourier && fft_pass && z.taps > 1 && s.filter[1] <= 32 &&
+      s.filter[2] <= 32 && s.pad[1] < s.filter[1] && s.pad[2] < s.filter[2]) {
     if (s.in[1] + s.filter[1] <= 257 && s.in[2] + s.filter[2] <= 257) add(fft(s, longest, false));
     if (s.filter[1] < 32 && s.filter[2] < 32) add(fft(s, longest, true));
   }
   return all;
-}
-
-ConvCosts ConvModel::costs(const ConvShape& shape, double limit) const {
-  return all_of(shape, limit);
-}
-PLIMSOLL_WIDE ConvCostsOf<Lanes> ConvModel::costs(const ConvShapeOf<Lanes>& shapes,
-                                                  double limit) const {
-  return all_of(shapes, limit);
 }
 
 }  // namespace plimsoll

@@ -40,42 +40,30 @@ std::optional<ConvAlgorithm> conv_algorithm_from_name(std::string_view name);
 // Precomputed offsets and tiles are details of one method.
 bool same_method(ConvAlgorithm a, ConvAlgorithm b);
 
-// Points of a sweep differ in their batch alone.
-template <class Number>
-struct ConvShapeOf {
-  Number n = 1;
-  double c = 1, k = 1, groups = 1;
+struct ConvShape {
+  double n = 1, c = 1, k = 1, groups = 1;
   std::array<double, 3> in{1, 1, 1}, out{1, 1, 1}, filter{1, 1, 1}, pad{0, 0, 0}, stride{1, 1, 1},
       dilation{1, 1, 1};
   Pass pass = Pass::kForward;
   double element_bytes = 4;
   double product_bytes = 4;  // of an operand where it is multiplied: 4 for 16 bits on f32 units
 };
-using ConvShape = ConvShapeOf<double>;
 ConvShape conv_shape(const ConvProblem<int64_t>& problem, Pass pass, double element_bytes,
                      double product_bytes);
-// The same with other batches.
-ConvShapeOf<Lanes> at_batches(const ConvShape& shape, const Lanes& n);
 
-template <class Number>
-struct ConvCostOf {
-  ConvAlgorithm algorithm;
-  Number seconds;
-  Number flop, bytes;  // what this algorithm really does
-  Number workspace;    // bytes
-  TruthOf<Number> memory_bound;
+struct ConvCost {
+  ConvAlgorithm algorithm = ConvAlgorithm::kImplicitGemm;
+  double seconds = 0;
+  double flop = 0, bytes = 0;  // what this algorithm really does
+  double workspace = 0;        // bytes
+  bool memory_bound = false;
 };
-using ConvCost = ConvCostOf<double>;
 
-template <class Number>
-struct ConvCostsOf {
-  std::array<ConvCostOf<Number>, kConvAlgorithmCount> rows;
+struct ConvCosts {
+  std::array<ConvCost, kConvAlgorithmCount> rows;
   int count = 0;
-  std::span<const ConvCostOf<Number>> all() const {
-    return {rows.data(), static_cast<size_t>(count)};
-  }
+  std::span<const ConvCost> all() const { return {rows.data(), static_cast<size_t>(count)}; }
 };
-using ConvCosts = ConvCostsOf<double>;
 
 class ConvModel {
  public:
@@ -85,25 +73,15 @@ class ConvModel {
             bool products_only = false);
   // Those that take `limit` times the first one's time or longer take forever.
   ConvCosts costs(const ConvShape& shape, double limit = kNoLimit) const;
-  ConvCostsOf<Lanes> costs(const ConvShapeOf<Lanes>& shapes, double limit = kNoLimit) const;
   double launch_seconds() const { return fixed_; }
 
  private:
-  template <class Number>
-  ConvCostsOf<Number> all_of(const ConvShapeOf<Number>&, double limit) const;
-  template <class Number>
-  ConvCostOf<Number> implicit(const ConvShapeOf<Number>&) const;
-  template <class Number>
-  ConvCostOf<Number> columns(const ConvShapeOf<Number>&, const Number& limit) const;
-  template <class Number>
-  ConvCostOf<Number> depthwise(const ConvShapeOf<Number>&) const;
-  template <class Number>
-  ConvCostOf<Number> winograd_fused(const ConvShapeOf<Number>&, const Number& limit) const;
-  template <class Number>
-  ConvCostOf<Number> winograd_nonfused(const ConvShapeOf<Number>&, const Number& limit,
-                                       double outputs) const;
-  template <class Number>
-  ConvCostOf<Number> fft(const ConvShapeOf<Number>&, const Number& limit, bool tiled) const;
+  ConvCost implicit(const ConvShape&) const;
+  ConvCost columns(const ConvShape&, double limit) const;
+  ConvCost depthwise(const ConvShape&) const;
+  ConvCost winograd_fused(const ConvShape&, double limit) const;
+  ConvCost winograd_nonfused(const ConvShape&, double limit, double outputs) const;
+  ConvCost fft(const ConvShape&, double limit, bool tiled) const;
 
   GemmModel gemm_;
   GemmRates rates_;

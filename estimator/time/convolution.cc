@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimator/time/features.h"
+#include "estimator/time/conv_choice.h"
 #include "estimator/time/turning.h"
 
 namespace plimsoll {
@@ -57,49 +57,30 @@ bool is_forced(ConvAlgorithm algorithm, ConvAlgorithm forced) {
   return algorithm == forced || (implicit(algorithm) && implicit(forced));
 }
 
-// Of times this close the model cannot tell the shorter one. Right most often is then the algorithm
-// that comes first: 510 of the 581 forward convolutions whose algorithm DeepBench names, rather
-// than 503. Width and order were chosen on these.
-constexpr double kTie = 1.025;
-
-bool allowed(const ConvCostOf<Lanes>& cost, size_t point, const TimeOptions& options) {
+bool allowed(const ConvCost& cost, const TimeOptions& options) {
   const bool repeats =
       options.policy != AlgorithmPolicy::kDeterministic || multiplies(cost.algorithm);
   return repeats && (!options.workspace_limit ||
-                     lane(cost.workspace, point) <= static_cast<double>(*options.workspace_limit));
+                     cost.workspace <= static_cast<double>(*options.workspace_limit));
 }
 
-// What the policy ends up with at one of the points: an algorithm's costs, by another's name or
-// with another's time.
-struct Choice {
-  const ConvCostOf<Lanes>* cost;
-  ConvAlgorithm name;
-  double seconds;
-};
-
-// Beyond this times implicit GEMM's no algorithm is chosen, unless it is asked for by name.
-constexpr double kWorthALook = 1.001 * kTie;
-
-// There is always one: implicit GEMM needs no workspace.
-Choice choose(const ConvCostsOf<Lanes>& costs, size_t point, const TimeOptions& options) {
-  const auto seconds = [&](const auto& cost) { return lane(cost.seconds, point); };
-  const ConvCostOf<Lanes>* fastest = nullptr;
-  for (const auto& cost : costs.all()) {
+// Where nothing says what the library offers: what its algorithms take in theory. There is always
+// one, for implicit GEMM needs no workspace.
+ConvCost choose(const ConvCosts& costs, const TimeOptions& options) {
+  ConvCosts able;
+  for (const ConvCost& cost : costs.all()) {
     if (options.policy == AlgorithmPolicy::kForced && is_forced(cost.algorithm, options.forced)) {
-      return {&cost, options.forced, seconds(cost)};
+      ConvCost chosen = cost;
+      chosen.algorithm = options.forced;
+      return chosen;
     }
-    if (!allowed(cost, point, options)) continue;
-    if (fastest == nullptr || seconds(cost) < seconds(*fastest)) fastest = &cost;
+    if (allowed(cost, options)) able.rows[static_cast<size_t>(able.count++)] = cost;
   }
-  if (fastest == nullptr) {
-    return {&costs.rows[0], costs.rows[0].algorithm, seconds(costs.rows[0])};
-  }
-  for (const auto& cost : costs.all()) {
-    const bool ties = seconds(cost) <= kTie * seconds(*fastest);
-    if (ties && allowed(cost, point, options)) return {&cost, cost.algorithm, seconds(*fastest)};
-  }
-  return {fastest, fastest->algorithm, seconds(*fastest)};
+  return able.count > 0 ? preferred(able) : costs.rows[0];
 }
+
+// Beyond this times implicit GEMM's no algorithm is chosen where the shortest is.
+constexpr double kWorthALook = 1.03;
 
 }  // namespace
 
@@ -127,17 +108,10 @@ namespace {
 // for depthwise layers, which have kernels of their own.
 constexpr int kGroupsSince = 700;
 
-bool calls_each_group(const ConvShape& s, const TimeOptions& options) {
+bool calls_each_group(const ConvProblem<int64_t>& p, const TimeOptions& options) {
   const int cudnn = options.library.cudnn;
   return options.policy != AlgorithmPolicy::kIm2col && cudnn > 0 && cudnn < kGroupsSince &&
-         s.groups > 1 && s.c > s.groups;
-}
-
-ConvShape one_group(ConvShape s) {
-  s.c /= s.groups;
-  s.k /= s.groups;
-  s.groups = 1;
-  return s;
+         p.groups > 1 && p.c > p.groups;
 }
 
 // A network may turn some of its images itself.
@@ -227,70 +201,72 @@ Draft draft_grouped(const KernelAt& kernel, const TimeContext::Model& model,
 
 namespace {
 
-double batch_of(const KernelAt& kernel) {
-  return static_cast<double>(std::get<ConvProblem<int64_t>>(kernel.problem).n);
-}
-
 // Image by image, without a library.
-void draft_columns(Run run, ConvShape shape, const TimeContext& context, std::span<Draft> drafts) {
-  for (size_t i = 0; i < run.size(); ++i) {
-    shape.n = batch_of(*run[i]);
-    drafts[i] = draft_of(im2col(*run[i], shape, context));
-    drafts[i].in_situ = true;
-    drafts[i].launches = 0;  // kIm2colCall holds them
-  }
+Draft draft_columns(const KernelAt& kernel, const ConvShape& shape, const TimeContext& context) {
+  Draft draft = draft_of(im2col(kernel, shape, context));
+  draft.in_situ = true;
+  draft.launches = 0;  // kIm2colCall holds them
+  return draft;
 }
 
-// `shape`: of each of `calls`, whatever the batch.
-void draft_library(Run run, const ConvShape& shape, double calls, const TimeContext::Model& model,
-                   const TimeOptions& options, std::span<Draft> drafts) {
-  const Features features = padded(conv_features(shape));
-  const double limit = options.policy == AlgorithmPolicy::kForced ? kNoLimit : kWorthALook;
-  std::array<double, kMostInRun> batches_at;  // of features
-  for (size_t begin = 0; begin < run.size(); begin += kLaneCount) {
-    const size_t count = std::min(kLaneCount, run.size() - begin);
-    Lanes batches = 1;
-    for (size_t i = 0; i < count; ++i) batches.set(i, batch_of(*run[begin + i]));
-    const ConvCostsOf<Lanes> costs = model.conv->costs(at_batches(shape, batches), limit);
-    for (size_t i = 0; i < count; ++i) {
-      const Choice chosen = choose(costs, i, options);
-      const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
-      Draft& draft = drafts[begin + i];
-      draft.seconds = chosen.seconds + (calls - 1) * next;
-      draft.flop = calls * lane(chosen.cost->flop, i);
-      draft.bytes = calls * lane(chosen.cost->bytes, i);
-      draft.workspace = lane(chosen.cost->workspace, i);
-      draft.algorithm = name(chosen.name);
-      draft.memory_bound = lane(chosen.cost->memory_bound, i);
-      draft.launches = static_cast<int64_t>(calls);
-      batches_at[begin + i] = std::log(lane(batches, i));
+// Of what the library offers, or of what there is in theory.
+ConvCost library_cost(const KernelAt& kernel, const ConvCall& call, const TimeContext::Model& model,
+                      const TimeContext& context) {
+  const TimeOptions& options = context.options();
+  if (context.offers() != nullptr) {
+    if (auto offered = offered_cost(kernel, call, *model.conv, context)) {
+      const bool forced = options.policy == AlgorithmPolicy::kForced;
+      if (forced && is_forced(offered->algorithm, options.forced))
+        offered->algorithm = options.forced;
+      return *offered;
     }
   }
-  model.correct(drafts, features, {batches_at.data(), run.size()});
+  const double limit = options.policy == AlgorithmPolicy::kForced ? kNoLimit : kWorthALook;
+  return choose(model.conv->costs(call.shape, limit), options);
+}
+
+Draft draft_library(const KernelAt& kernel, const ConvCall& call, const TimeContext::Model& model,
+                    const TimeContext& context) {
+  const ConvCost chosen = library_cost(kernel, call, model, context);
+  const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
+  Draft draft = draft_of(chosen);
+  draft.seconds += (call.calls - 1) * next;
+  draft.flop *= call.calls;
+  draft.bytes *= call.calls;
+  draft.workspace = chosen.workspace;
+  draft.launches = static_cast<int64_t>(call.calls);
+  return draft;
 }
 
 }  // namespace
 
-void draft_convolutions(Run run, const TimeContext::Model& model, const TimeContext& context,
-                        std::span<Draft> drafts) {
+ConvCall call_of(const KernelAt& kernel, const TimeContext& context) {
+  ConvCall call{.problem = std::get<ConvProblem<int64_t>>(kernel.problem),
+                .shape = shape_of(kernel, context)};
+  if (!calls_each_group(call.problem, context.options())) return call;
+  call.calls = call.shape.groups;
+  call.problem.c /= call.problem.groups;
+  call.problem.k /= call.problem.groups;
+  call.problem.groups = 1;
+  call.shape.c /= call.shape.groups;
+  call.shape.k /= call.shape.groups;
+  call.shape.groups = 1;
+  return call;
+}
+
+Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
+                        const TimeContext& context) {
   const TimeOptions& options = context.options();
-  ConvShape whole = shape_of(*run.front(), context);
-  const bool by_group = calls_each_group(whole, options);
-  const ConvShape shape = by_group ? one_group(whole) : whole;
-  const bool bf16 = run.front()->dtype == DType::kBFloat16;
-  if (options.policy == AlgorithmPolicy::kIm2col ||
-      (bf16 && context.rates().compute_capability < options.bf16_library_since)) {
-    draft_columns(run, shape, context, drafts);
-  } else {
-    draft_library(run, shape, by_group ? whole.groups : 1, model, options, drafts);
-  }
-  const bool tensor = on_tensor_cores(unit_of(*run.front(), context));
-  const Layout layout = layout_of(*run.front(), context);
-  for (size_t i = 0; i < run.size(); ++i) {
-    whole.n = batch_of(*run[i]);
-    drafts[i].turned =
-        turning_seconds(whole, layout, tensor, options.library.cudnn, context.rates());
-  }
+  const bool columns = options.policy == AlgorithmPolicy::kIm2col ||
+                       (kernel.dtype == DType::kBFloat16 &&
+                        context.rates().compute_capability < options.bf16_library_since);
+  const ConvCall call = call_of(kernel, context);
+  Draft draft = columns ? draft_columns(kernel, call.shape, context)
+                        : draft_library(kernel, call, model, context);
+  draft.turned = turning_seconds(shape_of(kernel, context), layout_of(kernel, context),
+                                 on_tensor_cores(unit_of(kernel, context)), options.library.cudnn,
+                                 context.rates());
+  return draft;
 }
 
 }  // namespace plimsoll

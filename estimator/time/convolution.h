@@ -26,8 +26,15 @@ ConvCost grouped_cost(const KernelAt& kernel, const TimeContext::Model& model,
                       const TimeContext& context);
 Draft draft_grouped(const KernelAt& kernel, const TimeContext::Model& model,
                     const TimeContext& context);
-// ... of others; the run's differ in their batch alone; `drafts` has one for each.
-void draft_convolutions(Run run, const TimeContext::Model& model, const TimeContext& context,
-                        std::span<Draft> drafts);
+// What a library call of `kernel` convolves: all of it, or one of its groups.
+struct ConvCall {
+  ConvProblem<int64_t> problem;
+  ConvShape shape;
+  double calls = 1;
+};
+ConvCall call_of(const KernelAt& kernel, const TimeContext& context);
+// ... of others.
+Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
+                        const TimeContext& context);
 
 }  // namespace plimsoll

@@ -5,18 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <string_view>
 
-#include "estimator/time/correction.h"
 #include "graph/kernel.h"
 
 namespace plimsoll {
-
-// Kernels that differ in extents alone: one of a step at several points of a sweep. So many are
-// drafted together.
-using Run = std::span<const KernelAt* const>;
-inline constexpr size_t kMostInRun = 128;
 
 struct Draft {
   double seconds = 0;
@@ -26,7 +19,6 @@ struct Draft {
   bool memory_bound = false;
   bool in_situ = false;  // the time is that inside a step
   int64_t launches = 1;
-  Corrected corrected{};
 };
 
 // In a queue the next launch is prepared while a kernel runs, and at most this much is left of it:

@@ -17,25 +17,21 @@
 #include <limits>
 #include <span>
 
-#include "estimator/time/lanes.h"
-
 namespace plimsoll {
 
 // C[m,n] = A[m,k] B[k,n], row-major: n is the fast axis.
-template <class Number>
-struct GemmShapeOf {
-  Number m = 1, n = 1, k = 1, batch = 1;
+struct GemmShape {
+  double m = 1, n = 1, k = 1, batch = 1;
   bool a_t = false, b_t = false, accumulate = false;
   double element_bytes = 4;
   // Rows of the three matrices are these sizes of a matrix in memory; a convolution's are padded.
   bool in_memory = false;
-  Number bytes = 0;  // traffic where it is not that of three matrices, as in a convolution
+  double bytes = 0;  // traffic where it is not that of three matrices, as in a convolution
   bool may_split = true;
   double slower = 1;     // factor on the compute time
   double prologue = 1;   // factor on the prologue
   uint32_t tiles = ~0u;  // bit t: tile t may be chosen
 };
-using GemmShape = GemmShapeOf<double>;
 
 // What one card gives to this class of kernel.
 struct GemmRates {
@@ -45,15 +41,13 @@ struct GemmRates {
   double clock = 0;      // Hz, sustained; 0: not known
 };
 
-template <class Number>
-struct GemmCostOf {
-  Number seconds = 0;
-  Number compute_seconds = 0, memory_seconds = 0;
-  Number flop = 0, bytes = 0;
-  Number tile = 0;  // index into kGemmTiles
-  Number split = 1;
+struct GemmCost {
+  double seconds = 0;
+  double compute_seconds = 0, memory_seconds = 0;
+  double flop = 0, bytes = 0;
+  int tile = 0;  // index into kGemmTiles
+  int split = 1;
 };
-using GemmCost = GemmCostOf<double>;
 
 struct GemmTile {
   int fast, slow, resident;  // resident: blocks of this tile that one SM holds
@@ -81,31 +75,24 @@ constexpr uint32_t tile_bit(int fast, int slow) {
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// Prepared once per card and calibration, then 0.1-0.5 microseconds for one shape or kLaneCount of
-// them.
+// Prepared once per card and calibration, then 0.1-0.5 microseconds for one shape.
 class GemmModel {
  public:
   // `terms`: kGemmTerms values.
   GemmModel(std::span<const double> terms, const GemmRates& rates);
-  GemmCost cost(const GemmShape& shape, double limit = kNoLimit) const;
   // `limit`: seconds; what takes as long or longer takes forever, and is not looked at closer.
-  GemmCostOf<Lanes> cost(const GemmShapeOf<Lanes>& shapes, const Lanes& limit = kNoLimit) const;
+  GemmCost cost(const GemmShape& shape, double limit = kNoLimit) const;
 
  private:
   struct Tile {
     double per_fast, per_slow;  // 1 / fast, 1 / slow: powers of two, so exact
     double resident;
     double seconds_per_step;  // of one block, alone, per unit of k
-    double seconds_per_work;  // at least, per multiply-add, all multiprocessors busy all the time
     std::array<double, kMaxResident + 1>
         partial;  // a last round of c blocks, in units of one block
   };
-  template <class Number>
-  GemmCostOf<Number> search(const GemmShapeOf<Number>& shape, const Number& limit) const;
-  template <class Number>
-  Number rounds(const Tile& tile, const Number& blocks) const;
-  template <class Number>
-  Number misaligned(const GemmShapeOf<Number>& shape) const;
+  double rounds(const Tile& tile, double blocks) const;
+  double misaligned(const GemmShape& shape) const;
   std::array<Tile, kGemmTileCount> tiles_;
   std::array<double, 4> layout_;  // slowdown by 2 * a_t + b_t
   double align_, align_odd_;

@@ -6,9 +6,8 @@
 
 #include "estimator/time/attention.h"
 #include "estimator/time/batch_norm.h"
+#include "estimator/time/conv_choice.h"
 #include "estimator/time/convolution.h"
-#include "estimator/time/features.h"
-#include "estimator/time/keeping.h"
 #include "estimator/time/product.h"
 #include "estimator/time/time_model.h"
 #include "estimator/time/unrolled.h"
@@ -26,14 +25,11 @@ constexpr double kRowsLaunchInQueue = 4e-6;
 Draft draft_recurrent(const KernelAt& kernel, const TimeContext::Model& model) {
   const auto& p = std::get<RecurrentProblem<int64_t>>(kernel.problem);
   const RecurrentCost cost = model.recurrent->cost(p, kernel.pass, element_bytes(kernel));
-  Draft draft{.seconds = cost.seconds,
-              .flop = cost.flop,
-              .bytes = cost.bytes,
-              .algorithm = name(RecurrentAlgorithm::kStandard),
-              .memory_bound = cost.memory_bound};
-  const Features at = padded(recurrent_features(p, kernel.pass));
-  model.correct({&draft, 1}, {&at, 1});
-  return draft;
+  return {.seconds = cost.seconds,
+          .flop = cost.flop,
+          .bytes = cost.bytes,
+          .algorithm = name(RecurrentAlgorithm::kStandard),
+          .memory_bound = cost.memory_bound};
 }
 
 // The steps in one persistent kernel; `model`: that of the steps.
@@ -55,8 +51,6 @@ Draft draft_persistent(const KernelAt& kernel, const TimeContext::Model& model,
     draft.flop += over_time.flop;
     draft.bytes += over_time.bytes;
   }
-  const Features at = padded(persistent_features(p, algorithm, kernel.pass));
-  model.correct({&draft, 1}, {&at, 1});
   return draft;
 }
 
@@ -179,6 +173,10 @@ Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
   if (std::holds_alternative<AttentionProblem<int64_t>>(kernel.problem)) {
     return draft_attention(kernel, model, context);
   }
+  if (std::holds_alternative<GemmProblem<int64_t>>(kernel.problem) && model.gemm) {
+    return draft_product(kernel, model, context);
+  }
+  if (model.conv) return draft_convolution(kernel, model, context);
   if (model.depthwise) return draft_depthwise(kernel, model, context);
   if (model.grouped) return draft_grouped(kernel, model, context);
   if (model.recurrent) return draft_recurrent(kernel, model);
@@ -187,39 +185,6 @@ Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
   if (is_persistent_norm(kernel, context)) return draft_persistent_norm(kernel, model, context);
   if (model.rows) return draft_rows(kernel, model, context.options());
   return {.flop = static_cast<double>(kernel.flop), .bytes = compulsory(kernel)};
-}
-
-// Whether its model prices several at once.
-bool in_lanes(const KernelAt& kernel, const TimeContext::Model& model) {
-  return model.conv || (model.gemm && std::holds_alternative<GemmProblem<int64_t>>(kernel.problem));
-}
-
-// Whether two kernels may be of one run: one model prices both, and what products and convolutions
-// ask beside extents is the same.
-bool alike(const KernelAt& a, const KernelAt& b) {
-  // A batch decides which recurrent kernels there are.
-  const bool recurrent = std::holds_alternative<RecurrentProblem<int64_t>>(a.problem);
-  const bool same = a.problem.index() == b.problem.index() && a.pass == b.pass &&
-                    a.dtype == b.dtype && a.tensor_core == b.tensor_core;
-  if (!same || recurrent) return false;
-  if (const auto* gemm = std::get_if<GemmProblem<int64_t>>(&a.problem)) {
-    const auto& other = std::get<GemmProblem<int64_t>>(b.problem);
-    return gemm->a_t == other.a_t && gemm->b_t == other.b_t &&
-           gemm->accumulate == other.accumulate && (gemm->batch > 1) == (other.batch > 1);
-  }
-  if (const auto* conv = std::get_if<ConvProblem<int64_t>>(&a.problem)) {
-    const auto& [n, c, k, groups, in, out, filter, pad, stride, dilation, last] = *conv;
-    const auto& other = std::get<ConvProblem<int64_t>>(b.problem);
-    // Without a branch or a call for each.
-    const auto differ = [](const std::array<int64_t, 3>& x, const std::array<int64_t, 3>& y) {
-      return (x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]);
-    };
-    return ((c ^ other.c) | (k ^ other.k) | (groups ^ other.groups) | (last ^ other.channels_last) |
-            differ(in, other.in) | differ(out, other.out) | differ(filter, other.filter) |
-            differ(pad, other.pad) | differ(stride, other.stride) |
-            differ(dilation, other.dilation)) == 0;
-  }
-  return true;
 }
 
 }  // namespace
@@ -236,126 +201,49 @@ bool is_unrolled(const KernelAt& kernel) {
 
 namespace {
 
-// Makes times of a run's drafts.
-class Finisher {
- public:
-  Finisher(const TimeContext::Model& model, const TimeContext& context)
-      : fixed_(model.fixed),
-        far90_(model.far90),
-        near90_(model.near90),
-        basis_(model.basis),
-        bandwidth_(or_endless(context.rates().bandwidth)),
-        highest_flops_(or_endless(model.highest_flops)),
-        peak_(highest_flops_ / context.rates().maximum_clock) {
-    const bool alone = context.options().alone;
-    const double longest = model.rows ? kRowsLaunchInQueue : kLongestLaunchInQueue;
-    launch_ = alone ? fixed_ : std::min(fixed_ * kLaunchShareInQueue, longest);
-    if (!alone && model.fit) in_situ_ = model.fit->in_situ;
-  }
+// Of a rate that is not known no law follows.
+double or_endless(double rate) { return rate > 0 ? rate : std::numeric_limits<double>::infinity(); }
 
-  // Into its place, every field: a copy of so many costs as much as all of their arithmetic.
-  void operator()(const KernelAt& kernel, const Draft& draft, KernelTime& time) {
-    const double work = std::max(0.0, draft.seconds - fixed_);
-    const double in_situ = draft.in_situ ? 1 : in_situ_;
-    const double correction =
-        draft.corrected.log_factor == 0 ? 1 : std::exp(draft.corrected.log_factor);
-    const double predicted = (work + launch_) * correction * in_situ + draft.turned;
-    // The longer of what traffic and operations take at least, by one division.
-    const double traffic = compulsory(kernel);
-    const bool traffic_longer = traffic * highest_flops_ > draft.flop * bandwidth_;
-    const double floor = traffic_longer ? traffic / bandwidth_ : draft.flop / highest_flops_;
+KernelTime time_of(const KernelAt& kernel, const Draft& draft, const TimeContext::Model& model,
+                   const TimeContext& context) {
+  const bool alone = context.options().alone;
+  const double longest = model.rows ? kRowsLaunchInQueue : kLongestLaunchInQueue;
+  const double launch = alone ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
+  const double in_situ = alone || draft.in_situ || !model.fit ? 1 : model.fit->in_situ;
+  const double work = std::max(0.0, draft.seconds - model.fixed);
+  const double predicted = (work + launch) * in_situ + draft.turned;
 
-    time.seconds = std::max(predicted, floor);
-    time.algorithm = draft.algorithm;
-    time.flop = draft.flop;
-    time.bytes = draft.bytes;
-    time.workspace = draft.workspace;
-    time.basis = basis_;
-    time.launches = draft.launches;
-    const double range = far90_ + (near90_ - far90_) * draft.corrected.support;
-    const double widest = exponential_(range * strays(kernel));
-    time.low = std::max(time.seconds / widest, floor);
-    time.high = time.seconds * widest;
-    const bool by_memory = draft.memory_bound || (predicted < floor && traffic_longer);
-    time.bound_by = launch_ > work ? BoundBy::kLatency
-                    : by_memory    ? BoundBy::kDram
-                                   : BoundBy::kCompute;
-    const double at_peak = (by_memory ? bandwidth_ : peak_) * time.seconds;
-    time.fraction_of_peak = at_peak > 0 ? (by_memory ? draft.bytes : draft.flop) / at_peak : 0;
-  }
+  const double bandwidth = or_endless(context.rates().bandwidth);
+  const double highest_flops = or_endless(model.highest_flops);
+  const double traffic = compulsory(kernel) / bandwidth, operations = draft.flop / highest_flops;
+  const double floor = std::max(traffic, operations);
 
- private:
-  // Of a rate that is not known no law follows.
-  static double or_endless(double rate) {
-    return rate > 0 ? rate : std::numeric_limits<double>::infinity();
-  }
-
-  double fixed_, far90_, near90_;
-  int basis_;
-  double bandwidth_, highest_flops_, peak_;
-  double launch_ = 0, in_situ_ = 1;
-  Exponential exponential_;  // most of a run have the same range
-};
-
-void price(Run run, const TimeContext& context, std::span<KernelTime> times) {
-  if (is_unrolled(*run.front())) {
-    times.front() = unrolled_time(*run.front(), context);
-    return;
-  }
-  const TimeContext::Model& model = model_for(*run.front(), context);
-  Finisher finish(model, context);
-  if (!in_lanes(*run.front(), model)) {
-    for (size_t i = 0; i < run.size(); ++i)
-      finish(*run[i], draft_of(*run[i], model, context), times[i]);
-    return;
-  }
-  std::vector<Draft> drafts(run.size());
-  if (model.gemm) {
-    draft_products(run, model, context, drafts);
-  } else {
-    draft_convolutions(run, model, context, drafts);
-  }
-  for (size_t i = 0; i < run.size(); ++i) finish(*run[i], drafts[i], times[i]);
+  KernelTime time{.seconds = std::max(predicted, floor),
+                  .algorithm = draft.algorithm,
+                  .flop = draft.flop,
+                  .bytes = draft.bytes,
+                  .workspace = draft.workspace,
+                  .basis = model.basis,
+                  .launches = draft.launches};
+  const double widest = std::exp(model.range90 * strays(kernel));
+  time.low = std::max(time.seconds / widest, floor);
+  time.high = time.seconds * widest;
+  const bool by_memory = draft.memory_bound || (predicted < floor && traffic > operations);
+  time.bound_by = launch > work ? BoundBy::kLatency
+                  : by_memory   ? BoundBy::kDram
+                                : BoundBy::kCompute;
+  const double rate = by_memory ? bandwidth : highest_flops / context.rates().maximum_clock;
+  const double at_peak = rate * time.seconds;
+  time.fraction_of_peak = at_peak > 0 ? (by_memory ? draft.bytes : draft.flop) / at_peak : 0;
+  return time;
 }
 
 }  // namespace
 
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
-  const KernelAt* const one = &kernel;
-  KernelTime time;
-  price({&one, 1}, context, {&time, 1});
-  return time;
-}
-
-namespace {
-
-void price_runs(std::span<const KernelAt* const> kernels, const TimeContext& context,
-                std::span<KernelTime> times) {
-  for (size_t begin = 0, end = 0; begin < kernels.size(); begin = end) {
-    const size_t most = std::min(kernels.size(), begin + kMostInRun);
-    while (++end < most && alike(*kernels[begin], *kernels[end])) {
-    }
-    price(kernels.subspan(begin, end - begin), context, times.subspan(begin, end - begin));
-  }
-}
-
-}  // namespace
-
-std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
-                                     const TimeContext& context) {
-  std::vector<KernelTime> times(kernels.size());
-  price_runs(kernels, context, times);
-  return times;
-}
-
-void kernel_times(std::span<const KernelAt> kernels, const TimeContext& context,
-                  std::span<KernelTime> times) {
-  std::array<const KernelAt*, kMostInRun> each;
-  for (size_t begin = 0; begin < kernels.size(); begin += kMostInRun) {
-    const size_t count = std::min(kMostInRun, kernels.size() - begin);
-    for (size_t i = 0; i < count; ++i) each[i] = &kernels[begin + i];
-    price_runs({each.data(), count}, context, times.subspan(begin, count));
-  }
+  if (is_unrolled(kernel)) return unrolled_time(kernel, context);
+  const TimeContext::Model& model = model_for(kernel, context);
+  return time_of(kernel, draft_of(kernel, model, context), model, context);
 }
 
 Evidence evidence_of(const KernelAt& kernel, const TimeContext& context) {
@@ -367,8 +255,13 @@ std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContex
   if (model.depthwise) return {depthwise_cost(kernel, model, context)};
   if (model.grouped) return {grouped_cost(kernel, model, context)};
   if (!model.conv) return {};
-  const ConvCosts costs = model.conv->costs(shape_of(kernel, context));
-  std::vector<ConvCost> rows(costs.all().begin(), costs.all().end());
+  std::vector<ConvCost> rows;
+  if (context.offers() != nullptr) {
+    rows = offered_costs(kernel, call_of(kernel, context), *model.conv, context);
+  } else {
+    const ConvCosts costs = model.conv->costs(shape_of(kernel, context));
+    rows.assign(costs.all().begin(), costs.all().end());
+  }
   std::ranges::stable_sort(rows, {}, &ConvCost::seconds);
   return rows;
 }

@@ -81,18 +81,23 @@ struct KernelTime {
   bool operator==(const KernelTime&) const = default;
 };
 
+struct ConvOffers;  // estimator/time/conv_choice.h
+
 // What is prepared once per card, calibration and options, each class of kernels when it is first
 // asked for. Share it between threads.
 class TimeContext {
  public:
   // Where no calibration applies to a class, the plain roofline does.
-  TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptions options = {});
+  // Without offers a convolution takes the algorithm that is shortest in theory.
+  TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptions options = {},
+              std::shared_ptr<const ConvOffers> offers = nullptr);
   ~TimeContext();
   TimeContext(TimeContext&&) noexcept;
   TimeContext& operator=(TimeContext&&) noexcept;
 
   const DeviceRates& rates() const { return rates_; }
   const TimeOptions& options() const { return options_; }
+  const ConvOffers* offers() const { return offers_.get(); }
   // Provenance, one sentence each: "calibrated: sm_61 f32 conv, library 6.0, 332 measured kernels,
   // error left out 11 %" for that very card, library generation and passes, else "carried over to
   // CARD ... from ...", "uncalibrated: roofline of datasheet figures".
@@ -132,26 +137,19 @@ class TimeContext {
 
   DeviceRates rates_;
   TimeOptions options_;
+  std::shared_ptr<const ConvOffers> offers_;
   Calibrations calibrations_;
   std::unique_ptr<Slots> slots_;
 };
 
 // Cost: 0.1-2 microseconds once its class is prepared.
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
-// Of many. Neighbours that differ in extents alone, as one kernel of a step at several batches, are
-// priced together, and alike to the last bit: of 64 batches or more each takes some 0.02
-// microseconds where it is bound by memory, .08 as a convolution and .11 as a product.
-std::vector<KernelTime> kernel_times(std::span<const KernelAt* const> kernels,
-                                     const TimeContext& context);
-// ... into `times`, one for each, which a sweep reuses.
-void kernel_times(std::span<const KernelAt> kernels, const TimeContext& context,
-                  std::span<KernelTime> times);
 
 // What the calibration behind it was measured on.
 Evidence evidence_of(const KernelAt& kernel, const TimeContext& context);
 
-// Every algorithm a convolution could use, fastest first, whatever the policy says; empty for other
-// kernels.
+// Every algorithm that a convolution is offered, fastest first, whatever the policy says; empty for
+// other kernels.
 std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context);
 
 }  // namespace plimsoll

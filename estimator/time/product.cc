@@ -4,7 +4,6 @@
 #include <array>
 #include <string_view>
 
-#include "estimator/time/features.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
@@ -41,57 +40,28 @@ Draft draft_thin_product(const KernelAt& kernel, const TimeContext::Model& model
           .memory_bound = true};
 }
 
-// kLaneCount products from the first on, or as many as there are.
-GemmShapeOf<Lanes> shapes_of(Run products) {
-  const auto& first = std::get<GemmProblem<int64_t>>(products.front()->problem);
-  GemmShapeOf<Lanes> shapes{.a_t = first.a_t,
-                            .b_t = first.b_t,
-                            .accumulate = first.accumulate,
-                            .element_bytes = element_bytes(*products.front()),
-                            .in_memory = true};
-  for (size_t i = 0; i < std::min(kLaneCount, products.size()); ++i) {
-    const auto& p = std::get<GemmProblem<int64_t>>(products[i]->problem);
-    shapes.m.set(i, static_cast<double>(p.m));
-    shapes.n.set(i, static_cast<double>(p.n));
-    shapes.k.set(i, static_cast<double>(p.k));
-    shapes.batch.set(i, static_cast<double>(p.batch));
-  }
-  return shapes;
-}
-
 }  // namespace
 
-void draft_products(Run run, const TimeContext::Model& model, const TimeContext& context,
-                    std::span<Draft> drafts) {
-  std::array<Features, kMostInRun> features;
-  std::array<Logarithm, 4> logarithms;
-  size_t swept = 0;
-  for (size_t begin = 0; begin < run.size(); begin += kLaneCount) {
-    const GemmShapeOf<Lanes> shapes = shapes_of(run.subspan(begin));
-    const GemmCostOf<Lanes> costs = model.gemm->cost(shapes);
-    for (size_t i = 0; i < std::min(kLaneCount, run.size() - begin); ++i) {
-      const GemmShape shape{.m = lane(shapes.m, i),
-                            .n = lane(shapes.n, i),
-                            .k = lane(shapes.k, i),
-                            .batch = lane(shapes.batch, i),
-                            .a_t = shapes.a_t,
-                            .b_t = shapes.b_t};
-      features[begin + i] = padded(gemm_features(shape, logarithms));
-      swept = swept_by(shape);
-      drafts[begin + i] = {
-          .seconds = lane(costs.seconds, i),
-          .flop = lane(costs.flop, i),
-          .bytes = lane(costs.bytes, i),
-          .algorithm = kTileNames[static_cast<size_t>(lane(costs.tile, i))],
-          .memory_bound = lane(costs.memory_seconds, i) > lane(costs.compute_seconds, i)};
-    }
+Draft draft_product(const KernelAt& kernel, const TimeContext::Model& model,
+                    const TimeContext& context) {
+  const auto& p = std::get<GemmProblem<int64_t>>(kernel.problem);
+  if (context.rows().fit && is_thin(p, context.rates())) {
+    return draft_thin_product(kernel, model, context);
   }
-  model.correct(drafts, {features.data(), run.size()}, swept);
-  if (!context.rows().fit) return;
-  for (size_t i = 0; i < run.size(); ++i) {
-    const auto& p = std::get<GemmProblem<int64_t>>(run[i]->problem);
-    if (is_thin(p, context.rates())) drafts[i] = draft_thin_product(*run[i], model, context);
-  }
+  const GemmCost cost = model.gemm->cost({.m = static_cast<double>(p.m),
+                                          .n = static_cast<double>(p.n),
+                                          .k = static_cast<double>(p.k),
+                                          .batch = static_cast<double>(p.batch),
+                                          .a_t = p.a_t,
+                                          .b_t = p.b_t,
+                                          .accumulate = p.accumulate,
+                                          .element_bytes = element_bytes(kernel),
+                                          .in_memory = true});
+  return {.seconds = cost.seconds,
+          .flop = cost.flop,
+          .bytes = cost.bytes,
+          .algorithm = kTileNames[static_cast<size_t>(cost.tile)],
+          .memory_bound = cost.memory_seconds > cost.compute_seconds};
 }
 
 }  // namespace plimsoll

@@ -7,8 +7,8 @@
 
 namespace plimsoll {
 
-// `model`: one of products; `drafts` has one for each of the run.
-void draft_products(Run run, const TimeContext::Model& model, const TimeContext& context,
-                    std::span<Draft> drafts);
+// `model`: one of products.
+Draft draft_product(const KernelAt& kernel, const TimeContext::Model& model,
+                    const TimeContext& context);
 
 }  // namespace plimsoll

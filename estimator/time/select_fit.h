@@ -22,7 +22,7 @@ std::string_view name(Evidence evidence);  // "card", "architecture", "other"
 
 struct SelectedFit {
   const Fit* fit = nullptr;  // null: nothing applies
-  bool own = false;          // this architecture, arithmetic and library: its correction holds
+  bool own = false;          // this architecture, arithmetic and library
   Evidence evidence = Evidence::kOther;
   double widen = 0;   // added to the ln range
   std::string basis;  // one sentence of provenance

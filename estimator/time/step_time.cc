@@ -109,13 +109,13 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
 }
 
 StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
-  std::vector<const KernelAt*> kernels;
-  kernels.reserve(input.kernels.size());
-  for (const CountedKernel& row : input.kernels) kernels.push_back(&row.kernel);
-  std::vector<KernelTime> times = kernel_times(kernels, context);
+  std::vector<KernelTime> times;
+  times.reserve(input.kernels.size());
   StepSum sum(input.habits, context.rates());
-  for (size_t i = 0; i < times.size(); ++i)
-    sum.add(input.kernels[i].kernel, input.kernels[i].launches, times[i]);
+  for (const CountedKernel& row : input.kernels) {
+    times.push_back(kernel_time(row.kernel, context));
+    sum.add(row.kernel, row.launches, times.back());
+  }
   StepTime step = sum.finish(input);
   step.kernels = std::move(times);
   return step;

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "estimator/time/carry_over.h"
-#include "estimator/time/features.h"
+#include "estimator/time/conv_choice.h"
 #include "estimator/time/select_fit.h"
 #include "estimator/time/time_model.h"
 #include "hwdb/calibration_terms.h"
@@ -18,12 +18,6 @@ double clock_of(const Fit& fit, const std::string& device) {
     if (id == device) return clock;
   }
   return 1;
-}
-
-int device_index(const Correction& correction, const std::string& device) {
-  const auto found = std::ranges::find(correction.devices, device);
-  return found == correction.devices.end() ? -1
-                                           : static_cast<int>(found - correction.devices.begin());
 }
 
 // Of which cuDNN's own answers are known.
@@ -44,35 +38,14 @@ int cublas_of(int cudnn) {
 
 }  // namespace
 
-TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptions options)
+TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptions options,
+                         std::shared_ptr<const ConvOffers> offers)
     : rates_(std::move(rates)),
       options_(options),
+      offers_(std::move(offers)),
       calibrations_(std::move(calibrations)),
       slots_(std::make_unique<Slots>()) {
   if (options_.library.cublas == 0) options_.library.cublas = cublas_of(options_.library.cudnn);
-}
-
-const CorrectionTable& TimeContext::Model::table(size_t swept) const {
-  Table& of = tables[swept];
-  std::call_once(of.made,
-                 [&] { of.table.emplace(correction, swept_features(fit->kernel_class)[swept]); });
-  return *of.table;
-}
-
-void TimeContext::Model::correct(std::span<Draft> drafts, std::span<const Features> at,
-                                 size_t swept) const {
-  if (correction.weights.empty()) return;
-  std::vector<Corrected> found(drafts.size());
-  table(swept).look_up(at, device, found);
-  for (size_t i = 0; i < drafts.size(); ++i) drafts[i].corrected = found[i];
-}
-
-void TimeContext::Model::correct(std::span<Draft> drafts, const Features& features,
-                                 std::span<const double> places) const {
-  if (correction.weights.empty()) return;
-  std::vector<Corrected> found(drafts.size());
-  table(0).look_up(features, places, device, found);
-  for (size_t i = 0; i < drafts.size(); ++i) drafts[i].corrected = found[i];
 }
 
 // Nothing to convert where the fit is this architecture's own, or of another unit.
@@ -105,7 +78,7 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   const double peak = rates_.peak_of(arithmetic);
   model.highest_flops = peak * rates_.maximum_clock;
   model.flops = peak;
-  model.near90 = model.far90 = kUncalibrated90;
+  model.range90 = kUncalibrated90;
   if (selected.fit == nullptr) return;
   model.fit = *selected.fit;
   Fit& fit = *model.fit;
@@ -113,10 +86,7 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   model.evidence = selected.evidence;
   const double clock = std::min(clock_of(fit, rates_.id), rates_.maximum_clock);
   model.flops = rates_.peak_of(unit) * clock;
-  model.device = device_index(fit.correction, rates_.id);
-  if (selected.own) model.correction = calibrations_.with_points(fit.correction);
-  model.near90 = fit.near90 + selected.widen;
-  model.far90 = fit.far90 + selected.widen;
+  model.range90 = fit.range90 + selected.widen;
   const GemmRates gemm{model.flops, static_cast<double>(rates_.sms), rates_.bandwidth,
                        rates_.clock * (peak > 0 ? model.flops / peak : 1)};
   const SmRate rate = sm_rate(fit, unit);
@@ -129,7 +99,9 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
       break;
     case Class::kConv:
     case Class::kOddConv:
-      model.conv.emplace(terms, gemm, cudnn, rate.is_slower() && rate.tensor_cores);
+      model.conv.emplace(
+          terms, gemm, cudnn,
+          on_tensor_cores(unit) && (rate.is_slower() || fit.library >= kProductsOnTensorCores));
       break;
     case Class::kDepthwise:
       model.depthwise.emplace(terms, gemm, cudnn);

@@ -273,6 +273,7 @@ TEST_CASE("cli: help and lists answer on standard output") {
       {{"explain", "--help"}, "\n  plimsoll explain E241\n"},
       {{"max-batch", "-h"}, "--multiple"},
       {{"version"}, "commit "},
+      {{"version"}, "coefficients  of measured kernels"},
       {{"version", "--json"}, "\"digest\""},
       {{"gpus"}, "tesla-t4"},
       {{"gpus", "t4"}, "tesla-t4"},

@@ -42,8 +42,7 @@ struct Compiled {
     binding[model.batch_symbol] = batch;
     const auto bound = bind_step(model.step, binding);
     if (!bound) return tl::make_unexpected(bound.error());
-    const auto workspaces =
-        plan_workspaces(*bound, evaluator.platform(), evaluator.request(), evaluator.workspaces());
+    const auto workspaces = plan_workspaces(*bound, evaluator.platform(), evaluator.context());
     if (!workspaces) return tl::make_unexpected(workspaces.error());
     return plan_memory(model, *bound, binding, evaluator.platform(), evaluator.request(),
                        *workspaces);

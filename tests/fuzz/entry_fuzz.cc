@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/time/correction.h"
 #include "hwdb/calibration.h"
 #include "hwdb/device.h"
 #include "hwdb/framework.h"
@@ -64,17 +63,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check(read_step_errors(text, "fuzz.json"), kAny);
   check(parse_calibration(text, "fuzz.json"), [](const Calibration& calibration) {
     return parse_calibration(write_calibration(calibration), "again.json").has_value();
-  });
-  Correction correction;
-  correction.devices = {"a", "b"};
-  correction.reach = {1, 1};
-  check(parse_correction_points(text, correction), [](const Correction& points) {
-    const std::vector<Features> at = {{0, 0}, {1, 0}, {1e300, -1e300}};
-    std::vector<Corrected> found(at.size());
-    CorrectionTable(points, 0).look_up(at, 1, found);
-    return std::ranges::all_of(found, [](const Corrected& c) {
-      return std::isfinite(c.log_factor) && c.support >= 0 && c.support <= 1;
-    });
   });
   return 0;
 }
