@@ -154,19 +154,6 @@ void read_fields(JsonObject& root, Device& device) {
 
 }  // namespace
 
-int64_t release_year(const ComputeCapability& of) {
-  struct Row {
-    ComputeCapability since;
-    int64_t year;
-  };
-  constexpr Row kRows[] = {{{12, 0}, 2025}, {{10, 0}, 2024}, {{8, 9}, 2022},
-                           {{8, 0}, 2020},  {{7, 5}, 2018},  {{7, 0}, 2017},
-                           {{6, 0}, 2016},  {{5, 0}, 2015},  {{3, 0}, 2014}};
-  const auto row =
-      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return of >= r.since; });
-  return row == std::end(kRows) ? 2010 : row->year;
-}
-
 const Peak* Device::peak(std::string_view peak_name) const {
   const auto found = peaks.find(peak_name);
   return found == peaks.end() ? nullptr : &found->second;

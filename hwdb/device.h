@@ -30,9 +30,6 @@ struct ComputeCapability {
   auto operator<=>(const ComputeCapability&) const = default;
 };
 
-// In which its cards for servers came (NVIDIA): K80, M40, P100, V100, T4, A100, H100 and L4, B200.
-int64_t release_year(const ComputeCapability& of);
-
 // A part of a card that the driver gives out as a device of its own: NVIDIA's Multi-Instance GPU.
 struct MigProfile {
   std::string name;           // "3g.40gb"

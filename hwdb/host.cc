@@ -106,6 +106,19 @@ Seconds Loader::per_sample(LoaderKind kind) const {
   return {};
 }
 
+int64_t release_year(const ComputeCapability& of) {
+  struct Row {
+    ComputeCapability since;
+    int64_t year;
+  };
+  constexpr Row kRows[] = {{{12, 0}, 2025}, {{10, 0}, 2024}, {{8, 9}, 2022},
+                           {{8, 0}, 2020},  {{7, 5}, 2018},  {{7, 0}, 2017},
+                           {{6, 0}, 2016},  {{5, 0}, 2015},  {{3, 0}, 2014}};
+  const auto row =
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return of >= r.since; });
+  return row == std::end(kRows) ? 2010 : row->year;
+}
+
 double Host::speed(int64_t card_year) const {
   return single_thread.value_or(std::pow(per_year, static_cast<double>(card_year - year)));
 }

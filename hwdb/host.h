@@ -11,6 +11,7 @@
 
 #include "graph/base/diagnostic.h"
 #include "graph/base/units.h"
+#include "hwdb/device.h"
 #include "hwdb/figures.h"
 #include "hwdb/version.h"
 
@@ -62,6 +63,9 @@ struct Dispatch {
 
 // Stands for a machine of which nothing is known.
 inline constexpr std::string_view kUnknownHost = "generic";
+
+// In which its cards for servers came (NVIDIA): K80, M40, P100, V100, T4, A100, H100 and L4, B200.
+int64_t release_year(const ComputeCapability& of);
 
 struct Host {
   std::string id;

@@ -56,7 +56,7 @@ RELEASES = {"12": 2025, "10": 2024, "9": 2022, "8.9": 2022, "8": 2020, "7.5": 20
 
 
 def card_year(device):
-    """In which cards of its compute capability were first sold, as release_year() of hwdb/device.cc."""
+    """In which cards of its compute capability were first sold, as release_year() of hwdb/host.cc."""
     for path in (HWDB / "devices").glob("*.json"):
         card = json.loads(path.read_text())
         if device in (card["id"], *card["aliases"]):
