@@ -49,6 +49,12 @@ bool drops(const Asked& a) {
          (ratio || attends(a) || has_op(a, std::array<std::string_view, 1>{"Dropout"}));
 }
 
+bool knows_loader(const Asked& a) {
+  const FrameworkProfile& f = a.platform.framework;
+  const Dispatch* dispatch = a.platform.host.find(f.framework, f.asked);
+  return dispatch && dispatch->loader;
+}
+
 struct Row {
   std::string_view flag;
   bool (*acts)(const Asked&);
@@ -83,6 +89,7 @@ constexpr Row kRows[] = {
     {"epochs",
      [](const Asked& a) { return a.request.samples > 0 || a.model.meta.samples_per_epoch > 0; },
      "--samples N says how long an epoch is"},
+    {"loader", knows_loader, "what this framework takes to load a sample is not known"},
     {"samples-in-memory", [](const Asked& a) { return a.platform.framework.host_base.value > 0; },
      "the host's memory of this framework is not known"},
 };

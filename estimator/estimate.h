@@ -84,13 +84,18 @@ struct LengthTime {
 struct TimeEstimate {
   int64_t step_ns = 0, forward_ns = 0, backward_ns = 0, update_ns = 0;
   int64_t communication_ns = 0, input_copy_ns = 0;
-  // What the step is made of: device work, dispatch by the host, the framework's own terms.
-  int64_t gpu_ns = 0, host_ns = 0, framework_ns = 0;
+  // What the step is made of: device work, dispatch by the host, the framework's own terms, what of
+  // loading the next batch it waits for.
+  int64_t gpu_ns = 0, host_ns = 0, framework_ns = 0, loader_ns = 0;
+  std::string host_id;
+  double single_thread = 1;  // of the host, a Skylake-SP's at 3.7 GHz being 1
+  std::string loader;        // "none": it is not in the figure
   int64_t roofline_ns = 0;  // of its kernels by datasheet figures alone: what a guess would say
   Range step_range_ns;
   double gpu_busy = 0, fp32_utilisation = 0, cpu_utilisation = 0;
   int64_t pcie_bytes = 0;
-  bool host_bound = false;
+  bool host_bound = false;   // launches, framework and loader take longer than the device's work
+  bool input_bound = false;  // loader and copy take longer than all else
   int64_t launches = 0, parameter_arrays = 0;
   // Of operators by the host, one by one; some launch several kernels.
   int64_t dispatches = 0, forward_dispatches = 0;

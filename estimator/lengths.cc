@@ -53,8 +53,8 @@ TimeEstimate mean_time(const Mean& mean, const TimeEstimate& nearest) {
        {&TimeEstimate::step_ns, &TimeEstimate::forward_ns, &TimeEstimate::backward_ns,
         &TimeEstimate::update_ns, &TimeEstimate::communication_ns, &TimeEstimate::input_copy_ns,
         &TimeEstimate::gpu_ns, &TimeEstimate::host_ns, &TimeEstimate::framework_ns,
-        &TimeEstimate::pcie_bytes, &TimeEstimate::launches, &TimeEstimate::dispatches,
-        &TimeEstimate::forward_dispatches}) {
+        &TimeEstimate::loader_ns, &TimeEstimate::pcie_bytes, &TimeEstimate::launches,
+        &TimeEstimate::dispatches, &TimeEstimate::forward_dispatches}) {
     t.*figure = mean.whole(figure);
   }
   const auto rounded = [&](auto figure) {
@@ -66,7 +66,9 @@ TimeEstimate mean_time(const Mean& mean, const TimeEstimate& nearest) {
   t.cpu_utilisation = mean.ratio(&TimeEstimate::cpu_utilisation, &TimeEstimate::step_ns);
   t.fp32_utilisation = mean.ratio(&TimeEstimate::fp32_utilisation, &TimeEstimate::gpu_ns);
   t.samples_per_second = mean.ratio(&TimeEstimate::samples_per_second, &TimeEstimate::step_ns);
-  t.host_bound = t.host_ns > t.gpu_ns;
+  t.host_bound = t.host_ns + t.framework_ns + t.loader_ns > t.gpu_ns;
+  const int64_t input = t.loader_ns + t.input_copy_ns;
+  t.input_bound = input > t.step_ns - input;
   if (t.run_ns) t.run_ns = rounded([](const TimeEstimate& x) { return x.run_ns.value_or(0); });
   return t;
 }

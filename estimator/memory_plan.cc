@@ -86,8 +86,7 @@ Result<ContextChoice> chosen_context(const Platform& platform, const Request& re
                          .architecture = platform.device.architecture,
                          .cuda = *cuda,
                          .asked = request.module_loading,
-                         .usual = platform.framework.usual_loading(*cuda),
-                         .cuda_given = request.cuda.has_value()});
+                         .usual = platform.framework.usual_loading(*cuda)});
 }
 
 // As the request has it, or the row's bytes for what the step calls.
@@ -95,11 +94,11 @@ Context context_of(const ContextRow& row, const Platform& platform, const Reques
                    const CompiledModel& model, const BoundStep& bound) {
   if (request.context_bytes)
     return {*request.context_bytes, *request.context_bytes, *request.context_bytes};
-  const int64_t stacks = row.per_sm.value * platform.device.sms + handle_bytes(row, model.graph);
-  const Bytes training = uses_cudnn(model.graph, bound) ? row.with_cudnn : row.plain;
   const bool forward = model.recipe.mode == Mode::kInference;
+  const int64_t stacks =
+      card_bytes(row, platform.device, !forward) + handle_bytes(row, model.graph);
+  const Bytes training = uses_cudnn(model.graph, bound) ? row.with_cudnn : row.plain;
   const int64_t bytes = stacks + (forward ? row.inference.value_or(training) : training).value;
-  if (request.context_measured) return {bytes, bytes, bytes};
   const Context buffers = collective_buffers(platform, request);
   return {bytes + buffers.bytes, stacks + row.low.value + buffers.low,
           stacks + row.high.value + buffers.high};
@@ -280,7 +279,8 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.held_by_names = plan->held_by_names;
   m.verdict = plan->verdict;
   if (request.minimum) m.minimum_bytes = device.minimum;
-  if (request.workers > 0 && platform.framework.batches_per_worker == 0) {
+  const int64_t workers = request.workers.value_or(0);
+  if (workers > 0 && platform.framework.batches_per_worker == 0) {
     return error("E112", fmt::format("--workers: {} loads in threads of its own process",
                                      platform.framework.id));
   }
@@ -290,10 +290,10 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
                                        .samples_in_memory = request.samples_in_memory,
                                        .batch = batch,
                                        .batches_ahead = request.prefetch,
-                                       .workers = request.workers});
+                                       .workers = workers});
   m.host_bytes = host.bytes;
   m.host_range = host.range;
-  m.host_asked = request.workers > 0 || request.samples_in_memory > 0;
+  m.host_asked = workers > 0 || request.samples_in_memory > 0;
   return m;
 }
 

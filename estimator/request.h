@@ -15,6 +15,7 @@
 #include "graph/dim.h"
 #include "graph/recipe.h"
 #include "hwdb/context.h"
+#include "hwdb/host.h"
 
 namespace plimsoll {
 
@@ -62,17 +63,19 @@ struct Request {
   // torch.nn.DataParallel does; else a process for each and an all-reduce of gradients.
   bool replicate = false;
   std::string link;                    // between the GPUs; empty: PCIe or NVLink as the card has
-  std::string host = "generic";        // the machine around them
+  std::string host = "generic";        // the machine around them: an id, an alias or a file
+  std::string cpu;                     // of a machine that nobody named; one not known says nothing
   std::optional<bool> input_gradient;  // the first layer's data gradient; nothing: the framework's
   std::optional<bool> input_copy;      // of a batch, inside the step; nothing: the framework's
   int64_t prefetch = 0;
   std::optional<int64_t> context_bytes;
-  bool context_measured = false;  // the profile's context was measured on this very machine
-  bool share_storages = false;    // of modules, by a program such as optnet (module_storages.h)
+  bool share_storages = false;  // of modules, by a program such as optnet (module_storages.h)
   int64_t epochs = 0;
   int64_t samples = 0;            // per epoch
   int64_t samples_in_memory = 0;  // of a data set that lies in the host's memory as floats
-  int64_t workers = 0;            // processes that load batches
+  // Processes that load batches; 0: the one that launches loads too. Nothing: batches lie ready.
+  std::optional<int64_t> workers;
+  std::optional<LoaderKind> loader;  // nothing: what --workers loads is converted
   bool recover = true;
   bool strict = false;
   bool trace = false;  // fill Estimate::trace

@@ -1,5 +1,8 @@
 #include "estimator/step_conditions.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -16,26 +19,40 @@ const Dispatch* dispatch_on(const Platform& platform) {
   return platform.host.find(platform.framework.framework, platform.framework.asked);
 }
 
-Seconds launch_of(const Dispatch& dispatch, const Platform& platform, bool training) {
-  if (!training && dispatch.per_forward_launch) return *dispatch.per_forward_launch;
-  const bool older = platform.device.compute_capability.major < 8;
-  return older ? dispatch.per_launch_older.value_or(dispatch.per_launch) : dispatch.per_launch;
+// Of one thread of the host, the reference machine's being 1.
+double speed_of(const Platform& platform) {
+  return platform.host.speed(release_year(platform.device.compute_capability));
 }
 
+// What its row says of a reference machine takes a host its own time.
 StepHabits habits_of(const Platform& platform, bool training) {
   StepHabits habits;
   const Dispatch* dispatch = dispatch_on(platform);
   if (!dispatch) return habits;
-  const Seconds launch = launch_of(*dispatch, platform, training);
-  habits.launch = launch.value;
-  habits.cell_launch = dispatch->per_operator.value_or(launch).value;
-  habits.fixed = (training ? dispatch->per_step : dispatch->per_forward).value;
-  habits.per_parameter = training ? dispatch->per_array.value : 0;
+  const double slower = dispatch->reference ? 1 / speed_of(platform) : 1;
+  const Seconds launch =
+      training ? dispatch->per_launch : dispatch->per_forward_launch.value_or(dispatch->per_launch);
+  habits.launch = launch.value * slower;
+  habits.cell_launch = dispatch->per_operator.value_or(launch).value * slower;
+  habits.fixed = (training ? dispatch->per_step : dispatch->per_forward).value * slower;
+  habits.per_parameter = training ? dispatch->per_array.value * slower : 0;
   habits.copies_beside_update = platform.framework.copies_beside_update;
   habits.gpu_factor = dispatch->gpu_factor;
-  habits.forward = dispatch->per_forward.value;
-  habits.per_replica = dispatch->per_replica.value;
+  habits.forward = dispatch->per_forward.value * slower;
+  habits.per_replica = dispatch->per_replica.value * slower;
   return habits;
+}
+
+LoaderHabits loader_habits(const Platform& platform, const Request& request) {
+  const Dispatch* dispatch = dispatch_on(platform);
+  const LoaderKind kind = loader_of(request);
+  if (!dispatch || !dispatch->loader || kind == LoaderKind::kNone) return {};
+  const Loader& loader = *dispatch->loader;
+  int64_t processes = request.workers.value_or(0);
+  if (platform.host.cores > 0) processes = std::min(processes, platform.host.cores);
+  return {.per_sample = loader.per_sample(kind).value / speed_of(platform),
+          .processes = processes,
+          .beside = loader.beside};
 }
 
 // B/s of a batch on its way to the device.
@@ -50,6 +67,37 @@ double input_path(const Platform& platform, bool pageable) {
 constexpr double kSustains = 80;
 
 }  // namespace
+
+LoaderKind loader_of(const Request& request) {
+  return request.loader.value_or(request.workers ? LoaderKind::kConvert : LoaderKind::kNone);
+}
+
+std::string host_basis(const Platform& platform, const Request& request) {
+  const Dispatch* dispatch = dispatch_on(platform);
+  std::string text = fmt::format("host: {}", platform.host.id);
+  if (dispatch && dispatch->reference) {
+    text +=
+        fmt::format(", {} {:.2f} of a 3.7 GHz Skylake-SP thread",
+                    platform.host.single_thread ? "rated at" : "taken to be as old as the card:",
+                    speed_of(platform));
+  } else {
+    text += ", fitted";
+  }
+  const LoaderKind kind = loader_of(request);
+  if (kind == LoaderKind::kNone)
+    return text +
+           "; batches lie ready, no loader is in the time: --workers N or --loader counts it";
+  if (!dispatch || !dispatch->loader)
+    return text +
+           fmt::format("; what {} takes to load a sample is not known: no loader is in the time",
+                       platform.framework.framework);
+  const bool beside = dispatch->loader->beside;
+  return text + fmt::format("; loader {}, {}; decoding of files is not in it", name(kind),
+                            beside ? "in threads beside the step"
+                            : request.workers.value_or(0) == 0
+                                ? "in the process that launches"
+                                : fmt::format("in {} processes", *request.workers));
+}
 
 std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias) {
   std::map<std::tuple<KernelId, Phase, bool>, int64_t> counts;
@@ -95,6 +143,7 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
                               const Request& request) {
   StepTimeInput input;
   input.habits = habits_of(platform, model.recipe.mode != Mode::kInference);
+  input.habits.loader = loader_habits(platform, request);
   input.parameter_arrays = model.step.parameter_arrays;
   if (platform.link && request.gpu_count > 1) {
     const LinkPoint& point = platform.link->point(request.gpu_count);
@@ -131,10 +180,13 @@ StepRange step_errors(const CompiledModel& model, const Platform& platform,
   add(evidence.of_most() == Evidence::kOther, e.transferred);
   add(half, e.half);
   add(r.precision == Precision::kFp64, e.fp64);
-  add(!dispatch || dispatch->assumed || platform.device.tdp.value < kSustains, e.assumed);
+  add(!dispatch || platform.device.tdp.value < kSustains, e.assumed);
   const bool known_host = platform.host.id != kUnknownHost;
+  const bool fitted = dispatch && !dispatch->reference;
+  const double host = fitted ? e.host : platform.host.single_thread ? e.rated_host : e.unknown_host;
   return {.step = std::sqrt(squares),
-          .host = known_host ? e.host : e.unknown_host,
+          .host = host,
+          .loader = e.loader,
           .copy = known_host ? e.copy : e.unknown_copy,
           .exchange = e.exchange};
 }
@@ -142,6 +194,10 @@ StepRange step_errors(const CompiledModel& model, const Platform& platform,
 double samples_per_step(const CompiledModel& model, const Binding& binding, int64_t devices) {
   return static_cast<double>(batch_at(model, binding)) * static_cast<double>(devices) *
          static_cast<double>(batches_per_step(model.recipe));
+}
+
+double samples_loaded(const CompiledModel& model, const Binding& binding, const Request& request) {
+  return samples_per_step(model, binding, request.replicate ? request.gpu_count : 1);
 }
 
 double samples_per_second(const CompiledModel& model, const Binding& binding, int64_t devices,

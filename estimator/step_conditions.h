@@ -22,6 +22,12 @@ struct KernelLaunches {
 // kernel of its bias too.
 std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias);
 
+// What --loader says, else converting where --workers says that there is one.
+LoaderKind loader_of(const Request& request);
+
+// Which host the step is priced on and whether its loader is counted, in words.
+std::string host_basis(const Platform& platform, const Request& request);
+
 // Of a step whose kernels, bytes and errors are not filled in yet.
 StepTimeInput step_conditions(const CompiledModel& model, const Platform& platform,
                               const Request& request);
@@ -53,6 +59,9 @@ class StepEvidence {
 // What makes a step's time less certain than its kernels are.
 StepRange step_errors(const CompiledModel& model, const Platform& platform,
                       const StepEvidence& evidence);
+
+// By one process: of all devices that it feeds.
+double samples_loaded(const CompiledModel& model, const Binding& binding, const Request& request);
 
 // Of all devices, each of which takes a batch of its own, and all passes that a step accumulates.
 double samples_per_step(const CompiledModel& model, const Binding& binding, int64_t devices);

@@ -142,6 +142,7 @@ class Sweeper {
       if (!bound) return tl::make_unexpected(bound.error());
       entry.conditions = step_conditions(model, platform, variant.request);
       entry.compiled->bytes.fill_in(**bound, entry.conditions);
+      entry.conditions.samples = samples_loaded(model, binding, variant.request);
     }
     const auto plan = variant.evaluator.device(model, entry.compiled->step, binding);
     if (!plan) return tl::make_unexpected(plan.error());

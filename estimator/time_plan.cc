@@ -85,11 +85,16 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
   t.gpu_ns = to_ns(step.gpu);
   t.host_ns = to_ns(step.host);
   t.framework_ns = to_ns(step.fixed);
+  t.loader_ns = to_ns(step.load);
+  t.host_id = platform.host.id;
+  t.single_thread = platform.host.speed(release_year(platform.device.compute_capability));
   t.parameter_arrays = input.parameter_arrays;
   t.step_range_ns = {to_ns(step.low), to_ns(step.high)};
   t.gpu_busy = step.gpu_busy;
   t.host_bound = step.host_bound;
-  t.cpu_utilisation = step.seconds > 0 ? std::min(1.0, (step.host + step.fixed) / step.seconds) : 0;
+  t.input_bound = step.input_bound;
+  t.cpu_utilisation =
+      step.seconds > 0 ? std::min(1.0, (step.host + step.fixed + step.load) / step.seconds) : 0;
   t.pcie_bytes = input.input_bytes;
   double flop = 0;
   for (size_t i = 0; i < input.kernels.size(); ++i) {
@@ -130,6 +135,7 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
   const auto launches = count_launches(model.step, !platform.framework.bias_is_operator);
   StepTimeInput input = step_conditions(model, platform, request);
   StepBytes(model).fill_in(bound, input);
+  input.samples = samples_loaded(model, binding, request);
   StepEvidence evidence;
   double roofline = 0;
   for (const auto& [id, counted] : launches) {
@@ -161,7 +167,10 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
     const std::string basis = "time: " + context.basis(index);
     if (std::ranges::find(plan.basis, basis) == plan.basis.end()) plan.basis.push_back(basis);
   }
+  plan.basis.push_back(host_basis(platform, request));
   plan.estimate = estimate_of(step, input, platform);
+  plan.estimate.loader =
+      name(input.habits.loader.counted() ? loader_of(request) : LoaderKind::kNone);
   TimeEstimate& t = plan.estimate;
   t.samples_per_second = samples_per_second(model, binding, input.devices, step.seconds);
   t.sample_unit = model.meta.sample_unit;
@@ -173,7 +182,7 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
     const double steps = std::ceil(static_cast<double>(samples) / whole_batch);
     t.run_ns = to_ns(steps * static_cast<double>(request.epochs) * step.seconds);
   }
-  t.provenance = plan.basis.empty() ? "uncalibrated" : plan.basis.front();
+  t.provenance = used.empty() ? "uncalibrated" : plan.basis.front();
   t.kernels = rank(bound, plan, counts, seconds, step, context.rates().bandwidth);
   return plan;
 }

@@ -36,23 +36,25 @@ const ContextRow* as_wanted(const std::vector<ContextRow>& rows, const ContextQu
 const ContextRow& as_usual(const std::vector<ContextRow>& rows, const ContextQuestion& q) {
   for (const std::string_view scope : {q.device, q.architecture, std::string_view("any")}) {
     const auto* row = find(rows, scope, q.cuda, [](const ContextRow& r) { return !r.loading; });
-    if (!row) row = find(rows, scope, q.cuda, [&](const auto& r) { return r.loading == q.usual; });
+    if (!row) row = find(rows, scope, q.cuda, [](const ContextRow&) { return true; });
     if (row) return *row;
   }
   return rows.back();
 }
 
-std::string why_usual(const std::optional<ModuleLoading>& loading,
-                      const std::vector<ContextRow>& rows, const Version& cuda) {
-  if (loading) {
-    return fmt::format("modules are loaded {}, the default with CUDA {}", adverb(*loading),
-                       cuda.text());
-  }
-  const bool both = std::any_of(rows.begin(), rows.end(), [&](const ContextRow& row) {
-    return row.loading == ModuleLoading::kLazy && row.holds_for(cuda);
-  });
-  return fmt::format("loading of modules not stated by its source{}",
-                     both ? "; the range has both forms" : "");
+// Libraries have kernels of their own for the tensor cores of each: Volta's first, Turing's alike,
+// Ada's as Ampere's. Cards before Pascal lack some of those for plain cores.
+int64_t tensor_core_generation(const ComputeCapability& of) {
+  if (of.major < 5) return -1;
+  if (of.major < 7) return 0;
+  return of.major == 7 ? 1 : of.major == 8 ? 2 : of.major == 9 ? 3 : 4;
+}
+
+// CUDA C++ Programming Guide, compute capabilities: resident threads of a multiprocessor.
+int64_t resident_threads(const ComputeCapability& of) {
+  if (of == ComputeCapability{7, 5}) return 1024;
+  const bool small = (of.major == 8 && of.minor != 0) || of.major == 12;
+  return small ? 1536 : 2048;
 }
 
 }  // namespace
@@ -71,24 +73,23 @@ std::optional<ModuleLoading> parse_module_loading(std::string_view word) {
 bool can_load_lazily(const Version& cuda) { return !(cuda < Version{{11, 7}}); }
 bool loads_lazily_by_default(const Version& cuda) { return !(cuda < Version{{12, 2}}); }
 
+int64_t card_bytes(const ContextRow& row, const Device& device, bool trains) {
+  const ComputeCapability& of = device.compute_capability;
+  const int64_t driver = row.per_thread.value * resident_threads(of) * device.sms;
+  const int64_t handle = of.major >= 9 ? row.handle_hopper.value : row.handle.value;
+  return driver + tensor_core_generation(of) * row.per_generation.value + (trains ? 2 : 1) * handle;
+}
+
 ContextChoice choose_context(const std::vector<ContextRow>& rows, const ContextQuestion& question) {
   const auto answer = [](const ContextRow& row, std::optional<ModuleLoading> loading,
                          const std::string& why) {
     return ContextChoice{&row, loading, fmt::format("row {}: {}", row.architecture, why)};
   };
-  if (!question.asked && !question.cuda_given) {
-    const ContextRow& row = as_usual(rows, question);
-    const bool eager = question.usual == ModuleLoading::kEager;
-    const auto loading = eager ? question.usual : row.loading;
-    return answer(row, loading, why_usual(loading, rows, question.cuda));
-  }
   const ModuleLoading wanted = question.asked.value_or(question.usual);
   const std::string by =
       question.asked ? "as asked" : "the default with CUDA " + question.cuda.text();
   if (const ContextRow* row = as_wanted(rows, question, wanted)) {
-    return answer(*row, wanted,
-                  fmt::format("modules are loaded {}, {}{}", adverb(wanted), by,
-                              row->loading ? "" : "; its source does not state it"));
+    return answer(*row, wanted, fmt::format("modules are loaded {}, {}", adverb(wanted), by));
   }
   const ContextRow& row = as_usual(rows, question);
   return answer(row, row.loading,

@@ -1,6 +1,13 @@
-// What a process takes from the device before its first tensor: driver context, loaded kernels,
-// library handles. No rule gives it: rows of the framework's file do, keyed by card, by the version
-// of CUDA and by how modules are loaded, each with an interval and a source.
+// What a process takes from the device before its first tensor:
+//
+//   driver   per_thread for each thread that can be resident: its local memory and stack
+//   modules  the code of framework and libraries: plain, with_cudnn or inference, and
+//   per_generation
+//            for each generation of tensor cores, for which libraries hold kernels of their own
+//   handles  of cuBLAS, one for each thread that launches: forward's, and autograd's in training
+//
+// by rows of the framework's file, keyed by the version of CUDA and by how modules are loaded, each
+// with an interval and a source.
 #pragma once
 
 #include <optional>
@@ -9,6 +16,7 @@
 #include <vector>
 
 #include "graph/base/units.h"
+#include "hwdb/device.h"
 #include "hwdb/version.h"
 
 namespace plimsoll {
@@ -33,8 +41,8 @@ struct ContextRow {
   Bytes with_cudnn;                // convolutions, batch norm or recurrent layers were run
   std::optional<Bytes> inference;  // forward alone, with or without cuDNN; nothing: as training
   Bytes low, high;
-  // On top of each, times the multiprocessors of the card: the stacks of its resident threads.
-  Bytes per_sm;
+  // The same of every card: the others' terms of the law above. `handle_hopper` since 9.0.
+  Bytes per_thread, per_generation, handle, handle_hopper;
   // And for each group of each convolution, where these have library handles of their own.
   Bytes per_convolution;
 
@@ -43,12 +51,15 @@ struct ContextRow {
   }
 };
 
+// Of driver, generation's modules and handles, for a step that trains or not; what comes on top of
+// plain, with_cudnn, inference, low and high alike.
+int64_t card_bytes(const ContextRow& row, const Device& device, bool trains);
+
 struct ContextQuestion {
   std::string_view device, architecture;
   Version cuda;
   std::optional<ModuleLoading> asked = {};
   ModuleLoading usual = ModuleLoading::kEager;  // where nothing is asked
-  bool cuda_given = false;  // the version is the user's, not the framework's usual: it decides
 };
 
 struct ContextChoice {
@@ -58,13 +69,10 @@ struct ContextChoice {
 };
 
 // The row for the device, else for its architecture, else for "any"; of these the one for what was
-// asked, or, where nothing was, one whose source does not state the loading before one for the
-// usual. A row that does not state it stands for eager loading too: CUDA's only form before 11.7,
-// and what the sizes of such sources show. Lazy loading is looked for in wider rows first; where
-// there is none at all, the answer is as if nothing had been asked, and says so. A version of CUDA
-// that the user gives asks for its default, on every card.
-// `rows` ends with one for "any" that holds for all versions and states no loading. Where some row
-// has lazy loading, the ranges of those that state none have both forms.
+// asked, or, where nothing was, for the usual. A row that does not state it stands for eager
+// loading: CUDA's only form before 11.7. Lazy loading is looked for in wider rows first; where
+// there is none at all, the answer is as if nothing had been asked, and says so.
+// `rows` ends with one for "any" that holds for all versions and states no loading.
 ContextChoice choose_context(const std::vector<ContextRow>& rows, const ContextQuestion& question);
 
 }  // namespace plimsoll

@@ -57,7 +57,13 @@ ContextRow read_context_row(JsonObject& object, Profile& profile) {
   row.high = figures.part<Bytes>(object, "high", kContext);
   if (object.has("per_convolution"))
     row.per_convolution = figures.part<Bytes>(object, "per_convolution", {"0 B", "64 MiB"});
-  if (object.has("per_sm")) row.per_sm = figures.part<Bytes>(object, "per_sm", {"0 B", "32 MiB"});
+  const auto optional = [&](const char* key, Bytes& into, Plausible range) {
+    if (object.has(key)) into = figures.part<Bytes>(object, key, range);
+  };
+  optional("per_thread", row.per_thread, {"0 B", "64 KiB"});
+  optional("per_generation", row.per_generation, {"0 B", "1 GiB"});
+  optional("handle", row.handle, {"0 B", "1 GiB"});
+  optional("handle_hopper", row.handle_hopper, {"0 B", "1 GiB"});
   if (row.plain < row.low || row.with_cudnn < row.plain || row.high < row.with_cudnn) {
     object.fail("E402", "a context must satisfy low <= plain <= with_cudnn <= high");
   }
@@ -65,11 +71,12 @@ ContextRow read_context_row(JsonObject& object, Profile& profile) {
     object.fail("E402", "a context must satisfy low <= inference <= with_cudnn");
   }
   const std::string name_of_loading = row.loading ? fmt::format(".{}", name(*row.loading)) : "";
-  const double per_sm = static_cast<double>(row.per_sm.value) / (1 << 20);
   figures.note(
       object, "context." + row.architecture + name_of_loading,
       fmt::format("{} MiB, {} MiB with cuDNN{}", row.plain.value >> 20, row.with_cudnn.value >> 20,
-                  per_sm > 0 ? fmt::format(", {} MiB more a SM", per_sm) : ""));
+                  row.per_thread.value > 0
+                      ? fmt::format(", {} B more a resident thread", row.per_thread.value)
+                      : ""));
   object.finish();
   return row;
 }
@@ -134,6 +141,7 @@ void read_libraries(Figures& figures, Profile& profile) {
     profile.small_recurrent_since = version(figures, "small_recurrent_since");
   profile.cudnn = version(figures, "cudnn");
   profile.cuda = version(figures, "cuda");
+  if (figures.has("cuda_since")) profile.cuda_since = version(figures, "cuda_since");
   profile.tf32_convolutions = figures.boolean("tf32_convolutions");
   profile.tf32_matmuls = figures.boolean("tf32_matmuls");
   constexpr Plausible kWorkspace{"0 B", "1 GiB"};

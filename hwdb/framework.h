@@ -77,6 +77,7 @@ struct FrameworkProfile {
   double bias_factor = 1, relu_factor = 1;  // the same, forward
   int64_t norm_buffers = 1;  // kLayers: buffers of its result's size that a batch norm keeps
   Version cudnn, cuda;       // usual for this framework version
+  std::optional<Version> cuda_since;  // the oldest that its binaries came with; nothing: not told
   bool tf32_convolutions = false, tf32_matmuls = false;  // by default, where the card can
   Bytes cublas_workspace;                                // through the allocator, per handle
   Bytes cublas_workspace_hopper;

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include "hwdb/entry.h"
 
 namespace plimsoll {
@@ -16,19 +20,26 @@ Version read_version(JsonObject& object, std::string_view key) {
   return version.value_or(Version{});
 }
 
+constexpr Plausible kLaunch{"0 us", "10 ms"};
+
+std::optional<Loader> read_loader(Figures& figures, JsonObject& row) {
+  if (!row.has("load_memory")) return std::nullopt;
+  Loader loader;
+  loader.memory = figures.part<Seconds>(row, "load_memory", kLaunch);
+  loader.convert = figures.part<Seconds>(row, "load_convert", kLaunch);
+  loader.transform = figures.part<Seconds>(row, "load_transform", kLaunch);
+  loader.beside = row.optional_bool("loads_beside").value_or(false);
+  return loader;
+}
+
 void read_dispatch(JsonObject& root, Host& host) {
-  for (const JsonValue& value : root.required_list("dispatch")) {
+  for (const JsonValue& value : root.optional_list("dispatch")) {
     JsonObject object(value, root.file(), root.faults());
     Figures figures(object, host.figures);
     Dispatch row;
     row.framework = object.required_string("framework");
     row.since = read_version(object, "since");
-    constexpr Plausible kLaunch{"0 us", "10 ms"};
     row.per_launch = figures.part<Seconds>(object, "per_launch", kLaunch);
-    row.per_launch_low = figures.part<Seconds>(object, "per_launch_low", kLaunch);
-    row.per_launch_high = figures.part<Seconds>(object, "per_launch_high", kLaunch);
-    if (object.has("per_launch_older"))
-      row.per_launch_older = figures.part<Seconds>(object, "per_launch_older", kLaunch);
     if (object.has("per_forward_launch"))
       row.per_forward_launch = figures.part<Seconds>(object, "per_forward_launch", kLaunch);
     if (object.has("per_operator"))
@@ -43,11 +54,8 @@ void read_dispatch(JsonObject& root, Host& host) {
     if (object.has("input_path"))
       row.input_path = figures.part<BytesPerSecond>(object, "input_path", kCopy);
     row.gpu_factor = object.required_real("gpu_factor", {.low = 0.1, .high = 10});
-    if (row.per_launch < row.per_launch_low || row.per_launch_high < row.per_launch) {
-      object.fail("E402", "per_launch is outside per_launch_low to per_launch_high");
-    }
-    const JsonValue* source = value.find("source");
-    row.assumed = source && source->string() && source->string()->starts_with("assumed");
+    row.loader = read_loader(figures, object);
+    row.reference = host.id == kUnknownHost;
     figures.note(
         object, fmt::format("dispatch.{}-{}", row.framework, row.since.text()),
         object.value().find("per_launch") ? fmt::format("{} us", row.per_launch.value * 1e6) : "");
@@ -56,7 +64,86 @@ void read_dispatch(JsonObject& root, Host& host) {
   }
 }
 
+// Of the machine itself: what a file of one's own may say and nothing else.
+void read_machine(Figures& figures, Host& host) {
+  if (figures.has("pageable_copy"))
+    host.pageable_copy = figures.quantity<BytesPerSecond>("pageable_copy", kCopy);
+  if (figures.has("pinned_copy"))
+    host.pinned_copy = figures.quantity<BytesPerSecond>("pinned_copy", kCopy);
+  if (figures.has("cpu")) figures.text("cpu");
+  if (figures.has("cores")) host.cores = figures.integer("cores", {.low = 1, .high = 4096});
+  if (figures.has("clock")) figures.quantity<Hertz>("clock", {"500 MHz", "10 GHz"});
+  if (figures.has("pcie_generation")) figures.integer("pcie_generation", {.low = 1, .high = 10});
+  if (figures.has("year")) host.year = figures.integer("year", {.low = 2000, .high = 2100});
+  constexpr RealRange kSpeed{.low = .05, .high = 10};
+  if (figures.has("single_thread")) host.single_thread = figures.real("single_thread", kSpeed);
+  if (figures.has("per_year")) host.per_year = figures.real("per_year", {.low = 1, .high = 2});
+}
+
+constexpr std::array<std::string_view, 4> kLoaders = {"none", "memory", "convert", "transform"};
+
 }  // namespace
+
+std::string_view name(LoaderKind kind) { return kLoaders[static_cast<size_t>(kind)]; }
+
+std::optional<LoaderKind> parse_loader_kind(std::string_view word) {
+  const auto at = std::ranges::find(kLoaders, word);
+  if (at == kLoaders.end()) return std::nullopt;
+  return static_cast<LoaderKind>(at - kLoaders.begin());
+}
+
+Seconds Loader::per_sample(LoaderKind kind) const {
+  switch (kind) {
+    case LoaderKind::kNone:
+      return {};
+    case LoaderKind::kMemory:
+      return memory;
+    case LoaderKind::kConvert:
+      return convert;
+    case LoaderKind::kTransform:
+      return transform;
+  }
+  return {};
+}
+
+int64_t release_year(const ComputeCapability& of) {
+  struct Row {
+    ComputeCapability since;
+    int64_t year;
+  };
+  constexpr Row kRows[] = {{{12, 0}, 2025}, {{10, 0}, 2024}, {{8, 9}, 2022},
+                           {{8, 0}, 2020},  {{7, 5}, 2018},  {{7, 0}, 2017},
+                           {{6, 0}, 2016},  {{5, 0}, 2015},  {{3, 0}, 2014}};
+  const auto row =
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return of >= r.since; });
+  return row == std::end(kRows) ? 2010 : row->year;
+}
+
+double Host::speed(int64_t card_year) const {
+  return single_thread.value_or(std::pow(per_year, static_cast<double>(card_year - year)));
+}
+
+void Host::complete(const Host& unknown) {
+  if (pageable_copy.value == 0) pageable_copy = unknown.pageable_copy;
+  if (pinned_copy.value == 0) pinned_copy = unknown.pinned_copy;
+  if (!single_thread && year > 0) single_thread = unknown.speed(year);
+  if (!single_thread) {
+    per_year = unknown.per_year;
+    year = unknown.year;
+  }
+  const size_t own = dispatch.size();
+  for (Dispatch& row : dispatch) {
+    const Dispatch* usual = unknown.find(row.framework, row.since);
+    if (usual && !row.loader) row.loader = usual->loader;
+  }
+  for (const Dispatch& row : unknown.dispatch) {
+    const auto end = dispatch.begin() + static_cast<ptrdiff_t>(own);
+    if (std::find_if(dispatch.begin(), end, [&](const Dispatch& known) {
+          return known.framework == row.framework;
+        }) == end)
+      dispatch.push_back(row);
+  }
+}
 
 const Dispatch* Host::find(std::string_view framework, const Version& version) const {
   const Dispatch* best = nullptr;
@@ -76,8 +163,7 @@ Result<Host> read_host(std::string_view text, std::string_view file, std::string
   return read_entry<Host>("plimsoll.host", text, file, stem, [](JsonObject& root, Host& host) {
     Figures figures(root, host.figures);
     host.name = root.required_string("name");
-    host.pageable_copy = figures.quantity<BytesPerSecond>("pageable_copy", kCopy);
-    host.pinned_copy = figures.quantity<BytesPerSecond>("pinned_copy", kCopy);
+    read_machine(figures, host);
     read_dispatch(root, host);
   });
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "graph/base/escape.h"
+#include "hwdb/device_names.h"
 #include "hwdb/lookup.h"
 
 namespace plimsoll {
@@ -57,6 +58,12 @@ std::vector<std::string> list_folder(const std::string& folder) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+Result<Host> read_own_host(const std::string& path) {
+  const Result<std::string> text = read_data_file(path);
+  if (!text) return tl::make_unexpected(text.error());
+  return read_host(*text, path, {});
 }
 
 }  // namespace
@@ -201,7 +208,13 @@ Result<Link> Hwdb::link(std::string_view name) const {
 }
 
 Result<Host> Hwdb::host(std::string_view name) const {
-  return find<Host>("hosts/", name, read_host, "host", "E144");
+  Result<Host> host = is_device_file(name) ? read_own_host(std::string(name))
+                                           : find<Host>("hosts/", name, read_host, "host", "E144");
+  if (!host || host->id == kUnknownHost) return host;
+  const Result<Host> unknown = load<Host>("hosts/", std::string(kUnknownHost), read_host);
+  if (!unknown) return unknown;
+  host->complete(*unknown);
+  return host;
 }
 
 Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {

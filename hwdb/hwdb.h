@@ -44,7 +44,9 @@ class Hwdb {
   // machine.
   void bring(std::string name, Device device);
   Result<Link> link(std::string_view name) const;  // E142 unknown
-  Result<Host> host(std::string_view name) const;  // E144 unknown
+  // By id, by alias (its processor's name among them), or a path to a host file; completed by the
+  // unknown host. E144 unknown; a file's own faults.
+  Result<Host> host(std::string_view name) const;
   // "pytorch-1.13.1", "tensorflow", "pytorch-2": NAME[-VERSION], the newest profile that is not
   // newer than the version, the newest of all without one. E143 for an unknown framework. A version
   // older than all profiles takes the oldest, W411.

@@ -85,6 +85,8 @@ struct MeasuredRun {
   std::string loss;                        // as --loss
   std::string layout;                      // as --layout
   std::string host;                        // id of the machine around the GPU
+  std::string cpu;                         // its processor, as hosts' aliases name it
+  std::optional<int64_t> workers;          // as --workers: a loader is in the time
   std::string sequence;                    // the model's symbol that a one-number input sets
   std::optional<int64_t> sequence_length;  // where "sequence" is a number: tokens of each
   std::string meter;                       // "process", "tensors", "saved", "card", "every_step"
@@ -97,7 +99,6 @@ struct MeasuredRun {
   std::string module_loading;              // as --module-loading
   std::string cudnn_rnn;                   // "Yes", "No": recurrent layers were the library's
   std::optional<int64_t> prefetch;         // batches on the device beside the one in use
-  std::optional<bool> context_measured;    // the framework profile's context is this machine's
   std::optional<bool> own_size;            // images had the model's own size, whatever `input` says
   std::optional<bool> retains_activations;  // inference that kept what a backward would need
 

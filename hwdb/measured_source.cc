@@ -36,7 +36,6 @@ MeasuredCase read_case(JsonObject& object) {
 
 void forget_machine(MeasuredRun& told) {
   told.host.clear();
-  told.context_measured.reset();
 }
 
 }  // namespace

@@ -21,10 +21,13 @@ struct StepErrors {
   double half = 0;  // 16-bit arithmetic
   double fp64 = 0;
   double assumed = 0;  // a framework whose habits nobody measured
-  // Times the share of the step that dispatch, the copy of the batch and the exchange take.
-  double host = 0, copy = 0, exchange = 0;
-  // Instead of the first two, on a machine of which nothing is known: other machines differ.
-  double unknown_host = 0, unknown_copy = 0;
+  // By which the host's seconds are multiplied and divided, as logarithms: of a machine to which
+  // its row was fitted, of one whose single thread is rated, of one that nobody named.
+  double host = 0, rated_host = 0, unknown_host = 0;
+  double loader = 0;  // the same of the loader's seconds per sample
+  // Times the share of the step that the copy of the batch and the exchange take; unknown_copy on
+  // a machine of which nothing is known.
+  double copy = 0, exchange = 0, unknown_copy = 0;
 
   // Of one collective or one layer by itself.
   double all_reduce = 0, layer = 0;

@@ -72,7 +72,7 @@ int show_schema(const std::string& name) {
                   .severity = Severity::kError,
                   .message = fmt::format("no schema is called '{}'", name),
                   .place = {},
-                  .help = "estimate, sweep, validate, monitor, model-config, device"}});
+                  .help = "estimate, sweep, validate, monitor, model-config, device, host"}});
 }
 
 int64_t coefficients(const Calibration& calibration) {
@@ -147,7 +147,7 @@ Verb make_models(CLI::App& root) {
 Verb make_schema(CLI::App& root) {
   auto name = std::make_shared<std::string>("estimate");
   CLI::App* app = root.add_subcommand("schema", "JSON Schema of what it reads and writes");
-  app->add_option("name", *name, "estimate, sweep, validate, monitor, model-config or device");
+  app->add_option("name", *name, "estimate, sweep, validate, monitor, model-config, device or host");
   return {app, [name] { return show_schema(*name); }};
 }
 

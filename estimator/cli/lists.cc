@@ -1,4 +1,4 @@
-// gpus, links, frameworks: what the database holds, with sources.
+// gpus, links, hosts, frameworks: what the database holds, with sources.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -180,6 +180,13 @@ Verb make_links(CLI::App& root) {
   return make_list(
       root, "links", "what joins GPUs and machines", [](const Hwdb& hwdb, const ListFlags& f) {
         return f.id.empty() ? list_ids(hwdb.link_ids(), f.json) : show(hwdb.link(f.id), f.json);
+      });
+}
+
+Verb make_hosts(CLI::App& root) {
+  return make_list(
+      root, "hosts", "machines around a GPU, for --host", [](const Hwdb& hwdb, const ListFlags& f) {
+        return f.id.empty() ? list_ids(hwdb.host_ids(), f.json) : show(hwdb.host(f.id), f.json);
       });
 }
 

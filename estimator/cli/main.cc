@@ -73,6 +73,7 @@ constexpr std::array<std::pair<std::string_view, Verb (*)(CLI::App&)>, 14> kVerb
     {"workspace", make_workspace},
     {"gpus", make_gpus},
     {"links", make_links},
+    {"hosts", make_hosts},
     {"frameworks", make_frameworks},
     {"models", make_models},
     {"ops", make_ops},

@@ -52,7 +52,10 @@ constexpr ValueFlag kValueFlags[] = {
     {"epochs", "passes over the data, for the time of a whole run"},
     {"samples", "samples per epoch"},
     {"samples-in-memory", "samples of a data set that the host holds in memory"},
-    {"workers", "processes that load batches, as PyTorch's num_workers"},
+    {"workers",
+     "processes that load batches, as PyTorch's num_workers; the loader is then counted"},
+    {"loader", "none, memory, convert or transform: how samples get into batches"},
+    {"host", "the machine around the GPU, see 'plimsoll hosts', or a host file"},
     {"hwdb", "folder whose files replace the built-in data"},
 };
 
@@ -290,6 +293,7 @@ Result<Request> to_request(const SharedFlags& flags) {
   reader.count("samples", request.samples, 1, int64_t{1} << 50);
   reader.count("samples-in-memory", request.samples_in_memory, 1, int64_t{1} << 50);
   reader.count("workers", request.workers, 0, 4096);
+  reader.text("host", request.host);
   reader.text("allocator", request.allocator);
   reader.text("framework", request.framework);
   reader.text("link", request.link);
@@ -307,6 +311,9 @@ Result<Request> to_request(const SharedFlags& flags) {
   choice = 0;
   reader.word("cudnn-benchmark", choice, {"off", "on"});
   if (value_of(flags, "cudnn-benchmark")) request.cudnn_benchmark = choice == 1;
+  choice = 0;
+  reader.word("loader", choice, {"none", "memory", "convert", "transform"});
+  if (value_of(flags, "loader")) request.loader = static_cast<LoaderKind>(choice);
   choice = 0;
   reader.word("module-loading", choice, {"lazy", "eager"});
   if (value_of(flags, "module-loading"))

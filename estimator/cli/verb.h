@@ -24,6 +24,7 @@ Verb make_workspace(CLI::App& root);
 Verb make_gpus(CLI::App& root);
 Verb make_links(CLI::App& root);
 Verb make_frameworks(CLI::App& root);
+Verb make_hosts(CLI::App& root);
 Verb make_ops(CLI::App& root);
 Verb make_models(CLI::App& root);
 Verb make_explain(CLI::App& root);

@@ -134,6 +134,8 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
   }
   if (run.conv_library.find("im2col") != std::string::npos) q.conv_algorithm = "im2col";
   if (!run.host.empty()) q.host = run.host;
+  q.cpu = run.cpu;
+  if (run.workers) q.workers = *run.workers;
   if (run.layout == "nchw" || run.layout == "nhwc") q.layout = run.layout;
   if (run.attention == "math" || run.attention == "fused") q.attention = run.attention;
   if (run.cudnn_benchmark) q.cudnn_benchmark = run.cudnn_benchmark;
@@ -142,7 +144,6 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
   if (run.prefetch) q.prefetch = *run.prefetch;
   q.samples_in_memory = run.samples.value_or(0);
   q.share_storages = run.shares_storages();
-  q.context_measured = run.context_measured.value_or(false);
   if (q.gpu_count > 1) q.link = link_of(run);
   q.replicate = run.parallelism == "nn.DataParallel";
   return {};

@@ -136,6 +136,16 @@ void write_time(JsonWriter& out, const TimeEstimate& t) {
   out.key("cpu_utilisation").real(t.cpu_utilisation);
   out.key("pcie_bytes").integer(t.pcie_bytes);
   out.key("host_bound").boolean(t.host_bound);
+  out.key("input_bound").boolean(t.input_bound);
+  out.key("host").begin_object();
+  out.key("id").string(t.host_id);
+  out.key("single_thread").real(t.single_thread);
+  out.key("launches_ns").integer(t.host_ns);
+  out.key("step_ns").integer(t.framework_ns);
+  out.key("loader_ns").integer(t.loader_ns);
+  out.key("copy_ns").integer(t.input_copy_ns);
+  out.key("loader").string(t.loader);
+  out.end_object();
   out.key("launches").integer(t.launches);
   out.key("samples_per_second").real(t.samples_per_second);
   out.key("sample_unit").string(t.sample_unit);

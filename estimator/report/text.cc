@@ -138,7 +138,14 @@ std::string timing(const Estimate& e) {
   if (t.communication_ns > 0)
     text += fmt::format(", communication {}", human_time(t.communication_ns));
   text += fmt::format("; {} launches, GPU busy {:.0f} %{}\n", t.launches, 100 * t.gpu_busy,
-                      t.host_bound ? ", limited by the host" : "");
+                      t.input_bound  ? ", limited by the input"
+                      : t.host_bound ? ", limited by the host"
+                                     : "");
+  text += escaped_format("Host {}: launches {}, step {}", t.host_id, human_time(t.host_ns),
+                         human_time(t.framework_ns));
+  if (t.loader != "none") text += fmt::format(", loader {}", human_time(t.loader_ns));
+  if (t.input_copy_ns > 0) text += fmt::format(", input copy {}", human_time(t.input_copy_ns));
+  text += t.loader == "none" ? "; no loader is counted\n" : "\n";
   for (const LengthTime& l : t.lengths) {
     text += escaped_format("  {:>3.0f} % of batches, {}: {}\n", 100 * l.share,
                            shortened(listed(l.sizes)), human_time(l.step_ns));

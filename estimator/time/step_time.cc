@@ -25,20 +25,49 @@ double device_or_host(double gpu, double host) {
   return larger * std::pow(1 + std::pow(smaller / larger, kSmooth), 1 / kSmooth);
 }
 
+// Bytes per second in which a loader fills a batch: memory that was used before, and fresh pages
+// from the system. Allocations above 32 MiB are always fresh: glibc, malloc/malloc.c,
+// DEFAULT_MMAP_THRESHOLD_MAX. Rates from a PyTorch DataLoader without workers on one host: batches
+// of 19 MB at about 8, of 77 MB at 2.4 GB/s.
+constexpr double kWarmFill = 8e9, kFreshFill = 2.4e9;
+constexpr double kAlwaysFresh = 32 << 20;
+
+// Of the step that waits for nothing else, `alone`.
+double wait_for_loader(const LoaderHabits& loader, const StepTimeInput& input, double alone,
+                       double factor) {
+  if (!loader.counted()) return 0;
+  const auto bytes = static_cast<double>(input.input_bytes);
+  const double batch = factor * input.samples * loader.per_sample +
+                       bytes / (bytes > kAlwaysFresh ? kFreshFill : kWarmFill);
+  if (loader.processes == 0 && !loader.beside) return batch;
+  const double each = batch / static_cast<double>(std::max<int64_t>(1, loader.processes));
+  return std::max(0.0, each - alone);
+}
+
+// Seconds of the step where the host, and its loader, take `host` and `loader` times as long.
+double seconds_of(const StepTime& step, const StepTimeInput& input, double host, double loader) {
+  const double alone = device_or_host(step.gpu, step.host * host) + step.fixed * host +
+                       step.input_copy + step.communication;
+  return alone + wait_for_loader(input.habits.loader, input, alone, loader);
+}
+
 // Kernels' errors and the step's own, added in squares of logarithms. `below` and `above`: seconds
 // by which the device's work may be shorter or longer.
-void set_range(double below, double above, const StepRange& errors, StepTime& step) {
+void set_range(double below, double above, const StepTimeInput& input, StepTime& step) {
   if (step.seconds <= 0) return;
-  const double busy = device_or_host(step.gpu, step.host);
-  const double by_host = busy > 0 ? std::pow(step.host / busy, kSmooth) : 0;
-  const double dispatch = by_host * busy + step.fixed;
+  const StepRange& errors = input.errors;
   const auto part = [&](double error, double seconds) { return error * seconds / step.seconds; };
-  const double own = std::hypot(
-      errors.step, std::hypot(part(errors.host, dispatch), part(errors.copy, step.input_copy),
-                              part(errors.exchange, step.communication)));
+  const double own = std::hypot(errors.step, part(errors.copy, step.input_copy),
+                                part(errors.exchange, step.communication));
+  const auto again = [&](double side) {
+    const double host = seconds_of(step, input, std::exp(side * errors.host), 1);
+    const double loader = seconds_of(step, input, 1, std::exp(side * errors.loader));
+    return std::hypot(std::log(host / step.seconds), std::log(loader / step.seconds));
+  };
   const double left = std::max(1e-3, 1 - below / step.seconds);
-  step.low = step.seconds * std::exp(-std::hypot(own, std::log(left)));
-  step.high = step.seconds * std::exp(std::hypot(own, std::log1p(above / step.seconds)));
+  const double right = std::log1p(above / step.seconds);
+  step.low = step.seconds * std::exp(-std::hypot(own, again(-1), std::log(left)));
+  step.high = step.seconds * std::exp(std::hypot(own, again(1), right));
 }
 
 // Exchange of a step on several devices, and what one host does for them; `forward`: seconds of
@@ -97,13 +126,16 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
     step.input_copy = std::max(0.0, copy - beside);
   }
   add_devices(around, forward_, step);
-  step.host_bound = step.host > step.gpu;
-  const double beside = step.fixed + step.input_copy + step.communication;
-  step.seconds = device_or_host(step.gpu, step.host) + beside;
+  step.seconds = seconds_of(step, around, 1, 1);
+  const double busy = device_or_host(step.gpu, step.host);
+  const double alone = busy + step.fixed + step.input_copy + step.communication;
+  step.load = step.seconds - alone;
+  step.host_bound = step.host + step.fixed + step.load > step.gpu;
+  step.input_bound = step.load + step.input_copy > busy + step.fixed + step.communication;
   const auto spread = [](double linear, double squares) {
     return kCommonError * linear + (1 - kCommonError) * std::sqrt(squares);
   };
-  set_range(spread(low_, low_squares_), spread(high_, high_squares_), around.errors, step);
+  set_range(spread(low_, low_squares_), spread(high_, high_squares_), around, step);
   step.gpu_busy = step.seconds > 0 ? step.gpu / step.seconds : 0;
   return step;
 }

@@ -3,8 +3,10 @@
 //
 //   gpu  = sum of count * kernel_time; compute-bound ones at the clock that the card sustains
 //   host = launches * host_seconds_per_launch
-//   step = (gpu^p + host^p)^(1/p) + copies + framework's own terms + exposed communication
+//   load = samples * loader's seconds + bytes / its copy
+//   step = (gpu^p + host^p)^(1/p) + copies + framework's own terms + exposed communication + load
 //
+// where of a loader with processes or threads of its own what is longer than the step counts.
 // A step's layers are bound by the device or the host each by itself, so where both are near each
 // other the step is longer than either.
 #pragma once
@@ -33,6 +35,14 @@ struct CountedKernel {
   Launches launches;
 };
 
+// A batch on its way from the data set into memory, in the host's time.
+struct LoaderHabits {
+  double per_sample = 0;  // seconds; 0: no loader is counted
+  int64_t processes = 0;  // 0: the process that launches loads too
+  bool beside = false;    // threads of its own: as one process
+  bool counted() const { return per_sample > 0; }
+};
+
 // Habits of a framework on a host: from its profile, never fitted to one card. Seconds each.
 struct StepHabits {
   double launch = 0;           // host time to dispatch one kernel
@@ -45,13 +55,16 @@ struct StepHabits {
   double gpu_factor = 1;   // in-situ kernels against those timed alone
   double forward = 0;      // around a forward pass, of each further device of one process
   double per_replica = 0;  // of a parameter array copied to one more device by one process
+  LoaderHabits loader;
 };
 
 // What of hwdb's StepErrors applies to a step: half widths of |ln(measured / predicted)| that hold
-// 90 of 100 steps; the last three times the share of the step that dispatch, copy, exchange take.
+// 90 of 100 steps; copy and exchange times their share of it. By `host` and `loader` the host's
+// seconds are multiplied and divided, and the step is priced again: one that is priced too fast to
+// matter may matter.
 struct StepRange {
   double step = 0;
-  double host = 0, copy = 0, exchange = 0;
+  double host = 0, loader = 0, copy = 0, exchange = 0;
 };
 
 struct StepTimeInput {
@@ -59,6 +72,7 @@ struct StepTimeInput {
   int64_t parameter_bytes = 0;  // gradients to exchange, bytes
   int64_t parameter_arrays = 0;
   int64_t input_bytes = 0;  // copied to the device in every step
+  double samples = 0;       // of a batch, of all passes of a step
   StepHabits habits;
   StepRange errors;
   int64_t devices = 1;
@@ -76,9 +90,11 @@ struct StepTime {
   double host = 0;                              // dispatch of all launches
   double communication = 0;                     // what is not hidden behind the backward pass
   double input_copy = 0;
-  double fixed = 0;  // the framework's own terms
-  bool host_bound = false;
-  double gpu_busy = 0;              // gpu / seconds
+  double fixed = 0;          // the framework's own terms
+  double load = 0;           // what of loading the next batch the step waits for
+  bool host_bound = false;   // launches, own terms and loader take longer than the device's work
+  bool input_bound = false;  // loader and copy take longer than all else
+  double gpu_busy = 0;       // gpu / seconds
   std::vector<KernelTime> kernels;  // one per input kernel, of a single launch
 };
 

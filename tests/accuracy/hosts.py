@@ -12,6 +12,7 @@ Few records cannot tell four terms apart, so a fit stays near the framework's ro
 say nothing. That row was drawn from many sources, the network that is left out among them.
 """
 import collections
+import functools
 import json
 import math
 import sys
@@ -51,6 +52,26 @@ def input_path(framework):
     return paths[0] if paths else "pageable"
 
 
+RELEASES = {"12": 2025, "10": 2024, "9": 2022, "8.9": 2022, "8": 2020, "7.5": 2018, "7": 2017, "6": 2016, "5": 2015, "3": 2014}
+
+
+def card_year(device):
+    """In which cards of its compute capability were first sold, as release_year() of hwdb/host.cc."""
+    for path in (HWDB / "devices").glob("*.json"):
+        card = json.loads(path.read_text())
+        if device in (card["id"], *card["aliases"]):
+            capability = card["compute_capability"]["value"]
+            return RELEASES.get(capability) or RELEASES[capability.split(".")[0]]
+    raise KeyError(device)
+
+
+@functools.cache
+def slower(device):
+    """Than the reference machine is the one that is taken to stand around a card (Host::speed)."""
+    host = json.loads((HWDB / "hosts/generic.json").read_text())
+    return host["per_year"]["value"] ** (host["year"]["value"] - card_year(device))
+
+
 def usual(run):
     """The terms of a record's framework on a machine that is not known; none where the framework has none."""
     host = json.loads((HWDB / "hosts/generic.json").read_text())
@@ -61,7 +82,9 @@ def usual(run):
     row = ([r for r in rows if version(r["since"]) <= version(run.get("framework_version"))] or rows)[-1]
     fixed = row.get("per_forward", row["per_step"]) if run.get("mode") == "inference" else row["per_step"]
     path = row.get("input_path") or host[f"{input_path(row['framework'])}_copy"]["value"]
-    return [number(row["per_launch"]), number(fixed), number(path), number(row["per_array"])]
+    launch = row.get("per_forward_launch", row["per_launch"]) if run.get("mode") == "inference" else row["per_launch"]
+    age = slower(run["device"])
+    return [number(launch) * age, number(fixed) * age, number(path), number(row["per_array"]) * age]
 
 
 def sample(l):

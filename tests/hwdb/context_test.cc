@@ -28,53 +28,45 @@ struct Asking {
 
   ContextChoice operator()(const char* device, const char* architecture,
                            std::optional<ModuleLoading> asked = std::nullopt,
-                           ModuleLoading usual = kLazy, const char* cuda = "12.8",
-                           bool cuda_given = false) const {
+                           ModuleLoading usual = kLazy, const char* cuda = "12.8") const {
     return choose_context(rows, {.device = device,
                                  .architecture = architecture,
                                  .cuda = version(cuda),
                                  .asked = asked,
-                                 .usual = usual,
-                                 .cuda_given = cuda_given});
+                                 .usual = usual});
   }
 };
 
 }  // namespace
 
-TEST_CASE("context: the default where a source states the loading, its row where none does") {
+TEST_CASE("context: the default's row, and the wider one that has it before a nearer without") {
   const Asking ask{{row("volta", std::nullopt, 1), row("volta", kLazy, 2), row("hopper", kLazy, 3),
                     row("hopper", kEager, 4), row("h100", kLazy, 5), row("any", kLazy, 6),
                     row("any", std::nullopt, 7)}};
   const ContextChoice volta = ask("v100", "volta");
-  CHECK(volta.row->plain.value == 1);
-  CHECK_FALSE(volta.loading);
-  CHECK(volta.why ==
-        "row volta: loading of modules not stated by its source; the range has both forms");
-  const ContextChoice hopper = ask("h200", "hopper");
-  CHECK(hopper.row->plain.value == 3);
-  CHECK(hopper.loading == kLazy);
-  CHECK(hopper.why == "row hopper: modules are loaded lazily, the default with CUDA 12.8");
+  CHECK(volta.row->plain.value == 2);
+  CHECK(volta.loading == kLazy);
+  CHECK(volta.why == "row volta: modules are loaded lazily, the default with CUDA 12.8");
+  CHECK(ask("h200", "hopper").row->plain.value == 3);
   CHECK(ask("h200", "hopper", std::nullopt, kEager, "12.1").row->plain.value == 4);
   CHECK(ask("h100", "hopper").row->plain.value == 5);
-  CHECK(ask("p100", "pascal").row->plain.value == 7);
+  CHECK(ask("p100", "pascal").row->plain.value == 6);
   const ContextChoice old = ask("v100", "volta", std::nullopt, kEager, "11.6");
   CHECK(old.row->plain.value == 1);
   CHECK(old.loading == kEager);
   CHECK(old.why == "row volta: modules are loaded eagerly, the default with CUDA 11.6");
 }
 
-TEST_CASE("context: what is asked for, a source that does not state it standing for eager") {
+TEST_CASE("context: what is asked for, a row that does not state it standing for eager") {
   const Asking ask{{row("volta", std::nullopt, 1), row("hopper", kLazy, 2),
                     row("hopper", kEager, 3), row("h100", kLazy, 4), row("any", kLazy, 5),
                     row("any", std::nullopt, 6)}};
   const ContextChoice volta = ask("v100", "volta", kEager);
   CHECK(volta.row->plain.value == 1);
   CHECK(volta.loading == kEager);
-  CHECK(volta.why ==
-        "row volta: modules are loaded eagerly, as asked; its source does not state it");
+  CHECK(volta.why == "row volta: modules are loaded eagerly, as asked");
   CHECK(ask("v100", "volta", kLazy).row->plain.value == 5);
   CHECK(ask("h100", "hopper", kEager).row->plain.value == 3);
-  CHECK(ask("h100", "hopper", kLazy).row->plain.value == 4);
   CHECK(ask("h100", "hopper", kLazy).why == "row h100: modules are loaded lazily, as asked");
   CHECK(ask("p100", "pascal", kEager).row->plain.value == 6);
   const Asking none{{row("volta", std::nullopt, 1), row("any", std::nullopt, 2)}};
@@ -84,26 +76,6 @@ TEST_CASE("context: what is asked for, a source that does not state it standing 
   CHECK(other.why ==
         "row volta: no row has modules loaded lazily, as asked; its source does not state the "
         "loading");
-  CHECK(none("v100", "volta").why == "row volta: loading of modules not stated by its source");
-}
-
-TEST_CASE("context: a version of CUDA that is given decides on every card") {
-  const Asking ask{{row("volta", std::nullopt, 1), row("hopper", kLazy, 2),
-                    row("hopper", kEager, 3), row("any", kLazy, 4), row("any", std::nullopt, 5)}};
-  const ContextChoice volta = ask("v100", "volta", std::nullopt, kLazy, "12.8", true);
-  CHECK(volta.row->plain.value == 4);
-  CHECK(volta.loading == kLazy);
-  CHECK(volta.why == "row any: modules are loaded lazily, the default with CUDA 12.8");
-  const ContextChoice old = ask("v100", "volta", std::nullopt, kEager, "11.6", true);
-  CHECK(old.row->plain.value == 1);
-  CHECK(old.loading == kEager);
-  CHECK(ask("h100", "hopper", std::nullopt, kEager, "11.6", true).row->plain.value == 3);
-  CHECK(ask("h100", "hopper", kEager, kLazy, "12.8", true).row->plain.value == 3);
-  CHECK(ask("p100", "pascal", std::nullopt, kLazy, "12.8", true).row->plain.value == 4);
-  const Asking none{{row("volta", std::nullopt, 1), row("any", std::nullopt, 2)}};
-  CHECK(none("v100", "volta", std::nullopt, kLazy, "12.8", true).why ==
-        "row volta: no row has modules loaded lazily, the default with CUDA 12.8; its source does "
-        "not state the loading");
 }
 
 TEST_CASE("context: a row holds from one version of CUDA on and until another") {
@@ -144,33 +116,28 @@ TEST_CASE("context: lazy loading came with CUDA 11.7, PyTorch asks for it since 
   CHECK(name(kLazy) == "lazy");
 }
 
-// What the card then shows lies inside the range of the row that is taken when nothing is said.
-TEST_CASE("context: a range of PyTorch's that has both forms has both") {
+TEST_CASE("context: one law for all cards of a framework") {
   const Hwdb hwdb = *Hwdb::open();
-  Diagnostics warnings;
-  size_t compared = 0;
-  for (const char* framework : {"pytorch-2", "pytorch-1.13"}) {
-    const FrameworkProfile profile = hwdb.framework(framework).value();
-    for (const Device& device : hwdb.devices(warnings)) {
-      const auto taken = [&](std::optional<ModuleLoading> asked) {
-        return choose_context(profile.context, {.device = device.id,
-                                                .architecture = device.architecture,
-                                                .cuda = version("12.8"),
-                                                .asked = asked,
-                                                .usual = kLazy});
-      };
-      const ContextChoice either = taken(std::nullopt);
-      if (either.loading) continue;
-      ++compared;
-      CAPTURE(device.id);
-      const ContextRow& row = *either.row;
-      const ContextRow& lazy = *taken(kLazy).row;
-      const int64_t lowest = row.low.value + row.per_sm.value * device.sms;
-      const int64_t highest = row.high.value + row.per_sm.value * device.sms;
-      CHECK(lowest <= lazy.inference.value().value + lazy.per_sm.value * device.sms);
-      CHECK(lazy.with_cudnn.value + lazy.per_sm.value * device.sms <= highest);
-      CHECK(taken(kEager).row == &row);
-    }
-  }
-  CHECK(compared > 40);
+  const auto mib = [&](const char* device, ModuleLoading loading, bool trains) {
+    const Device card = hwdb.device(device).value();
+    const FrameworkProfile profile = hwdb.framework("pytorch").value();
+    const ContextRow& row = *choose_context(profile.context, {.device = card.id,
+                                                              .architecture = card.architecture,
+                                                              .cuda = version("12.8"),
+                                                              .asked = loading})
+                                 .row;
+    CHECK(row.architecture == "any");
+    const Bytes modules = trains ? row.with_cudnn : row.inference.value();
+    return static_cast<double>(modules.value + card_bytes(row, card, trains)) / (1 << 20);
+  };
+  // Measured: H100, calibrate/measure/contexts.py; T4 elsewhere; the others' sources do not say how
+  // they loaded.
+  CHECK(mib("h100", kLazy, true) == doctest::Approx(771).epsilon(.01));
+  CHECK(mib("h100", kLazy, false) == doctest::Approx(695).epsilon(.01));
+  CHECK(mib("h100", kEager, true) == doctest::Approx(2105).epsilon(.01));
+  CHECK(mib("t4", kLazy, false) == doctest::Approx(135).epsilon(.01));
+  CHECK(mib("v100", kEager, true) == doctest::Approx(1279).epsilon(.12));
+  CHECK(mib("rtx-3070", kEager, true) == doctest::Approx(1203).epsilon(.12));
+  CHECK(mib("rtx-3090", kEager, true) == doctest::Approx(1327).epsilon(.12));
+  CHECK(mib("a100", kEager, true) == doctest::Approx(1721).epsilon(.12));
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "hwdb/hwdb.h"
+#include "tests/support/scratch.h"
 
 using namespace plimsoll;
 
@@ -14,10 +15,9 @@ TEST_CASE("host: the newest row not newer than the version, else the oldest") {
   CHECK(since("0.4") == "0");
   CHECK(since("1.4") == "0");
   CHECK(since("1.13.1") == "1.8");
-  CHECK(since("2.9") == "2");
+  CHECK(since("2.9") == "1.8");
   CHECK(host.find("neon", Version{}) == nullptr);
   const Host dgx = Hwdb::open()->host("dgx-1").value();
-  CHECK(dgx.find("pytorch", Version{}) == nullptr);
   CHECK(dgx.find("tensorflow", *parse_version("1.3"))->per_step.value == 6e-3);
 }
 
@@ -43,14 +43,42 @@ TEST_CASE("host: a forward pass alone may have launches of its own") {
   const Dispatch* dispatch = measured.find("pytorch", *parse_version("2.11"));
   REQUIRE(dispatch->per_forward_launch.has_value());
   CHECK(*dispatch->per_forward_launch < dispatch->per_launch);
-  const Host host = Hwdb::open()->host(kUnknownHost).value();
-  CHECK_FALSE(host.find("pytorch", *parse_version("2.9"))->per_forward_launch.has_value());
 }
 
 TEST_CASE("host: machines that nobody named age with their cards") {
-  const Host host = Hwdb::open()->host(kUnknownHost).value();
-  const Dispatch* dispatch = host.find("pytorch", *parse_version("2.1"));
-  REQUIRE(dispatch->per_launch_older.has_value());
-  CHECK(*dispatch->per_launch_older > dispatch->per_launch);
-  CHECK_FALSE(host.find("caffe", Version{})->per_launch_older.has_value());
+  const Host unknown = Hwdb::open()->host(kUnknownHost).value();
+  CHECK_FALSE(unknown.single_thread.has_value());
+  CHECK(unknown.speed(2020) == 1);
+  CHECK(unknown.speed(2016) == doctest::Approx(1 / (1.1 * 1.1 * 1.1 * 1.1)));
+  CHECK(release_year({7, 0}) < release_year({8, 6}));
+  CHECK(release_year({8, 9}) == release_year({9, 0}));
+}
+
+TEST_CASE("host: what a file does not say is as on the unknown host, times its own speed") {
+  const Host named = Hwdb::open()->host("xeon-e5-2698-v4").value();
+  CHECK(named.id == "dgx-1");
+  CHECK(named.speed(2024) == .88);
+  const Version none;
+  CHECK_FALSE(named.find("tensorflow", none)->reference);  // fitted there
+  CHECK(named.find("pytorch", *parse_version("2.1"))->reference);
+  CHECK(named.find("tensorflow", none)->loader.has_value());  // which nobody fitted
+  const std::string text =
+      R"({"schema": "plimsoll.host", "version": 1, "id": "mine", "name": "Mine",
+    "year": {"value": 2018, "source": "receipt"}})";
+  Host mine = read_host(text, "mine.json", {}).value();
+  const Host unknown = Hwdb::open()->host(kUnknownHost).value();
+  mine.complete(unknown);
+  CHECK(mine.speed(2024) == doctest::Approx(unknown.speed(2018)));
+  CHECK(mine.pageable_copy.value == unknown.pageable_copy.value);
+}
+
+TEST_CASE("host: a file of one's own") {
+  const test::Scratch scratch;
+  scratch.write("slow.json",
+                R"({"schema": "plimsoll.host", "version": 1, "id": "slow", "name": "Slow",
+    "single_thread": {"value": 0.5, "source": "measured"}})");
+  const auto host = Hwdb::open()->host(scratch.path("slow.json"));
+  REQUIRE(host.has_value());
+  CHECK(host->speed(2024) == .5);
+  CHECK(Hwdb::open()->host("no-such-host").error().front().code == "E144");
 }

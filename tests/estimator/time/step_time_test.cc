@@ -114,8 +114,37 @@ TEST_CASE("step: errors of its own widen the range, each by the share it concern
   CHECK(width() == doctest::Approx(std::hypot(kernels, .3)));
   input.errors.host = 1;  // nothing is dispatched either
   CHECK(width() == doctest::Approx(std::hypot(kernels, .3)));
-  input.habits.fixed = 4000;  // half of the step
-  CHECK(width() > std::hypot(.3, .45));
+  input.habits.fixed = 4000;  // half of the step, which may take e times as long
+  CHECK(width() > std::log((1 + std::exp(1.)) / 2));
+}
+
+TEST_CASE("step: a host that is priced too fast to matter is in the range") {
+  StepTimeInput input = copies(1000, 4);
+  input.habits.launch = 500;  // half of the device's
+  input.errors.host = std::log(4.);
+  const StepTime fast = step_time(input, unit_context());
+  input.habits.launch = 2000;
+  CHECK(fast.high >= step_time(input, unit_context()).seconds);
+}
+
+TEST_CASE("step: a loader in the launching process adds, one of its own is waited for") {
+  StepTimeInput input = copies(1000, 4);
+  input.samples = 100;
+  input.habits.loader.per_sample = 10;
+  const StepTime alone = step_time(input, unit_context());
+  CHECK(alone.seconds == doctest::Approx(4000 + 1000));
+  CHECK(alone.load == doctest::Approx(1000));
+  CHECK_FALSE(alone.input_bound);
+  input.habits.loader.processes = 2;
+  CHECK(step_time(input, unit_context()).load == 0);
+  input.habits.loader.per_sample = 100;  // two take 5000 s for a batch
+  const StepTime waits = step_time(input, unit_context());
+  CHECK(waits.seconds == doctest::Approx(5000));
+  CHECK_FALSE(waits.input_bound);  // four fifths are the device's work
+  input.habits.loader.processes = 0;
+  CHECK(step_time(input, unit_context()).input_bound);
+  input.habits.loader.beside = true;
+  CHECK(step_time(input, unit_context()).seconds == doctest::Approx(10000));
 }
 
 }  // namespace
