@@ -40,7 +40,8 @@ std::vector<double> deepest_drops(const std::vector<Request>& variants, int64_t 
     double drop = 0;
     for (const auto& [batch, ns] : by_batch) {
       if (batch == skip) longest = 0;
-      if (longest > 0) drop = std::max(drop, 1 - static_cast<double>(ns) / longest);
+      if (longest > 0)
+        drop = std::max(drop, 1 - static_cast<double>(ns) / static_cast<double>(longest));
       longest = std::max(longest, ns);
     }
     drops.push_back(drop);
