@@ -23,8 +23,10 @@ size_t host_from(const Node& node) {
   return row ? row->host_from : node.inputs.size();
 }
 
-// An operator without a lowering that the user chose to assume: element-wise, keeping its input.
+// An operator without a lowering that the user chose to assume: element-wise, keeping its input; or
+// free, its input seen once more.
 std::vector<Value> assumed(eager::Lowering& l) {
+  if (l.node().notes.free) return std::vector<Value>(l.node().outputs.size(), l.in(0));
   std::vector<Value> outputs;
   for (size_t i = 0; i < l.node().outputs.size(); ++i) {
     Value y = l.m.allocate(l.out_dtype(i), l.out_shape(i));

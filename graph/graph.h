@@ -70,6 +70,7 @@ struct NodeNotes {
   bool of_view = false;       // what it runs in place on is a view
   bool values_alone = false;  // an extremum that was asked for without positions
   bool positions = false;     // or with them
+  bool free = false;          // an unknown operator that was said to cost nothing
   // An activation that runs in place; of a sum, the operand that it is written to, counted from 1.
   int in_place = 0;
 };

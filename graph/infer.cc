@@ -130,6 +130,7 @@ Result<void> assume_shape(InferContext& context, const std::string& assumed) {
   context.warn("W210", fmt::format("operator assumed to be {}: its output is shaped like its first "
                                    "input",
                                    assumed));
+  context.notes().free = assumed == "FREE";
   for (size_t i = 0; i < context.outputs(); ++i) {
     if (context.has(0)) context.set(i, context.dtype(0), context.shape(0));
   }

@@ -23,7 +23,8 @@ inline constexpr std::pair<std::string_view, bool NodeNotes::*> kNotes[] = {
     {"unbound", &NodeNotes::unbound},
     {"of_view", &NodeNotes::of_view},
     {"values_alone", &NodeNotes::values_alone},
-    {"positions", &NodeNotes::positions}};
+    {"positions", &NodeNotes::positions},
+    {"free", &NodeNotes::free}};
 
 bool is_name_character(char c);
 bool is_symbol_character(char c);

@@ -69,9 +69,9 @@ Value cross_entropy(Machine& m, const Value& logits, size_t axis) {
   return nll(m, log_probabilities, targets);
 }
 
-Value nll(Machine& m, const Value& given, const Value& targets) {
+Value nll(Machine& m, const Value& given, const Value& targets, bool reduced) {
   const Value log_probabilities = widened(m, given);
-  Value loss = m.allocate(log_probabilities.dtype(), {});
+  Value loss = m.allocate(log_probabilities.dtype(), reduced ? Shape{} : targets.sizes());
   Value total_weight = m.allocate(log_probabilities.dtype(), {});
   m.launch_rows(KernelClass::kReduce, "nll_loss", targets.count(), {&targets}, {&loss});
   const Value inputs[] = {log_probabilities};

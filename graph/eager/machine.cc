@@ -217,18 +217,14 @@ void Machine::launch_rows(KernelClass kernel_class, std::string op, const Dim& f
                           std::initializer_list<const Value*> read,
                           std::initializer_list<const Value*> written, Dim rows) {
   Kernel kernel{.kernel_class = kernel_class, .pass = pass(), .op = std::move(op), .flop = flop};
-  Dim columns = 0;
   for (const Value* v : read) {
     if (v->on_device()) kernel.read += v->bytes();
   }
-  for (const Value* v : written) {
-    if (columns == Dim(0)) {
-      kernel.dtype = v->dtype();
-      columns = v->count();
-    }
-    kernel.written += v->bytes();
-  }
-  const Dim per_row = rows == Dim(1) ? columns : floor_div(columns, rows);
+  for (const Value* v : written) kernel.written += v->bytes();
+  kernel.dtype = (*written.begin())->dtype();
+  // What a reduction reads falls into groups, of others what they write.
+  const Value& grouped = kernel_class == KernelClass::kReduce ? **read.begin() : **written.begin();
+  const Dim per_row = rows == Dim(1) ? grouped.count() : floor_div(grouped.count(), rows);
   kernel.problem = RowsProblem<Dim>{std::move(rows), per_row};
   launch(std::move(kernel));
 }

@@ -184,7 +184,8 @@ std::vector<Value> recurrent_cell(Machine& m, const CellInputs& in);
 // Mean cross entropy of class scores along `axis`.
 Value cross_entropy(Machine& m, const Value& logits, size_t axis);
 // Mean negative log-likelihood of the targets.
-Value nll(Machine& m, const Value& log_probabilities, const Value& targets);
+// One number; or one per target, where `reduced` is false.
+Value nll(Machine& m, const Value& log_probabilities, const Value& targets, bool reduced = true);
 // scores [frames, batch, classes]; targets are the host's.
 Value ctc(Machine& m, const Value& scores);
 Value mse(Machine& m, const Value& x, const Value& target);

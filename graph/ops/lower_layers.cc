@@ -4,6 +4,7 @@
 
 #include "graph/eager/autocast.h"
 #include "graph/ops/lower.h"
+#include "graph/ops/rules.h"
 
 namespace plimsoll::lower {
 
@@ -11,6 +12,15 @@ Values matmul(Lowering& l) {
   if (!l.in(0).on_device() && !l.in(1).on_device())
     return {l.m.host(l.out_dtype(0), l.out_shape(0))};
   return {eager::matmul(l.m, l.in(0), l.in(1))};
+}
+
+Values fused_matmul(Lowering& l) {
+  const auto turned = [&](size_t input, std::string_view last, std::string_view batch) {
+    const Value& x = l.in(input);
+    return eager::permute(l.m, x, ops::product_axes(x.rank(), l.attributes(), last, batch));
+  };
+  return {
+      eager::matmul(l.m, turned(0, "transA", "transBatchA"), turned(1, "transB", "transBatchB"))};
 }
 
 Values gemm(Lowering& l) {

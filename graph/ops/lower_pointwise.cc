@@ -103,6 +103,12 @@ Values keep_result(Lowering& l) { return unary(l, Keeps::kResult, "keeps its res
 Values keep_input(Lowering& l) { return unary(l, Keeps::kInput, "keeps its input"); }
 Values keep_nothing(Lowering& l) { return unary(l, Keeps::kNothing, ""); }
 
+// com.microsoft's BiasGelu and FastGelu: a sum, where a bias is given, and its GELU.
+Values biased_gelu(Lowering& l) {
+  const Value x = l.has(1) ? eager::add(l.m, l.in(0), l.in(1)) : l.in(0);
+  return {eager::unary(l.m, "gelu", x, Keeps::kInput, "keeps its input", flop_of("Gelu"))};
+}
+
 Values zero_gradient(Lowering& l) {
   if (!l.in(0).on_device()) return {l.m.host(l.out_dtype(0), l.out_shape(0))};
   const Value inputs[] = {l.in(0)};

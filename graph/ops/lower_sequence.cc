@@ -22,7 +22,7 @@ Value directions_apart(Lowering& l, const Value& y, const eager::RecurrentOption
 }  // namespace
 
 // ONNX: X [T,N,I], W [D,G*H,I], R [D,G*H,H], B [D,2*G*H], sequence lengths, initial h and c.
-// Y is [T,D,N,H].
+// Y is [T,D,N,H]. With layout 1 the batch comes first in all of them.
 Values onnx_recurrent(Lowering& l) {
   const bool bidirectional = l.attributes().string("direction", "forward") == "bidirectional";
   const eager::RecurrentOptions options{.cell = cell_of(l.node().op),
@@ -32,8 +32,13 @@ Values onnx_recurrent(Lowering& l) {
                                         .hidden = l.in(2).sizes()[2]};
   Values weights{l.in(1), l.in(2)};
   if (l.has(3)) weights.push_back(l.in(3));
-  Values outputs = eager::recurrent(l.m, l.in(0), l.in(5), l.in(6), weights, options);
+  // The library has states as [D,N,H].
+  const auto state = [&](const Value& s) {
+    return options.batch_first && s.defined() ? eager::transpose(l.m, s, 0, 1) : s;
+  };
+  Values outputs = eager::recurrent(l.m, l.in(0), state(l.in(5)), state(l.in(6)), weights, options);
   outputs[0] = directions_apart(l, outputs[0], options);
+  for (size_t i = 1; i < outputs.size(); ++i) outputs[i] = state(outputs[i]);
   outputs.resize(l.node().outputs.size());
   return outputs;
 }
@@ -149,14 +154,18 @@ Values packed_attention(Lowering& l) {
                   l.attributes().integer("unidirectional", 0) != 0);
 }
 
+Values negative_log_likelihood(Lowering& l) {
+  const bool reduced = l.attributes().string("reduction", "mean") != "none";
+  return {eager::nll(l.m, l.in(0), l.in(1), reduced)};
+}
+
 Values softmax_cross_entropy(Lowering& l) {
+  const bool reduced = l.attributes().string("reduction", "mean") != "none";
   const Value scores = eager::softmax(l.m, l.in(0), 1, true);
-  Values outputs{eager::nll(l.m, scores, l.in(1))};
+  Values outputs{eager::nll(l.m, scores, l.in(1), reduced)};
   if (l.wants(1)) outputs.push_back(scores);
   outputs.resize(l.node().outputs.size());
   return outputs;
 }
-
-Values negative_log_likelihood(Lowering& l) { return {eager::nll(l.m, l.in(0), l.in(1))}; }
 
 }  // namespace plimsoll::lower

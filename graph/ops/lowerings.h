@@ -11,9 +11,10 @@ using eager::Lowering;
 using Values = std::vector<eager::Value>;
 
 // pointwise
-Values keep_result(Lowering& l);    // sigmoid, tanh, exp, relu
-Values keep_input(Lowering& l);     // gelu, silu, log, clip
-Values keep_nothing(Lowering& l);   // neg
+Values keep_result(Lowering& l);   // sigmoid, tanh, exp, relu
+Values keep_input(Lowering& l);    // gelu, silu, log, clip
+Values keep_nothing(Lowering& l);  // neg
+Values biased_gelu(Lowering& l);
 Values zero_gradient(Lowering& l);  // floor, round, sign: zeros, but the graph goes on
 Values glu(Lowering& l);            // keeps both halves of its input
 Values keep_inputs(Lowering& l);    // any number of operands, all of them kept
@@ -42,6 +43,7 @@ Values identity(Lowering& l);
 
 // matmul
 Values matmul(Lowering& l);
+Values fused_matmul(Lowering& l);
 Values gemm(Lowering& l);
 Values linear(Lowering& l);
 Values einsum(Lowering& l);

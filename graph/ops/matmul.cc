@@ -43,11 +43,14 @@ Result<void> matmul_integer(InferContext& c) { return matmul_of(c, 1, DType::kIn
 Result<void> qlinear_matmul(InferContext& c) { return matmul_of(c, 3, c.dtype(7)); }
 
 Result<void> fused_matmul(InferContext& c) {
-  Shape a = c.shape(0);
-  Shape b = c.shape(1);
-  if (c.attributes().integer("transA", 0) != 0 && a.size() > 1) std::swap(a.back(), a.end()[-2]);
-  if (c.attributes().integer("transB", 0) != 0 && b.size() > 1) std::swap(b.back(), b.end()[-2]);
-  auto shape = product_shape(c, std::move(a), std::move(b));
+  const auto turned = [&](size_t input, std::string_view last, std::string_view batch) {
+    Shape shape;
+    for (const size_t axis : product_axes(c.rank(input), c.attributes(), last, batch))
+      shape.push_back(c.shape(input)[axis]);
+    return shape;
+  };
+  auto shape =
+      product_shape(c, turned(0, "transA", "transBatchA"), turned(1, "transB", "transBatchB"));
   if (!shape) return tl::unexpected(shape.error());
   c.set(0, c.dtype(0), std::move(*shape));
   return {};
@@ -142,7 +145,7 @@ constexpr OpRow kRows[] = {
      .inputs = 2,
      .attributes = "alpha transA transB transBatchA transBatchB",
      .shape = fused_matmul,
-     .lower = lower::matmul,
+     .lower = lower::fused_matmul,
      .example = "f32[B,8,S,64] f32[B,8,S,64] {transB=1, alpha=0.125} -> f32[B,8,S,S]"},
     {.name = "Gemm",
      .inputs = 2,

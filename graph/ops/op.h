@@ -36,6 +36,7 @@ class InferContext {
 
   const Node& node() const { return graph_.nodes[node_]; }
   const Attributes& attributes() const { return node().attributes; }
+  NodeNotes& notes() { return graph_.nodes[node_].notes; }
   int64_t opset() const { return graph_.opset; }
   Graph& graph() { return graph_; }
   Decider& decider() { return decider_; }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "graph/ops/baked.h"
 
@@ -252,6 +253,17 @@ Result<void> compare_rule(InferContext& c) {
   if (!shape) return tl::unexpected(shape.error());
   c.set(0, DType::kBool, std::move(*shape));
   return {};
+}
+
+std::vector<size_t> product_axes(size_t rank, const Attributes& attributes, std::string_view last,
+                                 std::string_view batch) {
+  std::vector<size_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), size_t{0});
+  if (rank < 2) return axes;
+  if (attributes.integer(batch, 0) != 0)
+    std::rotate(axes.begin(), axes.begin() + 1, axes.end() - 1);
+  if (attributes.integer(last, 0) != 0) std::swap(axes.back(), axes.end()[-2]);
+  return axes;
 }
 
 }  // namespace plimsoll::ops

@@ -42,4 +42,10 @@ Result<void> broadcast_rule(InferContext& c);
 // The same, of type bool.
 Result<void> compare_rule(InferContext& c);
 
+// The order in which FusedMatMul reads an operand's dimensions: where attribute `batch` is set the
+// first one moves behind those of the batch, where `last` is set the last two change places.
+// (Source: onnxruntime/core/graph/contrib_ops/contrib_defs.cc, FusedMatMulShapeInference.)
+std::vector<size_t> product_axes(size_t rank, const Attributes& attributes, std::string_view last,
+                                 std::string_view batch);
+
 }  // namespace plimsoll::ops
