@@ -71,7 +71,7 @@ void say_notes(const RunFile& file, Diagnostics& faults) {
   std::vector<std::string> others;
   for (const std::string& note : file.notes) {
     const std::string near = nearest(note, known);
-    if (near.empty() || note.size() < kShortest) {
+    if (near.empty() || near == note || note.size() < kShortest) {
       others.push_back(shortened(note, 40));
       continue;
     }

@@ -64,7 +64,7 @@ Result<void> refuse_argument_files(const std::vector<std::string>& arguments) {
   return {};
 }
 
-constexpr std::array<std::pair<std::string_view, Verb (*)(CLI::App&)>, 14> kVerbs = {{
+constexpr std::array<std::pair<std::string_view, Verb (*)(CLI::App&)>, 15> kVerbs = {{
     {"estimate", make_estimate},
     {"max-batch", make_max_batch},
     {"sweep", make_sweep},

@@ -29,7 +29,7 @@ Draft draft_recurrent(const KernelAt& kernel, const TimeContext::Model& model) {
           .flop = cost.flop,
           .bytes = cost.bytes,
           .algorithm = name(RecurrentAlgorithm::kStandard),
-          .memory_bound = cost.memory_bound};
+          .memory_bound = cost.memory_bound()};
 }
 
 // The steps in one persistent kernel; `model`: that of the steps.
@@ -44,7 +44,7 @@ Draft draft_persistent(const KernelAt& kernel, const TimeContext::Model& model,
               .flop = steps.flop,
               .bytes = steps.bytes,
               .algorithm = name(algorithm),
-              .memory_bound = steps.memory_bound};
+              .memory_bound = steps.memory_bound()};
   if (const auto& products = context.recurrent(unit_of(kernel, context)).recurrent) {
     const RecurrentCost over_time = products->over_time(p, kernel.pass, bytes);
     draft.seconds += over_time.seconds;

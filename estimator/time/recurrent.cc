@@ -55,7 +55,8 @@ void add(RecurrentCost& total, const GemmCost& cost, double times) {
   total.seconds += cost.seconds * times;
   total.flop += cost.flop * times;
   total.bytes += cost.bytes * times;
-  total.memory_bound |= cost.memory_seconds > cost.compute_seconds;
+  total.compute_seconds += cost.compute_seconds * times;
+  total.memory_seconds += cost.memory_seconds * times;
 }
 
 }  // namespace

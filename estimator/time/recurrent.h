@@ -21,7 +21,8 @@ struct RecurrentCost {
   double seconds = 0;
   double flop = 0, bytes = 0;
   double step_seconds = 0;  // the part that does not shrink with a faster device
-  bool memory_bound = false;
+  double compute_seconds = 0, memory_seconds = 0;  // of its products
+  bool memory_bound() const { return memory_seconds > compute_seconds; }
 };
 
 class RecurrentModel {

@@ -192,7 +192,7 @@ TEST_CASE("a display's share is taken off where it is given, and named where it 
     return std::any_of(e.basis.begin(), e.basis.end(),
                        [&](const std::string& line) { return line.find(words) != line.npos; });
   };
-  Request request = test::request("builtin:resnet50", "rtx-3060", 96);
+  Request request = test::request("builtin:resnet50", "rtx-3060", 104);
   const Estimate close = answer(request);
   CHECK(close.fits);
   CHECK(says(close, "display: none is counted"));

@@ -21,7 +21,7 @@ std::map<std::string, std::string> codes_in_sources() {
   const fs::path root = PLIMSOLL_SOURCE_DIR;
   const std::regex pattern("[\"\\[]([ENW][1-9][0-9][0-9])[\"\\]]");
   std::map<std::string, std::string> found;
-  for (const char* room : {"graph", "hwdb", "estimator", "calibrate"}) {
+  for (const char* room : {"graph", "hwdb", "estimator", "calibrate", "monitor"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
       if (entry.path().extension() != ".cc" && entry.path().extension() != ".h") continue;
       std::ifstream in(entry.path());

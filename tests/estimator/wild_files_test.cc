@@ -27,14 +27,16 @@ std::string text_of(const std::string& path) {
 Request asked(const std::string& path, const json& row) {
   Request r = test::request(path, "tesla-t4");
   if (row.contains("batch")) r.batch = row["batch"].get<int64_t>();
-  for (const auto& [node, branch] : row.value("branches", json::object()).items())
-    r.branches[node] = branch.get<std::string>();
-  for (const auto& [node, trips] : row.value("trips", json::object()).items())
-    r.trips[node] = trips.get<int64_t>();
-  for (const auto& [tensor, numbers] : row.value("contents", json::object()).items())
-    r.contents[tensor] = numbers.get<std::vector<int64_t>>();
-  for (const auto& [op, price] : row.value("assume", json::object()).items())
-    r.assume[op] = price.get<std::string>();
+  const auto each = [&](const char* key, auto set) {
+    if (!row.contains(key)) return;
+    for (const auto& item : row[key].items()) set(item.key(), item.value());
+  };
+  each("branches", [&](const auto& node, const json& v) { r.branches[node] = v; });
+  each("trips", [&](const auto& node, const json& v) { r.trips[node] = v; });
+  each("contents", [&](const auto& tensor, const json& v) {
+    r.contents[tensor] = v.get<std::vector<int64_t>>();
+  });
+  each("assume", [&](const auto& op, const json& v) { r.assume[op] = v; });
   return r;
 }
 

@@ -55,7 +55,7 @@ std::string kind(std::string_view algorithm) {
 }
 
 TEST_CASE("memory and time name one algorithm and the same bytes, whatever card and framework") {
-  const std::array cards = {
+  const std::array<std::string, 6> cards = {
       "gtx-titan-x", "tesla-p100-pcie-16gb", "tesla-v100-sxm2-16gb", "tesla-t4",
       "rtx-3090",    "h100-sxm-80gb"};
   const std::array frameworks = {"pytorch", "pytorch-1.13"};
@@ -67,7 +67,7 @@ TEST_CASE("memory and time name one algorithm and the same bytes, whatever card 
     if (seen++ % kEach != 0) continue;
     size_t turn = networks;
     bool any = false;
-    for (const char* card : cards) {
+    for (const std::string& card : cards) {
       request.devices = {card};
       request.framework = frameworks[turn++ % frameworks.size()];
       const auto platform = find_platform(hwdb(), request, card);
