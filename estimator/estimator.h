@@ -13,32 +13,11 @@
 #include "estimator/compiled_model.h"
 #include "estimator/estimate.h"
 #include "estimator/memory_plan.h"
+#include "estimator/platform.h"
 #include "estimator/request.h"
 #include "estimator/time_plan.h"
-#include "hwdb/hwdb.h"
-#include "hwdb/step_errors.h"
 
 namespace plimsoll {
-
-// A device, a framework on it and the data that prices kernels there.
-struct Platform {
-  Device device;
-  FrameworkProfile framework;
-  Host host;
-  std::optional<Link> link;  // where the request asks for several GPUs
-  StepErrors errors{};
-  Hwdb hwdb{};  // where they are from
-};
-
-// E140, E142, E143 and E144 for names nobody knows. `device_name` is one of request.devices.
-Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
-                               const std::string& device_name);
-
-// --cudnn, or the version usual for the framework's. E103 where it is no version.
-Result<Version> cudnn_version(const Platform& platform, const Request& request);
-
-// --cuda, or the version usual for the framework's. E103 where it is no version.
-Result<Version> cuda_version(const Platform& platform, const Request& request);
 
 // The framework's habits on this device: which attention kernel, which rounding.
 Policy policy_for(const Platform& platform, const Request& request);

@@ -206,14 +206,18 @@ Result<void> SweepAxes::add_variants(const SharedFlags& base) {
   for (const Axis& axis : variant_axes_) variants *= count(axis);
   variants_.reserve(variants);
   for (size_t variant = 0; variant < variants; ++variant) {
-    SharedFlags flags = base;
+    std::vector<size_t> chosen(variant_axes_.size());
     size_t left = variant;
     for (size_t a = variant_axes_.size(); a-- > 0;) {
-      const Axis& axis = variant_axes_[a];
-      const SweepParameter& parameter = plan_->parameters[axis.parameter];
-      const JsonValue& value = parameter.values[left % count(axis)];
-      if (auto done = set(flags, axis.flag, parameter.name, value); !done) return done;
-      left /= count(axis);
+      chosen[a] = left % count(variant_axes_[a]);
+      left /= count(variant_axes_[a]);
+    }
+    // In the plan's order: of --freeze and --train the last match holds.
+    SharedFlags flags = base;
+    for (size_t a = 0; a < chosen.size(); ++a) {
+      const SweepParameter& parameter = plan_->parameters[variant_axes_[a].parameter];
+      auto done = set(flags, variant_axes_[a].flag, parameter.name, parameter.values[chosen[a]]);
+      if (!done) return done;
     }
     auto request = to_request(flags);
     if (!request) return tl::make_unexpected(request.error());

@@ -186,6 +186,7 @@ std::string SweepBest::to_text(const SweepPlan& plan, bool time) const {
     text += escaped_format("no answer, for example, at {}: {} [{}]\n",
                            described(plan, failed_->configuration), shortened(why.message, 200),
                            why.code);
+    if (!why.help.empty()) text += escaped_format("  help: {}\n", shortened(why.help, 200));
   }
   if (best_.empty() && nearest_) {
     const SweepPoint& p = nearest_->point;

@@ -93,7 +93,8 @@ def main(plimsoll):
         without.append(f"{card} {covered([r for l, r in lines if l['device'].startswith(card)], others)}")
     source = (f"tests/accuracy/ranges.py on {len(rows)} steps of one GPU in tests/measured, machine unknown, in the range: {of_term}; of cards "
               f"that are left out of this fit: {', '.join(without)}; median half width {100 * median(width(r, values) for r in rows):.0f} %; "
-              "host, copy, unknown_host, unknown_copy, exchange, all_reduce, layer as before")
+              "host, copy, unknown_host, unknown_copy, exchange, all_reduce, layer as before; assumed: rated_host, half of unknown_host, and "
+              "loader, from two checks of a DataLoader")
     shipped = json.loads((HWDB / "step_errors.json").read_text())
     print(json.dumps(shipped | {"source": source} | dict(zip(TERMS, values)), indent=2))
 

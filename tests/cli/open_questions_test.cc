@@ -124,6 +124,6 @@ TEST_CASE("cli sweep: freeze and train together choose what is trained") {
   const std::string wrong = scratch.write(
       "wrong.yaml", "model: builtin:alexnet\nparameters: {gpu: l4, freeze: 'featurs.*'}\n");
   const Ran refused = run_plimsoll({"sweep", wrong});
-  CHECK(refused.status == 3);
-  CHECK(says(refused, "nearest is 'features."));
+  CHECK(refused.status == 1);
+  CHECK(refused.out.find("nearest is 'features.") != refused.out.npos);
 }
