@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "calibrate/fit.h"
+#include "calibrate/fit_machine.h"
 #include "calibrate/verb.h"
 #include "graph/base/hash.h"
 #include "hwdb/coefficients.h"
@@ -23,6 +24,7 @@ constexpr const char* kClasses[] = {"gemm", "conv", "recurrent", "rows"};
 struct FitCommand {
   std::string measured, out;
   std::vector<std::string> only;
+  MachineCommand machine;
 };
 
 struct Measurements {
@@ -97,6 +99,16 @@ int write_file(const Calibration& calibration, const std::string& folder) {
 }
 
 int run_fit(const FitCommand& command) {
+  if (command.measured.empty() == command.machine.records.empty()) {
+    return report(error("E108", "which records? name files of measured kernels, or --measured", {},
+                        "plimsoll-calibrate fit kernels.json --out machine.json")
+                      .value());
+  }
+  if (command.measured.empty()) {
+    MachineCommand machine = command.machine;
+    machine.out = command.out;
+    return fit_machine(machine);
+  }
   const auto measured = read_measurements(command.measured);
   if (!measured) return report(measured.error());
   const auto rates = read_rates();
@@ -146,10 +158,18 @@ int run_fit(const FitCommand& command) {
 
 Verb make_fit(CLI::App& root) {
   auto command = std::make_shared<FitCommand>();
-  CLI::App* app = root.add_subcommand("fit", "calibrations from transcribed measurements");
-  app->add_option("--measured", command->measured, "folder with gemm.csv, conv.csv, ...")
-      ->required();
-  app->add_option("--out", command->out, "folder for sm_NN.json; without it only the report");
+  CLI::App* app = root.add_subcommand(
+      "fit",
+      "a machine file from measured kernels of one card, for plimsoll --machine FILE\n\n"
+      "  plimsoll-calibrate fit kernels.json --out machine.json");
+  app->add_option("records", command->machine.records, "measured runs; their kernels are used");
+  app->add_option("--gpu", command->machine.gpu, "of several cards in the records, this one");
+  app->add_option("--hwdb", command->machine.hwdb, "folder whose files replace the built-in data");
+  app->add_option("--out", command->out,
+                  "the machine file, or the folder for sm_NN.json; without it only the report");
+  app->add_option("--measured", command->measured,
+                  "instead of records: folder with gemm.csv, conv.csv, ... for the calibrations "
+                  "that the database ships");
   app->add_option("--only", command->only, "plans whose name starts so (then --out is incomplete)");
   return {app, [command] { return run_fit(*command); }};
 }

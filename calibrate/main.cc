@@ -13,9 +13,11 @@ constexpr const char* kExamples =
     "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
     "asked.jsonl\n"
     "  plimsoll-calibrate ask --gpu a100 --problems convolutions.jsonl --out asked.jsonl\n"
+    "  plimsoll-calibrate fit kernels.json --out machine.json\n"
     "  plimsoll-calibrate fit --measured hwdb/calibrations/measured\n\n"
-    "Asks real cuDNN, without a GPU, what it would choose on one, and fits kernel models to\n"
-    "measurements. Libraries are loaded when they are needed: from PLIMSOLL_CUDNN, from the "
+    "Asks real cuDNN, without a GPU, what it would choose on one, and fits what was measured: a\n"
+    "file for your machine (plimsoll --machine FILE), or the calibrations that everyone gets.\n"
+    " Libraries are loaded when they are needed: from PLIMSOLL_CUDNN, from the "
     "nvidia\n"
     "packages of python3, or from the loader's path.";
 

@@ -89,6 +89,11 @@ constexpr Row kRows[] = {
     {"epochs",
      [](const Asked& a) { return a.request.samples > 0 || a.model.meta.samples_per_epoch > 0; },
      "--samples N says how long an epoch is"},
+    {"machine",
+     [](const Asked& a) {
+       return a.request.machine && a.request.machine->gpu == a.platform.device.id;
+     },
+     "the file tells of another card"},
     {"loader", knows_loader, "what this framework takes to load a sample is not known"},
     {"samples-in-memory", [](const Asked& a) { return a.platform.framework.host_base.value > 0; },
      "the host's memory of this framework is not known"},

@@ -16,6 +16,7 @@
 #include "graph/recipe.h"
 #include "hwdb/context.h"
 #include "hwdb/host.h"
+#include "hwdb/machine.h"
 
 namespace plimsoll {
 
@@ -64,6 +65,7 @@ struct Request {
   bool replicate = false;
   std::string link;                    // between the GPUs; empty: PCIe or NVLink as the card has
   std::string host = "generic";        // the machine around them: an id, an alias or a file
+  std::optional<Machine> machine;      // what was measured on one card; acts on that card alone
   std::string cpu;                     // of a machine that nobody named; one not known says nothing
   std::optional<bool> input_gradient;  // the first layer's data gradient; nothing: the framework's
   std::optional<bool> input_copy;      // of a batch, inside the step; nothing: the framework's

@@ -22,6 +22,7 @@ constexpr Row kRows[] = {
     {"max-batch", "samples-in-memory", kNoHost},
     {"max-batch", "loader", kNoHost},
     {"max-batch", "host", kNoHost},
+    {"max-batch", "machine", "it says nothing of time"},
     {"sweep", "epochs", kNoRun},
     {"sweep", "samples", kNoRun},
     {"sweep", "samples-in-memory", kNoHost},

@@ -60,7 +60,7 @@ int show_models(const std::string& name) {
     return print(fmt::format("{}: {}\n{}\n", model->name, model->description, model->source));
   }
   for (const BuiltinRow& row : builtin_models())
-    text += fmt::format("{:<26}{}\n", row.name, row.description);
+    text += fmt::format("{:<30}  {}\n", row.name, row.description);
   return print(text);
 }
 

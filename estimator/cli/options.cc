@@ -56,6 +56,7 @@ constexpr ValueFlag kValueFlags[] = {
      "processes that load batches, as PyTorch's num_workers; the loader is then counted"},
     {"loader", "none, memory, convert or transform: how samples get into batches"},
     {"host", "the machine around the GPU, see 'plimsoll hosts', or a host file"},
+    {"machine", "what plimsoll-calibrate fit made of kernels measured on this card"},
     {"hwdb", "folder whose files replace the built-in data"},
 };
 
@@ -294,6 +295,8 @@ Result<Request> to_request(const SharedFlags& flags) {
   reader.count("samples-in-memory", request.samples_in_memory, 1, int64_t{1} << 50);
   reader.count("workers", request.workers, 0, 4096);
   reader.text("host", request.host);
+  std::string machine;
+  reader.text("machine", machine);
   reader.text("allocator", request.allocator);
   reader.text("framework", request.framework);
   reader.text("link", request.link);
@@ -379,6 +382,11 @@ Result<Request> to_request(const SharedFlags& flags) {
                 return set_limit(request.limits, name, *value);
               });
   if (reader.fault()) return tl::make_unexpected(*reader.fault());
+  if (!machine.empty()) {
+    auto opened = open_machine(machine);
+    if (!opened) return tl::make_unexpected(opened.error());
+    request.machine = std::move(*opened);
+  }
   if (request.memory_bytes == 0) return error("E104", "--mem: a capacity of nothing");
   for (const auto& [name, size] : request.dims) {
     if (request.lengths.empty() || !request.lengths.front().sizes.contains(name)) continue;

@@ -17,13 +17,16 @@
 namespace plimsoll {
 namespace {
 
-// A convolution layer's backward pass runs two kernels.
 // A record's word for the library's own choice of algorithm.
 constexpr std::string_view kGuessed = "heuristic";
 
+// A convolution layer's backward pass.
+bool is_two_kernels(const KernelAt& kernel) {
+  return kernel.kernel_class == KernelClass::kConv && kernel.pass == Pass::kBackward;
+}
+
 KernelTime price(const MeasuredRun& r, KernelAt kernel, const TimeContext& context) {
-  const bool both = kernel.kernel_class == KernelClass::kConv && kernel.pass == Pass::kBackward;
-  if (!both) return kernel_time(kernel, context);
+  if (!is_two_kernels(kernel)) return kernel_time(kernel, context);
   kernel.pass = Pass::kBackwardWeights;
   KernelTime sum = kernel_time(kernel, context);
   const bool image = r.c.value_or(0) <= 4;
@@ -38,8 +41,8 @@ KernelTime price(const MeasuredRun& r, KernelAt kernel, const TimeContext& conte
 
 // As price() has it, by datasheet figures.
 double roofline(const MeasuredRun& r, const KernelAt& kernel, const DeviceRates& rates) {
-  const bool both = kernel.kernel_class == KernelClass::kConv && kernel.pass == Pass::kBackward;
-  const bool data = both && (r.c.value_or(0) > 4 || r.input_gradient.value_or(false));
+  const bool data =
+      is_two_kernels(kernel) && (r.c.value_or(0) > 4 || r.input_gradient.value_or(false));
   return (data ? 2 : 1) * roofline_seconds(kernel, rates);
 }
 
@@ -72,7 +75,10 @@ bool is_spilled(const KernelAt& kernel, const TimeOptions& options, const Device
 
 struct Validator::State {
   State(const Hwdb& database, Request request, Calibrations known)
-      : hwdb(database), calibrations(std::move(known)), models(database, std::move(request)) {}
+      : hwdb(database),
+        machine(request.machine),
+        calibrations(std::move(known)),
+        models(database, std::move(request)) {}
 
   // Prepared contexts by device, libraries and what a layer's framework runs of its own.
   tl::expected<const TimeContext*, std::string> context(const std::string& device,
@@ -98,6 +104,7 @@ struct Validator::State {
       options.bias_factor = profile->bias_factor;
       options.relu_factor = profile->relu_factor;
     }
+    if (machine && machine->gpu == found->id) options.here = machine->factors;
     const auto at =
         contexts.emplace(key, TimeContext(rates_of(*found), calibrations, options)).first;
     return &at->second;
@@ -133,6 +140,7 @@ struct Validator::State {
     line.high = t.high * 1e3;
     line.roofline = roofline(r, *kernel, (*prepared)->rates()) * 1e3;
     line.algorithm = choice_of(r, *kernel, t, **prepared);
+    if (!is_two_kernels(*kernel)) line.priced_as = priced_as(*kernel, **prepared);
     if (r.kind == RunKind::kLayer) widen(line);
     return line;
   }
@@ -173,6 +181,7 @@ struct Validator::State {
   }
 
   const Hwdb& hwdb;
+  const std::optional<Machine> machine;
   std::map<std::string, std::optional<double>> memories{};
   const Calibrations calibrations;
   using Key = std::tuple<std::string, int, int, bool, std::string, std::string, std::string>;

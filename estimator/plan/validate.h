@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "estimator/request.h"
+#include "estimator/time/kernel_time.h"
 #include "hwdb/calibration.h"
 #include "hwdb/hwdb.h"
 #include "hwdb/measured_run.h"
@@ -44,6 +45,7 @@ struct ValidationLine {
   std::optional<double> roofline{};
   std::optional<StepParts> parts;            // of whole steps
   std::optional<AlgorithmChoice> algorithm;  // where the record names a convolution's
+  std::optional<PricedAs> priced_as{};       // of one kernel
   std::string skipped;                       // the reason; empty where predicted
 };
 

@@ -204,6 +204,16 @@ namespace {
 // Of a rate that is not known no law follows.
 double or_endless(double rate) { return rate > 0 ? rate : std::numeric_limits<double>::infinity(); }
 
+// What was measured of such kernels on this very card: of their pass, else of every pass.
+const MachineFactor* measured_here(const TimeContext::Model& model, Pass pass) {
+  const MachineFactor* of_all = nullptr;
+  for (const MachineFactor& factor : model.here) {
+    if (factor.pass == name(pass)) return &factor;
+    if (factor.pass.empty()) of_all = &factor;
+  }
+  return of_all;
+}
+
 KernelTime time_of(const KernelAt& kernel, const Draft& draft, const TimeContext::Model& model,
                    const TimeContext& context) {
   const bool alone = context.options().alone;
@@ -211,7 +221,9 @@ KernelTime time_of(const KernelAt& kernel, const Draft& draft, const TimeContext
   const double launch = alone ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
   const double in_situ = alone || draft.in_situ || !model.fit ? 1 : model.fit->in_situ;
   const double work = std::max(0.0, draft.seconds - model.fixed);
-  const double predicted = (work + launch) * in_situ + draft.turned;
+  const MachineFactor* here = measured_here(model, kernel.pass);
+  const double predicted =
+      ((work + launch) * in_situ + draft.turned) * (here != nullptr ? here->factor : 1);
 
   const double bandwidth = or_endless(context.rates().bandwidth);
   const double highest_flops = or_endless(model.highest_flops);
@@ -225,7 +237,8 @@ KernelTime time_of(const KernelAt& kernel, const Draft& draft, const TimeContext
                   .workspace = draft.workspace,
                   .basis = model.basis,
                   .launches = draft.launches};
-  const double widest = std::exp(model.range90 * strays(kernel));
+  const bool is_sharp = here != nullptr && here->range90 > 0;
+  const double widest = std::exp(is_sharp ? here->range90 : model.range90 * strays(kernel));
   time.low = std::max(time.seconds / widest, floor);
   time.high = time.seconds * widest;
   const bool by_memory = draft.memory_bound || (predicted < floor && traffic > operations);
@@ -244,6 +257,11 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
   if (is_unrolled(kernel)) return unrolled_time(kernel, context);
   const TimeContext::Model& model = model_for(kernel, context);
   return time_of(kernel, draft_of(kernel, model, context), model, context);
+}
+
+PricedAs priced_as(const KernelAt& kernel, const TimeContext& context) {
+  const TimeContext::Model& model = model_for(kernel, context);
+  return {model.kernel_class, model.arithmetic, model.range90};
 }
 
 Evidence evidence_of(const KernelAt& kernel, const TimeContext& context) {

@@ -29,6 +29,7 @@
 #include "estimator/time/select_fit.h"
 #include "graph/kernel.h"
 #include "hwdb/calibration.h"
+#include "hwdb/machine.h"
 
 namespace plimsoll {
 
@@ -62,6 +63,7 @@ struct TimeOptions {
   double norm_factor = 1, concat_factor = 1;
   double max_pool_backward = 1;             // the same for the gradient of max pooling
   double bias_factor = 1, relu_factor = 1;  // and for both forward
+  std::vector<MachineFactor> here{};        // of the user's own card
 };
 
 enum class BoundBy : uint8_t { kCompute, kDram, kLatency, kHost };
@@ -133,6 +135,7 @@ class TimeContext {
   struct Slots;
   const Model& model(Class of, Arithmetic arithmetic) const;
   void prepare(Slot& slot, Class of, Arithmetic arithmetic) const;
+  void add_measured_here(Slot& slot) const;
   struct SmRate sm_rate(const Fit& fit, Arithmetic arithmetic) const;
 
   DeviceRates rates_;
@@ -147,6 +150,15 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
 
 // What the calibration behind it was measured on.
 Evidence evidence_of(const KernelAt& kernel, const TimeContext& context);
+
+// What prices a kernel: its class, as calibrations name it, the arithmetic and how far off its
+// predictions are known to be, ln.
+struct PricedAs {
+  std::string_view kernel_class;
+  Arithmetic arithmetic{};
+  double range90 = 0;
+};
+PricedAs priced_as(const KernelAt& kernel, const TimeContext& context);
 
 // Every algorithm that a convolution is offered, fastest first, whatever the policy says; empty for
 // other kernels.

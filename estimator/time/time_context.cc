@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -75,6 +77,8 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
                                     library, of == Class::kOddConv);
   slot.basis = std::move(selected.basis);
   Model& model = slot.model;
+  model.kernel_class = kNames[static_cast<size_t>(of)];
+  model.arithmetic = unit;
   const double peak = rates_.peak_of(arithmetic);
   model.highest_flops = peak * rates_.maximum_clock;
   model.flops = peak;
@@ -128,12 +132,28 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   model.fixed = terms[static_cast<size_t>(launch)] * 1e-6;
 }
 
+void TimeContext::add_measured_here(Slot& slot) const {
+  Model& model = slot.model;
+  for (const MachineFactor& factor : options_.here) {
+    if (factor.kernel_class != model.kernel_class || factor.arithmetic != name(model.arithmetic))
+      continue;
+    model.here.push_back(factor);
+    model.evidence = Evidence::kCard;
+    slot.basis += fmt::format(
+        "; {}{}times {:.2f} as {} kernels measured on this machine, error left "
+        "out {:.0f} -> {:.0f} %",
+        factor.pass, factor.pass.empty() ? "" : " ", factor.factor, factor.kernels,
+        100 * factor.error_before, 100 * factor.error_after);
+  }
+}
+
 const TimeContext::Model& TimeContext::model(Class of, Arithmetic arithmetic) const {
   const size_t index = kClassCount * static_cast<size_t>(arithmetic) + static_cast<size_t>(of);
   Slot& slot = slots_->all[index];
   std::call_once(slot.prepared, [&] {
     slot.model.basis = static_cast<int>(index);
     prepare(slot, of, arithmetic);
+    add_measured_here(slot);
   });
   return slot.model;
 }

@@ -22,6 +22,9 @@ struct TimeContext::Model {
   std::optional<PersistentModel> persistent;
   std::optional<MemoryBoundModel> rows;
   std::optional<Fit> fit;  // none: roofline
+  std::string_view kernel_class;
+  Arithmetic arithmetic{};
+  std::vector<MachineFactor> here;  // what was measured of it on the user's own card
   bool own = false;
   Evidence evidence = Evidence::kOther;
   double flops = 0;          // what is sustained, flop/s

@@ -282,6 +282,7 @@ TEST_CASE("cli: help and lists answer on standard output") {
       {{"hosts"}, "dgx-1"},
       {{"hosts", "xeon-e5-2698-v4"}, "single_thread"},
       {{"schema", "host"}, "plimsoll.host"},
+      {{"schema", "machine"}, "plimsoll.machine"},
       {{"frameworks", "pytorch"}, "pytorch-2"},
       {{"models"}, "resnet50"},
       {{"models", "gnmt"}, "gnmt"},

@@ -1,0 +1,112 @@
+#include "calibrate/fit_machine.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <fstream>
+#include <set>
+
+#include "calibrate/factors.h"
+#include "calibrate/verb.h"
+#include "estimator/plan/validate.h"
+#include "graph/base/escape.h"
+#include "hwdb/measured_source.h"
+
+namespace plimsoll::calibrate {
+namespace {
+
+struct Kernels {
+  std::vector<MeasuredRatio> ratios;
+  std::set<std::string> gpus;  // of kernels in the records
+  size_t others = 0;           // records that are no kernels, or that nothing predicts
+};
+
+// The pass of products and of what only moves data changes their work, not how they run.
+bool differs_by_pass(std::string_view kernel_class) {
+  return kernel_class != "gemm" && kernel_class != "rows";
+}
+
+void add(const ValidationLine& line, Kernels& kernels) {
+  if (!line.priced_as || !line.measured || !line.predicted || *line.measured <= 0 ||
+      *line.predicted <= 0) {
+    ++kernels.others;
+    return;
+  }
+  kernels.gpus.insert(line.device);
+  const PricedAs& as = *line.priced_as;
+  kernels.ratios.push_back({.kernel_class = std::string(as.kernel_class),
+                            .arithmetic = std::string(name(as.arithmetic)),
+                            .pass = differs_by_pass(as.kernel_class) ? line.pass : "",
+                            .ln = std::log(*line.measured / *line.predicted),
+                            .predicted = *line.predicted,
+                            .range90 = as.range90});
+}
+
+Result<Kernels> read_kernels(const MachineCommand& command) {
+  const auto hwdb = Hwdb::open(command.hwdb);
+  if (!hwdb) return tl::make_unexpected(hwdb.error());
+  const auto sources = MeasuredSources::open(*hwdb, false);
+  if (!sources) return tl::make_unexpected(sources.error());
+  auto calibrations = Calibrations::open(*hwdb);
+  if (!calibrations) return tl::make_unexpected(calibrations.error());
+  std::string wanted;
+  if (!command.gpu.empty()) {
+    const auto device = hwdb->device(command.gpu);
+    if (!device) return tl::make_unexpected(device.error());
+    wanted = device->id;
+  }
+  Validator validator(*hwdb, Request{}, std::move(*calibrations));
+  Kernels kernels;
+  for (const std::string& file : command.records) {
+    const auto read = read_runs(file, *sources, [&](MeasuredRun&& run) {
+      for (ValidationLine& line : validator.answer(run, file)) {
+        if (const auto device = hwdb->device(line.device)) line.device = device->id;
+        if (wanted.empty() || line.device == wanted) add(line, kernels);
+      }
+    });
+    if (!read) return tl::make_unexpected(read.error());
+  }
+  if (kernels.ratios.empty()) {
+    return error("E716", fmt::format("none of the {} records is a kernel that can be predicted",
+                                     kernels.others));
+  }
+  if (kernels.gpus.size() > 1) {
+    return error("E717", fmt::format("the records are of {}", fmt::join(kernels.gpus, ", ")), {},
+                 "--gpu ID takes one of them");
+  }
+  return kernels;
+}
+
+int write_file(const std::string& path, const Machine& machine) {
+  std::ofstream out(path, std::ios::binary);
+  out << write_machine(machine);
+  return out.flush() ? 0 : report(error("E603", "cannot write " + path).value());
+}
+
+}  // namespace
+
+int fit_machine(const MachineCommand& command) {
+  const auto kernels = read_kernels(command);
+  if (!kernels) return report(kernels.error());
+  Machine machine{.gpu = *kernels->gpus.begin(),
+                  .source = fmt::format("plimsoll-calibrate fit, {} kernels of {}",
+                                        kernels->ratios.size(), fmt::join(command.records, ", ")),
+                  .factors = {}};
+  fmt::print("{:12} {:14} {:17} {:>7}  {:>6}  left out {:>14}\n", "class", "arithmetic", "pass",
+             "kernels", "times", "before, after");
+  for (const FactorFit& fit : fit_factors(kernels->ratios)) {
+    const MachineFactor& f = fit.factor;
+    fmt::print("{:12} {:14} {:17} {:7}", f.kernel_class, f.arithmetic, f.pass, f.kernels);
+    if (f.error_before > 0) {
+      fmt::print("  {:6.3f}  {:8.1f} % {:10.1f} %", f.factor, 100 * f.error_before,
+                 100 * f.error_after);
+    }
+    fmt::print("{}\n", fit.refused.empty() ? "" : "  refused: " + fit.refused);
+    if (fit.refused.empty()) machine.factors.push_back(f);
+  }
+  if (kernels->others > 0) fmt::print("{} records are no kernels of it\n", kernels->others);
+  return command.out.empty() ? 0 : write_file(command.out, machine);
+}
+
+}  // namespace plimsoll::calibrate

@@ -1,0 +1,82 @@
+#include "hwdb/machine.h"
+
+#include "graph/config/json_object.h"
+#include "graph/config/json_reader.h"
+#include "graph/config/json_writer.h"
+#include "hwdb/lookup.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kSchema = "plimsoll.machine";
+
+// Beyond these a record is wrong, not a card.
+constexpr RealRange kFactor{.low = 1e-3, .high = 1e3};
+constexpr RealRange kError{.low = 0, .high = 1e3};
+
+MachineFactor read_factor(JsonObject& row) {
+  MachineFactor factor;
+  factor.kernel_class = row.required_string("class");
+  factor.arithmetic = row.required_string("arithmetic");
+  factor.pass = row.optional_string("pass").value_or("");
+  factor.factor = row.required_real("factor", kFactor);
+  factor.range90 = row.optional_real("range90", {.low = 0, .high = 5}).value_or(0);
+  factor.kernels = row.required_integer("kernels", {.low = 1});
+  factor.error_before = row.required_real("error_before", kError);
+  factor.error_after = row.required_real("error_after", kError);
+  row.finish();
+  return factor;
+}
+
+}  // namespace
+
+Result<Machine> read_machine(std::string_view text, std::string_view file) {
+  const auto value = read_json(text, file);
+  if (!value) return tl::make_unexpected(value.error());
+  Diagnostics faults;
+  JsonObject root(*value, file, faults, true);
+  root.schema(kSchema, 1);
+  Machine machine;
+  machine.gpu = root.required_string("gpu");
+  machine.source = root.required_string("source");
+  for (const JsonValue& row : root.required_list("factors")) {
+    JsonObject object(row, file, faults);
+    machine.factors.push_back(read_factor(object));
+  }
+  root.finish();
+  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
+  return machine;
+}
+
+Result<Machine> open_machine(const std::string& path) {
+  const auto text = read_data_file(path);
+  if (!text) return tl::make_unexpected(text.error());
+  return read_machine(*text, path);
+}
+
+std::string write_machine(const Machine& machine) {
+  JsonWriter out(JsonWriter::Layout::kIndented);
+  out.begin_object();
+  out.key("schema").string(kSchema);
+  out.key("version").integer(1);
+  out.key("gpu").string(machine.gpu);
+  out.key("source").string(machine.source);
+  out.key("factors").begin_array();
+  for (const MachineFactor& f : machine.factors) {
+    out.begin_object();
+    out.key("class").string(f.kernel_class);
+    out.key("arithmetic").string(f.arithmetic);
+    if (!f.pass.empty()) out.key("pass").string(f.pass);
+    out.key("factor").real(f.factor);
+    if (f.range90 > 0) out.key("range90").real(f.range90);
+    out.key("kernels").integer(f.kernels);
+    out.key("error_before").real(f.error_before);
+    out.key("error_after").real(f.error_after);
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+  return out.take() + "\n";
+}
+
+}  // namespace plimsoll

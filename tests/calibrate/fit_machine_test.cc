@@ -1,0 +1,73 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "hwdb/machine.h"
+#include "tests/calibrate/calibrate_program.h"
+#include "tests/support/scratch.h"
+
+namespace plimsoll {
+namespace {
+
+const std::string kKernels = std::string(PLIMSOLL_SOURCE_DIR) + "/examples/kernels.csv";
+
+bool is_there() {
+  if (!test::calibrate_binary().empty()) return true;
+  MESSAGE("not run: no plimsoll-calibrate beside PLIMSOLL_BINARY");
+  return false;
+}
+
+bool says(const std::string& text, const std::string& words) {
+  return text.find(words) != text.npos;
+}
+
+TEST_CASE("calibrate fit: measured kernels become a machine file that plimsoll takes") {
+  if (!is_there()) return;
+  const test::Scratch scratch;
+  const std::string out = scratch.path("machine.json");
+  const test::Ran fitted = test::run_calibrate({"fit", kKernels, "--out", out});
+  CAPTURE(fitted.err);
+  REQUIRE(fitted.status == 0);
+  CHECK(says(fitted.out, "refused: it makes kernels worse that it did not see"));
+  const auto machine = open_machine(out);
+  REQUIRE(machine);
+  CHECK(machine->gpu == "h100-sxm-80gb");
+  REQUIRE_FALSE(machine->factors.empty());
+  for (const MachineFactor& f : machine->factors) CHECK(f.error_after < f.error_before);
+
+  std::vector<std::string> command = {"estimate",    "builtin:resnet50", "--gpu",     "h100",
+                                      "--precision", "amp-fp16",         "--machine", out};
+  const test::Ran here = test::run_plimsoll(command);
+  CHECK(here.status == 0);
+  CHECK(says(here.out, "kernels measured on this machine"));
+  command[3] = "t4";
+  const test::Ran elsewhere = test::run_plimsoll(command);
+  CHECK(says(elsewhere.err, "--machine has no effect: the file tells of another card [W516]"));
+  command.push_back("--strict");
+  CHECK(test::run_plimsoll(command).status == 3);
+  command[7] = kKernels;
+  CHECK(test::run_plimsoll(command).status == 3);
+}
+
+TEST_CASE("calibrate fit: what no machine file can be made of is said") {
+  if (!is_there()) return;
+  const test::Scratch scratch;
+  const std::string header = "kind,device,op,dtype,cuda,m,n,k,time_ms\n";
+  const std::string row = ",gemm,fp32,12.1,512,512,512,0.05\n";
+  const std::string two =
+      scratch.write("two.csv", header + "kernel,tesla-t4" + row + "kernel,rtx-3090" + row);
+  const std::string none = scratch.write("none.csv", header + "kernel,no-such-card" + row);
+  const auto fails = [](std::vector<std::string> arguments, const std::string& code) {
+    const test::Ran ran = test::run_calibrate(std::move(arguments));
+    CAPTURE(ran.err);
+    CHECK(ran.status != 0);
+    CHECK(says(ran.err, code));
+  };
+  fails({"fit"}, "[E108]");
+  fails({"fit", two}, "[E717]");
+  fails({"fit", none}, "[E716]");
+  CHECK(test::run_calibrate({"fit", two, "--gpu", "t4"}).status == 0);
+}
+
+}  // namespace
+}  // namespace plimsoll
