@@ -90,7 +90,7 @@ struct TimeEstimate {
   std::string host_id;
   double single_thread = 1;  // of the host, a Skylake-SP's at 3.7 GHz being 1
   std::string loader;        // "none": it is not in the figure
-  int64_t roofline_ns = 0;  // of its kernels by datasheet figures alone: what a guess would say
+  int64_t roofline_ns = 0;   // of its kernels by datasheet figures alone: what a guess would say
   Range step_range_ns;
   double gpu_busy = 0, fp32_utilisation = 0, cpu_utilisation = 0;
   int64_t pcie_bytes = 0;

@@ -17,7 +17,7 @@ struct Request;
 struct WorkspacePlan {
   std::vector<WorkspaceUse> uses;  // by KernelId; zero where a kernel needs none
   std::vector<std::string>
-      bases;          // by KernelId: "asked", "table", "rule", "interval"; empty for no need
+      bases;  // by KernelId: "asked", "table", "rule", "interval"; empty for no need
   std::vector<std::string> algorithms;  // by KernelId, as the library calls them
   std::string basis;  // the least trusted: "asked", "table", "rule", "interval"; else "none"
   int64_t asked = 0, convolutions = 0;  // kernels, and of how many cuDNN was asked

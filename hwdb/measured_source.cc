@@ -34,9 +34,7 @@ MeasuredCase read_case(JsonObject& object) {
   return c;
 }
 
-void forget_machine(MeasuredRun& told) {
-  told.host.clear();
-}
+void forget_machine(MeasuredRun& told) { told.host.clear(); }
 
 }  // namespace
 

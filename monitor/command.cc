@@ -12,16 +12,16 @@
 #include <cstring>
 
 #include "graph/base/escape.h"
+#include "monitor/process.h"
 
 namespace plimsoll::monitor {
 namespace {
 
 constexpr int64_t kKibibyte = 1024;
 
-int64_t own_peak_rss() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  return used.ru_maxrss * kKibibyte;
+int64_t own_rss() {
+  const auto own = ProcFolder().read(::getpid());
+  return own ? own->rss : 0;
 }
 
 // In the child: only what is safe after a fork.
@@ -43,7 +43,7 @@ Result<Command> Command::start(const std::vector<std::string>& words, const sigs
   std::array<int, 2> report{};
   if (::pipe2(report.data(), O_CLOEXEC) != 0)
     return error("E714", fmt::format("no process can be made: {}", std::strerror(errno)));
-  const int64_t peak = own_peak_rss();
+  const int64_t before = own_rss();
   const pid_t child = ::fork();
   if (child == 0) become(list.data(), report[1], signals);
   const int fork_error = errno;
@@ -65,7 +65,7 @@ Result<Command> Command::start(const std::vector<std::string>& words, const sigs
         why == ENOENT ? "E712" : "E713",
         fmt::format("cannot run {}: {}", shortened(words.front(), 80), std::strerror(why)));
   }
-  return Command(child, peak);
+  return Command(child, before);
 }
 
 std::optional<Ended> Command::ended() {
@@ -75,7 +75,7 @@ std::optional<Ended> Command::ended() {
   if (got != pid_ || (!WIFEXITED(status) && !WIFSIGNALED(status))) return std::nullopt;
   Ended end{.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
   const int64_t peak = used.ru_maxrss * kKibibyte;
-  if (peak > peak_before_) end.peak_rss = peak;
+  if (peak > rss_before_) end.peak_rss = peak;
   return end;
 }
 

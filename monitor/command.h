@@ -31,10 +31,10 @@ class Command {
   std::optional<Ended> ended();
 
  private:
-  Command(pid_t pid, int64_t peak_before) : pid_(pid), peak_before_(peak_before) {}
+  Command(pid_t pid, int64_t rss_before) : pid_(pid), rss_before_(rss_before) {}
 
   pid_t pid_;
-  int64_t peak_before_;  // of this program when it forked: the kernel counts it to the child's
+  int64_t rss_before_;  // of this program when it forked: the kernel counts it to the child's
 };
 
 // Becomes readable when the process ends; -1 where the kernel has none (before 5.3) or refuses.

@@ -147,7 +147,8 @@ Verb make_models(CLI::App& root) {
 Verb make_schema(CLI::App& root) {
   auto name = std::make_shared<std::string>("estimate");
   CLI::App* app = root.add_subcommand("schema", "JSON Schema of what it reads and writes");
-  app->add_option("name", *name, "estimate, sweep, validate, monitor, model-config, device or host");
+  app->add_option("name", *name,
+                  "estimate, sweep, validate, monitor, model-config, device or host");
   return {app, [name] { return show_schema(*name); }};
 }
 

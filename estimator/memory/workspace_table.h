@@ -1,5 +1,6 @@
-// workspace_table: cuDNN's own answers, packed (calibrate/workspace_packer.h describes the form). A table holds, for the layers of well-known networks at some batch sizes, the first plan
-// without tensor cores and the first with, for one compute capability, cuDNN version, type, layout.
+// workspace_table: cuDNN's own answers, packed (calibrate/workspace_packer.h describes the form). A
+// table holds, for the layers of well-known networks at some batch sizes, the first plan without
+// tensor cores and the first with, for one compute capability, cuDNN version, type, layout.
 #pragma once
 
 #include <array>

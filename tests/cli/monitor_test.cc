@@ -47,6 +47,15 @@ TEST_CASE("monitor: ends as its command did, with the summary last") {
   CHECK(killed.err.find("killed by signal 9") != std::string::npos);
 }
 
+// Of a command's whole life the kernel tells the highest, but no less than what its parent held.
+TEST_CASE("monitor: a command shorter than an interval has the peak that the kernel tells") {
+  if (!monitor_binary()) return;
+  const Ran ran =
+      monitor({"--interval", "10s", "--json", "--", PLIMSOLL_KNOWN_MEMORY, "0", "0", "killed"});
+  const double peak = last_line(ran.out)["result"]["host_peak_bytes"].get<double>();
+  CHECK(peak / (300 << 20) == doctest::Approx(1).epsilon(0.01));
+}
+
 TEST_CASE("monitor: the command's output is its own") {
   if (!monitor_binary()) return;
   const Ran ran = monitor({"--interval", "20ms", "--", "sh", "-c", "echo mine; exit 3"});
