@@ -81,7 +81,7 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   // aten/src/ATen/cuda/detail/CUDAHooks.cpp: supportsBFloat16ConvolutionWithCuDNNv8.
   if (platform.framework.framework == "pytorch") options.bf16_library_since = 80;
   if (request.machine && request.machine->gpu == platform.device.id)
-    options.here = request.machine->factors;
+    options.machine = request.machine->factors;
   options.workspace_limit = request.workspace_limit;
   if (!options.workspace_limit && platform.framework.workspace_limit) {
     options.workspace_limit = platform.framework.workspace_limit->value;

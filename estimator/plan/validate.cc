@@ -104,7 +104,7 @@ struct Validator::State {
       options.bias_factor = profile->bias_factor;
       options.relu_factor = profile->relu_factor;
     }
-    if (machine && machine->gpu == found->id) options.here = machine->factors;
+    if (machine && machine->gpu == found->id) options.machine = machine->factors;
     const auto at =
         contexts.emplace(key, TimeContext(rates_of(*found), calibrations, options)).first;
     return &at->second;

@@ -102,8 +102,8 @@ std::optional<ConvCost> offered_cost(const KernelAt& kernel, const ConvCall& cal
   const ConvCosts costs = model.costs(call.shape);
   const ConvCosts able = of_plans(costs, {&choice->plan, 1}, kernel.pass);
   ConvCost cost = able.count > 0 ? preferred(able) : costs.rows[0];
-  // Transforms that the library prefers to tensor cores (cuDNN 8, TF32) take about a product's
-  // time.
+  // Transforms that the library prefers to tensor cores (cuDNN 8, TF32): none was measured, they
+  // are priced as the product, assumed.
   if (able.count == 0) cost.algorithm = kind_of(choice->plan);
   cost.workspace = static_cast<double>(choice->plan.bytes);
   return cost;

@@ -205,9 +205,9 @@ namespace {
 double or_endless(double rate) { return rate > 0 ? rate : std::numeric_limits<double>::infinity(); }
 
 // What was measured of such kernels on this very card: of their pass, else of every pass.
-const MachineFactor* measured_here(const TimeContext::Model& model, Pass pass) {
+const MachineFactor* machine_factor(const TimeContext::Model& model, Pass pass) {
   const MachineFactor* of_all = nullptr;
-  for (const MachineFactor& factor : model.here) {
+  for (const MachineFactor& factor : model.machine) {
     if (factor.pass == name(pass)) return &factor;
     if (factor.pass.empty()) of_all = &factor;
   }
@@ -221,9 +221,9 @@ KernelTime time_of(const KernelAt& kernel, const Draft& draft, const TimeContext
   const double launch = alone ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
   const double in_situ = alone || draft.in_situ || !model.fit ? 1 : model.fit->in_situ;
   const double work = std::max(0.0, draft.seconds - model.fixed);
-  const MachineFactor* here = measured_here(model, kernel.pass);
+  const MachineFactor* machine = machine_factor(model, kernel.pass);
   const double predicted =
-      ((work + launch) * in_situ + draft.turned) * (here != nullptr ? here->factor : 1);
+      ((work + launch) * in_situ + draft.turned) * (machine != nullptr ? machine->factor : 1);
 
   const double bandwidth = or_endless(context.rates().bandwidth);
   const double highest_flops = or_endless(model.highest_flops);
@@ -237,8 +237,8 @@ KernelTime time_of(const KernelAt& kernel, const Draft& draft, const TimeContext
                   .workspace = draft.workspace,
                   .basis = model.basis,
                   .launches = draft.launches};
-  const bool is_sharp = here != nullptr && here->range90 > 0;
-  const double widest = std::exp(is_sharp ? here->range90 : model.range90 * strays(kernel));
+  const bool is_sharp = machine != nullptr && machine->range90 > 0;
+  const double widest = std::exp(is_sharp ? machine->range90 : model.range90 * strays(kernel));
   time.low = std::max(time.seconds / widest, floor);
   time.high = time.seconds * widest;
   const bool by_memory = draft.memory_bound || (predicted < floor && traffic > operations);

@@ -63,7 +63,7 @@ struct TimeOptions {
   double norm_factor = 1, concat_factor = 1;
   double max_pool_backward = 1;             // the same for the gradient of max pooling
   double bias_factor = 1, relu_factor = 1;  // and for both forward
-  std::vector<MachineFactor> here{};        // of the user's own card
+  std::vector<MachineFactor> machine{};     // of the user's own card
 };
 
 enum class BoundBy : uint8_t { kCompute, kDram, kLatency, kHost };
@@ -135,7 +135,7 @@ class TimeContext {
   struct Slots;
   const Model& model(Class of, Arithmetic arithmetic) const;
   void prepare(Slot& slot, Class of, Arithmetic arithmetic) const;
-  void add_measured_here(Slot& slot) const;
+  void add_machine(Slot& slot) const;
   struct SmRate sm_rate(const Fit& fit, Arithmetic arithmetic) const;
 
   DeviceRates rates_;

@@ -132,12 +132,12 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   model.fixed = terms[static_cast<size_t>(launch)] * 1e-6;
 }
 
-void TimeContext::add_measured_here(Slot& slot) const {
+void TimeContext::add_machine(Slot& slot) const {
   Model& model = slot.model;
-  for (const MachineFactor& factor : options_.here) {
+  for (const MachineFactor& factor : options_.machine) {
     if (factor.kernel_class != model.kernel_class || factor.arithmetic != name(model.arithmetic))
       continue;
-    model.here.push_back(factor);
+    model.machine.push_back(factor);
     model.evidence = Evidence::kCard;
     slot.basis += fmt::format(
         "; {}{}times {:.2f} as {} kernels measured on this machine, error left "
@@ -153,7 +153,7 @@ const TimeContext::Model& TimeContext::model(Class of, Arithmetic arithmetic) co
   std::call_once(slot.prepared, [&] {
     slot.model.basis = static_cast<int>(index);
     prepare(slot, of, arithmetic);
-    add_measured_here(slot);
+    add_machine(slot);
   });
   return slot.model;
 }

@@ -24,7 +24,7 @@ struct TimeContext::Model {
   std::optional<Fit> fit;  // none: roofline
   std::string_view kernel_class;
   Arithmetic arithmetic{};
-  std::vector<MachineFactor> here;  // what was measured of it on the user's own card
+  std::vector<MachineFactor> machine;  // what was measured of it on the user's own card
   bool own = false;
   Evidence evidence = Evidence::kOther;
   double flops = 0;          // what is sustained, flop/s

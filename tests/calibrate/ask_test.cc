@@ -32,7 +32,7 @@ struct Library {
   }
 };
 
-bool skipped() {
+bool cannot_ask() {
 #ifdef PLIMSOLL_FAKE_CUDNN
   return calibrate_binary().empty();
 #else
@@ -65,7 +65,7 @@ bool says(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("ask: a line for each distinct question, with the contract's fields") {
-  if (skipped()) return;
+  if (cannot_ask()) return;
   const Library library;
   const Scratch scratch;
   const std::string in = scratch.write("in.jsonl", problems(3) + problems(2));
@@ -94,7 +94,7 @@ TEST_CASE("ask: a line for each distinct question, with the contract's fields") 
 }
 
 TEST_CASE("ask: gone on with; another GPU or version is another answer; a torn end is said") {
-  if (skipped()) return;
+  if (cannot_ask()) return;
   const Library library;
   const Scratch scratch;
   const std::string in = scratch.write("in.jsonl", problems(4));
@@ -115,7 +115,7 @@ TEST_CASE("ask: gone on with; another GPU or version is another answer; a torn e
 }
 
 TEST_CASE("ask: killed at fifty random records and gone on with, it loses and doubles nothing") {
-  if (skipped()) return;
+  if (cannot_ask()) return;
   constexpr int kProblems = 400, kKills = 50;
   const Library library;
   const Scratch scratch;
@@ -157,7 +157,7 @@ TEST_CASE("ask: killed at fifty random records and gone on with, it loses and do
 }
 
 TEST_CASE("ask: a crash inside cuDNN is a message; what was answered before it stays") {
-  if (skipped()) return;
+  if (cannot_ask()) return;
   const Library library;
   const Scratch scratch;
   const std::string in = scratch.write("in.jsonl", problems(5));
@@ -172,7 +172,7 @@ TEST_CASE("ask: a crash inside cuDNN is a message; what was answered before it s
 }
 
 TEST_CASE("ask: a library that is missing, too old or too new is refused; nothing is written") {
-  if (skipped()) return;
+  if (cannot_ask()) return;
   const Library library;
   const Scratch scratch;
   const std::string in = scratch.write("in.jsonl", problems(1));
@@ -201,7 +201,7 @@ TEST_CASE("ask: a library that is missing, too old or too new is refused; nothin
 }
 
 TEST_CASE("ask: usage") {
-  if (skipped()) return;
+  if (cannot_ask()) return;
   const Scratch scratch;
   const std::string out = scratch.path("out.jsonl");
   CHECK(run_calibrate({"ask", "--gpu", "titan-xp", "--out", out}).status == 2);
@@ -213,7 +213,7 @@ TEST_CASE("ask: usage") {
 }
 
 TEST_CASE("estimate --ask-cudnn: its convolutions have the workspaces that cuDNN answers") {
-  if (skipped()) return;
+  if (cannot_ask()) return;
   const Library library;
   RunOptions options{.environment = library.environment(), .address_space = RLIM_INFINITY};
   const std::vector<std::string> command = {

@@ -206,12 +206,6 @@ bool plain(const std::string& text) {
   });
 }
 
-bool skipped() {
-  if (plimsoll_binary()) return false;
-  MESSAGE("PLIMSOLL_BINARY is not set: nothing was run; './dev test' sets it");
-  return true;
-}
-
 }  // namespace
 
 TEST_CASE("cli: each command line has its status, its code and its next step") {

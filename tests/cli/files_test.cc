@@ -27,12 +27,6 @@ struct BadFile {
   std::vector<std::string> flags = {};
 };
 
-bool skipped() {
-  if (plimsoll_binary()) return false;
-  MESSAGE("PLIMSOLL_BINARY is not set: nothing was run; './dev test' sets it");
-  return true;
-}
-
 // One Relu of x: f32[4,8], or another first extent.
 Proto relu(std::string_view node, std::string_view op = "Relu", Extent first = 4) {
   GraphParts parts;

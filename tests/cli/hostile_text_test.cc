@@ -18,12 +18,6 @@ using namespace std::string_literals;
 
 namespace {
 
-bool skipped() {
-  if (plimsoll_binary()) return false;
-  MESSAGE("PLIMSOLL_BINARY is not set: nothing was run; './dev test' sets it");
-  return true;
-}
-
 const std::vector<std::string> kHostile = {
     "a\n::error file=x::b",
     "\x1b[2J\x1b]0;x\x07\r\b",

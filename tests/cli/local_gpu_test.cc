@@ -12,8 +12,6 @@ namespace {
 
 const std::string kNet = "builtin:squeezenet1_0";
 
-bool skipped() { return plimsoll_binary() == nullptr; }
-
 // A folder with an nvidia-smi that runs `script`.
 struct Driver {
   Scratch scratch;

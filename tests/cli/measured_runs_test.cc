@@ -7,16 +7,6 @@
 
 using namespace plimsoll::test;
 
-namespace {
-
-bool skipped() {
-  if (plimsoll_binary()) return false;
-  MESSAGE("PLIMSOLL_BINARY is not set: nothing was run; './dev test' sets it");
-  return true;
-}
-
-}  // namespace
-
 // Row E14: rows are judged and written as they come. The bound of a run is 256 MiB of addresses,
 // which 120,000 rows that are kept do not fit into (3 kB each).
 TEST_CASE("cli: long files of measured runs are judged row by row, in bounded memory") {

@@ -12,12 +12,6 @@ using nlohmann::json;
 
 namespace {
 
-bool skipped() {
-  if (plimsoll_binary()) return false;
-  MESSAGE("PLIMSOLL_BINARY is not set: nothing was run; './dev test' sets it");
-  return true;
-}
-
 std::string wild(const Scratch& scratch, const std::string& name) {
   const std::string packed =
       detail::text_of(std::string(PLIMSOLL_SOURCE_DIR) + "/tests/golden/wild/" + name + ".onnx.gz");
@@ -34,8 +28,6 @@ int64_t parameters(const Ran& ran) {
   REQUIRE(ran.status == 0);
   return json::parse(ran.out)["result"]["memory"]["parameters"]["count"].get<int64_t>();
 }
-
-bool says(const Ran& ran, const std::string& text) { return ran.err.find(text) != ran.err.npos; }
 
 }  // namespace
 

@@ -8,14 +8,6 @@ using namespace plimsoll::test;
 
 namespace {
 
-bool skipped() {
-  if (plimsoll_binary()) return false;
-  MESSAGE("PLIMSOLL_BINARY is not set: nothing was run; './dev test' sets it");
-  return true;
-}
-
-bool says(const Ran& ran, const std::string& text) { return ran.err.find(text) != ran.err.npos; }
-
 // The first bytes of torch.save(module): a zip whose first member is NAME/data.pkl.
 std::string saved_module() {
   std::string head("PK\x03\x04\x14\x00\x00\x00\x00\x00", 10);

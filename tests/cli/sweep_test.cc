@@ -15,12 +15,6 @@ using nlohmann::json;
 
 namespace {
 
-bool skipped() {
-  if (plimsoll_binary()) return false;
-  MESSAGE("PLIMSOLL_BINARY is not set: nothing was run; './dev test' sets it");
-  return true;
-}
-
 const std::string kPlan = R"(
 model: builtin:squeezenet1_0
 parameters:

@@ -1,6 +1,7 @@
 // Runs the built program, whose path PLIMSOLL_BINARY says, with bounds on time and memory.
 #pragma once
 
+#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -19,10 +20,22 @@ namespace plimsoll::test {
 // Null where it is not set: `./dev test` sets it.
 inline const char* plimsoll_binary() { return std::getenv("PLIMSOLL_BINARY"); }
 
+// Whether there is nothing to run; said in the tests' output.
+inline bool skipped() {
+  if (plimsoll_binary()) return false;
+  MESSAGE("PLIMSOLL_BINARY is not set: nothing was run; './dev test' sets it");
+  return true;
+}
+
 struct Ran {
   int status = -1;  // of exit, or 128 and the signal, as the shell shows it
   std::string out, err;
 };
+
+// On standard error.
+inline bool says(const Ran& ran, const std::string& text) {
+  return ran.err.find(text) != ran.err.npos;
+}
 
 struct RunOptions {
   const char* program = nullptr;  // else plimsoll_binary()

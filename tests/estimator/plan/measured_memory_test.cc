@@ -127,14 +127,16 @@ TEST_CASE("measured memory: Torch7's modules, with and without optnet") {
   const auto gradients = runs_of("optnet-memory.json", "grad_inputs_mb");
   REQUIRE(gradients.size() == 8);
   CHECK(quantile(gradients, 1, off) <= 0.06);
-  // No figure of these was used. One is 2.9 % above its range: contexts of Torch7 are not known.
+  // No figure of these was used. One is above its range: contexts of Torch7 are not known.
+  int outside = 0;
   for (const Run& r : runs_of("densenet-memory.json", "nvidia_smi_mb")) {
     if (r.batch != 64) continue;
     CAPTURE(r.measured);
     CAPTURE(r.model);
     CHECK(r.low <= r.measured);
-    CHECK(r.measured <= 1.03 * r.high);
+    outside += r.measured > r.high ? 1 : 0;
   }
+  CHECK(outside <= 1);
 }
 
 TEST_CASE("measured memory: inference in frameworks whose allocators are modelled in outline") {
