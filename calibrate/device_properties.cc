@@ -12,20 +12,21 @@ namespace {
 
 // CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability": shared
 // memory that a block may opt in to, resident blocks and threads of a multiprocessor.
-struct Limits {
+struct ArchitectureLimits {
   ComputeCapability capability;
   int64_t optin_bytes, blocks, threads;
 };
 constexpr int64_t kKiB = 1024;
-constexpr Limits kLimits[] = {{{5, 0}, 48 * kKiB, 32, 2048},   {{5, 2}, 48 * kKiB, 32, 2048},
-                              {{5, 3}, 48 * kKiB, 32, 2048},   {{6, 0}, 48 * kKiB, 32, 2048},
-                              {{6, 1}, 48 * kKiB, 32, 2048},   {{6, 2}, 48 * kKiB, 32, 2048},
-                              {{7, 0}, 96 * kKiB, 32, 2048},   {{7, 2}, 96 * kKiB, 32, 2048},
-                              {{7, 5}, 64 * kKiB, 16, 1024},   {{8, 0}, 163 * kKiB, 32, 2048},
-                              {{8, 6}, 99 * kKiB, 16, 1536},   {{8, 7}, 163 * kKiB, 16, 1536},
-                              {{8, 9}, 99 * kKiB, 24, 1536},   {{9, 0}, 227 * kKiB, 32, 2048},
-                              {{10, 0}, 227 * kKiB, 32, 2048}, {{10, 3}, 227 * kKiB, 32, 2048},
-                              {{12, 0}, 99 * kKiB, 24, 1536}};
+constexpr ArchitectureLimits kLimits[] = {
+    {{5, 0}, 48 * kKiB, 32, 2048},   {{5, 2}, 48 * kKiB, 32, 2048},
+    {{5, 3}, 48 * kKiB, 32, 2048},   {{6, 0}, 48 * kKiB, 32, 2048},
+    {{6, 1}, 48 * kKiB, 32, 2048},   {{6, 2}, 48 * kKiB, 32, 2048},
+    {{7, 0}, 96 * kKiB, 32, 2048},   {{7, 2}, 96 * kKiB, 32, 2048},
+    {{7, 5}, 64 * kKiB, 16, 1024},   {{8, 0}, 163 * kKiB, 32, 2048},
+    {{8, 6}, 99 * kKiB, 16, 1536},   {{8, 7}, 163 * kKiB, 16, 1536},
+    {{8, 9}, 99 * kKiB, 24, 1536},   {{9, 0}, 227 * kKiB, 32, 2048},
+    {{10, 0}, 227 * kKiB, 32, 2048}, {{10, 3}, 227 * kKiB, 32, 2048},
+    {{12, 0}, 99 * kKiB, 24, 1536}};
 
 int64_t kilohertz(double hertz) { return std::llround(hertz / 1e3); }
 
@@ -38,8 +39,8 @@ double memory_clock(const Device& d) {
 
 Result<std::string> device_properties(const Device& device) {
   const ComputeCapability capability = device.compute_capability;
-  const Limits* limits = nullptr;
-  for (const Limits& row : kLimits) {
+  const ArchitectureLimits* limits = nullptr;
+  for (const ArchitectureLimits& row : kLimits) {
     if (row.capability == capability) limits = &row;
   }
   if (!limits) {

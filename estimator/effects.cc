@@ -55,13 +55,13 @@ bool knows_loader(const Asked& a) {
   return dispatch && dispatch->loader;
 }
 
-struct Row {
+struct EffectRow {
   std::string_view flag;
   bool (*acts)(const Asked&);
   std::string_view why;
 };
 
-constexpr Row kRows[] = {
+constexpr EffectRow kEffectRows[] = {
     {"optimizer", updates, "nothing is updated in this mode"},
     {"weight-decay", updates, "nothing is updated in this mode"},
     {"loss", trains, "inference has no loss"},
@@ -156,7 +156,7 @@ Diagnostics without_effect(const Request& request, const Platform& platform,
                            const CompiledModel& model) {
   Diagnostics said;
   const Asked asked{request, platform, model};
-  for (const Row& row : kRows) {
+  for (const EffectRow& row : kEffectRows) {
     if (!request.given.contains(row.flag) || row.acts(asked)) continue;
     said.push_back(warning(std::string(kWithoutEffect),
                            fmt::format("--{} has no effect: {}", row.flag, row.why)));

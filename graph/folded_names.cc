@@ -1,7 +1,8 @@
 #include "graph/folded_names.h"
 
-#include <algorithm>
 #include <array>
+
+#include "graph/base/among.h"
 
 namespace plimsoll {
 namespace {
@@ -11,7 +12,7 @@ bool is_word_of_weights(std::string_view word) {
   static constexpr std::array<std::string_view, 12> kWords = {"token",  "tokens", "embed", "pos",
                                                               "weight", "bias",   "gamma", "beta",
                                                               "alpha",  "query",  "param", "table"};
-  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+  return among(word, kWords);
 }
 
 // "val_7", "unsqueeze_14", "onnx::Mul_12": what exporters call results that they folded. (A
@@ -29,7 +30,7 @@ bool is_folded_name(std::string_view name) {
 bool is_operators_name(std::string_view name) {
   static constexpr std::array<std::string_view, 5> kNames = {"_to_copy", "clone", "new_zeros",
                                                              "ones", "zeros"};
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return among(name, kNames);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "graph/base/among.h"
+
 namespace plimsoll {
 namespace {
 
@@ -56,7 +58,7 @@ bool is_arithmetic(const Node& node) {
 bool makes_data(const Graph& graph, const Node& node) {
   static constexpr std::array<std::string_view, 7> kViews = {
       "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Slice", "Split", "Expand"};
-  if (std::find(kViews.begin(), kViews.end(), node.op) != kViews.end()) return false;
+  if (among(node.op, kViews)) return false;
   return std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId out) {
     return out != kNoTensor && is_float(graph.tensors[out].dtype) && !graph.tensors[out].has_dims;
   });

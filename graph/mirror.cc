@@ -4,13 +4,15 @@
 #include <array>
 #include <string_view>
 
+#include "graph/base/among.h"
+
 namespace plimsoll {
 namespace {
 
 bool is_product(const Node& node) {
   static constexpr std::array<std::string_view, 5> kProducts = {"Conv", "ConvTranspose", "Gemm",
                                                                 "MatMul", "Linear"};
-  return std::find(kProducts.begin(), kProducts.end(), node.op) != kProducts.end();
+  return among(node.op, kProducts);
 }
 
 bool is_mirrored(const Node& node) {

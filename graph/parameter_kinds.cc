@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "graph/base/among.h"
 #include "graph/folded_names.h"
 #include "graph/folded_weights.h"
 #include "graph/made_of_shapes.h"
@@ -55,7 +56,7 @@ bool rearranges(const Node& node) {
   static constexpr std::array<std::string_view, 13> kOps = {
       "Gather",  "GatherElements", "GatherND", "Expand", "Tile",     "Unsqueeze", "Squeeze",
       "Reshape", "Transpose",      "Cast",     "Slice",  "Identity", "Split"};
-  return std::find(kOps.begin(), kOps.end(), node.op) != kOps.end();
+  return among(node.op, kOps);
 }
 
 // Is what positions pick from this table multiplied with data, and nothing else done with it?
@@ -110,7 +111,7 @@ bool is_compared(const Graph& graph, const std::vector<std::vector<NodeId>>& rea
     if (visited >= 64) return false;
     for (const NodeId id : readers[pending[visited]]) {
       const Node& node = graph.nodes[id];
-      const bool compares = std::find(kCompare.begin(), kCompare.end(), node.op) != kCompare.end();
+      const bool compares = among(node.op, kCompare);
       const bool as_bool =
           node.op == "Cast" && graph.tensors[node.outputs[0]].dtype == DType::kBool;
       compared = compared || compares || as_bool;
@@ -327,8 +328,7 @@ bool is_buffer(const Tensor& t) {
       own == "pos_embed" && last_part(t.name.substr(0, t.name.size() - own.size() - 1)) == "rope";
   const bool per_head = t.shape && t.shape->size() == 4 && !((*t.shape)[1] == Dim(1));
   return rotary || (own.ends_with("mask") && !per_head) || t.name.ends_with("final_logits_bias") ||
-         t.name.ends_with("embed_positions.weights") ||
-         std::find(kTables.begin(), kTables.end(), own) != kTables.end();
+         t.name.ends_with("embed_positions.weights") || among(own, kTables);
 }
 
 }  // namespace

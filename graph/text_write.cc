@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "graph/base/among.h"
 #include "graph/text.h"
 #include "graph/text_reader.h"
 
@@ -26,7 +27,7 @@ constexpr std::array<std::string_view, 8> kReserved = {"_",     "opset", "baked"
                                                        "input", "param", "const", "output"};
 
 std::string name_text(std::string_view name) {
-  const bool reserved = std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end();
+  const bool reserved = among(name, kReserved);
   const bool plain = !name.empty() && !reserved && name.back() != ':' &&
                      std::all_of(name.begin(), name.end(), [](char c) {
                        return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' ||

@@ -8,15 +8,11 @@
 #include <set>
 #include <string_view>
 
+#include "graph/base/among.h"
 #include "graph/weight_places.h"
 
 namespace plimsoll {
 namespace {
-
-template <size_t n>
-bool among(std::string_view op, const std::array<std::string_view, n>& ops) {
-  return std::find(ops.begin(), ops.end(), op) != ops.end();
-}
 
 // How many nodes of a kind there are, and which is the first.
 struct Tally {
@@ -27,9 +23,9 @@ struct Tally {
   }
 };
 
-class Search {
+class DoubtSearch {
  public:
-  Search(const Graph& graph, const std::vector<ParameterKind>& kinds)
+  DoubtSearch(const Graph& graph, const std::vector<ParameterKind>& kinds)
       : graph_(graph),
         kinds_(kinds),
         readers_(consumers(graph)),
@@ -245,7 +241,7 @@ Diagnostics nothing_trained(const Graph& graph, const std::vector<ParameterKind>
 
 Diagnostics weight_doubts(const Graph& graph, const std::vector<ParameterKind>& kinds,
                           const RecoverReport& report) {
-  return Search(graph, kinds).run(report);
+  return DoubtSearch(graph, kinds).run(report);
 }
 
 }  // namespace plimsoll

@@ -4,15 +4,9 @@
 #include <array>
 #include <string_view>
 
+#include "graph/base/among.h"
+
 namespace plimsoll {
-namespace {
-
-template <size_t n>
-bool among(std::string_view op, const std::array<std::string_view, n>& ops) {
-  return std::find(ops.begin(), ops.end(), op) != ops.end();
-}
-
-}  // namespace
 
 bool is_squashing(const Node& node) {
   static constexpr std::array<std::string_view, 4> kOps = {"Sigmoid", "Tanh", "Softplus",

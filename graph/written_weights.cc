@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "graph/base/among.h"
 #include "graph/passes/rewrite.h"
 #include "graph/weight_places.h"
 
@@ -28,7 +29,7 @@ bool computes_weights(const Node& node) {
       "Add",      "Sub",        "Mul",       "Div",        "Neg",
       "Abs",      "Sqrt",       "Pow",       "Reciprocal", "Expand",
       "ReduceL2", "ReduceMean", "ReduceSum", "ReduceMax",  "ReduceSumSquare"};
-  return stacks(node) || std::find(kOps.begin(), kOps.end(), node.op) != kOps.end();
+  return stacks(node) || among(node.op, kOps);
 }
 
 class Search {

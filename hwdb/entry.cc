@@ -17,7 +17,6 @@ bool is_id(std::string_view text) {
 
 void read_identity(JsonObject& root, std::string_view schema, std::string_view stem,
                    std::string& id, std::vector<std::string>& aliases) {
-  constexpr size_t kShown = 60;
   root.schema(schema, 1);
   id = root.required_string("id");
   aliases = root.optional_strings("aliases");
@@ -29,13 +28,13 @@ void read_identity(JsonObject& root, std::string_view schema, std::string_view s
     if (is_id(name)) continue;
     root.fail("E404",
               fmt::format("\"{}\" is not an id: lower-case letters, digits, '-' and '.'",
-                          shortened(name, kShown)),
+                          shortened(name, kQuotedColumns)),
               *at);
   }
   if (!stem.empty() && id != stem) {
     root.fail("E404",
               fmt::format("the file of \"{0}\" must be called {0}.json, not {1}.json",
-                          shortened(id, kShown), shortened(stem, kShown)),
+                          shortened(id, kQuotedColumns), shortened(stem, kQuotedColumns)),
               *at);
   }
 }

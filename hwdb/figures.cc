@@ -7,8 +7,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr size_t kShown = 60;
-
 const JsonValue& place_of(JsonObject& object, std::string_view key) {
   const JsonValue* value = object.value().find(key);
   return value ? *value : object.value();
@@ -24,8 +22,8 @@ void Figures::fail(JsonObject& where, std::string_view key, const Diagnostic& fa
 void Figures::fail_range(JsonObject& where, std::string_view key, const std::string& text,
                          Plausible range) {
   where.fail("E402",
-             fmt::format("{} is {}; plausible is {} to {}", key, shortened(text, kShown), range.low,
-                         range.high),
+             fmt::format("{} is {}; plausible is {} to {}", key, shortened(text, kQuotedColumns),
+                         range.low, range.high),
              place_of(where, key));
 }
 

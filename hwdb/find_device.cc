@@ -14,13 +14,11 @@
 namespace plimsoll {
 namespace {
 
-constexpr size_t kShown = 60;
-
 Result<Device> read_own_file(const std::string& path) {
   const Result<std::string> text = read_data_file(path);
   if (!text) return tl::make_unexpected(text.error());
   Result<Device> device = read_device(*text, path, {});
-  if (device) device->origin = "figures from " + shortened(path, kShown);
+  if (device) device->origin = "figures from " + shortened(path, kQuotedColumns);
   return device;
 }
 
@@ -38,7 +36,7 @@ std::string other_ids(const std::vector<std::string>& ids, const std::string& ta
 }
 
 tl::unexpected<Diagnostics> may_be_any(std::string_view name, const std::vector<std::string>& ids) {
-  return error("E141", fmt::format("\"{}\" may be any of {}", shortened(name, kShown),
+  return error("E141", fmt::format("\"{}\" may be any of {}", shortened(name, kQuotedColumns),
                                    fmt::join(ids, ", ")));
 }
 
@@ -94,7 +92,7 @@ Result<Device> Hwdb::whole_device(std::string_view name) const {
     if (known.own) add_unique(own, known.id);
     add_unique(called, known.id);
   }
-  const std::string quoted = shortened(name, kShown);
+  const std::string quoted = shortened(name, kQuotedColumns);
   if (own.size() > 1) {
     return error("E403", fmt::format("\"{}\" is an alias of both \"{}\" and \"{}\"", quoted, own[0],
                                      own[1]));
@@ -117,7 +115,7 @@ tl::unexpected<Diagnostics> Hwdb::unknown_device(std::string_view name,
                                                  const std::vector<NamedDevice>& names) const {
   const auto kind = find_unsupported(*this, name);
   if (!kind) return tl::make_unexpected(kind.error());
-  const std::string quoted = shortened(name, kShown);
+  const std::string quoted = shortened(name, kQuotedColumns);
   if (*kind) {
     return error("E145", fmt::format("\"{}\": {} are not known to Plimsoll: {}", quoted,
                                      (*kind)->what, (*kind)->why));

@@ -193,7 +193,7 @@ void read_policy(Figures& figures, Profile& profile) {
   policy.dropout_mask_bytes = figures.integer("dropout_mask_bytes", {.low = 0, .high = 8});
 }
 
-void read_host(Figures& figures, Profile& profile) {
+void read_process(Figures& figures, Profile& profile) {
   const auto process = [&](const char* key, Bytes& value, Bytes& low, Bytes& high) {
     constexpr Plausible kProcess{"0 B", "64 GiB"};
     JsonObject one = figures.open(key);
@@ -230,7 +230,7 @@ void read_fields(JsonObject& root, Profile& profile) {
   if (figures.has("memory_spread"))
     profile.memory_spread = figures.real("memory_spread", {.low = 0, .high = 10});
   profile.input_path = choice<Profile::InputPath>(figures, "input_path", {"pageable", "pinned"});
-  read_host(figures, profile);
+  read_process(figures, profile);
   read_policy(figures, profile);
   profile.policy.names_hold_values = profile.execution != Profile::Execution::kGraph;
   read_habits(figures, profile);

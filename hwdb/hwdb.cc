@@ -17,7 +17,6 @@ namespace plimsoll {
 namespace {
 
 constexpr std::string_view kExtension = ".json";
-constexpr size_t kShown = 60;
 
 // "pytorch-1.13" and "pytorch" of "pytorch".
 bool is_profile_of(std::string_view id, std::string_view framework) {
@@ -184,7 +183,7 @@ Result<Entry> Hwdb::find(std::string_view prefix, std::string_view name, Reader 
     }
   }
   if (claims.size() == 1) return std::move(claims.front());
-  const std::string quoted = shortened(name, kShown);
+  const std::string quoted = shortened(name, kQuotedColumns);
   if (claims.size() > 1) {
     return error("E403", fmt::format("\"{}\" is an alias of both \"{}\" and \"{}\"", quoted,
                                      claims[0].id, claims[1].id));
@@ -280,7 +279,7 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
     return std::move(*oldest);
   }
   const std::vector<std::string> near = nearest_few(family, {words.begin(), words.end()});
-  return error("E143", fmt::format("unknown framework \"{}\"", shortened(name, kShown)), {},
+  return error("E143", fmt::format("unknown framework \"{}\"", shortened(name, kQuotedColumns)), {},
                fmt::format("{}: {}", near.empty() ? "known are" : "nearest",
                            near.empty() ? fmt::format("{}", fmt::join(framework_ids(), ", "))
                                         : fmt::format("{}", fmt::join(near, ", "))));

@@ -7,7 +7,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kFile = "sources.json";
+constexpr std::string_view kSourcesFile = "sources.json";
 constexpr IntegerRange kSamples{.low = 1, .high = int64_t{1} << 40};
 
 void read_defaults(JsonObject& object, MeasuredRun& defaults) {
@@ -108,9 +108,9 @@ void MeasuredSource::complete(MeasuredRun& run) const {
 }
 
 Result<MeasuredSources> MeasuredSources::open(const Hwdb& hwdb, bool machines) {
-  const auto text = hwdb.read(kFile);
+  const auto text = hwdb.read(kSourcesFile);
   if (!text) return tl::make_unexpected(text.error());
-  auto read = read_sources(*text, kFile);
+  auto read = read_sources(*text, kSourcesFile);
   if (!read) return tl::make_unexpected(read.error());
   MeasuredSources sources;
   sources.sources_ = std::move(*read);

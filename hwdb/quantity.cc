@@ -63,10 +63,10 @@ struct Parsed {
 };
 
 tl::unexpected<Diagnostics> refuse(const Kind& kind, std::string_view text, std::string_view why) {
-  constexpr size_t kShown = 60;
-  return error("E401",
-               fmt::format("\"{}\" is not a {}: {}", shortened(text, kShown), kind.noun, why), {},
-               fmt::format("for example \"{}\"", kind.example));
+  return error(
+      "E401",
+      fmt::format("\"{}\" is not a {}: {}", shortened(text, kQuotedColumns), kind.noun, why), {},
+      fmt::format("for example \"{}\"", kind.example));
 }
 
 bool allowed(const Kind& kind, const Prefix& prefix) {

@@ -10,7 +10,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kFile = "releases.json";
+constexpr std::string_view kReleasesFile = "releases.json";
 
 using Release = std::pair<int, int>;  // major, minor
 
@@ -36,16 +36,16 @@ std::vector<Release> releases_in(std::string_view words) {
 }
 
 Result<std::vector<Release>> read_releases(const Hwdb& hwdb, std::string_view product) {
-  const auto text = hwdb.read(kFile);
+  const auto text = hwdb.read(kReleasesFile);
   if (!text) return tl::make_unexpected(text.error());
-  const auto value = read_json(*text, kFile);
+  const auto value = read_json(*text, kReleasesFile);
   if (!value) return tl::make_unexpected(value.error());
   Diagnostics faults;
-  JsonObject root(*value, kFile, faults, true);
+  JsonObject root(*value, kReleasesFile, faults, true);
   root.schema("plimsoll.releases", 1);
   std::vector<Release> found;
   for (const JsonValue& each : root.required_list("products")) {
-    JsonObject entry(each, kFile, faults);
+    JsonObject entry(each, kReleasesFile, faults);
     entry.required_string("source");
     const std::string name = entry.required_string("product");
     const std::string words = entry.required_string("releases");

@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kFile = "step_errors.json";
+constexpr std::string_view kStepErrorsFile = "step_errors.json";
 
 struct Term {
   std::string_view name;
@@ -51,9 +51,9 @@ Result<StepErrors> read_step_errors(std::string_view text, std::string_view file
 }
 
 Result<StepErrors> open_step_errors(const Hwdb& hwdb) {
-  const auto text = hwdb.read(kFile);
+  const auto text = hwdb.read(kStepErrorsFile);
   if (!text) return tl::make_unexpected(text.error());
-  return read_step_errors(*text, kFile);
+  return read_step_errors(*text, kStepErrorsFile);
 }
 
 }  // namespace plimsoll

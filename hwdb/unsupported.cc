@@ -10,7 +10,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kFile = "unsupported.json";
+constexpr std::string_view kUnsupportedFile = "unsupported.json";
 
 // Lower-case words of letters and digits.
 std::vector<std::string> words_of(std::string_view name) {
@@ -36,17 +36,17 @@ bool is_meant(const std::string& word, std::string_view pattern) {
 }  // namespace
 
 Result<std::optional<UnsupportedKind>> find_unsupported(const Hwdb& hwdb, std::string_view name) {
-  const auto text = hwdb.read(kFile);
+  const auto text = hwdb.read(kUnsupportedFile);
   if (!text) return tl::make_unexpected(text.error());
-  const auto value = read_json(*text, kFile);
+  const auto value = read_json(*text, kUnsupportedFile);
   if (!value) return tl::make_unexpected(value.error());
   Diagnostics faults;
-  JsonObject root(*value, kFile, faults, true);
+  JsonObject root(*value, kUnsupportedFile, faults, true);
   root.schema("plimsoll.unsupported", 1);
   const std::vector<std::string> words = words_of(name);
   std::optional<UnsupportedKind> found;
   for (const JsonValue& row : root.required_list("kinds")) {
-    JsonObject kind(row, kFile, faults);
+    JsonObject kind(row, kUnsupportedFile, faults);
     UnsupportedKind read{kind.required_string("what"), kind.required_string("why")};
     const std::vector<std::string> patterns = kind.required_strings("words");
     kind.finish();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "estimator/report/version.h"
+#include "graph/base/among.h"
 #include "graph/config/json_writer.h"
 
 namespace plimsoll::monitor {
@@ -35,7 +36,7 @@ constexpr std::array<std::string_view, 18> kOthers = {
 
 bool is_said(std::string_view flag) {
   return std::ranges::any_of(kWords, [&](const auto& row) { return row.first == flag; }) ||
-         std::ranges::find(kOthers, flag) != kOthers.end();
+         among(flag, kOthers);
 }
 
 void write_framework(JsonWriter& out, std::string_view framework) {

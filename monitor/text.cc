@@ -39,7 +39,7 @@ std::string processes(size_t count) {
   return count == 1 ? "1 process" : fmt::format("{} processes", count);
 }
 
-std::string phase_line(const Phase& phase) {
+std::string phase_row(const Phase& phase) {
   std::string text =
       fmt::format("  {:<10} {:>10} - {:<10} host {}", name(phase.kind), human_seconds(phase.begin),
                   human_seconds(phase.end), human_bytes(phase.host_peak));
@@ -162,7 +162,7 @@ std::string to_text(const Summary& s, size_t phases) {
     const size_t from = s.phases.size() > phases ? s.phases.size() - phases : 0;
     text += from == 0 ? "phases\n"
                       : fmt::format("phases, the last {} of {}\n", phases, s.phases.size());
-    for (size_t i = from; i < s.phases.size(); ++i) text += phase_line(s.phases[i]);
+    for (size_t i = from; i < s.phases.size(); ++i) text += phase_row(s.phases[i]);
   }
   for (const std::string& fault : s.faults) text += escaped_format("note: {}\n", fault);
   text += fmt::format("this monitor took {:.2f} % of a CPU\n", 100 * s.own_cpu_share);

@@ -5,7 +5,7 @@
 namespace plimsoll::cli {
 namespace {
 
-struct Row {
+struct IdleRow {
   std::string_view verb, flag, why;
   bool refused = false;
 };
@@ -14,7 +14,7 @@ constexpr std::string_view kNoHost = "it says nothing of the host";
 constexpr std::string_view kNoRun = "it says nothing of a whole run";
 constexpr std::string_view kOfRecords = "records say it themselves";
 
-constexpr Row kRows[] = {
+constexpr IdleRow kIdleRows[] = {
     {"max-batch", "batch", "the batch is what is searched"},
     {"max-batch", "epochs", kNoRun},
     {"max-batch", "samples", kNoRun},
@@ -42,7 +42,7 @@ constexpr Row kRows[] = {
 
 Diagnostics idle_flags(std::string_view verb, const Request& request) {
   Diagnostics said;
-  for (const Row& row : kRows) {
+  for (const IdleRow& row : kIdleRows) {
     if (row.verb != verb || !request.given.contains(row.flag)) continue;
     if (row.refused) {
       said.push_back(error("E117", fmt::format("--{} is not for {}: {}", row.flag, verb, row.why))

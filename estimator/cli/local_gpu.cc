@@ -18,7 +18,6 @@ namespace plimsoll::cli {
 namespace {
 
 constexpr std::string_view kLocal = "local";
-constexpr size_t kShown = 60;
 constexpr std::chrono::seconds kPatience{10};  // without a resident driver it initialises cards
 
 std::string_view trimmed(std::string_view text) {
@@ -98,7 +97,7 @@ Result<Device> nearest_of_kind(const Hwdb& hwdb, const LocalGpu& gpu) {
       "W404",
       fmt::format("no device file describes this machine's {}; clocks, units and bandwidth are "
                   "those of {}, of the same compute capability {}",
-                  shortened(gpu.name, kShown), best->id, gpu.compute_capability),
+                  shortened(gpu.name, kQuotedColumns), best->id, gpu.compute_capability),
       {}, "'plimsoll gpus local --file > my-gpu.json' begins a file for it; --gpu my-gpu.json"));
   return std::move(*best);
 }
@@ -151,7 +150,7 @@ Result<Device> ask(const Hwdb& hwdb, const std::string& program) {
   const LocalGpu& first = gpus->front();
   std::vector<std::string> names;
   for (const LocalGpu& gpu : *gpus) {
-    const std::string name = shortened(gpu.name, kShown);
+    const std::string name = shortened(gpu.name, kQuotedColumns);
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   if (names.size() > 1) {
@@ -219,9 +218,9 @@ Result<Device> local_device(const Hwdb& hwdb, const LocalGpu& gpu, std::string_v
     if (usable) device->memory_reported = Bytes{*usable};
   }
   device->display = false;  // what one takes is not free
-  device->origin = fmt::format("this machine's {}{}, driver {}: {}", shortened(gpu.name, kShown),
-                               profile.empty() ? "" : fmt::format(" MIG {}", profile),
-                               shortened(gpu.driver, 20), memory);
+  device->origin = fmt::format(
+      "this machine's {}{}, driver {}: {}", shortened(gpu.name, kQuotedColumns),
+      profile.empty() ? "" : fmt::format(" MIG {}", profile), shortened(gpu.driver, 20), memory);
   return device;
 }
 

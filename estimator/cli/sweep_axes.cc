@@ -6,6 +6,7 @@
 #include <array>
 
 #include "estimator/cli/values.h"
+#include "graph/base/among.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {
@@ -18,10 +19,6 @@ constexpr std::array<std::string_view, 10> kRecipeFlags = {
 // Flags whose effect no configuration of a sweep shows.
 constexpr std::array<std::string_view, 5> kElsewhere = {"hwdb", "epochs", "samples",
                                                         "samples-in-memory", "workers"};
-
-bool among(std::string_view word, std::span<const std::string_view> words) {
-  return std::ranges::find(words, word) != words.end();
-}
 
 // Plans of other tools write flags with underlines, and the batch as `batch_size`.
 std::string flag_of(std::string name) {

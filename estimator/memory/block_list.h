@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "graph/base/checked.h"
+
 namespace plimsoll {
 
 // No neighbour, nothing that fits, or no memory left.
@@ -179,9 +181,5 @@ inline void free_block(BlockList& blocks, FreeList& free, int32_t block) {
 
 // One less than the largest capacity, so that sums of capacities and sizes do not overflow.
 inline constexpr int64_t kUnlimited = int64_t{1} << 60;
-
-inline int64_t round_up(int64_t bytes, int64_t granule) {
-  return (bytes + granule - 1) / granule * granule;
-}
 
 }  // namespace plimsoll

@@ -1,9 +1,10 @@
 #include "estimator/memory/in_place.h"
 
-#include <algorithm>
 #include <array>
 #include <numeric>
 #include <string_view>
+
+#include "graph/base/among.h"
 
 namespace plimsoll {
 namespace {
@@ -14,17 +15,12 @@ constexpr std::array<std::string_view, 7> kOneInput = {"Relu",    "Clip", "Leaky
                                                        "Sigmoid", "Tanh", "Dropout"};
 constexpr std::array<std::string_view, 5> kOthers = {"Add", "Sum", "Sub", "Mul", "HardSwish"};
 
-template <size_t N>
-bool among(const std::array<std::string_view, N>& list, std::string_view op) {
-  return std::find(list.begin(), list.end(), op) != list.end();
-}
-
 class Habit {
  public:
   Habit(const Graph& graph, InPlaceHabit habit)
       : graph_(graph), habit_(habit), activated_(graph.tensors.size(), false) {
     for (const Node& node : graph.nodes) {
-      if (!among(kActivations, node.op)) continue;
+      if (!among(node.op, kActivations)) continue;
       for (const TensorId id : node.inputs) {
         if (id != kNoTensor) activated_[id] = true;
       }
@@ -34,14 +30,14 @@ class Habit {
   bool in_place(NodeId id) const {
     if (habit_ == InPlaceHabit::kNever || id == kNoNode) return false;
     const Node& node = graph_.nodes[id];
-    if (habit_ == InPlaceHabit::kActivations) return among(kOneInput, node.op);
+    if (habit_ == InPlaceHabit::kActivations) return among(node.op, kOneInput);
     if (habit_ == InPlaceHabit::kElementwise)
-      return among(kOneInput, node.op) || among(kOthers, node.op);
+      return among(node.op, kOneInput) || among(node.op, kOthers);
     if (node.outputs.empty()) return false;
     const TensorId out = node.outputs.front();
     const auto& shape = graph_.tensors[out].shape;
     if (!shape || shape->size() < kFeatureMapRank) return false;
-    return among(kActivations, node.op) || (node.op == "Add" && activated_[out]);
+    return among(node.op, kActivations) || (node.op == "Add" && activated_[out]);
   }
 
  private:

@@ -7,15 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/base/among.h"
+
 namespace plimsoll {
 namespace {
 
 constexpr size_t kNone = static_cast<size_t>(-1);
-
-template <size_t N>
-bool among(const std::array<std::string_view, N>& list, std::string_view op) {
-  return std::find(list.begin(), list.end(), op) != list.end();
-}
 
 // Their result is their input in another shape (nn.View, nn.Identity).
 constexpr std::array<std::string_view, 5> kViews = {"Flatten", "Reshape", "Identity", "Squeeze",
@@ -120,7 +117,7 @@ class Modules {
 
   // The input whose storage the result takes over, if any.
   TensorId taken(const Node& node) const {
-    const bool takes = among(kViews, node.op) || among(kSums, node.op) || in_place(node);
+    const bool takes = among(node.op, kViews) || among(node.op, kSums) || in_place(node);
     return takes && value(source_of(node)) ? source_of(node) : kNoTensor;
   }
 

@@ -8,8 +8,6 @@
 namespace plimsoll {
 namespace {
 
-int64_t round_up(int64_t bytes, int64_t granule) { return ceil_divide(bytes, granule) * granule; }
-
 size_t index(Role role) { return static_cast<size_t>(role); }
 
 // The state that an event changes: bytes by role, and each buffer's role now.

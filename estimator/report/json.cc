@@ -44,10 +44,6 @@ void write_roles(JsonWriter& out, const BytesByRole& bytes, bool with_context) {
   out.end_object();
 }
 
-void write_range(JsonWriter& out, const Range& range) {
-  out.begin_array().integer(range.low).integer(range.high).end_array();
-}
-
 void write_input(JsonWriter& out, const InputFacts& input) {
   const auto text_or_null = [&](std::string_view key, const std::string& text) {
     out.key(key);
@@ -252,6 +248,10 @@ void write_result(JsonWriter& out, const Estimate& e) {
 }
 
 }  // namespace
+
+void write_range(JsonWriter& out, const Range& range) {
+  out.begin_array().integer(range.low).integer(range.high).end_array();
+}
 
 std::string to_json(const Estimate& e) {
   JsonWriter out = begin_document("plimsoll.estimate");

@@ -5,10 +5,13 @@
 #include <string>
 
 #include "estimator/estimate.h"
+#include "graph/config/json_writer.h"
 
 namespace plimsoll {
 
 std::string to_json(const Estimate& estimate);
+// [low, high], as every range is written.
+void write_range(JsonWriter& out, const Range& range);
 // One diagnostic a line, for --error-format=json.
 std::string to_json(const Diagnostic& diagnostic);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "estimator/report/json.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
@@ -34,10 +35,6 @@ void write_value(JsonWriter& out, const JsonValue& value) {
   } else {
     out.boolean(value.boolean().value_or(false));
   }
-}
-
-void write_range(JsonWriter& out, const Range& range) {
-  out.begin_array().integer(range.low).integer(range.high).end_array();
 }
 
 double share_of(int64_t bytes, int64_t usable) {

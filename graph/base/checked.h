@@ -26,5 +26,9 @@ constexpr int64_t floor_divide(int64_t a, int64_t b) {
 constexpr int64_t ceil_divide(int64_t a, int64_t b) {
   return a / b + ((a % b != 0 && (a % b < 0) == (b < 0)) ? 1 : 0);
 }
+// Of counts of bytes: overflows above INT64_MAX - granule.
+constexpr int64_t round_up(int64_t bytes, int64_t granule) {
+  return (bytes + granule - 1) / granule * granule;
+}
 
 }  // namespace plimsoll

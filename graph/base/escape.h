@@ -36,6 +36,9 @@ std::string escaped_format(fmt::format_string<Escaped<Args>...> format, const Ar
 // At most `columns` characters, with the middle cut out of longer text.
 std::string shortened(std::string_view text, size_t columns = 120);
 
+// The columns of a word of the user's that a message repeats.
+inline constexpr size_t kQuotedColumns = 60;
+
 // A word of a command to paste, as a POSIX shell reads it back: plain words as they are, 'a b',
 // and $'\x1b' (bash, zsh, ksh) where there is something to escape.
 std::string shell_quoted(std::string_view word);

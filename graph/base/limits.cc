@@ -10,7 +10,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array kRows = {
+constexpr std::array kLimitRows = {
     LimitRow{"model", "E808", "bytes of model outside tensor payload", &Limits::model},
     LimitRow{"nodes", "E802", "nodes after inlining", &Limits::nodes},
     LimitRow{"depth", "E803", "levels of subgraphs and functions", &Limits::depth},
@@ -33,20 +33,20 @@ constexpr std::array kRows = {
 };
 
 const LimitRow* find(std::string_view name) {
-  const auto row = std::find_if(kRows.begin(), kRows.end(),
+  const auto row = std::find_if(kLimitRows.begin(), kLimitRows.end(),
                                 [&](const LimitRow& candidate) { return candidate.name == name; });
-  return row == kRows.end() ? nullptr : &*row;
+  return row == kLimitRows.end() ? nullptr : &*row;
 }
 
 }  // namespace
 
-std::span<const LimitRow> limit_rows() { return kRows; }
+std::span<const LimitRow> limit_rows() { return kLimitRows; }
 
 Result<void> set_limit(Limits& limits, std::string_view name, int64_t value) {
   const LimitRow* row = find(name);
   if (!row) {
     std::vector<std::string> allowed;
-    for (const LimitRow& candidate : kRows) allowed.emplace_back(candidate.name);
+    for (const LimitRow& candidate : kLimitRows) allowed.emplace_back(candidate.name);
     const std::string near = nearest(name, allowed);
     return error("E110", fmt::format("there is no limit '{}'", shortened(name)), {},
                  near.empty() ? fmt::format("limits are: {}", fmt::join(allowed, ", "))

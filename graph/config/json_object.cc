@@ -11,12 +11,13 @@
 namespace plimsoll {
 namespace {
 
-constexpr size_t kShown = 60;
 // Nobody reads more, and a hostile file makes millions. Warnings never crowd out errors.
 constexpr size_t kMostWarnings = 100;
 constexpr size_t kMostFaults = 200;
 
-std::string quoted(std::string_view text) { return fmt::format("\"{}\"", shortened(text, kShown)); }
+std::string quoted(std::string_view text) {
+  return fmt::format("\"{}\"", shortened(text, kQuotedColumns));
+}
 
 std::string range_text(IntegerRange range) {
   constexpr IntegerRange kAll;

@@ -40,12 +40,11 @@ const JsonValue* JsonValue::find(std::string_view key) const {
 }
 
 std::string JsonValue::description() const {
-  constexpr size_t kShown = 60;
   if (is_null()) return "null";
   if (const auto value = boolean()) return *value ? "true" : "false";
-  if (const JsonNumber* value = number()) return shortened(value->text, kShown);
+  if (const JsonNumber* value = number()) return shortened(value->text, kQuotedColumns);
   if (const std::string* value = string()) {
-    return fmt::format("string \"{}\"", shortened(*value, kShown));
+    return fmt::format("string \"{}\"", shortened(*value, kQuotedColumns));
   }
   return list() ? "a list" : "an object";
 }
@@ -64,13 +63,13 @@ std::optional<Diagnostic> repeated_key(const JsonValue::Members& members, std::s
     }
   }
   if (second == members.size()) return std::nullopt;
-  constexpr size_t kShownKey = 60;
-  return Diagnostic{"E303",
-                    Severity::kError,
-                    fmt::format("key \"{}\" given twice, first at line {}",
-                                shortened(members[second].key, kShownKey), members[first].line),
-                    Place{std::string(file), members[second].line, members[second].column, {}},
-                    {}};
+  return Diagnostic{
+      "E303",
+      Severity::kError,
+      fmt::format("key \"{}\" given twice, first at line {}",
+                  shortened(members[second].key, kQuotedColumns), members[first].line),
+      Place{std::string(file), members[second].line, members[second].column, {}},
+      {}};
 }
 
 }  // namespace plimsoll

@@ -218,7 +218,7 @@ std::vector<TensorId> additive_scores(Layer& layer) {
   return {layer.composite("AdditiveScores", {layer.input(0), layer.input(1), weight})};
 }
 
-constexpr LayerType kRows[] = {
+constexpr LayerType kAttentionLayers[] = {
     {"attention", 1, 3, kKeys, attention,
      "multi-head attention of [N, S, E]; inputs query, memory (for keys and values), mask"},
     {"multihead_attention", 1, 2, kTorchKeys, torch_attention,
@@ -233,6 +233,6 @@ constexpr LayerType kRows[] = {
 
 }  // namespace
 
-std::span<const LayerType> attention_layers() { return kRows; }
+std::span<const LayerType> attention_layers() { return kAttentionLayers; }
 
 }  // namespace plimsoll::config

@@ -19,7 +19,7 @@ constexpr Key kConvolutionKeys[] = {
     {"bias", KeyKind::kFlag, "true", "adds one number per output channel"},
 };
 
-constexpr Key kTransposeKeys[] = {
+constexpr Key kTransposedKeys[] = {
     {"out", KeyKind::kExtent, kRequired, "output channels"},
     {"in", KeyKind::kExtent, kOptional, "input channels, checked where given"},
     {"kernel", KeyKind::kIntegers, kRequired, "extent of the filter"},
@@ -68,17 +68,18 @@ std::vector<TensorId> transposed(Layer& layer) {
   return finish(layer, windows, std::move(node), out);
 }
 
-constexpr LayerType kRows[] = {
+constexpr LayerType kConvolutionLayers[] = {
     {"conv1d", 1, 1, kConvolutionKeys, convolution, "convolution of [N,C,L]"},
     {"conv2d", 1, 1, kConvolutionKeys, convolution, "convolution of [N,C,H,W]"},
     {"conv3d", 1, 1, kConvolutionKeys, convolution, "convolution of [N,C,D,H,W]"},
-    {"conv_transpose1d", 1, 1, kTransposeKeys, transposed, "transposed convolution of [N,C,L]"},
-    {"conv_transpose2d", 1, 1, kTransposeKeys, transposed, "transposed convolution of [N,C,H,W]"},
-    {"conv_transpose3d", 1, 1, kTransposeKeys, transposed, "transposed convolution of [N,C,D,H,W]"},
+    {"conv_transpose1d", 1, 1, kTransposedKeys, transposed, "transposed convolution of [N,C,L]"},
+    {"conv_transpose2d", 1, 1, kTransposedKeys, transposed, "transposed convolution of [N,C,H,W]"},
+    {"conv_transpose3d", 1, 1, kTransposedKeys, transposed,
+     "transposed convolution of [N,C,D,H,W]"},
 };
 
 }  // namespace
 
-std::span<const LayerType> convolution_layers() { return kRows; }
+std::span<const LayerType> convolution_layers() { return kConvolutionLayers; }
 
 }  // namespace plimsoll::config

@@ -130,7 +130,7 @@ std::vector<TensorId> recurrent(Layer& layer) {
   return layer.nodes(std::move(node), cell.name == "lstm" ? 3 : 2);
 }
 
-constexpr LayerType kRows[] = {
+constexpr LayerType kDenseLayers[] = {
     {"linear", 1, 1, kLinearKeys, linear, "x W^T + b over the last axis"},
     {"embedding", 1, 1, kEmbeddingKeys, embedding, "rows of a table, picked by whole numbers"},
     {"position", 1, 1, kPositionKeys, position, "adds a table of positions to [N, S, E]"},
@@ -142,6 +142,6 @@ constexpr LayerType kRows[] = {
 
 }  // namespace
 
-std::span<const LayerType> dense_layers() { return kRows; }
+std::span<const LayerType> dense_layers() { return kDenseLayers; }
 
 }  // namespace plimsoll::config

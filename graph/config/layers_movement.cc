@@ -155,7 +155,7 @@ std::vector<TensorId> roi_align(Layer& layer) {
                       {"spatial_scale", layer.real("scale")}})};
 }
 
-constexpr LayerType kRows[] = {
+constexpr LayerType kMovementLayers[] = {
     {"concat", 1, 256, kConcatKeys, concat, "joins its inputs along an axis"},
     {"split", 1, 1, kSplitKeys, split, "cuts along an axis; one output per part"},
     {"slice", 1, 1, kSliceKeys, slice, "a range of one axis"},
@@ -179,6 +179,6 @@ constexpr LayerType kRows[] = {
 
 }  // namespace
 
-std::span<const LayerType> movement_layers() { return kRows; }
+std::span<const LayerType> movement_layers() { return kMovementLayers; }
 
 }  // namespace plimsoll::config

@@ -103,7 +103,7 @@ std::vector<TensorId> local_response(Layer& layer) {
                       {"bias", layer.real("bias")}})};
 }
 
-constexpr LayerType kRows[] = {
+constexpr LayerType kNormLayers[] = {
     {"batch_norm", 1, 1, kBatchKeys, batch_norm, "normalises each channel over the batch"},
     {"layer_norm", 1, 1, kLayerKeys, layer_norm, "normalises the last axes of each sample"},
     {"group_norm", 1, 1, kGroupKeys, group_norm, "normalises groups of channels of each sample"},
@@ -114,6 +114,6 @@ constexpr LayerType kRows[] = {
 
 }  // namespace
 
-std::span<const LayerType> norm_layers() { return kRows; }
+std::span<const LayerType> norm_layers() { return kNormLayers; }
 
 }  // namespace plimsoll::config

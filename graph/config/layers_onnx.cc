@@ -95,12 +95,12 @@ std::vector<TensorId> onnx(Layer& layer) {
   return layer.nodes(std::move(node), static_cast<size_t>(outputs));
 }
 
-constexpr LayerType kRows[] = {
+constexpr LayerType kOnnxLayers[] = {
     {"onnx", 0, 256, kOnnxKeys, onnx, "an ONNX operator"},
 };
 
 }  // namespace
 
-std::span<const LayerType> onnx_layers() { return kRows; }
+std::span<const LayerType> onnx_layers() { return kOnnxLayers; }
 
 }  // namespace plimsoll::config

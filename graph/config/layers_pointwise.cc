@@ -140,7 +140,7 @@ std::vector<TensorId> scale(Layer& layer) {
   return {layer.node("Mul", {layer.input(), layer.scalar(layer.real("by"))})};
 }
 
-constexpr LayerType kRows[] = {
+constexpr LayerType kPointwiseLayers[] = {
     {"celu", 1, 1, {}, unary, "max(0, x) + min(0, e^x - 1)"},
     {"exp", 1, 1, {}, unary, "e^x"},
     {"hard_sigmoid", 1, 1, {}, unary, "sigmoid in three straight pieces"},
@@ -175,6 +175,6 @@ constexpr LayerType kRows[] = {
 
 }  // namespace
 
-std::span<const LayerType> pointwise_layers() { return kRows; }
+std::span<const LayerType> pointwise_layers() { return kPointwiseLayers; }
 
 }  // namespace plimsoll::config

@@ -83,7 +83,7 @@ std::vector<TensorId> adaptive_average(Layer& layer) {
   return pool(layer, "AveragePool", windows, false, true);
 }
 
-constexpr LayerType kRows[] = {
+constexpr LayerType kPoolingLayers[] = {
     {"max_pool1d", 1, 1, kMaxKeys, max_pool, "largest value of each window of [N,C,L]"},
     {"max_pool2d", 1, 1, kMaxKeys, max_pool, "largest value of each window of [N,C,H,W]"},
     {"max_pool3d", 1, 1, kMaxKeys, max_pool, "largest value of each window of [N,C,D,H,W]"},
@@ -97,6 +97,6 @@ constexpr LayerType kRows[] = {
 
 }  // namespace
 
-std::span<const LayerType> pooling_layers() { return kRows; }
+std::span<const LayerType> pooling_layers() { return kPoolingLayers; }
 
 }  // namespace plimsoll::config

@@ -237,7 +237,7 @@ std::vector<TensorId> branches(Layer& layer) {
   return {sum};
 }
 
-constexpr LayerType kRows[] = {
+constexpr LayerType kStructureLayers[] = {
     {"sequence", 1, 1, kSequenceKeys, sequence, "layers under one name"},
     {"repeat", 1, 1, kRepeatKeys, repeat, "the same layers several times, each with new weights"},
     {"block", 1, 16, kBlockKeys, block, "one of the config's blocks"},
@@ -247,6 +247,6 @@ constexpr LayerType kRows[] = {
 
 }  // namespace
 
-std::span<const LayerType> structure_layers() { return kRows; }
+std::span<const LayerType> structure_layers() { return kStructureLayers; }
 
 }  // namespace plimsoll::config

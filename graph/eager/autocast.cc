@@ -1,8 +1,8 @@
 #include "graph/eager/autocast.h"
 
-#include <algorithm>
 #include <array>
 
+#include "graph/base/among.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -25,7 +25,7 @@ bool wants_single(std::string_view op) {
   static constexpr std::array<std::string_view, 14> kSingle = {
       "acos",  "asin",       "cosh",  "erfinv", "exp",      "expm1", "log",
       "log10", "reciprocal", "rsqrt", "sinh",   "softplus", "tan",   "pow"};
-  return std::find(kSingle.begin(), kSingle.end(), op) != kSingle.end();
+  return among(op, kSingle);
 }
 
 std::vector<Value> of_one_type(Machine& m, std::span<const Value> parts) {

@@ -19,7 +19,7 @@ Value spread(Machine& m, const Value& g, const Layout& before, const std::vector
 }
 
 // Full-size temporaries of a derivative formula (FunctionsManual.cpp), alive until its result is.
-size_t temporaries_of(std::string_view op) {
+size_t reduction_temporaries(std::string_view op) {
   if (op == "ReduceL1") return 1;            // self.sgn() * grad
   if (op == "ReduceL2") return 1;            // self / norm * grad
   if (op == "ReduceProd") return 1;          // grad * (result / self)
@@ -76,7 +76,7 @@ Value reduce(Machine& m, const std::string& op, const Value& x, const std::vecto
                const Value parts[] = {mask, wide};
                return Gradients{elementwise(mm, "mul", parts, before.dtype)};
              }
-             std::vector<Value> temporaries(temporaries_of(op));
+             std::vector<Value> temporaries(reduction_temporaries(op));
              for (Value& t : temporaries) t = mm.allocate(before.dtype, before.sizes);
              // A norm's gradient is zero where the norm is; a variance needs the mean again.
              if (op == "ReduceL2") temporaries.push_back(mm.allocate(DType::kBool, g[0].sizes()));

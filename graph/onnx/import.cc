@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/base/among.h"
 #include "graph/base/escape.h"
 #include "graph/onnx/decode.h"
 #include "graph/onnx/inline.h"
@@ -70,7 +71,7 @@ bool is_classical_node(const NodeSpec& node) {
   constexpr std::array<std::string_view, 8> kOps = {
       "LinearClassifier",       "LinearRegressor",       "SVMClassifier", "SVMRegressor",
       "TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble",  "DictVectorizer"};
-  return node.domain == "ai.onnx.ml" && std::ranges::find(kOps, node.op) != kOps.end();
+  return node.domain == "ai.onnx.ml" && among(node.op, kOps);
 }
 
 Result<void> refuse_classical(const ModelSpec& model) {

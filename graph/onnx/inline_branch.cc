@@ -8,6 +8,7 @@
 #include <array>
 #include <set>
 
+#include "graph/base/among.h"
 #include "graph/base/escape.h"
 #include "graph/onnx/asked_nodes.h"
 #include "graph/onnx/inline.h"
@@ -20,7 +21,7 @@ bool is_plain(std::string_view op) {
   constexpr std::array<std::string_view, 14> kOps = {
       "And",  "Cast",        "Equal", "Gather", "Greater", "GreaterOrEqual", "Identity",
       "Less", "LessOrEqual", "Not",   "Or",     "Reshape", "Squeeze",        "Unsqueeze"};
-  return std::ranges::find(kOps, op) != kOps.end();
+  return among(op, kOps);
 }
 
 const Node* maker_of(const Graph& graph, TensorId tensor) {

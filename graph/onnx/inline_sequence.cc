@@ -3,9 +3,9 @@
 // list is left: an element that is taken is the tensor that was put there.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
+#include "graph/base/among.h"
 #include "graph/onnx/inline.h"
 
 namespace plimsoll::onnx {
@@ -15,7 +15,7 @@ bool is_sequence_operator(std::string_view op) {
       "ConcatFromSequence", "Optional",          "OptionalGetElement", "OptionalHasElement",
       "SequenceAt",         "SequenceConstruct", "SequenceEmpty",      "SequenceErase",
       "SequenceInsert",     "SequenceLength",    "SequenceMap",        "SplitToSequence"};
-  return std::ranges::find(kOps, op) != kOps.end();
+  return among(op, kOps);
 }
 
 tl::unexpected<Diagnostics> Inliner::unknown_list(const Frame& frame, const NodeSpec& spec) const {

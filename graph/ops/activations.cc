@@ -46,7 +46,7 @@ Result<void> biased(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kActivationRows[] = {
     {.name = "Affine",
      .attributes = "alpha beta",
      .shape = like_first,
@@ -183,6 +183,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> activation_rows() { return kRows; }
+std::span<const OpRow> activation_rows() { return kActivationRows; }
 
 }  // namespace plimsoll::ops

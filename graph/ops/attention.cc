@@ -99,7 +99,7 @@ Result<void> rotary(InferContext& c) {
   return like_first(c);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kAttentionRows[] = {
     {.name = "Attention",
      .since = 23,
      .inputs = 3,
@@ -141,6 +141,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> attention_rows() { return kRows; }
+std::span<const OpRow> attention_rows() { return kAttentionRows; }
 
 }  // namespace plimsoll::ops

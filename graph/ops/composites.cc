@@ -30,7 +30,7 @@ Result<void> linear(InferContext& c) {
 }
 
 // q [N,heads,S,D], k [N,kv_heads,T,D], v [N,kv_heads,T,E], mask -> [N,heads,S,E].
-Result<void> attention(InferContext& c) {
+Result<void> scaled_dot_product(InferContext& c) {
   for (size_t i = 0; i < 3; ++i) {
     if (auto checked = require_rank(c, i, 2); !checked) return checked;
   }
@@ -190,7 +190,7 @@ Result<void> im2col(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kCompositeRows[] = {
     {.name = "AdaptiveAveragePool",
      .domain = "plimsoll",
      .attributes = "sizes",
@@ -219,7 +219,7 @@ constexpr OpRow kRows[] = {
      .domain = "plimsoll",
      .inputs = 3,
      .attributes = "causal dropout scaled",
-     .shape = attention,
+     .shape = scaled_dot_product,
      .lower = lower::attention,
      .example = "f32[B,8,S,64] f32[B,8,T,64] f32[B,8,T,64] -> f32[B,8,S,64]"},
     {.name = "Contiguous",
@@ -300,6 +300,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> composite_rows() { return kRows; }
+std::span<const OpRow> composite_rows() { return kCompositeRows; }
 
 }  // namespace plimsoll::ops

@@ -123,7 +123,7 @@ Result<void> col2im(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kConvRows[] = {
     {.name = "Col2Im",
      .since = 18,
      .inputs = 3,
@@ -176,6 +176,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> conv_rows() { return kRows; }
+std::span<const OpRow> conv_rows() { return kConvRows; }
 
 }  // namespace plimsoll::ops

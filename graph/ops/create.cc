@@ -135,7 +135,7 @@ Result<void> multinomial(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kCreateRows[] = {
     {.name = "Bernoulli",
      .since = 15,
      .attributes = "dtype seed",
@@ -219,6 +219,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> create_rows() { return kRows; }
+std::span<const OpRow> create_rows() { return kCreateRows; }
 
 }  // namespace plimsoll::ops

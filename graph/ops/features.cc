@@ -23,7 +23,7 @@ Result<void> float_features(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kFeatureRows[] = {
     {.name = "ArrayFeatureExtractor",
      .domain = "ai.onnx.ml",
      .inputs = 2,
@@ -66,6 +66,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> feature_rows() { return kRows; }
+std::span<const OpRow> feature_rows() { return kFeatureRows; }
 
 }  // namespace plimsoll::ops

@@ -8,7 +8,7 @@ namespace plimsoll::ops {
 namespace {
 
 // One number of however many dimensions the exporter's reduction left.
-Result<void> loss(InferContext& c) {
+Result<void> number_of_rank(InferContext& c) {
   const int64_t rank = c.attributes().integer("rank", 0);
   if (rank < 0 || rank > 16) return c.fail("E247", "rank must be from 0 to 16");
   c.set(0, c.dtype(0), Shape(static_cast<size_t>(rank), Dim(1)));
@@ -29,7 +29,7 @@ constexpr OpRow loss_of_two(std::string_view name) {
           .domain = "plimsoll",
           .inputs = 2,
           .attributes = "rank",
-          .shape = loss,
+          .shape = number_of_rank,
           .lower = lower::function_of_two,
           .example = "f32[B,4] f32[B,4] {rank=1} -> f32[1]"};
 }
@@ -81,7 +81,7 @@ Result<void> bilinear(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kFunctionRows[] = {
     function("Atan2"),
     {.name = "Bilinear",
      .domain = "plimsoll",
@@ -109,6 +109,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> function_rows() { return kRows; }
+std::span<const OpRow> function_rows() { return kFunctionRows; }
 
 }  // namespace plimsoll::ops

@@ -222,7 +222,7 @@ Result<void> non_max_suppression(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kIndexRows[] = {
     {.name = "Compress",
      .since = 9,
      .inputs = 2,
@@ -314,6 +314,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> index_rows() { return kRows; }
+std::span<const OpRow> index_rows() { return kIndexRows; }
 
 }  // namespace plimsoll::ops

@@ -22,7 +22,7 @@ Result<void> loss(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kLossRows[] = {
     {.name = "NegativeLogLikelihoodLoss",
      .since = 12,
      .inputs = 2,
@@ -41,6 +41,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> loss_rows() { return kRows; }
+std::span<const OpRow> loss_rows() { return kLossRows; }
 
 }  // namespace plimsoll::ops

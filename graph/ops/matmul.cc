@@ -119,7 +119,7 @@ Result<void> det(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kMatmulRows[] = {
     {.name = "Det",
      .since = 11,
      .shape = det,
@@ -174,6 +174,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> matmul_rows() { return kRows; }
+std::span<const OpRow> matmul_rows() { return kMatmulRows; }
 
 }  // namespace plimsoll::ops

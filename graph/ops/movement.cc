@@ -245,7 +245,7 @@ Result<void> at_least_matrix(InferContext& c) {
   return like_first(c);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kMovementRows[] = {
     {.name = "DepthToSpace",
      .attributes = "blocksize mode",
      .shape = depth_to_space,
@@ -326,6 +326,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> movement_rows() { return kRows; }
+std::span<const OpRow> movement_rows() { return kMovementRows; }
 
 }  // namespace plimsoll::ops

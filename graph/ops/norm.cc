@@ -117,7 +117,7 @@ Result<void> mean_variance(InferContext& c) {
   return like_first(c);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kNormRows[] = {
     {.name = "BatchNormalization",
      .inputs = 5,
      .attributes = "consumed_inputs epsilon is_test momentum spatial training_mode",
@@ -206,6 +206,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> norm_rows() { return kRows; }
+std::span<const OpRow> norm_rows() { return kNormRows; }
 
 }  // namespace plimsoll::ops

@@ -141,7 +141,7 @@ Result<void> where(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kPointwiseRows[] = {
     {.name = "Abs",
      .attributes = "consumed_inputs",
      .shape = unary<magnitude>,
@@ -428,6 +428,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> pointwise_rows() { return kRows; }
+std::span<const OpRow> pointwise_rows() { return kPointwiseRows; }
 
 }  // namespace plimsoll::ops

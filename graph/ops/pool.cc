@@ -72,7 +72,7 @@ Result<void> max_roi_pool(InferContext& c) {
   return over_regions(c, pooled[0], pooled[1]);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kPoolRows[] = {
     {.name = "AveragePool",
      .attributes = "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
      .shape = pool,
@@ -127,6 +127,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> pool_rows() { return kRows; }
+std::span<const OpRow> pool_rows() { return kPoolRows; }
 
 }  // namespace plimsoll::ops

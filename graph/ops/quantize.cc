@@ -38,7 +38,7 @@ Result<void> quantized_binary(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kQuantizeRows[] = {
     {.name = "DequantizeLinear",
      .since = 10,
      .inputs = 2,
@@ -87,6 +87,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> quantize_rows() { return kRows; }
+std::span<const OpRow> quantize_rows() { return kQuantizeRows; }
 
 }  // namespace plimsoll::ops

@@ -45,7 +45,7 @@ Result<void> rnn(InferContext& c) { return recurrent(c, 1); }
 Result<void> gru(InferContext& c) { return recurrent(c, 3); }
 Result<void> lstm(InferContext& c) { return recurrent(c, 4); }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kRecurrentRows[] = {
     {.name = "GRU",
      .since = 7,
      .inputs = 3,
@@ -77,6 +77,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> recurrent_rows() { return kRows; }
+std::span<const OpRow> recurrent_rows() { return kRecurrentRows; }
 
 }  // namespace plimsoll::ops

@@ -73,7 +73,7 @@ Result<void> arg_extremum(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kReduceRows[] = {
     {.name = "ArgMax",
      .attributes = "axis keepdims select_last_index",
      .shape = arg_extremum,
@@ -186,6 +186,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> reduce_rows() { return kRows; }
+std::span<const OpRow> reduce_rows() { return kReduceRows; }
 
 }  // namespace plimsoll::ops

@@ -138,7 +138,7 @@ Result<void> center_crop_pad(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kResampleRows[] = {
     {.name = "AffineGrid",
      .since = 20,
      .inputs = 2,
@@ -180,6 +180,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> resample_rows() { return kRows; }
+std::span<const OpRow> resample_rows() { return kResampleRows; }
 
 }  // namespace plimsoll::ops

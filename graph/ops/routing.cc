@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "graph/base/among.h"
+
 namespace plimsoll::ops {
 namespace {
 
@@ -13,7 +15,7 @@ bool passes(std::string_view op) {
   static constexpr std::array<std::string_view, 9> kOps = {"Cast",    "Transpose", "Reshape",
                                                            "Squeeze", "Unsqueeze", "Identity",
                                                            "Slice",   "Gather",    "Greater"};
-  return std::find(kOps.begin(), kOps.end(), op) != kOps.end();
+  return among(op, kOps);
 }
 
 bool chooses(const Node& node) { return node.op == "TopK" || node.op == "ArgMax"; }

@@ -1,4 +1,5 @@
 #include "graph/ops/rules.h"
+#include "graph/base/among.h"
 #include "graph/base/escape.h"
 
 #include <fmt/format.h>
@@ -154,7 +155,7 @@ bool works_on_sequences(std::string_view op) {
                                                      "ZipMap",
                                                      "CategoryMapper",
                                                      "FeatureVectorizer"};
-  return std::find(kOps.begin(), kOps.end(), op) != kOps.end();
+  return among(op, kOps);
 }
 
 Result<void> require_rank(InferContext& c, size_t input, size_t least, size_t most) {

@@ -95,7 +95,7 @@ Result<void> stft(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSignalRows[] = {
     {.name = "BlackmanWindow",
      .since = 17,
      .attributes = "output_datatype periodic",
@@ -142,6 +142,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> signal_rows() { return kRows; }
+std::span<const OpRow> signal_rows() { return kSignalRows; }
 
 }  // namespace plimsoll::ops

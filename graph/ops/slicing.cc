@@ -254,7 +254,7 @@ Result<void> pad(InferContext& c) {
   return {};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSlicingRows[] = {
     {.name = "Concat",
      .inputs = kEveryInput,
      .attributes = "axis",
@@ -284,6 +284,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> slicing_rows() { return kRows; }
+std::span<const OpRow> slicing_rows() { return kSlicingRows; }
 
 }  // namespace plimsoll::ops

@@ -16,7 +16,7 @@ Result<void> softmax(InferContext& c) {
   return like_first(c);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSoftmaxRows[] = {
     {.name = "Hardmax",
      .attributes = "axis",
      .shape = softmax,
@@ -36,6 +36,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> softmax_rows() { return kRows; }
+std::span<const OpRow> softmax_rows() { return kSoftmaxRows; }
 
 }  // namespace plimsoll::ops

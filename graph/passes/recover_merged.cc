@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 
+#include "graph/base/among.h"
 #include "graph/passes/patterns.h"
 
 namespace plimsoll::patterns {
@@ -17,8 +18,7 @@ bool is_merged(const Rewrite& r, const Node& node) {
   static constexpr std::array<std::string_view, 14> kOps = {
       "Relu", "LeakyRelu", "Elu",     "Gelu",           "HardSwish", "Silu",        "Mish",
       "Not",  "Dropout",   "Greater", "GreaterOrEqual", "Less",      "LessOrEqual", "Equal"};
-  return std::find(kOps.begin(), kOps.end(), node.op) != kOps.end() &&
-         !r.made_of_shapes(node.outputs[0]);
+  return among(node.op, kOps) && !r.made_of_shapes(node.outputs[0]);
 }
 
 bool is_within(std::string_view module, std::string_view call) {

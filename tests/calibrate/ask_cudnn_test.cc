@@ -49,7 +49,7 @@ std::string listed(const json& record) {
 
 std::string listed(const Asked& asked) {
   std::string text;
-  for (const AskedPlan& plan : asked.plans)
+  for (const GoldenPlan& plan : asked.plans)
     text +=
         fmt::format("{}{}:{}:{} ", plan.engine, plan.tensor_core ? "t" : "", plan.bytes, plan.tile);
   return text;

@@ -187,9 +187,9 @@ TEST_CASE("cli: a model from standard input") {
         run_plimsoll({"estimate", "-", "--gpu", "l4", "--batch", "3", "--json"}, {.input = bytes});
     CAPTURE(ran.err);
     REQUIRE(ran.status == 0);
-    const auto json = nlohmann::json::parse(ran.out);
-    CHECK(json["input"]["batch"] == 3);
-    CHECK(json["input"]["sha256"].get<std::string>().size() == 64);
+    const auto answer = nlohmann::json::parse(ran.out);
+    CHECK(answer["input"]["batch"] == 3);
+    CHECK(answer["input"]["sha256"].get<std::string>().size() == 64);
   }
   CHECK(run_plimsoll({"estimate", "-", "--gpu", "l4"}).status == 3);
   const Ran endless = run_plimsoll({"estimate", "-", "--gpu", "l4", "--limit", "stdin=1000"},

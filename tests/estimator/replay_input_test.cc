@@ -30,13 +30,13 @@ int64_t bytes_per_image(const std::string& model, const std::string& framework) 
   return (at(64) - at(32)) / 32;
 }
 
-constexpr double kMiB = 1 << 20;
+constexpr double kBytesPerMiB = 1 << 20;
 
 }  // namespace
 
 TEST_CASE("replay input: Caffe keeps every blob, and three more for each batch norm") {
   // ResNet-50 by hand: 42.4 MiB of convolutions, four times; 21.05 of sums, the pool and its mask.
-  const double per_image = static_cast<double>(bytes_per_image("resnet50", "caffe")) / kMiB;
+  const double per_image = static_cast<double>(bytes_per_image("resnet50", "caffe")) / kBytesPerMiB;
   CHECK(per_image == doctest::Approx(4 * 42.4 + 21.05 + 2 * 0.766).epsilon(0.03));
 }
 
@@ -45,13 +45,14 @@ TEST_CASE("replay input: VGG-16's blobs in Caffe") {
   // 51.7 MiB of convolutions, ReLU in place; 5.84 of pools and as much of their masks; three times
   // the image, in use, fetched ahead and arriving; 0.03 of the fully connected. DLInfBench measured
   // 63.8 a picture.
-  const double per_image = static_cast<double>(bytes_per_image("vgg16", "caffe")) / kMiB;
+  const double per_image = static_cast<double>(bytes_per_image("vgg16", "caffe")) / kBytesPerMiB;
   CHECK(per_image == doctest::Approx(51.7 + 2 * 5.84 + 3 * 0.574 + 0.03).epsilon(0.01));
 }
 
 TEST_CASE("replay input: Caffe2 keeps blobs, MXNet plans, PyTorch frees") {
   const int64_t caffe2 = bytes_per_image("resnet50", "caffe2");
-  CHECK(static_cast<double>(caffe2) / kMiB == doctest::Approx(2 * 42.4 + 21.05).epsilon(0.04));
+  CHECK(static_cast<double>(caffe2) / kBytesPerMiB ==
+        doctest::Approx(2 * 42.4 + 21.05).epsilon(0.04));
   CHECK(bytes_per_image("resnet50", "mxnet") < caffe2 / 5);
   CHECK(bytes_per_image("resnet50", "pytorch-1.4") < caffe2 / 5);
 }
@@ -113,9 +114,10 @@ TEST_CASE("replay input: what timing plans takes is given back") {
                             {"mobilenet_v2", 5784.3, 5538}}) {
     CAPTURE(m.model);
     const auto timed = memory_of(m.model, "pytorch", Mode::kTrain, 64, true, "h100-sxm-80gb");
-    CHECK(static_cast<double>(timed.timing_peak_bytes) / kMiB ==
+    CHECK(static_cast<double>(timed.timing_peak_bytes) / kBytesPerMiB ==
           doctest::Approx(m.first).epsilon(.02));
-    CHECK(static_cast<double>(timed.reserved_bytes) / kMiB == doctest::Approx(m.kept).epsilon(.05));
+    CHECK(static_cast<double>(timed.reserved_bytes) / kBytesPerMiB ==
+          doctest::Approx(m.kept).epsilon(.05));
     CHECK(timed.allocated_peak_bytes <= timed.reserved_bytes);
     CHECK(timed.allocated_peak_bytes == timed.steady_allocated_bytes);
     const auto plain = memory_of(m.model, "pytorch", Mode::kTrain, 64, false, "h100-sxm-80gb");

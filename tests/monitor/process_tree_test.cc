@@ -3,13 +3,13 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/fake_proc.h"
+#include "tests/support/samples.h"
 
 using namespace plimsoll::monitor;
 using plimsoll::test::FakeProc;
 
 namespace {
 
-constexpr int64_t kMebibyte = 1 << 20;
 // Long after whatever was done before: all that is done rarely is due.
 constexpr double kLater = 1e6;
 

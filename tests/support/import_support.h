@@ -18,6 +18,13 @@ inline std::string codes(const Diagnostics& diagnostics) {
   return text;
 }
 
+// Control flow is decided at this batch.
+inline ImportOptions at_batch(int64_t batch) {
+  ImportOptions options;
+  options.bind = [batch](const Graph&) -> Result<Binding> { return Binding{{"batch", batch}}; };
+  return options;
+}
+
 // The graph of a model that must be sound.
 inline Graph import(const Proto& model, const ImportOptions& options = {},
                     Diagnostics* warnings = nullptr) {

@@ -24,7 +24,7 @@ inline Graph recovered(std::string_view text, const std::string& producer = "pyt
   return std::move(*graph);
 }
 
-inline std::vector<std::string> ops(const Graph& graph) {
+inline std::vector<std::string> op_names(const Graph& graph) {
   std::vector<std::string> names;
   for (const Node& node : graph.nodes) names.push_back(node.op);
   return names;

@@ -8,12 +8,13 @@
 #include <random>
 
 #include "graph/base/embedded.h"
+#include "tests/support/mebibyte.h"
 
 using namespace plimsoll;
 
 namespace {
 
-constexpr int64_t kMiB = 1 << 20;
+using test::kMiB;
 
 // A trace of the memory oracle: n > 0 allocates n * 512 bytes under the next id, n < 0 frees -n-1.
 Events events_of(const nlohmann::json& trace) {

@@ -11,7 +11,7 @@
 
 namespace plimsoll::test {
 
-struct AskedPlan {
+struct GoldenPlan {
   int engine = 0, tile = -1;
   bool tensor_core = false;
   int64_t bytes = 0;
@@ -21,7 +21,7 @@ struct Asked {
   std::string text;
   ConvProblem<int64_t> problem;
   Pass pass = Pass::kForward;
-  std::vector<AskedPlan> plans;  // in cuDNN's order
+  std::vector<GoldenPlan> plans;  // in cuDNN's order
 };
 
 inline std::vector<Asked> read_asked(int capability) {
@@ -45,7 +45,7 @@ inline std::vector<Asked> read_asked(int capability) {
       c.out[i] = (c.in[i] + 2 * c.pad[i] - c.dilation[i] * (c.filter[i] - 1) - 1) / c.stride[i] + 1;
     }
     while (in >> word) {
-      AskedPlan plan;
+      GoldenPlan plan;
       char colon = 0;
       std::string tile;
       std::istringstream token(word);

@@ -4,11 +4,13 @@
 
 #include <cmath>
 
+#include "tests/support/mebibyte.h"
+
 using namespace plimsoll;
 
 namespace {
 
-constexpr int64_t kMiB = 1 << 20;
+using plimsoll::test::kMiB;
 using Kind = StepEvent::Kind;
 
 StepEvent event(Kind kind, int32_t id = 0, int64_t bytes = 0) {

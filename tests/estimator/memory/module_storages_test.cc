@@ -25,7 +25,7 @@ constexpr ModuleHabits kTraining{};
 constexpr ModuleHabits kEvaluation{.backward = false};
 
 // Images of 3x8x8; four 3x3 filters, halved by a pool, to 64 features and ten scores.
-const std::string kChain = R"(
+const std::string kConvolutions = R"(
   input x: f32[batch,3,8,8]
   param w: f32[4,3,3,3]
   param v: f32[64,10]
@@ -42,19 +42,19 @@ constexpr double kImage = 2 * 3 * 64 * 4, kMap = 2 * 4 * 64 * 4, kPooled = kMap 
 }  // namespace
 
 TEST_CASE("module storages: each module has its result and the gradient of its input") {
-  const ModuleStorages all = of(kChain, kTraining);
+  const ModuleStorages all = of(kConvolutions, kTraining);
   CHECK(all.outputs == kMap + kPooled + kScores);   // ReLU in place, a view
   CHECK(all.gradients == kImage + kMap + kPooled);  // of convolution, pool, product
   CHECK(all.buffers == 0);
-  CHECK(of(kChain, kEvaluation).gradients == 0);
-  CHECK(of(kChain, kEvaluation).outputs == all.outputs);
-  CHECK(of(kChain, {.input_gradient = false}).gradients == kMap + kPooled);
+  CHECK(of(kConvolutions, kEvaluation).gradients == 0);
+  CHECK(of(kConvolutions, kEvaluation).outputs == all.outputs);
+  CHECK(of(kConvolutions, {.input_gradient = false}).gradients == kMap + kPooled);
 }
 
 TEST_CASE("module storages: nn's own layers keep columns and positions of the whole batch") {
   const double columns = 2 * 27 * 64 * 4;
-  CHECK(of(kChain, {.backward = false, .own_layers = true}).buffers == columns + kPooled);
-  CHECK(of(kChain, {.own_layers = true}).buffers == 2 * columns + kPooled);
+  CHECK(of(kConvolutions, {.backward = false, .own_layers = true}).buffers == columns + kPooled);
+  CHECK(of(kConvolutions, {.own_layers = true}).buffers == 2 * columns + kPooled);
 }
 
 TEST_CASE("module storages: norms keep statistics, dropout its mask while training") {

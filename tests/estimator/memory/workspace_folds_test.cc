@@ -14,13 +14,14 @@
 #include "estimator/memory/workspace_rule.h"
 #include "graph/config/json_reader.h"
 #include "hwdb/hwdb.h"
+#include "tests/support/mebibyte.h"
 
 using namespace plimsoll;
 
 namespace {
 
 constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackwardData, Pass::kBackwardWeights};
-constexpr int64_t kMiB = 1 << 20;
+using test::kMiB;
 
 ConvProblem<int64_t> problem(const JsonValue& layer) {
   std::vector<int64_t> v;

@@ -18,24 +18,25 @@ std::vector<double> initial(std::string_view kernel_class) {
 }
 
 // Of tiles, and of all others where they are told as shares: as the H100's 16 bits.
-constexpr double kHopper = 4096;
+constexpr double kHopperRate = 4096;
 
 TEST_CASE("a tile's share of the peak travels as flop of a multiprocessor and clock") {
   std::vector<double> terms = initial("conv");
   terms[kTile0] = .4;
   terms[kTile0 + 3] = .1;
   // 1638 and 410 flop of 512, which is all that a GeForce has; of an A100's 2048.
-  const auto geforce = carried_over(terms, "conv", {kHopper, 512, 86, true});
+  const auto geforce = carried_over(terms, "conv", {kHopperRate, 512, 86, true});
   CHECK(geforce[kTile0] == doctest::Approx(1));
   CHECK(geforce[kTile0 + 3] == doctest::Approx(.8));
-  CHECK(carried_over(terms, "conv", {kHopper, 2048, 80, true})[kTile0] == doctest::Approx(.8));
+  CHECK(carried_over(terms, "conv", {kHopperRate, 2048, 80, true})[kTile0] == doctest::Approx(.8));
 }
 
 TEST_CASE("products of matrices before Hopper carry operands through registers") {
   std::vector<double> terms = initial("gemm");
   terms[kTile0] = .5;
-  CHECK(carried_over(terms, "gemm", {kHopper, 2048, 80, true})[kTile0] == doctest::Approx(.6));
-  CHECK(carried_over(terms, "gemm", {kHopper, 3072, 90, true})[kTile0] == doctest::Approx(2. / 3));
+  CHECK(carried_over(terms, "gemm", {kHopperRate, 2048, 80, true})[kTile0] == doctest::Approx(.6));
+  CHECK(carried_over(terms, "gemm", {kHopperRate, 3072, 90, true})[kTile0] ==
+        doctest::Approx(2. / 3));
   // Plain cores have always done so: an A100's 64 lanes beside an H100's 128.
   CHECK(carried_over(terms, "gemm", {256, 128, 80, false})[kTile0] == doctest::Approx(1));
 }
@@ -46,20 +47,20 @@ TEST_CASE("what holds a fast tensor core back is hidden by a slow one") {
   terms[kWgrad] = .5;
   terms[kFewChannels] = std::log(2);
   terms[kPrologue] = 100;
-  const auto slow = carried_over(terms, "conv", {kHopper, 512, 86, true});
+  const auto slow = carried_over(terms, "conv", {kHopperRate, 512, 86, true});
   CHECK(slow[kWgrad] == doctest::Approx(1));
   CHECK(slow[kFewChannels] == doctest::Approx(0));
   // The same clocks are fewer steps of a main loop whose steps take longer.
-  CHECK(slow[kPrologue] == doctest::Approx(100 * 512 / (.4 * kHopper)));
-  const auto half = carried_over(terms, "conv", {kHopper, 1092.2667, 75, true});
+  CHECK(slow[kPrologue] == doctest::Approx(100 * 512 / (.4 * kHopperRate)));
+  const auto half = carried_over(terms, "conv", {kHopperRate, 1092.2667, 75, true});
   CHECK(half[kWgrad] == doctest::Approx(.75).epsilon(.001));
 }
 
 TEST_CASE("shares stay as they are on a card that is no slower, and so do clocks") {
   const std::vector<double> conv = initial("conv"), depthwise = initial("depthwise");
-  CHECK(carried_over(conv, "conv", {kHopper, 8192, 100, true}) == conv);
+  CHECK(carried_over(conv, "conv", {kHopperRate, 8192, 100, true}) == conv);
   CHECK(carried_over(conv, "conv", {}) == conv);
-  CHECK(carried_over(depthwise, "depthwise", {kHopper, 512, 86, true}) == depthwise);
+  CHECK(carried_over(depthwise, "depthwise", {kHopperRate, 512, 86, true}) == depthwise);
 }
 
 KernelAt product(int64_t columns) {

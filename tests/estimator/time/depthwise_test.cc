@@ -29,7 +29,7 @@ KernelAt depthwise(int64_t images, int64_t channels, int64_t side, int64_t filte
   return kernel;
 }
 
-double microseconds(const KernelAt& kernel, std::string_view card = "h100-sxm-80gb") {
+double depthwise_microseconds(const KernelAt& kernel, std::string_view card = "h100-sxm-80gb") {
   TimeOptions options;
   options.library.cudnn = 919;
   options.alone = true;
@@ -53,7 +53,7 @@ TEST_CASE("depthwise convolutions are bound by the instructions that find an ele
   using enum Pass;
   using enum DType;
   const auto own = [](Pass pass, int64_t filter) {
-    return microseconds(depthwise(32, 96, 56, filter, 1, pass));
+    return depthwise_microseconds(depthwise(32, 96, 56, filter, 1, pass));
   };
   CHECK(own(kForward, 7) == doctest::Approx(319.2).epsilon(.1));
   CHECK(own(kBackwardData, 7) == doctest::Approx(415.7).epsilon(.1));
@@ -62,20 +62,20 @@ TEST_CASE("depthwise convolutions are bound by the instructions that find an ele
   CHECK(own(kBackwardData, 5) == doctest::Approx(own(kBackwardData, 3)));
   CHECK(own(kBackwardData, 7) > 2 * own(kBackwardData, 5));
   // cuDNN's, channels first and last.
-  CHECK(microseconds(depthwise(32, 576, 14, 3, 1, kForward, kFloat16)) ==
+  CHECK(depthwise_microseconds(depthwise(32, 576, 14, 3, 1, kForward, kFloat16)) ==
         doctest::Approx(17.).epsilon(.15));
-  CHECK(microseconds(depthwise(32, 96, 56, 7, 1, kForward, kFloat16, true)) ==
+  CHECK(depthwise_microseconds(depthwise(32, 96, 56, 7, 1, kForward, kFloat16, true)) ==
         doctest::Approx(70.9).epsilon(.15));
-  CHECK(microseconds(depthwise(32, 96, 56, 7, 1, kBackwardData, kFloat16, true)) ==
+  CHECK(depthwise_microseconds(depthwise(32, 96, 56, 7, 1, kBackwardData, kFloat16, true)) ==
         doctest::Approx(171.5).epsilon(.15));
-  CHECK(microseconds(depthwise(32, 96, 56, 7, 1, kBackwardWeights, kFloat16, true)) ==
+  CHECK(depthwise_microseconds(depthwise(32, 96, 56, 7, 1, kBackwardWeights, kFloat16, true)) ==
         doctest::Approx(75.2).epsilon(.15));
 }
 
 // A warp takes 32 outputs at a time, and has its start to make for each image.
 TEST_CASE("a weight's gradient costs more for an output of small maps") {
   const auto each = [](int64_t side) {
-    return microseconds(depthwise(32, 768, side, 7, 1, Pass::kBackwardWeights)) /
+    return depthwise_microseconds(depthwise(32, 768, side, 7, 1, Pass::kBackwardWeights)) /
            static_cast<double>(side * side);
   };
   CHECK(each(7) == doctest::Approx(265.2 / 49).epsilon(.1));
@@ -111,7 +111,7 @@ TEST_CASE("ConvNeXt's depthwise weight gradients in 32 bits") {
     const int64_t layers[][3] = {{3, 96, 56}, {3, 192, 28}, {9, 384, 14}, {3, 768, 7}};
     for (const auto& [count, channels, side] : layers) {
       sum += static_cast<double>(count) *
-             microseconds(
+             depthwise_microseconds(
                  depthwise(32, channels, side, 7, 1, Pass::kBackwardWeights, DType::kFloat32, true),
                  card);
     }

@@ -11,7 +11,7 @@
 namespace plimsoll {
 namespace {
 
-const Fit& fit() {
+const Fit& grouped_fit() {
   const Calibration* hopper = Calibrations::shipped().of(90);
   REQUIRE(hopper != nullptr);
   const auto found = std::ranges::find(hopper->fits, "grouped", &Fit::kernel_class);
@@ -45,44 +45,48 @@ TimeContext on(std::string_view card, AlgorithmPolicy policy) {
   return TimeContext(card_rates(card), Calibrations::shipped(), options);
 }
 
-double microseconds(const KernelAt& kernel, AlgorithmPolicy policy = AlgorithmPolicy::kHeuristic) {
+double grouped_microseconds(const KernelAt& kernel,
+                            AlgorithmPolicy policy = AlgorithmPolicy::kHeuristic) {
   return 1e6 * kernel_time(kernel, on("h100-sxm-80gb", policy)).seconds;
 }
 
 TEST_CASE("grouped convolutions of a shape left out of their fit are predicted within 22 %") {
-  CHECK(fit().measured == 75);
-  CHECK(fit().error <= .18);
-  for (const PassError& pass : fit().passes) CHECK(pass.error <= .22);
+  CHECK(grouped_fit().measured == 75);
+  CHECK(grouped_fit().error <= .18);
+  for (const PassError& pass : grouped_fit().passes) CHECK(pass.error <= .22);
 }
 
 // One H100, PyTorch 2.11 and cuDNN 9.19 (measured/conv.csv).
 TEST_CASE("for few groups in 32 bits cuDNN copies by the element") {
   using enum Pass;
-  CHECK(microseconds(grouped(32, 96, 56, 1, 2, kForward)) == doctest::Approx(1893.).epsilon(.15));
-  CHECK(microseconds(grouped(32, 192, 56, 2, 4, kForward)) == doctest::Approx(2044.).epsilon(.15));
-  CHECK(microseconds(grouped(32, 192, 28, 1, 4, kBackwardData)) ==
+  CHECK(grouped_microseconds(grouped(32, 96, 56, 1, 2, kForward)) ==
+        doctest::Approx(1893.).epsilon(.15));
+  CHECK(grouped_microseconds(grouped(32, 192, 56, 2, 4, kForward)) ==
+        doctest::Approx(2044.).epsilon(.15));
+  CHECK(grouped_microseconds(grouped(32, 192, 28, 1, 4, kBackwardData)) ==
         doctest::Approx(966.).epsilon(.15));
   // The same layer forward, or its gradient where there are strides, goes another way.
-  CHECK(microseconds(grouped(32, 192, 28, 1, 4, kForward)) < 150);
-  CHECK(microseconds(grouped(32, 192, 56, 2, 4, kBackwardData)) ==
+  CHECK(grouped_microseconds(grouped(32, 192, 28, 1, 4, kForward)) < 150);
+  CHECK(grouped_microseconds(grouped(32, 192, 56, 2, 4, kBackwardData)) ==
         doctest::Approx(197.).epsilon(.15));
   // Without TF32, where tensor cores did not.
   const Kind plain{.tensor_cores = false};
-  CHECK(microseconds(grouped(32, 432, 28, 2, 9, kForward)) < 150);
-  CHECK(microseconds(grouped(32, 432, 28, 2, 9, kForward, plain)) ==
+  CHECK(grouped_microseconds(grouped(32, 432, 28, 2, 9, kForward)) < 150);
+  CHECK(grouped_microseconds(grouped(32, 432, 28, 2, 9, kForward, plain)) ==
         doctest::Approx(1185.).epsilon(.15));
 }
 
 TEST_CASE("what is timed is never copied by the element") {
   const KernelAt kernel = grouped(32, 96, 56, 1, 2, Pass::kForward);
-  CHECK(microseconds(kernel, AlgorithmPolicy::kAutotune) < .2 * microseconds(kernel));
+  CHECK(grouped_microseconds(kernel, AlgorithmPolicy::kAutotune) <
+        .2 * grouped_microseconds(kernel));
 }
 
 TEST_CASE("in 16 bits each layout is turned, channels last more slowly") {
   using enum Pass;
   const Kind first{.type = DType::kFloat16}, last{.type = DType::kFloat16, .last = true};
   const auto both = [](Pass pass, const Kind& kind) {
-    return microseconds(grouped(32, 96, 56, 1, 2, pass, kind));
+    return grouped_microseconds(grouped(32, 96, 56, 1, 2, pass, kind));
   };
   CHECK(both(kForward, first) == doctest::Approx(124.).epsilon(.15));
   CHECK(both(kBackwardData, first) == doctest::Approx(108.).epsilon(.2));

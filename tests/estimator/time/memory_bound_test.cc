@@ -19,7 +19,7 @@ KernelAt on_maps(KernelClass kernel_class, std::string op, Pass pass, DType type
   return kernel;
 }
 
-double microseconds(const KernelAt& kernel, Layout layout = Layout::kChannelsFirst) {
+double memory_bound_microseconds(const KernelAt& kernel, Layout layout = Layout::kChannelsFirst) {
   return kernel_time(kernel, context("h100-sxm-80gb", 919, layout)).seconds * 1e6;
 }
 
@@ -30,16 +30,17 @@ TEST_CASE("pools are bound by their elements: 16 bits take as long as 32") {
     CAPTURE(bits(type));
     KernelAt forward = on_maps(KernelClass::kPool, "max_pool", Pass::kForward, type, 1, .25);
     forward.flop = 9 * 128 * 64 * 56 * 56;
-    CHECK(microseconds(forward) == doctest::Approx(404).epsilon(.1));
+    CHECK(memory_bound_microseconds(forward) == doctest::Approx(404).epsilon(.1));
     const auto backward = on_maps(KernelClass::kPool, "max_pool", Pass::kBackward, type, .5, 2);
-    CHECK(microseconds(backward) == doctest::Approx(1204).epsilon(.1));
+    CHECK(memory_bound_microseconds(backward) == doctest::Approx(1204).epsilon(.1));
     KernelAt average = on_maps(KernelClass::kPool, "average_pool", Pass::kForward, type, 1, .25);
     average.flop = 128 * 64 * 112 * 112;
-    CHECK(microseconds(average) == doctest::Approx(298).epsilon(.1));
+    CHECK(memory_bound_microseconds(average) == doctest::Approx(298).epsilon(.1));
     const auto spread = on_maps(KernelClass::kPool, "average_pool", Pass::kBackward, type, .5, 2);
-    CHECK(microseconds(spread) == doctest::Approx(1808).epsilon(.2));
+    CHECK(memory_bound_microseconds(spread) == doctest::Approx(1808).epsilon(.2));
     // Channels last are read in vectors.
-    CHECK(microseconds(backward, Layout::kChannelsLast) < microseconds(backward));
+    CHECK(memory_bound_microseconds(backward, Layout::kChannelsLast) <
+          memory_bound_microseconds(backward));
   }
 }
 
@@ -50,7 +51,7 @@ TEST_CASE("batch norm keeps as many multiprocessors busy as there are channels")
     KernelAt kernel = on_maps(KernelClass::kNorm, "batch_norm", pass, DType::kFloat32,
                               pass == Pass::kForward ? 1 : 2, 1);
     kernel.problem = RowsProblem<int64_t>{.rows = channels, .columns = 102760448 / channels};
-    return microseconds(kernel);
+    return memory_bound_microseconds(kernel);
   };
   CHECK(norm(256, Pass::kForward) == doctest::Approx(487).epsilon(.1));
   CHECK(norm(256, Pass::kBackward) == doctest::Approx(889).epsilon(.1));
@@ -69,7 +70,7 @@ TEST_CASE("a bias is found by each element, in any layout") {
       const int64_t bytes = images * channels * side * side * bits(type) / 8;
       KernelAt kernel{.kernel_class = KernelClass::kPointwise, .dtype = type, .op = "bias"};
       kernel.read = kernel.written = bytes;
-      sum += static_cast<double>(count) * microseconds(kernel, layout);
+      sum += static_cast<double>(count) * memory_bound_microseconds(kernel, layout);
     }
     return sum;
   };
@@ -84,7 +85,7 @@ double of_rows(KernelClass kernel_class, std::string op, int64_t rows, int64_t c
   KernelAt kernel{.kernel_class = kernel_class, .dtype = type, .op = std::move(op)};
   kernel.read = kernel.written = rows * columns * bits(type) / 8;
   kernel.problem = RowsProblem<int64_t>{.rows = rows, .columns = columns};
-  return microseconds(kernel);
+  return memory_bound_microseconds(kernel);
 }
 
 // Measured on H100, forward (calibrate/measure/kernels.py); the last three in columns that are no
@@ -122,7 +123,7 @@ TEST_CASE("batch norms of bfloat16 with channels last are bound by their element
     kernel.written = 2 * 854'000'000LL;
     kernel.read = (pass == Pass::kForward ? 1 : 2) * kernel.written;
     kernel.problem = RowsProblem<int64_t>{.rows = 64, .columns = 854'000'000LL / 64};
-    return microseconds(kernel, Layout::kChannelsLast) * 1e-3;
+    return memory_bound_microseconds(kernel, Layout::kChannelsLast) * 1e-3;
   };
   CHECK(milliseconds(Pass::kForward, DType::kBFloat16) == doctest::Approx(5.14).epsilon(.15));
   CHECK(milliseconds(Pass::kBackward, DType::kBFloat16) == doctest::Approx(4.61).epsilon(.15));

@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-Graph load(const std::string& name) {
+Graph load_exported(const std::string& name) {
   const auto model = find_builtin(name);
   REQUIRE_MESSAGE(model, name);
   REQUIRE(model->kind == BuiltinKind::kOnnx);
@@ -80,7 +80,7 @@ TEST_CASE("torchvision's classification networks have their parameters and multi
     const std::string& name = row.key();
     const auto& facts = row.value();
     CAPTURE(name);
-    const Counted counted = count(load(name), facts["image"]);
+    const Counted counted = count(load_exported(name), facts["image"]);
     CHECK(counted.parameters == facts["parameters"]);
     CHECK(counted.mac == facts["conv_linear_mac"]);
     if (!facts.contains("published") || facts["published"]["image"] != facts["image"]) continue;
@@ -98,7 +98,7 @@ TEST_CASE("timm's networks have their parameters and multiply-adds") {
   REQUIRE(table.size() > 0);
   for (const auto& row : table.items()) {
     CAPTURE(row.key());
-    const Counted counted = count(load("timm/" + row.key()), row.value()["image"]);
+    const Counted counted = count(load_exported("timm/" + row.key()), row.value()["image"]);
     CHECK(counted.parameters == row.value()["parameters"]);
     // Its convolutions' weights are standardised in every step: none is a parameter itself.
     if (row.key() == "nf_resnet50") continue;

@@ -8,7 +8,7 @@
 namespace plimsoll {
 namespace {
 
-ModelConfig load(const std::string& name, const config::Settings& set = {}) {
+ModelConfig load_example(const std::string& name, const config::Settings& set = {}) {
   const auto source = ByteSource::open(std::string(PLIMSOLL_SOURCE_DIR) + "/examples/" + name);
   REQUIRE_MESSAGE(source, name);
   std::string text(source->size(), '\0');
@@ -36,16 +36,18 @@ int64_t trained(const ModelConfig& config) {
 }  // namespace
 
 TEST_CASE("example configs load and count right") {
-  CHECK(trained(load("perceptron.json")) == 803'840 + 2 * 1'049'600 + 10'250);
+  CHECK(trained(load_example("perceptron.json")) == 803'840 + 2 * 1'049'600 + 10'250);
   // He et al. Table 6 says 0.27 M for ResNet-20; the shortcuts here are projections.
-  CHECK(trained(load("small-resnet.json")) == 269'722 + 256 + 512 + 2048);
+  CHECK(trained(load_example("small-resnet.json")) == 269'722 + 256 + 512 + 2048);
   // Per layer: two norms, attention 2*512*512 + 2*512*128, gated part 3*512*1536.
-  CHECK(trained(load("small-gpt.json")) == 32'000 * 512 + 8 * (1024 + 655'360 + 2'359'296) + 512);
+  CHECK(trained(load_example("small-gpt.json")) ==
+        32'000 * 512 + 8 * (1024 + 655'360 + 2'359'296) + 512);
 }
 
 TEST_CASE("example configs take settings") {
-  CHECK(load("perceptron.json", {{"layers", "8"}}).networks.front().graph.nodes.size() == 25);
-  CHECK(trained(load("small-gpt.json", {{"heads", "16"}})) ==
+  CHECK(load_example("perceptron.json", {{"layers", "8"}}).networks.front().graph.nodes.size() ==
+        25);
+  CHECK(trained(load_example("small-gpt.json", {{"heads", "16"}})) ==
         32'000 * 1024 + 8 * (2048 + 2'621'440 + 9'437'184) + 1024);
 }
 

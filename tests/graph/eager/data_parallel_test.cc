@@ -6,10 +6,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/mebibyte.h"
+
 namespace plimsoll::eager {
 namespace {
 
-constexpr int64_t kMiB = int64_t{1} << 20;
+using test::kMiB;
 
 // Bytes of the buckets made for parameters of these many MiB.
 std::vector<int64_t> buckets(std::initializer_list<int64_t> parameters, bool parallel) {

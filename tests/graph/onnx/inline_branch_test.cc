@@ -27,12 +27,6 @@ Proto fed(const std::vector<Proto>& nodes, const std::vector<Proto>& initializer
       {nodes, initializers, {value("x", {"batch", 8}), value("sr", {}, 7)}, {untyped("y")}}));
 }
 
-ImportOptions at(int64_t batch) {
-  ImportOptions options;
-  options.bind = [batch](const Graph&) -> Result<Binding> { return Binding{{"batch", batch}}; };
-  return options;
-}
-
 std::string last_op(const Proto& model, const ImportOptions& options = {},
                     Diagnostics* warnings = nullptr) {
   return import(model, options, warnings).nodes.back().op;
@@ -49,18 +43,18 @@ Proto asks(std::string_view comparison, int64_t axis, int64_t number) {
 
 TEST_CASE("an If that asks for shapes is decided by them") {
   Diagnostics warnings;
-  CHECK(last_op(asks("Equal", 1, 8), at(4), &warnings) == "Relu");
-  CHECK(last_op(asks("Equal", 1, 9), at(4), &warnings) == "Abs");
-  CHECK(last_op(asks("Greater", 1, 7), at(4), &warnings) == "Relu");
-  CHECK(last_op(asks("LessOrEqual", 1, 7), at(4), &warnings) == "Abs");
-  CHECK(last_op(asks("GreaterOrEqual", 1, 8), at(4), &warnings) == "Relu");
-  CHECK(last_op(asks("Less", 1, 8), at(4), &warnings) == "Abs");
+  CHECK(last_op(asks("Equal", 1, 8), at_batch(4), &warnings) == "Relu");
+  CHECK(last_op(asks("Equal", 1, 9), at_batch(4), &warnings) == "Abs");
+  CHECK(last_op(asks("Greater", 1, 7), at_batch(4), &warnings) == "Relu");
+  CHECK(last_op(asks("LessOrEqual", 1, 7), at_batch(4), &warnings) == "Abs");
+  CHECK(last_op(asks("GreaterOrEqual", 1, 8), at_batch(4), &warnings) == "Relu");
+  CHECK(last_op(asks("Less", 1, 8), at_batch(4), &warnings) == "Abs");
   CHECK(warnings.empty());
 }
 
 TEST_CASE("an If that asks for a symbol is decided at its value, which guards it") {
-  CHECK(last_op(asks("Equal", 0, 4), at(4)) == "Relu");
-  const Graph graph = import(asks("Equal", 0, 4), at(5));
+  CHECK(last_op(asks("Equal", 0, 4), at_batch(4)) == "Relu");
+  const Graph graph = import(asks("Equal", 0, 4), at_batch(5));
   CHECK(graph.nodes.back().op == "Abs");
   REQUIRE(graph.guards.size() == 1);
   CHECK(graph.guards[0].expression == Dim::symbol("batch") - 4);
@@ -104,7 +98,7 @@ TEST_CASE("a guess names the input that decides and the flag for the other branc
   Diagnostics warnings;
   const Proto model =
       fed({node("Equal", {"sr", "rate"}, {"c"}), choice("c")}, {scalar("rate", 16000)});
-  const Graph graph = import(model, at(4), &warnings);
+  const Graph graph = import(model, at_batch(4), &warnings);
   CHECK(graph.nodes.back().op == "Abs");
   REQUIRE(codes(warnings) == "W212");
   CHECK(warnings[0].severity == Severity::kWarning);
@@ -114,7 +108,7 @@ TEST_CASE("a guess names the input that decides and the flag for the other branc
         "input 'sr'");
   CHECK(warnings[0].help == "for the other give --branch choice=then");
   warnings.clear();
-  ImportOptions options = at(4);
+  ImportOptions options = at_batch(4);
   options.branches["choice"] = "then";
   CHECK(last_op(model, options, &warnings) == "Relu");
   CHECK(warnings.empty());
@@ -128,11 +122,11 @@ TEST_CASE("Ifs that ask the same question take the same answer") {
         {scalar("rate", 16000), scalar("same", 16000)});
   };
   Diagnostics warnings;
-  CHECK(last_op(two("d"), at(4), &warnings) == "Abs");
-  CHECK(last_op(two("n"), at(4), &warnings) == "Relu");
+  CHECK(last_op(two("d"), at_batch(4), &warnings) == "Abs");
+  CHECK(last_op(two("n"), at_batch(4), &warnings) == "Relu");
   REQUIRE(codes(warnings) == "W212 W212");
   CHECK(warnings[1].help == "for the other give --branch first=then");
-  ImportOptions options = at(4);
+  ImportOptions options = at_batch(4);
   options.branches["first"] = "then";
   CHECK(last_op(two("d"), options) == "Relu");
   CHECK(last_op(two("n"), options) == "Abs");
@@ -149,7 +143,7 @@ TEST_CASE("what follows from a guess says so") {
       {node("Cast", {"sr"}, {"c"}, {attribute("to", 9)}), choice("c", "m", "choice", kRelu, wrong),
        node("Relu", {"m"}, {"r"}), node("Gemm", {"r", "w"}, {"y"})},
       {integers("axes", {1}, {0}), tensor("w", 1, {8, 2})});
-  Graph graph = import(model, at(4));
+  Graph graph = import(model, at_batch(4));
   Decider decider({{"batch", 4}}, graph.guards);
   Diagnostics warnings;
   const auto inferred = infer(graph, decider, warnings);
@@ -172,7 +166,7 @@ TEST_CASE("a loop of unknown length in a guessed branch names the guess, too") {
                 {untyped("s")}});
   const Diagnostic d = refusal(fed({node("Cast", {"sr"}, {"c"}, {attribute("to", 9)}),
                                     choice("c", "y", "choice", kRelu, loops)}),
-                               at(4));
+                               at_batch(4));
   CHECK(d.code == "E225");
   CHECK(d.help ==
         "give the number of iterations with --trip 'loop=10'; the else branch of node 1 'choice' "
@@ -180,7 +174,7 @@ TEST_CASE("a loop of unknown length in a guessed branch names the guess, too") {
 }
 
 TEST_CASE("--branch for an If that is decided has no effect, and is told") {
-  ImportOptions options = at(4);
+  ImportOptions options = at_batch(4);
   options.branches["choice"] = "else";
   Diagnostics warnings;
   CHECK(last_op(asks("Equal", 1, 8), options, &warnings) == "Relu");

@@ -18,13 +18,7 @@ Proto loop_of(std::string_view trips, std::string_view condition, const Proto& b
               std::string_view output = "y") {
   return node("Loop", {trips, condition, input}, {output}, {graph_attribute("body", body)}, name);
 }
-const Proto kRelu = body_of({node("Relu", {"s"}, {"t"})}, "c");
-
-ImportOptions at(int64_t batch) {
-  ImportOptions options;
-  options.bind = [batch](const Graph&) -> Result<Binding> { return Binding{{"batch", batch}}; };
-  return options;
-}
+const Proto kReluBody = body_of({node("Relu", {"s"}, {"t"})}, "c");
 
 size_t count(const Graph& graph, std::string_view op) {
   size_t found = 0;
@@ -37,11 +31,11 @@ size_t count(const Graph& graph, std::string_view op) {
 TEST_CASE("a trip count computed from shapes is known, at the values of symbols") {
   const auto over = [](int64_t axis) {
     return model_of({node("Shape", {"x"}, {"extents"}), node("Gather", {"extents", "at"}, {"n"}),
-                     loop_of("n", "", kRelu)},
+                     loop_of("n", "", kReluBody)},
                     {}, {scalar("at", axis)});
   };
-  CHECK(count(import(over(1), at(4)), "Relu") == 8);
-  const Graph graph = import(over(0), at(3));
+  CHECK(count(import(over(1), at_batch(4)), "Relu") == 8);
+  const Graph graph = import(over(0), at_batch(3));
   CHECK(count(graph, "Relu") == 3);
   REQUIRE(graph.guards.size() == 1);
   CHECK(graph.guards[0].expression == Dim::symbol("batch") - 3);
@@ -63,10 +57,10 @@ TEST_CASE("a while loop whose condition is computed from shapes runs as often as
               "while")},
         {}, {scalar("one", 1), scalar("start", start)});
   };
-  const Graph graph = import(from(0), at(4));
+  const Graph graph = import(from(0), at_batch(4));
   CHECK(count(graph, "Relu") == 8);
-  CHECK(count(import(from(6), at(4)), "Relu") == 2);
-  CHECK(count(import(from(9), at(4)), "Relu") == 0);
+  CHECK(count(import(from(6), at_batch(4)), "Relu") == 2);
+  CHECK(count(import(from(9), at_batch(4)), "Relu") == 0);
   // The values of the last iteration become the node's.
   CHECK(graph.nodes.back().op == "Identity");
 }
@@ -85,18 +79,18 @@ TEST_CASE("a loop that its condition ends before its trip count is not counted i
 TEST_CASE("all unknown trip counts are asked for at once, nested ones too") {
   const Proto nested =
       body_of({node("ReduceMax", {"s"}, {"m"}), node("Cast", {"m"}, {"k"}, {attribute("to", 7)}),
-               loop_of("k", "", kRelu, "inner", "s", "t")},
+               loop_of("k", "", kReluBody, "inner", "s", "t")},
               "c");
   const Proto model = model_of(
       {node("ReduceMax", {"x"}, {"m"}), node("Cast", {"m"}, {"n"}, {attribute("to", 7)}),
-       loop_of("n", "", nested, "outer", "x", "a"), loop_of("n", "", kRelu, "last", "a", "y")});
-  const Diagnostic d = refusal(model, at(4));
+       loop_of("n", "", nested, "outer", "x", "a"), loop_of("n", "", kReluBody, "last", "a", "y")});
+  const Diagnostic d = refusal(model, at_batch(4));
   CHECK(d.code == "E225");
   CHECK(d.message == "the file does not say how often the loop runs; the same holds for 2 more");
   CHECK(d.place.node == "node 2 'outer' (Loop)");
   CHECK(d.help ==
         "give the numbers of iterations with --trip 'outer=10' --trip 'inner=10' --trip 'last=10'");
-  ImportOptions options = at(4);
+  ImportOptions options = at_batch(4);
   options.trips = {{"outer", 2}, {"inner", 3}, {"last", 1}};
   CHECK(count(import(model, options), "Relu") == 2 * 3 + 1);
 }
@@ -136,6 +130,6 @@ TEST_CASE("a Scan over a value computed in the graph has the length that is infe
       model_of({node("Transpose", {"x"}, {"steps"}), node("ReduceSum", {"x"}, {"start"}),
                 node("Scan", {"start", "steps"}, {"y"},
                      {graph_attribute("body", body), attribute("num_scan_inputs", 1)}, "scan")}),
-      at(4));
+      at_batch(4));
   CHECK(count(graph, "Add") == 8);
 }

@@ -5,7 +5,7 @@
 
 namespace plimsoll {
 
-using test::ops;
+using test::op_names;
 using test::Ops;
 using test::recovered;
 
@@ -30,7 +30,7 @@ TEST_CASE("multi-head attention makes numbers of a mask before it has the mask's
 
 TEST_CASE("a mask of keys repeated for all heads is a copy, which the exporter's views hide") {
   const auto seen = [](const std::string& target) {
-    return ops(
+    return op_names(
         recovered("opset 20\ninput x: f32[B,1,1,24]\nconst grown: i64[4] = [1,4,1,1]\n"
                   "const target: i64[4] = " +
                   target + "\ne = Expand(x, grown)\ny = Reshape(e, target)\noutput y\n"));
@@ -103,7 +103,7 @@ w = Softmax(scores) {axis=-1}
 y = MatMul(w, vr)
 output y
 )");
-  REQUIRE(ops(graph) == Ops{"Attention"});
+  REQUIRE(op_names(graph) == Ops{"Attention"});
   CHECK(graph.tensors[graph.nodes[0].inputs[1]].name == "k");
   CHECK(graph.tensors[graph.nodes[0].inputs[2]].name == "v");
 }

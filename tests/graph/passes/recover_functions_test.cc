@@ -5,13 +5,13 @@
 
 namespace plimsoll {
 
-using test::ops;
+using test::op_names;
 using test::Ops;
 using test::recovered;
 
 TEST_CASE("distances of pairs are one node; a root that somebody wrote is not") {
   const auto pairs = [](const std::string& root) {
-    return ops(
+    return op_names(
         recovered("opset 17\ninput a: f32[B,6,4]\ninput b: f32[B,9,4]\n"
                   "const one: i64[1] = [1]\nconst two: i64[1] = [2]\nconst p: f32[] = [2.0]\n"
                   "const unit: f32[1] = [1.0]\nconst eps: f32[1] = [1e-6]\n"
@@ -46,13 +46,13 @@ c = Max(s, zero)
 y = Sqrt(c)
 output y
 )");
-  REQUIRE(ops(graph) == Ops{"EuclideanDist"});
+  REQUIRE(op_names(graph) == Ops{"EuclideanDist"});
   CHECK(graph.nodes[0].inputs == std::vector<TensorId>{graph.inputs[0], graph.inputs[1]});
 }
 
 TEST_CASE("a bilinear layer is one node where the exporter wrote its pieces") {
   const auto layer = [](const std::string& y) {
-    return ops(
+    return op_names(
         recovered("opset 20\ninput a: f32[B,8]\ninput b: f32[B,4]\nparam val_2: f32[8,12]\n"
                   "const target: i64[3] = [-1,3,4]\nconst last: i64[1] = [-1]\n"
                   "val_3 = MatMul(a, val_2)\nval_4 = Reshape(val_3, target)\n"

@@ -7,7 +7,7 @@
 
 namespace plimsoll {
 
-using test::ops;
+using test::op_names;
 using test::Ops;
 using test::recovered;
 
@@ -23,7 +23,7 @@ size_t weights(const std::string& first, const std::string& second) {
       "\"\nt = Tanh(y)\n"
       "q = MatMul(t, val_2) module=\"" +
       second + "\"\nz = Add(q, att.bias) module=\"" + second + "\"\noutput z\n");
-  REQUIRE(ops(graph) == Ops{"Linear", "Tanh", "Linear"});
+  REQUIRE(op_names(graph) == Ops{"Linear", "Tanh", "Linear"});
   return std::set{graph.nodes[0].inputs[1], graph.nodes[2].inputs[1]}.size();
 }
 

@@ -7,7 +7,7 @@
 
 namespace plimsoll {
 
-using test::ops;
+using test::op_names;
 using test::Ops;
 using test::recovered;
 
@@ -33,7 +33,7 @@ Graph branches(const std::string& act, const std::string& second,
 }
 
 size_t activations(const Graph& graph) {
-  const Ops all = ops(graph);
+  const Ops all = op_names(graph);
   return static_cast<size_t>(std::count(all.begin(), all.end(), "Relu"));
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("heads that compare one input each do so themselves") {
       "seen = Greater(near, zero) module=\"h.0\"\n"
       "y = Where(seen, x, zero) module=\"h.0\"\nz = Where(seen, y, zero) module=\"h.1\"\n"
       "output z\n");
-  CHECK(ops(graph) == Ops{"Greater", "Where", "Greater", "Where"});
+  CHECK(op_names(graph) == Ops{"Greater", "Where", "Greater", "Where"});
 }
 
 }  // namespace plimsoll

@@ -5,7 +5,7 @@
 
 namespace plimsoll {
 
-using test::ops;
+using test::op_names;
 using test::Ops;
 using test::recovered;
 
@@ -19,7 +19,7 @@ TEST_CASE("slices of one place that the exporter squeezes are parts of one unbin
         ", zero)\ny = Add(a, b)\noutput y\n");
   };
   const Graph graph = layer("val_3", "val_7", "three");
-  REQUIRE(ops(graph) == Ops{"Split", "Squeeze", "Squeeze", "Add"});
+  REQUIRE(op_names(graph) == Ops{"Split", "Squeeze", "Squeeze", "Add"});
   const Node& split = graph.nodes[0];
   CHECK(split.notes.unbound);
   REQUIRE(split.outputs.size() == 3);
@@ -27,7 +27,7 @@ TEST_CASE("slices of one place that the exporter squeezes are parts of one unbin
   CHECK(split.outputs[1] == kNoTensor);
   CHECK(split.outputs[2] == graph.nodes[2].inputs[0]);
   // What people cut is named after what they did.
-  CHECK(ops(layer("slice_1", "slice_2", "three"))[0] == "Slice");
+  CHECK(op_names(layer("slice_1", "slice_2", "three"))[0] == "Slice");
 }
 
 // Found by fuzzing; the sanitized build would stop at an overflow.
@@ -36,7 +36,7 @@ TEST_CASE("a slice that begins at the largest number is no part of an unbind") {
       "opset 20\ninput x: f32[3,4]\nconst zero: i64[1] = [0]\n"
       "const far: i64[1] = [9223372036854775807]\nval_3 = Slice(x, far, far, zero)\n"
       "a = Relu(val_3)\noutput a\n");
-  CHECK(ops(graph) == Ops{"Slice", "Relu"});
+  CHECK(op_names(graph) == Ops{"Slice", "Relu"});
 }
 
 TEST_CASE("a split into places that are squeezed is an unbind; one into longer parts is not") {

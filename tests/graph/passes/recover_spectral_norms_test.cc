@@ -6,7 +6,7 @@
 
 namespace plimsoll {
 
-using test::ops;
+using test::op_names;
 using test::Ops;
 using test::recovered;
 
@@ -20,7 +20,7 @@ y = Conv(x, div_2) {kernel_shape=[4,4]}
 z = ConvTranspose(y, div_5, up.bias) {kernel_shape=[4,4]}
 output z
 )");
-  REQUIRE(ops(graph) == Ops{"SpectralNorm", "Conv", "SpectralNorm", "ConvTranspose"});
+  REQUIRE(op_names(graph) == Ops{"SpectralNorm", "Conv", "SpectralNorm", "ConvTranspose"});
   const std::vector<ParameterKind> kinds = classify_parameters(graph);
   const auto check = [&](const Node& node, const Shape& u, const Shape& v) {
     CHECK(kinds[node.inputs[0]] == ParameterKind::kTrained);
@@ -37,16 +37,16 @@ TEST_CASE("a layer that runs twice has one pair of singular vectors") {
   const Graph graph = recovered(
       "opset 20\ninput x: f32[B,8]\nparam div: f32[8,8]\nparam b: f32[8]\n"
       "y = Gemm(x, div, b) {transB=1}\nz = Gemm(y, div, b) {transB=1}\noutput z\n");
-  REQUIRE(ops(graph) == Ops{"SpectralNorm", "Gemm", "SpectralNorm", "Gemm"});
+  REQUIRE(op_names(graph) == Ops{"SpectralNorm", "Gemm", "SpectralNorm", "Gemm"});
   CHECK(graph.nodes[0].inputs == graph.nodes[2].inputs);
 }
 
 TEST_CASE("rows that were normalised for a cosine are no spectral norm, nor is a plain weight") {
-  CHECK(ops(recovered("opset 20\ninput x: f32[B,8]\ninput n: f32[B,1]\nparam div: f32[8,8]\n"
-                      "u = Div(x, n)\ny = Gemm(u, div) {transB=1}\noutput y\n")) ==
+  CHECK(op_names(recovered("opset 20\ninput x: f32[B,8]\ninput n: f32[B,1]\nparam div: f32[8,8]\n"
+                           "u = Div(x, n)\ny = Gemm(u, div) {transB=1}\noutput y\n")) ==
         Ops{"Div", "Gemm"});
-  CHECK(ops(recovered("opset 20\ninput x: f32[B,3,8,8]\nparam divide.weight: f32[16,3,4,4]\n"
-                      "y = Conv(x, divide.weight)\noutput y\n")) == Ops{"Conv"});
+  CHECK(op_names(recovered("opset 20\ninput x: f32[B,3,8,8]\nparam divide.weight: f32[16,3,4,4]\n"
+                           "y = Conv(x, divide.weight)\noutput y\n")) == Ops{"Conv"});
 }
 
 }  // namespace plimsoll

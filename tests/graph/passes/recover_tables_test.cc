@@ -8,7 +8,7 @@
 
 namespace plimsoll {
 
-using test::ops;
+using test::op_names;
 using test::Ops;
 using test::recovered;
 
@@ -40,7 +40,7 @@ const char* const kAngles =
 
 TEST_CASE("each layer computes its table of positions") {
   const Graph graph = layers(kAngles);
-  REQUIRE(ops(graph) == Ops{"Range", "Cast", "Sin", "Mul", "Cast", "Sin", "Mul"});
+  REQUIRE(op_names(graph) == Ops{"Range", "Cast", "Sin", "Mul", "Cast", "Sin", "Mul"});
   CHECK(graph.nodes[3].inputs[1] == graph.nodes[2].outputs[0]);
   CHECK(graph.nodes[6].inputs[1] == graph.nodes[5].outputs[0]);
   CHECK(graph.nodes[5].inputs[0] == graph.nodes[4].outputs[0]);
@@ -48,14 +48,15 @@ TEST_CASE("each layer computes its table of positions") {
 }
 
 TEST_CASE("a table is shared by modules that are not layers of one list") {
-  CHECK(ops(layers(kAngles, "h.0.mlp")).size() == 5);
-  CHECK(ops(layers(kAngles, "g.1.attn")).size() == 5);
-  CHECK(ops(layers(kAngles, "h.1.mlp")).size() == 5);
+  CHECK(op_names(layers(kAngles, "h.0.mlp")).size() == 5);
+  CHECK(op_names(layers(kAngles, "g.1.attn")).size() == 5);
+  CHECK(op_names(layers(kAngles, "h.1.mlp")).size() == 5);
 }
 
 TEST_CASE("layers read a frozen table of sines themselves; a trained one is handed on") {
   const auto count = [](const std::string& places) {
-    return ops(layers("shifted = Add(at, one)\nrows = Gather(encoder.embed_positions.weight, " +
+    return op_names(
+               layers("shifted = Add(at, one)\nrows = Gather(encoder.embed_positions.weight, " +
                       places +
                       ")\ntop = ReduceMean(rows) {axes=[1], keepdims=0} module=\"h.0.attn\"\n"
                       "table = Neg(top) module=\"h.0.attn\""))
@@ -69,7 +70,7 @@ TEST_CASE("one number over and over is handed from layer to layer") {
   const Graph graph = layers(
       "size = Slice(extents, ones, twos)\n"
       "table = ConstantOfShape(size) module=\"h.0.attn\"");
-  const Ops all = ops(graph);
+  const Ops all = op_names(graph);
   CHECK(std::count(all.begin(), all.end(), "ConstantOfShape") == 1);
 }
 
@@ -118,14 +119,14 @@ Dim buffer_elements(const Graph& graph) {
 TEST_CASE("a projected table that is written column by column is its module's buffer") {
   const Graph kept =
       projected(kColumn, "table = ScatterElements(column, val_2, repeat_1) {axis=3}");
-  const Ops all = ops(kept);
+  const Ops all = op_names(kept);
   CHECK(std::count(all.begin(), all.end(), "ScatterElements") == 0);
   CHECK(buffer_elements(kept) == Dim(9 * 9 * 2));
 }
 
 TEST_CASE("a projected table that is a formula is computed at every step") {
   const Graph sines = projected(kColumn, "table = Sin(column)");
-  const Ops all = ops(sines);
+  const Ops all = op_names(sines);
   CHECK(std::count(all.begin(), all.end(), "ScatterElements") == 1);
   CHECK(buffer_elements(sines) == Dim(0));
 }

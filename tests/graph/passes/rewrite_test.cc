@@ -36,7 +36,7 @@ Node copy_of(TensorId value) {
           .outputs = {}};
 }
 
-std::string ops(const Graph& graph) {
+std::string listing(const Graph& graph) {
   std::string text;
   for (const Node& node : graph.nodes) text += (text.empty() ? "" : " ") + node.op;
   return text;
@@ -59,7 +59,7 @@ TEST_CASE("rewrite: what is inserted before an inserted node runs before it") {
   r.read_instead(first, a, copy);
   r.read_instead(2, a, copy);
   r.finish();
-  CHECK(ops(graph) == "Exp Identity Neg Relu Tanh");
+  CHECK(listing(graph) == "Exp Identity Neg Relu Tanh");
   for (const Node& node : graph.nodes) {
     for (const TensorId in : node.inputs) {
       const NodeId maker = graph.tensors[in].producer;
@@ -80,7 +80,7 @@ TEST_CASE("rewrite: nodes inserted before the same one keep their order") {
   }
   CHECK(r.node(r.first_reader(a)).op == "Relu");
   r.finish();
-  CHECK(ops(graph) == "Exp Relu Neg Abs Tanh");
+  CHECK(listing(graph) == "Exp Relu Neg Abs Tanh");
 }
 
 }  // namespace plimsoll

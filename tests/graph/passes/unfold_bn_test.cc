@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-using test::ops;
+using test::op_names;
 using test::Ops;
 using test::recovered;
 
@@ -19,9 +19,9 @@ TEST_CASE("a norm whose fold left no bias is put back where the exporter says th
         "c = Conv(x, conv1.weight) module=\"bn1\" calls=\"/bn1\"" +
         note + "\ny = Relu(c)\noutput y\n");
   };
-  CHECK(ops(network("")) == Ops{"Conv", "Relu"});
+  CHECK(op_names(network("")) == Ops{"Conv", "Relu"});
   const Graph graph = network(" norm_merged");
-  REQUIRE(ops(graph) == Ops{"Conv", "BatchNormalization", "Relu"});
+  REQUIRE(op_names(graph) == Ops{"Conv", "BatchNormalization", "Relu"});
   CHECK(graph.nodes[0].module == "conv1");
   CHECK(graph.nodes[1].module == "bn1");
   CHECK(graph.nodes[0].inputs.size() == 2);
@@ -41,7 +41,7 @@ TEST_CASE("a norm folded into a linear layer is put back; the layer's own bias s
                      ") {transB=1} norm_merged\ny = Relu(c)\noutput y\n");
   };
   const Graph own = network("fc.bias"), invented = network("fc.weight_bias");
-  CHECK(ops(own) == Ops{"Gemm", "BatchNormalization", "Relu"});
+  CHECK(op_names(own) == Ops{"Gemm", "BatchNormalization", "Relu"});
   CHECK(own.nodes[0].inputs.size() == 3);
   CHECK(invented.nodes[0].inputs.size() == 2);
 }
