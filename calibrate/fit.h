@@ -9,24 +9,12 @@
 #include <vector>
 
 #include "calibrate/fit_plan.h"
+#include "calibrate/fit_report.h"
 #include "calibrate/measured.h"
 #include "estimator/time/kernel_time.h"
 #include "hwdb/calibration.h"
 
 namespace plimsoll {
-
-struct PassScore {
-  int64_t kernels = 0;
-  double error = 0, median = 0;  // of |error|, five-fold
-  double roofline = 0;           // mean of max(flop / peak, bytes / bandwidth)
-};
-
-struct FitReport {
-  Fit fit;                                               // for the plan's first capability
-  std::map<std::string, PassScore, std::less<>> passes;  // of `fit.passes`
-  int64_t named = 0, agreed = 0;  // algorithms the source names, and that autotuning would choose
-  double coverage = 0;            // share of left-out kernels within their 90 % range
-};
 
 // `fits`: those of earlier plans, by name. E510 where a card's rates, a base or any measurement of
 // the plan is missing.

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "estimator/time/conv_choice.h"
-#include "estimator/time/turning.h"
+#include "estimator/time/layout_conversion.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
@@ -77,8 +77,9 @@ Formula::Formula(const FitPlan& plan, std::vector<DeviceRates> cards,
       convs_.push_back(conv_shape(std::get<ConvProblem<int64_t>>(k->kernel.problem), k->kernel.pass,
                                   element_bytes(*k), element_bytes(*k)));
       const Layout layout = k->channels_first ? Layout::kChannelsFirst : Layout::kNative;
-      turning_.push_back(turning_seconds(convs_.back(), layout, on_tensor_cores(k->arithmetic),
-                                         k->library, cards_[static_cast<size_t>(card_of_.back())]));
+      layout_conversions_.push_back(
+          layout_conversion_seconds(convs_.back(), layout, on_tensor_cores(k->arithmetic),
+                                    k->library, cards_[static_cast<size_t>(card_of_.back())]));
     } else if (plan.kernel_class == "depthwise" || plan.kernel_class == "grouped") {
       convs_.push_back(conv_shape(std::get<ConvProblem<int64_t>>(k->kernel.problem), k->kernel.pass,
                                   element_bytes(*k), element_bytes(*k)));
@@ -117,7 +118,7 @@ std::vector<FormulaValue> Formula::values(const Trial& trial, const std::vector<
     if (m.gemm) values[i].seconds = m.gemm->cost(gemms_[i]).seconds;
     if (m.conv) {
       values[i] = conv_value(*m.conv, convs_[i], k.algorithm);
-      values[i].seconds += turning_[i];
+      values[i].seconds += layout_conversions_[i];
     }
     if (m.depthwise) {
       const auto& p = std::get<ConvProblem<int64_t>>(k.kernel.problem);

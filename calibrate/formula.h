@@ -8,6 +8,7 @@
 
 #include "calibrate/fit_plan.h"
 #include "calibrate/measured.h"
+#include "estimator/time/grouped.h"
 #include "estimator/time/kernel_time.h"
 
 namespace plimsoll {
@@ -41,7 +42,7 @@ class Formula {
   std::vector<const MeasuredKernel*> kernels_;
   std::vector<int> card_of_;
   std::vector<ConvShape> convs_;
-  std::vector<double> turning_;  // seconds beside each of `convs_`
+  std::vector<double> layout_conversions_;  // seconds beside each of `convs_`
   std::vector<GroupedKernel> grouped_;
   std::vector<GemmShape> gemms_;
 };

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "calibrate/fit.h"
+#include "calibrate/fit_report.h"
 #include "calibrate/formula.h"
 
 namespace plimsoll {

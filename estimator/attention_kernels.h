@@ -1,7 +1,7 @@
 // Which fused attention kernels a card has under a framework and its library.
 #pragma once
 
-#include "estimator/estimator.h"
+#include "estimator/platform.h"
 
 namespace plimsoll {
 

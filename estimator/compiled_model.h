@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "estimator/model_source.h"
+#include "estimator/loaded_model.h"
+#include "estimator/request.h"
 #include "graph/expand.h"
 
 namespace plimsoll {

@@ -5,6 +5,7 @@
 
 #include "estimator/bound_step.h"
 #include "estimator/estimator.h"
+#include "estimator/find_platform.h"
 #include "estimator/lengths.h"
 
 namespace plimsoll {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "estimator/estimator.h"
+#include "estimator/platform.h"
 #include "graph/base/escape.h"
 #include "graph/ops/op.h"
 #include "hwdb/releases.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/loaded_model.h"
 #include "estimator/memory/module_storages.h"
 #include "estimator/memory/timeline.h"
 #include "estimator/trace.h"
@@ -17,14 +18,6 @@
 #include "hwdb/context.h"
 
 namespace plimsoll {
-
-struct InputFacts {
-  std::string model;   // as the user named it
-  std::string path;    // of the file, empty for a built-in
-  std::string sha256;  // empty where it was not computed
-  int64_t batch = 0;
-  Binding symbols;
-};
 
 struct MemoryEstimate {
   int64_t parameter_count = 0;

@@ -1,4 +1,6 @@
 #include "estimator/estimator.h"
+#include "estimator/find_platform.h"
+#include "estimator/model_source.h"
 
 #include <fmt/format.h>
 

@@ -15,6 +15,7 @@
 #include "estimator/memory_plan.h"
 #include "estimator/platform.h"
 #include "estimator/request.h"
+#include "estimator/time/time_context.h"
 #include "estimator/time_plan.h"
 
 namespace plimsoll {

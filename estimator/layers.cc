@@ -6,16 +6,9 @@
 #include <utility>
 
 #include "graph/base/checked.h"
+#include "graph/display_name.h"
 
 namespace plimsoll {
-
-std::string display_name(const Graph& graph, NodeId node) {
-  if (node == kNoNode || node >= graph.nodes.size()) return "(loss)";
-  const Node& n = graph.nodes[node];
-  if (!n.module.empty()) return n.module;
-  if (!n.name.empty()) return n.name;
-  return fmt::format("node {} ({})", node, n.op);
-}
 
 namespace {
 

@@ -4,17 +4,11 @@
 #include <vector>
 
 #include "estimator/compiled_model.h"
+#include "estimator/estimate.h"
+#include "estimator/kernel_price.h"
 #include "estimator/memory/timeline.h"
 
 namespace plimsoll {
-
-struct KernelPrice {
-  int64_t ns = 0;
-  int64_t workspace_bytes = 0;
-  std::string algorithm;
-  std::string bound_by;
-  double fraction_of_peak = 0;
-};
 
 // One entry per node that does work or holds bytes, in graph order, then "(loss)" where the loss
 // keeps something. Sums over the entries are the totals of the estimate: parameters and weights
@@ -25,8 +19,5 @@ std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep
 // Every kept tensor with its keeper, its maker and the rule, largest first.
 std::vector<KeptTensor> kept_of(const CompiledModel& model, const BoundStep& bound,
                                 int64_t granule);
-
-// What a node is called in tables: its module, its name, or "node 17 (Conv)".
-std::string display_name(const Graph& graph, NodeId node);
 
 }  // namespace plimsoll

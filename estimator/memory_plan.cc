@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "estimator/estimator.h"
 #include "estimator/host_memory.h"
 #include "estimator/layers.h"
 #include "estimator/memory/allocator_options.h"
+#include "estimator/platform.h"
 #include "estimator/replay_input.h"
+#include "graph/display_name.h"
 
 namespace plimsoll {
 namespace {

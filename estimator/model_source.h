@@ -2,22 +2,10 @@
 // schedule and facts about the data.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "estimator/estimate.h"
+#include "estimator/loaded_model.h"
 #include "estimator/request.h"
-#include "graph/config/model_config.h"
 
 namespace plimsoll {
-
-struct LoadedModel {
-  InputFacts facts;
-  ModelConfig config;      // one network and no schedule for an ONNX file
-  bool from_onnx = false;  // shapes are not inferred yet
-  bool builtin = false;
-  Diagnostics warnings;
-};
 
 // E601-E606 for the file, E2xx and E3xx for what is in it, E150 for an unknown built-in, E112, E113
 // and E134 for a request that names what the model does not have.

@@ -1,4 +1,5 @@
 #include "estimator/node_report.h"
+#include "estimator/time/kernel_time.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 
 #include "estimator/time_plan.h"
 #include "graph/base/escape.h"
+#include "graph/display_name.h"
 
 namespace plimsoll {
 namespace {

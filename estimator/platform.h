@@ -20,10 +20,6 @@ struct Platform {
   Hwdb hwdb{};  // where they are from
 };
 
-// E140, E142, E143 and E144 for names nobody knows. `device_name` is one of request.devices.
-Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
-                               const std::string& device_name);
-
 // --cudnn, or the version usual for the framework's. E103 where it is no version.
 Result<Version> cudnn_version(const Platform& platform, const Request& request);
 

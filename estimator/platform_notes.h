@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "estimator/estimator.h"
+#include "estimator/estimate.h"
+#include "estimator/platform.h"
 
 namespace plimsoll {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "estimator/model_source.h"
+#include "estimator/loaded_model.h"
 #include "estimator/request.h"
 
 namespace plimsoll {

@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "estimator/estimator.h"
+#include "estimator/platform.h"
 
 namespace plimsoll {
 namespace {

@@ -8,6 +8,7 @@
 #include "estimator/distinct_kernels.h"
 #include "estimator/effects.h"
 #include "estimator/estimator.h"
+#include "estimator/find_platform.h"
 #include "estimator/platform_notes.h"
 #include "estimator/step_conditions.h"
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "estimator/estimator.h"
+#include "estimator/platform.h"
 #include "estimator/step_conditions.h"
 #include "estimator/time/roofline.h"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimator/compiled_model.h"
-#include "estimator/layers.h"
+#include "graph/display_name.h"
 
 namespace plimsoll {
 

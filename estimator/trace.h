@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "estimator/bound_step.h"
+#include "estimator/kernel_price.h"
 #include "estimator/memory/timeline.h"
 
 namespace plimsoll {
 
 struct CompiledModel;
-struct KernelPrice;
 
 struct TraceLaunch {
   int64_t start_ns = 0, duration_ns = 0;

@@ -1,6 +1,6 @@
 #include "estimator/workspace_plan.h"
 
-#include "estimator/estimator.h"
+#include "estimator/platform.h"
 #include "estimator/time_plan.h"
 
 namespace plimsoll {

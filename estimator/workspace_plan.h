@@ -7,6 +7,7 @@
 #include "estimator/bound_step.h"
 #include "estimator/memory/device_memory.h"
 #include "estimator/time/conv_choice.h"
+#include "estimator/time/time_context.h"
 #include "hwdb/framework.h"
 
 namespace plimsoll {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "graph/parameter_kinds.h"
+#include "graph/parameter_kind.h"
 
 namespace plimsoll {
 

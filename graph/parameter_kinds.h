@@ -1,22 +1,13 @@
 // Which initializers of a graph are trained.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/parameter_kind.h"
 
 namespace plimsoll {
 
-// What an initializer is to training. A frozen one is a parameter that wants no gradient. A
-// computed one is the result of something that eager code runs at every step, which the exporter
-// ran once.
-enum class ParameterKind : uint8_t { kTrained, kFrozen, kBuffer, kConstant, kComputed };
-
-// A weight of the network, trained in this step or not.
-inline bool is_weight(ParameterKind kind) {
-  return kind == ParameterKind::kTrained || kind == ParameterKind::kFrozen;
-}
 // For each tensor; meaningful for kind kParameter only. Statistics of norms are buffers; float
 // initializers are trained, unless an exporter's folding made them (its names say so) and neither a
 // layer nor a sigmoid takes them as a weight nor features are scaled by them, channel by channel;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "hwdb/calibration.h"
 #include "hwdb/calibration_terms.h"
+#include "hwdb/fit.h"
 
 namespace plimsoll {
 

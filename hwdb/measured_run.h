@@ -9,23 +9,21 @@
 // 3x224x224. A key that is not a member below is a note: it is kept and means nothing.
 #pragma once
 
-#include <functional>
+#include <array>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "graph/base/byte_source.h"
-#include "graph/base/diagnostic.h"
-#include "graph/base/limits.h"
 #include "graph/config/json_value.h"
 
 namespace plimsoll {
 
 // kWorkspace is a library's answers, not a measurement: its runs are counted and hold nothing.
 enum class RunKind : uint8_t { kKernel, kLayer, kModel, kScaling, kMemory, kWorkspace };
-std::string_view name(RunKind kind);
+inline constexpr std::array<std::string_view, 6> kRunKinds = {"kernel",  "layer",  "model",
+                                                              "scaling", "memory", "workspace"};
+inline std::string_view name(RunKind kind) { return kRunKinds[static_cast<size_t>(kind)]; }
 
 // "total_ms" 301.2: the name carries the unit.
 struct Measurement {
@@ -121,25 +119,5 @@ struct MeasuredRun {
   // "Keras(TF)", "1.4 per README"); empty where no framework is named.
   std::string framework_id() const;
 };
-
-struct RunFile {
-  std::string name;
-  std::string title, repository;  // of the source
-  std::optional<RunKind> kind;    // of records that do not say
-  size_t runs = 0;
-  std::set<std::string> notes;  // keys that mean nothing here, of any record; some hundred at most
-  size_t missing_cells = 0;     // "[N/A]" and "[Not Supported]" in CSV
-  Diagnostics warnings;
-};
-
-// Calls `each` with every record, in order. JSON is read whole, CSV row by row. W515 in the file's
-// warnings for a key that is no known one but near it, a note W515 for the rest; N520 counts cells
-// that say nothing was measured.
-// E501 no runs, E502 unknown kind, E510 a column given twice, E511 a ragged row or an unclosed
-// quote, E512 a cell that is not of its column's type, E513 a negative measurement, E514 a zero,
-// E530 a pickle; E30x as the JSON reader; E816 more rows than the limit.
-Result<RunFile> read_measured(const ByteSource& source,
-                              const std::function<void(MeasuredRun&&)>& each,
-                              const Limits& limits = {});
 
 }  // namespace plimsoll

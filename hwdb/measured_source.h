@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "hwdb/hwdb.h"
+#include "hwdb/measured_reader.h"
 #include "hwdb/measured_run.h"
 
 namespace plimsoll {

@@ -4,6 +4,8 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,36 @@ TEST_CASE("no room includes a later one") {
       CHECK_MESSAGE(target <= i, inc.file << " includes " << inc.included);
     }
   }
+}
+
+// A file without its extension: a header and its source are one.
+std::string unit_of(const std::string& file) {
+  return file.ends_with(".cc") || file.ends_with(".h") ? file.substr(0, file.rfind('.')) : file;
+}
+
+TEST_CASE("no two files include each other, however indirectly") {
+  const fs::path root = PLIMSOLL_SOURCE_DIR;
+  std::map<std::string, std::set<std::string>> included;
+  for (const auto room : kRooms) {
+    for (const Include& inc : includes_of(root, room)) {
+      if (level(inc.included) == kRooms.size()) continue;
+      if (unit_of(inc.file) != unit_of(inc.included))
+        included[unit_of(inc.file)].insert(unit_of(inc.included));
+    }
+  }
+  REQUIRE(included.size() > 300);
+  // Whoever includes nothing that is left goes; what stays is in a cycle or above one.
+  for (bool any = true; any;) {
+    any = false;
+    for (auto at = included.begin(); at != included.end();) {
+      std::erase_if(at->second, [&](const std::string& unit) { return !included.contains(unit); });
+      any = any || at->second.empty();
+      at = at->second.empty() ? included.erase(at) : std::next(at);
+    }
+  }
+  std::string left;
+  for (const auto& [unit, of] : included) left += unit + " ";
+  CHECK(left == "");
 }
 
 TEST_CASE("each package has one door") {

@@ -6,6 +6,7 @@
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
+#include "estimator/find_platform.h"
 #include "estimator/lengths.h"
 #include "estimator/memory/confidence.h"
 #include "estimator/plan/max_batch.h"

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "estimator/memory/workspace.h"
+#include "estimator/memory/workspace_choice.h"
+#include "estimator/memory/workspace_formula.h"
 #include "graph/config/json_reader.h"
 
 namespace plimsoll {

@@ -18,34 +18,12 @@
 #include <vector>
 
 #include "estimator/memory/asked_workspaces.h"
+#include "estimator/memory/workspace_choice.h"
 #include "estimator/memory/workspace_rule.h"
 #include "estimator/memory/workspace_table.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
-
-enum class WorkspaceBasis : uint8_t { kAsked, kTable, kRule, kInterval };
-const char* name(WorkspaceBasis basis);
-
-struct ConvPlan {
-  int engine = -1;  // cuDNN's global engine id; -1: the framework's own kernel or an old algorithm
-  int tile = -1;    // TILE_SIZE knob, where it matters
-  bool tensor_core = false;
-  std::string algorithm = {};
-  int64_t bytes = 0;
-  int preference = -1;  // its place in cuDNN's order, where that was asked
-};
-
-struct WorkspaceChoice {
-  ConvPlan plan = {};                       // what the framework runs
-  std::vector<ConvPlan> alternatives = {};  // what else is known, in cuDNN's order
-  int64_t low = 0, high = 0;                // bounds of plan.bytes
-  int64_t largest =
-      0;  // of all plans cuDNN lists: what PyTorch's benchmark mode takes to time them
-  std::vector<int64_t> tried = {};  // of each algorithm, in cuDNN's order; empty where only
-                                    // `largest` is known
-  WorkspaceBasis basis = WorkspaceBasis::kInterval;
-};
 
 struct WorkspacePolicy {
   enum class Framework : uint8_t {

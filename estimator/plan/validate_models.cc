@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "estimator/estimator.h"
+#include "estimator/find_platform.h"
 #include "estimator/plan/measured_request.h"
 #include "estimator/plan/validate_quantities.h"
 #include "estimator/time/collective.h"

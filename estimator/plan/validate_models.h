@@ -6,7 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "estimator/plan/validate.h"
+#include "estimator/plan/validation_line.h"
+#include "estimator/request.h"
+#include "hwdb/hwdb.h"
+#include "hwdb/measured_run.h"
 
 namespace plimsoll {
 

@@ -22,6 +22,10 @@
 
 namespace plimsoll {
 
+// From this version on tensor cores multiply without transforms: of cuDNN 9's plans on them none is
+// Winograd (hwdb/workspaces), and measured ones are told as well without (H100, cuDNN 9.19).
+inline constexpr int kProductsOnTensorCores = 900;
+
 enum class ConvAlgorithm : uint8_t {
   kImplicitGemm,
   kPrecomputedGemm,

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "estimator/time/convolution.h"
-#include "estimator/time/time_model.h"
-
 namespace plimsoll {
 namespace {
 

@@ -9,13 +9,9 @@
 
 #include "estimator/memory/workspace_books.h"
 #include "estimator/time/conv_algorithms.h"
-#include "estimator/time/kernel_time.h"
+#include "estimator/time/conv_call.h"
 
 namespace plimsoll {
-
-// From this version on tensor cores multiply without transforms: of cuDNN 9's plans on them none is
-// Winograd (hwdb/workspaces), and measured ones are told as well without (H100, cuDNN 9.19).
-inline constexpr int kProductsOnTensorCores = 900;
 
 // What a framework's library offers for convolutions on a card, and what the framework asks for.
 struct ConvOffers {
@@ -34,10 +30,10 @@ ConvCost preferred(const ConvCosts& costs);
 // says.
 Result<WorkspaceChoice> conv_scratch(const KernelAt& kernel, const TimeContext& context);
 // Nothing where the library has no answer, or is not asked.
-std::optional<ConvCost> offered_cost(const KernelAt& kernel, const struct ConvCall& call,
+std::optional<ConvCost> offered_cost(const KernelAt& kernel, const ConvCall& call,
                                      const ConvModel& model, const TimeContext& context);
 // Those that it could run beside, in any order.
-std::vector<ConvCost> offered_costs(const KernelAt& kernel, const struct ConvCall& call,
+std::vector<ConvCost> offered_costs(const KernelAt& kernel, const ConvCall& call,
                                     const ConvModel& model, const TimeContext& context);
 
 }  // namespace plimsoll

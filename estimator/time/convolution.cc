@@ -4,16 +4,10 @@
 #include <cmath>
 
 #include "estimator/time/conv_choice.h"
-#include "estimator/time/turning.h"
+#include "estimator/time/layout_conversion.h"
 
 namespace plimsoll {
 namespace {
-
-// Tensor cores take channels in eights; from this version on the library pads them (cuDNN release
-// notes 7.3). Before it weight gradients took as long as on ordinary cores: with 7.0 the backward
-// passes of ResNet-152, DenseNet-161 and VGG-16 on V100, TITAN V and RTX 2080 Ti
-// (u39kun/deep-learning-benchmark), which are 1.2 to 1.5 times shorter with 7.4.
-constexpr int kAllOnTensorCores = 703;
 
 // Columns, product and bias of one image are called one after the other by the framework's loop: so
 // much for an image and pass, whatever its size, and so much of the work alone (rejunity and
@@ -82,38 +76,6 @@ ConvCost choose(const ConvCosts& costs, const TimeOptions& options) {
 // Beyond this times implicit GEMM's no algorithm is chosen where the shortest is.
 constexpr double kWorthALook = 1.03;
 
-}  // namespace
-
-Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context) {
-  const Arithmetic unit = arithmetic_on(context.rates(), kernel.dtype, kernel.tensor_core);
-  const auto* conv = std::get_if<ConvProblem<int64_t>>(&kernel.problem);
-  const TimeOptions& options = context.options();
-  if (!conv || !on_tensor_cores(unit) || options.layout == Layout::kNative) return unit;
-  const bool eights = conv->c / conv->groups % 8 == 0 && conv->k / conv->groups % 8 == 0;
-  if (options.library.cudnn == 0 || options.library.cudnn >= kAllOnTensorCores) return unit;
-  return eights && kernel.pass != Pass::kBackwardWeights ? unit : Arithmetic::kF32;
-}
-
-ConvShape shape_of(const KernelAt& kernel, const TimeContext& context) {
-  const double bytes = element_bytes(kernel);
-  const bool in_f32 = unit_of(kernel, context) == Arithmetic::kF32;
-  const auto& problem = std::get<ConvProblem<int64_t>>(kernel.problem);
-  return conv_shape(problem, kernel.pass, bytes, in_f32 ? std::max(4.0, bytes) : bytes);
-}
-
-namespace {
-
-// cuDNN knows groups since 7 (release notes: cudnnSetConvolutionGroupCount); before, frameworks
-// called it for one group after the other (caffe2/operators/conv_op_cudnn.cc: for i < group_), but
-// for depthwise layers, which have kernels of their own.
-constexpr int kGroupsSince = 700;
-
-bool calls_each_group(const ConvProblem<int64_t>& p, const TimeOptions& options) {
-  const int cudnn = options.library.cudnn;
-  return options.policy != AlgorithmPolicy::kIm2col && cudnn > 0 && cudnn < kGroupsSince &&
-         p.groups > 1 && p.c > p.groups;
-}
-
 // A network may turn some of its images itself.
 Layout layout_of(const KernelAt& kernel, const TimeContext& context) {
   const bool last = std::get<ConvProblem<int64_t>>(kernel.problem).channels_last;
@@ -122,42 +84,7 @@ Layout layout_of(const KernelAt& kernel, const TimeContext& context) {
 
 }  // namespace
 
-namespace {
-
-// Depthwise terms are clocks of a multiprocessor, which has been much the same since Volta: four
-// parts with a scheduler and 16 lanes of 32 bits each, or more (CUDA C++ Programming Guide,
-// Compute Capability 7.x to 9.0); before, parts of 32 lanes or of two schedulers.
-constexpr int kSameMultiprocessorSince = 70;
-
-// Such channels no network has but for its image; libraries have other kernels for them.
-bool is_odd(const ConvProblem<int64_t>& p) {
-  const int64_t in = p.c / p.groups, out = p.k / p.groups;
-  return (in > 4 && in % 4 != 0) || out % 4 != 0;
-}
-
-}  // namespace
-
-const TimeContext::Model& convolution_model(const KernelAt& kernel, const TimeContext& context) {
-  const Arithmetic unit = unit_of(kernel, context);
-  const bool odd = is_odd(std::get<ConvProblem<int64_t>>(kernel.problem));
-  const TimeContext::Model& conv = odd ? context.odd_conv(unit) : context.conv(unit);
-  const bool columns = context.options().policy == AlgorithmPolicy::kIm2col;
-  const auto& problem = std::get<ConvProblem<int64_t>>(kernel.problem);
-  if (columns || problem.groups == 1) return conv;
-  if (is_depthwise(problem)) {
-    const TimeContext::Model& own = context.depthwise();
-    const bool alike = context.rates().compute_capability >= kSameMultiprocessorSince;
-    return own.fit && alike ? own : conv;
-  }
-  // From no other architecture than the other convolutions: an H100's say less of a V100's groups
-  // than a V100's own products.
-  const TimeContext::Model& own = context.grouped(unit);
-  const bool known =
-      own.fit && conv.fit && own.fit->compute_capability == conv.fit->compute_capability;
-  return known ? own : conv;
-}
-
-ConvCost depthwise_cost(const KernelAt& kernel, const TimeContext::Model& model,
+ConvCost depthwise_cost(const KernelAt& kernel, const ClassModel& model,
                         const TimeContext& context) {
   const ConvShape shape = shape_of(kernel, context);
   const bool last = layout_of(kernel, context) == Layout::kChannelsLast;
@@ -176,13 +103,11 @@ Draft draft_of(const ConvCost& cost) {
 
 }  // namespace
 
-Draft draft_depthwise(const KernelAt& kernel, const TimeContext::Model& model,
-                      const TimeContext& context) {
+Draft draft_depthwise(const KernelAt& kernel, const ClassModel& model, const TimeContext& context) {
   return draft_of(depthwise_cost(kernel, model, context));
 }
 
-ConvCost grouped_cost(const KernelAt& kernel, const TimeContext::Model& model,
-                      const TimeContext& context) {
+ConvCost grouped_cost(const KernelAt& kernel, const ClassModel& model, const TimeContext& context) {
   const AlgorithmPolicy policy = context.options().policy;
   const bool guessed =
       policy == AlgorithmPolicy::kHeuristic || policy == AlgorithmPolicy::kGuessOnce;
@@ -194,8 +119,7 @@ ConvCost grouped_cost(const KernelAt& kernel, const TimeContext::Model& model,
   return model.grouped->cost(shape, unit, grouped_kernel(problem, shape, unit, answers), last);
 }
 
-Draft draft_grouped(const KernelAt& kernel, const TimeContext::Model& model,
-                    const TimeContext& context) {
+Draft draft_grouped(const KernelAt& kernel, const ClassModel& model, const TimeContext& context) {
   return draft_of(grouped_cost(kernel, model, context));
 }
 
@@ -210,7 +134,7 @@ Draft draft_columns(const KernelAt& kernel, const ConvShape& shape, const TimeCo
 }
 
 // Of what the library offers, or of what there is in theory.
-ConvCost library_cost(const KernelAt& kernel, const ConvCall& call, const TimeContext::Model& model,
+ConvCost library_cost(const KernelAt& kernel, const ConvCall& call, const ClassModel& model,
                       const TimeContext& context) {
   const TimeOptions& options = context.options();
   if (context.offers() != nullptr) {
@@ -225,7 +149,7 @@ ConvCost library_cost(const KernelAt& kernel, const ConvCall& call, const TimeCo
   return choose(model.conv->costs(call.shape, limit), options);
 }
 
-Draft draft_library(const KernelAt& kernel, const ConvCall& call, const TimeContext::Model& model,
+Draft draft_library(const KernelAt& kernel, const ConvCall& call, const ClassModel& model,
                     const TimeContext& context) {
   const ConvCost chosen = library_cost(kernel, call, model, context);
   const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
@@ -240,21 +164,7 @@ Draft draft_library(const KernelAt& kernel, const ConvCall& call, const TimeCont
 
 }  // namespace
 
-ConvCall call_of(const KernelAt& kernel, const TimeContext& context) {
-  ConvCall call{.problem = std::get<ConvProblem<int64_t>>(kernel.problem),
-                .shape = shape_of(kernel, context)};
-  if (!calls_each_group(call.problem, context.options())) return call;
-  call.calls = call.shape.groups;
-  call.problem.c /= call.problem.groups;
-  call.problem.k /= call.problem.groups;
-  call.problem.groups = 1;
-  call.shape.c /= call.shape.groups;
-  call.shape.k /= call.shape.groups;
-  call.shape.groups = 1;
-  return call;
-}
-
-Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
+Draft draft_convolution(const KernelAt& kernel, const ClassModel& model,
                         const TimeContext& context) {
   const TimeOptions& options = context.options();
   const bool columns = options.policy == AlgorithmPolicy::kIm2col ||
@@ -263,9 +173,9 @@ Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
   const ConvCall call = call_of(kernel, context);
   Draft draft = columns ? draft_columns(kernel, call.shape, context)
                         : draft_library(kernel, call, model, context);
-  draft.turned = turning_seconds(shape_of(kernel, context), layout_of(kernel, context),
-                                 on_tensor_cores(unit_of(kernel, context)), options.library.cudnn,
-                                 context.rates());
+  draft.layout_conversion = layout_conversion_seconds(
+      shape_of(kernel, context), layout_of(kernel, context),
+      on_tensor_cores(unit_of(kernel, context)), options.library.cudnn, context.rates());
   return draft;
 }
 

@@ -1,40 +1,21 @@
-// A convolution as a framework calls it: which unit multiplies it and in which layout, group by
-// group or at once, and the algorithm that its policy ends up with. Private to estimator/time.
+// The time of a convolution, by the algorithm that its policy ends up with. Private to
+// estimator/time.
 #pragma once
 
+#include "estimator/time/conv_call.h"
 #include "estimator/time/draft.h"
-#include "estimator/time/time_model.h"
 
 namespace plimsoll {
 
-// The unit that multiplies `kernel`, a convolution or not.
-Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context);
-
-// A convolution's sizes, with the bytes of its operands in memory and where they are multiplied.
-ConvShape shape_of(const KernelAt& kernel, const TimeContext& context);
-
-// That of the unit, or of depthwise or grouped kernels where they were measured.
-const TimeContext::Model& convolution_model(const KernelAt& kernel, const TimeContext& context);
-
 // `model`: convolution_model()'s, of depthwise kernels.
-ConvCost depthwise_cost(const KernelAt& kernel, const TimeContext::Model& model,
+ConvCost depthwise_cost(const KernelAt& kernel, const ClassModel& model,
                         const TimeContext& context);
-Draft draft_depthwise(const KernelAt& kernel, const TimeContext::Model& model,
-                      const TimeContext& context);
+Draft draft_depthwise(const KernelAt& kernel, const ClassModel& model, const TimeContext& context);
 // ... of grouped ones.
-ConvCost grouped_cost(const KernelAt& kernel, const TimeContext::Model& model,
-                      const TimeContext& context);
-Draft draft_grouped(const KernelAt& kernel, const TimeContext::Model& model,
-                    const TimeContext& context);
-// What a library call of `kernel` convolves: all of it, or one of its groups.
-struct ConvCall {
-  ConvProblem<int64_t> problem;
-  ConvShape shape;
-  double calls = 1;
-};
-ConvCall call_of(const KernelAt& kernel, const TimeContext& context);
+ConvCost grouped_cost(const KernelAt& kernel, const ClassModel& model, const TimeContext& context);
+Draft draft_grouped(const KernelAt& kernel, const ClassModel& model, const TimeContext& context);
 // ... of others.
-Draft draft_convolution(const KernelAt& kernel, const TimeContext::Model& model,
+Draft draft_convolution(const KernelAt& kernel, const ClassModel& model,
                         const TimeContext& context);
 
 }  // namespace plimsoll

@@ -14,7 +14,7 @@ namespace plimsoll {
 struct Draft {
   double seconds = 0;
   double flop = 0, bytes = 0, workspace = 0;
-  double turned = 0;  // seconds of changing the layout, beside the rest
+  double layout_conversion = 0;  // seconds, beside the rest
   std::string_view algorithm{};
   bool memory_bound = false;
   bool in_situ = false;  // the time is that inside a step

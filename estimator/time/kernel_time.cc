@@ -22,7 +22,7 @@ constexpr double kLaunchShareInQueue = .4;
 // ... of memory-bound kernels, whose calls of 25-60 us were a framework's (NeuSight).
 constexpr double kRowsLaunchInQueue = 4e-6;
 
-Draft draft_recurrent(const KernelAt& kernel, const TimeContext::Model& model) {
+Draft draft_recurrent(const KernelAt& kernel, const ClassModel& model) {
   const auto& p = std::get<RecurrentProblem<int64_t>>(kernel.problem);
   const RecurrentCost cost = model.recurrent->cost(p, kernel.pass, element_bytes(kernel));
   return {.seconds = cost.seconds,
@@ -33,7 +33,7 @@ Draft draft_recurrent(const KernelAt& kernel, const TimeContext::Model& model) {
 }
 
 // The steps in one persistent kernel; `model`: that of the steps.
-Draft draft_persistent(const KernelAt& kernel, const TimeContext::Model& model,
+Draft draft_persistent(const KernelAt& kernel, const ClassModel& model,
                        const TimeContext& context) {
   const auto& p = std::get<RecurrentProblem<int64_t>>(kernel.problem);
   const RecurrentAlgorithm algorithm =
@@ -54,8 +54,7 @@ Draft draft_persistent(const KernelAt& kernel, const TimeContext::Model& model,
   return draft;
 }
 
-Draft draft_attention(const KernelAt& kernel, const TimeContext::Model& gemm,
-                      const TimeContext& context) {
+Draft draft_attention(const KernelAt& kernel, const ClassModel& gemm, const TimeContext& context) {
   const auto& p = std::get<AttentionProblem<int64_t>>(kernel.problem);
   // Fused kernels of 32 bits take no TF32, whatever is allowed (PyTorch 2.11 on H100).
   const DeviceRates& card = context.rates();
@@ -99,7 +98,7 @@ bool is_persistent_norm(const KernelAt& kernel, const TimeContext& context) {
   return context.options().persistent_norm || (rows && rows->norm_clocks(kernel.pass) > 0);
 }
 
-Draft draft_persistent_norm(const KernelAt& kernel, const TimeContext::Model& model,
+Draft draft_persistent_norm(const KernelAt& kernel, const ClassModel& model,
                             const TimeContext& context) {
   const bool first = context.options().layout != Layout::kChannelsLast;
   const double clocks = model.rows && first ? model.rows->norm_clocks(kernel.pass) : 0;
@@ -124,8 +123,7 @@ double own_kernel(const KernelAt& kernel, const TimeOptions& options) {
   return is_batch_norm(kernel) ? options.norm_factor : 1;
 }
 
-Draft draft_rows(const KernelAt& kernel, const TimeContext::Model& model,
-                 const TimeOptions& options) {
+Draft draft_rows(const KernelAt& kernel, const ClassModel& model, const TimeOptions& options) {
   const MemoryBoundCost cost = model.rows->cost(kernel, options.layout != Layout::kChannelsLast);
   const double own = own_kernel(kernel, options);
   return {.seconds = cost.seconds * own,
@@ -152,7 +150,7 @@ bool is_persistent(const KernelAt& kernel, const TimeContext& context) {
              RecurrentAlgorithm::kStandard;
 }
 
-const TimeContext::Model& model_for(const KernelAt& kernel, const TimeContext& context) {
+const ClassModel& model_for(const KernelAt& kernel, const TimeContext& context) {
   const Arithmetic arithmetic = unit_of(kernel, context);
   if (std::holds_alternative<GemmProblem<int64_t>>(kernel.problem)) return context.gemm(arithmetic);
   if (std::holds_alternative<ConvProblem<int64_t>>(kernel.problem)) {
@@ -168,8 +166,7 @@ const TimeContext::Model& model_for(const KernelAt& kernel, const TimeContext& c
   return context.rows();
 }
 
-Draft draft_of(const KernelAt& kernel, const TimeContext::Model& model,
-               const TimeContext& context) {
+Draft draft_of(const KernelAt& kernel, const ClassModel& model, const TimeContext& context) {
   if (std::holds_alternative<AttentionProblem<int64_t>>(kernel.problem)) {
     return draft_attention(kernel, model, context);
   }
@@ -194,18 +191,13 @@ std::string_view name(BoundBy bound_by) {
   return kNames[static_cast<size_t>(bound_by)];
 }
 
-bool is_unrolled(const KernelAt& kernel) {
-  const auto* p = std::get_if<RecurrentProblem<int64_t>>(&kernel.problem);
-  return p != nullptr && p->unrolled.has_value();
-}
-
 namespace {
 
 // Of a rate that is not known no law follows.
 double or_endless(double rate) { return rate > 0 ? rate : std::numeric_limits<double>::infinity(); }
 
 // What was measured of such kernels on this very card: of their pass, else of every pass.
-const MachineFactor* machine_factor(const TimeContext::Model& model, Pass pass) {
+const MachineFactor* machine_factor(const ClassModel& model, Pass pass) {
   const MachineFactor* of_all = nullptr;
   for (const MachineFactor& factor : model.machine) {
     if (factor.pass == name(pass)) return &factor;
@@ -214,7 +206,7 @@ const MachineFactor* machine_factor(const TimeContext::Model& model, Pass pass) 
   return of_all;
 }
 
-KernelTime time_of(const KernelAt& kernel, const Draft& draft, const TimeContext::Model& model,
+KernelTime time_of(const KernelAt& kernel, const Draft& draft, const ClassModel& model,
                    const TimeContext& context) {
   const bool alone = context.options().alone;
   const double longest = model.rows ? kRowsLaunchInQueue : kLongestLaunchInQueue;
@@ -222,8 +214,8 @@ KernelTime time_of(const KernelAt& kernel, const Draft& draft, const TimeContext
   const double in_situ = alone || draft.in_situ || !model.fit ? 1 : model.fit->in_situ;
   const double work = std::max(0.0, draft.seconds - model.fixed);
   const MachineFactor* machine = machine_factor(model, kernel.pass);
-  const double predicted =
-      ((work + launch) * in_situ + draft.turned) * (machine != nullptr ? machine->factor : 1);
+  const double predicted = ((work + launch) * in_situ + draft.layout_conversion) *
+                           (machine != nullptr ? machine->factor : 1);
 
   const double bandwidth = or_endless(context.rates().bandwidth);
   const double highest_flops = or_endless(model.highest_flops);
@@ -251,16 +243,39 @@ KernelTime time_of(const KernelAt& kernel, const Draft& draft, const TimeContext
   return time;
 }
 
+// The kernels of an unrolled layer, with their ranges, added up.
+KernelTime unrolled_time(const KernelAt& kernel, const TimeContext& context) {
+  KernelTime sum{.algorithm = "unrolled", .launches = 0};
+  double most = 0, peak = 0;
+  for (const RepeatedKernel& part : unroll(kernel)) {
+    const KernelTime each = kernel_time(part.kernel, context);
+    const auto count = static_cast<double>(part.count);
+    sum.seconds += count * each.seconds;
+    sum.low += count * each.low;
+    sum.high += count * each.high;
+    sum.flop += count * each.flop;
+    sum.bytes += count * each.bytes;
+    sum.launches += part.count;
+    peak += count * each.seconds * each.fraction_of_peak;
+    if (count * each.seconds <= most) continue;
+    most = count * each.seconds;
+    sum.bound_by = each.bound_by;
+    sum.basis = each.basis;
+  }
+  if (sum.seconds > 0) sum.fraction_of_peak = peak / sum.seconds;
+  return sum;
+}
+
 }  // namespace
 
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
   if (is_unrolled(kernel)) return unrolled_time(kernel, context);
-  const TimeContext::Model& model = model_for(kernel, context);
+  const ClassModel& model = model_for(kernel, context);
   return time_of(kernel, draft_of(kernel, model, context), model, context);
 }
 
 PricedAs priced_as(const KernelAt& kernel, const TimeContext& context) {
-  const TimeContext::Model& model = model_for(kernel, context);
+  const ClassModel& model = model_for(kernel, context);
   return {model.kernel_class, model.arithmetic, model.range90};
 }
 
@@ -269,7 +284,7 @@ Evidence evidence_of(const KernelAt& kernel, const TimeContext& context) {
 }
 
 std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context) {
-  const TimeContext::Model& model = model_for(kernel, context);
+  const ClassModel& model = model_for(kernel, context);
   if (model.depthwise) return {depthwise_cost(kernel, model, context)};
   if (model.grouped) return {grouped_cost(kernel, model, context)};
   if (!model.conv) return {};

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "estimator/time/draft.h"
+#include "estimator/time/time_context.h"
 #include "estimator/time/time_model.h"
 
 namespace plimsoll {
 
 // `model`: one of products.
-Draft draft_product(const KernelAt& kernel, const TimeContext::Model& model,
-                    const TimeContext& context);
+Draft draft_product(const KernelAt& kernel, const ClassModel& model, const TimeContext& context);
 
 }  // namespace plimsoll

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "estimator/time/unrolled.h"
+
 namespace plimsoll {
 namespace {
 

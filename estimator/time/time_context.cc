@@ -1,10 +1,14 @@
+#include "estimator/time/time_context.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <mutex>
 
 #include "estimator/time/carry_over.h"
-#include "estimator/time/conv_choice.h"
+#include "estimator/time/conv_algorithms.h"
 #include "estimator/time/select_fit.h"
 #include "estimator/time/time_model.h"
 #include "hwdb/calibration_terms.h"
@@ -39,6 +43,17 @@ int cublas_of(int cudnn) {
 }
 
 }  // namespace
+
+// A model and when it was prepared.
+struct TimeContext::Slot {
+  std::once_flag prepared;
+  ClassModel model;
+  std::string basis;
+};
+
+struct TimeContext::Slots {
+  std::array<Slot, kClassCount * kArithmeticCount> all;
+};
 
 TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptions options,
                          std::shared_ptr<const ConvOffers> offers)
@@ -76,7 +91,7 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   SelectedFit selected = select_fit(calibrations_, kNames[static_cast<size_t>(of)], unit, rates_,
                                     library, of == Class::kOddConv);
   slot.basis = std::move(selected.basis);
-  Model& model = slot.model;
+  ClassModel& model = slot.model;
   model.kernel_class = kNames[static_cast<size_t>(of)];
   model.arithmetic = unit;
   const double peak = rates_.peak_of(arithmetic);
@@ -133,7 +148,7 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
 }
 
 void TimeContext::add_machine(Slot& slot) const {
-  Model& model = slot.model;
+  ClassModel& model = slot.model;
   for (const MachineFactor& factor : options_.machine) {
     if (factor.kernel_class != model.kernel_class || factor.arithmetic != name(model.arithmetic))
       continue;
@@ -147,7 +162,7 @@ void TimeContext::add_machine(Slot& slot) const {
   }
 }
 
-const TimeContext::Model& TimeContext::model(Class of, Arithmetic arithmetic) const {
+const ClassModel& TimeContext::model(Class of, Arithmetic arithmetic) const {
   const size_t index = kClassCount * static_cast<size_t>(arithmetic) + static_cast<size_t>(of);
   Slot& slot = slots_->all[index];
   std::call_once(slot.prepared, [&] {

@@ -1,18 +1,25 @@
 // The prepared model of one class of kernels on one card: private to estimator/time.
 #pragma once
 
-#include <array>
-#include <mutex>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
+#include "estimator/time/conv_algorithms.h"
+#include "estimator/time/depthwise.h"
 #include "estimator/time/draft.h"
-#include "estimator/time/kernel_time.h"
+#include "estimator/time/gemm.h"
+#include "estimator/time/grouped.h"
+#include "estimator/time/memory_bound.h"
+#include "estimator/time/persistent.h"
+#include "estimator/time/recurrent.h"
+#include "estimator/time/select_fit.h"
+#include "hwdb/fit.h"
+#include "hwdb/machine.h"
 
 namespace plimsoll {
 
-struct TimeContext::Model {
+struct ClassModel {
   std::optional<GemmModel> gemm;
   std::optional<ConvModel> conv;
   std::optional<DepthwiseModel> depthwise;
@@ -32,17 +39,6 @@ struct TimeContext::Model {
   double range90 = 0;        // ln: 90 of 100 measured kernels lie within
   double fixed = 0;          // seconds of a launch timed alone
   int basis = 0;
-};
-
-// A model and when it was prepared.
-struct TimeContext::Slot {
-  std::once_flag prepared;
-  Model model;
-  std::string basis;
-};
-
-struct TimeContext::Slots {
-  std::array<Slot, kClassCount * kArithmeticCount> all;
 };
 
 }  // namespace plimsoll

@@ -143,26 +143,9 @@ std::vector<RepeatedKernel> unroll(const KernelAt& recurrent) { return Unroller(
 
 // The sum of what every time step launches. Its errors are those of a few distinct kernels, over
 // and over: they add up.
-KernelTime unrolled_time(const KernelAt& kernel, const TimeContext& context) {
-  KernelTime sum{.algorithm = "unrolled", .launches = 0};
-  double most = 0, peak = 0;
-  for (const RepeatedKernel& part : unroll(kernel)) {
-    const KernelTime each = kernel_time(part.kernel, context);
-    const auto count = static_cast<double>(part.count);
-    sum.seconds += count * each.seconds;
-    sum.low += count * each.low;
-    sum.high += count * each.high;
-    sum.flop += count * each.flop;
-    sum.bytes += count * each.bytes;
-    sum.launches += part.count;
-    peak += count * each.seconds * each.fraction_of_peak;
-    if (count * each.seconds <= most) continue;
-    most = count * each.seconds;
-    sum.bound_by = each.bound_by;
-    sum.basis = each.basis;
-  }
-  if (sum.seconds > 0) sum.fraction_of_peak = peak / sum.seconds;
-  return sum;
+bool is_unrolled(const KernelAt& kernel) {
+  const auto* p = std::get_if<RecurrentProblem<int64_t>>(&kernel.problem);
+  return p != nullptr && p->unrolled.has_value();
 }
 
 }  // namespace plimsoll

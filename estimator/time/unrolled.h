@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "estimator/time/kernel_time.h"
+#include "graph/kernel.h"
 
 namespace plimsoll {
 
@@ -15,11 +15,11 @@ struct RepeatedKernel {
   int64_t count = 1;
 };
 
+// A recurrent layer that no library call runs.
+bool is_unrolled(const KernelAt& kernel);
+
 // The kernels that stand for one pass of a RecurrentProblem that is unrolled. The data gradient's
 // pass holds the gradients of all that bends, the weight gradient's pass the sums over time.
 std::vector<RepeatedKernel> unroll(const KernelAt& recurrent);
-
-// Their times and ranges added up; `launches` counts them all.
-KernelTime unrolled_time(const KernelAt& recurrent, const TimeContext& context);
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/config/layer.h"
+#include "graph/config/layer_list.h"
 #include "graph/config/parameters.h"
 
 namespace plimsoll::config {
@@ -45,7 +46,7 @@ std::vector<TensorId> run(Layer& layer, const JsonValue::List& layers, std::stri
   scope.path = std::move(path);
   scope.named["input"] = {given, layer.object().value().line};
   scope.previous = std::move(given);
-  builder.add_layers(layers, scope, environment);
+  add_layers(builder, layers, scope, environment);
   return scope.previous;
 }
 
@@ -195,7 +196,7 @@ std::vector<TensorId> block(Layer& layer) {
   NetworkBuilder::Sharing sharing = builder.sharing();
   if (layer.has("same_as")) sharing = {.layer = layer.path, .with = layer.text("same_as")};
   const auto around = builder.share(std::move(sharing));
-  builder.add_layers(*layers->list(), scope, arguments);
+  add_layers(builder, *layers->list(), scope, arguments);
   builder.share(around);
   return scope.previous;
 }

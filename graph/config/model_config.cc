@@ -9,6 +9,7 @@
 #include "graph/base/escape.h"
 #include "graph/config/extent.h"
 #include "graph/config/json_reader.h"
+#include "graph/config/layer_list.h"
 #include "graph/config/network_builder.h"
 
 namespace plimsoll {
@@ -194,7 +195,7 @@ class Reader {
       object.fail("E311", fmt::format("\"layers\" must be a list, found {}", layers->description()),
                   *layers);
     }
-    if (!has_error(faults_)) builder.add_layers(*layers->list(), scope, environment_);
+    if (!has_error(faults_)) add_layers(builder, *layers->list(), scope, environment_);
     if (!has_error(faults_)) read_outputs(object, builder, scope);
     if (has_error(faults_)) {
       object.optional("outputs");

@@ -6,7 +6,6 @@
 #include <charconv>
 
 #include "graph/base/escape.h"
-#include "graph/config/layer.h"
 #include "graph/config/parameters.h"
 #include "graph/infer.h"
 
@@ -16,12 +15,6 @@ namespace {
 // ONNX operator set whose semantics the nodes have: the first with LayerNormalization, Gelu and a
 // GroupNormalization with one scale per channel.
 constexpr int64_t kOpset = 21;
-
-std::vector<std::string> type_names() {
-  std::vector<std::string> names;
-  for (const LayerType* type : all_layer_types()) names.emplace_back(type->name);
-  return names;
-}
 
 // The line of a layer of `layers` called `name`, or 0.
 int line_of(const JsonValue::List* layers, std::string_view name) {
@@ -236,109 +229,24 @@ std::vector<TensorId> NetworkBuilder::resolve(const std::string& reference, cons
   return {};
 }
 
-std::vector<TensorId> NetworkBuilder::inputs_of(JsonObject& object, const Scope& scope,
-                                                size_t most) {
-  const JsonValue* one = object.optional("input");
-  const JsonValue* several = object.optional("inputs");
-  if (one && several) {
-    object.fail("E348", "give \"input\" or \"inputs\", not both", *several);
-    return {};
-  }
-  std::vector<TensorId> inputs;
-  const auto add = [&](const JsonValue& value) {
-    if (!value.string()) {
-      object.fail(
-          "E311",
-          fmt::format("an input must be the name of a layer, found {}", value.description()),
-          value);
-      return;
-    }
-    const auto found = resolve(*value.string(), scope, value);
-    if (!found.empty()) inputs.push_back(found.front());
-  };
-  if (one) {
-    add(*one);
-  } else if (several) {
-    for (const JsonValue& value : object.optional_list("inputs")) add(value);
-  } else if (!scope.previous.empty() && most > 0) {
-    inputs.push_back(scope.previous.front());
-  }
-  return inputs;
-}
-
-std::string NetworkBuilder::layer_name(JsonObject& object, size_t index, const Scope& scope) {
-  const auto given = object.optional_string("name");
-  if (!given) return std::to_string(index);
-  const JsonValue& value = *object.value().find("name");
-  if (!is_name(*given) || *given == "previous") {
-    object.fail("E340",
-                fmt::format("a layer's name is letters, digits, '_' and '-', not \"{}\"",
-                            shortened(*given)),
-                value);
-  } else if (const auto first = scope.named.find(*given); first != scope.named.end()) {
-    object.fail("E340", fmt::format("'{}' is taken, at line {}", *given, first->second.line),
-                value);
-  }
-  return *given;
-}
-
-void NetworkBuilder::add_layer(const JsonValue& value, size_t index, Scope& scope,
-                               const Environment& environment) {
-  if (++layers_ > kMostLayers) {
-    fail("E802", fmt::format("more than {} layers", kMostLayers), value);
-    return;
-  }
-  JsonObject object(value, file_, faults_);
-  const std::string name = layer_name(object, index, scope);
-  const std::string type_name = object.required_string("type");
-  if (failed()) return;
-  const LayerType* type = find_layer_type(type_name);
-  const Value* word = type ? nullptr : environment.find(type_name);
-  if (word && std::holds_alternative<std::string>(*word)) {
-    type = find_layer_type(std::get<std::string>(*word));
-  }
-  if (!type) {
-    const std::string near = nearest(type_name, type_names());
-    fail("E313", fmt::format("unknown layer type \"{}\"", shortened(type_name)),
-         *value.find("type"),
-         near.empty() ? "'plimsoll schema model-config' lists the types"
-                      : fmt::format("did you mean \"{}\"?", near));
-    return;
-  }
-  Layer layer(*this, *type, object, environment);
-  layer.set_inputs(inputs_of(object, scope, type->most_inputs));
-  object.finish();
-  if (failed()) return;
-  if (layer.inputs() < type->least_inputs || layer.inputs() > type->most_inputs) {
-    fail("E348",
-         fmt::format("\"{}\" takes {} to {} inputs, found {}", type->name, type->least_inputs,
-                     type->most_inputs, layer.inputs()),
-         value);
-    return;
-  }
-  layer.path = scope.path.empty() ? name : scope.path + "." + name;
-  layer.scope = &scope;
-  lines_[layer.path] = value.line;
-  const JsonValue* around = std::exchange(at_, &value);
-  std::vector<TensorId> outputs = type->emit(layer);
-  at_ = around;
-  if (failed()) return;
-  scope.previous = outputs;
-  scope.named[name] = {std::move(outputs), value.line};
-}
-
-void NetworkBuilder::add_layers(const JsonValue::List& layers, Scope& scope,
-                                const Environment& environment) {
+bool NetworkBuilder::open_list() {
   if (nested_ >= kMostNested) {
     fail("E803", fmt::format("layers within layers more than {} deep", kMostNested), *at_);
-    return;
+    return false;
   }
   ++nested_;
-  scope.layers = &layers;
-  for (size_t i = 0; i < layers.size() && !failed(); ++i) {
-    add_layer(layers[i], i, scope, environment);
-  }
-  --nested_;
+  return true;
+}
+
+bool NetworkBuilder::count_layer(const JsonValue& value) {
+  if (++layers_ <= kMostLayers) return true;
+  fail("E802", fmt::format("more than {} layers", kMostLayers), value);
+  return false;
+}
+
+const JsonValue* NetworkBuilder::start_layer(const std::string& path, const JsonValue& value) {
+  lines_[path] = value.line;
+  return std::exchange(at_, &value);
 }
 
 }  // namespace plimsoll::config

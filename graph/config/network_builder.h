@@ -1,5 +1,5 @@
-// NetworkBuilder: the layers of one network -> Graph. It keeps the scopes in which layers refer to
-// each other, expands repeats and blocks, and infers shapes as it goes, so that a layer can see
+// NetworkBuilder: the Graph that the layers of one network are added to (layer_list.h), and the
+// scopes in which they refer to each other. It infers shapes as it goes, so that a layer can see
 // what it is given and a mismatch is reported where it is written.
 #pragma once
 
@@ -38,11 +38,17 @@ class NetworkBuilder {
                  Binder& binder, Diagnostics& faults, Diagnostics& warnings);
 
   TensorId add_input(std::string name, DType dtype, Shape shape);
-  // Adds the layers in order; the last one's outputs are then scope.previous. E802 beyond
-  // kMostLayers layers, E803 beyond kMostNested lists within lists.
-  void add_layers(const JsonValue::List& layers, Scope& scope, const Environment& environment);
   // Expects `count` copies of `layers` to come. False, with E802, where that is beyond the limit.
   bool expect_layers(int64_t count, const JsonValue::List& layers, const JsonValue& at);
+  // Around a list of layers, within the layer being built: false, with E803, beyond kMostNested.
+  bool open_list();
+  void close_list() { --nested_; }
+  // False, with E802, beyond kMostLayers.
+  bool count_layer(const JsonValue& value);
+  // The layer being built from now on, where faults are; returns the one around it, for
+  // finish_layer().
+  const JsonValue* start_layer(const std::string& path, const JsonValue& value);
+  void finish_layer(const JsonValue* around) { at_ = around; }
   // The tensors that `reference` names ("conv1", "lstm:1", "previous"): E341 where it is unknown.
   std::vector<TensorId> resolve(const std::string& reference, const Scope& scope,
                                 const JsonValue& at);
@@ -73,6 +79,7 @@ class NetworkBuilder {
 
   bool failed() const { return has_error(faults_); }
   void fail(std::string code, std::string message, const JsonValue& at, std::string help = {});
+  Diagnostics& faults() { return faults_; }
   Binder& binder() { return binder_; }
   const Environment& root() const { return root_; }
   std::string_view file() const { return file_; }
@@ -81,10 +88,6 @@ class NetworkBuilder {
  private:
   TensorId shared_parameter(const std::string& name, const Shape& shape);
   TensorId add_fixed(Tensor tensor);
-  void add_layer(const JsonValue& value, size_t index, Scope& scope,
-                 const Environment& environment);
-  std::vector<TensorId> inputs_of(JsonObject& object, const Scope& scope, size_t most);
-  std::string layer_name(JsonObject& object, size_t index, const Scope& scope);
   std::string describe_inputs(const Node& node) const;
 
   std::string_view file_;

@@ -1,7 +1,7 @@
 // Nodes as --trip and --branch name them.
 #pragma once
 
-#include "graph/onnx/import.h"
+#include "graph/onnx/import_options.h"
 #include "graph/onnx/model.h"
 
 namespace plimsoll::onnx {

@@ -13,7 +13,7 @@
 #include "graph/onnx/bag_loop.h"
 #include "graph/onnx/expansion.h"
 #include "graph/onnx/frame.h"
-#include "graph/onnx/import.h"
+#include "graph/onnx/import_options.h"
 #include "graph/onnx/known_values.h"
 #include "graph/onnx/model.h"
 #include "graph/onnx/parameter.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/graph.h"
-#include "graph/onnx/import.h"
+#include "graph/onnx/import_options.h"
 #include "graph/onnx/model.h"
 
 namespace plimsoll::onnx {

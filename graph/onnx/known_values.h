@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "graph/infer.h"
-#include "graph/onnx/import.h"
+#include "graph/onnx/import_options.h"
 
 namespace plimsoll::onnx {
 

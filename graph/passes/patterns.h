@@ -2,7 +2,9 @@
 // last of a group.
 #pragma once
 
-#include "graph/passes/recover.h"
+#include <vector>
+
+#include "graph/passes/recovered.h"
 #include "graph/passes/rewrite.h"
 
 namespace plimsoll::patterns {

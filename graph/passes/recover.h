@@ -7,22 +7,12 @@
 // A group that somebody wrote by hand stays as it is where the file tells the two apart.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/passes/recovered.h"
 
 namespace plimsoll {
-
-struct Recovered {
-  std::string_view pattern;  // "GELU", "scaled dot-product attention"
-  NodeId node = kNoNode;     // what it became, in the rewritten graph
-  size_t nodes = 0;          // how many nodes of the file it stands for
-};
-
-// The pattern of weights that an exporter merged, one entry for each that is a module's own again.
-inline constexpr std::string_view kMergedWeights = "weight of a module, merged with another's";
 
 struct RecoverReport {
   std::vector<Recovered> found;  // in the graph's order

@@ -10,6 +10,7 @@
 #include "estimator/batch_memory.h"
 #include "estimator/distinct_kernels.h"
 #include "estimator/estimator.h"
+#include "estimator/find_platform.h"
 #include "estimator/plan/max_batch.h"
 #include "estimator/sweep.h"
 

@@ -7,6 +7,7 @@
 
 #include <map>
 
+#include "estimator/find_platform.h"
 #include "tests/support/golden_memory.h"
 
 namespace plimsoll {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimator/bound_step.h"
+#include "estimator/find_platform.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 

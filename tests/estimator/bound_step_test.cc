@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "estimator/estimator.h"
+#include "estimator/find_platform.h"
 #include "tests/support/requests.h"
 
 using namespace plimsoll;

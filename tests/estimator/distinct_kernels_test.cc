@@ -4,6 +4,7 @@
 
 #include "estimator/bound_step.h"
 #include "estimator/estimator.h"
+#include "estimator/find_platform.h"
 #include "tests/support/requests.h"
 
 using namespace plimsoll;

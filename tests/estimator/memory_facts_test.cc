@@ -6,6 +6,7 @@
 
 #include "estimator/batch_memory.h"
 #include "estimator/estimator.h"
+#include "estimator/find_platform.h"
 #include "estimator/plan/max_batch.h"
 #include "tests/support/requests.h"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/find_platform.h"
 #include "estimator/report/explain.h"
 #include "tests/support/requests.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "estimator/batch_memory.h"
+#include "estimator/find_platform.h"
 #include "estimator/plan/max_batch.h"
 #include "estimator/sweep.h"
 #include "tests/support/requests.h"

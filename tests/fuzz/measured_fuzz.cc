@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hwdb/measured_run.h"
+#include "hwdb/measured_reader.h"
 
 using namespace plimsoll;
 

@@ -1,4 +1,4 @@
-#include "hwdb/measured_run.h"
+#include "hwdb/measured_reader.h"
 
 #include <doctest/doctest.h>
 

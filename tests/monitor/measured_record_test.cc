@@ -5,7 +5,7 @@
 #include <span>
 
 #include "estimator/plan/measured_request.h"
-#include "hwdb/measured_run.h"
+#include "hwdb/measured_reader.h"
 
 using namespace plimsoll::monitor;
 using plimsoll::MeasuredRun;

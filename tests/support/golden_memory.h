@@ -17,6 +17,7 @@
 
 #include "estimator/bound_step.h"
 #include "estimator/estimator.h"
+#include "estimator/find_platform.h"
 #include "estimator/memory/timeline.h"
 #include "graph/base/embedded.h"
 #include "hwdb/hwdb.h"

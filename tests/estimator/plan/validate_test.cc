@@ -10,6 +10,7 @@
 #include "estimator/estimator.h"
 #include "estimator/report/schemas.h"
 #include "estimator/report/validation.h"
+#include "hwdb/measured_reader.h"
 #include "tests/support/schema_fault.h"
 
 using namespace plimsoll;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "estimator/estimator.h"
+#include "estimator/find_platform.h"
 #include "estimator/workspace_plan.h"
 #include "graph/builtin/builtin.h"
 #include "tests/support/requests.h"

@@ -1,4 +1,4 @@
-#include "estimator/time/turning.h"
+#include "estimator/time/layout_conversion.h"
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ double turned(const ConvShape& s, Layout layout, bool tensor, int cudnn,
   card.sms = 132;
   card.clock = 1.98e9;
   card.bandwidth = bandwidth;
-  return turning_seconds(s, layout, tensor, cudnn, card);
+  return layout_conversion_seconds(s, layout, tensor, cudnn, card);
 }
 
 TEST_CASE("what comes in the unit's own layout is not turned around") {

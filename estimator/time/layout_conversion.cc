@@ -1,4 +1,4 @@
-#include "estimator/time/turning.h"
+#include "estimator/time/layout_conversion.h"
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ constexpr double kKernels = 3, kLaunch = 2.5e-6;
 
 }  // namespace
 
-double turning_seconds(const ConvShape& s, Layout layout, bool on_tensor_cores, int cudnn,
+double layout_conversion_seconds(const ConvShape& s, Layout layout, bool on_tensor_cores, int cudnn,
                        const DeviceRates& card) {
   const Layout wanted = on_tensor_cores ? Layout::kChannelsLast : Layout::kChannelsFirst;
   if (layout == Layout::kNative || layout == wanted) return 0;

@@ -1,0 +1,28 @@
+// A convolution as a framework calls it: which unit multiplies it, group by group or at once.
+// Private to estimator/time.
+#pragma once
+
+#include "estimator/time/conv_algorithms.h"
+#include "estimator/time/time_context.h"
+#include "estimator/time/time_model.h"
+
+namespace plimsoll {
+
+// The unit that multiplies `kernel`, a convolution or not.
+Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context);
+
+// A convolution's sizes, with the bytes of its operands in memory and where they are multiplied.
+ConvShape shape_of(const KernelAt& kernel, const TimeContext& context);
+
+// That of the unit, or of depthwise or grouped kernels where they were measured.
+const ClassModel& convolution_model(const KernelAt& kernel, const TimeContext& context);
+
+// What a library call of `kernel` convolves: all of it, or one of its groups.
+struct ConvCall {
+  ConvProblem<int64_t> problem;
+  ConvShape shape;
+  double calls = 1;
+};
+ConvCall call_of(const KernelAt& kernel, const TimeContext& context);
+
+}  // namespace plimsoll

@@ -1,0 +1,117 @@
+#include "graph/config/layer_list.h"
+
+#include <fmt/format.h>
+
+#include "graph/base/escape.h"
+#include "graph/config/layer.h"
+#include "graph/config/parameters.h"
+
+namespace plimsoll::config {
+namespace {
+
+std::vector<std::string> type_names() {
+  std::vector<std::string> names;
+  for (const LayerType* type : all_layer_types()) names.emplace_back(type->name);
+  return names;
+}
+
+std::vector<TensorId> inputs_of(NetworkBuilder& builder, JsonObject& object, const Scope& scope,
+                                size_t most) {
+  const JsonValue* one = object.optional("input");
+  const JsonValue* several = object.optional("inputs");
+  if (one && several) {
+    object.fail("E348", "give \"input\" or \"inputs\", not both", *several);
+    return {};
+  }
+  std::vector<TensorId> inputs;
+  const auto add = [&](const JsonValue& value) {
+    if (!value.string()) {
+      object.fail(
+          "E311",
+          fmt::format("an input must be the name of a layer, found {}", value.description()),
+          value);
+      return;
+    }
+    const auto found = builder.resolve(*value.string(), scope, value);
+    if (!found.empty()) inputs.push_back(found.front());
+  };
+  if (one) {
+    add(*one);
+  } else if (several) {
+    for (const JsonValue& value : object.optional_list("inputs")) add(value);
+  } else if (!scope.previous.empty() && most > 0) {
+    inputs.push_back(scope.previous.front());
+  }
+  return inputs;
+}
+
+std::string layer_name(JsonObject& object, size_t index, const Scope& scope) {
+  const auto given = object.optional_string("name");
+  if (!given) return std::to_string(index);
+  const JsonValue& value = *object.value().find("name");
+  if (!is_name(*given) || *given == "previous") {
+    object.fail("E340",
+                fmt::format("a layer's name is letters, digits, '_' and '-', not \"{}\"",
+                            shortened(*given)),
+                value);
+  } else if (const auto first = scope.named.find(*given); first != scope.named.end()) {
+    object.fail("E340", fmt::format("'{}' is taken, at line {}", *given, first->second.line),
+                value);
+  }
+  return *given;
+}
+
+void add_layer(NetworkBuilder& builder, const JsonValue& value, size_t index, Scope& scope,
+               const Environment& environment) {
+  if (!builder.count_layer(value)) return;
+  JsonObject object(value, builder.file(), builder.faults());
+  const std::string name = layer_name(object, index, scope);
+  const std::string type_name = object.required_string("type");
+  if (builder.failed()) return;
+  const LayerType* type = find_layer_type(type_name);
+  const Value* word = type ? nullptr : environment.find(type_name);
+  if (word && std::holds_alternative<std::string>(*word)) {
+    type = find_layer_type(std::get<std::string>(*word));
+  }
+  if (!type) {
+    const std::string near = nearest(type_name, type_names());
+    builder.fail("E313", fmt::format("unknown layer type \"{}\"", shortened(type_name)),
+                 *value.find("type"),
+                 near.empty() ? "'plimsoll schema model-config' lists the types"
+                              : fmt::format("did you mean \"{}\"?", near));
+    return;
+  }
+  Layer layer(builder, *type, object, environment);
+  layer.set_inputs(inputs_of(builder, object, scope, type->most_inputs));
+  object.finish();
+  if (builder.failed()) return;
+  if (layer.inputs() < type->least_inputs || layer.inputs() > type->most_inputs) {
+    builder.fail("E348",
+                 fmt::format("\"{}\" takes {} to {} inputs, found {}", type->name,
+                             type->least_inputs, type->most_inputs, layer.inputs()),
+                 value);
+    return;
+  }
+  layer.path = scope.path.empty() ? name : scope.path + "." + name;
+  layer.scope = &scope;
+  const JsonValue* around = builder.start_layer(layer.path, value);
+  std::vector<TensorId> outputs = type->emit(layer);
+  builder.finish_layer(around);
+  if (builder.failed()) return;
+  scope.previous = outputs;
+  scope.named[name] = {std::move(outputs), value.line};
+}
+
+}  // namespace
+
+void add_layers(NetworkBuilder& builder, const JsonValue::List& layers, Scope& scope,
+                const Environment& environment) {
+  if (!builder.open_list()) return;
+  scope.layers = &layers;
+  for (size_t i = 0; i < layers.size() && !builder.failed(); ++i) {
+    add_layer(builder, layers[i], i, scope, environment);
+  }
+  builder.close_list();
+}
+
+}  // namespace plimsoll::config

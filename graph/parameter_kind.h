@@ -1,0 +1,18 @@
+// What an initializer is to training.
+#pragma once
+
+#include <cstdint>
+
+namespace plimsoll {
+
+// A frozen one is a parameter that wants no gradient. A
+// computed one is the result of something that eager code runs at every step, which the exporter
+// ran once.
+enum class ParameterKind : uint8_t { kTrained, kFrozen, kBuffer, kConstant, kComputed };
+
+// A weight of the network, trained in this step or not.
+inline bool is_weight(ParameterKind kind) {
+  return kind == ParameterKind::kTrained || kind == ParameterKind::kFrozen;
+}
+
+}  // namespace plimsoll
