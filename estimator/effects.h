@@ -18,10 +18,6 @@ struct Platform;
 Diagnostics without_effect(const Request& request, const Platform& platform,
                            const CompiledModel& model);
 
-// E116 for flags that the framework or the device does not have, or that contradict each other;
-// E163 for a version that nobody released.
-Result<void> check_flags(const Request& request, const Platform& platform);
-
 // E118 for --assume of an operator that the model does not have.
 Result<void> check_assumed(const LoadedModel& model, const Request& request);
 

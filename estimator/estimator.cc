@@ -1,5 +1,7 @@
 #include "estimator/estimator.h"
 #include "estimator/find_platform.h"
+#include "estimator/layers.h"
+#include "estimator/mean.h"
 #include "estimator/model_source.h"
 
 #include <fmt/format.h>

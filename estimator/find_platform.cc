@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "estimator/effects.h"
+#include "estimator/check_flags.h"
 
 namespace plimsoll {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "estimator/estimate.h"
+#include "graph/base/range.h"
 #include "hwdb/framework.h"
 
 namespace plimsoll {

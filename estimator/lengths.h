@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "estimator/estimate.h"
 #include "estimator/request.h"
 
 namespace plimsoll {
@@ -17,10 +16,5 @@ std::string listed(const Binding& sizes);
 Request at_longest(Request request);
 // The request at one of its --lengths, which alone it keeps: a fault of the name is the flag's.
 Request at_bucket(Request request, const LengthBucket& bucket);
-
-// `estimates` hold the times at `buckets`, in their order: at least one, shares above 0. The one
-// whose step is nearest the mean, with its time made the mean, weighted by shares: rates and
-// utilisations are those of the whole. Its kernels and layers are that one's, and it says so.
-Estimate mean_over(std::vector<Estimate> estimates, const std::vector<LengthBucket>& buckets);
 
 }  // namespace plimsoll

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "estimator/host_memory.h"
-#include "estimator/layers.h"
 #include "estimator/memory/allocator_options.h"
 #include "estimator/platform.h"
 #include "estimator/replay_input.h"
@@ -171,15 +170,6 @@ void widen_where_short(DeviceMemory& memory, int64_t usable) {
 }
 
 }  // namespace
-
-int64_t memory_bytes(const Platform& platform, const Request& request) {
-  return request.memory_bytes.value_or(platform.device.memory_reported.value);
-}
-
-int64_t usable_bytes(const Platform& platform, const Request& request) {
-  return std::max<int64_t>(
-      0, memory_bytes(platform, request) - request.reserve_bytes - request.display_bytes);
-}
 
 int64_t granule_of(const FrameworkProfile& framework) {
   switch (framework.allocator) {

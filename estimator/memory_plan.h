@@ -8,9 +8,9 @@
 
 #include "estimator/bound_step.h"
 #include "estimator/compiled_model.h"
-#include "estimator/estimate.h"
 #include "estimator/memory/device_memory.h"
 #include "estimator/memory/module_storages.h"
+#include "estimator/memory_estimate.h"
 #include "estimator/workspace_plan.h"
 #include "hwdb/context.h"
 #include "hwdb/framework.h"
@@ -31,11 +31,6 @@ struct DevicePlan {
   // says: one more or one less at the peak, which the range has.
   int64_t held_by_names = 0;
 };
-
-// The device's memory, or what the request says; and without the user's reserve and a display's
-// share.
-int64_t memory_bytes(const Platform& platform, const Request& request);
-int64_t usable_bytes(const Platform& platform, const Request& request);
 
 // E103 for a --cuda that is no version; E232 for sizes beyond all devices; E902 for a step that
 // frees what it never allocated: a bug of ours.

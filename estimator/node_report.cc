@@ -1,5 +1,4 @@
 #include "estimator/node_report.h"
-#include "estimator/time/kernel_time.h"
 
 #include <fmt/format.h>
 
@@ -7,14 +6,15 @@
 #include <cmath>
 #include <map>
 
+#include "estimator/step_conditions.h"
+#include "estimator/time/kernel_time.h"
 #include "estimator/time_plan.h"
 #include "graph/base/escape.h"
 #include "graph/display_name.h"
+#include "graph/kernel_label.h"
 
 namespace plimsoll {
 namespace {
-
-int64_t to_ns(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
 
 bool lies_in(std::string_view module, std::string_view name) {
   return module.size() > name.size() && module.starts_with(name) && module[name.size()] == '.';

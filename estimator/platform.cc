@@ -20,6 +20,15 @@ Result<Version> asked_version(std::string_view flag, std::string_view example,
 
 }  // namespace
 
+int64_t memory_bytes(const Platform& platform, const Request& request) {
+  return request.memory_bytes.value_or(platform.device.memory_reported.value);
+}
+
+int64_t usable_bytes(const Platform& platform, const Request& request) {
+  return std::max<int64_t>(
+      0, memory_bytes(platform, request) - request.reserve_bytes - request.display_bytes);
+}
+
 Result<Version> cudnn_version(const Platform& platform, const Request& request) {
   return asked_version("--cudnn", "7.6", request.cudnn, platform.framework.cudnn);
 }

@@ -20,6 +20,11 @@ struct Platform {
   Hwdb hwdb{};  // where they are from
 };
 
+// The device's memory, or what the request says; and without the user's reserve and a display's
+// share.
+int64_t memory_bytes(const Platform& platform, const Request& request);
+int64_t usable_bytes(const Platform& platform, const Request& request);
+
 // --cudnn, or the version usual for the framework's. E103 where it is no version.
 Result<Version> cudnn_version(const Platform& platform, const Request& request);
 

@@ -10,38 +10,10 @@
 #include "estimator/platform.h"
 #include "estimator/step_conditions.h"
 #include "estimator/time/roofline.h"
+#include "graph/kernel_label.h"
 
 namespace plimsoll {
 namespace {
-
-std::string extents(const std::array<int64_t, 3>& e) {
-  return e[0] > 1 ? fmt::format("{}x{}x{}", e[0], e[1], e[2]) : fmt::format("{}x{}", e[1], e[2]);
-}
-
-// What a kernel is called in the table of kernels.
-struct Describe {
-  const KernelAt& kernel;
-  std::string operator()(const RowsProblem<int64_t>& p) const {
-    return fmt::format("{} {} {}x{}", kernel.op, name(kernel.pass), p.rows, p.columns);
-  }
-  std::string operator()(const GemmProblem<int64_t>& p) const {
-    return fmt::format("gemm {}{}x{}x{}", p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m,
-                       p.n, p.k);
-  }
-  std::string operator()(const ConvProblem<int64_t>& p) const {
-    return fmt::format("conv {} {}x{}x{} -> {}, {}{}", name(kernel.pass), p.n, p.c, extents(p.in),
-                       p.k, extents(p.filter),
-                       p.groups > 1 ? fmt::format(" in {} groups", p.groups) : "");
-  }
-  std::string operator()(const RecurrentProblem<int64_t>& p) const {
-    return fmt::format("recurrent {} {} layers, {} steps, hidden {}", name(kernel.pass), p.layers,
-                       p.timesteps, p.hidden);
-  }
-  std::string operator()(const AttentionProblem<int64_t>& p) const {
-    return fmt::format("attention {} {}x{}, {}x{}, head {}", name(kernel.pass), p.batch, p.heads,
-                       p.queries, p.keys, p.head_size);
-  }
-};
 
 // Distinct kernels by their share of the step. `seconds`: of all launches in it, by KernelId.
 std::vector<KernelShare> rank(const BoundStep& bound, const TimePlan& plan,
@@ -113,10 +85,6 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
 }
 
 }  // namespace
-
-std::string kernel_label(const KernelAt& kernel) {
-  return std::visit(Describe{kernel}, kernel.problem);
-}
 
 double highest_flops(const BoundStep& bound, const DeviceRates& rates) {
   double highest = rates.peak_of(Arithmetic::kF32);

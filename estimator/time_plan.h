@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "estimator/bound_step.h"
-#include "estimator/estimate.h"
-#include "estimator/layers.h"
+#include "estimator/compiled_model.h"
+#include "estimator/kernel_price.h"
 #include "estimator/time/kernel_time.h"
+#include "estimator/time_estimate.h"
 
 namespace plimsoll {
 
@@ -19,9 +20,6 @@ struct TimePlan {
   TimeEstimate estimate;
   std::vector<std::string> basis;
 };
-
-// "conv forward 32x64x56x56 -> 64, 3x3": what a kernel is called in tables.
-std::string kernel_label(const KernelAt& kernel);
 
 // flop/s of the fastest unit that one of the step's kernels multiplies on, at the card's highest
 // clock: none does its work faster. 0: not known.

@@ -4,11 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace plimsoll {
+#include "graph/base/range.h"
 
-struct Range {
-  int64_t low = 0, high = 0;
-};
+namespace plimsoll {
 
 enum class Verdict : uint8_t {
   kFits,        // even the high end of the range is within what may be used

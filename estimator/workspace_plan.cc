@@ -1,7 +1,7 @@
 #include "estimator/workspace_plan.h"
 
 #include "estimator/platform.h"
-#include "estimator/time_plan.h"
+#include "graph/kernel_label.h"
 
 namespace plimsoll {
 

@@ -9,12 +9,6 @@ namespace plimsoll {
 
 namespace {
 
-// The other operand of a node of two; kNoTensor of any other node.
-TensorId beside(const Node& node, TensorId one) {
-  if (node.inputs.size() != 2) return kNoTensor;
-  return node.inputs[node.inputs[0] == one ? 1 : 0];
-}
-
 bool is_folded(const Tensor& t, ParameterKind kind) {
   return t.kind == TensorKind::kParameter && is_float(t.dtype) &&
          kind == ParameterKind::kConstant && !t.from_constant_node;

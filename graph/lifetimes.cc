@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "graph/base/among.h"
+#include "graph/module_path.h"
 
 namespace plimsoll {
 namespace {
@@ -17,10 +18,6 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 // The modules whose code was running, outermost first. A name like a path lists just those; a
@@ -64,7 +61,7 @@ bool makes_data(const Graph& graph, const Node& node) {
   });
 }
 
-struct Reader {
+struct LastReader {
   NodeId begin = kNoNode;  // of the call, or the node itself
   bool is_call = false;
 };
@@ -114,8 +111,8 @@ class Calls {
     if (given != open_.end()) given->held.push_back(in);
     const auto maker = std::prev(given);
     const bool by_call = given != open_.end();
-    const Reader reader{by_call ? given->begin : id, by_call};
-    Reader& first = first_reader_[in];
+    const LastReader reader{by_call ? given->begin : id, by_call};
+    LastReader& first = first_reader_[in];
     // Of code outside all modules nothing is known unless it calls one; what a call returned has a
     // name there if it is read twice.
     const bool is_known = maker != open_.begin() || by_call || first.is_call ||
@@ -164,7 +161,7 @@ class Calls {
 
   const Graph& graph_;
   std::vector<NodeId>& last_;
-  std::vector<Reader> first_reader_;
+  std::vector<LastReader> first_reader_;
   std::vector<size_t> kernels_;              // before each node
   std::vector<Call> open_{Call{{}, 0, {}}};  // the first is the model itself
 };

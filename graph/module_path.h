@@ -16,4 +16,9 @@ inline std::string_view module_of(std::string_view name) {
   return name.substr(0, std::min(name.rfind('.'), name.size()));
 }
 
+// "0" of "layer1.0": how repeated modules are called.
+inline bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 }  // namespace plimsoll

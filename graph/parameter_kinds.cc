@@ -45,12 +45,6 @@ void drop_unread(const Graph& graph, std::vector<ParameterKind>& kinds) {
   }
 }
 
-// The other operand of a node of two; kNoTensor of any other node.
-TensorId beside(const Node& node, TensorId one) {
-  if (node.inputs.size() != 2) return kNoTensor;
-  return node.inputs[node.inputs[0] == one ? 1 : 0];
-}
-
 // Shows or repeats its first input, or picks from it.
 bool rearranges(const Node& node) {
   static constexpr std::array<std::string_view, 13> kOps = {

@@ -4,12 +4,10 @@
 #include <map>
 #include <set>
 
+#include "graph/module_path.h"
+
 namespace plimsoll {
 namespace {
-
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
 
 // The path up to its first number at or behind `from`: "layer1.0" of "layer1.0.conv1". Empty where
 // there is none.

@@ -67,4 +67,9 @@ bool is_along_one_axis(const Tensor& tensor) {
          static_cast<std::ptrdiff_t>(tensor.shape->size());
 }
 
+TensorId beside(const Node& node, TensorId one) {
+  if (node.inputs.size() != 2) return kNoTensor;
+  return node.inputs[node.inputs[0] == one ? 1 : 0];
+}
+
 }  // namespace plimsoll

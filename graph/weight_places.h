@@ -33,4 +33,7 @@ TensorId behind_views(const Graph& graph, TensorId tensor);
 // [1, C, 1, 1].
 bool is_along_one_axis(const Tensor& tensor);
 
+// The other of a node's first two inputs.
+TensorId beside(const Node& node, TensorId one);
+
 }  // namespace plimsoll

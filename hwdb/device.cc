@@ -114,7 +114,7 @@ void require_some(JsonObject& root, const Device& device) {
   }
 }
 
-void read_fields(JsonObject& root, Device& device) {
+void read_device_fields(JsonObject& root, Device& device) {
   const bool toy = root.optional_bool("toy").value_or(false);
   device.names = root.optional_strings("names");
   device.display = root.optional_bool("display").value_or(false);
@@ -183,7 +183,7 @@ const Peak* Device::peak(DType dtype, bool tensor_core) const {
 }
 
 Result<Device> read_device(std::string_view text, std::string_view file, std::string_view stem) {
-  return read_entry<Device>("plimsoll.device", text, file, stem, read_fields);
+  return read_entry<Device>("plimsoll.device", text, file, stem, read_device_fields);
 }
 
 }  // namespace plimsoll

@@ -212,7 +212,7 @@ void read_process(Figures& figures, Profile& profile) {
   profile.host_dataset_copies = figures.real("host_dataset_copies", {.low = 0, .high = 16});
 }
 
-void read_fields(JsonObject& root, Profile& profile) {
+void read_profile(JsonObject& root, Profile& profile) {
   Figures figures(root, profile.figures);
   profile.framework = root.required_string("framework");
   profile.since = parse_version(root.required_string("since")).value_or(Version{});
@@ -245,7 +245,7 @@ ModuleLoading FrameworkProfile::usual_loading(const Version& with) const {
 
 Result<FrameworkProfile> read_framework(std::string_view text, std::string_view file,
                                         std::string_view stem) {
-  return read_entry<Profile>("plimsoll.framework", text, file, stem, read_fields);
+  return read_entry<Profile>("plimsoll.framework", text, file, stem, read_profile);
 }
 
 }  // namespace plimsoll

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kProgram = "plimsoll-calibrate";
-constexpr std::chrono::minutes kPatience{10};  // thousands of convolutions on a slow disk
+constexpr std::chrono::minutes kLongestAnswer{10};  // thousands of convolutions on a slow disk
 
 // Beside this program, else on the PATH.
 std::string find_calibrate() {
@@ -98,10 +98,10 @@ Result<std::shared_ptr<const AskedWorkspaces>> ask_cudnn(const Request& request,
     arguments.emplace_back("--hwdb");
     arguments.push_back(request.hwdb_directory);
   }
-  const ChildAnswer child = run_child(program, arguments, kPatience, ChildErrors::kWithOutput);
+  const ChildAnswer child = run_child(program, arguments, kLongestAnswer, ChildErrors::kWithOutput);
   if (child.status != 0) {
     const std::string why = child.timed_out
-                                ? fmt::format("no answer in {} minutes", kPatience.count())
+                                ? fmt::format("no answer in {} minutes", kLongestAnswer.count())
                             : child.out.empty() ? fmt::format("status {}", child.status)
                                                 : first_fault(child.out);
     return error("E708", fmt::format("--ask-cudnn: {} ask fails: {}", kProgram, why), {},

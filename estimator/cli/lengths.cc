@@ -8,14 +8,14 @@
 namespace plimsoll::cli {
 namespace {
 
-constexpr int64_t kMost = int64_t{1} << 31;
+constexpr int64_t kLongestSample = int64_t{1} << 31;
 constexpr size_t kBuckets = 256;  // each costs an estimate
 
 // "128:0.25"
 Result<LengthBucket> parse_bucket(const std::string& name, std::string_view text) {
   const std::string flag = fmt::format("--lengths {}", shortened(name, 60));
   const size_t colon = text.find(':');
-  const auto length = parse_count(flag, text.substr(0, colon), 1, kMost);
+  const auto length = parse_count(flag, text.substr(0, colon), 1, kLongestSample);
   if (!length) return tl::make_unexpected(length.error());
   LengthBucket bucket{.sizes = {{name, *length}}};
   if (colon == text.npos) return bucket;

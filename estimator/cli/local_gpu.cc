@@ -18,7 +18,7 @@ namespace plimsoll::cli {
 namespace {
 
 constexpr std::string_view kLocal = "local";
-constexpr std::chrono::seconds kPatience{10};  // without a resident driver it initialises cards
+constexpr std::chrono::seconds kLongestQuery{10};  // without a resident driver it initialises cards
 
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r");
@@ -38,10 +38,11 @@ std::vector<std::string_view> split(std::string_view text, char at) {
 
 // MiB as nvidia-smi prints them with nounits; nothing for "[N/A]" and "[Not Supported]".
 std::optional<int64_t> mebibytes(std::string_view text) {
-  constexpr int64_t kMost = int64_t{1} << 30;
+  constexpr int64_t kMostMebibytes = int64_t{1} << 30;
   int64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size() || value < 0 || value > kMost)
+  if (code != std::errc() || end != text.data() + text.size() || value < 0 ||
+      value > kMostMebibytes)
     return std::nullopt;
   return value << 20;
 }
@@ -125,9 +126,9 @@ Result<std::vector<LocalGpu>> ask_driver(const std::string& program) {
   for (const char* fields : kFields) {
     answer =
         run_child(program, {std::string("--query-gpu=") + fields, "--format=csv,noheader,nounits"},
-                  kPatience);
+                  kLongestQuery);
     if (answer.status == 0) return read_local_gpus(answer.out);
-    if (answer.timed_out) return failed(fmt::format("no answer in {} s", kPatience.count()));
+    if (answer.timed_out) return failed(fmt::format("no answer in {} s", kLongestQuery.count()));
   }
   const std::string first = answer.out.substr(0, answer.out.find('\n'));
   return failed(first.empty() ? "it fails" : shortened(trimmed(first), 120));
@@ -135,7 +136,7 @@ Result<std::vector<LocalGpu>> ask_driver(const std::string& program) {
 
 // The one profile that the machine's parts have.
 Result<std::string> ask_profile(const std::string& program) {
-  const auto profiles = read_mig_profiles(run_child(program, {"-L"}, kPatience).out);
+  const auto profiles = read_mig_profiles(run_child(program, {"-L"}, kLongestQuery).out);
   if (profiles.empty()) return failed("MIG is on, and no part of the card is given out");
   if (profiles.size() == 1) return profiles.front();
   return error("E146",

@@ -133,7 +133,7 @@ class Reader {
   std::optional<Diagnostics> fault_;
 };
 
-constexpr int64_t kMost = int64_t{1} << 31;
+constexpr int64_t kLargestCount = int64_t{1} << 31;
 
 // Names of the flags that were written.
 std::set<std::string, std::less<>> given_in(const SharedFlags& flags) {
@@ -286,11 +286,11 @@ Result<Request> to_request(const SharedFlags& flags) {
   reader.size("display", request.display_bytes);
   reader.size("workspace-limit", request.workspace_limit);
   reader.size("context", request.context_bytes);
-  reader.count("batch", request.batch, 1, kMost);
+  reader.count("batch", request.batch, 1, kLargestCount);
   reader.count("image", request.image, 1, 65536);
   reader.count("gpus", request.gpu_count, 1, 65536);
   reader.count("prefetch", request.prefetch, 0, 1024);
-  reader.count("epochs", request.epochs, 1, kMost);
+  reader.count("epochs", request.epochs, 1, kLargestCount);
   reader.count("samples", request.samples, 1, int64_t{1} << 50);
   reader.count("samples-in-memory", request.samples_in_memory, 1, int64_t{1} << 50);
   reader.count("workers", request.workers, 0, 4096);
@@ -324,7 +324,7 @@ Result<Request> to_request(const SharedFlags& flags) {
   const auto sizes = [&](const std::vector<std::string>& list, const std::string& flag,
                          Binding& into) {
     reader.each(list, flag, [&](const std::string& name, const std::string& text) -> Result<void> {
-      auto value = parse_count(flag + " " + name, text, 1, kMost);
+      auto value = parse_count(flag + " " + name, text, 1, kLargestCount);
       if (!value) return tl::make_unexpected(value.error());
       into[name] = *value;
       return {};

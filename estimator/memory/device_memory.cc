@@ -7,7 +7,7 @@
 namespace plimsoll {
 namespace {
 
-using Kind = StepEvent::Kind;
+using StepKind = StepEvent::Kind;
 
 class Program {
  public:
@@ -25,7 +25,7 @@ class Program {
       load(step);
       for (const StepEvent& event : input_.step) {
         // In step 0 nothing lives on from a step before.
-        const bool frees = event.kind == Kind::kFree;
+        const bool frees = event.kind == StepKind::kFree;
         if (frees && step > 0 && held_[static_cast<size_t>(event.id)] < 0) {
           return error("E902", "tensor " + std::to_string(event.id) + " is freed but not held");
         }
@@ -56,10 +56,10 @@ class Program {
   // Every id of the step has something that it stands for.
   Result<void> check() const {
     for (const StepEvent& event : input_.step) {
-      const size_t limit = event.kind == Kind::kWorkspace ? input_.workspaces.size()
-                           : event.kind == Kind::kKept    ? input_.kept.size()
-                                                          : input_.step.size();
-      if (event.kind != Kind::kUpdate && static_cast<size_t>(event.id) >= limit) {
+      const size_t limit = event.kind == StepKind::kWorkspace ? input_.workspaces.size()
+                           : event.kind == StepKind::kKept    ? input_.kept.size()
+                                                              : input_.step.size();
+      if (event.kind != StepKind::kUpdate && static_cast<size_t>(event.id) >= limit) {
         return error("E902", "step event id " + std::to_string(event.id) + " is out of range");
       }
     }
@@ -84,21 +84,21 @@ class Program {
   void add(const StepEvent& event, int step) {
     const auto id = static_cast<size_t>(event.id);
     switch (event.kind) {
-      case Kind::kAllocate:
+      case StepKind::kAllocate:
         held_[id] = born(event.bytes, event.stream);
         break;
-      case Kind::kFree:
+      case StepKind::kFree:
         if (held_[id] >= 0) dies(held_[id]);
         held_[id] = -1;
         break;
-      case Kind::kWorkspace:
+      case StepKind::kWorkspace:
         use(id, event.stream);
         break;
-      case Kind::kKept:
+      case StepKind::kKept:
         if (!kept_[id]) born(input_.kept[id], event.stream);
         kept_[id] = true;
         break;
-      case Kind::kUpdate:
+      case StepKind::kUpdate:
         update(step);
         break;
     }

@@ -9,7 +9,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr uint8_t kNone = 255, kException = 254, kPreferredException = 253, kLater = 127;
+constexpr uint8_t kNoPlan = 255, kException = 254, kPreferredException = 253, kLater = 127;
 constexpr size_t kExceptionBytes = 6;
 
 uint64_t little_endian(std::string_view bytes, size_t at, size_t count) {
@@ -126,9 +126,9 @@ Result<WorkspaceTable> WorkspaceTable::read(std::string owned) {
     for (size_t code = 0; code < meanings.size(); ++code) {
       const bool exception = code == kException || (column == 1 && code == kPreferredException);
       const size_t known = column == 1 && code >= kLater ? code - kLater : code;
-      meanings[code] = exception                        ? Meaning::kException
-                       : code == kNone || known < plans ? Meaning::kPlan
-                                                        : Meaning::kDamaged;
+      meanings[code] = exception                          ? Meaning::kException
+                       : code == kNoPlan || known < plans ? Meaning::kPlan
+                                                          : Meaning::kDamaged;
     }
     const std::string_view codes = bytes.substr(table.columns_ + column * problems, problems);
     for (size_t i = 0; i < codes.size(); ++i) {
@@ -147,7 +147,7 @@ std::optional<KnownPlan> WorkspaceTable::plan(int column, size_t index, const Wo
                                               Pass pass, DType dtype) const {
   const size_t problems = layers_ * batches_.size() * 3;
   uint8_t code = byte(columns_ + static_cast<size_t>(column) * problems + index);
-  if (code == kNone) return std::nullopt;
+  if (code == kNoPlan) return std::nullopt;
   if (code == kException || (column == 1 && code == kPreferredException)) {
     const auto& list = exceptions_of_[column];
     const auto at = std::lower_bound(list.begin(), list.end(), static_cast<uint32_t>(index));

@@ -14,9 +14,9 @@ namespace plimsoll {
 namespace {
 
 // What sweep tools say to themselves.
-constexpr std::array kOthers = {"program", "method",  "metric",          "name",    "description",
-                                "project", "entity",  "early_terminate", "command", "run_cap",
-                                "schema",  "version", "objective"};
+constexpr std::array kOtherKeys = {
+    "program",         "method",  "metric",  "name",   "description", "project",  "entity",
+    "early_terminate", "command", "run_cap", "schema", "version",     "objective"};
 
 bool is_yaml(std::string_view text, std::string_view file) {
   if (file.ends_with(".yaml") || file.ends_with(".yml")) return true;
@@ -43,7 +43,7 @@ class PlanReader {
                    "a plan names it: model: FILE.json; or give it with --model");
     }
     plan.model = object.optional_string("model").value_or("");
-    for (const char* other : kOthers) object.optional(other);
+    for (const char* other : kOtherKeys) object.optional(other);
     say_unobeyed(object, plan);
     if (const JsonValue* parameters = object.required("parameters", "{\"batch\": [32, 64]}")) {
       if (!parameters->members()) {

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMostWarnings = 100;
 constexpr size_t kMostFaults = 200;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return fmt::format("\"{}\"", shortened(text, kQuotedColumns));
 }
 
@@ -72,7 +72,7 @@ void JsonObject::warn(std::string code, std::string message, const JsonValue& at
 }
 
 void JsonObject::wrong_kind(std::string_view key, std::string_view wanted, const JsonValue& found) {
-  fail("E311", fmt::format("{} must be {}, found {}", quoted(key), wanted, found.description()),
+  fail("E311", fmt::format("{} must be {}, found {}", in_quotes(key), wanted, found.description()),
        found);
 }
 
@@ -84,7 +84,7 @@ const JsonValue* JsonObject::optional(std::string_view key) {
 const JsonValue* JsonObject::required(std::string_view key, std::string_view example) {
   const JsonValue* found = optional(key);
   if (!found && !broken_) {
-    fail("E306", fmt::format("key {} is missing", quoted(key)),
+    fail("E306", fmt::format("key {} is missing", in_quotes(key)),
          example.empty() ? std::string() : fmt::format("for example: \"{}\": {}", key, example));
   }
   return found;
@@ -109,11 +109,11 @@ std::optional<int64_t> JsonObject::as_integer(std::string_view key, const JsonVa
     const JsonNumber* number = value.number();
     if (number && !number->whole) integer = exact_integer(number->real);
     if (integer) {
-      warn("W301", fmt::format("{} is {}; taken as {}", quoted(key), number->text, *integer),
+      warn("W301", fmt::format("{} is {}; taken as {}", in_quotes(key), number->text, *integer),
            value);
     } else if (number && number->whole) {
       fail("E312",
-           fmt::format("{} must be a whole number {}, found {}", quoted(key), range_text(range),
+           fmt::format("{} must be a whole number {}, found {}", in_quotes(key), range_text(range),
                        value.description()),
            value);
       return std::nullopt;
@@ -124,7 +124,7 @@ std::optional<int64_t> JsonObject::as_integer(std::string_view key, const JsonVa
   }
   if (*integer < range.low || *integer > range.high) {
     fail("E312",
-         fmt::format("{} must be a whole number {}, found {}", quoted(key), range_text(range),
+         fmt::format("{} must be a whole number {}, found {}", in_quotes(key), range_text(range),
                      *integer),
          value);
     return std::nullopt;
@@ -152,7 +152,7 @@ std::optional<double> JsonObject::optional_real(std::string_view key, RealRange 
   }
   if (!(*real >= range.low && *real <= range.high)) {
     fail("E312",
-         fmt::format("{} must be {}, found {}", quoted(key), range_text(range),
+         fmt::format("{} must be {}, found {}", in_quotes(key), range_text(range),
                      found->description()),
          *found);
     return std::nullopt;
@@ -185,7 +185,7 @@ std::optional<std::string> JsonObject::optional_choice(std::string_view key,
   const auto near = std::find(listed.begin(), listed.end(), nearest(*text, allowed));
   if (near != listed.end()) std::rotate(listed.begin(), near, near + 1);
   fail("E313",
-       fmt::format("{} cannot be {}; allowed: {}", quoted(key), quoted(*text),
+       fmt::format("{} cannot be {}; allowed: {}", in_quotes(key), in_quotes(*text),
                    fmt::join(listed, ", ")),
        *found);
   return std::nullopt;
@@ -262,7 +262,7 @@ JsonObject JsonObject::required_object(std::string_view key) {
 int64_t JsonObject::schema(std::string_view name, int64_t newest) {
   const std::string found = required_string("schema");
   if (!found.empty() && found != name) {
-    fail("E330", fmt::format("is {}, not {}", quoted(found), quoted(name)),
+    fail("E330", fmt::format("is {}, not {}", in_quotes(found), in_quotes(name)),
          *value_->find("schema"));
   }
   const int64_t version = required_integer("version", {.low = 1});
@@ -280,7 +280,8 @@ void JsonObject::finish() {
     if (std::find(asked_.begin(), asked_.end(), member.key) != asked_.end()) continue;
     if (faults_->size() >= kMostFaults) return;
     const std::string near = nearest(member.key, asked_);
-    faults_->push_back({"E304", Severity::kError, fmt::format("unknown key {}", quoted(member.key)),
+    faults_->push_back({"E304", Severity::kError,
+                        fmt::format("unknown key {}", in_quotes(member.key)),
                         Place{std::string(file_), member.line, member.column, {}},
                         near.empty() ? fmt::format("known keys: {}", fmt::join(asked_, ", "))
                                      : fmt::format("did you mean \"{}\"?", near)});

@@ -89,9 +89,9 @@ std::string plain_words(std::string_view what) {
   return shortened(what, kShown);
 }
 
-class Builder : public nlohmann::json_sax<json> {
+class JsonBuilder : public nlohmann::json_sax<json> {
  public:
-  Builder(std::string_view text, size_t start, std::string_view file, const Limits& limits)
+  JsonBuilder(std::string_view text, size_t start, std::string_view file, const Limits& limits)
       : text_(text), start_(start), file_(file), limits_(limits), cursor_(text, start) {}
 
   bool null() override { return add_literal({}, 4); }
@@ -252,8 +252,8 @@ Result<JsonValue> read_json(std::string_view text, std::string_view file_name,
   if (text.find_first_not_of(" \t\r\n", skipped) == text.npos) {
     return error("E331", "is empty", start);
   }
-  Builder builder(text, skipped, file_name, limits);
-  // Without exceptions: every fault arrives in Builder::parse_error.
+  JsonBuilder builder(text, skipped, file_name, limits);
+  // Without exceptions: every fault arrives in JsonBuilder::parse_error.
   json::sax_parse(text.begin() + static_cast<std::ptrdiff_t>(skipped), text.end(), &builder);
   return builder.take();
 }

@@ -13,7 +13,7 @@ using config::Key;
 using config::KeyKind;
 using config::LayerType;
 
-std::string quoted(std::string_view text) {
+std::string json_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -26,7 +26,7 @@ std::string choices(std::string_view words) {
   std::string out;
   for (size_t start = 0; start <= words.size();) {
     const size_t end = std::min(words.find('|', start), words.size());
-    out += (out.empty() ? "" : ", ") + quoted(words.substr(start, end - start));
+    out += (out.empty() ? "" : ", ") + json_quoted(words.substr(start, end - start));
     start = end + 1;
   }
   return "[" + out + "]";
@@ -62,9 +62,9 @@ std::string kind_text(const Key& key) {
 
 std::string key_text(const Key& key) {
   const bool shown = key.otherwise != config::kRequired && key.otherwise != config::kOptional;
-  return fmt::format(R"({}: {{{}, "description": {}}})", quoted(key.name), kind_text(key),
-                     quoted(shown ? fmt::format("{} (default {})", key.says, key.otherwise)
-                                  : std::string(key.says)));
+  return fmt::format(R"({}: {{{}, "description": {}}})", json_quoted(key.name), kind_text(key),
+                     json_quoted(shown ? fmt::format("{} (default {})", key.says, key.otherwise)
+                                       : std::string(key.says)));
 }
 
 std::string layer_text(const LayerType& type) {
@@ -72,13 +72,13 @@ std::string layer_text(const LayerType& type) {
   std::string required = R"("type")";
   for (const Key& key : type.keys) {
     keys += ",\n        " + key_text(key);
-    if (key.otherwise == config::kRequired) required += ", " + quoted(key.name);
+    if (key.otherwise == config::kRequired) required += ", " + json_quoted(key.name);
   }
   return fmt::format(R"(      {{"description": {}, "required": [{}], "additionalProperties": false,
        "properties": {{
         "type": {{"const": {}}}, "name": {{"$ref": "#/$defs/name"}},
         "input": {{"type": "string"}}, "inputs": {{"$ref": "#/$defs/names"}}{}}}}})",
-                     quoted(type.says), required, quoted(type.name), keys);
+                     json_quoted(type.says), required, json_quoted(type.name), keys);
 }
 
 constexpr std::string_view kHead = R"({

@@ -53,9 +53,9 @@ NumberForm number_form(std::string_view text) {
   return form;
 }
 
-class Builder : public YAML::EventHandler {
+class YamlBuilder : public YAML::EventHandler {
  public:
-  Builder(std::string_view file, const Limits& limits) : file_(file), limits_(limits) {}
+  YamlBuilder(std::string_view file, const Limits& limits) : file_(file), limits_(limits) {}
 
   bool has_value() const { return done_; }
   JsonValue take() { return std::move(root_); }
@@ -190,7 +190,7 @@ Result<JsonValue> read_yaml(std::string_view text, std::string_view file_name,
   if (text.size() > static_cast<size_t>(limits.json)) return over_limit(limits, "json", start);
   if (to_valid_utf8(text) != text)
     return error("E302", "is not UTF-8", start, "save the file as UTF-8");
-  Builder builder(file_name, limits);
+  YamlBuilder builder(file_name, limits);
   std::istringstream in{std::string(text)};
   try {
     YAML::Parser parser(in);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "graph/base/checked.h"
+#include "graph/module_path.h"
 #include "graph/onnx/decode.h"
 
 namespace plimsoll::onnx {
@@ -171,10 +172,7 @@ void set_contents(const Message& message, Data& data, TensorSpec& tensor) {
   tensor.contents = std::make_shared<Contents>(std::move(contents));
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && text.size() < 19 &&
-         text.find_first_not_of("0123456789") == std::string_view::npos;
-}
+bool is_count(std::string_view text) { return is_number(text) && text.size() < 19; }
 
 // External data is never opened, nor its location joined to a path; what is odd is told, since
 // another reader of the file may be less careful.
@@ -189,7 +187,7 @@ void read_external(Message entry, TensorSpec& tensor) {
                            value.find("..") != std::string::npos ||
                            value.find_first_of(std::string_view("\\:\0", 3)) != std::string::npos;
   } else if (key == "offset" || key == "length") {
-    tensor.odd_entry |= !is_number(value);
+    tensor.odd_entry |= !is_count(value);
   } else {
     tensor.odd_entry |= key != "checksum";
   }

@@ -44,9 +44,9 @@ bool drops_inside(const Node& last) {
   return ends_with_one_of(last.module, {"wo", "linear2", "mlp.fc2", "mlp.3"});
 }
 
-class Pass {
+class DropoutPass {
  public:
-  Pass(Graph& graph, double ratio) : r_(graph), ratio_(ratio), count_(r_.nodes()) {}
+  DropoutPass(Graph& graph, double ratio) : r_(graph), ratio_(ratio), count_(r_.nodes()) {}
 
   AssumedDropout run() {
     const auto has_ratio = [](const Node& node) { return node.op == "Dropout"; };
@@ -222,7 +222,9 @@ class Pass {
 
 }  // namespace
 
-AssumedDropout assume_dropout(Graph& graph, double ratio) { return Pass(graph, ratio).run(); }
+AssumedDropout assume_dropout(Graph& graph, double ratio) {
+  return DropoutPass(graph, ratio).run();
+}
 
 std::string describe(const AssumedDropout& a) {
   const std::array<std::pair<size_t, std::string_view>, 6> kinds = {

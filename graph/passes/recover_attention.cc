@@ -6,7 +6,7 @@
 namespace plimsoll::patterns {
 namespace {
 
-struct Parts {
+struct AttentionParts {
   TensorId q = kNoTensor, keys_flipped = kNoTensor, v = kNoTensor, mask = kNoTensor;
   bool scaled = false;
   double dropout = 0;
@@ -100,7 +100,7 @@ TensorId keys_behind(Finder& f, TensorId t, NodeId at) {
 // softmax(scale * q k^T + mask) v, where the scale is spread over q and k: the decomposition of the
 // framework's own function. One scale on q alone, or on the product, was written by hand. At scale
 // 1 the factors are absent: then the triple around the keys is the sign.
-bool match(const Rewrite& r, const Node& last, Parts& parts) {
+bool match(const Rewrite& r, const Node& last, AttentionParts& parts) {
   const Node* softmax = softmax_behind(r, last.inputs[0], parts.dropout);
   if (!softmax || !is_last_axis(r, *softmax)) return false;
   parts.v = last.inputs[1];
@@ -308,7 +308,7 @@ TensorId contiguous_before(Finder& f, NodeId at, TensorId t) {
 }
 
 bool scaled_dot_product(Finder& f, NodeId id) {
-  Parts parts;
+  AttentionParts parts;
   if (!match(f.r, f.r.node(id), parts)) return false;
   TensorId keys = keys_behind(f, parts.keys_flipped, id);
   if (keys == kNoTensor) return false;

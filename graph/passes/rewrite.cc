@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "graph/lifetimes.h"
 #include "graph/made_of_shapes.h"
 
 namespace plimsoll {

@@ -1,6 +1,5 @@
 // Exporters fold batch norm into the layer before it. Training runs both, so the norm is put back,
 // with parameters and statistics of its own; the layer's bias goes where it is the fold's product.
-#include "graph/lifetimes.h"
 #include "graph/module_path.h"
 #include "graph/passes/patterns.h"
 

@@ -11,6 +11,7 @@
 #include "estimator/find_platform.h"
 #include "estimator/workspace_plan.h"
 #include "graph/builtin/builtin.h"
+#include "graph/kernel_label.h"
 #include "tests/support/requests.h"
 
 namespace plimsoll {
