@@ -25,12 +25,6 @@ struct AskFlags {
   bool benchmark = false, quiet = false;
 };
 
-constexpr std::pair<const char*, Precision> kPrecisions[] = {
-    {"fp32", Precision::kFp32},        {"tf32", Precision::kTf32},
-    {"amp-fp16", Precision::kAmpFp16}, {"amp-bf16", Precision::kAmpBf16},
-    {"fp16", Precision::kFp16},        {"bf16", Precision::kBf16},
-    {"fp64", Precision::kFp64}};
-
 // A line of JSON each, as `plimsoll workspace` reads them.
 Result<std::vector<ConvQuestion>> read_problems(const std::string& path, DType usual) {
   const auto source = ByteSource::open(path);
@@ -55,7 +49,7 @@ Result<std::vector<ConvQuestion>> read_problems(const std::string& path, DType u
   return questions;
 }
 
-Result<Request> request_of(const AskFlags& flags, Precision precision) {
+Result<Request> request_of(const AskFlags& flags, const PrecisionRow& precision) {
   Request request;
   request.model = flags.model;
   request.devices = {flags.gpu};
@@ -63,7 +57,7 @@ Result<Request> request_of(const AskFlags& flags, Precision precision) {
   if (flags.image > 0) request.image = flags.image;
   request.framework = flags.framework;
   request.layout = flags.layout;
-  request.recipe.precision = precision;
+  request.recipe.precision = &precision;
   if (flags.mode == "inference") request.recipe.mode = Mode::kInference;
   request.hwdb_directory = flags.hwdb;
   for (const std::string& setting : flags.settings) {
@@ -76,10 +70,7 @@ Result<Request> request_of(const AskFlags& flags, Precision precision) {
 }
 
 Result<AskPlan> plan_of(const AskFlags& flags, const Hwdb& hwdb) {
-  Precision precision = Precision::kFp32;
-  for (const auto& [word, value] : kPrecisions) {
-    if (flags.precision == word) precision = value;
-  }
+  const PrecisionRow& precision = *find_precision(flags.precision);
   auto device = hwdb.device(flags.gpu);
   if (!device) return tl::make_unexpected(device.error());
   const auto framework = hwdb.framework(flags.framework);
@@ -88,18 +79,14 @@ Result<AskPlan> plan_of(const AskFlags& flags, const Hwdb& hwdb) {
   plan.device = std::move(*device);
   plan.framework = framework->id;
   plan.policy = workspace_policy(*framework);
-  if (precision == Precision::kTf32) plan.policy.tensor_cores = true;
+  if (precision.tf32) plan.policy.tensor_cores = true;
   if (flags.benchmark) {
     plan.policy.benchmark = true;
     plan.framework += " benchmark";
   }
   plan.out = flags.out;
   if (!flags.problems.empty()) {
-    const DType usual = precision == Precision::kFp16   ? DType::kFloat16
-                        : precision == Precision::kBf16 ? DType::kBFloat16
-                        : precision == Precision::kFp64 ? DType::kFloat64
-                                                        : DType::kFloat32;
-    auto questions = read_problems(flags.problems, usual);
+    auto questions = read_problems(flags.problems, precision.storage);
     if (!questions) return tl::make_unexpected(questions.error());
     plan.questions = std::move(*questions);
     return plan;
@@ -165,10 +152,10 @@ Verb make_ask(CLI::App& root) {
       ->check(CLI::PositiveNumber);
   app->add_option("--set", flags->settings, "NAME=VALUE: a parameter of a config or built-in")
       ->allow_extra_args(false);
-  std::vector<std::string> precisions;
-  for (const auto& precision : kPrecisions) precisions.emplace_back(precision.first);
+  std::vector<std::string> words;
+  for (const PrecisionRow& row : precisions()) words.emplace_back(row.name);
   app->add_option("--precision", flags->precision, "of the model, or of problems without dtype")
-      ->check(CLI::IsMember(precisions));
+      ->check(CLI::IsMember(words));
   app->add_option("--layout", flags->layout, "nchw or nhwc, of the model")
       ->check(CLI::IsMember({"nchw", "nhwc"}));
   app->add_option("--mode", flags->mode, "train or inference")

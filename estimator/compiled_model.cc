@@ -50,24 +50,6 @@ TrainingPlan merge(ModelConfig& config, Graph& graph, bool losses_given) {
   return plan;
 }
 
-// The type a precision gives to all of a model; nothing where parameters stay in fp32.
-std::optional<DType> whole_type(Precision precision) {
-  switch (precision) {
-    case Precision::kFp16:
-      return DType::kFloat16;
-    case Precision::kBf16:
-      return DType::kBFloat16;
-    case Precision::kFp64:
-      return DType::kFloat64;
-    case Precision::kFp32:
-    case Precision::kTf32:
-    case Precision::kAmpFp16:
-    case Precision::kAmpBf16:
-      break;
-  }
-  return std::nullopt;
-}
-
 // "48 GELU, from 240 nodes of the file", by pattern.
 std::vector<std::string> summary_of(const RecoverReport& report) {
   struct Count {
@@ -100,11 +82,6 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
     basis.push_back(
         fmt::format("dropout {} assumed, the file has none: {}", ratio, describe(assumed)));
   }
-}
-
-bool in_16_bits(Precision precision) {
-  return precision != Precision::kFp32 && precision != Precision::kTf32 &&
-         precision != Precision::kFp64;
 }
 
 // Casts that a file in single precision need not write, and 16 bits need.
@@ -184,8 +161,9 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   if (auto inferred = infer(graph, decider, noted, options); !inferred) {
     return tl::make_unexpected(inferred.error());
   }
-  if (model.from_onnx && in_16_bits(compiled.recipe.precision)) widen(graph, compiled.basis);
-  if (const auto type = whole_type(compiled.recipe.precision)) cast(graph, *type);
+  if (model.from_onnx && is_half(*compiled.recipe.precision)) widen(graph, compiled.basis);
+  if (const DType type = compiled.recipe.precision->storage; type != DType::kFloat32)
+    cast(graph, type);
   if (model.from_onnx) {
     compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());
     find_written_weights(graph);

@@ -42,7 +42,7 @@ AlgorithmPolicy policy_of(const FrameworkProfile& framework, const Request& requ
 // Parameters in 16 bits keep PyTorch's norms from cuDNN (aten/src/ATen/native/Normalization.cpp).
 bool has_persistent_norm(const FrameworkProfile& framework, const Version& cudnn,
                          const Recipe& recipe) {
-  const bool half = recipe.precision == Precision::kFp16 || recipe.precision == Precision::kBf16;
+  const bool half = bits(recipe.precision->storage) <= 16;
   return framework.persistent_norm_since && !(cudnn < *framework.persistent_norm_since) && !half;
 }
 
@@ -57,7 +57,7 @@ RecurrentHabits recurrent_habits(const FrameworkProfile& framework, const Versio
 // Whether the framework turns the network's images to channels last by itself.
 bool turns_half(const Platform& platform, const Recipe& recipe) {
   const FrameworkProfile& f = platform.framework;
-  const bool half = recipe.precision == Precision::kFp16 || recipe.precision == Precision::kAmpFp16;
+  const bool half = product_type(*recipe.precision) == DType::kFloat16;
   return half && f.turns_half_since && !(f.asked < *f.turns_half_since) &&
          platform.device.peak("fp16_tensor") != nullptr;
 }
@@ -99,16 +99,6 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   return options;
 }
 
-std::string_view word(Optimizer optimizer) {
-  static constexpr std::array<std::string_view, 6> kWords = {"sgd",   "momentum", "adam",
-                                                             "adamw", "rmsprop",  "adagrad"};
-  return kWords[static_cast<size_t>(optimizer)];
-}
-std::string_view word(Precision precision) {
-  static constexpr std::array<std::string_view, 7> kWords = {"fp32", "tf32", "amp-fp16", "amp-bf16",
-                                                             "fp16", "bf16", "fp64"};
-  return kWords[static_cast<size_t>(precision)];
-}
 std::string settings(const CompiledModel& model, const Platform& platform, const Request& request,
                      int64_t batch) {
   const Recipe& r = model.recipe;
@@ -116,11 +106,11 @@ std::string settings(const CompiledModel& model, const Platform& platform, const
   const std::string training =
       r.mode == Mode::kInference
           ? "inference"
-          : fmt::format("train, {}, loss {}", word(r.optimizer), name(r.loss));
+          : fmt::format("train, {}, loss {}", r.optimizer->name, name(r.loss));
   const std::string devices = platform.link ? fmt::format("on each of {} GPUs over {}",
                                                           request.gpu_count, platform.link->id)
                                             : "1 GPU";
-  return fmt::format("{}, {}{}, batch {}, {}, {} ({}), cuDNN {}", training, word(r.precision),
+  return fmt::format("{}, {}{}, batch {}, {}, {} ({}), cuDNN {}", training, r.precision->name,
                      request.layout.empty() ? "" : ", " + request.layout, batch, devices, f.id,
                      f.framework, request.cudnn ? *request.cudnn : f.cudnn.text());
 }

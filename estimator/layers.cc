@@ -26,6 +26,15 @@ std::string shape_at(const Graph& graph, const Node& node, const Binding& bindin
   return text;
 }
 
+// What the optimizer keeps of a parameter by itself.
+int64_t state_bytes(const CompiledModel& model, const TensorType& parameter) {
+  Decider decider(model.binding);
+  int64_t sum = 0;
+  for (const TypeOf state : rule_of(*model.recipe.optimizer, parameter, decider).states)
+    sum += bytes(state(parameter)).evaluate(model.binding).value_or(0);
+  return sum;
+}
+
 void add_parameters(const CompiledModel& model, const Node& node, std::vector<char>& seen,
                     LayerEstimate& layer) {
   const bool trained = model.recipe.mode != Mode::kInference;
@@ -42,8 +51,8 @@ void add_parameters(const CompiledModel& model, const Node& node, std::vector<ch
     layer.weight_bytes += *size;
     if (!trained || model.parameter_kinds[in] == ParameterKind::kFrozen) continue;
     layer.gradient_bytes += *size;
-    layer.optimizer_state_bytes +=
-        model.recipe.mode == Mode::kTrain ? *size * state_count(model.recipe.optimizer) : 0;
+    if (model.recipe.mode == Mode::kTrain)
+      layer.optimizer_state_bytes += state_bytes(model, {t.dtype, *t.shape});
   }
 }
 

@@ -12,9 +12,9 @@ Diagnostics platform_warnings(const Platform& platform, const Request& request) 
     const Diagnostics& more = platform.link->warnings;
     warnings.insert(warnings.end(), more.begin(), more.end());
   }
-  const Precision p = request.recipe.precision;
-  const bool bf16 = p == Precision::kBf16 || p == Precision::kAmpBf16;
-  const std::string_view rate = bf16 ? "bf16_tensor" : p == Precision::kTf32 ? "tf32_tensor" : "";
+  const PrecisionRow& p = *request.recipe.precision;
+  const bool bf16 = product_type(p) == DType::kBFloat16;
+  const std::string_view rate = bf16 ? "bf16_tensor" : p.tf32 ? "tf32_tensor" : "";
   if (!rate.empty() && !platform.device.peak(rate)) {
     warnings.push_back(
         warning("W402", fmt::format("{} has no {} rate: its products are priced at the fp32 rate, "

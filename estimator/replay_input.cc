@@ -23,12 +23,6 @@ InPlaceHabit in_place_habit(const FrameworkProfile& framework) {
   return framework.framework == "pytorch" ? InPlaceHabit::kImageModels : InPlaceHabit::kNever;
 }
 
-// SGD clones its first momentum from the decayed copies of the gradients; Adam makes its state
-// before it copies anything (torch/optim/sgd.py, adam.py).
-bool state_first(const Recipe& recipe) {
-  return recipe.optimizer != Optimizer::kSgd && recipe.optimizer != Optimizer::kMomentum;
-}
-
 // Blobs that gradients of feature maps take in turn, chosen by name before their sizes are known:
 // the one that was let go of last (caffe2/python/memonger.py: share_grad_blobs). Each grows to the
 // largest that it ever holds. A parameter's gradient has a blob of its own.
@@ -96,7 +90,7 @@ class Writer {
         framework_(framework),
         kept_(kept),
         modules_(modules),
-        state_first_(state_first(model.recipe)),
+        state_first_(!model.recipe.optimizer->states_of_gradients),
         keeps_all_(keeps_all(framework)),
         source_(std::move(storages)),
         taken_(source_.size(), false) {

@@ -108,7 +108,7 @@ std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias) {
     if (e.kind != Event::Kind::kLaunch) continue;
     const Kernel& kernel = step.kernels[e.id];
     const bool bias = adds_bias && convolved == e.node && kernel.op == "bias";
-    counts[{e.id, e.phase, !bias}] += times(i);
+    counts[{e.id, e.phase, e.dispatched && !bias}] += times(i);
     const bool forward = kernel.op == "conv" && kernel.pass == Pass::kForward;
     convolved = forward ? e.node : kNoNode;
   }
@@ -170,16 +170,14 @@ StepRange step_errors(const CompiledModel& model, const Platform& platform,
                       const StepEvidence& evidence) {
   const StepErrors& e = platform.errors;
   const Recipe& r = model.recipe;
-  const bool half = r.precision == Precision::kFp16 || r.precision == Precision::kBf16 ||
-                    r.precision == Precision::kAmpFp16 || r.precision == Precision::kAmpBf16;
   const Dispatch* dispatch = dispatch_on(platform);
   double squares = e.step * e.step;
   const auto add = [&](bool applies, double error) { squares += applies ? error * error : 0; };
   add(r.mode == Mode::kInference, e.inference);
   add(evidence.of_most() == Evidence::kArchitecture, e.architecture);
   add(evidence.of_most() == Evidence::kOther, e.transferred);
-  add(half, e.half);
-  add(r.precision == Precision::kFp64, e.fp64);
+  add(is_half(*r.precision), e.half);
+  add(r.precision->storage == DType::kFloat64, e.fp64);
   add(!dispatch || platform.device.tdp.value < kSustains, e.assumed);
   const bool known_host = platform.host.id != kUnknownHost;
   const bool fitted = dispatch && !dispatch->reference;

@@ -21,7 +21,7 @@ constexpr size_t kMostVariants = 64;  // ... and that are worked on together: a 
 // What requests share whose models share the names and the work of their kernels.
 Request family_of(Request request) {
   request.devices.clear();
-  const Precision precision = request.recipe.precision;
+  const PrecisionRow* precision = request.recipe.precision;
   request.recipe = {};
   request.recipe.precision = precision;
   return request;

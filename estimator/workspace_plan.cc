@@ -22,7 +22,7 @@ Result<ConvOffers> conv_offers(const Platform& platform, const Request& request,
   WorkspacePolicy policy = workspace_policy(platform.framework);
   if (request.cudnn_benchmark) policy.benchmark = *request.cudnn_benchmark;
   if (request.workspace_limit) policy.limit = request.workspace_limit;
-  if (request.recipe.precision == Precision::kTf32) policy.tensor_cores = true;
+  if (request.recipe.precision->tf32) policy.tensor_cores = true;
   if (!request.conv_algorithm.empty()) {
     const auto asked = asked_algorithm(request.conv_algorithm);
     if (!asked) return tl::make_unexpected(asked.error());

@@ -178,18 +178,14 @@ class Expander {
     fed_.resize(graph_.tensors.size());
     for (const TensorId id : graph_.inputs) fed_[id] = value(id);
     if (!trains_) return;
-    if (recipe_.precision == Precision::kAmpFp16) {
+    if (recipe_.precision->loss_scaler) {
       // A gradient scaler's factor, and its count of steps without overflow.
       scale_ = machine_.resident(DType::kFloat32, {}, Role::kTemporary);
       machine_.resident(DType::kInt32, {}, Role::kTemporary);
     }
     if (recipe_.mode != Mode::kTrain) return;
     const auto leaves = machine_.leaves();
-    for (int i = 0; i < state_count(recipe_.optimizer); ++i) {
-      for (const auto& leaf : leaves) {
-        machine_.resident(leaf->leaf.dtype(), leaf->leaf.sizes(), Role::kOptimizerState);
-      }
-    }
+    eager::make_states(machine_);
     eager::make_gradient_buckets(machine_);
     if (recipe_.zero_grad == ZeroGrad::kKeep) {
       for (const auto& leaf : leaves) {

@@ -11,12 +11,12 @@
 
 #include "graph/base/dtype.h"
 #include "graph/kernel.h"
+#include "graph/optimizer.h"
+#include "graph/precision.h"
 
 namespace plimsoll {
 
 enum class Mode : uint8_t { kTrain, kTrainNoUpdate, kInference };
-enum class Optimizer : uint8_t { kSgd, kMomentum, kAdam, kAdamW, kRmsProp, kAdagrad };
-enum class Precision : uint8_t { kFp32, kTf32, kAmpFp16, kAmpBf16, kFp16, kBf16, kFp64 };
 enum class Loss : uint8_t { kCrossEntropy, kMse, kBce, kSum, kCtc, kNone };
 std::string_view name(Loss loss);  // "cross_entropy"
 // When gradients are set to nothing (or to zero: kKeep) relative to the step.
@@ -32,8 +32,8 @@ struct TrainingRule {
 
 struct Recipe {
   Mode mode = Mode::kTrain;
-  Optimizer optimizer = Optimizer::kMomentum;
-  Precision precision = Precision::kFp32;
+  const OptimizerRow* optimizer = find_optimizer("momentum");
+  const PrecisionRow* precision = find_precision("fp32");
   Loss loss = Loss::kCrossEntropy;
   int64_t accumulate = 1;  // forward-backward passes per update
   // Which modules recompute their forward: "none", "blocks", "mirror", or a
@@ -56,9 +56,6 @@ struct Recipe {
 inline int64_t batches_per_step(const Recipe& recipe) {
   return recipe.mode == Mode::kInference ? 1 : recipe.accumulate;
 }
-
-// Number of parameter-sized states an optimizer keeps.
-int state_count(Optimizer optimizer);
 
 // The fused attention kernels that framework, library and card have, and what each of them takes.
 // Which one runs, each operator's own operands decide (graph/eager/attention.h): the library's
@@ -93,7 +90,7 @@ struct Policy {
   // Data-parallel runs: gradients are copied into buckets of at least so many bytes, which stay;
   // the first is smaller. 0: none.
   int64_t gradient_bucket_bytes = 0, first_gradient_bucket_bytes = 0;
-  // Element-wise optimizers work on whole lists and hold one parameter-sized temporary.
+  // Optimizers work on lists of parameters, line by line; else by one operator for each parameter.
   bool foreach_optimizer = true;
   AttentionKernels attention;
   // The model is code, and what its names hold lives until their call returns; else it is a graph,

@@ -54,6 +54,7 @@ struct Event {
   Phase phase;
   uint32_t id;
   NodeId node;
+  bool dispatched = true;  // false: a launch more of the call before it
 };
 
 // What autograd keeps at the end of forward, and why.

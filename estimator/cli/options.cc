@@ -1,6 +1,7 @@
 #include "estimator/cli/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -14,9 +15,22 @@
 namespace plimsoll::cli {
 namespace {
 
+// Names of a table's rows.
+template <class Rows>
+std::vector<std::string> names_of(const Rows& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows) names.emplace_back(row.name);
+  return names;
+}
+template <auto rows>
+std::string one_of() {
+  return fmt::format("{}", fmt::join(names_of(rows()), ", "));
+}
+
 struct ValueFlag {
   const char* name;
   const char* help;
+  std::string (*words)() = nullptr;  // what it takes, where a table says so
 };
 
 constexpr ValueFlag kValueFlags[] = {
@@ -26,8 +40,8 @@ constexpr ValueFlag kValueFlags[] = {
     {"batch", "samples per GPU and step"},
     {"image", "height and width of image inputs"},
     {"mode", "train or inference"},
-    {"optimizer", "sgd, momentum, adam, adamw, rmsprop or adagrad"},
-    {"precision", "fp32, tf32, amp-fp16, amp-bf16, fp16, bf16 or fp64"},
+    {"optimizer", "one of ", one_of<optimizers>},
+    {"precision", "one of ", one_of<precisions>},
     {"framework", "NAME[-VERSION], e.g. pytorch, tensorflow-1.15"},
     {"cudnn", "cuDNN version, e.g. 7.6"},
     {"cuda", "CUDA version, e.g. 12.8: by default modules are loaded as it does"},
@@ -104,6 +118,13 @@ class Reader {
       return static_cast<T>(*index);
     });
   }
+  // A row of a table, by its name.
+  template <class Row>
+  void row(std::string_view name, const Row*& into, std::span<const Row> rows) {
+    size_t index = static_cast<size_t>(into - rows.data());
+    word(name, index, names_of(rows));
+    into = &rows[index];
+  }
   void text(std::string_view name, std::string& into) {
     if (const std::string* given = value_of(flags_, name)) into = *given;
   }
@@ -155,10 +176,8 @@ std::set<std::string, std::less<>> given_in(const SharedFlags& flags) {
 
 void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
   reader.word("mode", recipe.mode, {"train", "train_no_update", "inference"});
-  reader.word("optimizer", recipe.optimizer,
-              {"sgd", "momentum", "adam", "adamw", "rmsprop", "adagrad"});
-  reader.word("precision", recipe.precision,
-              {"fp32", "tf32", "amp-fp16", "amp-bf16", "fp16", "bf16", "fp64"});
+  reader.row("optimizer", recipe.optimizer, optimizers());
+  reader.row("precision", recipe.precision, precisions());
   reader.word("loss", recipe.loss, {"cross_entropy", "mse", "bce", "sum", "ctc", "none"});
   reader.word("zero-grad", recipe.zero_grad, {"none", "before", "after", "keep"});
   reader.count("accumulate", recipe.accumulate, 1, 4096);
@@ -228,7 +247,8 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
   };
   rule("--freeze", false, "weights that are not trained, e.g. 'backbone.*'; the last match holds");
   rule("--train", true, "weights that are, e.g. 'backbone.layer4.*'");
-  for (const ValueFlag& f : kValueFlags) add_value(app, flags, f.name, f.help);
+  for (const ValueFlag& f : kValueFlags)
+    add_value(app, flags, f.name, f.help + (f.words ? f.words() : ""));
   app.add_flag("--weight-decay", flags.weight_decay, "the optimizer decays weights");
   app.add_flag("--no-recover", flags.no_recover, "take the graph as it is written");
   app.add_flag("--strict", flags.strict, "warnings about the model are errors");

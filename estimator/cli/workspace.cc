@@ -33,18 +33,21 @@ Result<WorkspaceLinesOptions> to_options(const WorkspaceFlags& flags, Hwdb& hwdb
     return error("E103", fmt::format("--cudnn takes a version such as 7.6, found '{}'",
                                      shortened(flags.cudnn, 40)));
   }
-  static const std::vector<std::string> kPrecisions = {"fp32", "tf32", "fp16", "bf16", "fp64"};
-  static constexpr std::array kTypes = {DType::kFloat32, DType::kFloat32, DType::kFloat16,
-                                        DType::kBFloat16, DType::kFloat64};
-  const auto precision = parse_word("--precision", flags.precision, kPrecisions);
-  if (!precision) return tl::unexpected(precision.error());
+  // Words of types alone: a scope of autocast has no problems of its own.
+  std::vector<std::string> words;
+  for (const PrecisionRow& row : precisions()) {
+    if (!row.autocast) words.emplace_back(row.name);
+  }
+  if (auto known = parse_word("--precision", flags.precision, words); !known)
+    return tl::unexpected(known.error());
+  const PrecisionRow& precision = *find_precision(flags.precision);
   WorkspaceLinesOptions options{
       .capability = capability_of(*device),
       .cudnn_major = version->numbers.empty() ? 0 : version->numbers[0],
       .cudnn_minor = version->numbers.size() > 1 ? version->numbers[1] : 0,
-      .dtype = kTypes[*precision],
+      .dtype = precision.storage,
       .policy = workspace_policy(*framework)};
-  if (flags.precision == "tf32") options.policy.tensor_cores = true;
+  if (precision.tf32) options.policy.tensor_cores = true;
   if (flags.benchmark) options.policy.benchmark = true;
   if (!flags.limit.empty()) {
     const auto limit = parse_bytes("--workspace-limit", flags.limit);

@@ -25,35 +25,6 @@ std::optional<T> look_up(std::string_view text, const Word<T> (&rows)[N]) {
   return row == std::end(rows) ? std::nullopt : std::optional(row->value);
 }
 
-std::optional<Precision> precision_of(std::string_view dtype) {
-  // Longer words first. Half storage with fp32 arithmetic keeps the same bytes as half.
-  constexpr Word<Precision> kRows[] = {
-      {"fp32", Precision::kFp32},        {"fp16_mixed", Precision::kAmpFp16},
-      {"fp16", Precision::kFp16},        {"fp64", Precision::kFp64},
-      {"amp-bf16", Precision::kAmpBf16}, {"amp", Precision::kAmpFp16},
-      {"bf16", Precision::kBf16},        {"tf32", Precision::kTf32},
-      {"float32", Precision::kFp32},     {"float16", Precision::kFp16},
-  };
-  return dtype.empty() ? Precision::kFp32 : look_up(dtype, kRows);
-}
-
-// "sgd momentum", "timm default (sgd momentum)", "Adam": the most particular word that is in it.
-std::optional<Optimizer> optimizer_of(std::string name) {
-  constexpr Word<Optimizer> kRows[] = {
-      {"momentum", Optimizer::kMomentum}, {"nesterov", Optimizer::kMomentum},
-      {"adamw", Optimizer::kAdamW},       {"adam", Optimizer::kAdam},
-      {"rmsprop", Optimizer::kRmsProp},   {"adagrad", Optimizer::kAdagrad},
-      {"sgd", Optimizer::kSgd},
-  };
-  if (name.empty()) return Optimizer::kMomentum;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  for (const auto& [word, optimizer] : kRows) {
-    if (name.find(word) != std::string::npos) return optimizer;
-  }
-  return std::nullopt;
-}
-
 std::optional<Loss> loss_of(std::string_view word) {
   constexpr Word<Loss> kRows[] = {{"cross_entropy", Loss::kCrossEntropy},
                                   {"mse", Loss::kMse},
@@ -101,12 +72,11 @@ tl::expected<void, std::string> set_recipe(const MeasuredRun& run, Request& q) {
   const auto mode = mode_of(run.mode);
   if (!mode) return Reason(fmt::format("mode '{}' is not known", run.mode));
   q.recipe.mode = *mode;
-  const auto optimizer = optimizer_of(run.optimizer);
-  if (!optimizer) return Reason(fmt::format("optimizer '{}' is not known", run.optimizer));
-  q.recipe.optimizer = *optimizer;
-  const auto precision = precision_of(run.dtype);
-  if (!precision) return Reason(fmt::format("dtype '{}' is not known", run.dtype));
-  q.recipe.precision = *precision;
+  if (!run.optimizer.empty()) q.recipe.optimizer = spoken_optimizer(run.optimizer);
+  if (!q.recipe.optimizer) return Reason(fmt::format("optimizer '{}' is not known", run.optimizer));
+  // Half storage with fp32 arithmetic keeps the same bytes as half.
+  if (!run.dtype.empty()) q.recipe.precision = spoken_precision(run.dtype);
+  if (!q.recipe.precision) return Reason(fmt::format("dtype '{}' is not known", run.dtype));
   q.recipe.batch_statistics = run.batch_statistics.value_or(false);
   if (run.cudnn_rnn == "Yes" || run.cudnn_rnn == "No") q.recipe.unrolled = run.cudnn_rnn == "No";
   if (run.weight_decay) q.recipe.weight_decay = *run.weight_decay;

@@ -23,11 +23,11 @@ using Reason = tl::unexpected<std::string>;
 std::string evaluator_key(const Request& q) {
   const auto word = [](const std::optional<bool>& flag) { return flag ? int{*flag} : -1; };
   return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0],
-                     q.framework, static_cast<int>(q.recipe.precision), q.cudnn.value_or(""),
-                     q.conv_algorithm, word(q.cudnn_benchmark), word(q.input_copy), q.host,
-                     q.gpu_count, q.link, q.prefetch, q.samples_in_memory, q.replicate, q.layout,
-                     q.share_storages, q.cuda.value_or(""),
-                     q.module_loading ? name(*q.module_loading) : "", q.cpu, q.workers.value_or(-1),
+                     q.framework, q.recipe.precision->name, q.cudnn.value_or(""), q.conv_algorithm,
+                     word(q.cudnn_benchmark), word(q.input_copy), q.host, q.gpu_count, q.link,
+                     q.prefetch, q.samples_in_memory, q.replicate, q.layout, q.share_storages,
+                     q.cuda.value_or(""), q.module_loading ? name(*q.module_loading) : "", q.cpu,
+                     q.workers.value_or(-1),
                      static_cast<int>(q.loader.value_or(LoaderKind::kNone)));
 }
 
@@ -40,12 +40,12 @@ std::string attention_key(const AttentionKernels& a) {
 // What a compiled model depends on beside the batch.
 std::string model_key(const Request& q, const Policy& p) {
   const Recipe& r = q.recipe;
-  std::string key = fmt::format(
-      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.model, q.image.value_or(0),
-      static_cast<int>(r.mode), static_cast<int>(r.optimizer), r.weight_decay, r.batch_statistics,
-      static_cast<int>(r.precision), q.loss_given ? static_cast<int>(r.loss) : -1, q.framework,
-      attention_key(p.attention), p.tf32_convolutions, p.tf32_matmuls, p.first_layer_data_gradient,
-      p.channels_last);
+  std::string key =
+      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.model, q.image.value_or(0),
+                  static_cast<int>(r.mode), r.optimizer->name, r.weight_decay, r.batch_statistics,
+                  r.precision->name, q.loss_given ? static_cast<int>(r.loss) : -1, q.framework,
+                  attention_key(p.attention), p.tf32_convolutions, p.tf32_matmuls,
+                  p.first_layer_data_gradient, p.channels_last);
   key += fmt::format("|{}|{}|{}", r.unrolled ? int{*r.unrolled} : -1, static_cast<int>(p.cell_form),
                      r.checkpoint);
   for (const auto& [name, value] : q.settings) key += "|" + name + "=" + value;

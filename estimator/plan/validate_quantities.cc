@@ -33,9 +33,9 @@ double unit_of(const MeasuredRun& run, std::string_view name) {
 // What the process holds once a forward pass kept all that a backward pass would need. The last
 // pass's result, and all that it keeps alive, dies when the next one takes its name.
 int64_t after_forward(const MemoryEstimate& m) {
-  constexpr int64_t kPasses = 2;
+  constexpr int64_t kPassesHeld = 2;
   return m.context_bytes + m.parameter_bytes + m.buffer_bytes +
-         kPasses * (m.input_bytes + m.saved_bytes) + m.workspace_bytes;
+         kPassesHeld * (m.input_bytes + m.saved_bytes) + m.workspace_bytes;
 }
 
 MeasuredQuantity process_memory(const MeasuredRun& run, MeasuredQuantity q) {

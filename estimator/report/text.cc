@@ -105,15 +105,15 @@ std::string breakdown(const Estimate& e) {
   const std::string at =
       e.memory.peak_node.empty() ? "" : escaped_format(" at {}", shortened(e.memory.peak_node, 60));
   std::string text = escaped_format("\nPeak memory, in {}{}:\n", name(e.memory.peak_phase), at);
-  constexpr double kMiB = 1048576.0;
+  constexpr double kBytesPerMiB = 1048576.0;
   for (const Part& p : parts_of(e)) {
     const double share = percent(p.bytes, e.memory.device_bytes);
     const auto bar = static_cast<size_t>(std::clamp(share * 0.4, 0.0, 40.0));
     text += fmt::format("  {:<32}{:>10.1f} MiB  {:>5.1f} %  {}\n", p.name,
-                        static_cast<double>(p.bytes) / kMiB, share, std::string(bar, '#'));
+                        static_cast<double>(p.bytes) / kBytesPerMiB, share, std::string(bar, '#'));
   }
   text += fmt::format("  {:<32}{:>10.1f} MiB\n", "total",
-                      static_cast<double>(e.memory.device_bytes) / kMiB);
+                      static_cast<double>(e.memory.device_bytes) / kBytesPerMiB);
   if (e.memory.taken_bytes > 0) {
     text += fmt::format("  needed; the framework takes {} of the card unless told to grow\n",
                         human_bytes(e.memory.taken_bytes));

@@ -126,12 +126,12 @@ BufferId Machine::new_buffer(const Dim& bytes, Role role, bool resident) {
   return id;
 }
 
-void Machine::write(Event::Kind kind, uint32_t id) {
+void Machine::write(Event::Kind kind, uint32_t id, bool dispatched) {
   std::vector<Event>& events = step_.events;
   // Each storage's end has its place from its beginning: a destructor must not ask for memory.
   const size_t wanted = events.size() + unfreed_ + 2;
   if (wanted > events.capacity()) events.reserve(std::max(wanted, 2 * events.capacity()));
-  events.push_back({kind, phase_, id, node_});
+  events.push_back({kind, phase_, id, node_, dispatched});
 }
 
 void Machine::free_storage(BufferId id) {
@@ -158,10 +158,7 @@ Value Machine::parameter(DType dtype, const Shape& sizes) {
   return value;
 }
 
-void Machine::begin_autocast() {
-  if (recipe_.precision == Precision::kAmpFp16) autocast_ = DType::kFloat16;
-  if (recipe_.precision == Precision::kAmpBf16) autocast_ = DType::kBFloat16;
-}
+void Machine::begin_autocast() { autocast_ = recipe_.precision->autocast; }
 
 void Machine::end_autocast() {
   autocast_.reset();
@@ -197,20 +194,20 @@ Value Machine::host(DType dtype, const Shape& sizes) {
   return {contiguous_layout(dtype, sizes), nullptr};
 }
 
-void Machine::launch(Kernel kernel) {
+void Machine::launch(Kernel kernel, bool dispatched) {
   if (idle_) return;
   const size_t hash = hash_of(kernel);
   const auto [first, last] = kernel_index_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     if (step_.kernels[it->second] == kernel) {
-      write(Event::Kind::kLaunch, it->second);
+      write(Event::Kind::kLaunch, it->second, dispatched);
       return;
     }
   }
   const auto id = static_cast<KernelId>(step_.kernels.size());
   step_.kernels.push_back(std::move(kernel));
   kernel_index_.emplace(hash, id);
-  write(Event::Kind::kLaunch, id);
+  write(Event::Kind::kLaunch, id, dispatched);
 }
 
 void Machine::launch_rows(KernelClass kernel_class, std::string op, const Dim& flop,

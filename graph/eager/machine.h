@@ -33,10 +33,10 @@ class Machine {
   // Whether the library may use tensor cores for operands of this type: 16 bits always, 32 bits
   // where the recipe or the framework's habit allows TF32.
   bool tensor_core_matmuls(DType dtype) const {
-    return bits(dtype) <= 16 || recipe_.precision == Precision::kTf32 || policy_.tf32_matmuls;
+    return bits(dtype) <= 16 || recipe_.precision->tf32 || policy_.tf32_matmuls;
   }
   bool tensor_core_convolutions(DType dtype) const {
-    return bits(dtype) <= 16 || recipe_.precision == Precision::kTf32 || policy_.tf32_convolutions;
+    return bits(dtype) <= 16 || recipe_.precision->tf32 || policy_.tf32_convolutions;
   }
   Decider& decider() { return decider_; }
 
@@ -82,7 +82,8 @@ class Machine {
   Value host(DType dtype, const Shape& sizes);
 
   // --- kernels ---
-  void launch(Kernel kernel);
+  // `dispatched`: by a call of its own; else it is one launch more of the last call.
+  void launch(Kernel kernel, bool dispatched = true);
   // A launch whose problem is plain rows, with the bytes of whole tensors.
   void launch_rows(KernelClass kernel_class, std::string op, const Dim& flop,
                    std::initializer_list<const Value*> read,
@@ -131,7 +132,7 @@ class Machine {
 
  private:
   BufferId new_buffer(const Dim& bytes, Role role, bool resident);
-  void write(Event::Kind kind, uint32_t id);
+  void write(Event::Kind kind, uint32_t id, bool dispatched = true);
   void become_gradient(const Value& value);
   void accumulate(GradNode& leaf, Value gradient);
   Value sum(Value older, const Value& newer);

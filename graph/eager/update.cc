@@ -1,9 +1,12 @@
 #include "graph/eager/update.h"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 
 #include "graph/eager/ops.h"
+#include "graph/optimizer.h"
 
 namespace plimsoll::eager {
 namespace {
@@ -24,92 +27,217 @@ Value unscale(Machine& m, const Value& scale) {
   return found;
 }
 
-// One of PyTorch's foreach kernels over all parameters: tensors read and written.
-struct ForeachPass {
-  int read, written;
+// Parameters that are updated together: all of one type by lists, or each by itself.
+struct Group {
+  const UpdateRule* rule;
+  std::vector<TensorType> parameters;
 };
 
-// torch/optim/*.py, _multi_tensor_*: each line of an update is a kernel of its own. Measured on an
-// H100: 3.3, 8.9, 20.2 and 22.4 times a parameter's bytes for the first four, at the bandwidth of
-// other element-wise work (hwdb/calibrations/measured/updates-h100.csv, VGG-16 and ViT).
-std::span<const ForeachPass> foreach_passes(Optimizer optimizer) {
-  static constexpr ForeachPass kSgd[] = {{2, 1}};
-  // mul, add; add
-  static constexpr ForeachPass kMomentum[] = {{1, 1}, {2, 1}, {2, 1}};
-  // lerp; mul, addcmul; sqrt, div, add; addcdiv
-  static constexpr ForeachPass kAdam[] = {{2, 1}, {1, 1}, {2, 1}, {1, 1}, {1, 1}, {1, 1}, {3, 1}};
-  // weight decay; then as Adam
-  static constexpr ForeachPass kAdamW[] = {{1, 1}, {2, 1}, {1, 1}, {2, 1},
-                                           {1, 1}, {1, 1}, {1, 1}, {3, 1}};
-  // mul, addcmul; sqrt, add; addcdiv
-  static constexpr ForeachPass kRmsProp[] = {{1, 1}, {2, 1}, {1, 1}, {1, 1}, {3, 1}};
-  // addcmul; sqrt, add; mul, addcdiv
-  static constexpr ForeachPass kAdagrad[] = {{2, 1}, {1, 1}, {1, 1}, {1, 1}, {3, 1}};
-  switch (optimizer) {
-    case Optimizer::kSgd:
-      return kSgd;
-    case Optimizer::kMomentum:
-      return kMomentum;
-    case Optimizer::kAdam:
-      return kAdam;
-    case Optimizer::kAdamW:
-      return kAdamW;
-    case Optimizer::kRmsProp:
-      return kRmsProp;
-    case Optimizer::kAdagrad:
-      return kAdagrad;
-  }
-  return kSgd;
+// What a kernel takes: elements and bytes of the tensors that a pass is over, and bytes of states.
+struct Portion {
+  Dim count = 0, bytes = 0, states = 0;
+};
+
+Dim state_bytes(const UpdateRule& rule, const TensorType& parameter) {
+  Dim sum = 0;
+  for (const TypeOf state : rule.states) sum += bytes(state(parameter));
+  return sum;
 }
 
-void launch_update(Machine& m) {
-  static constexpr std::array<std::string_view, 6> kNames = {"sgd",   "momentum", "adam",
-                                                             "adamw", "rmsprop",  "adagrad"};
-  Dim parameter_bytes = 0;
-  Dim count = 0;
-  for (const auto& leaf : m.leaves()) {
-    if (!leaf->gradient.defined()) continue;
-    parameter_bytes += leaf->leaf.bytes();
-    count += leaf->leaf.count();
+Portion whole_of(const Group& group, const UpdatePass& pass) {
+  Portion all;
+  for (const TensorType& parameter : group.parameters) {
+    const TensorType over = pass.over ? pass.over(parameter) : parameter;
+    all.count += elements(over.shape);
+    all.bytes += bytes(over);
+    if (pass.states) all.states += state_bytes(*group.rule, parameter);
   }
-  const Dim states = state_count(m.recipe().optimizer);
-  const auto launch = [&](const Dim& flop, const Dim& read, const Dim& written) {
-    m.launch({.kernel_class = KernelClass::kUpdate,
-              .pass = Pass::kForward,
-              .op = std::string(kNames[static_cast<size_t>(m.recipe().optimizer)]),
-              .flop = flop,
-              .read = read,
-              .written = written,
-              .problem = RowsProblem<Dim>{.rows = 1, .columns = count}});
-  };
-  if (!m.policy().foreach_optimizer) {
-    return launch(count * (Dim(2) + Dim(5) * states), parameter_bytes * (Dim(2) + states),
-                  parameter_bytes * (Dim(1) + states));
-  }
-  for (const ForeachPass& pass : foreach_passes(m.recipe().optimizer)) {
-    launch(count * Dim(2), parameter_bytes * Dim(pass.read), parameter_bytes * Dim(pass.written));
-  }
+  return all;
 }
+
+// One of so many equal parts; the first also takes what is left over.
+Portion share_of(const Portion& all, int64_t parts, bool first) {
+  const auto share = [&](const Dim& whole) {
+    const Dim each = floor_div(whole, parts);
+    return first ? whole - each * Dim(parts - 1) : each;
+  };
+  return parts == 1 ? all : Portion{share(all.count), share(all.bytes), share(all.states)};
+}
+
+// How often a kernel over lists is launched (aten/src/ATen/native/cuda/MultiTensorApply.cuh): a
+// launch takes so many tensors, by lists, and so many chunks of them. A tensor whose size is a
+// symbol's counts as one chunk.
+int64_t launches_of(const Group& group, const UpdatePass& pass) {
+  static constexpr std::array<int64_t, 5> kTensors = {110, 64, 48, 36, 30};
+  static constexpr std::array<int64_t, 5> kTensorsOfScalars = {96, 64, 48, 36, 30};
+  static constexpr int64_t kBlocks = 320, kChunk = 65536;
+  const auto lists = static_cast<size_t>(pass.lists - 1);
+  const int64_t most = pass.scalars ? kTensorsOfScalars[lists] : kTensors[lists];
+  int64_t launches = 0, tensors = 0, blocks = 0;
+  for (const TensorType& parameter : group.parameters) {
+    const Dim count = elements(pass.over ? pass.over(parameter).shape : parameter.shape);
+    int64_t chunks = (count.constant().value_or(1) + kChunk - 1) / kChunk;
+    ++tensors;
+    while (chunks > 0) {
+      const int64_t here = std::min(chunks, kBlocks - blocks);
+      chunks -= here;
+      blocks += here;
+      if (blocks < kBlocks && (chunks > 0 || tensors < most)) continue;
+      ++launches;
+      blocks = 0;
+      tensors = chunks > 0 ? 1 : 0;
+    }
+  }
+  return launches + (blocks > 0 ? 1 : 0);
+}
+
+// Runs an optimizer's passes.
+class Updater {
+ public:
+  Updater(Machine& m, bool scaled) : m_(m), row_(*m.recipe().optimizer), scaled_(scaled) {}
+
+  void run() {
+    if (!m_.policy().foreach_optimizer && is_default()) return run_as_one();
+    // PyTorch keeps lists in a map, whose newest entry comes first (libstdc++'s unordered_map); one
+    // parameter follows the other as they stand.
+    const std::vector<Group> groups = groups_of();
+    for (const UpdateForm form : {UpdateForm::kLoop, UpdateForm::kForeach, UpdateForm::kFused}) {
+      for (size_t i = 0; i < groups.size(); ++i) {
+        const Group& group = groups[form == UpdateForm::kLoop ? i : groups.size() - 1 - i];
+        if (group.rule->form == form) run(group);
+      }
+      names_ = {};
+    }
+  }
+
+ private:
+  // Whether the form is the framework's choice.
+  bool is_default() const {
+    return std::ranges::all_of(row_.rules,
+                               [](const UpdateRule& r) { return r.form == UpdateForm::kForeach; });
+  }
+
+  // Frameworks whose update is one operator for each parameter, in place.
+  void run_as_one() {
+    for (Group& group : groups_of()) {
+      const auto states = static_cast<int>(group.rule->states.size());
+      const UpdatePass pass{.read = 2, .written = 1, .states = true, .flop = 2 + 5 * states};
+      launch(pass, group, whole_of(group, pass), true);
+    }
+  }
+
+  std::vector<Group> groups_of() {
+    std::vector<Group> groups;
+    for (const auto& leaf : m_.leaves()) {
+      if (!leaf->gradient.defined()) continue;
+      const TensorType type{leaf->leaf.dtype(), leaf->leaf.sizes()};
+      const UpdateRule& rule = rule_of(row_, type, m_.decider());
+      const auto same = std::ranges::find_if(groups, [&](const Group& g) {
+        return g.rule == &rule && rule.form != UpdateForm::kLoop &&
+               g.parameters.front().dtype == type.dtype;
+      });
+      if (same == groups.end()) {
+        groups.push_back({&rule, {type}});
+      } else {
+        same->parameters.push_back(type);
+      }
+    }
+    return groups;
+  }
+
+  void run(const Group& group) {
+    const bool decays = m_.recipe().weight_decay;
+    for (const UpdatePass& pass : group.rule->passes) {
+      if (pass.when == (decays ? UpdatePass::When::kDoesNotDecay : UpdatePass::When::kDecays))
+        continue;
+      run(pass, group);
+      for (size_t name = 0; name < kUpdateNames; ++name) {
+        if ((pass.frees >> name & 1) != 0) names_[name].clear();
+      }
+    }
+  }
+
+  void run(const UpdatePass& pass, const Group& group) {
+    auto& name = names_[static_cast<size_t>(pass.into)];
+    if (pass.compute) {
+      name = {pass.compute(m_, name.front())};
+      return;
+    }
+    if (pass.made) {
+      std::vector<Value> made;
+      for (const TensorType& parameter : group.parameters) {
+        const TensorType type = pass.made(parameter);
+        made.push_back(m_.allocate(type.dtype, type.shape));
+      }
+      name = std::move(made);
+    }
+    const Portion all = whole_of(group, pass);
+    const bool lists = group.rule->form != UpdateForm::kLoop;
+    const int64_t launches = lists ? launches_of(group, pass) : 1;
+    for (int64_t i = 0; i < launches; ++i)
+      launch(pass, group, share_of(all, launches, i == 0), i == 0);
+  }
+
+  // `first`: else one more launch of the same call.
+  void launch(const UpdatePass& pass, const Group& group, const Portion& portion, bool first) {
+    Dim written = portion.bytes * Dim(pass.written + (writes_gradients(pass, group) ? 1 : 0));
+    if (pass.made) written += made_bytes(pass, group, portion);
+    m_.launch({.kernel_class = KernelClass::kUpdate,
+               .pass = Pass::kForward,
+               .dtype = group.parameters.front().dtype,
+               .op = std::string(row_.name),
+               .flop = portion.count * Dim(pass.flop),
+               .read = portion.bytes * Dim(pass.read) + portion.states,
+               .written = written + portion.states,
+               .problem = RowsProblem<Dim>{.rows = 1, .columns = portion.count}},
+              first);
+  }
+
+  // A kernel that is told the scale of gradients writes them without it.
+  bool writes_gradients(const UpdatePass& pass, const Group& group) const {
+    return scaled_ && pass.states && group.rule->form == UpdateForm::kFused;
+  }
+
+  // Lists make copies of what they are over; a loop makes tensors of other types too.
+  static Dim made_bytes(const UpdatePass& pass, const Group& group, const Portion& portion) {
+    return group.rule->form == UpdateForm::kLoop ? bytes(pass.made(group.parameters.front()))
+                                                 : portion.bytes;
+  }
+
+  Machine& m_;
+  const OptimizerRow& row_;
+  bool scaled_;
+  std::array<std::vector<Value>, kUpdateNames> names_;
+};
 
 }  // namespace
 
-void update(Machine& m, const Value& scale) {
-  const Recipe& recipe = m.recipe();
-  m.enter(Phase::kUpdate, kNoNode);
-  const auto& leaves = m.leaves();
-  const bool adam = recipe.optimizer == Optimizer::kAdam || recipe.optimizer == Optimizer::kAdamW;
-  const Value found_overflow = unscale(m, scale);
-  std::vector<Value> temporaries;
-  const auto add_set = [&] {
-    for (const auto& leaf : leaves) {
-      if (leaf->gradient.defined()) {
-        temporaries.push_back(m.allocate(leaf->leaf.dtype(), leaf->leaf.sizes()));
-      }
+void make_states(Machine& m) {
+  const OptimizerRow& row = *m.recipe().optimizer;
+  std::vector<const UpdateRule*> seen;
+  const std::vector<GradNodeRef> leaves = m.leaves();
+  for (const auto& leaf : leaves) {
+    const TensorType type{leaf->leaf.dtype(), leaf->leaf.sizes()};
+    const UpdateRule& rule = rule_of(row, type, m.decider());
+    const auto make = [&](TypeOf state) {
+      const TensorType of = state(type);
+      m.resident(of.dtype, of.shape, Role::kOptimizerState);
+    };
+    if (std::ranges::find(seen, &rule) == seen.end()) {
+      std::ranges::for_each(rule.shared, make);
+      seen.push_back(&rule);
     }
-  };
-  if (m.policy().foreach_optimizer && recipe.weight_decay) add_set();
-  if (m.policy().foreach_optimizer && (adam || recipe.optimizer == Optimizer::kRmsProp)) add_set();
-  launch_update(m);
+    std::ranges::for_each(rule.states, make);
+  }
+}
+
+void update(Machine& m, const Value& scale) {
+  m.enter(Phase::kUpdate, kNoNode);
+  const bool had_grad = m.grad_enabled();
+  m.set_grad_enabled(false);
+  const Value found_overflow = unscale(m, scale);
+  Updater(m, scale.defined()).run();
+  m.set_grad_enabled(had_grad);
 }
 
 }  // namespace plimsoll::eager

@@ -43,8 +43,9 @@ Request asked_of(Mutator& random, const std::string& model) {
   static constexpr std::string_view kFrameworks[] = {"pytorch", "pytorch", "pytorch",      "mxnet",
                                                      "theano",  "torch7",  "tensorflow-1", "ideal"};
   static constexpr Mode kModes[] = {Mode::kTrain, Mode::kTrain, Mode::kInference};
-  static constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kFp32,
-                                              Precision::kAmpFp16, Precision::kBf16};
+  static const PrecisionRow* const kPrecisions[] = {
+      find_precision("fp32"), find_precision("fp32"), find_precision("amp-fp16"),
+      find_precision("bf16")};
   Request asked;
   asked.model = model;
   asked.devices = {"tesla-t4"};

@@ -102,8 +102,9 @@ void price_recipes(benchmark::State& state, const std::string& name, int64_t ste
   request.model = "builtin:" + name;
   const auto platform = find_platform(*hwdb, request, request.devices[0]);
   std::vector<CompiledModel> models;
-  for (const Optimizer optimizer : {Optimizer::kSgd, Optimizer::kMomentum, Optimizer::kAdam,
-                                    Optimizer::kAdamW, Optimizer::kRmsProp, Optimizer::kAdagrad}) {
+  for (const OptimizerRow* optimizer :
+       {find_optimizer("sgd"), find_optimizer("momentum"), find_optimizer("adam"),
+        find_optimizer("adamw"), find_optimizer("rmsprop"), find_optimizer("adagrad")}) {
     for (const int64_t accumulate : {1, 2, 4, 8}) {
       request.recipe.optimizer = optimizer;
       request.recipe.accumulate = accumulate;
@@ -130,9 +131,9 @@ void sweep_of(benchmark::State& state, const std::string& name) {
   Request request = resnet50();
   request.model = "builtin:" + name;
   std::vector<Request> variants;
-  for (const Precision precision : {Precision::kFp32, Precision::kAmpFp16}) {
+  for (const PrecisionRow* precision : {find_precision("fp32"), find_precision("amp-fp16")}) {
     for (const char* device : {"quadro-p4000", "tesla-p100", "rtx-3090", "rtx-4090", "h100"}) {
-      for (const Optimizer optimizer : {Optimizer::kSgd, Optimizer::kAdam}) {
+      for (const OptimizerRow* optimizer : {find_optimizer("sgd"), find_optimizer("adam")}) {
         for (const int64_t accumulate : {1, 2}) {
           request.devices = {device};
           request.recipe.precision = precision;

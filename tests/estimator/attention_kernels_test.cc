@@ -17,11 +17,6 @@ using nlohmann::json;
 
 const std::map<int, std::string> kCards = {
     {61, "gtx-1080-ti"}, {75, "t4"}, {80, "a100"}, {86, "rtx-3090"}, {90, "h100"}};
-const std::map<std::string, Precision> kPrecisions = {{"fp32", Precision::kFp32},
-                                                      {"fp16", Precision::kFp16},
-                                                      {"bf16", Precision::kBf16},
-                                                      {"amp-fp16", Precision::kAmpFp16},
-                                                      {"amp-bf16", Precision::kAmpBf16}};
 
 // The layer that the oracle runs, in the config language.
 std::string network(const json& row) {
@@ -49,7 +44,7 @@ Request request_for(const json& row, const std::string& cudnn) {
   request.cudnn = cudnn;
   request.recipe.loss = Loss::kSum;
   request.loss_given = true;
-  request.recipe.precision = kPrecisions.at(row["precision"]);
+  request.recipe.precision = find_precision(row["precision"].get<std::string>());
   if (row["mode"] == "inference") request.recipe.mode = Mode::kInference;
   return request;
 }

@@ -16,7 +16,7 @@ TEST_CASE("distinct kernels: those that recipes share are one, and each step fin
     CAPTURE(model);
     Request request = test::request(std::string("builtin:") + model, "quadro-p4000");
     std::vector<CompiledModel> recipes;
-    for (const Optimizer optimizer : {Optimizer::kSgd, Optimizer::kAdam}) {
+    for (const OptimizerRow* optimizer : {find_optimizer("sgd"), find_optimizer("adam")}) {
       for (const int64_t accumulate : {1, 4}) {
         request.recipe.optimizer = optimizer;
         request.recipe.accumulate = accumulate;

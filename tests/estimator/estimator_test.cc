@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "hwdb/hwdb.h"
 #include "tests/support/golden_memory.h"
@@ -51,7 +52,11 @@ TEST_CASE("every form of ResNet-50 gets the same answer") {
     CHECK(e.memory.optimizer_state_bytes == builtin.memory.optimizer_state_bytes);
     CHECK(e.memory.saved_bytes == builtin.memory.saved_bytes);
     CHECK(e.memory.live_peak_bytes == builtin.memory.live_peak_bytes);
-    CHECK(e.time.step_ns == builtin.time.step_ns);
+    CHECK(e.time.forward_ns == builtin.time.forward_ns);
+    CHECK(e.time.backward_ns == builtin.time.backward_ns);
+    // In which order a file lists parameters decides how often kernels over lists are launched:
+    // here the optimizer's one time more or less in three passes.
+    CHECK(std::abs(e.time.step_ns - builtin.time.step_ns) < 10'000);
   }
 }
 
@@ -216,9 +221,9 @@ TEST_CASE("what the card's file warns of, and rates it lacks, are in the answer"
   CHECK(codes(request) == "W405");
   request = test::request("builtin:resnet18", "t4", 8);
   CHECK(codes(request).empty());
-  request.recipe.precision = Precision::kAmpBf16;
+  request.recipe.precision = find_precision("amp-bf16");
   CHECK(codes(request) == "W402");
-  request.recipe.precision = Precision::kTf32;
+  request.recipe.precision = find_precision("tf32");
   CHECK(codes(request) == "W402");
   request.devices = {"a100"};
   CHECK(codes(request).empty());

@@ -103,7 +103,7 @@ TEST_CASE("loader: TensorFlow's threads load beside the step") {
 TEST_CASE("loader: a small network on a fast card waits for its input") {
   Request request = test::request("builtin:squeezenet1_1", "h100", 256);
   request.recipe.mode = Mode::kInference;
-  request.recipe.precision = Precision::kAmpFp16;
+  request.recipe.precision = find_precision("amp-fp16");
   request.workers = 0;
   CHECK(test::answer(request).time.input_bound);
 }

@@ -114,14 +114,14 @@ TEST_CASE("invariants: recipes and settings") {
   using Change = void (*)(Request&);
   constexpr Change kChanges[] = {
       [](Request& r) { r.cudnn_benchmark = true; },
-      [](Request& r) { r.recipe.precision = Precision::kAmpFp16; },
-      [](Request& r) { r.recipe.precision = Precision::kFp16; },
-      [](Request& r) { r.recipe.precision = Precision::kFp64; },
+      [](Request& r) { r.recipe.precision = find_precision("amp-fp16"); },
+      [](Request& r) { r.recipe.precision = find_precision("fp16"); },
+      [](Request& r) { r.recipe.precision = find_precision("fp64"); },
       [](Request& r) { r.recipe.accumulate = 4; },
       [](Request& r) { r.gpu_count = 4; },
       [](Request& r) { r.allocator = "expandable_segments:True"; },
       [](Request& r) { r.workspace_limit = 1 << 20; },
-      [](Request& r) { r.recipe.optimizer = Optimizer::kAdam; },
+      [](Request& r) { r.recipe.optimizer = find_optimizer("adam"); },
   };
   for (const char* model : {"resnet50", "bert-base", "mobilenet_v2"}) {
     for (const Mode mode : {Mode::kTrain, Mode::kInference}) {

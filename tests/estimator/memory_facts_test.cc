@@ -76,7 +76,7 @@ TEST_CASE("memory facts: AlexNet's gradients take 250 MB") {
 // What TBD's profilers call feature maps, of all that a framework's allocators hand out, in
 // percent. Settings: tbd-ai/tbd-suite's scripts; quoted: Zhu et al., IISWC 2018, observation 10.
 double feature_map_percent(const std::string& model, const std::string& framework, int64_t batch,
-                           Optimizer optimizer) {
+                           const OptimizerRow* optimizer) {
   Request request = test::request("builtin:" + model, "quadro-p4000", batch);
   request.framework = framework;
   request.cudnn = "6.0";
@@ -92,13 +92,13 @@ double feature_map_percent(const std::string& model, const std::string& framewor
 
 TEST_CASE("memory facts: TBD's shares of feature maps") {
   // 89 % of ResNet-50, 62 % of Deep Speech 2, 89 % of Sockeye.
-  CHECK(feature_map_percent("resnet50", "tensorflow-1.3", 32, Optimizer::kMomentum) ==
+  CHECK(feature_map_percent("resnet50", "tensorflow-1.3", 32, find_optimizer("momentum")) ==
         doctest::Approx(89).epsilon(0.02));
-  CHECK(feature_map_percent("resnet50", "mxnet-0.11", 32, Optimizer::kMomentum) ==
+  CHECK(feature_map_percent("resnet50", "mxnet-0.11", 32, find_optimizer("momentum")) ==
         doctest::Approx(89).epsilon(0.05));
-  CHECK(feature_map_percent("deep-speech-2", "mxnet-0.11", 4, Optimizer::kMomentum) ==
+  CHECK(feature_map_percent("deep-speech-2", "mxnet-0.11", 4, find_optimizer("momentum")) ==
         doctest::Approx(62).epsilon(0.1));
-  CHECK(feature_map_percent("seq2seq-sockeye", "mxnet-0.11", 64, Optimizer::kAdam) ==
+  CHECK(feature_map_percent("seq2seq-sockeye", "mxnet-0.11", 64, find_optimizer("adam")) ==
         doctest::Approx(89).epsilon(0.02));
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("memory facts: TBD's largest batches of translation on 8 GB") {
   const auto at = [](const std::string& model, const std::string& framework, int64_t batch) {
     Request request = test::request("builtin:" + model, "quadro-p4000", batch);
     request.framework = framework;
-    request.recipe.optimizer = Optimizer::kAdam;
+    request.recipe.optimizer = find_optimizer("adam");
     const auto e = estimate(request, hwdb());
     REQUIRE(e);
     return *e;

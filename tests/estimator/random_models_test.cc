@@ -31,10 +31,11 @@ Request random_request(const std::string& path, Chance& chance) {
       chance.pick<std::string>({"pytorch", "pytorch", "pytorch", "pytorch-1.0", "tensorflow-1",
                                 "mxnet", "torch7", "caffe", "theano", "ideal"});
   r.recipe.mode = chance.one_in(3) ? Mode::kInference : Mode::kTrain;
-  r.recipe.optimizer =
-      chance.pick({Optimizer::kSgd, Optimizer::kMomentum, Optimizer::kAdam, Optimizer::kRmsProp});
-  r.recipe.precision = chance.pick({Precision::kFp32, Precision::kTf32, Precision::kAmpFp16,
-                                    Precision::kAmpBf16, Precision::kFp16});
+  r.recipe.optimizer = chance.pick({find_optimizer("sgd"), find_optimizer("momentum"),
+                                    find_optimizer("adam"), find_optimizer("rmsprop")});
+  r.recipe.precision =
+      chance.pick({find_precision("fp32"), find_precision("tf32"), find_precision("amp-fp16"),
+                   find_precision("amp-bf16"), find_precision("fp16")});
   const bool training = r.recipe.mode == Mode::kTrain;
   if (training && chance.one_in(8)) r.recipe.checkpoint = "blocks";
   if (training && chance.one_in(8)) r.recipe.accumulate = chance.between(2, 4);

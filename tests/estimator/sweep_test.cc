@@ -44,7 +44,7 @@ void check_same(const SweepPoint& point, const Estimate& e) {
 
 // Recipes of two optimizers and two accumulations on one device.
 void add_recipes(Request request, std::vector<Request>& variants) {
-  for (const Optimizer optimizer : {Optimizer::kSgd, Optimizer::kAdam}) {
+  for (const OptimizerRow* optimizer : {find_optimizer("sgd"), find_optimizer("adam")}) {
     for (const int64_t accumulate : {1, 4}) {
       request.recipe.optimizer = optimizer;
       request.recipe.accumulate = accumulate;
@@ -68,7 +68,7 @@ TEST_CASE("sweep: every point as estimate() answers it") {
   for (const Case& c : cases) {
     CAPTURE(std::string(c.model));
     std::vector<Request> variants;
-    for (const Precision precision : {Precision::kFp32, Precision::kAmpFp16}) {
+    for (const PrecisionRow* precision : {find_precision("fp32"), find_precision("amp-fp16")}) {
       // Cards that share decisions, and one that does not; many GPUs; another framework.
       for (const char* device : {"quadro-p4000", "tesla-p100", "rtx-3090"}) {
         Request request = test::request(std::string("builtin:") + c.model, device);

@@ -54,7 +54,7 @@ TEST_CASE("mirror: runs of cheap nodes, each with the product that reads its res
 TEST_CASE("mirror: norms and activations run again, convolutions do not") {
   Request request = test::request("builtin:inception_v3", "tesla-k80", 128);
   request.framework = "mxnet-0.9";
-  request.recipe.optimizer = Optimizer::kSgd;
+  request.recipe.optimizer = find_optimizer("sgd");
   const Hwdb hwdb = *Hwdb::open();
   const auto usual = estimate(request, hwdb);
   request.recipe.checkpoint = "mirror";

@@ -52,8 +52,8 @@ TEST_CASE("a watched run is read back by validate as the run that was described"
   CHECK(request->devices == std::vector<std::string>{"tesla-t4"});
   CHECK(request->batch == 32);
   CHECK(request->gpu_count == 2);
-  CHECK(request->recipe.optimizer == plimsoll::Optimizer::kAdam);
-  CHECK(request->recipe.precision == plimsoll::Precision::kAmpFp16);
+  CHECK(request->recipe.optimizer == plimsoll::find_optimizer("adam"));
+  CHECK(request->recipe.precision == plimsoll::find_precision("amp-fp16"));
   CHECK(request->framework == "pytorch-1.13");
   CHECK(request->cudnn == "8.5");
   CHECK(unsaid_flags(described()).empty());

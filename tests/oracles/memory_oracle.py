@@ -31,6 +31,7 @@ from torch.utils._pytree import tree_leaves  # noqa: E402
 import caching_allocator  # noqa: E402
 import op_models  # noqa: E402
 import workloads  # noqa: E402
+from optimizers import OPTIMIZERS  # noqa: E402
 from recipes import FP32, USUAL, Recipe, checkpoint_blocks  # noqa: E402
 from storage_trace import SavedTensors, StorageTrace, added_in_place, peak, rounded  # noqa: E402
 
@@ -72,10 +73,8 @@ def loss_of(outputs, targets, kind):
 
 
 def optimizer_for(name, parameters):
-    """foreach: PyTorch's choice for parameters on a GPU, which it does not make for fake ones."""
-    if name == "adam":
-        return torch.optim.Adam(parameters, lr=1e-3, foreach=True)
-    return torch.optim.SGD(parameters, lr=0.1, momentum=0.9, foreach=True)
+    """In its own form: PyTorch chooses foreach for parameters on a GPU, but not for fake ones."""
+    return OPTIMIZERS[name](parameters, 0)[0]
 
 
 def sizes(tensors):
@@ -264,7 +263,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", help="one model, as models.txt names it, or op:NAME")
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--optimizer", dest="mode", choices=MODES, default="momentum")
+    parser.add_argument("--optimizer", dest="mode", choices=(*OPTIMIZERS, "inference"), default="momentum")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--list", default="models.txt")
     parser.add_argument("--usual-recipes", action="store_true", help="each network in mixed precision, checkpointed and so on too")

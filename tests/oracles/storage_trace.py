@@ -18,6 +18,7 @@ def rounded(size):
 
 class StorageTrace(TorchDispatchMode):
     """Events ("alloc" or "free", number of the storage, rounded bytes) of every storage on the GPU, in order."""
+    DEVICE = "cuda"
 
     def __init__(self):
         super().__init__()
@@ -28,7 +29,7 @@ class StorageTrace(TorchDispatchMode):
     def number(self, tensor):
         """The number of a tensor's storage, which is watched from now on; None if it takes no GPU memory."""
         storage = tensor.untyped_storage()
-        if tensor.device.type != "cuda" or not storage.nbytes():
+        if tensor.device.type != self.DEVICE or not storage.nbytes():
             return None
         address = storage._cdata
         if address not in self.watched:

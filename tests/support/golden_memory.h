@@ -45,7 +45,7 @@ struct GoldenCase {
   Loss loss = Loss::kCrossEntropy;
   std::map<std::string, std::vector<int64_t>> shapes;  // of the inputs
   std::optional<double> dropout;                       // to assume where the file has none
-  Precision precision = Precision::kFp32;
+  const PrecisionRow* precision = find_precision("fp32");
   std::string checkpoint = "none";
   int64_t accumulate = 1;
   ZeroGrad zero_grad = ZeroGrad::kNone;
@@ -89,8 +89,11 @@ class GoldenModels {
     request.recipe.accumulate = wanted.accumulate;
     request.recipe.zero_grad = wanted.zero_grad;
     request.recipe.training = wanted.training;
-    if (wanted.mode == "inference") request.recipe.mode = Mode::kInference;
-    if (wanted.mode == "adam") request.recipe.optimizer = Optimizer::kAdam;
+    if (wanted.mode == "inference") {
+      request.recipe.mode = Mode::kInference;
+    } else {
+      request.recipe.optimizer = find_optimizer(wanted.mode);
+    }
     auto compiled = compile(request, platform_);
     if (!compiled) return tl::make_unexpected(compiled.error());
     const Result<BoundStep> bound = bind_step(compiled->step, compiled->binding);

@@ -148,7 +148,7 @@ TEST_CASE("the convolutions of a step: each once, in every pass that training ha
   CHECK(text_of(all->front()) == "fprop 8 3 224 224 64 11 11 2 2 4 4 1 1 1 fp32 nchw");
   request.recipe.mode = Mode::kInference;
   CHECK(convolutions(request, Hwdb())->size() == 5);
-  request.recipe.precision = Precision::kFp16;
+  request.recipe.precision = find_precision("fp16");
   request.layout = "nhwc";
   CHECK(text_of(convolutions(request, Hwdb())->front()) ==
         "fprop 8 3 224 224 64 11 11 2 2 4 4 1 1 1 fp16 nhwc");

@@ -60,11 +60,7 @@ T named(const nlohmann::json& name, const std::pair<std::string_view, T> (&names
 
 // A line of recipes.json: precision, checkpointing and so on.
 void set_recipe(GoldenCase& wanted, const nlohmann::json& recipe) {
-  wanted.precision = named<Precision>(recipe["precision"], {{"fp32", Precision::kFp32},
-                                                            {"fp16", Precision::kFp16},
-                                                            {"bf16", Precision::kBf16},
-                                                            {"amp-fp16", Precision::kAmpFp16},
-                                                            {"amp-bf16", Precision::kAmpBf16}});
+  wanted.precision = find_precision(recipe["precision"].get<std::string>());
   wanted.zero_grad = named<ZeroGrad>(recipe["zero_grad"], {{"none", ZeroGrad::kNone},
                                                            {"before", ZeroGrad::kBefore},
                                                            {"after", ZeroGrad::kAfter},

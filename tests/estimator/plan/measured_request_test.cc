@@ -43,8 +43,8 @@ TEST_CASE("measured request: what a run says, in the words of requests") {
   CHECK(q->link == "pcie-3-dual-socket");
   CHECK(q->image == 299);
   CHECK(q->recipe.mode == Mode::kTrainNoUpdate);
-  CHECK(q->recipe.optimizer == Optimizer::kMomentum);
-  CHECK(q->recipe.precision == Precision::kFp64);
+  CHECK(q->recipe.optimizer == find_optimizer("momentum"));
+  CHECK(q->recipe.precision == find_precision("fp64"));
   CHECK(q->recipe.loss == Loss::kNone);
   CHECK(q->loss_given);
   CHECK(q->framework == "tensorflow-1.3.0");

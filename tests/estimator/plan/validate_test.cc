@@ -255,12 +255,9 @@ TEST_CASE("validate: a record's range is the estimate's") {
     request.model = std::string("builtin:") + row.model;
     request.batch = row.batch;
     request.framework = row.framework;
-    request.recipe.optimizer = Optimizer::kMomentum;
+    request.recipe.optimizer = find_optimizer("momentum");
     request.recipe.mode = row.training ? Mode::kTrain : Mode::kInference;
-    const std::map<std::string, Precision> precisions = {
-        {"fp32", Precision::kFp32}, {"tf32", Precision::kTf32}, {"amp-fp16", Precision::kAmpFp16},
-        {"fp16", Precision::kFp16}, {"bf16", Precision::kBf16}, {"fp64", Precision::kFp64}};
-    request.recipe.precision = precisions.at(row.precision);
+    request.recipe.precision = find_precision(row.precision);
     const auto estimated = estimate(request, hwdb());
     REQUIRE(estimated);
     const auto is = [](const std::optional<double>& value, int64_t count, double unit) {

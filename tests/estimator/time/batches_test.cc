@@ -53,7 +53,7 @@ std::vector<Request> variants_of(const std::string& model) {
   std::vector<Request> variants;
   for (const char* card : {"titan-x-pascal", "tesla-v100-sxm2-16gb", "tesla-t4", "rtx-3090",
                            "a100-sxm-40gb", "h100-sxm-80gb"}) {
-    for (const Precision precision : {Precision::kFp32, Precision::kAmpFp16}) {
+    for (const PrecisionRow* precision : {find_precision("fp32"), find_precision("amp-fp16")}) {
       Request request = test::request("builtin:" + model, card);
       request.recipe.precision = precision;
       variants.push_back(request);
