@@ -7,7 +7,7 @@
 
 #include "calibrate/asking_child.h"
 #include "calibrate/json_lines_file.h"
-#include "estimator/workspace_plan.h"
+#include "estimator/memory/workspace_plan.h"
 
 namespace plimsoll {
 namespace {

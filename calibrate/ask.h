@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "calibrate/cudnn.h"
-#include "estimator/memory/workspace.h"
+#include "estimator/memory/workspace/book.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {

@@ -8,11 +8,11 @@
 
 #include "calibrate/ask.h"
 #include "calibrate/verb.h"
-#include "estimator/convolutions.h"
 #include "estimator/estimator.h"
-#include "estimator/workspace_plan.h"
+#include "estimator/memory/workspace_plan.h"
+#include "estimator/plan/convolutions.h"
 #include "graph/base/byte_source.h"
-#include "graph/config/json_reader.h"
+#include "graph/json/reader.h"
 
 namespace plimsoll::calibrate {
 namespace {

@@ -14,7 +14,7 @@
 #include <optional>
 #include <utility>
 
-#include "graph/config/json_reader.h"
+#include "graph/json/reader.h"
 
 namespace plimsoll {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/memory/asked_workspaces.h"
+#include "estimator/memory/workspace/asked.h"
 #include "hwdb/device.h"
 
 namespace plimsoll {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "graph/config/json_writer.h"
+#include "graph/json/writer.h"
 
 namespace plimsoll {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "calibrate/factors.h"
 #include "calibrate/verb.h"
-#include "estimator/plan/validate.h"
+#include "estimator/plan/validate/validate.h"
 #include "graph/base/escape.h"
-#include "hwdb/measured_source.h"
+#include "hwdb/measured/source.h"
 
 namespace plimsoll::calibrate {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "estimator/time/device_rates.h"
 #include "graph/base/diagnostic.h"
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 
 namespace plimsoll {
 

@@ -1,20 +1,20 @@
 #include "estimator/estimator.h"
-#include "estimator/find_platform.h"
-#include "estimator/layers.h"
-#include "estimator/mean.h"
-#include "estimator/model_source.h"
+#include "estimator/answer/layers.h"
+#include "estimator/answer/mean.h"
+#include "estimator/model/model_source.h"
+#include "estimator/request/find_platform.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "estimator/attention_kernels.h"
-#include "estimator/effects.h"
-#include "estimator/lengths.h"
-#include "estimator/memory_plan.h"
-#include "estimator/platform_notes.h"
-#include "estimator/replay_input.h"
-#include "estimator/time_plan.h"
+#include "estimator/answer/effects.h"
+#include "estimator/answer/platform_notes.h"
+#include "estimator/memory/memory_plan.h"
+#include "estimator/memory/replay_input.h"
+#include "estimator/request/attention_kernels.h"
+#include "estimator/request/lengths.h"
+#include "estimator/time/time_plan.h"
 #include "graph/ops/routing.h"
 
 namespace plimsoll {

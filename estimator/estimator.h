@@ -10,13 +10,13 @@
 
 #include <string>
 
-#include "estimator/compiled_model.h"
-#include "estimator/estimate.h"
-#include "estimator/memory_plan.h"
-#include "estimator/platform.h"
-#include "estimator/request.h"
+#include "estimator/answer/estimate.h"
+#include "estimator/memory/memory_plan.h"
+#include "estimator/model/compiled_model.h"
+#include "estimator/request/platform.h"
+#include "estimator/request/request.h"
 #include "estimator/time/time_context.h"
-#include "estimator/time_plan.h"
+#include "estimator/time/time_plan.h"
 
 namespace plimsoll {
 

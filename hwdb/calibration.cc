@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "graph/base/embedded.h"
-#include "graph/config/json_object.h"
-#include "graph/config/json_reader.h"
-#include "graph/config/json_writer.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
+#include "graph/json/writer.h"
 #include "hwdb/calibration_terms.h"
 #include "hwdb/coefficients.h"
 #include "hwdb/hwdb.h"

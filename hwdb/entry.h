@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "graph/config/json_object.h"
-#include "graph/config/json_reader.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
 
 namespace plimsoll {
 

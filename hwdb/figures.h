@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/config/json_object.h"
+#include "graph/json/object.h"
 #include "hwdb/quantity.h"
 
 namespace plimsoll {

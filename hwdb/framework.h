@@ -10,7 +10,7 @@
 
 #include "graph/base/diagnostic.h"
 #include "graph/base/units.h"
-#include "graph/recipe.h"
+#include "graph/ir/recipe.h"
 #include "hwdb/context.h"
 #include "hwdb/figures.h"
 #include "hwdb/version.h"

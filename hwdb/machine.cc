@@ -1,8 +1,8 @@
 #include "hwdb/machine.h"
 
-#include "graph/config/json_object.h"
-#include "graph/config/json_reader.h"
-#include "graph/config/json_writer.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
+#include "graph/json/writer.h"
 #include "hwdb/lookup.h"
 
 namespace plimsoll {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/config/json_object.h"
-#include "graph/config/json_reader.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
 
 namespace plimsoll {
 namespace {

@@ -1,7 +1,7 @@
 #include "hwdb/step_errors.h"
 
-#include "graph/config/json_object.h"
-#include "graph/config/json_reader.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
 
 namespace plimsoll {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "graph/config/json_object.h"
-#include "graph/config/json_reader.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {

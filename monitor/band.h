@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "estimator/estimate.h"
+#include "estimator/answer/estimate.h"
 #include "monitor/sample.h"
 
 namespace plimsoll::monitor {

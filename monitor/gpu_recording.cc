@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "graph/base/byte_source.h"
-#include "graph/config/json_object.h"
-#include "graph/config/json_reader.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
 
 namespace plimsoll::monitor {
 namespace {

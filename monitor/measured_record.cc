@@ -8,7 +8,7 @@
 
 #include "estimator/report/version.h"
 #include "graph/base/among.h"
-#include "graph/config/json_writer.h"
+#include "graph/json/writer.h"
 
 namespace plimsoll::monitor {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/request.h"
+#include "estimator/request/request.h"
 #include "monitor/summary.h"
 
 namespace plimsoll::monitor {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/base/diagnostic.h"
-#include "graph/config/json_writer.h"
+#include "graph/json/writer.h"
 #include "monitor/gpu.h"
 #include "monitor/process_tree.h"
 

@@ -9,7 +9,7 @@
 #include "calibrate/cudnn/conv_graph.h"
 #include "calibrate/device_properties.h"
 #include "calibrate/nvidia_library.h"
-#include "graph/config/json_reader.h"
+#include "graph/json/reader.h"
 
 namespace plimsoll {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "estimator/cli/child.h"
-#include "estimator/convolutions.h"
+#include "estimator/plan/convolutions.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
 

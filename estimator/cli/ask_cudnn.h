@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "estimator/memory/asked_workspaces.h"
-#include "estimator/request.h"
+#include "estimator/memory/workspace/asked.h"
+#include "estimator/request/request.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll::cli {

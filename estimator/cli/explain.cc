@@ -6,7 +6,7 @@
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/verb.h"
-#include "estimator/find_platform.h"
+#include "estimator/request/find_platform.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {

@@ -5,9 +5,9 @@
 #include "estimator/report/schemas.h"
 #include "estimator/report/version.h"
 #include "graph/builtin/builtin.h"
-#include "graph/config/json_writer.h"
 #include "graph/config/model_config.h"
-#include "graph/ops/op.h"
+#include "graph/json/writer.h"
+#include "graph/ops/op_row.h"
 #include "hwdb/coefficients.h"
 
 namespace plimsoll::cli {

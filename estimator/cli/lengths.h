@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/request.h"
+#include "estimator/request/request.h"
 #include "graph/base/diagnostic.h"
 
 namespace plimsoll::cli {

@@ -7,7 +7,7 @@
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/verb.h"
 #include "graph/base/escape.h"
-#include "graph/config/json_writer.h"
+#include "graph/json/writer.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll::cli {

@@ -1,18 +1,18 @@
 #include <fmt/format.h>
 
-#include "estimator/batch_memory.h"
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
-#include "estimator/find_platform.h"
-#include "estimator/lengths.h"
 #include "estimator/memory/confidence.h"
+#include "estimator/plan/batch_memory.h"
 #include "estimator/plan/max_batch.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
-#include "graph/config/json_writer.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/request/lengths.h"
+#include "graph/json/writer.h"
 
 namespace plimsoll::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
-#include "estimator/model_source.h"
+#include "estimator/model/model_source.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/request.h"
+#include "estimator/request/request.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll::cli {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "estimator/cli/options.h"
+#include "estimator/model/request_names.h"
+#include "estimator/plan/sweep.h"
 #include "estimator/plan/sweep_plan.h"
 #include "estimator/report/sweep.h"
-#include "estimator/request_names.h"
-#include "estimator/sweep.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll::cli {

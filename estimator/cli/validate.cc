@@ -5,12 +5,12 @@
 #include "estimator/cli/options.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
-#include "estimator/plan/tolerance.h"
-#include "estimator/plan/validate.h"
+#include "estimator/plan/validate/tolerance.h"
+#include "estimator/plan/validate/validate.h"
 #include "estimator/report/text.h"
 #include "estimator/report/validation.h"
 #include "graph/base/escape.h"
-#include "hwdb/measured_source.h"
+#include "hwdb/measured/source.h"
 
 namespace plimsoll::cli {
 namespace {

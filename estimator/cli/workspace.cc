@@ -6,7 +6,7 @@
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
-#include "estimator/memory_plan.h"
+#include "estimator/memory/memory_plan.h"
 #include "estimator/plan/workspace_lines.h"
 #include "graph/base/escape.h"
 #include "hwdb/hwdb.h"

@@ -1,7 +1,7 @@
 // confidence: how wide a memory range is that holds more, or less, often than 95 times in 100.
 #pragma once
 
-#include "estimator/verdict.h"
+#include "estimator/memory/verdict.h"
 
 namespace plimsoll {
 

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "estimator/memory/allocator.h"
+#include "estimator/memory/allocator/allocator.h"
 
 namespace plimsoll {
 

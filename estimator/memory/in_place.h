@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/graph.h"
-#include "graph/step.h"
+#include "graph/ir/graph.h"
+#include "graph/ir/step.h"
 
 namespace plimsoll {
 

@@ -3,7 +3,7 @@
 // Module.lua), so that their sum, not a peak, is what the network takes.
 #pragma once
 
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 
 namespace plimsoll {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "estimator/bound_step.h"
+#include "estimator/step/bound_step.h"
 
 namespace plimsoll {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "estimator/verdict.h"
+#include "estimator/memory/verdict.h"
 
 namespace plimsoll {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
-#include "graph/config/json_object.h"
-#include "graph/config/json_reader.h"
-#include "graph/config/yaml_reader.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
+#include "graph/json/yaml_reader.h"
 
 namespace plimsoll {
 namespace {

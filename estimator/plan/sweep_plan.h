@@ -17,7 +17,7 @@
 #include "graph/base/byte_source.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/limits.h"
-#include "graph/config/json_value.h"
+#include "graph/json/value.h"
 
 namespace plimsoll {
 

@@ -1,9 +1,9 @@
 #include "estimator/plan/workspace_lines.h"
 
-#include "estimator/memory/conv_question.h"
-#include "graph/config/json_object.h"
-#include "graph/config/json_reader.h"
-#include "graph/config/json_writer.h"
+#include "estimator/memory/workspace/conv_question.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
+#include "graph/json/writer.h"
 
 namespace plimsoll {
 namespace {

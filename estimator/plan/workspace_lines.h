@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "estimator/memory/workspace.h"
+#include "estimator/memory/workspace/book.h"
 
 namespace plimsoll {
 

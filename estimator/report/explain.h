@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "estimator/explanation.h"
-#include "estimator/node_report.h"
+#include "estimator/plan/node_report.h"
+#include "estimator/report/explanation.h"
 
 namespace plimsoll {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "estimator/report/version.h"
-#include "graph/config/json_writer.h"
+#include "graph/json/writer.h"
 
 namespace plimsoll {
 namespace {

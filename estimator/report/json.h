@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "estimator/estimate.h"
-#include "graph/config/json_writer.h"
+#include "estimator/answer/estimate.h"
+#include "graph/json/writer.h"
 
 namespace plimsoll {
 

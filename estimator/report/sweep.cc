@@ -9,7 +9,7 @@
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
-#include "graph/config/json_writer.h"
+#include "graph/json/writer.h"
 
 namespace plimsoll {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "estimator/plan/sweep.h"
 #include "estimator/plan/sweep_plan.h"
-#include "estimator/sweep.h"
 
 namespace plimsoll {
 

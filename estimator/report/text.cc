@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "estimator/lengths.h"
+#include "estimator/request/lengths.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {

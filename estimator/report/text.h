@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "estimator/estimate.h"
+#include "estimator/answer/estimate.h"
 
 namespace plimsoll {
 

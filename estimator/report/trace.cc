@@ -1,6 +1,6 @@
 #include "estimator/report/trace.h"
 
-#include "graph/config/json_writer.h"
+#include "graph/json/writer.h"
 
 namespace plimsoll {
 namespace {

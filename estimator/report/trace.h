@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "estimator/trace.h"
+#include "estimator/answer/trace.h"
 
 namespace plimsoll {
 

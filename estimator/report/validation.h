@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "estimator/plan/tolerance.h"
-#include "estimator/plan/validate.h"
-#include "graph/config/json_writer.h"
+#include "estimator/plan/validate/tolerance.h"
+#include "estimator/plan/validate/validate.h"
+#include "graph/json/writer.h"
 
 namespace plimsoll {
 

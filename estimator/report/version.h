@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/base/diagnostic.h"
-#include "graph/config/json_writer.h"
+#include "graph/json/writer.h"
 
 namespace plimsoll {
 

@@ -2,7 +2,7 @@
 // of its operands. Nothing here is calibrated yet: efficiencies are assumed and said to be so.
 #pragma once
 
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 
 namespace plimsoll {
 

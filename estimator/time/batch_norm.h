@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "estimator/time/device_rates.h"
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 
 namespace plimsoll {
 

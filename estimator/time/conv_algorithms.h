@@ -18,7 +18,7 @@
 #include <string_view>
 
 #include "estimator/time/gemm.h"
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 
 namespace plimsoll {
 

@@ -3,11 +3,11 @@
 // cuDNN 8 and 9 name the engine they would run, with its scratch memory (hwdb/workspaces): within
 // the framework's limit that engine is the choice, and its kind of algorithm tells its time. cuDNN
 // 5 to 7 cannot be asked: time takes the shortest algorithm of the card's calibration, memory what
-// measured choices point to (estimator/memory/workspace_legacy.h). Taking time's choice for both
+// measured choices point to (estimator/memory/workspace/legacy.h). Taking time's choice for both
 // would give TBD's ResNet-50 on a P4000 transforms that its measured memory does not hold.
 #pragma once
 
-#include "estimator/memory/workspace_books.h"
+#include "estimator/memory/workspace/books.h"
 #include "estimator/time/conv_algorithms.h"
 #include "estimator/time/conv_call.h"
 

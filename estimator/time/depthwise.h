@@ -16,7 +16,7 @@
 
 #include "estimator/time/conv_algorithms.h"
 #include "estimator/time/gemm.h"
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 
 namespace plimsoll {
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "estimator/memory/workspace.h"
+#include "estimator/memory/workspace/book.h"
 
 namespace plimsoll {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "estimator/time/conv_algorithms.h"
 #include "estimator/time/device_rates.h"
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {

@@ -20,7 +20,7 @@
 #include "estimator/time/device_rates.h"
 #include "estimator/time/select_fit.h"
 #include "estimator/time/time_context.h"
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 
 namespace plimsoll {
 

@@ -17,7 +17,7 @@
 #include "estimator/time/gemm.h"
 #include "estimator/time/recurrent.h"
 #include "estimator/time/recurrent_algorithm.h"
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {

@@ -13,7 +13,7 @@
 #include <span>
 
 #include "estimator/time/gemm.h"
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 
 namespace plimsoll {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "estimator/time/device_rates.h"
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 
 namespace plimsoll {
 

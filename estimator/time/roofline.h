@@ -3,7 +3,7 @@
 #pragma once
 
 #include "estimator/time/device_rates.h"
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 
 namespace plimsoll {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 
 namespace plimsoll {
 

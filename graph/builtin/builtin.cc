@@ -7,8 +7,8 @@
 
 #include "graph/base/embedded.h"
 #include "graph/base/escape.h"
-#include "graph/config/json_object.h"
-#include "graph/config/json_reader.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
 
 namespace plimsoll {
 

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "graph/dim.h"
+#include "graph/symbol/dim.h"
 
 namespace plimsoll::config {
 

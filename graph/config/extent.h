@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/config/expression.h"
-#include "graph/config/json_object.h"
+#include "graph/json/object.h"
 
 namespace plimsoll::config {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "graph/config/expression.h"
-#include "graph/config/json_object.h"
 #include "graph/config/layer_type.h"
 #include "graph/config/network_builder.h"
+#include "graph/json/object.h"
 
 namespace plimsoll::config {
 

@@ -3,7 +3,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/config/layer.h"
-#include "graph/ops/op.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll::config {
 namespace {

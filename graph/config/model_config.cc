@@ -8,9 +8,9 @@
 
 #include "graph/base/escape.h"
 #include "graph/config/extent.h"
-#include "graph/config/json_reader.h"
 #include "graph/config/layer_list.h"
 #include "graph/config/network_builder.h"
+#include "graph/json/reader.h"
 
 namespace plimsoll {
 

@@ -31,8 +31,8 @@
 #include <vector>
 
 #include "graph/config/parameters.h"
-#include "graph/graph.h"
-#include "graph/training_plan.h"
+#include "graph/ir/graph.h"
+#include "graph/ir/training_plan.h"
 
 namespace plimsoll {
 

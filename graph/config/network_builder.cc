@@ -7,7 +7,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/config/parameters.h"
-#include "graph/infer.h"
+#include "graph/ops/infer.h"
 
 namespace plimsoll::config {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "graph/config/expression.h"
-#include "graph/config/json_object.h"
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
+#include "graph/json/object.h"
 
 namespace plimsoll::config {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "graph/config/expression.h"
-#include "graph/config/json_object.h"
+#include "graph/json/object.h"
 
 namespace plimsoll::config {
 

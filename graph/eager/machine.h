@@ -14,9 +14,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "graph/eager/region.h"
+#include "graph/eager/recompute.h"
 #include "graph/eager/value.h"
-#include "graph/recipe.h"
+#include "graph/ir/recipe.h"
 
 namespace plimsoll::eager {
 

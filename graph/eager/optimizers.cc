@@ -4,7 +4,7 @@
 #include <string>
 
 #include "graph/eager/ops.h"
-#include "graph/optimizer.h"
+#include "graph/ir/optimizer.h"
 
 namespace plimsoll {
 namespace {

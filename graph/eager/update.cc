@@ -6,7 +6,7 @@
 #include <span>
 
 #include "graph/eager/ops.h"
-#include "graph/optimizer.h"
+#include "graph/ir/optimizer.h"
 
 namespace plimsoll::eager {
 namespace {

@@ -1,5 +1,5 @@
 // The optimizer: the states that it keeps, and its step on all gradients, as its row says
-// (graph/optimizer.h).
+// (graph/ir/optimizer.h).
 #pragma once
 
 #include "graph/eager/machine.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/step.h"
+#include "graph/ir/step.h"
 
 namespace plimsoll::eager {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "graph/base/escape.h"
-#include "graph/lifetimes.h"
-#include "graph/onnx/module_name.h"
+#include "graph/exporter/module_name.h"
+#include "graph/train/last_use.h"
 
 namespace plimsoll::onnx {
 

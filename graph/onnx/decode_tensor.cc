@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "graph/base/checked.h"
-#include "graph/module_path.h"
+#include "graph/ir/module_path.h"
 #include "graph/onnx/decode.h"
 
 namespace plimsoll::onnx {

@@ -8,9 +8,9 @@
 #include "graph/base/among.h"
 #include "graph/base/escape.h"
 #include "graph/onnx/decode.h"
+#include "graph/onnx/file_type.h"
 #include "graph/onnx/inline.h"
 #include "graph/onnx/inputs.h"
-#include "graph/onnx/sniff.h"
 #include "graph/ops/routing.h"
 
 namespace plimsoll {

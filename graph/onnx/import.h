@@ -12,7 +12,7 @@
 #include <string>
 
 #include "graph/base/byte_source.h"
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 #include "graph/onnx/import_options.h"
 
 namespace plimsoll {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/base/limits.h"
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 
 namespace plimsoll {
 

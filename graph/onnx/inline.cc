@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "graph/base/escape.h"
-#include "graph/folded_names.h"
+#include "graph/exporter/folded_names.h"
 #include "graph/onnx/asked_nodes.h"
-#include "graph/ops/op.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll::onnx {
 namespace {
@@ -40,7 +40,7 @@ std::optional<NodeSpec> with_bindings(const Frame& frame, const NodeSpec& spec) 
   return bound;
 }
 
-// ConstantOfShape's `value` and its like: contents and element type (see graph/attributes.h).
+// ConstantOfShape's `value` and its like: contents and element type (see graph/ir/attributes.h).
 void flatten_tensors(const NodeExtras& extras, const OpRow* row, Attributes& attributes) {
   for (const auto& [name, tensor] : extras.tensors) {
     if (row && !has_attribute(*row, name)) continue;

@@ -9,14 +9,14 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/graph.h"
-#include "graph/onnx/bag_loop.h"
-#include "graph/onnx/expansion.h"
+#include "graph/ir/graph.h"
 #include "graph/onnx/frame.h"
 #include "graph/onnx/import_options.h"
+#include "graph/onnx/initializer.h"
+#include "graph/onnx/inline_budget.h"
+#include "graph/onnx/inline_embedding_bag.h"
 #include "graph/onnx/known_values.h"
 #include "graph/onnx/model.h"
-#include "graph/onnx/parameter.h"
 
 namespace plimsoll::onnx {
 

@@ -1,7 +1,7 @@
 // The graph's inputs: their types, and which of their extents are symbols.
 #pragma once
 
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 #include "graph/onnx/import_options.h"
 #include "graph/onnx/model.h"
 

@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "graph/infer.h"
 #include "graph/onnx/import_options.h"
+#include "graph/ops/infer.h"
 
 namespace plimsoll::onnx {
 

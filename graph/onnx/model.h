@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/attributes.h"
-#include "graph/graph.h"
+#include "graph/ir/attributes.h"
+#include "graph/ir/graph.h"
 
 namespace plimsoll::onnx {
 

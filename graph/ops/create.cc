@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "graph/ops/baked.h"
+#include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
-#include "graph/ops/follow.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
+#include "graph/ops/static_batch.h"
 
 namespace plimsoll::ops {
 namespace {

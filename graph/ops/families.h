@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "graph/ops/op.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll::ops {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "graph/ops/op.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll::lower {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
-#include "graph/ops/follow.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 

@@ -1,8 +1,8 @@
 // Reductions along axes, and running sums.
 #include <algorithm>
 
+#include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
-#include "graph/ops/follow.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 

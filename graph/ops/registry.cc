@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "graph/ops/families.h"
-#include "graph/ops/op.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "graph/ops/op.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll::ops {
 

@@ -8,7 +8,7 @@
 #include <array>
 #include <numeric>
 
-#include "graph/ops/baked.h"
+#include "graph/ops/static_batch.h"
 
 namespace plimsoll::ops {
 namespace {

@@ -1,8 +1,8 @@
 // Fourier transforms and what speech models put around them.
 #include <fmt/format.h>
 
+#include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
-#include "graph/ops/follow.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 

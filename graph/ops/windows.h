@@ -1,7 +1,7 @@
 // Sliding windows: what convolutions and pools share.
 #pragma once
 
-#include "graph/ops/op.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll::ops {
 

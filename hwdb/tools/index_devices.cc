@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
-#include "graph/config/json_object.h"
-#include "graph/config/json_reader.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
 #include "hwdb/device_names.h"
 
 namespace {

@@ -1,9 +1,9 @@
 // Models that are sound as files and impossible as mathematics: from bytes to a named error.
 #include <doctest/doctest.h>
 
-#include "graph/expand.h"
-#include "graph/infer.h"
-#include "graph/text.h"
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
+#include "graph/train/expand.h"
 #include "tests/support/import_support.h"
 
 using namespace plimsoll;

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/batch_memory.h"
-#include "estimator/distinct_kernels.h"
 #include "estimator/estimator.h"
-#include "estimator/find_platform.h"
+#include "estimator/plan/batch_memory.h"
 #include "estimator/plan/max_batch.h"
-#include "estimator/sweep.h"
+#include "estimator/plan/sweep.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/step/distinct_kernels.h"
 
 namespace plimsoll {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "estimator/memory/conv_question.h"
+#include "estimator/memory/workspace/conv_question.h"
 #include "tests/calibrate/calibrate_program.h"
 #include "tests/estimator/memory/asked.h"
 

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "graph/base/escape.h"
-#include "graph/config/json_writer.h"
+#include "graph/json/writer.h"
 #include "tests/support/onnx_writer.h"
 #include "tests/support/run_plimsoll.h"
 

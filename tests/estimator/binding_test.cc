@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "estimator/bound_step.h"
-#include "estimator/find_platform.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/step/bound_step.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 

@@ -1,5 +1,5 @@
 #include "estimator/estimator.h"
-#include "estimator/find_platform.h"
+#include "estimator/request/find_platform.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "estimator/estimator.h"
-#include "estimator/find_platform.h"
+#include "estimator/request/find_platform.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 

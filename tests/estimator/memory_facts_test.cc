@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include "estimator/batch_memory.h"
 #include "estimator/estimator.h"
-#include "estimator/find_platform.h"
+#include "estimator/plan/batch_memory.h"
 #include "estimator/plan/max_batch.h"
+#include "estimator/request/find_platform.h"
 #include "tests/support/requests.h"
 
 using namespace plimsoll;

@@ -12,7 +12,7 @@
 #include "hwdb/framework.h"
 #include "hwdb/host.h"
 #include "hwdb/link.h"
-#include "hwdb/measured_source.h"
+#include "hwdb/measured/source.h"
 #include "hwdb/step_errors.h"
 
 using namespace plimsoll;

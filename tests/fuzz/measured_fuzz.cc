@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hwdb/measured_reader.h"
+#include "hwdb/measured/reader.h"
 
 using namespace plimsoll;
 

@@ -2,10 +2,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "graph/expand.h"
-#include "graph/infer.h"
 #include "graph/onnx/import.h"
-#include "graph/passes/recover.h"
+#include "graph/ops/infer.h"
+#include "graph/rewrite/recover.h"
+#include "graph/train/expand.h"
 
 using namespace plimsoll;
 

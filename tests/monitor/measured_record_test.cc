@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "estimator/plan/measured_request.h"
-#include "hwdb/measured_reader.h"
+#include "estimator/plan/validate/measured_request.h"
+#include "hwdb/measured/reader.h"
 
 using namespace plimsoll::monitor;
 using plimsoll::MeasuredRun;

@@ -5,7 +5,7 @@ Two sources, both of the onnx package:
   * its backend node tests: inputs and outputs are actual arrays;
   * random nodes whose outputs come from onnx.shape_inference.infer_shapes (strict mode).
 
-A case is a line in the notation of graph/text.h, as in an operator's worked example:
+A case is a line in the notation of graph/ir/text.h, as in an operator's worked example:
     "f32[1,3,5,5] i64[2]=[0,-1] {axis=1, opset=13} -> f32[3,25]"
 Whole-number outputs carry their contents too, for following shape arithmetic.
 

@@ -29,7 +29,7 @@ MOST_FILTERS = 64
 
 
 def features(layer, n):
-    """As estimator/memory/workspace_rule.cc computes them."""
+    """As estimator/memory/workspace/rule.cc computes them."""
     c, h, w, k, r, s, ph, pw, sh, sw, dh, dw, g = layer
     p, q = (h + 2 * ph - dh * (r - 1) - 1) // sh + 1, (w + 2 * pw - dw * (s - 1) - 1) // sw + 1
     cg, kg = c // g, k // g

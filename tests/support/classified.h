@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/infer.h"
-#include "graph/parameter_kinds.h"
-#include "graph/text.h"
+#include "graph/exporter/parameter_kinds.h"
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
 
 namespace plimsoll::test {
 

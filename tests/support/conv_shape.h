@@ -1,7 +1,7 @@
 // A convolution that many tests ask about.
 #pragma once
 
-#include "estimator/memory/workspace_formula.h"
+#include "estimator/memory/workspace/formula.h"
 
 namespace plimsoll::test {
 

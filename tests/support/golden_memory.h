@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/bound_step.h"
 #include "estimator/estimator.h"
-#include "estimator/find_platform.h"
 #include "estimator/memory/timeline.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/step/bound_step.h"
 #include "graph/base/embedded.h"
 #include "hwdb/hwdb.h"
 #include "tests/support/scratch.h"

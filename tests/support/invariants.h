@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/estimate.h"
+#include "estimator/answer/estimate.h"
 
 namespace plimsoll::test {
 

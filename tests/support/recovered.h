@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "graph/infer.h"
-#include "graph/passes/recover.h"
-#include "graph/text.h"
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
+#include "graph/rewrite/recover.h"
 
 namespace plimsoll::test {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "estimator/time/device_rates.h"
-#include "graph/kernel.h"
+#include "graph/ir/kernel.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {

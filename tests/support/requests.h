@@ -6,7 +6,7 @@
 #include <string>
 
 #include "estimator/estimator.h"
-#include "estimator/request.h"
+#include "estimator/request/request.h"
 
 namespace plimsoll::test {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/memory/workspace_formula.h"
+#include "estimator/memory/workspace/formula.h"
 
 namespace plimsoll::test {
 

@@ -2,9 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include "estimator/bound_step.h"
 #include "estimator/estimator.h"
-#include "estimator/find_platform.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/step/bound_step.h"
 #include "tests/support/requests.h"
 
 using namespace plimsoll;

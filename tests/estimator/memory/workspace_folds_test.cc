@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "estimator/memory/workspace.h"
-#include "estimator/memory/workspace_rule.h"
-#include "graph/config/json_reader.h"
+#include "estimator/memory/workspace/book.h"
+#include "estimator/memory/workspace/rule.h"
+#include "graph/json/reader.h"
 #include "hwdb/hwdb.h"
 #include "tests/support/mebibyte.h"
 

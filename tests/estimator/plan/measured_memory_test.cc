@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 
-#include "estimator/plan/validate.h"
-#include "hwdb/measured_source.h"
+#include "estimator/plan/validate/validate.h"
+#include "hwdb/measured/source.h"
 
 using namespace plimsoll;
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/sweep.h"
+#include "estimator/plan/sweep.h"
 #include "tests/support/requests.h"
 
 namespace plimsoll {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "estimator/estimator.h"
-#include "estimator/find_platform.h"
-#include "estimator/workspace_plan.h"
+#include "estimator/memory/workspace_plan.h"
+#include "estimator/request/find_platform.h"
 #include "graph/builtin/builtin.h"
-#include "graph/kernel_label.h"
+#include "graph/ir/kernel_label.h"
 #include "tests/support/requests.h"
 
 namespace plimsoll {

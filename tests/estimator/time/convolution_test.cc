@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "estimator/memory/workspace_legacy.h"
+#include "estimator/memory/workspace/legacy.h"
 #include "hwdb/calibration_terms.h"
 #include "tests/support/convolutions.h"
 

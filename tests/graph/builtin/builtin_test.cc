@@ -6,8 +6,8 @@
 #include <set>
 
 #include "graph/config/model_config.h"
-#include "graph/expand.h"
-#include "graph/infer.h"
+#include "graph/ops/infer.h"
+#include "graph/train/expand.h"
 
 namespace plimsoll {
 namespace {

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "graph/builtin/builtin.h"
-#include "graph/infer.h"
+#include "graph/exporter/parameter_kinds.h"
 #include "graph/onnx/import.h"
-#include "graph/parameter_kinds.h"
+#include "graph/ops/infer.h"
 
 namespace plimsoll {
 namespace {

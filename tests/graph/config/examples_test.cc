@@ -3,7 +3,7 @@
 
 #include "graph/base/byte_source.h"
 #include "graph/config/model_config.h"
-#include "graph/expand.h"
+#include "graph/train/expand.h"
 
 namespace plimsoll {
 namespace {

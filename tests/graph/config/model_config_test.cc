@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "graph/config/json_reader.h"
 #include "graph/config/layer_type.h"
-#include "graph/expand.h"
-#include "graph/infer.h"
+#include "graph/json/reader.h"
+#include "graph/ops/infer.h"
+#include "graph/train/expand.h"
 
 namespace plimsoll {
 namespace {

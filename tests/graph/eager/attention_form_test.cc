@@ -1,4 +1,4 @@
-// What the table of tests/estimator/attention_kernels_test.cc does not reach.
+// What the table of tests/estimator/request/attention_kernels_test.cc does not reach.
 #include "graph/eager/attention_form.h"
 
 #include <doctest/doctest.h>

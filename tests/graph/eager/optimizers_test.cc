@@ -166,7 +166,7 @@ TEST_CASE("optimizers: kernels over lists are launched as often as on a card") {
 TEST_CASE("optimizers: nobody but their table names them") {
   const std::string root = PLIMSOLL_SOURCE_DIR "/";
   // The default; a norm's hyper-parameter of the same name.
-  const std::map<std::string, std::string> known = {{"graph/recipe.h", "momentum"},
+  const std::map<std::string, std::string> known = {{"graph/ir/recipe.h", "momentum"},
                                                     {"graph/ops/rules.cc", "momentum"},
                                                     {"graph/config/layers_norm.cc", "momentum"}};
   for (const char* room : {"graph", "estimator", "hwdb", "calibrate", "monitor"}) {
@@ -175,7 +175,7 @@ TEST_CASE("optimizers: nobody but their table names them") {
       const std::string path = entry.path().string().substr(root.size());
       if (extension != ".cc" && extension != ".h") continue;
       // The table; examples in comments.
-      if (path == "graph/eager/optimizers.cc" || path == "graph/optimizer.h") continue;
+      if (path == "graph/eager/optimizers.cc" || path == "graph/ir/optimizer.h") continue;
       const std::string text = test::read_bytes(entry.path().string());
       for (const OptimizerRow& row : optimizers()) {
         const auto at = known.find(path);

@@ -1,7 +1,7 @@
 // What a file writes beside its operators' own attributes has no meaning.
 #include <doctest/doctest.h>
 
-#include "graph/text.h"
+#include "graph/ir/text.h"
 #include "tests/support/import_support.h"
 
 namespace plimsoll {

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "graph/base/embedded.h"
-#include "graph/infer.h"
+#include "graph/ops/infer.h"
 #include "tests/support/import_support.h"
 
 using namespace plimsoll;

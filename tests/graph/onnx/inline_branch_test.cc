@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "graph/infer.h"
+#include "graph/ops/infer.h"
 #include "tests/support/import_support.h"
 
 using namespace plimsoll;

@@ -1,7 +1,7 @@
 // Lists of tensors and optional tensors, as exporters write split, unbind and their like.
 #include <doctest/doctest.h>
 
-#include "graph/infer.h"
+#include "graph/ops/infer.h"
 #include "tests/support/import_support.h"
 
 using namespace plimsoll;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/expand.h"
-#include "graph/infer.h"
-#include "graph/text.h"
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
+#include "graph/train/expand.h"
 
 namespace plimsoll::ops {
 namespace {

@@ -4,9 +4,9 @@
 #include <set>
 #include <tuple>
 
-#include "graph/infer.h"
-#include "graph/ops/op.h"
-#include "graph/text.h"
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
@@ -49,7 +49,7 @@ TEST_CASE("an example has no attribute that its row does not name") {
       CAPTURE(row->name);
       const std::string attribute = name;
       CAPTURE(attribute);
-      const bool of_tensor = name.ends_with("_dtype");  // see graph/attributes.h
+      const bool of_tensor = name.ends_with("_dtype");  // see graph/ir/attributes.h
       CHECK((name == "opset" || of_tensor || has_attribute(*row, name)));
     }
   }

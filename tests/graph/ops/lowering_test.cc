@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "graph/infer.h"
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
 #include "graph/ops/lower.h"
-#include "graph/ops/op.h"
-#include "graph/text.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {

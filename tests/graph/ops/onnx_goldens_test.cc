@@ -7,9 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "graph/infer.h"
-#include "graph/ops/op.h"
-#include "graph/text.h"
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "graph/infer.h"
-#include "graph/text.h"
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
 
 namespace plimsoll {
 namespace {

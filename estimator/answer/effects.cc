@@ -1,0 +1,148 @@
+#include "estimator/answer/effects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "estimator/request/check_flags.h"
+#include "estimator/request/platform.h"
+#include "graph/base/escape.h"
+#include "graph/ops/op_row.h"
+#include "hwdb/releases.h"
+
+namespace plimsoll {
+namespace {
+
+struct Asked {
+  const Request& request;
+  const Platform& platform;
+  const CompiledModel& model;
+};
+
+bool trains(const Asked& a) { return a.request.recipe.mode != Mode::kInference; }
+bool updates(const Asked& a) { return a.request.recipe.mode == Mode::kTrain; }
+bool several(const Asked& a) { return a.request.gpu_count > 1; }
+
+bool has_kernel(const Asked& a, KernelClass of) {
+  return std::ranges::any_of(a.model.step.kernels,
+                             [&](const Kernel& k) { return k.kernel_class == of; });
+}
+bool convolves(const Asked& a) { return has_kernel(a, KernelClass::kConv); }
+
+template <size_t N>
+bool has_op(const Asked& a, const std::array<std::string_view, N>& ops) {
+  return std::ranges::any_of(a.model.graph.nodes, [&](const Node& node) {
+    return std::ranges::find(ops, node.op) != ops.end();
+  });
+}
+bool recurs(const Asked& a) {
+  return has_op(a, std::array<std::string_view, 3>{"LSTM", "GRU", "RNN"});
+}
+bool attends(const Asked& a) { return has_op(a, std::array<std::string_view, 1>{"Attention"}); }
+bool normalises(const Asked& a) {
+  return has_op(a, std::array<std::string_view, 1>{"BatchNormalization"});
+}
+bool drops(const Asked& a) {
+  // A ratio that finds no place is said by the pass that looks for one.
+  const bool ratio = a.request.recipe.assumed_dropout.has_value();
+  return trains(a) &&
+         (ratio || attends(a) || has_op(a, std::array<std::string_view, 1>{"Dropout"}));
+}
+
+bool knows_loader(const Asked& a) {
+  const FrameworkProfile& f = a.platform.framework;
+  const Dispatch* dispatch = a.platform.host.find(f.framework, f.asked);
+  return dispatch && dispatch->loader;
+}
+
+struct EffectRow {
+  std::string_view flag;
+  bool (*acts)(const Asked&);
+  std::string_view why;
+};
+
+constexpr EffectRow kEffectRows[] = {
+    {"optimizer", updates, "nothing is updated in this mode"},
+    {"weight-decay", updates, "nothing is updated in this mode"},
+    {"loss", trains, "inference has no loss"},
+    {"checkpoint", trains, "inference keeps nothing for a backward pass"},
+    {"accumulate", trains, "inference has no gradients"},
+    {"zero-grad", trains, "inference has no gradients"},
+    {"freeze", trains, "inference trains nothing"},
+    {"train", trains, "inference trains nothing"},
+    {"dropout", drops, "no dropout runs in this model and mode"},
+    {"link", several, "one GPU exchanges nothing: --gpus N is how many share the work"},
+    {"conv-algo", convolves, "the model has no convolution"},
+    {"cudnn-benchmark", convolves, "the model has no convolution"},
+    {"workspace-limit", convolves, "the model has no convolution"},
+    {"layout", [](const Asked& a) { return convolves(a) || normalises(a); },
+     "the model has no images"},
+    {"cudnn",
+     [](const Asked& a) { return convolves(a) || recurs(a) || normalises(a) || attends(a); },
+     "no layer of the model is cuDNN's"},
+    {"recurrent", recurs, "the model has no recurrent layer"},
+    {"attention", attends, "no attention was recognised in the model"},
+    {"module-loading", [](const Asked& a) { return !a.request.context_bytes; },
+     "--context says what the context takes"},
+    {"samples", [](const Asked& a) { return a.request.epochs > 0; },
+     "--epochs N asks for the time of a whole run"},
+    {"epochs",
+     [](const Asked& a) { return a.request.samples > 0 || a.model.meta.samples_per_epoch > 0; },
+     "--samples N says how long an epoch is"},
+    {"machine",
+     [](const Asked& a) {
+       return a.request.machine && a.request.machine->gpu == a.platform.device.id;
+     },
+     "the file tells of another card"},
+    {"loader", knows_loader, "what this framework takes to load a sample is not known"},
+    {"samples-in-memory", [](const Asked& a) { return a.platform.framework.host_base.value > 0; },
+     "the host's memory of this framework is not known"},
+};
+
+}  // namespace
+
+Diagnostics without_effect(const Request& request, const Platform& platform,
+                           const CompiledModel& model) {
+  Diagnostics said;
+  const Asked asked{request, platform, model};
+  for (const EffectRow& row : kEffectRows) {
+    if (!request.given.contains(row.flag) || row.acts(asked)) continue;
+    said.push_back(warning(std::string(kWithoutEffect),
+                           fmt::format("--{} has no effect: {}", row.flag, row.why)));
+  }
+  for (const auto& [name, price] : request.assume) {
+    const bool known = find_op("", name) != nullptr;
+    if (known)
+      said.push_back(warning(
+          std::string(kWithoutEffect),
+          fmt::format("--assume {} has no effect: the operator is known", shortened(name, 60))));
+  }
+  for (Diagnostic& newer : newer_versions(request, platform)) said.push_back(std::move(newer));
+  return said;
+}
+
+Result<void> check_assumed(const LoadedModel& model, const Request& request) {
+  std::vector<std::string> ops;
+  for (const NamedGraph& network : model.config.networks) {
+    for (const Node& node : network.graph.nodes) ops.push_back(node.op);
+  }
+  for (const auto& [name, price] : request.assume) {
+    if (std::ranges::find(ops, name) != ops.end()) continue;
+    const std::string near = nearest(name, ops);
+    return error("E118",
+                 fmt::format("--assume {}: the model has no such operator", shortened(name, 60)),
+                 {}, near.empty() ? "" : fmt::format("did you mean {}?", shortened(near)));
+  }
+  return {};
+}
+
+void keep_common(Diagnostics& said, const Diagnostics& of_another) {
+  std::erase_if(said, [&](const Diagnostic& d) {
+    return std::ranges::none_of(of_another, [&](const Diagnostic& other) {
+      return other.code == d.code && other.message == d.message;
+    });
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,29 @@
+// effects: where each flag has an effect. A flag that the user wrote and that changes nothing is
+// said, one that contradicts the rest is refused; nothing is ignored in silence. To add a flag, add
+// its row.
+#pragma once
+
+#include <string_view>
+
+#include "estimator/model/compiled_model.h"
+#include "estimator/request/request.h"
+#include "graph/base/diagnostic.h"
+
+namespace plimsoll {
+
+struct Platform;
+
+// W518 for a version that is newer than those known, W516 for each of request.given without effect
+// on this model, platform and recipe, with why.
+Diagnostics without_effect(const Request& request, const Platform& platform,
+                           const CompiledModel& model);
+
+// E118 for --assume of an operator that the model does not have.
+Result<void> check_assumed(const LoadedModel& model, const Request& request);
+
+inline constexpr std::string_view kWithoutEffect = "W516";
+
+// Of what is said of several models, what holds of each.
+void keep_common(Diagnostics& said, const Diagnostics& of_another);
+
+}  // namespace plimsoll

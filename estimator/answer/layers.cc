@@ -1,0 +1,130 @@
+#include "estimator/answer/layers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "graph/base/checked.h"
+#include "graph/ir/display_name.h"
+
+namespace plimsoll {
+
+namespace {
+
+int64_t rounded(int64_t bytes, int64_t granule) { return ceil_divide(bytes, granule) * granule; }
+
+// The shape at the point, "32x64x112x112".
+std::string shape_at(const Graph& graph, const Node& node, const Binding& binding) {
+  if (node.outputs.empty() || node.outputs[0] == kNoTensor || !graph.tensors[node.outputs[0]].shape)
+    return "";
+  std::string text;
+  for (const Dim& d : *graph.tensors[node.outputs[0]].shape) {
+    const auto value = d.evaluate(binding);
+    text += (text.empty() ? "" : "x") + (value ? fmt::format("{}", *value) : d.text());
+  }
+  return text;
+}
+
+// What the optimizer keeps of a parameter by itself.
+int64_t state_bytes(const CompiledModel& model, const TensorType& parameter) {
+  Decider decider(model.binding);
+  int64_t sum = 0;
+  for (const TypeOf state : rule_of(*model.recipe.optimizer, parameter, decider).states)
+    sum += bytes(state(parameter)).evaluate(model.binding).value_or(0);
+  return sum;
+}
+
+void add_parameters(const CompiledModel& model, const Node& node, std::vector<char>& seen,
+                    LayerEstimate& layer) {
+  const bool trained = model.recipe.mode != Mode::kInference;
+  for (const TensorId in : node.inputs) {
+    if (in == kNoTensor || seen[in]) continue;
+    const Tensor& t = model.graph.tensors[in];
+    if (t.kind != TensorKind::kParameter || !is_weight(model.parameter_kinds[in]) || !t.shape)
+      continue;
+    seen[in] = 1;
+    const auto count = elements(*t.shape).evaluate(model.binding);
+    const auto size = bytes(t.dtype, elements(*t.shape)).evaluate(model.binding);
+    if (!count || !size) continue;
+    layer.parameters += *count;
+    layer.weight_bytes += *size;
+    if (!trained || model.parameter_kinds[in] == ParameterKind::kFrozen) continue;
+    layer.gradient_bytes += *size;
+    if (model.recipe.mode == Mode::kTrain)
+      layer.optimizer_state_bytes += state_bytes(model, {t.dtype, *t.shape});
+  }
+}
+
+void add_launches(const KernelAt& kernel, const KernelPrice& price, Phase phase, int64_t times,
+                  LayerEstimate& layer) {
+  const bool forward = phase == Phase::kForward || phase == Phase::kLoss;
+  (forward ? layer.flop_forward : layer.flop_backward) += times * kernel.flop;
+  (forward ? layer.bytes_forward : layer.bytes_backward) += times * (kernel.read + kernel.written);
+  (forward ? layer.forward_ns : layer.backward_ns) += times * price.ns;
+  layer.workspace_bytes = std::max(layer.workspace_bytes, price.workspace_bytes);
+  const bool weights = kernel.pass == Pass::kBackwardWeights || kernel.op == "bias_gradient";
+  LayerPass& pass = forward   ? layer.forward
+                    : weights ? layer.backward_weights
+                              : layer.backward_data;
+  const auto rank = [](const auto& p) { return std::pair(!p.algorithm.empty(), p.ns); };
+  if (rank(price) > rank(pass)) {
+    pass = {price.ns, price.algorithm, price.bound_by, price.fraction_of_peak};
+  }
+}
+
+}  // namespace
+
+std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep& bound,
+                                     int64_t granule, const std::vector<KernelPrice>& prices) {
+  const Graph& graph = model.graph;
+  const size_t loss = graph.nodes.size();
+  std::vector<LayerEstimate> rows(loss + 1);
+  std::vector<char> seen(graph.tensors.size(), 0);
+  for (NodeId id = 0; id < loss; ++id) {
+    rows[id].id = id;
+    rows[id].node = display_name(graph, id);
+    rows[id].op = graph.nodes[id].op;
+    rows[id].module = graph.nodes[id].module;
+    rows[id].output_shape = shape_at(graph, graph.nodes[id], model.binding);
+    add_parameters(model, graph.nodes[id], seen, rows[id]);
+  }
+  rows[loss].node = "(loss)";
+  const auto row_of = [&](NodeId node) -> LayerEstimate& {
+    return rows[node == kNoNode ? loss : node];
+  };
+  for (const Saved& s : model.step.saved) {
+    row_of(s.node).feature_map_bytes += rounded(bound.buffer_bytes[s.buffer], granule);
+  }
+  EventTimes times(model.step);
+  for (size_t i = 0; i < model.step.events.size(); ++i) {
+    const Event& e = model.step.events[i];
+    if (e.kind != Event::Kind::kLaunch || e.phase == Phase::kUpdate) continue;
+    add_launches(bound.kernels[e.id], prices[e.id], e.phase, times(i), row_of(e.node));
+  }
+  std::erase_if(rows, [](const LayerEstimate& l) {
+    return l.parameters == 0 && l.feature_map_bytes == 0 && l.bytes_forward == 0 &&
+           l.bytes_backward == 0;
+  });
+  return rows;
+}
+
+std::vector<KeptTensor> kept_of(const CompiledModel& model, const BoundStep& bound,
+                                int64_t granule) {
+  std::vector<KeptTensor> kept;
+  kept.reserve(model.step.saved.size());
+  for (const Saved& s : model.step.saved) {
+    const NodeId maker = model.step.buffers[s.buffer].node;
+    kept.push_back({.keeper = s.node,
+                    .maker = maker,
+                    .node = display_name(model.graph, s.node),
+                    .rule = std::string(s.rule),
+                    .made_by = display_name(model.graph, maker),
+                    .bytes = rounded(bound.buffer_bytes[s.buffer], granule)});
+  }
+  std::stable_sort(kept.begin(), kept.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return kept;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,21 @@
+// What an answer says of the machine it is for, beside its numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimator/answer/estimate.h"
+#include "estimator/request/platform.h"
+
+namespace plimsoll {
+
+// What the files of card, framework and machine warned of; W402 for a rate that the precision asks
+// for and the card lacks.
+Diagnostics platform_warnings(const Platform& platform, const Request& request);
+
+// Where the card's figures are from, if not from the database alone, and what a display takes of
+// it: as given, or, where none is and it would matter, that none is counted.
+std::vector<std::string> card_basis(const Device& device, const Request& request,
+                                    const Estimate& answer);
+
+}  // namespace plimsoll

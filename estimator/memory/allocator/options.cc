@@ -1,0 +1,70 @@
+#include "estimator/memory/allocator/options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+namespace {
+
+tl::unexpected<Diagnostics> refused(std::string_view setting, std::string_view why) {
+  return error("E161", fmt::format("allocator setting '{}': {}", shortened(setting, 60), why), {},
+               "for example expandable_segments:True,max_split_size_mb:128");
+}
+
+std::optional<int64_t> whole_number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = fault == std::errc() && end == text.data() + text.size();
+  return whole && value >= 0 && value < int64_t{1} << 40 ? std::optional(value) : std::nullopt;
+}
+
+Result<void> set(CachingRules& rules, std::string_view setting) {
+  const size_t colon = setting.find(':');
+  if (colon == std::string_view::npos) return refused(setting, "it has no value");
+  const std::string_view key = setting.substr(0, colon), value = setting.substr(colon + 1);
+  if (key == "expandable_segments") {
+    if (value != "True" && value != "False") return refused(setting, "it is True or False");
+    rules.expandable_segments = value == "True";
+    return {};
+  }
+  if (key != "max_split_size_mb" && key != "roundup_power2_divisions") {
+    return refused(setting, "its effect is not known");
+  }
+  const auto number = whole_number(value);
+  if (!number) return refused(setting, "it takes a whole number");
+  if (key == "max_split_size_mb") {
+    rules.max_split_size = *number << 20;
+  } else {
+    rules.roundup_power2_divisions = *number;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check(const CachingRules& rules) {
+  if (rules.max_split_size && *rules.max_split_size <= rules.large_segment) {
+    return error("E161", "max_split_size must be above 20 MiB", {}, "max_split_size_mb:21 or more");
+  }
+  const int64_t divisions = rules.roundup_power2_divisions;
+  if (divisions < 0 || (divisions & (divisions - 1)) != 0) {
+    return error("E161", "roundup_power2_divisions must be a power of two");
+  }
+  return {};
+}
+
+Result<CachingRules> caching_rules(std::string_view text) {
+  CachingRules rules;
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    if (auto done = set(rules, text.substr(0, comma)); !done) return tl::unexpected(done.error());
+    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+  }
+  if (auto fine = check(rules); !fine) return tl::unexpected(fine.error());
+  return rules;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,50 @@
+// What a step needs of memory, with everything that a view shows of it. Bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "estimator/memory/module_storages.h"
+#include "estimator/memory/timeline.h"
+#include "estimator/memory/verdict.h"
+#include "hwdb/context.h"
+
+namespace plimsoll {
+
+struct MemoryEstimate {
+  int64_t parameter_count = 0;
+  int64_t parameter_bytes = 0, buffer_bytes = 0, gradient_bytes = 0, optimizer_state_bytes = 0;
+  int64_t input_bytes = 0;
+  int64_t saved_bytes = 0;
+  int64_t live_peak_bytes = 0;
+  BytesByRole max_by_role{};
+  int64_t activations_peak_bytes = 0;  // of feature maps and temporaries together
+  Phase peak_phase = Phase::kForward;
+  std::string peak_node;  // "layer1.0.conv3" or the node's name; empty between nodes
+  BytesByRole peak_by_role{};
+  std::optional<ModuleStorages> modules;  // of frameworks whose modules hold them
+  int64_t workspace_bytes = 0;
+  std::string workspace_basis;  // "rule", "asked", "measured", "none"
+  int64_t allocated_peak_bytes = 0, reserved_bytes = 0;
+  int64_t steady_allocated_bytes = 0;  // of a later step, in which nothing is tried out
+  // Of a first step in which plans are timed with scratch memory that is given back, and that may
+  // be less where the card is full; else 0.
+  int64_t timing_peak_bytes = 0;
+  int64_t context_bytes = 0, device_bytes = 0;
+  std::optional<ModuleLoading> module_loading;  // that context_bytes stands for, where it is known
+  std::string context_basis;                    // which row, and why; empty where it was given
+  Range device_range;
+  Verdict verdict = Verdict::kDoesNotFit;  // of device_range
+  // Inference in Python: what a name that outlives its use, or ends before it, may add or take at
+  // the peak. In device_range.
+  int64_t held_by_names = 0;
+  // Smallest capacity in which the step still runs, at most device_bytes; where the request asks.
+  std::optional<int64_t> minimum_bytes;
+  int64_t taken_bytes = 0;  // by a framework that takes the card whatever it needs; else 0
+  int64_t host_bytes = 0;   // of the process and those that load its batches
+  bool host_asked = false;  // the request says how data are loaded
+  Range host_range;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,291 @@
+#include "estimator/memory/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "estimator/memory/allocator/options.h"
+#include "estimator/memory/host_memory.h"
+#include "estimator/memory/replay_input.h"
+#include "estimator/request/platform.h"
+#include "graph/ir/display_name.h"
+
+namespace plimsoll {
+namespace {
+
+Result<AllocatorRules> rules_of(const FrameworkProfile& framework, const Request& request) {
+  const bool caching = framework.allocator == FrameworkProfile::Allocator::kPytorchCaching;
+  if (!caching && !request.allocator.empty()) {
+    return error("E161", fmt::format("{} takes no settings of its allocator", framework.id));
+  }
+  switch (framework.allocator) {
+    case FrameworkProfile::Allocator::kPytorchCaching:
+      return caching_rules(request.allocator);
+    case FrameworkProfile::Allocator::kBfc:
+      // Both profiles stand for versions before 2.3.
+      return AllocatorRules(BfcRules{.garbage_collection = false, .first_region = 1 << 20});
+    case FrameworkProfile::Allocator::kMxnetPool:
+      // A symbol's executor plans its memory as a whole; arrays without a plan come from the pool.
+      if (framework.execution == FrameworkProfile::Execution::kGraph)
+        return AllocatorRules(StaticRules{});
+      return AllocatorRules(PoolRules{});
+    case FrameworkProfile::Allocator::kStatic:
+      return AllocatorRules(StaticRules{});
+    case FrameworkProfile::Allocator::kNone:
+      break;
+  }
+  return AllocatorRules(NoAllocator{});
+}
+
+// Batch norm of plain features is PyTorch's own kernel: use_cudnn in _batch_norm_impl_index asks
+// for three dimensions or more (aten/src/ATen/native/Normalization.cpp).
+bool norm_by_cudnn(const Graph& graph, const Node& node) {
+  if (node.op != "BatchNormalization" || node.inputs.empty()) return false;
+  const auto& shape = graph.tensors[node.inputs[0]].shape;
+  return !shape || shape->size() >= 3;
+}
+
+bool uses_cudnn(const Graph& graph, const BoundStep& bound) {
+  return std::any_of(bound.kernels.begin(), bound.kernels.end(),
+                     [](const KernelAt& k) {
+                       return k.kernel_class == KernelClass::kConv ||
+                              k.kernel_class == KernelClass::kRecurrent;
+                     }) ||
+         std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [&](const Node& node) { return norm_by_cudnn(graph, node); });
+}
+
+// Where each group of a convolution has library handles of its own (Caffe).
+int64_t handle_bytes(const ContextRow& row, const Graph& graph) {
+  int64_t groups = 0;
+  for (const Node& node : graph.nodes) {
+    if (node.op == "Conv") groups += std::max<int64_t>(1, node.attributes.integer("group", 1));
+  }
+  return row.per_convolution.value * std::min<int64_t>(groups, int64_t{1} << 20);
+}
+
+// What NCCL holds outside the allocator for one all-reduce among the GPUs of a step: for each
+// channel and each peer that sends, a buffer for each protocol (nccl/src/include/device.h: LL 512
+// KiB, LL128 4800 KiB, simple 4 MiB). Rings have one such peer, the chains within a machine two;
+// NVIDIA/nccl#986: "linearly tied to the number of channels", "2 connections regardless of scale".
+Context collective_buffers(const Platform& platform, const Request& request) {
+  constexpr int64_t kConnection = 524288 + 4915200 + 4194304;
+  const bool collective = platform.link && request.gpu_count > 1 && !request.replicate &&
+                          platform.framework.framework == "pytorch";
+  if (!collective) return {};
+  const int64_t ring = kConnection * platform.link->channels;
+  return {.bytes = 2 * ring, .low = ring, .high = 4 * ring};  // trees and others beside the ring
+}
+
+Result<ContextChoice> chosen_context(const Platform& platform, const Request& request) {
+  const auto cuda = cuda_version(platform, request);
+  if (!cuda) return tl::make_unexpected(cuda.error());
+  return choose_context(platform.framework.context,
+                        {.device = platform.device.id,
+                         .architecture = platform.device.architecture,
+                         .cuda = *cuda,
+                         .asked = request.module_loading,
+                         .usual = platform.framework.usual_loading(*cuda)});
+}
+
+// As the request has it, or the row's bytes for what the step calls.
+Context context_of(const ContextRow& row, const Platform& platform, const Request& request,
+                   const CompiledModel& model, const BoundStep& bound) {
+  if (request.context_bytes)
+    return {*request.context_bytes, *request.context_bytes, *request.context_bytes};
+  const bool forward = model.recipe.mode == Mode::kInference;
+  const int64_t stacks =
+      card_bytes(row, platform.device, !forward) + handle_bytes(row, model.graph);
+  const Bytes training = uses_cudnn(model.graph, bound) ? row.with_cudnn : row.plain;
+  const int64_t bytes = stacks + (forward ? row.inference.value_or(training) : training).value;
+  const Context buffers = collective_buffers(platform, request);
+  return {bytes + buffers.bytes, stacks + row.low.value + buffers.low,
+          stacks + row.high.value + buffers.high};
+}
+
+// Library buffers taken through the allocator, one per thread that multiplies matrices.
+std::vector<int64_t> library_buffers(const Platform& platform) {
+  const bool hopper = platform.device.compute_capability.major == 9;
+  const int64_t bytes =
+      (hopper ? platform.framework.cublas_workspace_hopper : platform.framework.cublas_workspace)
+          .value;
+  return bytes > 0 ? std::vector<int64_t>{bytes, bytes} : std::vector<int64_t>{};
+}
+
+// A program of the user's own that prefetches brings bytes and converts them to floats on the
+// device, as timm's and NVIDIA's loaders do (timm/data/loader.py, PrefetchLoader).
+void set_loader(ReplayInput& input, const Request& request, const FrameworkProfile& framework) {
+  constexpr int64_t kFloatBytes = 4;
+  const bool own = request.prefetch > 0;
+  input.prefetch = static_cast<int>(own ? request.prefetch : framework.prefetched_batches);
+  if (input.prefetch > 0) input.loader_stream = 1;
+  if (own && !input.inputs.empty()) input.staging = {input.inputs.front() / kFloatBytes};
+}
+
+// What an allocator that leaves some of the card alone may have; 0: no such limit.
+int64_t pool_capacity(const Platform& platform, const Request& request, const Context& context) {
+  const FrameworkProfile& framework = platform.framework;
+  if (framework.system_reserve.value == 0) return 0;
+  const int64_t free = std::max<int64_t>(0, memory_bytes(platform, request) - context.bytes);
+  const auto share =
+      static_cast<int64_t>(framework.system_reserve_share * static_cast<double>(free));
+  return std::max<int64_t>(1, free - std::max(framework.system_reserve.value, share));
+}
+
+ModuleHabits module_habits(const CompiledModel& model, const FrameworkProfile& framework,
+                           const Request& request) {
+  const bool columns = framework.conv_policy == FrameworkProfile::ConvPolicy::kIm2col;
+  return {.backward = model.recipe.mode != Mode::kInference,
+          .input_gradient = model.policy.first_layer_data_gradient,
+          .own_layers = columns || request.conv_algorithm == "im2col",
+          .shared = request.share_storages};
+}
+
+RangeRule range_of(const FrameworkProfile& framework) {
+  return {.spread = framework.memory_spread};
+}
+
+// A plan is made for one step, in which what lives on from step to step is there from the start.
+void set_static(ReplayInput& input) {
+  input.steps = 1;
+  input.resident.insert(input.resident.end(), input.optimizer_state.begin(),
+                        input.optimizer_state.end());
+  input.optimizer_state.clear();
+}
+
+// What a step holds at its peak beside what its modules keep: temporaries that no module names.
+void add_unnamed(ReplayInput& input, int64_t peak) {
+  int64_t kept = 0;
+  for (const auto* list : {&input.resident, &input.inputs, &input.optimizer_state})
+    kept = std::accumulate(list->begin(), list->end(), kept);
+  if (peak > kept) input.resident.push_back(peak - kept);
+}
+
+// Where memory is short the allocator frees what it keeps, and a step may run as long as its
+// tensors fit beside the context: on an H100 33 batches of eight networks ran or failed so.
+void widen_where_short(DeviceMemory& memory, int64_t usable) {
+  if (memory.device_bytes > usable)
+    memory.low = std::min(memory.low, memory.context + memory.allocated);
+}
+
+}  // namespace
+
+int64_t granule_of(const FrameworkProfile& framework) {
+  switch (framework.allocator) {
+    case FrameworkProfile::Allocator::kPytorchCaching:
+      return CachingRules{}.minimum_block;
+    case FrameworkProfile::Allocator::kBfc:
+      return 256;  // BFCAllocator's kMinAllocationSize
+    default:
+      return 1;
+  }
+}
+
+Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
+                               const Binding& binding, const Platform& platform,
+                               const Request& request, const WorkspacePlan& workspaces) {
+  DevicePlan plan;
+  const FrameworkProfile& framework = platform.framework;
+  if (framework.execution == FrameworkProfile::Execution::kModules)
+    plan.modules = module_storages(model.graph, binding, module_habits(model, framework, request));
+  plan.storages = storages_of(model, bound, framework);
+  ReplayInput input = replay_input(model, bound, workspaces, framework, library_buffers(platform),
+                                   plan.modules, plan.storages);
+  if (plan.modules) {
+    const int64_t granule = granule_of(framework);
+    add_unnamed(input, walk(model.step, bound, granule, plan.storages).peak_bytes);
+  }
+  set_loader(input, request, framework);
+  const auto rules = rules_of(framework, request);
+  if (!rules) return tl::make_unexpected(rules.error());
+  if (std::holds_alternative<StaticRules>(*rules)) set_static(input);
+  input.timing_empties_cache = framework.autotune_empties_cache;
+  const auto choice = chosen_context(platform, request);
+  if (!choice) return tl::make_unexpected(choice.error());
+  const Context context = context_of(*choice->row, platform, request, model, bound);
+  if (!request.context_bytes && context.high > 0) plan.context = *choice;
+  input.capacity = pool_capacity(platform, request, context);
+  if (framework.takes_whole_card) plan.taken_bytes = context.bytes + input.capacity;
+  auto memory = device_memory(input, *rules, context, range_of(framework), request.minimum);
+  if (!memory) return tl::make_unexpected(memory.error());
+  plan.memory = std::move(*memory);
+  if (model.recipe.mode == Mode::kInference && framework.framework == "pytorch") {
+    const int64_t granule = granule_of(framework);
+    plan.held_by_names = largest_value_at_peak(model.step, bound, granule,
+                                               walk(model.step, bound, granule, plan.storages));
+    plan.memory.low = std::max<int64_t>(0, plan.memory.low - plan.held_by_names);
+    plan.memory.high += plan.held_by_names;
+  }
+  const int64_t usable = usable_bytes(platform, request);
+  widen_where_short(plan.memory, usable);
+  plan.verdict = verdict_of({plan.memory.low, plan.memory.high}, usable);
+  return plan;
+}
+
+Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
+                                   const Binding& binding, const Platform& platform,
+                                   const Request& request, const WorkspacePlan& workspaces) {
+  MemoryEstimate m;
+  auto plan = plan_device(model, bound, binding, platform, request, workspaces);
+  if (!plan) return tl::make_unexpected(plan.error());
+  const DeviceMemory& device = plan->memory;
+  const Timeline t = walk(model.step, bound, granule_of(platform.framework), plan->storages);
+  const auto at = [&](Role role) { return t.resident_bytes[static_cast<size_t>(role)]; };
+  m.parameter_bytes = at(Role::kParameter);
+  m.buffer_bytes = at(Role::kBuffer);
+  m.optimizer_state_bytes = at(Role::kOptimizerState);
+  m.input_bytes = at(Role::kInput);
+  m.gradient_bytes = t.gradient_bytes;
+  for (TensorId id = 0; id < model.graph.tensors.size(); ++id) {
+    const Tensor& tensor = model.graph.tensors[id];
+    const bool weight = tensor.kind == TensorKind::kParameter &&
+                        is_weight(model.parameter_kinds[id]) && tensor.shape;
+    if (weight) m.parameter_count += elements(*tensor.shape).evaluate(binding).value_or(0);
+  }
+  m.saved_bytes = t.saved_bytes;
+  m.live_peak_bytes = t.peak_bytes;
+  m.max_by_role = t.max_by_role;
+  m.activations_peak_bytes = t.activations_peak_bytes;
+  m.peak_phase = t.peak_phase;
+  m.peak_node = t.peak_node == kNoNode ? "" : display_name(model.graph, t.peak_node);
+  m.peak_by_role = t.peak_by_role;
+  m.modules = plan->modules;
+  m.taken_bytes = plan->taken_bytes;
+  for (const WorkspaceUse& use : workspaces.uses)
+    m.workspace_bytes = std::max(m.workspace_bytes, use.bytes);
+  m.workspace_basis = workspaces.basis;
+  m.max_by_role[static_cast<size_t>(Role::kWorkspace)] = m.workspace_bytes;
+  m.allocated_peak_bytes = device.allocated;
+  m.steady_allocated_bytes = device.steady;
+  m.timing_peak_bytes = device.timing;
+  m.reserved_bytes = device.reserved;
+  m.context_bytes = device.context;
+  if (plan->context) {
+    m.module_loading = plan->context->loading;
+    m.context_basis = plan->context->why;
+  }
+  m.device_bytes = device.device_bytes;
+  m.device_range = {device.low, device.high};
+  m.held_by_names = plan->held_by_names;
+  m.verdict = plan->verdict;
+  if (request.minimum) m.minimum_bytes = device.minimum;
+  const int64_t workers = request.workers.value_or(0);
+  if (workers > 0 && platform.framework.batches_per_worker == 0) {
+    return error("E112", fmt::format("--workers: {} loads in threads of its own process",
+                                     platform.framework.id));
+  }
+  const int64_t batch = batch_at(model, binding);
+  const HostMemory host =
+      host_memory(platform.framework, {.bytes_per_sample = batch > 0 ? m.input_bytes / batch : 0,
+                                       .samples_in_memory = request.samples_in_memory,
+                                       .batch = batch,
+                                       .batches_ahead = request.prefetch,
+                                       .workers = workers});
+  m.host_bytes = host.bytes;
+  m.host_range = host.range;
+  m.host_asked = workers > 0 || request.samples_in_memory > 0;
+  return m;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,247 @@
+#include "estimator/memory/replay_input.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "estimator/memory/in_place.h"
+
+namespace plimsoll {
+namespace {
+
+// Layers' or modules' storages stay as long as the network.
+bool keeps_all(const FrameworkProfile& framework) {
+  return framework.execution == FrameworkProfile::Execution::kLayers ||
+         framework.execution == FrameworkProfile::Execution::kModules;
+}
+
+InPlaceHabit in_place_habit(const FrameworkProfile& framework) {
+  if (framework.policy.in_place_activations) {
+    return keeps_all(framework) ? InPlaceHabit::kActivations : InPlaceHabit::kElementwise;
+  }
+  return framework.framework == "pytorch" ? InPlaceHabit::kImageModels : InPlaceHabit::kNever;
+}
+
+// Blobs that gradients of feature maps take in turn, chosen by name before their sizes are known:
+// the one that was let go of last (caffe2/python/memonger.py: share_grad_blobs). Each grows to the
+// largest that it ever holds. A parameter's gradient has a blob of its own.
+class SharedBlobs {
+ public:
+  SharedBlobs(const Step& step, const std::vector<int64_t>& bytes)
+      : of_(step.buffers.size(), kNone) {
+    std::vector<bool> stays(step.buffers.size(), true);
+    for (const Event& e : step.events) {
+      if (e.kind == Event::Kind::kAllocate && e.phase == Phase::kBackward) stays[e.id] = false;
+      if (e.kind == Event::Kind::kBecomeGradient) stays[e.id] = true;
+    }
+    std::vector<size_t> idle;
+    for (const Event& e : step.events) {
+      if (e.kind == Event::Kind::kAllocate && !stays[e.id]) {
+        if (idle.empty()) {
+          idle.push_back(sizes_.size());
+          sizes_.push_back(0);
+        }
+        of_[e.id] = idle.back();
+        idle.pop_back();
+        sizes_[of_[e.id]] = std::max(sizes_[of_[e.id]], bytes[e.id]);
+      }
+      if (e.kind == Event::Kind::kFree && of_[e.id] != kNone) idle.push_back(of_[e.id]);
+    }
+  }
+
+  bool holds(BufferId id) const { return of_[id] != kNone; }
+  const std::vector<int64_t>& sizes() const { return sizes_; }
+
+ private:
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+  std::vector<size_t> of_;  // by buffer
+  std::vector<int64_t> sizes_;
+};
+
+// Values and their gradients, as opposed to parameters' gradients and the optimizer's temporaries.
+// A recurrent layer's are not among them: it keeps more than modules do.
+std::vector<bool> values_and_gradients(const Step& step, const BoundStep& bound, size_t nodes) {
+  std::vector<bool> recurrent(nodes, false);
+  for (const Event& e : step.events) {
+    const bool launch = e.kind == Event::Kind::kLaunch && e.node != kNoNode;
+    if (launch && bound.kernels[e.id].kernel_class == KernelClass::kRecurrent)
+      recurrent[e.node] = true;
+  }
+  std::vector<bool> values(step.buffers.size(), false);
+  for (const Event& e : step.events) {
+    const bool part = e.phase == Phase::kForward || e.phase == Phase::kBackward;
+    const bool module = e.node == kNoNode || !recurrent[e.node];
+    if (e.kind == Event::Kind::kAllocate && part && module) values[e.id] = true;
+    if (e.kind == Event::Kind::kBecomeGradient) values[e.id] = false;
+  }
+  return values;
+}
+
+class Writer {
+ public:
+  Writer(const CompiledModel& model, const BoundStep& bound, const WorkspacePlan& workspaces,
+         const FrameworkProfile& framework, const std::vector<int64_t>& kept,
+         const std::optional<ModuleStorages>& modules, std::vector<BufferId> storages)
+      : graph_(model.graph),
+        step_(model.step),
+        bound_(bound),
+        workspaces_(workspaces),
+        framework_(framework),
+        kept_(kept),
+        modules_(modules),
+        state_first_(!model.recipe.optimizer->states_of_gradients),
+        keeps_all_(keeps_all(framework)),
+        source_(std::move(storages)),
+        taken_(source_.size(), false) {
+    for (BufferId id = 0; id < source_.size(); ++id) {
+      if (source_[id] != id) taken_[source_[id]] = true;
+    }
+  }
+
+  ReplayInput write() {
+    place_buffers();
+    place_workspaces();
+    input_.kept = kept_;
+    input_.step.reserve(step_.events.size());
+    for (const Event& event : step_.events) add(event);
+    return std::move(input_);
+  }
+
+ private:
+  void place_buffers() {
+    ids_.assign(step_.buffers.size(), -1);
+    std::optional<SharedBlobs> shared;
+    std::vector<bool> in_modules(step_.buffers.size(), false);
+    if (modules_) {
+      in_modules = values_and_gradients(step_, bound_, graph_.nodes.size());
+      input_.resident.push_back(
+          std::llround(modules_->outputs + modules_->gradients + modules_->buffers));
+    }
+    if (keeps_all_ && !framework_.keeps_activation_gradients) {
+      shared.emplace(step_, bound_.buffer_bytes);
+      for (const int64_t bytes : shared->sizes()) input_.resident.push_back(bytes);
+    }
+    int32_t next = 0;
+    for (BufferId id = 0; id < step_.buffers.size(); ++id) {
+      if (!step_.buffers[id].resident) {
+        if (source_[id] == id) ids_[id] = next++;  // one for each storage that the step allocates
+        if (keeps_all_ && source_[id] == id && !in_modules[id] && !(shared && shared->holds(id)))
+          input_.resident.push_back(kept_bytes(id));
+        continue;
+      }
+      const Role role = step_.buffers[id].role;
+      auto& list = role == Role::kInput            ? input_.inputs
+                   : role == Role::kOptimizerState ? input_.optimizer_state
+                                                   : input_.resident;
+      list.push_back(bound_.buffer_bytes[id]);
+    }
+  }
+
+  // A layer's blob; Caffe's batch norm works in place and keeps others of its size.
+  int64_t kept_bytes(BufferId id) const {
+    const NodeId node = step_.buffers[id].node;
+    const bool norm = node != kNoNode && graph_.nodes[node].op == "BatchNormalization";
+    return bound_.buffer_bytes[id] * (norm ? framework_.norm_buffers : 1);
+  }
+
+  // Scratch that does not pass through the allocator is there from the start.
+  void place_workspaces() {
+    using Home = FrameworkProfile::WorkspaceHome;
+    if (framework_.workspace_home == Home::kAllocator) {
+      input_.workspaces = workspaces_.uses;
+      return;
+    }
+    int64_t largest = 0;
+    std::map<NodeId, int64_t> own;
+    for (const Event& e : step_.events) {
+      if (e.kind != Event::Kind::kLaunch || workspaces_.uses[e.id].bytes == 0) continue;
+      const int64_t bytes = workspaces_.uses[e.id].bytes;
+      largest = std::max(largest, bytes);
+      own[e.node] = std::max(own[e.node], bytes * framework_.workspace_copies);
+    }
+    if (framework_.workspace_home == Home::kShared) {
+      if (largest > 0) input_.resident.push_back(largest);
+      return;
+    }
+    for (const auto& [node, bytes] : own) input_.resident.push_back(bytes);
+  }
+
+  void push(StepEvent::Kind kind, int32_t id = 0, int64_t bytes = 0) {
+    input_.step.push_back({.kind = kind, .stream = 0, .id = id, .bytes = bytes});
+  }
+
+  BufferId storage(BufferId id) const {
+    while (source_[id] != id) id = source_[id];
+    return id;
+  }
+
+  void add(const Event& e) {
+    const bool born_now = state_first_ || e.kind == Event::Kind::kLaunch;
+    if (e.phase == Phase::kUpdate && !updating_ && born_now) {
+      updating_ = true;
+      push(StepEvent::Kind::kUpdate);
+    }
+    if (e.kind == Event::Kind::kAllocate && source_[e.id] == e.id && !keeps_all_)
+      push(StepEvent::Kind::kAllocate, ids_[e.id], bound_.buffer_bytes[e.id]);
+    if (e.kind == Event::Kind::kFree && !taken_[e.id] && !keeps_all_)
+      push(StepEvent::Kind::kFree, ids_[storage(e.id)], bound_.buffer_bytes[e.id]);
+    if (e.kind == Event::Kind::kLaunch) launch(e);
+  }
+
+  // A sum has a blob of its own, though PyTorch's model adds in place.
+  void keep_sum(const Event& e) {
+    if (!keeps_all_ || modules_) return;
+    const bool sum = e.phase == Phase::kForward && e.node != kNoNode &&
+                     graph_.nodes[e.node].op == "Add" && graph_.nodes[e.node].notes.in_place != 0;
+    if (sum) input_.resident.push_back(bound_.kernels[e.id].written);
+  }
+
+  void launch(const Event& e) {
+    keep_sum(e);
+    if (e.id < input_.workspaces.size()) {
+      const WorkspaceUse& use = input_.workspaces[e.id];
+      if (use.bytes > 0 || use.largest > 0)
+        push(StepEvent::Kind::kWorkspace, static_cast<int32_t>(e.id), use.bytes);
+    }
+    const size_t thread = e.phase == Phase::kBackward ? 1 : 0;
+    const bool multiplies = bound_.kernels[e.id].kernel_class == KernelClass::kGemm;
+    if (multiplies && !multiplied_[thread] && thread < kept_.size()) {
+      multiplied_[thread] = true;
+      push(StepEvent::Kind::kKept, static_cast<int32_t>(thread), kept_[thread]);
+    }
+  }
+
+  const Graph& graph_;
+  const Step& step_;
+  const BoundStep& bound_;
+  const WorkspacePlan& workspaces_;
+  const FrameworkProfile& framework_;
+  const std::vector<int64_t>& kept_;
+  const std::optional<ModuleStorages>& modules_;
+  bool state_first_;
+  bool keeps_all_;
+  std::vector<BufferId> source_;  // by buffer: whose storage it takes over, or itself
+  std::vector<bool> taken_;       // by buffer: another one takes its storage over
+  std::vector<int32_t> ids_;      // by buffer: id in the program
+  bool updating_ = false;
+  bool multiplied_[2] = {false, false};
+  ReplayInput input_;
+};
+
+}  // namespace
+
+std::vector<BufferId> storages_of(const CompiledModel& model, const BoundStep& bound,
+                                  const FrameworkProfile& framework) {
+  return storage_taken(model.graph, model.step, bound.buffer_bytes, in_place_habit(framework));
+}
+
+ReplayInput replay_input(const CompiledModel& model, const BoundStep& bound,
+                         const WorkspacePlan& workspaces, const FrameworkProfile& framework,
+                         const std::vector<int64_t>& kept,
+                         const std::optional<ModuleStorages>& modules,
+                         std::vector<BufferId> storages) {
+  return Writer(model, bound, workspaces, framework, kept, modules, std::move(storages)).write();
+}
+
+}  // namespace plimsoll

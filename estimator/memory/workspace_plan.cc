@@ -1,0 +1,67 @@
+#include "estimator/memory/workspace_plan.h"
+
+#include "estimator/request/platform.h"
+#include "graph/ir/kernel_label.h"
+
+namespace plimsoll {
+
+WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
+  using Framework = WorkspacePolicy::Framework;
+  WorkspacePolicy policy;
+  policy.framework = framework.framework == "pytorch" ? Framework::kPyTorch
+                     : framework.framework == "ideal" ? Framework::kIdeal
+                                                      : Framework::kOther;
+  policy.tensor_cores = framework.tf32_convolutions;
+  policy.benchmark = framework.conv_policy == FrameworkProfile::ConvPolicy::kAutotune;
+  if (framework.workspace_limit) policy.limit = framework.workspace_limit->value;
+  return policy;
+}
+
+Result<ConvOffers> conv_offers(const Platform& platform, const Request& request,
+                               WorkspaceBooks books) {
+  WorkspacePolicy policy = workspace_policy(platform.framework);
+  if (request.cudnn_benchmark) policy.benchmark = *request.cudnn_benchmark;
+  if (request.workspace_limit) policy.limit = request.workspace_limit;
+  if (request.recipe.precision->tf32) policy.tensor_cores = true;
+  if (!request.conv_algorithm.empty()) {
+    const auto asked = asked_algorithm(request.conv_algorithm);
+    if (!asked) return tl::make_unexpected(asked.error());
+    policy.benchmark =
+        asked->policy == AlgorithmPolicy::kAutotune || asked->policy == AlgorithmPolicy::kTimeOnce;
+    policy.forced = scratch_name(*asked);
+  }
+  return ConvOffers{std::move(books), std::move(policy), platform.framework.pointwise_by_gemm};
+}
+
+Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
+                                      const TimeContext& context) {
+  const bool timed = context.offers()->policy.benchmark && !platform.framework.autotune_outside;
+  WorkspacePlan plan;
+  plan.uses.resize(bound.kernels.size());
+  plan.bases.resize(bound.kernels.size());
+  plan.algorithms.resize(bound.kernels.size());
+  std::optional<WorkspaceBasis> worst;
+  for (KernelId id = 0; id < bound.kernels.size(); ++id) {
+    const KernelAt& kernel = bound.kernels[id];
+    if (!std::holds_alternative<ConvProblem<int64_t>>(kernel.problem)) continue;
+    const auto choice = conv_scratch(kernel, context);
+    if (!choice) {
+      Diagnostics faults = choice.error();
+      for (Diagnostic& d : faults) d.message = kernel_label(kernel) + ": " + d.message;
+      return tl::unexpected(std::move(faults));
+    }
+    if (choice->plan.algorithm.empty()) continue;  // the library is not asked
+    plan.algorithms[id] = choice->plan.algorithm;
+    plan.uses[id] = {
+        .bytes = choice->plan.bytes, .largest = timed ? choice->largest : 0, .least = choice->low};
+    if (timed && platform.framework.autotune_tries_each) plan.uses[id].tried = choice->tried;
+    plan.bases[id] = name(choice->basis);
+    ++plan.convolutions;
+    if (choice->basis == WorkspaceBasis::kAsked) ++plan.asked;
+    worst = std::max(worst.value_or(choice->basis), choice->basis);
+  }
+  plan.basis = worst ? name(*worst) : "none";
+  return plan;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,37 @@
+// WorkspacePlan: the scratch memory that each kernel of a step takes on a platform.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimator/memory/device_memory.h"
+#include "estimator/step/bound_step.h"
+#include "estimator/time/conv_choice.h"
+#include "estimator/time/time_context.h"
+#include "hwdb/framework.h"
+
+namespace plimsoll {
+
+struct Platform;
+struct Request;
+
+struct WorkspacePlan {
+  std::vector<WorkspaceUse> uses;  // by KernelId; zero where a kernel needs none
+  std::vector<std::string>
+      bases;  // by KernelId: "asked", "table", "rule", "interval"; empty for no need
+  std::vector<std::string> algorithms;  // by KernelId, as the library calls them
+  std::string basis;  // the least trusted: "asked", "table", "rule", "interval"; else "none"
+  int64_t asked = 0, convolutions = 0;  // kernels, and of how many cuDNN was asked
+};
+
+WorkspacePolicy workspace_policy(const FrameworkProfile& framework);
+
+// What `platform` and `request` have convolutions choose from. E106 for a --conv-algo nobody knows.
+Result<ConvOffers> conv_offers(const Platform& platform, const Request& request,
+                               WorkspaceBooks books);
+
+// Of the algorithms that kernels are priced with in `context`, which has offers.
+Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
+                                      const TimeContext& context);
+
+}  // namespace plimsoll

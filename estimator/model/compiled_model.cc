@@ -1,0 +1,190 @@
+#include "estimator/model/compiled_model.h"
+
+#include <fmt/format.h>
+
+#include "estimator/model/bind_symbols.h"
+#include "graph/ops/infer.h"
+#include "graph/rewrite/assume_dropout.h"
+#include "graph/rewrite/cast.h"
+#include "graph/rewrite/fold.h"
+#include "graph/rewrite/recover.h"
+#include "graph/rewrite/widen_norms.h"
+#include "graph/rewrite/written_weights.h"
+#include "graph/train/weight_doubts.h"
+
+namespace plimsoll {
+namespace {
+
+// One graph of all networks, and what a step does with them.
+TrainingPlan merge(ModelConfig& config, Graph& graph, bool losses_given) {
+  const auto losses = [&](NamedGraph& network) {
+    return losses_given ? std::vector<OutputLoss>{} : std::move(network.losses);
+  };
+  if (config.networks.size() == 1) {
+    NamedGraph& only = config.networks.front();
+    graph = std::move(only.graph);
+    return plan_for(graph, losses(only));
+  }
+  TrainingPlan plan;
+  graph.name = config.name;
+  std::map<std::string, size_t> index;
+  for (NamedGraph& network : config.networks) {
+    index[network.name] = plan.networks.size();
+    graph.batch_symbol = network.graph.batch_symbol;
+    plan.networks.push_back(
+        append_network(graph, std::move(network.graph), network.name, losses(network)));
+  }
+  const auto indices = [&](const std::vector<std::string>& names) {
+    std::vector<size_t> found;
+    for (const std::string& name : names) found.push_back(index.at(name));
+    return found;
+  };
+  for (const SchedulePhase& phase : config.schedule) {
+    plan.phases.push_back({.trained = index.at(phase.network),
+                           .forward_only = indices(phase.forward_only),
+                           .through = indices(phase.through),
+                           .passes = phase.passes,
+                           .gradient_penalty = phase.gradient_penalty,
+                           .repeat = phase.repeat});
+  }
+  return plan;
+}
+
+// "48 GELU, from 240 nodes of the file", by pattern.
+std::vector<std::string> summary_of(const RecoverReport& report) {
+  struct Count {
+    size_t groups = 0, nodes = 0;
+  };
+  std::map<std::string_view, Count> counts;
+  for (const Recovered& r : report.found) {
+    Count& count = counts[r.pattern];
+    ++count.groups;
+    count.nodes += r.nodes;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [pattern, count] : counts) {
+    lines.push_back(
+        fmt::format("{} {}, from {} nodes of the file", count.groups, pattern, count.nodes));
+  }
+  return lines;
+}
+
+// --dropout P on a file whose exporter dropped dropout.
+void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::string>& basis) {
+  const double ratio = recipe.assumed_dropout.value_or(0);
+  if (recipe.mode == Mode::kInference || ratio <= 0) return;
+  const AssumedDropout assumed = assume_dropout(graph, ratio);
+  if (assumed.has_own) {
+    basis.push_back(fmt::format("dropout {} in place of the file's ratios", ratio));
+  } else if (assumed.total() == 0) {
+    basis.push_back("the file has no dropout, and no layer where it would usually be");
+  } else {
+    basis.push_back(
+        fmt::format("dropout {} assumed, the file has none: {}", ratio, describe(assumed)));
+  }
+}
+
+// Casts that a file in single precision need not write, and 16 bits need.
+void widen(Graph& graph, std::vector<std::string>& basis) {
+  if (const size_t norms = widen_norms(graph); norms > 0)
+    basis.push_back(
+        fmt::format("{} RMS norms assumed to compute in fp32: exporters drop casts "
+                    "that change nothing",
+                    norms));
+}
+
+// What --freeze and --train came to.
+std::string trained_of(const CompiledModel& model) {
+  int64_t weights = 0, trained = 0;
+  for (TensorId id = 0; id < model.parameter_kinds.size(); ++id) {
+    if (model.graph.tensors[id].kind != TensorKind::kParameter) continue;
+    weights += is_weight(model.parameter_kinds[id]) ? 1 : 0;
+    trained += model.parameter_kinds[id] == ParameterKind::kTrained ? 1 : 0;
+  }
+  return fmt::format("{} of {} weights are trained, by --freeze and --train", trained, weights);
+}
+
+// What the user said about weights, and what a file leaves in doubt about them.
+void tell_of_weights(CompiledModel& model, bool from_onnx, const RecoverReport& recovered) {
+  if (model.recipe.mode == Mode::kInference) return;
+  if (!model.recipe.training.empty()) model.basis.push_back(trained_of(model));
+  const Diagnostics doubts = from_onnx
+                                 ? weight_doubts(model.graph, model.parameter_kinds, recovered)
+                                 : nothing_trained(model.graph, model.parameter_kinds);
+  model.warnings.insert(model.warnings.end(), doubts.begin(), doubts.end());
+}
+
+}  // namespace
+
+Binding largest_batch(const CompiledModel& model, Binding binding) {
+  for (const auto& [symbol, size] : model.longest) {
+    const auto usual = model.binding.find(symbol);
+    auto here = binding.find(symbol);
+    if (usual == model.binding.end() || here == binding.end()) continue;
+    if (here->second == usual->second) here->second = std::max(here->second, size);
+  }
+  return binding;
+}
+
+int64_t batch_at(const CompiledModel& model, const Binding& binding) {
+  const auto at = binding.find(model.batch_symbol);
+  return at == binding.end() ? model.facts.batch : at->second;
+}
+
+Result<CompiledModel> compile(LoadedModel model, const Request& request, const Policy& policy) {
+  CompiledModel compiled;
+  compiled.name = model.config.name;
+  compiled.facts = std::move(model.facts);
+  compiled.meta = std::move(model.config.meta);
+  compiled.builtin = model.builtin;
+  compiled.recipe = request.recipe;
+  compiled.policy = policy;
+  compiled.warnings = std::move(model.warnings);
+  Graph& graph = compiled.graph;
+  TrainingPlan plan = merge(model.config, graph, request.loss_given);
+  compiled.batch_symbol = graph.batch_symbol;
+  if (const auto& losses = plan.networks.front().losses; !losses.empty()) {
+    compiled.recipe.loss = losses.front().kind;
+  }
+  compiled.longest = compiled.meta.longest;
+  for (const auto& asked : request.dims) compiled.longest.erase(asked.first);
+  auto binding = bind_symbols(graph, request, model.builtin, compiled.basis);
+  if (!binding) return tl::make_unexpected(binding.error());
+  compiled.binding = std::move(*binding);
+  Decider decider(compiled.binding, graph.guards);
+  InferOptions options{.limits = request.limits,
+                       .least_extent = model.from_onnx ? 0 : 1,
+                       .assume = request.assume,
+                       .contents = request.contents};
+  Diagnostics noted;
+  RecoverReport recovered;
+  if (auto inferred = infer(graph, decider, noted, options); !inferred) {
+    return tl::make_unexpected(inferred.error());
+  }
+  if (model.from_onnx && is_half(*compiled.recipe.precision)) widen(graph, compiled.basis);
+  if (const DType type = compiled.recipe.precision->storage; type != DType::kFloat32)
+    cast(graph, type);
+  if (model.from_onnx) {
+    compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());
+    find_written_weights(graph);
+    if (request.recover) {
+      recovered = recover(graph, &decider);
+      compiled.recognised = summary_of(recovered);
+      put_dropout_back(graph, compiled.recipe, compiled.basis);
+    } else {
+      fold(graph);
+    }
+    plan = plan_for(graph);  // passes renumber nodes
+  }
+  auto expanded = expand(graph, plan, compiled.recipe, policy, decider);
+  if (!expanded) return tl::make_unexpected(expanded.error());
+  compiled.step = std::move(expanded->step);
+  compiled.parameter_kinds = std::move(expanded->parameter_kinds);
+  tell_of_weights(compiled, model.from_onnx, recovered);
+  compiled.facts.symbols = compiled.binding;
+  const auto batch = compiled.binding.find(compiled.batch_symbol);
+  compiled.facts.batch = batch == compiled.binding.end() ? 0 : batch->second;
+  return compiled;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,42 @@
+// CompiledModel: a model and its training recipe, compiled into a step: buffers with symbolic sizes
+// and kernels with symbolic work. Compiled once, evaluated at many points; immutable.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimator/model/loaded_model.h"
+#include "estimator/request/request.h"
+#include "graph/train/expand.h"
+
+namespace plimsoll {
+
+struct CompiledModel {
+  std::string name;
+  InputFacts facts;
+  Meta meta;
+  bool builtin = false;
+  Recipe recipe;
+  Policy policy;
+  std::string batch_symbol;
+  Graph graph;  // inferred and recovered: node ids of the step are its
+  std::vector<ParameterKind> parameter_kinds;
+  Step step;
+  Binding longest;  // sizes of the largest batch that differ from the usual ones
+  Binding binding;  // at which it was compiled; valid elsewhere while the guards hold
+  std::vector<std::string> recognised;
+  std::vector<std::string> basis;
+  Diagnostics warnings;
+};
+
+// The batch at a point; the file's own where no symbol is.
+int64_t batch_at(const CompiledModel& model, const Binding& binding);
+
+// Where memory is read: at the largest batch's sizes, unless the point names others.
+Binding largest_batch(const CompiledModel& model, Binding binding);
+
+// `policy`: of the framework's profile, with what the device and library decide filled in.
+// E131 lists unbound symbols with the flags to paste.
+Result<CompiledModel> compile(LoadedModel model, const Request& request, const Policy& policy);
+
+}  // namespace plimsoll

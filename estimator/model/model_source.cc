@@ -1,0 +1,153 @@
+#include "estimator/model/model_source.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "estimator/model/bind_symbols.h"
+#include "estimator/model/request_names.h"
+#include "graph/base/byte_source.h"
+#include "graph/builtin/builtin.h"
+#include "graph/onnx/file_type.h"
+#include "graph/onnx/import.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kBuiltinPrefix = "builtin:";
+
+ImportOptions import_options(const Request& request, bool builtin, bool inputs_only) {
+  ImportOptions options;
+  options.inputs_only = inputs_only;
+  options.limits = request.limits;
+  options.image = request.image;
+  for (const auto& [name, count] : request.trips) options.trips[name] = count;
+  for (const auto& [name, branch] : request.branches) options.branches[name] = branch;
+  for (const auto& [name, extents] : request.shapes) options.shapes[name] = extents;
+  options.assume = request.assume;
+  options.bind = [&request, builtin](const Graph& graph) -> Result<Binding> {
+    if (auto known = check_sizes(names_of_onnx(graph), request); !known)
+      return tl::make_unexpected(known.error());
+    std::vector<std::string> said_later;
+    return bind_symbols(graph, request, builtin, said_later);
+  };
+  return options;
+}
+
+Result<LoadedModel> load_onnx(const ByteSource& source, const Request& request, bool inputs_only,
+                              bool builtin = false) {
+  LoadedModel model;
+  model.from_onnx = true;
+  auto graph = import_onnx(source, import_options(request, builtin, inputs_only), model.warnings);
+  if (!graph) return tl::make_unexpected(graph.error());
+  model.config.name = graph->name;
+  model.config.networks.push_back({.name = "", .graph = std::move(*graph), .losses = {}});
+  return model;
+}
+
+Result<LoadedModel> load_config(std::string_view text, std::string_view file,
+                                const Request& request,
+                                std::map<std::string, std::string, std::less<>> settings = {}) {
+  if (auto ours = onnx::refuse_other_json(text, std::string(file)); !ours)
+    return tl::make_unexpected(ours.error());
+  LoadedModel model;
+  ConfigOptions options;
+  options.set.insert(settings.begin(), settings.end());
+  for (const auto& [name, value] : request.settings) options.set[name] = value;
+  auto config = load_model_config(text, file, options, model.warnings);
+  if (!config) return tl::make_unexpected(config.error());
+  model.config = std::move(*config);
+  return model;
+}
+
+Result<LoadedModel> load_builtin(const std::string& name, const Request& request,
+                                 bool inputs_only) {
+  auto found = find_builtin(name);
+  if (!found) return tl::make_unexpected(found.error());
+  const std::string file = std::string(kBuiltinPrefix) + found->name;
+  if (found->kind == BuiltinKind::kJson) {
+    auto model = load_config(found->content, file, request, found->settings);
+    if (model) model->builtin = true;
+    return model;
+  }
+  auto model = load_onnx(ByteSource::of(file, std::move(found->bytes)), request, inputs_only, true);
+  if (!model) return model;
+  model->builtin = true;
+  for (const char* side : {"height", "width"}) {
+    model->config.networks.front().graph.defaults.try_emplace(side, found->image);
+  }
+  return model;
+}
+
+// What was meant by a path that is no file: a built-in without its prefix, a model's folder.
+void add_remedy(const std::string& path, Diagnostics& diagnostics) {
+  Diagnostic& d = diagnostics.front();
+  const std::filesystem::path given(path);
+  std::error_code failed;
+  if (d.code == "E602" && std::filesystem::exists(given / "saved_model.pb", failed)) {
+    d.message += ", a TensorFlow SavedModel";
+    d.help = "convert it: python -m tf2onnx.convert --saved-model FOLDER --output model.onnx";
+  } else if (d.code == "E602" && std::filesystem::exists(given / "config.json", failed)) {
+    d.message += ", a Hugging Face model's";
+    d.help = "export the model to ONNX first, with torch.onnx.export";
+  }
+  if (d.code != "E601" || given.has_parent_path()) return;
+  const std::string meant = nearest_builtin(path.ends_with(".onnx") ? given.stem().string() : path);
+  if (!meant.empty()) d.help = fmt::format("did you mean builtin:{}?", meant);
+}
+
+// A config begins with a brace; an ONNX file with a field tag.
+bool looks_like_config(const ByteSource& source) {
+  std::array<std::byte, 64> head{};
+  const auto read = source.read(0, head);
+  if (!read) return false;
+  for (size_t i = 0; i < *read; ++i) {
+    const char c = static_cast<char>(head[i]);
+    if (c == '{' || c == '[') return true;
+    if (c != ' ' && c != '\n' && c != '\r' && c != '\t' && c != '\xEF' && c != '\xBB' &&
+        c != '\xBF')
+      return false;
+  }
+  return false;
+}
+
+Result<LoadedModel> load_unchecked(const Request& request, bool inputs_only) {
+  if (request.model.starts_with(kBuiltinPrefix)) {
+    auto model = load_builtin(request.model.substr(kBuiltinPrefix.size()), request, inputs_only);
+    if (model) model->facts.model = request.model;
+    return model;
+  }
+  auto source = ByteSource::open(request.model, request.limits);
+  if (!source) {
+    add_remedy(request.model, source.error());
+    return tl::make_unexpected(source.error());
+  }
+  const bool is_config = request.model.ends_with(".json") || looks_like_config(*source);
+  Result<LoadedModel> model = [&]() -> Result<LoadedModel> {
+    if (!is_config) return load_onnx(*source, request, inputs_only);
+    auto text = whole_text(*source, request.limits);
+    if (!text) return tl::make_unexpected(text.error());
+    return load_config(*text, source->name(), request);
+  }();
+  if (!model) return model;
+  model->facts.model = request.model;
+  model->facts.path = request.model;
+  auto hash = sha256_of(*source);
+  if (!hash) return tl::make_unexpected(hash.error());
+  model->facts.sha256 = hash->value_or("");
+  return model;
+}
+
+Result<LoadedModel> load(const Request& request, bool inputs_only) {
+  auto model = load_unchecked(request, inputs_only);
+  if (!model) return model;
+  if (auto named = check_names(*model, request); !named) return tl::make_unexpected(named.error());
+  return model;
+}
+
+}  // namespace
+
+Result<LoadedModel> load_model(const Request& request) { return load(request, false); }
+Result<LoadedModel> load_model_inputs(const Request& request) { return load(request, true); }
+
+}  // namespace plimsoll

@@ -1,0 +1,363 @@
+#include "estimator/plan/sweep.h"
+
+#include <algorithm>
+#include <limits>
+#include <list>
+#include <utility>
+
+#include "estimator/answer/effects.h"
+#include "estimator/answer/platform_notes.h"
+#include "estimator/estimator.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/step/distinct_kernels.h"
+#include "estimator/time/step_conditions.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kBlock = 128;       // points of sizes that are priced together
+constexpr size_t kMostVariants = 64;  // ... and that are worked on together: a bound on memory
+
+// What requests share whose models share the names and the work of their kernels.
+Request family_of(Request request) {
+  request.devices.clear();
+  const PrecisionRow* precision = request.recipe.precision;
+  request.recipe = {};
+  request.recipe.precision = precision;
+  return request;
+}
+
+// A model at work in a sweep.
+struct Compiled {
+  Compiled(Recipe asked, CompiledModel compiled)
+      : recipe(std::move(asked)), model(std::move(compiled)), step(model.step), bytes(model) {}
+  Recipe recipe;  // as asked for: a config may say its own loss
+  CompiledModel model;
+  StepBinder step;
+  StepBytes bytes;
+  std::vector<std::vector<Launches>> launches;  // by number among the distinct kernels
+};
+
+struct Family {
+  explicit Family(Request asked) : request(std::move(asked)) {}
+  Request request;
+  std::list<Compiled> models;  // each for its recipe, policy and decisions
+  DistinctKernels kernels;
+  size_t events = 0;  // of all models
+};
+
+struct Variant {
+  size_t index;
+  const Request& request;
+  Evaluator evaluator;
+  Policy policy;
+};
+
+// One point of one variant while its block is worked on.
+struct Entry {
+  SweepPoint answer;
+  Compiled* compiled = nullptr;  // null where the point failed
+  size_t at = 0;                 // of the block
+  StepTimeInput conditions{};
+  std::optional<StepSum> sum{};
+  StepEvidence evidence{};
+};
+
+class Sweeper {
+ public:
+  Sweeper(std::span<const SizeAxis> sizes, const Hwdb& hwdb, const SweepOptions& options,
+          const std::function<bool(const SweepPoint&)>& use)
+      : sizes_(sizes), hwdb_(hwdb), options_(options), use_(use) {}
+
+  // Variants that differ in their recipes alone, the first being the `index`-th of the sweep.
+  Result<void> run(std::span<const Request> variants, size_t index) {
+    Request family = family_of(variants.front());
+    if (!family_ || family_->request != family) family_.emplace(std::move(family));
+    variants_.clear();
+    for (const Request& request : variants) {
+      auto platform = find_platform(hwdb_, request, request.devices.front());
+      if (!platform) return tl::make_unexpected(platform.error());
+      const Policy policy = policy_for(*platform, request);
+      add_new(platform_warnings(*platform, request));
+      auto evaluator = Evaluator::make(std::move(*platform), request);
+      if (!evaluator) return tl::make_unexpected(evaluator.error());
+      variants_.push_back({index++, request, std::move(*evaluator), policy});
+    }
+    const int64_t points = points_of(sizes_);
+    for (int64_t first = 0; first < points && !stopped_; first += kBlock) {
+      if (auto done = run_block(first, std::min(points, first + kBlock)); !done) return done;
+    }
+    return {};
+  }
+
+  bool stopped() const { return stopped_; }
+  Diagnostics warnings() const {
+    Diagnostics all = warnings_;
+    if (idle_) all.insert(all.end(), idle_->begin(), idle_->end());
+    return all;
+  }
+
+ private:
+  Result<void> run_block(int64_t first, int64_t last) {
+    std::vector<Entry> entries;
+    for (const Variant& variant : variants_) {
+      if (family_->events > options_.most_events) {
+        answer(entries);
+        family_.emplace(Request(family_->request));
+      }
+      for (int64_t point = first; point < last; ++point) {
+        Entry& entry = entries.emplace_back();
+        entry.answer.variant = variant.index;
+        entry.answer.point = point;
+        entry.answer.device_id = variant.evaluator.platform().device.id;
+        entry.at = static_cast<size_t>(point - first);
+        if (auto planned = plan(variant, entry); !planned) {
+          if (exit_status(planned.error()) != 3) return planned;
+          entry.answer.failure = std::move(planned.error());
+          entry.compiled = nullptr;
+        }
+      }
+    }
+    answer(entries);
+    return {};
+  }
+
+  void answer(std::vector<Entry>& entries) {
+    if (options_.time) add_times(entries);
+    for (const Entry& entry : entries) {
+      if (!stopped_) stopped_ = !use_(entry.answer);
+    }
+    entries.clear();
+  }
+
+  // The model at a point, and what it takes of the device.
+  Result<void> plan(const Variant& variant, Entry& entry) {
+    const auto compiled = compiled_at(variant, entry.answer.point);
+    if (!compiled) return tl::make_unexpected(compiled.error());
+    entry.compiled = *compiled;
+    const CompiledModel& model = entry.compiled->model;
+    const Binding binding = binding_at(model, entry.answer.point);
+    const Platform& platform = variant.evaluator.platform();
+    if (options_.time) {
+      const auto bound = entry.compiled->step(binding);
+      if (!bound) return tl::make_unexpected(bound.error());
+      entry.conditions = step_conditions(model, platform, variant.request);
+      entry.compiled->bytes.fill_in(**bound, entry.conditions);
+      entry.conditions.samples = samples_loaded(model, binding, variant.request);
+    }
+    const auto plan = variant.evaluator.device(model, entry.compiled->step, binding);
+    if (!plan) return tl::make_unexpected(plan.error());
+    const DeviceMemory& memory = plan->memory;
+    SweepPoint& answer = entry.answer;
+    answer.usable_bytes = usable_bytes(platform, variant.request);
+    answer.device_bytes = memory.device_bytes;
+    answer.device_range_bytes = {memory.low, memory.high};
+    answer.fits = memory.device_bytes <= answer.usable_bytes;
+    answer.verdict = plan->verdict;
+    return {};
+  }
+
+  Binding binding_at(const CompiledModel& model, int64_t point) const {
+    Binding binding = model.binding;
+    const std::vector<size_t> place = place_of(point, sizes_);
+    for (size_t axis = 0; axis < sizes_.size(); ++axis) {
+      const std::string& symbol = sizes_[axis].symbol;
+      binding[symbol == "batch" ? model.batch_symbol : symbol] = sizes_[axis].values[place[axis]];
+    }
+    return binding;
+  }
+
+  Result<Compiled*> compiled_at(const Variant& variant, int64_t point) {
+    for (Compiled& known : family_->models) {
+      if (known.recipe != variant.request.recipe || known.model.policy != variant.policy) continue;
+      if (guards_hold(known.model.step, binding_at(known.model, point))) return &known;
+    }
+    Request here = variant.request;
+    const std::vector<size_t> place = place_of(point, sizes_);
+    for (size_t axis = 0; axis < sizes_.size(); ++axis) {
+      const int64_t value = sizes_[axis].values[place[axis]];
+      if (sizes_[axis].symbol == "batch") {
+        here.batch = value;
+      } else {
+        here.dims[sizes_[axis].symbol] = value;
+      }
+    }
+    const Platform& platform = variant.evaluator.platform();
+    auto model = compile(here, platform);
+    if (!model) return tl::make_unexpected(model.error());
+    add_model(std::move(model->warnings));
+    Compiled& compiled = family_->models.emplace_back(here.recipe, std::move(*model));
+    family_->events += compiled.model.step.events.size();
+    if (options_.time) number_kernels(compiled, platform);
+    return &compiled;
+  }
+
+  // A flag has no effect where it has none on any model.
+  void add_model(Diagnostics&& warnings) {
+    const auto idle =
+        std::stable_partition(warnings.begin(), warnings.end(),
+                              [](const Diagnostic& d) { return d.code != kWithoutEffect; });
+    const Diagnostics here(idle, warnings.end());
+    warnings.erase(idle, warnings.end());
+    if (!idle_) idle_ = here;
+    keep_common(*idle_, here);
+    add_new(warnings);
+  }
+
+  // What an earlier model or card was not warned of in the same words.
+  void add_new(const Diagnostics& warnings) {
+    for (const Diagnostic& d : warnings) {
+      const bool known = std::ranges::any_of(warnings_, [&](const Diagnostic& w) {
+        return w.code == d.code && w.message == d.message && w.place.node == d.place.node;
+      });
+      if (!known) warnings_.push_back(d);
+    }
+  }
+
+  void number_kernels(Compiled& compiled, const Platform& platform) {
+    const Step& step = compiled.model.step;
+    const std::vector<size_t> numbers = family_->kernels.add(step);
+    compiled.launches.resize(family_->kernels.size());
+    for (const auto& [id, launches] : count_launches(step, !platform.framework.bias_is_operator))
+      compiled.launches[numbers[id]].push_back(launches);
+  }
+
+  // Times of all entries that have a plan.
+  void add_times(std::vector<Entry>& entries) {
+    std::vector<Entry*> open;
+    for (Entry& entry : entries) {
+      if (!entry.compiled) continue;
+      entry.sum.emplace(entry.conditions.habits, context().rates());
+      entry.evidence = {};
+      open.push_back(&entry);
+    }
+    std::ranges::stable_sort(open, {}, &Entry::at);
+    if (!add_kernels(open)) {
+      // A count beyond 64 bits at one point: the others are priced without it.
+      for (size_t begin = 0; begin < open.size();) {
+        const auto end = static_cast<size_t>(
+            std::ranges::find_if(open.begin() + static_cast<ptrdiff_t>(begin), open.end(),
+                                 [&](const Entry* e) { return e->at != open[begin]->at; }) -
+            open.begin());
+        const std::span<Entry*> point(&open[begin], end - begin);
+        if (auto added = add_kernels(point); !added) fail(point, added.error());
+        begin = end;
+      }
+    }
+    for (Entry* entry : open) finish(*entry);
+  }
+
+  static void fail(std::span<Entry*> entries, const Diagnostics& why) {
+    for (Entry* entry : entries) {
+      entry->answer.failure = why;
+      entry->compiled = nullptr;
+    }
+  }
+
+  // Prices the family's kernels at the entries' points, which are in order, and adds each to the
+  // steps that launch it.
+  Result<void> add_kernels(std::span<Entry*> entries) {
+    if (entries.empty()) return {};
+    std::vector<Binding> points;
+    std::vector<size_t> point_of;  // by entry
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (i == 0 || entries[i]->at != entries[i - 1]->at)
+        points.push_back(binding_at(entries[i]->compiled->model, entries[i]->answer.point));
+      point_of.push_back(points.size() - 1);
+    }
+    std::vector<KernelTime> times(points.size());
+    std::vector<Evidence> evidence(points.size());
+    size_t number = 0;
+    return family_->kernels.at(points, [&](std::span<const KernelAt> kernel) {
+      const size_t here = number++;
+      bool priced = false;
+      for (size_t i = 0; i < entries.size(); ++i) {
+        Entry& entry = *entries[i];
+        const auto& launches = entry.compiled->launches;
+        if (here >= launches.size() || launches[here].empty()) continue;
+        if (!std::exchange(priced, true)) {
+          for (size_t p = 0; p < points.size(); ++p) {
+            times[p] = kernel_time(kernel[p], context());
+            evidence[p] = evidence_of(kernel[p], context());
+          }
+        }
+        const size_t p = point_of[i];
+        for (const Launches& each : launches[here]) {
+          entry.sum->add(kernel[p], each, times[p]);
+          entry.evidence.add(kernel[p].flop, each.count, evidence[p]);
+        }
+      }
+    });
+  }
+
+  void finish(Entry& entry) {
+    if (!entry.compiled) return;
+    const CompiledModel& model = entry.compiled->model;
+    const Variant& variant = variants_[entry.answer.variant - variants_.front().index];
+    const Platform& platform = variant.evaluator.platform();
+    entry.conditions.errors = step_errors(model, platform, entry.evidence);
+    const StepTime step = entry.sum->finish(entry.conditions);
+    SweepPoint& answer = entry.answer;
+    answer.step_ns = to_ns(step.seconds);
+    answer.step_range_ns = {to_ns(step.low), to_ns(step.high)};
+    answer.host_bound = step.host_bound;
+    answer.sample_unit = model.meta.sample_unit;
+    answer.samples_per_second = samples_per_second(model, binding_at(model, answer.point),
+                                                   entry.conditions.devices, step.seconds);
+    if (answer.step_range_ns.high == std::numeric_limits<int64_t>::max())
+      answer.failure = too_long(platform.device).value();
+  }
+
+  // Recipes of one precision are priced alike on one device.
+  const TimeContext& context() const { return variants_.front().evaluator.context(); }
+
+  std::span<const SizeAxis> sizes_;
+  const Hwdb& hwdb_;
+  SweepOptions options_;
+  const std::function<bool(const SweepPoint&)>& use_;
+  std::optional<Family> family_;
+  std::vector<Variant> variants_;
+  std::optional<Diagnostics> idle_;  // of flags, on every model
+  Diagnostics warnings_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+int64_t points_of(std::span<const SizeAxis> sizes) {
+  int64_t points = 1;
+  for (const SizeAxis& axis : sizes) {
+    if (__builtin_mul_overflow(points, static_cast<int64_t>(axis.values.size()), &points))
+      return std::numeric_limits<int64_t>::max();
+  }
+  return points;
+}
+
+std::vector<size_t> place_of(int64_t point, std::span<const SizeAxis> sizes) {
+  std::vector<size_t> place(sizes.size());
+  for (size_t axis = sizes.size(); axis-- > 0;) {
+    const auto count = static_cast<int64_t>(sizes[axis].values.size());
+    place[axis] = static_cast<size_t>(point % count);
+    point /= count;
+  }
+  return place;
+}
+
+Result<Diagnostics> sweep(std::span<const Request> variants, std::span<const SizeAxis> sizes,
+                          const Hwdb& hwdb, const SweepOptions& options,
+                          const std::function<bool(const SweepPoint&)>& use) {
+  Sweeper sweeper(sizes, hwdb, options, use);
+  for (size_t begin = 0; begin < variants.size() && !sweeper.stopped();) {
+    const Request shared = family_of(variants[begin]);
+    size_t end = begin + 1;
+    while (end < variants.size() && end - begin < kMostVariants &&
+           variants[end].devices == variants[begin].devices && family_of(variants[end]) == shared)
+      ++end;
+    if (auto done = sweeper.run(variants.subspan(begin, end - begin), begin); !done)
+      return tl::make_unexpected(done.error());
+    begin = end;
+  }
+  return sweeper.warnings();
+}
+
+}  // namespace plimsoll

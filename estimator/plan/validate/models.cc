@@ -1,0 +1,334 @@
+#include "estimator/plan/validate/models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "estimator/estimator.h"
+#include "estimator/plan/validate/measured_request.h"
+#include "estimator/plan/validate/quantities.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/time/collective.h"
+#include "graph/base/byte_source.h"
+
+namespace plimsoll {
+namespace {
+
+using Reason = tl::unexpected<std::string>;
+
+// What an Evaluator depends on.
+std::string evaluator_key(const Request& q) {
+  const auto word = [](const std::optional<bool>& flag) { return flag ? int{*flag} : -1; };
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0],
+                     q.framework, q.recipe.precision->name, q.cudnn.value_or(""), q.conv_algorithm,
+                     word(q.cudnn_benchmark), word(q.input_copy), q.host, q.gpu_count, q.link,
+                     q.prefetch, q.samples_in_memory, q.replicate, q.layout, q.share_storages,
+                     q.cuda.value_or(""), q.module_loading ? name(*q.module_loading) : "", q.cpu,
+                     q.workers.value_or(-1),
+                     static_cast<int>(q.loader.value_or(LoaderKind::kNone)));
+}
+
+std::string attention_key(const AttentionKernels& a) {
+  return fmt::format("{:d}{:d}{:d}{:d}{:d}{:d}-{}-{}", a.library, a.library_wide, a.flash,
+                     a.flash_wide_backward, a.memory_efficient, a.memory_efficient_bf16,
+                     a.alignment, a.half_alignment);
+}
+
+// What a compiled model depends on beside the batch.
+std::string model_key(const Request& q, const Policy& p) {
+  const Recipe& r = q.recipe;
+  std::string key =
+      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.model, q.image.value_or(0),
+                  static_cast<int>(r.mode), r.optimizer->name, r.weight_decay, r.batch_statistics,
+                  r.precision->name, q.loss_given ? static_cast<int>(r.loss) : -1, q.framework,
+                  attention_key(p.attention), p.tf32_convolutions, p.tf32_matmuls,
+                  p.first_layer_data_gradient, p.channels_last);
+  key += fmt::format("|{}|{}|{}", r.unrolled ? int{*r.unrolled} : -1, static_cast<int>(p.cell_form),
+                     r.checkpoint);
+  for (const auto& [name, value] : q.settings) key += "|" + name + "=" + value;
+  for (const auto& [name, value] : q.dims) key += fmt::format("|{}:{}", name, value);
+  return key;
+}
+
+}  // namespace
+
+struct ModelPredictor::State {
+  const Hwdb& hwdb;
+  Request base;
+  std::map<std::string, CompiledModel> models;
+  std::map<std::string, tl::expected<Evaluator, std::string>> evaluators;
+  // Sources that measured time and memory ask for the same estimate twice, in two files.
+  std::map<std::string, tl::expected<Answer, std::string>> answers;
+  std::map<std::string, std::string> hashes{};  // of models' files, by path
+
+  // Why a model's file is not the one that was measured; empty where it is, or nobody says.
+  std::string changed(const MeasuredRun& r, const Request& q) {
+    if (r.model_sha256.empty()) return {};
+    auto at = hashes.find(q.model);
+    if (at == hashes.end()) {
+      const auto source = ByteSource::open(q.model, q.limits);
+      const auto hash = source ? sha256_of(*source) : Result<std::optional<std::string>>();
+      at = hashes.emplace(q.model, hash ? hash->value_or("") : "").first;
+    }
+    if (at->second == r.model_sha256) return {};
+    if (at->second.empty()) return "the record names a hash, and the model is no file";
+    return fmt::format("the model's file is not the one that was measured: its SHA-256 is {}",
+                       at->second);
+  }
+
+  tl::expected<const Evaluator*, std::string> evaluator_for(const Request& q) {
+    const std::string key = evaluator_key(q);
+    auto at = evaluators.find(key);
+    if (at == evaluators.end()) at = evaluators.emplace(key, make_evaluator(q)).first;
+    if (!at->second) return Reason(at->second.error());
+    return &*at->second;
+  }
+
+  tl::expected<Evaluator, std::string> make_evaluator(const Request& q) const {
+    auto platform = find_platform(hwdb, q, q.devices[0]);
+    if (!platform) return Reason(platform.error().front().message);
+    auto evaluator = Evaluator::make(std::move(*platform), q);
+    if (!evaluator) return Reason(evaluator.error().front().message);
+    return std::move(*evaluator);
+  }
+
+  tl::expected<Answer, std::string> answer(const Request& q) {
+    const auto evaluator = evaluator_for(q);
+    if (!evaluator) return Reason(evaluator.error());
+    const Platform& platform = (*evaluator)->platform();
+    const std::string key = model_key(q, policy_for(platform, q));
+    const std::string whole_key = fmt::format("{}|{}|{}", evaluator_key(q), key, *q.batch);
+    const auto known = answers.find(whole_key);
+    if (known != answers.end()) return known->second;
+    return answers.emplace(whole_key, estimate(q, **evaluator, key)).first->second;
+  }
+
+  // The largest power of two that fits: studies of training double the batch until it does not.
+  tl::expected<int64_t, std::string> largest_batch(Request q) {
+    constexpr int64_t kMost = int64_t{1} << 16;
+    int64_t fits = 0;
+    for (int64_t batch = 1; batch <= kMost; batch *= 2) {
+      q.batch = batch;
+      const auto found = this->answer(q);
+      if (!found) return Reason(found.error());
+      if (!found->fits) break;
+      fits = batch;
+    }
+    return fits;
+  }
+
+  // Samples a second at the first batch over those at the second.
+  tl::expected<double, std::string> throughput_ratio(Request q,
+                                                     const std::array<int64_t, 2>& batches) {
+    std::array<double, 2> rates{};
+    for (size_t i = 0; i < 2; ++i) {
+      q.batch = batches[i];
+      const auto found = this->answer(q);
+      if (!found) return Reason(found.error());
+      rates[i] = found->time.samples_per_second;
+    }
+    if (rates[1] <= 0) return Reason("the step takes no time");
+    return rates[0] / rates[1];
+  }
+
+  // An image size is a dimension of the model, or a parameter that decides its structure.
+  static Result<CompiledModel> compile_at(const Request& q, const Platform& platform) {
+    auto model = compile(q, platform);
+    if (model || !q.image) return model;
+    Request other = q;
+    other.image.reset();
+    other.settings["image"] = fmt::format("{}", *q.image);
+    auto again = compile(other, platform);
+    return again ? std::move(again) : std::move(model);
+  }
+
+  tl::expected<Answer, std::string> estimate(const Request& q, const Evaluator& evaluator,
+                                             const std::string& key) {
+    auto at = models.find(key);
+    Binding binding;
+    if (at != models.end()) {
+      binding = at->second.binding;
+      binding[at->second.batch_symbol] = *q.batch;
+    }
+    if (at == models.end() || !guards_hold(at->second.step, binding)) {
+      auto model = compile_at(q, evaluator.platform());
+      if (!model) return Reason(model.error().front().message);
+      binding = model->binding;
+      at = models.insert_or_assign(key, std::move(*model)).first;
+    }
+    auto estimated = evaluator.estimate(at->second, binding);
+    if (!estimated) return Reason(estimated.error().front().message);
+    return Answer{.memory = std::move(estimated->memory),
+                  .time = std::move(estimated->time),
+                  .fits = estimated->fits};
+  }
+};
+
+ModelPredictor::ModelPredictor(const Hwdb& hwdb, Request base)
+    : state_(std::make_unique<State>(State{hwdb, std::move(base), {}, {}, {}})) {}
+ModelPredictor::~ModelPredictor() = default;
+
+namespace {
+
+// "throughput_ratio_batch_128_over_64": 128 and 64.
+std::optional<std::array<int64_t, 2>> compared_batches(std::string_view quantity) {
+  std::array<int64_t, 2> batches{};
+  constexpr std::array<std::string_view, 2> kBefore = {"throughput_ratio_batch_", "_over_"};
+  for (size_t i = 0; i < 2; ++i) {
+    if (!quantity.starts_with(kBefore[i])) return {};
+    quantity.remove_prefix(kBefore[i].size());
+    const char* end = quantity.data() + quantity.size();
+    const auto read = std::from_chars(quantity.data(), end, batches[i]);
+    if (read.ec != std::errc() || batches[i] <= 0) return {};
+    quantity.remove_prefix(static_cast<size_t>(read.ptr - quantity.data()));
+  }
+  if (!quantity.empty()) return {};
+  return batches;
+}
+
+ValidationLine all_reduce_line(const MeasuredRun& r, ValidationLine line, const Hwdb& hwdb) {
+  line.quantity = "time_ms";
+  line.measured = r.value("time_ms");
+  const auto link = hwdb.link(link_of(r));
+  if (!r.bytes || !line.measured || !link) {
+    line.skipped = "the record lacks bytes or time of the all-reduce";
+    return line;
+  }
+  const int64_t gpus = std::max<int64_t>(1, r.n_gpus.value_or(1));
+  const LinkPoint& point = link->point(gpus);
+  const LinkRates rates{
+      .bandwidth = point.bus_bandwidth.value, .latency = point.latency.value, .overlap = 0};
+  line.predicted = all_reduce_seconds(static_cast<double>(*r.bytes), gpus, rates) * 1e3;
+  if (const auto errors = open_step_errors(hwdb)) {
+    line.low = *line.predicted * std::exp(-errors->all_reduce);
+    line.high = *line.predicted * std::exp(errors->all_reduce);
+  }
+  return line;
+}
+
+// Stands in where the GPU plays no part: every framework and library knows it.
+constexpr const char* kAnyCard = "gtx-titan-x";
+
+bool names_card(const MeasuredRun& r) {
+  return !r.device.empty() && r.device != "unknown" && r.device != "host";
+}
+
+// Why a run is no measure of the model, whatever the model says; empty where it is one.
+std::string unusable(const MeasuredRun& r, bool of_card = true) {
+  if (of_card && !names_card(r)) return "the record names no GPU";
+  if (r.doubtful()) return "its source doubts it: " + r.flags.front();
+  const bool plain = r.memory_option.empty() || r.shares_storages() || r.memory_option == "naive" ||
+                     r.memory_option.starts_with("optMemory 0");
+  if (!plain)
+    return fmt::format("memory is saved by the source's own program: {}", r.memory_option);
+  const bool data_parallel = r.parallelism.empty() || r.parallelism == "none" ||
+                             r.parallelism.find("data") != std::string::npos ||
+                             r.parallelism == "nn.DataParallel";
+  if (!data_parallel) return fmt::format("parallelism '{}' is not modelled", r.parallelism);
+  return {};
+}
+
+StepParts parts_of(const TimeEstimate& t, const MemoryEstimate& m) {
+  const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
+  return {.evidence = t.evidence,
+          .gpu_ms = ms(t.gpu_ns),
+          .host_ms = ms(t.host_ns),
+          .framework_ms = ms(t.framework_ns),
+          .copy_ms = ms(t.input_copy_ns),
+          .communication_ms = ms(t.communication_ns),
+          .launches = t.dispatches,
+          .forward_launches = t.forward_dispatches,
+          .parameter_arrays = t.parameter_arrays,
+          .parameter_bytes = m.parameter_bytes};
+}
+
+}  // namespace
+
+ValidationLine ModelPredictor::ratio_line(const MeasuredRun& r, ValidationLine line,
+                                          const std::array<int64_t, 2>& batches) {
+  line.quantity = r.quantity;
+  line.measured = r.value("value");
+  line.skipped = unusable(r);
+  if (!line.skipped.empty()) return line;
+  auto request = request_of(r, state_->base);
+  const auto ratio = request ? state_->throughput_ratio(*request, batches)
+                             : tl::expected<double, std::string>(Reason(request.error()));
+  if (ratio) {
+    line.predicted = *ratio;
+  } else {
+    line.skipped = ratio.error();
+  }
+  return line;
+}
+
+ValidationLine ModelPredictor::largest_batch_line(const MeasuredRun& r, ValidationLine line) {
+  line.quantity = r.quantity;
+  line.skipped = unusable(r);
+  if (!line.skipped.empty()) return line;
+  auto request = request_of(r, state_->base);
+  const auto batch = request ? state_->largest_batch(*request)
+                             : tl::expected<int64_t, std::string>(Reason(request.error()));
+  if (!batch) {
+    line.skipped = batch.error();
+    return line;
+  }
+  line.measured = static_cast<double>(*r.batch);
+  line.predicted = static_cast<double>(*batch);
+  return line;
+}
+
+std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
+                                                   const ValidationLine& blank) {
+  if (r.quantity == "largest_batch_that_fits" && r.batch) return {largest_batch_line(r, blank)};
+  if (const auto batches = compared_batches(r.quantity)) return {ratio_line(r, blank, *batches)};
+  if (r.quantity == "allreduce_time") return {all_reduce_line(r, blank, state_->hwdb)};
+  const std::vector<MeasuredQuantity> quantities = quantities_of(r);
+  std::vector<ValidationLine> lines(std::max<size_t>(1, quantities.size()), blank);
+  const auto skip_all = [&](const std::string& reason) {
+    for (ValidationLine& l : lines) l.skipped = reason;
+    return lines;
+  };
+  if (quantities.empty()) {
+    lines[0].quantity = r.quantity;
+    lines[0].measured = r.value("value");
+    return skip_all(no_prediction(r));
+  }
+  for (size_t i = 0; i < lines.size(); ++i) {
+    lines[i].quantity = quantities[i].name;
+    lines[i].measured = quantities[i].measured;
+  }
+  const bool of_card = std::ranges::any_of(quantities, &MeasuredQuantity::of_card);
+  if (const std::string reason = unusable(r, of_card); !reason.empty()) return skip_all(reason);
+  auto request = request_of(r, state_->base);
+  if (!request) return skip_all(request.error());
+  if (const std::string why = state_->changed(r, *request); !why.empty()) return skip_all(why);
+  if (!of_card) request->devices = {kAnyCard};
+  const bool keeps = r.retains_activations.value_or(false);
+  if (keeps && request->recipe.mode == Mode::kInference)
+    request->recipe.mode = Mode::kTrainNoUpdate;
+  auto answer = state_->answer(*request);
+  if (!answer) return skip_all(answer.error());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const auto predicted = quantities[i].predict(*answer);
+    if (!predicted) {
+      lines[i].skipped = quantities[i].missing;
+      continue;
+    }
+    lines[i].predicted = predicted;
+    if (lines[i].quantity == "total_ms") {
+      lines[i].parts = parts_of(answer->time, answer->memory);
+      if (request->gpu_count == 1)
+        lines[i].roofline = static_cast<double>(answer->time.roofline_ns) / 1e6;
+    }
+    if (const auto range = quantities[i].range(*answer)) {
+      lines[i].low = range->first;
+      lines[i].high = range->second;
+    }
+  }
+  return lines;
+}
+
+}  // namespace plimsoll

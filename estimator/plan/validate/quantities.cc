@@ -1,0 +1,231 @@
+#include "estimator/plan/validate/quantities.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+constexpr double kNanosecondsPerMs = 1e6;
+constexpr double kMiB = 1048576.0;
+
+using Value = std::optional<double>;
+using Interval = std::optional<std::pair<double, double>>;
+
+double real(int64_t value) { return static_cast<double>(value); }
+
+Interval scaled(Range range, double unit) {
+  return std::pair(real(range.low) / unit, real(range.high) / unit);
+}
+
+Interval no_range(const Answer&) { return std::nullopt; }
+
+// Bytes in a unit of the record: MiB, unless it says that these are millions.
+double unit_of(const MeasuredRun& run, std::string_view name) {
+  if (name.ends_with("_gb")) return 1e9;
+  for (const char* decimal : {"10^6", "1e6", "times 1000", "rounded"}) {
+    if (run.unit.find(decimal) != std::string::npos) return 1e6;
+  }
+  return kMiB;
+}
+
+// What the process holds once a forward pass kept all that a backward pass would need. The last
+// pass's result, and all that it keeps alive, dies when the next one takes its name.
+int64_t after_forward(const MemoryEstimate& m) {
+  constexpr int64_t kPassesHeld = 2;
+  return m.context_bytes + m.parameter_bytes + m.buffer_bytes +
+         kPassesHeld * (m.input_bytes + m.saved_bytes) + m.workspace_bytes;
+}
+
+MeasuredQuantity process_memory(const MeasuredRun& run, MeasuredQuantity q) {
+  const double unit = unit_of(run, q.name);
+  if (run.retains_activations.value_or(false) && run.mode == "inference") {
+    q.predict = [unit](const Answer& a) { return Value(real(after_forward(a.memory)) / unit); };
+    q.range = [unit](const Answer& a) {
+      const int64_t more = after_forward(a.memory) - a.memory.device_bytes;
+      const Range& range = a.memory.device_range;
+      return scaled({range.low + more, range.high + more}, unit);
+    };
+    return q;
+  }
+  // DLInfBench-like runs let the allocator grow; else such a framework's figure is the card's.
+  const bool card = run.meter == "card";
+  const auto all = [card](const Answer& a) { return card && a.memory.taken_bytes > 0; };
+  q.predict = [unit, all](const Answer& a) {
+    return real(all(a) ? a.memory.taken_bytes : a.memory.device_bytes) / unit;
+  };
+  q.range = [unit, all](const Answer& a) {
+    return all(a) ? no_range(a) : scaled(a.memory.device_range, unit);
+  };
+  return q;
+}
+
+MeasuredQuantity tensor_memory(const MeasuredRun& run, MeasuredQuantity q) {
+  const double unit = unit_of(run, q.name);
+  const bool first = run.meter == "every_step";  // with the one in which plans are timed
+  q.predict = [unit, first](const Answer& a) {
+    const MemoryEstimate& m = a.memory;
+    return real(std::max(m.steady_allocated_bytes, first ? m.timing_peak_bytes : 0)) / unit;
+  };
+  q.range = no_range;
+  return q;
+}
+
+MeasuredQuantity host_memory(const MeasuredRun& run, MeasuredQuantity q) {
+  const double unit = unit_of(run, q.name);
+  q.missing = "the host's memory of this framework is not known";
+  q.of_card = false;
+  q.predict = [unit](const Answer& a) {
+    return a.memory.host_bytes > 0 ? Value(real(a.memory.host_bytes) / unit) : Value();
+  };
+  q.range = [unit](const Answer& a) { return scaled(a.memory.host_range, unit); };
+  return q;
+}
+
+// What optnet's countUsedMemory adds up: storages that modules hold, and parameters with their
+// gradients, which modules are made with; sharing drops these in evaluation.
+using StorageKind = double (*)(const Answer&, bool gradients);
+
+double outputs(const Answer& a, bool) { return a.memory.modules->outputs; }
+double gradient_inputs(const Answer& a, bool) { return a.memory.modules->gradients; }
+double module_buffers(const Answer& a, bool) { return a.memory.modules->buffers; }
+double parameters(const Answer& a, bool gradients) {
+  return real(a.memory.parameter_bytes) * (gradients ? 2 : 1);
+}
+double all_storages(const Answer& a, bool gradients) {
+  const ModuleStorages& m = *a.memory.modules;
+  return m.outputs + m.gradients + m.buffers + parameters(a, gradients);
+}
+
+MeasuredQuantity module_memory(const MeasuredRun& run, MeasuredQuantity q, StorageKind kind) {
+  const double unit = unit_of(run, q.name);
+  const bool gradients = run.mode != "inference" || !run.shares_storages();
+  q.of_card = false;
+  q.missing = "this framework's modules hold nothing of their own";
+  q.predict = [=](const Answer& a) {
+    return a.memory.modules ? Value(kind(a, gradients) / unit) : Value();
+  };
+  return q;
+}
+
+std::optional<StorageKind> storage_kind(std::string_view name) {
+  struct Row {
+    std::string_view name;
+    StorageKind kind;
+  };
+  constexpr Row kRows[] = {{"total_mb", all_storages},
+                           {"outputs_mb", outputs},
+                           {"grad_inputs_mb", gradient_inputs},
+                           {"internal_buffers_mb", module_buffers},
+                           {"parameters_and_gradients_mb", parameters}};
+  const auto row = std::ranges::find(kRows, name, &Row::name);
+  return row == std::end(kRows) ? std::nullopt : std::optional(row->kind);
+}
+
+MeasuredQuantity timed(MeasuredQuantity q, int64_t TimeEstimate::*member) {
+  q.predict = [member](const Answer& a) { return real(a.time.*member) / kNanosecondsPerMs; };
+  q.range = no_range;
+  if (member == &TimeEstimate::step_ns) {
+    q.range = [](const Answer& a) { return scaled(a.time.step_range_ns, kNanosecondsPerMs); };
+  }
+  return q;
+}
+
+// TBD's profilers (section III-D, Fig. 9) label what each allocation site of a framework takes:
+// weights, their gradients, workspace, what is allocated while training (the optimizer's state),
+// and feature maps: all that lies in the pool of the graph's own arrays, their gradients among it.
+double feature_map_percent(const MemoryEstimate& m) {
+  const auto most = [&](Role role) { return m.max_by_role[static_cast<size_t>(role)]; };
+  const int64_t others = most(Role::kParameter) + most(Role::kBuffer) + most(Role::kGradient) +
+                         most(Role::kOptimizerState) + most(Role::kWorkspace);
+  const int64_t maps = m.activations_peak_bytes;
+  return maps > 0 ? 100 * real(maps) / real(maps + others) : 0;
+}
+
+std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measurement& m) {
+  MeasuredQuantity q;
+  q.name = m.name;
+  q.measured = m.value;
+  q.range = no_range;
+  if (m.name == "total_ms") return timed(std::move(q), &TimeEstimate::step_ns);
+  if (m.name == "forward_ms") return timed(std::move(q), &TimeEstimate::forward_ns);
+  if (m.name == "backward_ms") return timed(std::move(q), &TimeEstimate::backward_ns);
+  if (m.name == "nvidia_smi_mb" || m.name == "device_used_mb")
+    return run.meter == "tensors" ? tensor_memory(run, std::move(q))
+                                  : process_memory(run, std::move(q));
+  if (m.name == "peak_allocated_mb" || m.name == "train_memory_gb")
+    return tensor_memory(run, std::move(q));
+  if (m.name == "host_mb") return host_memory(run, std::move(q));
+  if (const auto kind = storage_kind(m.name)) return module_memory(run, std::move(q), *kind);
+  return std::nullopt;
+}
+
+MeasuredQuantity fits(double measured) {
+  MeasuredQuantity q;
+  q.name = "fits";
+  q.measured = measured;
+  q.predict = [](const Answer& a) { return Value(a.fits ? 1 : 0); };
+  q.range = [](const Answer& a) {
+    const Verdict verdict = a.memory.verdict;
+    return Interval(std::pair(verdict == Verdict::kFits ? 1.0 : 0.0,
+                              verdict == Verdict::kDoesNotFit ? 0.0 : 1.0));
+  };
+  return q;
+}
+
+std::optional<MeasuredQuantity> fact(const MeasuredRun& run) {
+  if (run.quantity == "fits") return fits(1);
+  const auto value = run.value("value");
+  if (!value) return std::nullopt;
+  MeasuredQuantity q;
+  q.name = run.quantity;
+  q.measured = *value;
+  q.range = no_range;
+  if (q.name == "gpu_compute_utilisation_pct") {
+    q.predict = [](const Answer& a) { return Value(100 * a.time.gpu_busy); };
+  } else if (q.name == "fp32_utilisation_pct") {
+    q.predict = [](const Answer& a) { return Value(100 * a.time.fp32_utilisation); };
+  } else if (q.name == "feature_map_fraction_of_memory_pct") {
+    q.predict = [](const Answer& a) { return Value(feature_map_percent(a.memory)); };
+  } else {
+    return std::nullopt;
+  }
+  return q;
+}
+
+}  // namespace
+
+std::vector<MeasuredQuantity> quantities_of(const MeasuredRun& run) {
+  std::vector<MeasuredQuantity> list;
+  for (const Measurement& m : run.measured) {
+    if (auto q = of_name(run, m)) list.push_back(std::move(*q));
+  }
+  if (!list.empty()) return list;
+  if (run.result.starts_with("OOM")) return {fits(0)};
+  if (auto q = fact(run)) return {std::move(*q)};
+  return {};
+}
+
+std::string no_prediction(const MeasuredRun& run) {
+  struct Reason {
+    std::string_view quantity, why;
+  };
+  constexpr Reason kReasons[] = {
+      {"specification", "a specification, not a run"},
+      {"total_memory_visible", "a specification, not a run"},
+      {"dataset_size", "a size of data, not a run"},
+      {"parameters", "counted, not measured"},
+      {"analytic_flop", "counted, not measured"},
+      {"qualitative", "words, no figure"},
+      {"kernel_share_and_fp32_utilisation", "share of a kernel by one library's own name"},
+      {"strong_scaling", "needs the run it is compared with"},
+  };
+  for (const auto& [quantity, why] : kReasons) {
+    if (run.quantity == quantity) return std::string(why);
+  }
+  if (!run.quantity.empty()) return fmt::format("quantity '{}' is not predicted", run.quantity);
+  return "the record holds nothing that is predicted";
+}
+
+}  // namespace plimsoll

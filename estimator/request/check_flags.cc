@@ -1,0 +1,89 @@
+#include "estimator/request/check_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "hwdb/releases.h"
+
+namespace plimsoll {
+namespace {
+
+// Frameworks with a switch that times cuDNN's algorithms: torch.backends.cudnn.benchmark, Torch7's
+// cudnn.benchmark, chainer.config.autotune, MXNET_CUDNN_AUTOTUNE_DEFAULT, TF_CUDNN_USE_AUTOTUNE,
+// Caffe2's exhaustive_search, Theano's dnn.conv.algo_fwd.
+constexpr std::array<std::string_view, 8> kTimesAlgorithms = {
+    "pytorch", "torch7", "chainer", "mxnet", "tensorflow", "caffe2", "detectron", "theano"};
+
+struct AskedVersion {
+  std::string flag, product;
+  std::optional<Version> version;
+};
+
+// --framework's is what stands behind its last hyphen.
+std::vector<AskedVersion> asked_versions(const Request& request, const Platform& platform) {
+  std::vector<AskedVersion> asked;
+  if (request.given.contains("cudnn") && request.cudnn)
+    asked.push_back({"--cudnn", "cudnn", parse_version(*request.cudnn)});
+  if (request.given.contains("cuda") && request.cuda)
+    asked.push_back({"--cuda", "cuda", parse_version(*request.cuda)});
+  const size_t hyphen = request.framework.rfind('-');
+  if (request.given.contains("framework") && hyphen != std::string::npos) {
+    asked.push_back({"--framework", platform.framework.framework,
+                     parse_version(std::string_view(request.framework).substr(hyphen + 1))});
+  }
+  std::erase_if(asked, [](const AskedVersion& a) { return !a.version; });
+  return asked;
+}
+
+Result<void> check_versions(const Request& request, const Platform& platform) {
+  for (const AskedVersion& asked : asked_versions(request, platform)) {
+    const auto fact = find_release(platform.hwdb, asked.product, *asked.version);
+    if (!fact) return tl::make_unexpected(fact.error());
+    if (fact->state != ReleaseState::kUnknown) continue;
+    return error(
+        "E163",
+        fmt::format("{}: nobody released {} {}", asked.flag, asked.product, asked.version->text()),
+        {}, fmt::format("nearest: {}; newest known: {}", fact->nearest, fact->newest));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_flags(const Request& request, const Platform& platform) {
+  const FrameworkProfile& framework = platform.framework;
+  const auto given = [&](std::string_view flag) { return request.given.contains(flag); };
+  if (given("cudnn-benchmark") &&
+      std::ranges::find(kTimesAlgorithms, framework.framework) == kTimesAlgorithms.end()) {
+    return error("E116", fmt::format("--cudnn-benchmark: {} has no such switch", framework.id), {},
+                 "--conv-algo says how it chooses");
+  }
+  if (given("cudnn-benchmark") && given("conv-algo")) {
+    return error("E116", "--cudnn-benchmark and --conv-algo both say how algorithms are chosen", {},
+                 "leave one of them out");
+  }
+  if (request.attention == "fused" && !framework.policy.attention.memory_efficient) {
+    return error("E116", fmt::format("--attention fused: {} has no fused attention", framework.id));
+  }
+  if (request.reserve_bytes > 0 && usable_bytes(platform, request) == 0) {
+    return error("E116", "--reserve leaves nothing of the GPU's memory");
+  }
+  return check_versions(request, platform);
+}
+
+Diagnostics newer_versions(const Request& request, const Platform& platform) {
+  Diagnostics said;
+  for (const AskedVersion& asked : asked_versions(request, platform)) {
+    const auto fact = find_release(platform.hwdb, asked.product, *asked.version);
+    if (!fact || fact->state != ReleaseState::kNewer) continue;
+    said.push_back(warning(
+        "W518", fmt::format("{}: {} {} is newer than what is known, {}: taken "
+                            "to be like it",
+                            asked.flag, asked.product, asked.version->text(), fact->newest)));
+  }
+  return said;
+}
+
+}  // namespace plimsoll

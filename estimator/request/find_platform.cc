@@ -1,0 +1,67 @@
+#include "estimator/request/find_platform.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "estimator/request/check_flags.h"
+
+namespace plimsoll {
+namespace {
+
+// NVLink where the card has it, else its PCIe slot.
+std::string usual_link(const Device& device) {
+  if (device.nvlink_links > 0) return fmt::format("nvlink-{}", device.nvlink_generation);
+  return fmt::format("pcie-{}-x16", std::max<int64_t>(2, device.pcie_generation));
+}
+
+// Where a version of CUDA is given and none of the framework, the newest that came with it.
+Result<FrameworkProfile> find_framework(const Hwdb& hwdb, const Request& request) {
+  auto newest = hwdb.framework(request.framework);
+  const auto cuda = request.cuda ? parse_version(*request.cuda) : std::nullopt;
+  const auto is_too_new = [&](const FrameworkProfile& p) {
+    return p.cuda_since && *cuda < *p.cuda_since;
+  };
+  constexpr int kNone = std::numeric_limits<int>::max();  // as FrameworkProfile::asked has it
+  const bool asked = newest && newest->asked.numbers.front() != kNone;
+  if (!newest || !cuda || asked || !is_too_new(*newest)) return newest;
+  std::optional<FrameworkProfile> found;
+  for (const std::string& id : hwdb.framework_ids()) {
+    if (!id.starts_with(newest->framework)) continue;
+    auto profile = hwdb.framework(id);
+    if (!profile || profile->framework != newest->framework || is_too_new(*profile)) continue;
+    if (!found || found->since < profile->since) found = std::move(*profile);
+  }
+  return found ? std::move(*found) : newest;
+}
+
+}  // namespace
+
+Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
+                               const std::string& device_name) {
+  auto device = hwdb.device(device_name);
+  if (!device) return tl::make_unexpected(device.error());
+  auto framework = find_framework(hwdb, request);
+  if (!framework) return tl::make_unexpected(framework.error());
+  auto host = hwdb.host(request.host);
+  if (!host) return tl::make_unexpected(host.error());
+  if (host->id == kUnknownHost && !request.cpu.empty()) {
+    if (auto rated = hwdb.host(request.cpu)) host = std::move(rated);
+  }
+  std::optional<Link> link;
+  if (request.gpu_count > 1) {
+    auto found = hwdb.link(request.link.empty() ? usual_link(*device) : request.link);
+    if (!found) return tl::make_unexpected(found.error());
+    link = std::move(*found);
+  }
+  const auto errors = open_step_errors(hwdb);
+  if (!errors) return tl::make_unexpected(errors.error());
+  Platform platform{
+      std::move(*device), std::move(*framework), std::move(*host), std::move(link), *errors, hwdb};
+  if (auto sound = check_flags(request, platform); !sound)
+    return tl::make_unexpected(sound.error());
+  return platform;
+}
+
+}  // namespace plimsoll

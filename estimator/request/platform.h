@@ -1,0 +1,34 @@
+// Platform: what a step runs on, each part by the name that a request gives it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "estimator/request/request.h"
+#include "hwdb/hwdb.h"
+#include "hwdb/step_errors.h"
+
+namespace plimsoll {
+
+// A device, a framework on it and the data that prices kernels there.
+struct Platform {
+  Device device;
+  FrameworkProfile framework;
+  Host host;
+  std::optional<Link> link;  // where the request asks for several GPUs
+  StepErrors errors{};
+  Hwdb hwdb{};  // where they are from
+};
+
+// The device's memory, or what the request says; and without the user's reserve and a display's
+// share.
+int64_t memory_bytes(const Platform& platform, const Request& request);
+int64_t usable_bytes(const Platform& platform, const Request& request);
+
+// --cudnn, or the version usual for the framework's. E103 where it is no version.
+Result<Version> cudnn_version(const Platform& platform, const Request& request);
+
+// --cuda, or the version usual for the framework's. E103 where it is no version.
+Result<Version> cuda_version(const Platform& platform, const Request& request);
+
+}  // namespace plimsoll

@@ -1,0 +1,92 @@
+// Request: one question to the estimator, as flags, a Python call or a sweep point ask it. Names
+// are resolved against hwdb by the estimator, not here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/base/limits.h"
+#include "graph/ir/recipe.h"
+#include "graph/symbol/dim.h"
+#include "hwdb/context.h"
+#include "hwdb/host.h"
+#include "hwdb/machine.h"
+
+namespace plimsoll {
+
+class AskedWorkspaces;
+
+// Batches of these sizes are `share` of all, in any unit.
+struct LengthBucket {
+  Binding sizes;
+  double share = 1;
+  bool operator==(const LengthBucket&) const = default;
+};
+
+struct Request {
+  std::string model;                    // path, or "builtin:NAME"
+  std::vector<std::string> devices;     // ids or aliases; at least one to evaluate
+  std::optional<int64_t> memory_bytes;  // capacity instead of the device's
+  int64_t reserve_bytes = 0;            // kept free
+  int64_t display_bytes = 0;            // taken by a desktop on the card
+  std::optional<int64_t> batch, image;
+  Binding dims;     // --dim NAME=N
+  Binding longest;  // --longest NAME=N: of the largest batch, where memory is read
+  std::vector<LengthBucket> lengths;                   // --lengths: of which time is the mean
+  std::map<std::string, std::string> settings;         // --set NAME=VALUE of a config or built-in
+  std::map<std::string, std::vector<int64_t>> shapes;  // --shape NAME=1x3x224x224
+  std::map<std::string, int64_t> trips;                // --trip NODE=K
+  std::map<std::string, std::string> branches;         // --branch NODE=then|else
+  // --contents TENSOR=N,N,...: numbers that shapes are computed from
+  std::map<std::string, std::vector<int64_t>, std::less<>> contents;
+  std::map<std::string, std::string, std::less<>> assume;  // --assume OP=ELEMENTWISE|FREE
+  Recipe recipe;
+  bool loss_given = false;            // else a config's own loss holds
+  std::string framework = "pytorch";  // NAME[-VERSION]
+  std::optional<std::string> cudnn, cuda;
+  std::optional<ModuleLoading> module_loading;  // nothing: the framework's and CUDA's default
+  // What cuDNN was asked about this model's convolutions (convolutions.h); it stands before tables.
+  std::shared_ptr<const AskedWorkspaces> asked;
+  std::optional<int64_t> workspace_limit;
+  std::string allocator;  // PyTorch's settings, as in PYTORCH_CUDA_ALLOC_CONF
+  std::optional<bool> cudnn_benchmark;
+  std::string conv_algorithm;  // empty: the framework's policy
+  std::string layout;          // "nchw" or "nhwc"; empty: the framework's
+  std::string attention;       // "math", "fused"; empty: as the framework chooses
+  int64_t gpu_count = 1;
+  // One process feeds all GPUs and copies the parameters to each in every step, as
+  // torch.nn.DataParallel does; else a process for each and an all-reduce of gradients.
+  bool replicate = false;
+  std::string link;                    // between the GPUs; empty: PCIe or NVLink as the card has
+  std::string host = "generic";        // the machine around them: an id, an alias or a file
+  std::optional<Machine> machine;      // what was measured on one card; acts on that card alone
+  std::string cpu;                     // of a machine that nobody named; one not known says nothing
+  std::optional<bool> input_gradient;  // the first layer's data gradient; nothing: the framework's
+  std::optional<bool> input_copy;      // of a batch, inside the step; nothing: the framework's
+  int64_t prefetch = 0;
+  std::optional<int64_t> context_bytes;
+  bool share_storages = false;  // of modules, by a program such as optnet (module_storages.h)
+  int64_t epochs = 0;
+  int64_t samples = 0;            // per epoch
+  int64_t samples_in_memory = 0;  // of a data set that lies in the host's memory as floats
+  // Processes that load batches; 0: the one that launches loads too. Nothing: batches lie ready.
+  std::optional<int64_t> workers;
+  std::optional<LoaderKind> loader;  // nothing: what --workers loads is converted
+  bool recover = true;
+  bool strict = false;
+  bool trace = false;  // fill Estimate::trace
+  // Flags that the user wrote, without dashes: of those without effect it is said (effects.h).
+  std::set<std::string, std::less<>> given;
+  bool minimum = false;        // fill MemoryEstimate::minimum_bytes: some ten replays more
+  std::string hwdb_directory;  // overrides embedded data, file by file
+  Limits limits;
+  bool operator==(const Request&) const = default;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,213 @@
+#include "estimator/time/step_conditions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "estimator/request/platform.h"
+
+namespace plimsoll {
+namespace {
+
+StepPhase phase_of(Phase phase) { return static_cast<StepPhase>(phase); }
+
+const Dispatch* dispatch_on(const Platform& platform) {
+  return platform.host.find(platform.framework.framework, platform.framework.asked);
+}
+
+// Of one thread of the host, the reference machine's being 1.
+double speed_of(const Platform& platform) {
+  return platform.host.speed(release_year(platform.device.compute_capability));
+}
+
+// What its row says of a reference machine takes a host its own time.
+StepHabits habits_of(const Platform& platform, bool training) {
+  StepHabits habits;
+  const Dispatch* dispatch = dispatch_on(platform);
+  if (!dispatch) return habits;
+  const double slower = dispatch->reference ? 1 / speed_of(platform) : 1;
+  const Seconds launch =
+      training ? dispatch->per_launch : dispatch->per_forward_launch.value_or(dispatch->per_launch);
+  habits.launch = launch.value * slower;
+  habits.cell_launch = dispatch->per_operator.value_or(launch).value * slower;
+  habits.fixed = (training ? dispatch->per_step : dispatch->per_forward).value * slower;
+  habits.per_parameter = training ? dispatch->per_array.value * slower : 0;
+  habits.copies_beside_update = platform.framework.copies_beside_update;
+  habits.gpu_factor = dispatch->gpu_factor;
+  habits.forward = dispatch->per_forward.value * slower;
+  habits.per_replica = dispatch->per_replica.value * slower;
+  return habits;
+}
+
+LoaderHabits loader_habits(const Platform& platform, const Request& request) {
+  const Dispatch* dispatch = dispatch_on(platform);
+  const LoaderKind kind = loader_of(request);
+  if (!dispatch || !dispatch->loader || kind == LoaderKind::kNone) return {};
+  const Loader& loader = *dispatch->loader;
+  int64_t processes = request.workers.value_or(0);
+  if (platform.host.cores > 0) processes = std::min(processes, platform.host.cores);
+  return {.per_sample = loader.per_sample(kind).value / speed_of(platform),
+          .processes = processes,
+          .beside = loader.beside};
+}
+
+// B/s of a batch on its way to the device.
+double input_path(const Platform& platform, bool pageable) {
+  const Dispatch* dispatch = dispatch_on(platform);
+  if (dispatch && dispatch->input_path.value > 0) return dispatch->input_path.value;
+  return (pageable ? platform.host.pageable_copy : platform.host.pinned_copy).value;
+}
+
+// Watts below which a card lowers its clock under the load of a step, by how much nobody measured:
+// NeuSight's transformers take twice as long as predicted on the P4 (75 W) and T4 (70 W).
+constexpr double kSustains = 80;
+
+}  // namespace
+
+LoaderKind loader_of(const Request& request) {
+  return request.loader.value_or(request.workers ? LoaderKind::kConvert : LoaderKind::kNone);
+}
+
+std::string host_basis(const Platform& platform, const Request& request) {
+  const Dispatch* dispatch = dispatch_on(platform);
+  std::string text = fmt::format("host: {}", platform.host.id);
+  if (dispatch && dispatch->reference) {
+    text +=
+        fmt::format(", {} {:.2f} of a 3.7 GHz Skylake-SP thread",
+                    platform.host.single_thread ? "rated at" : "taken to be as old as the card:",
+                    speed_of(platform));
+  } else {
+    text += ", fitted";
+  }
+  const LoaderKind kind = loader_of(request);
+  if (kind == LoaderKind::kNone)
+    return text +
+           "; batches lie ready, no loader is in the time: --workers N or --loader counts it";
+  if (!dispatch || !dispatch->loader)
+    return text +
+           fmt::format("; what {} takes to load a sample is not known: no loader is in the time",
+                       platform.framework.framework);
+  const bool beside = dispatch->loader->beside;
+  return text + fmt::format("; loader {}, {}; decoding of files is not in it", name(kind),
+                            beside ? "in threads beside the step"
+                            : request.workers.value_or(0) == 0
+                                ? "in the process that launches"
+                                : fmt::format("in {} processes", *request.workers));
+}
+
+std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias) {
+  std::map<std::tuple<KernelId, Phase, bool>, int64_t> counts;
+  NodeId convolved = kNoNode;  // by the launch before
+  EventTimes times(step);
+  for (size_t i = 0; i < step.events.size(); ++i) {
+    const Event& e = step.events[i];
+    if (e.kind != Event::Kind::kLaunch) continue;
+    const Kernel& kernel = step.kernels[e.id];
+    const bool bias = adds_bias && convolved == e.node && kernel.op == "bias";
+    counts[{e.id, e.phase, e.dispatched && !bias}] += times(i);
+    const bool forward = kernel.op == "conv" && kernel.pass == Pass::kForward;
+    convolved = forward ? e.node : kNoNode;
+  }
+  std::vector<KernelLaunches> launches;
+  launches.reserve(counts.size());
+  for (const auto& [key, count] : counts) {
+    const auto [id, phase, dispatched] = key;
+    launches.push_back({id, {count, phase_of(phase), dispatched}});
+  }
+  return launches;
+}
+
+StepBytes::StepBytes(const CompiledModel& model) : batches_(batches_per_step(model.recipe)) {
+  const Step& step = model.step;
+  for (BufferId id = 0; id < step.buffers.size(); ++id) {
+    if (step.buffers[id].role == Role::kInput) inputs_.push_back(id);
+    if (step.buffers[id].role == Role::kParameter) parameters_.push_back(id);
+  }
+}
+
+void StepBytes::fill_in(const BoundStep& bound, StepTimeInput& input) const {
+  const auto sum = [&](const std::vector<BufferId>& ids) {
+    int64_t bytes = 0;
+    for (const BufferId id : ids) bytes += bound.buffer_bytes[id];
+    return bytes;
+  };
+  input.input_bytes = sum(inputs_) * batches_;
+  input.parameter_bytes = sum(parameters_);
+}
+
+StepTimeInput step_conditions(const CompiledModel& model, const Platform& platform,
+                              const Request& request) {
+  StepTimeInput input;
+  input.habits = habits_of(platform, model.recipe.mode != Mode::kInference);
+  input.habits.loader = loader_habits(platform, request);
+  input.parameter_arrays = model.step.parameter_arrays;
+  if (platform.link && request.gpu_count > 1) {
+    const LinkPoint& point = platform.link->point(request.gpu_count);
+    input.devices = request.gpu_count;
+    input.replicate = request.replicate;
+    input.training = model.recipe.mode != Mode::kInference;
+    input.link.bandwidth = point.bus_bandwidth.value;
+    input.link.latency = point.latency.value;
+  }
+  const bool pageable = platform.framework.input_path == FrameworkProfile::InputPath::kPageable;
+  if (request.input_copy.value_or(pageable)) {
+    input.habits.input_bandwidth = input_path(platform, pageable);
+  }
+  return input;
+}
+
+Evidence StepEvidence::of_most() const {
+  const auto& [card, architecture, other] = flop_;
+  if (other > card + architecture) return Evidence::kOther;
+  return other + architecture > card ? Evidence::kArchitecture : Evidence::kCard;
+}
+
+StepRange step_errors(const CompiledModel& model, const Platform& platform,
+                      const StepEvidence& evidence) {
+  const StepErrors& e = platform.errors;
+  const Recipe& r = model.recipe;
+  const Dispatch* dispatch = dispatch_on(platform);
+  double squares = e.step * e.step;
+  const auto add = [&](bool applies, double error) { squares += applies ? error * error : 0; };
+  add(r.mode == Mode::kInference, e.inference);
+  add(evidence.of_most() == Evidence::kArchitecture, e.architecture);
+  add(evidence.of_most() == Evidence::kOther, e.transferred);
+  add(is_half(*r.precision), e.half);
+  add(r.precision->storage == DType::kFloat64, e.fp64);
+  add(!dispatch || platform.device.tdp.value < kSustains, e.assumed);
+  const bool known_host = platform.host.id != kUnknownHost;
+  const bool fitted = dispatch && !dispatch->reference;
+  const double host = fitted ? e.host : platform.host.single_thread ? e.rated_host : e.unknown_host;
+  return {.step = std::sqrt(squares),
+          .host = host,
+          .loader = e.loader,
+          .copy = known_host ? e.copy : e.unknown_copy,
+          .exchange = e.exchange};
+}
+
+double samples_per_step(const CompiledModel& model, const Binding& binding, int64_t devices) {
+  return static_cast<double>(batch_at(model, binding)) * static_cast<double>(devices) *
+         static_cast<double>(batches_per_step(model.recipe));
+}
+
+double samples_loaded(const CompiledModel& model, const Binding& binding, const Request& request) {
+  return samples_per_step(model, binding, request.replicate ? request.gpu_count : 1);
+}
+
+double samples_per_second(const CompiledModel& model, const Binding& binding, int64_t devices,
+                          double seconds) {
+  if (seconds <= 0) return 0;
+  const auto units = model.meta.units_per_sample.evaluate(binding).value_or(1);
+  return samples_per_step(model, binding, devices) * static_cast<double>(units) / seconds;
+}
+
+int64_t to_ns(double seconds) {
+  const double ns = seconds * 1e9;
+  return ns < 9.2e18 ? static_cast<int64_t>(std::llround(ns)) : std::numeric_limits<int64_t>::max();
+}
+
+}  // namespace plimsoll

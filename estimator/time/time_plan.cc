@@ -1,0 +1,158 @@
+#include "estimator/time/time_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "estimator/request/platform.h"
+#include "estimator/time/roofline.h"
+#include "estimator/time/step_conditions.h"
+#include "graph/ir/kernel_label.h"
+
+namespace plimsoll {
+namespace {
+
+// Distinct kernels by their share of the step. `seconds`: of all launches in it, by KernelId.
+std::vector<KernelShare> rank(const BoundStep& bound, const TimePlan& plan,
+                              const std::vector<int64_t>& counts,
+                              const std::vector<double>& seconds, const StepTime& step,
+                              double bandwidth) {
+  std::vector<KernelShare> shares;
+  for (KernelId id = 0; id < counts.size(); ++id) {
+    if (counts[id] == 0) continue;
+    const KernelTime& t = plan.kernels[id];
+    const double each = seconds[id] / static_cast<double>(counts[id]);
+    // What goes beyond the device memory's rate came from caches.
+    const double bytes = bandwidth > 0 ? std::min(t.bytes, bandwidth * each) : t.bytes;
+    shares.push_back({.kernel = kernel_label(bound.kernels[id]),
+                      .algorithm = plan.prices[id].algorithm,
+                      .count = counts[id],
+                      .total_ns = to_ns(seconds[id]),
+                      .share = step.gpu > 0 ? seconds[id] / step.gpu : 0,
+                      .fraction_of_peak = t.fraction_of_peak,
+                      .bound_by = std::string(name(t.bound_by)),
+                      .flop = t.flop,
+                      .bytes = bytes,
+                      .flop_per_byte = bytes > 0 ? t.flop / bytes : 0,
+                      .flop_per_second = each > 0 ? t.flop / each : 0});
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; });
+  return shares;
+}
+
+TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
+                         const Platform& platform) {
+  TimeEstimate t;
+  const auto at = [&](StepPhase phase) { return step.phase[static_cast<size_t>(phase)]; };
+  t.step_ns = to_ns(step.seconds);
+  t.forward_ns = to_ns(at(StepPhase::kForward) + at(StepPhase::kLoss));
+  t.backward_ns = to_ns(at(StepPhase::kBackward));
+  t.update_ns = to_ns(at(StepPhase::kUpdate));
+  t.communication_ns = to_ns(step.communication);
+  t.input_copy_ns = to_ns(step.input_copy);
+  t.gpu_ns = to_ns(step.gpu);
+  t.host_ns = to_ns(step.host);
+  t.framework_ns = to_ns(step.fixed);
+  t.loader_ns = to_ns(step.load);
+  t.host_id = platform.host.id;
+  t.single_thread = platform.host.speed(release_year(platform.device.compute_capability));
+  t.parameter_arrays = input.parameter_arrays;
+  t.step_range_ns = {to_ns(step.low), to_ns(step.high)};
+  t.gpu_busy = step.gpu_busy;
+  t.host_bound = step.host_bound;
+  t.input_bound = step.input_bound;
+  t.cpu_utilisation =
+      step.seconds > 0 ? std::min(1.0, (step.host + step.fixed + step.load) / step.seconds) : 0;
+  t.pcie_bytes = input.input_bytes;
+  double flop = 0;
+  for (size_t i = 0; i < input.kernels.size(); ++i) {
+    const CountedKernel& k = input.kernels[i];
+    const auto& [count, phase, dispatched] = k.launches;
+    const int64_t launches = count * step.kernels[i].launches;
+    const int64_t dispatches = dispatched ? launches : 0;
+    flop += static_cast<double>(k.kernel.flop) * static_cast<double>(count);
+    t.launches += std::max(launches, count);
+    t.dispatches += dispatches;
+    if (phase == StepPhase::kForward) t.forward_dispatches += dispatches;
+  }
+  const Peak* fp32 = platform.device.peak("fp32");
+  t.fp32_utilisation = fp32 && step.gpu > 0 ? flop / (fp32->rate.value * step.gpu) : 0;
+  return t;
+}
+
+}  // namespace
+
+double highest_flops(const BoundStep& bound, const DeviceRates& rates) {
+  double highest = rates.peak_of(Arithmetic::kF32);
+  for (const KernelAt& k : bound.kernels)
+    highest = std::max(highest, rates.peak_of(arithmetic_on(rates, k.dtype, k.tensor_core)));
+  return highest * rates.maximum_clock;
+}
+
+bool countable(const TimeEstimate& time) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return time.step_range_ns.high < kMost && time.run_ns.value_or(0) < kMost;
+}
+
+TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
+                   const Platform& platform, const TimeContext& context, const Request& request) {
+  const auto launches = count_launches(model.step, !platform.framework.bias_is_operator);
+  StepTimeInput input = step_conditions(model, platform, request);
+  StepBytes(model).fill_in(bound, input);
+  input.samples = samples_loaded(model, binding, request);
+  StepEvidence evidence;
+  double roofline = 0;
+  for (const auto& [id, counted] : launches) {
+    const KernelAt& kernel = bound.kernels[id];
+    input.kernels.push_back({kernel, counted});
+    evidence.add(kernel.flop, counted.count, evidence_of(kernel, context));
+    roofline += roofline_seconds(kernel, context.rates()) * static_cast<double>(counted.count);
+  }
+  input.errors = step_errors(model, platform, evidence);
+  const StepTime step = step_time(input, context);
+  TimePlan plan;
+  plan.kernels.resize(bound.kernels.size());
+  plan.prices.resize(bound.kernels.size());
+  std::vector<int64_t> counts(bound.kernels.size(), 0);
+  std::vector<double> seconds(bound.kernels.size(), 0);
+  std::set<int> used;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const KernelTime& t = step.kernels[i];
+    const KernelId id = launches[i].kernel;
+    plan.kernels[id] = t;
+    const double each = in_step(t, input.habits, context.rates());
+    plan.prices[id] = {to_ns(each), static_cast<int64_t>(t.workspace), std::string(t.algorithm),
+                       std::string(name(t.bound_by)), t.fraction_of_peak};
+    counts[id] += launches[i].launches.count;
+    seconds[id] += each * static_cast<double>(launches[i].launches.count);
+    used.insert(t.basis);
+  }
+  for (const int index : used) {
+    const std::string basis = "time: " + context.basis(index);
+    if (std::ranges::find(plan.basis, basis) == plan.basis.end()) plan.basis.push_back(basis);
+  }
+  plan.basis.push_back(host_basis(platform, request));
+  plan.estimate = estimate_of(step, input, platform);
+  plan.estimate.loader =
+      name(input.habits.loader.counted() ? loader_of(request) : LoaderKind::kNone);
+  TimeEstimate& t = plan.estimate;
+  t.samples_per_second = samples_per_second(model, binding, input.devices, step.seconds);
+  t.sample_unit = model.meta.sample_unit;
+  t.roofline_ns = to_ns(roofline);
+  t.evidence = name(evidence.of_most());
+  const double whole_batch = samples_per_step(model, binding, input.devices);
+  const int64_t samples = request.samples > 0 ? request.samples : model.meta.samples_per_epoch;
+  if (request.epochs > 0 && samples > 0 && whole_batch > 0) {
+    const double steps = std::ceil(static_cast<double>(samples) / whole_batch);
+    t.run_ns = to_ns(steps * static_cast<double>(request.epochs) * step.seconds);
+  }
+  t.provenance = used.empty() ? "uncalibrated" : plan.basis.front();
+  t.kernels = rank(bound, plan, counts, seconds, step, context.rates().bandwidth);
+  return plan;
+}
+
+}  // namespace plimsoll

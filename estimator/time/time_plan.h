@@ -1,0 +1,35 @@
+// TimePlan: what a step's launches cost on a platform, kernel by kernel, and the step made of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimator/model/compiled_model.h"
+#include "estimator/step/bound_step.h"
+#include "estimator/time/kernel_price.h"
+#include "estimator/time/kernel_time.h"
+#include "estimator/time/time_estimate.h"
+
+namespace plimsoll {
+
+struct Platform;
+
+struct TimePlan {
+  std::vector<KernelTime> kernels;  // by KernelId
+  std::vector<KernelPrice> prices;  // the same for the layer table
+  TimeEstimate estimate;
+  std::vector<std::string> basis;
+};
+
+// flop/s of the fastest unit that one of the step's kernels multiplies on, at the card's highest
+// clock: none does its work faster. 0: not known.
+double highest_flops(const BoundStep& bound, const DeviceRates& rates);
+
+// Whether all its times fit 64 bits of nanoseconds, 292 years.
+bool countable(const TimeEstimate& time);
+
+// `bound`: the model's step at `binding`.
+TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
+                   const Platform& platform, const TimeContext& context, const Request& request);
+
+}  // namespace plimsoll

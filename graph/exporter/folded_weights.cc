@@ -1,0 +1,120 @@
+#include "graph/exporter/folded_weights.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "graph/exporter/weight_places.h"
+
+namespace plimsoll {
+
+namespace {
+
+bool is_folded(const Tensor& t, ParameterKind kind) {
+  return t.kind == TensorKind::kParameter && is_float(t.dtype) &&
+         kind == ParameterKind::kConstant && !t.from_constant_node;
+}
+
+// "sub_1": what a weight leaves of one, computed at every step (RWKV's mixes).
+bool is_rest(std::string_view name) { return name == "sub" || name.starts_with("sub_"); }
+
+// A factor that an exporter folded is trained where what it scales is shifted by a trained tensor
+// of the same extents: the two halves of an affine layer.
+void find_folded_scales(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  for (const Node& node : graph.nodes) {
+    for (const TensorId shift : node.inputs) {
+      if (node.op != "Add" || shift == kNoTensor || kinds[shift] != ParameterKind::kTrained)
+        continue;
+      const TensorId product = beside(node, shift);
+      const NodeId maker = product == kNoTensor ? kNoNode : graph.tensors[product].producer;
+      if (maker == kNoNode || graph.nodes[maker].op != "Mul") continue;
+      for (const TensorId factor : graph.nodes[maker].inputs) {
+        const Tensor& t = graph.tensors[factor];
+        if (is_folded(t, kinds[factor]) && !t.contents && t.shape == graph.tensors[shift].shape)
+          kinds[factor] = ParameterKind::kTrained;
+      }
+    }
+  }
+}
+
+// Which tensors hold something that training changes.
+std::vector<char> trained_values(const Graph& graph, const std::vector<ParameterKind>& kinds) {
+  std::vector<char> trained(graph.tensors.size(), 0);
+  for (TensorId id = 0; id < kinds.size(); ++id) trained[id] = kinds[id] == ParameterKind::kTrained;
+  for (const Node& node : graph.nodes) {
+    const auto holds = [&](TensorId in) { return in != kNoTensor && trained[in] != 0; };
+    if (node.op == "Shape" || std::none_of(node.inputs.begin(), node.inputs.end(), holds)) continue;
+    for (const TensorId out : node.outputs) {
+      if (out != kNoTensor) trained[out] = 1;
+    }
+  }
+  return trained;
+}
+
+// What an exporter folded and every sample's features are multiplied with, a number for each
+// channel or head, is a weight in another shape: layer scale (CaiT, PoolFormer, InceptionNeXt),
+// Swin v2's logit scale. Only images that come in are normalised by constants.
+void find_folded_factors(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  const std::vector<char> trained = trained_values(graph, kinds);
+  for (const Node& node : graph.nodes) {
+    for (const TensorId factor : node.inputs) {
+      if (node.op != "Mul" || factor == kNoTensor) continue;
+      const Tensor& t = graph.tensors[factor];
+      const TensorId data = beside(node, factor);
+      const bool weighs = is_folded(t, kinds[factor]) && is_along_one_axis(t) && !is_rest(t.name);
+      if (weighs && data != kNoTensor && trained[data]) kinds[factor] = ParameterKind::kTrained;
+    }
+  }
+}
+
+// The shift of such a factor, where both were folded: layer norm of channels as people write it.
+void find_folded_shifts(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  for (const Node& node : graph.nodes) {
+    for (const TensorId shift : node.inputs) {
+      if (node.op != "Add" || shift == kNoTensor) continue;
+      const Tensor& t = graph.tensors[shift];
+      const TensorId product = beside(node, shift);
+      const NodeId maker = product == kNoTensor ? kNoNode : graph.tensors[product].producer;
+      if (maker == kNoNode || graph.nodes[maker].op != "Mul" || !is_folded(t, kinds[shift]))
+        continue;
+      for (const TensorId factor : graph.nodes[maker].inputs) {
+        const bool scales = factor != kNoTensor && kinds[factor] == ParameterKind::kTrained &&
+                            graph.tensors[factor].kind == TensorKind::kParameter;
+        if (scales && graph.tensors[factor].shape == t.shape)
+          kinds[shift] = ParameterKind::kTrained;
+      }
+    }
+  }
+}
+
+// [1, N, D] or [N, 1, D]: rows of features, no square mask, no coordinates of at most four numbers.
+bool is_rows(const Tensor& t) {
+  if (!t.shape || t.shape->size() != 3 || t.contents) return false;
+  const Shape& s = *t.shape;
+  const Dim& rows = s[0] == Dim(1) ? s[1] : s[0];
+  const auto width = s[2].constant();
+  return (s[0] == Dim(1)) != (s[1] == Dim(1)) && width && *width > 4 && rows != s[2];
+}
+
+// Rows that every sample begins with: learned queries (DETR), latents (Perceiver).
+void find_folded_tokens(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  const std::vector<std::vector<NodeId>> readers = consumers(graph);
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    if (!is_folded(t, kinds[id]) || !is_rows(t) || readers[id].empty()) continue;
+    const bool repeated = std::all_of(readers[id].begin(), readers[id].end(), [&](NodeId reader) {
+      return graph.nodes[reader].op == "Expand" || graph.nodes[reader].op == "Tile";
+    });
+    if (repeated) kinds[id] = ParameterKind::kTrained;
+  }
+}
+
+}  // namespace
+
+void find_folded_weights(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  find_folded_scales(graph, kinds);
+  find_folded_factors(graph, kinds);
+  find_folded_shifts(graph, kinds);
+  find_folded_tokens(graph, kinds);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,15 @@
+// Weights that an exporter of graphs folded: it writes them in the shape that their reader sees.
+#pragma once
+
+#include <vector>
+
+#include "graph/ir/graph.h"
+#include "graph/ir/parameter_kind.h"
+
+namespace plimsoll {
+
+// Makes those of `kinds` that are constants by their names, but used as weights are, trained. Cost:
+// linear in the graph.
+void find_folded_weights(const Graph& graph, std::vector<ParameterKind>& kinds);
+
+}  // namespace plimsoll

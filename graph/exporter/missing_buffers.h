@@ -1,0 +1,16 @@
+// Buffers that a network holds and its file does not carry: counters of norms, tables that each
+// layer has of its own, of which exporters write equal ones once.
+#pragma once
+
+#include <vector>
+
+#include "graph/exporter/parameter_kinds.h"
+#include "graph/ir/graph.h"
+
+namespace plimsoll {
+
+// One type for each; `kinds` as classify_parameters() gives them. Cost: linear in the graph.
+std::vector<TensorType> buffers_not_written(const Graph& graph,
+                                            const std::vector<ParameterKind>& kinds);
+
+}  // namespace plimsoll

@@ -1,0 +1,64 @@
+#include "graph/exporter/module_name.h"
+
+#include <vector>
+
+namespace plimsoll::onnx {
+namespace {
+
+// The elements, which are Python string literals (module names hold no quotes), but for the last:
+// the node's own name.
+std::vector<std::string_view> scopes_in(std::string_view list) {
+  std::vector<std::string_view> scopes;
+  for (size_t at = 0; at < list.size();) {
+    const size_t open = list.find_first_of("'\"", at);
+    if (open == std::string_view::npos) break;
+    const size_t close = list.find(list[open], open + 1);
+    if (close == std::string_view::npos) break;
+    scopes.push_back(list.substr(open + 1, close - open - 1));
+    at = close + 1;
+  }
+  if (!scopes.empty()) scopes.pop_back();
+  // What PyTorch writes where it lost the module.
+  const bool lost = !scopes.empty() && scopes.back().starts_with("_empty_nn_module_stack");
+  return lost ? std::vector<std::string_view>() : scopes;
+}
+
+}  // namespace
+
+std::string module_from_node_name(std::string_view name) {
+  const size_t operator_at = name.rfind('/');
+  if (operator_at == std::string_view::npos) return {};
+  std::string_view scopes = name.substr(0, operator_at);
+  std::string module;
+  std::string_view last;
+  while (!scopes.empty()) {
+    const size_t slash = scopes.find('/');
+    const std::string_view scope = scopes.substr(0, slash);
+    scopes = slash == std::string_view::npos ? std::string_view() : scopes.substr(slash + 1);
+    if (scope.empty()) continue;
+    // A child of a Sequential carries its parent's name once more.
+    const bool repeats = !last.empty() && scope.size() > last.size() + 1 &&
+                         scope.substr(0, last.size()) == last && scope[last.size()] == '.';
+    if (repeats) module.resize(module.size() - last.size());
+    if (!repeats && !module.empty()) module += '.';
+    module += scope;
+    last = scope;
+  }
+  return module;
+}
+
+std::string module_from_scopes(std::string_view list) {
+  const auto scopes = scopes_in(list);
+  return scopes.empty() ? std::string() : std::string(scopes.back());
+}
+
+std::string calls_from_scopes(std::string_view list) {
+  std::string calls;
+  for (const std::string_view scope : scopes_in(list)) {
+    if (calls.empty() || calls.back() != '/') calls += '/';
+    calls += scope;  // the model's own is empty
+  }
+  return calls;
+}
+
+}  // namespace plimsoll::onnx

@@ -1,0 +1,138 @@
+// Graph: the forward model. Tensors and nodes with dense ids, nodes in topological order. Importers
+// build it, passes rewrite it, and infer() fills in shapes; then it is not changed any more.
+//
+// Subgraphs do not appear here: an importer inlines functions, the chosen branch of an If and the
+// iterations of a Loop or Scan, so that whoever reads a Graph sees one list of nodes.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/ir/attributes.h"
+#include "graph/symbol/shape.h"
+
+namespace plimsoll {
+
+using TensorId = uint32_t;
+using NodeId = uint32_t;
+inline constexpr TensorId kNoTensor = std::numeric_limits<TensorId>::max();
+inline constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
+
+enum class TensorKind : uint8_t {
+  kValue,      // produced by a node, or by none: fold() knows its contents
+  kInput,      // fed at every step
+  kParameter,  // an initializer: trained, or a statistic that a norm updates, or a constant table
+};
+
+// Contents that shapes or rules depend on. Never weights: at most a few thousand small numbers.
+struct Contents {
+  std::vector<int64_t> integers;  // of integer and bool tensors
+  std::vector<double> reals;      // of float tensors
+};
+
+struct Tensor {
+  std::string name;
+  TensorKind kind = TensorKind::kValue;
+  DType dtype = DType::kUndefined;
+  std::optional<Shape> shape;                // known from the file or by infer()
+  std::shared_ptr<const Contents> contents;  // of constants, where small
+  // Contents as Dims, where infer() can follow them. A float tensor's element i is dims[i] /
+  // divisors[i] (scales computed from shapes); integers have no divisors.
+  std::vector<Dim> dims;
+  std::vector<Dim> divisors;
+  bool has_dims = false;
+  NodeId producer = kNoNode;
+  // A parameter that stood in the file as a Constant node: something to train only as a `weight`.
+  bool from_constant_node = false;
+  // Stands where layers have their weights, however the file writes it (find_written_weights()).
+  bool weight = false;
+  // A parameter that this step leaves as it is, though it belongs to the network.
+  bool frozen = false;
+};
+
+// What importers and passes say about a node to whoever reads it later. None of it can come from a
+// file's attributes.
+struct NodeNotes {
+  // The modules whose code was running, outermost first, where the exporter lists them:
+  // "/layer1/layer1.0/layer1.0.conv1". (Its module's path names lists of modules too, which run
+  // none.)
+  std::string calls;
+  bool pad_merged = false;    // an exporter merged a Pad into it
+  bool norm_merged = false;   // or a batch norm
+  bool bias_removed = false;  // or dropped its bias, of zeros
+  bool fused_norm = false;    // a piece of the framework's own RMS norm
+  bool chunks = false;        // a Split that people wrote as chunks: parts stay apart from readers
+  bool unbound = false;       // a Split whose parts are squeezed, as torch.unbind's
+  bool of_view = false;       // what it runs in place on is a view
+  bool values_alone = false;  // an extremum that was asked for without positions
+  bool positions = false;     // or with them
+  bool free = false;          // an unknown operator that was said to cost nothing
+  // An activation that runs in place; of a sum, the operand that it is written to, counted from 1.
+  int in_place = 0;
+};
+
+struct Node {
+  std::string op;         // "Conv"
+  std::string domain;     // "" for ONNX's own; "plimsoll" for the composites that recover() makes
+  std::string name;       // may be empty or repeated: ids are keys, names are for people
+  std::string module;     // "layer1.0.conv1", where the exporter says
+  Attributes attributes;  // the operator's own, as its row names them
+  NodeNotes notes{};
+  std::vector<TensorId> inputs;  // kNoTensor for an omitted optional input
+  std::vector<TensorId> outputs;
+};
+
+// A branch of an If that was taken though its condition is not known. Whatever its nodes cost, and
+// whatever goes wrong in them or behind them, follows from that.
+struct Guess {
+  std::string node;               // "node 3 'choice' (If)"
+  std::string taken;              // "then"
+  std::string remedy;             // "--branch 'choice=else'", for the other
+  TensorId first = 0, end = 0;    // tensors of the branch
+  std::vector<TensorId> outputs;  // and of the If
+};
+
+struct Graph {
+  std::string name;
+  std::string producer;  // "pytorch 2.4.0"
+  int64_t opset = 0;
+  std::vector<Tensor> tensors;
+  std::vector<Node> nodes;
+  std::vector<TensorId> inputs;
+  std::vector<TensorId> outputs;
+  // The batch found as a constant in the graph's inputs and made a symbol again; 0 where the file
+  // has it dynamic already. Reshape targets that carry it are stretched by infer().
+  int64_t baked_batch = 0;
+  std::string batch_symbol = "batch";
+  // Values to use for symbols nobody binds, from the file or config (a config's hyper-parameters).
+  Binding defaults;
+  // What the importer decided at the values of symbols when it wrote out control flow: elsewhere
+  // it is another graph.
+  std::vector<Guard> guards;
+  std::vector<Guess> guesses;  // inner ones after outer ones
+
+  TensorId add_tensor(Tensor tensor);
+  NodeId add_node(Node node);  // sets the producer of its outputs
+};
+
+// "node 57 '/layer3/conv2/Conv' (Conv)", escaped for display.
+std::string describe(const Graph& graph, NodeId node);
+
+// Adds to the help of diagnostics[from..] that the guess may be wrong.
+void add_guess(Diagnostics& diagnostics, size_t from, const Guess& guess);
+
+// For each tensor, the nodes that read it, in order; one entry per use.
+std::vector<std::vector<NodeId>> consumers(const Graph& graph);
+
+// E221 a name nobody produces, E222 produced twice, E223 a cycle (names it). Sorts the nodes if
+// they are not in topological order (W202).
+Result<void> verify(Graph& graph, Diagnostics& warnings);
+
+// Symbols that the shapes of inputs, and of parameters, depend on.
+std::set<std::string> free_symbols(const Graph& graph);
+
+}  // namespace plimsoll

@@ -1,0 +1,112 @@
+#include "graph/ir/kernel.h"
+
+#include <array>
+#include <functional>
+
+namespace plimsoll {
+
+std::string_view name(KernelClass kernel_class) {
+  static constexpr std::array<std::string_view, kKernelClassCount> kNames = {
+      "gemm",   "conv",    "pointwise", "reduce",    "norm",      "softmax", "pool",
+      "gather", "scatter", "copy",      "recurrent", "attention", "update",  "collective"};
+  return kNames[static_cast<size_t>(kernel_class)];
+}
+
+std::string_view name(Pass pass) {
+  static constexpr std::array<std::string_view, 4> kNames = {"forward", "backward_data",
+                                                             "backward_weights", "backward"};
+  return kNames[static_cast<size_t>(pass)];
+}
+
+size_t hash_of(const Kernel& kernel) {
+  size_t hash = std::hash<std::string>{}(kernel.op);
+  const auto mix = [&](int64_t x) { hash = hash * 1099511628211U + static_cast<size_t>(x); };
+  for (const Dim* d : {&kernel.flop, &kernel.read, &kernel.written}) {
+    mix(d->constant_term());
+    for (const auto& term : d->terms()) mix(term.coefficient);
+  }
+  mix(static_cast<int64_t>(kernel.pass));
+  mix(static_cast<int64_t>(kernel.kernel_class));
+  return hash;
+}
+
+namespace {
+
+using CountAt = std::function<void(int64_t& value, const Dim& count)>;
+
+void bind_problem(RowsProblem<int64_t>& q, const RowsProblem<Dim>& p, const CountAt& at) {
+  at(q.rows, p.rows);
+  at(q.columns, p.columns);
+}
+
+void bind_problem(GemmProblem<int64_t>& q, const GemmProblem<Dim>& p, const CountAt& at) {
+  q.a_t = p.a_t;
+  q.b_t = p.b_t;
+  q.accumulate = p.accumulate;
+  at(q.m, p.m);
+  at(q.n, p.n);
+  at(q.k, p.k);
+  at(q.batch, p.batch);
+}
+
+void bind_problem(ConvProblem<int64_t>& q, const ConvProblem<Dim>& p, const CountAt& at) {
+  q.stride = p.stride;
+  q.dilation = p.dilation;
+  q.channels_last = p.channels_last;
+  at(q.n, p.n);
+  at(q.c, p.c);
+  at(q.k, p.k);
+  at(q.groups, p.groups);
+  for (size_t i = 0; i < 3; ++i) {
+    at(q.in[i], p.in[i]);
+    at(q.out[i], p.out[i]);
+    at(q.filter[i], p.filter[i]);
+    at(q.pad[i], p.pad[i]);
+  }
+}
+
+void bind_problem(RecurrentProblem<int64_t>& q, const RecurrentProblem<Dim>& p, const CountAt& at) {
+  q.cell = p.cell;
+  q.layers = p.layers;
+  q.directions = p.directions;
+  q.skip_input = p.skip_input;
+  q.unrolled = p.unrolled;
+  at(q.input, p.input);
+  at(q.hidden, p.hidden);
+  at(q.batch, p.batch);
+  at(q.timesteps, p.timesteps);
+}
+
+void bind_problem(AttentionProblem<int64_t>& q, const AttentionProblem<Dim>& p, const CountAt& at) {
+  q.form = p.form;
+  q.causal = p.causal;
+  q.masked = p.masked;
+  q.dropout = p.dropout;
+  at(q.batch, p.batch);
+  at(q.heads, p.heads);
+  at(q.kv_heads, p.kv_heads);
+  at(q.queries, p.queries);
+  at(q.keys, p.keys);
+  at(q.head_size, p.head_size);
+  at(q.value_size, p.value_size);
+}
+
+}  // namespace
+
+void bind_into(KernelAt& bound, const Kernel& kernel, const CountAt& at) {
+  bound = {.kernel_class = kernel.kernel_class,
+           .pass = kernel.pass,
+           .dtype = kernel.dtype,
+           .tensor_core = kernel.tensor_core,
+           .op = kernel.op};
+  at(bound.flop, kernel.flop);
+  at(bound.read, kernel.read);
+  at(bound.written, kernel.written);
+  std::visit(
+      [&]<template <class> class Problem>(const Problem<Dim>& p) {
+        bind_problem(bound.problem.emplace<Problem<int64_t>>(), p, at);
+      },
+      kernel.problem);
+}
+
+}  // namespace plimsoll

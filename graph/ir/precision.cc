@@ -1,0 +1,62 @@
+#include "graph/ir/precision.h"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+// PyTorch's: torch.autocast and torch.amp.GradScaler; torch.backends.cuda.matmul.allow_tf32 and
+// torch.backends.cudnn.allow_tf32; model.half(), model.to(torch.bfloat16), model.double().
+constexpr PrecisionRow kPrecisions[] = {
+    {.name = "fp32", .also = "float32"},
+    {.name = "tf32", .tf32 = true, .source = "torch.backends.*.allow_tf32"},
+    {.name = "amp-fp16",
+     .autocast = DType::kFloat16,
+     .loss_scaler = true,
+     .also = "amp fp16_mixed",
+     .source = "torch.autocast(\"cuda\", torch.float16) with torch.amp.GradScaler"},
+    {.name = "amp-bf16",
+     .autocast = DType::kBFloat16,
+     .source = "torch.autocast(\"cuda\", torch.bfloat16)"},
+    {.name = "fp16", .storage = DType::kFloat16, .also = "float16", .source = "model.half()"},
+    {.name = "bf16", .storage = DType::kBFloat16, .source = "model.to(torch.bfloat16)"},
+    {.name = "fp64", .storage = DType::kFloat64, .source = "model.double()"},
+};
+
+// Letters of the longest of these words that the text begins with.
+size_t begun_with(std::string_view text, std::string_view words) {
+  size_t longest = 0;
+  while (!words.empty()) {
+    const size_t end = std::min(words.find(' '), words.size());
+    if (text.starts_with(words.substr(0, end))) longest = std::max(longest, end);
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return longest;
+}
+
+}  // namespace
+
+std::span<const PrecisionRow> precisions() { return kPrecisions; }
+
+const PrecisionRow* find_precision(std::string_view name) {
+  const auto row = std::ranges::find(kPrecisions, name, &PrecisionRow::name);
+  return row == std::end(kPrecisions) ? nullptr : row;
+}
+
+const PrecisionRow* spoken_precision(std::string_view text) {
+  const PrecisionRow* found = nullptr;
+  size_t most = 0;
+  for (const PrecisionRow& row : kPrecisions) {
+    const size_t letters = std::max(begun_with(text, row.name), begun_with(text, row.also));
+    if (letters <= most) continue;
+    most = letters;
+    found = &row;
+  }
+  return found;
+}
+
+DType product_type(const PrecisionRow& row) { return row.autocast.value_or(row.storage); }
+
+bool is_half(const PrecisionRow& row) { return bits(product_type(row)) <= 16; }
+
+}  // namespace plimsoll

@@ -1,0 +1,124 @@
+// Recipe: the user's choices about a training step. Policy: a framework's habits, as plain values
+// that hwdb's framework profiles fill in. The graph room knows the meaning of each value, not which
+// framework has it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/base/dtype.h"
+#include "graph/ir/kernel.h"
+#include "graph/ir/optimizer.h"
+#include "graph/ir/precision.h"
+
+namespace plimsoll {
+
+enum class Mode : uint8_t { kTrain, kTrainNoUpdate, kInference };
+enum class Loss : uint8_t { kCrossEntropy, kMse, kBce, kSum, kCtc, kNone };
+std::string_view name(Loss loss);  // "cross_entropy"
+// When gradients are set to nothing (or to zero: kKeep) relative to the step.
+enum class ZeroGrad : uint8_t { kNone, kBefore, kAfter, kKeep };
+
+// Whether the weights whose paths match are trained: "layer1.*". A star stands for any characters,
+// a question mark for one.
+struct TrainingRule {
+  std::string glob;
+  bool trained = false;
+  bool operator==(const TrainingRule&) const = default;
+};
+
+struct Recipe {
+  Mode mode = Mode::kTrain;
+  const OptimizerRow* optimizer = find_optimizer("momentum");
+  const PrecisionRow* precision = find_precision("fp32");
+  Loss loss = Loss::kCrossEntropy;
+  int64_t accumulate = 1;  // forward-backward passes per update
+  // Which modules recompute their forward: "none", "blocks", "mirror", or a
+  // module-path prefix.
+  std::string checkpoint = "none";
+  bool weight_decay = false;
+  ZeroGrad zero_grad = ZeroGrad::kNone;
+  // Dropout ratio to assume where the file has none; nothing: only what the file says.
+  std::optional<double> assumed_dropout;
+  bool ignore_dropout = false;    // --dropout none
+  bool batch_statistics = false;  // batch norms compute them in a forward pass alone too
+  // Recurrent layers run step by step; nothing: as model and framework have it.
+  std::optional<bool> unrolled;
+  // Of the rules that match a weight the last one holds; else the model's own say.
+  std::vector<TrainingRule> training;
+  bool operator==(const Recipe&) const = default;
+};
+
+// Batches that one step takes: of the accumulation's passes each has its own.
+inline int64_t batches_per_step(const Recipe& recipe) {
+  return recipe.mode == Mode::kInference ? 1 : recipe.accumulate;
+}
+
+// The fused attention kernels that framework, library and card have, and what each of them takes.
+// Which one runs, each operator's own operands decide (graph/eager/attention.h): the library's
+// before flash, flash before the memory-efficient one; separate products serve the rest.
+struct AttentionKernels {
+  bool library = false;       // cuDNN's: 16 bits
+  bool library_wide = false;  // ... heads of more than 128
+  bool flash = false;         // 16 bits, no mask
+  // ... its backward pass takes all heads that forward takes; else up to 192, and from 225 on
+  // without dropout.
+  bool flash_wide_backward = true;
+  bool memory_efficient = true;
+  bool memory_efficient_bf16 = true;
+  // Its heads are multiples of so many elements of 32 bits, or of 16.
+  int64_t alignment = 1, half_alignment = 1;
+  int64_t row_padding = 32;  // rows of its log-sum-exp are a multiple of this
+  // Separate products are those of the operator itself, which computes in 32 bits and makes a
+  // causal mask; else they are the model's own.
+  bool separate_in_fp32 = false;
+  bool operator==(const AttentionKernels&) const = default;
+};
+
+struct Policy {
+  // The engine adds a tensor's gradients into the older one when nobody else holds it.
+  bool sums_in_place = true;
+  // The data gradient of a layer whose input needs none is computed all the same.
+  bool first_layer_data_gradient = false;
+  // Max pooling keeps positions of so many bytes (and its input); otherwise its input and its
+  // output.
+  bool pool_keeps_indices = true;
+  int64_t pool_index_bytes = 8;
+  // Data-parallel runs: gradients are copied into buckets of at least so many bytes, which stay;
+  // the first is smaller. 0: none.
+  int64_t gradient_bucket_bytes = 0, first_gradient_bucket_bytes = 0;
+  // Optimizers work on lists of parameters, line by line; else by one operator for each parameter.
+  bool foreach_optimizer = true;
+  AttentionKernels attention;
+  // The model is code, and what its names hold lives until their call returns; else it is a graph,
+  // where a value dies with its last reader.
+  bool names_hold_values = true;
+  // Element-wise activations overwrite their input where autograd allows (static frameworks).
+  bool in_place_activations = false;
+  // Images and filters of rank 4 come with channels innermost (NHWC).
+  bool channels_last = false;
+  // Recurrent layers are loops over cells, whatever the model says; of this form.
+  bool unrolls_recurrent = false;
+  CellForm cell_form = CellForm::kJoined;
+  // Activations whose derivative their result tells keep their input as well, since cuDNN's
+  // backward call takes both.
+  bool smooth_keeps_input = false;  // tanh, sigmoid
+  bool relu_keeps_input = false;
+  // Softmax and cross entropy are one operator, which puts probabilities in the scores' place.
+  bool fused_softmax_loss = false;
+  // Norm across channels is a function of plain operators, not a kernel.
+  bool response_norm_in_pieces = false;
+  // A gradient that is there already is written, or added to, by the operator that makes it;
+  // PyTorch makes it elsewhere first and adds it.
+  bool gradients_in_place = false;
+  // Dropout keeps a byte per element, or a value of the input's type.
+  int64_t dropout_mask_bytes = 1;
+  // fp32 operands go to tensor cores in reduced precision, though the recipe does not ask for it.
+  bool tf32_convolutions = false, tf32_matmuls = false;
+  bool operator==(const Policy&) const = default;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,101 @@
+// Step: one training (or inference) step as a list of events: storage is allocated and freed,
+// kernels are launched. The common product of every way to expand a graph, and all that memory and
+// time are computed from.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/ir/graph.h"
+#include "graph/ir/kernel.h"
+
+namespace plimsoll {
+
+enum class Phase : uint8_t { kForward, kLoss, kBackward, kUpdate };
+inline constexpr int kPhaseCount = 4;
+std::string_view name(Phase phase);
+
+enum class Role : uint8_t {
+  kParameter,
+  kBuffer,  // statistics of norms and the like: state that is not trained
+  kGradient,
+  kOptimizerState,
+  kInput,       // the batch and its targets
+  kFeatureMap,  // kept for the backward pass
+  kTemporary,
+  kWorkspace,
+  kContext,
+};
+inline constexpr int kRoleCount = 9;
+std::string_view name(Role role);
+
+using BufferId = uint32_t;
+inline constexpr BufferId kNoBuffer = std::numeric_limits<BufferId>::max();
+using KernelId = uint32_t;
+
+struct Buffer {
+  Dim bytes;  // as asked for; allocators round
+  Role role = Role::kTemporary;
+  NodeId node = kNoNode;  // whose execution allocated it
+  bool resident = false;  // alive before the step begins and after it ends
+};
+
+struct Event {
+  enum class Kind : uint8_t {
+    kAllocate,
+    kFree,
+    kLaunch,          // id is a KernelId
+    kBecomeGradient,  // the buffer is now a parameter's gradient
+  };
+  Kind kind;
+  Phase phase;
+  uint32_t id;
+  NodeId node;
+  bool dispatched = true;  // false: a launch more of the call before it
+};
+
+// What autograd keeps at the end of forward, and why.
+struct Saved {
+  BufferId buffer;
+  NodeId node;            // whose backward needs it
+  std::string_view rule;  // "relu keeps its result"
+};
+
+// A pass that runs again as it stands, as gradients accumulate over many: events [begin, end) are
+// written once and stand for `times` passes. Such a pass frees all that it allocates.
+struct Repeat {
+  size_t begin = 0, end = 0;
+  int64_t times = 1;
+};
+
+struct Step {
+  std::vector<Buffer> buffers;
+  std::vector<Kernel> kernels;  // distinct
+  // Residents are not in the list; everything else is allocated and freed here, once each.
+  std::vector<Event> events;
+  std::vector<Repeat> repeats;  // of events, in their order, apart from each other
+  std::vector<Saved> saved;     // one entry per distinct kept storage, first keeper first
+  std::vector<Guard> guards;
+  // Index in `events` where the loss has been computed and backward begins.
+  size_t end_of_forward = 0;
+  int64_t parameter_arrays = 0;
+};
+
+// How often each event runs in a step; asked from the first event on.
+class EventTimes {
+ public:
+  explicit EventTimes(const Step& step) : repeats_(step.repeats) {}
+  int64_t operator()(size_t event) {
+    while (next_ < repeats_.size() && event >= repeats_[next_].end) ++next_;
+    return next_ < repeats_.size() && event >= repeats_[next_].begin ? repeats_[next_].times : 1;
+  }
+
+ private:
+  const std::vector<Repeat>& repeats_;
+  size_t next_ = 0;
+};
+
+}  // namespace plimsoll

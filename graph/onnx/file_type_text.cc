@@ -1,0 +1,124 @@
+#include "graph/onnx/file_type_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace plimsoll::onnx {
+namespace {
+
+constexpr std::string_view kConfigHelp =
+    "a model config is JSON, in the form that 'plimsoll schema model-config' prints";
+constexpr std::string_view kDescribed =
+    "it describes a model and is none: load that with its library and export it with "
+    "torch.onnx.export";
+
+// Calls `use` with each line, without white space around it.
+template <class Use>
+bool any_line(std::string_view text, Use use) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    if (use(line)) return true;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return false;
+}
+
+// "key:" or "key: value".
+bool is_yaml_line(std::string_view line) {
+  const size_t colon = line.find(':');
+  const auto in_key = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+  };
+  return colon != std::string_view::npos && colon > 0 &&
+         std::ranges::all_of(line.substr(0, colon), in_key) &&
+         (colon + 1 == line.size() || line[colon + 1] == ' ');
+}
+
+bool is_python_line(std::string_view line) {
+  return line.starts_with("import ") || line.starts_with("from ") || line.starts_with("def ") ||
+         line.starts_with("class ");
+}
+
+// Of protobuf's text form: messages open with braces at the end of a line.
+TextFormat prototxt_format(std::string_view text) {
+  if (text.find("ir_version") != std::string_view::npos) {
+    return {"an ONNX model in text form",
+            "convert it to the binary form: onnx.save(google.protobuf.text_format.Parse(text, "
+            "onnx.ModelProto()), 'model.onnx')"};
+  }
+  const auto opens = [&](std::string_view word) {
+    return any_line(text, [&](std::string_view line) {
+      return line.starts_with(word) && line.substr(word.size()).find_first_not_of(' ') != 0;
+    });
+  };
+  if (opens("layer") || opens("layers"))
+    return {"a Caffe prototxt", "Plimsoll reads no Caffe models: export the network to ONNX"};
+  if (opens("node")) return {"a TensorFlow graph in text form", "convert it with tf2onnx"};
+  return {"protobuf in text form", "convert the model to the binary form of ONNX"};
+}
+
+struct KeyOf {
+  std::string_view key;
+  TextFormat format;
+};
+
+constexpr std::array kKeys = {
+    KeyOf{"\"irVersion\"",
+          {"an ONNX model in JSON form",
+           "convert it to the binary form: onnx.save(google.protobuf.json_format.Parse(text, "
+           "onnx.ModelProto()), 'model.onnx')"}},
+    KeyOf{"\"weight_map\"",
+          {"an index of safetensors files, which has weights and no graph", kDescribed}},
+    KeyOf{"\"_diffusers_version\"", {"a config of Hugging Face diffusers", kDescribed}},
+    KeyOf{"\"modelTopology\"", {"a TensorFlow.js model", "convert it with tf2onnx"}},
+    KeyOf{"\"keras_version\"", {"a Keras model's config", "convert the model with tf2onnx"}},
+    KeyOf{"\"added_tokens\"", {"a tokenizer", kDescribed}},
+    KeyOf{"\"model_type\"", {"a Hugging Face config", kDescribed}},
+    KeyOf{"\"architectures\"", {"a Hugging Face config", kDescribed}},
+    KeyOf{"\"transformers_version\"", {"a Hugging Face config", kDescribed}},
+};
+
+}  // namespace
+
+bool is_text(std::string_view head) {
+  constexpr size_t kLeast = 4;
+  return head.size() >= kLeast && std::ranges::all_of(head, [](char c) {
+           const auto byte = static_cast<unsigned char>(c);
+           return byte == '\n' || byte == '\r' || byte == '\t' || (byte >= 0x20 && byte != 0x7f);
+         });
+}
+
+TextFormat text_format(std::string_view head) {
+  if (head.starts_with("<") && head.find("ir_version") != std::string_view::npos) {
+    return {
+        "an ONNX model in text form",
+        "convert it to the binary form: onnx.save(onnx.parser.parse_model(text), 'model.onnx')"};
+  }
+  if (head.starts_with("7767517")) return {"an ncnn model", "use the .onnx file it was made from"};
+  if (any_line(head, is_python_line)) {
+    return {"a Python program",
+            "run it and export the module: torch.onnx.export(model, inputs, "
+            "'model.onnx')"};
+  }
+  if (any_line(head, [](std::string_view line) { return line.ends_with(" {"); }))
+    return prototxt_format(head);
+  const auto plan = [](std::string_view line) {
+    return line.starts_with("parameters:") || line.starts_with("method:") ||
+           line.starts_with("program:");
+  };
+  if (any_line(head, plan)) return {"YAML, such as a sweep plan", "plans are for 'plimsoll sweep'"};
+  if (any_line(head, is_yaml_line)) return {"YAML, not a model", kConfigHelp};
+  return {"text, not a model", "a model is an ONNX file, a JSON config or builtin:NAME"};
+}
+
+std::optional<TextFormat> json_format(std::string_view text) {
+  for (const KeyOf& one : kKeys) {
+    if (text.find(one.key) != std::string_view::npos) return one.format;
+  }
+  return std::nullopt;
+}
+
+}  // namespace plimsoll::onnx

@@ -1,0 +1,28 @@
+#include "graph/ops/input_independent.h"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+std::vector<char> made_of_shapes(const Graph& graph, std::vector<char> besides) {
+  std::vector<char> made = std::move(besides);
+  made.resize(graph.tensors.size(), 0);
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    made[id] = made[id] || t.contents || t.has_dims ||
+               (t.kind == TensorKind::kParameter && (t.from_constant_node || !is_float(t.dtype)));
+  }
+  for (const Node& node : graph.nodes) {
+    const bool random = node.op.starts_with("Random") || node.op == "Bernoulli" ||
+                        node.op == "Multinomial" || node.op == "Dropout";
+    const bool all = node.op == "Shape" || node.op == "Size" ||
+                     std::all_of(node.inputs.begin(), node.inputs.end(),
+                                 [&](TensorId in) { return in == kNoTensor || made[in]; });
+    for (const TensorId out : node.outputs) {
+      if (out != kNoTensor && all && !random) made[out] = 1;
+    }
+  }
+  return made;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,73 @@
+#include "graph/ops/static_batch.h"
+
+#include <algorithm>
+
+namespace plimsoll::ops {
+namespace {
+
+bool is_baked(InferContext& c) { return c.graph().baked_batch > 0; }
+Dim baked(InferContext& c) { return {c.graph().baked_batch}; }
+
+// d / b0 * batch for a constant that b0 divides.
+std::optional<Dim> scaled(InferContext& c, const Dim& d) {
+  const auto value = d.constant();
+  if (!value || *value <= 0 || *value % c.graph().baked_batch != 0) return std::nullopt;
+  return Dim(*value / c.graph().baked_batch) * Dim::symbol(c.graph().batch_symbol);
+}
+
+// A reshape keeps the order of elements, so the batch stays where as many elements lie before it.
+std::optional<size_t> place_of_batch(InferContext& c, const Shape& from,
+                                     const std::vector<Dim>& target) {
+  size_t at = 0;
+  while (at < from.size() && !carries_batch(c, from[at])) ++at;
+  const Dim before = elements(from, 0, std::min(at, from.size()));
+  Dim passed = 1;
+  for (size_t i = 0; i < target.size(); ++i) {
+    if (passed == before && (target[i] == Dim(-1) || scaled(c, target[i]))) return i;
+    if (target[i] == Dim(-1)) break;
+    passed *= target[i];
+  }
+  for (size_t i = 0; i < target.size(); ++i) {
+    if (scaled(c, target[i])) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool carries_batch(InferContext& c, const Dim& d) {
+  if (!is_baked(c) || d.is_constant()) return false;
+  std::set<std::string> names;
+  d.collect_symbols(names);
+  return names.count(c.graph().batch_symbol) > 0;
+}
+
+std::vector<Dim> stretch_target(InferContext& c, const Shape& from, std::vector<Dim> target) {
+  const auto carries = [&](const Dim& d) { return carries_batch(c, d); };
+  if (!is_baked(c) || std::none_of(from.begin(), from.end(), carries) ||
+      std::any_of(target.begin(), target.end(), carries)) {
+    return target;
+  }
+  const auto at = place_of_batch(c, from, target);
+  if (at && !(target[*at] == Dim(-1))) target[*at] = *scaled(c, target[*at]);
+  return target;
+}
+
+std::pair<Shape, Shape> rebatch_operands(InferContext& c, const Shape& a, const Shape& b) {
+  std::pair<Shape, Shape> out{a, b};
+  if (!is_baked(c)) return out;
+  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
+    Dim& x = out.first[a.size() - i];
+    Dim& y = out.second[b.size() - i];
+    if (x == baked(c) && carries_batch(c, y)) x = y;
+    if (y == baked(c) && carries_batch(c, x)) y = x;
+  }
+  return out;
+}
+
+void rebatch_leading(InferContext& c, std::vector<Dim>& extents) {
+  if (!is_baked(c) || c.graph().baked_batch == 1 || extents.empty()) return;
+  if (extents.front() == baked(c)) extents.front() = Dim::symbol(c.graph().batch_symbol);
+}
+
+}  // namespace plimsoll::ops

@@ -1,0 +1,24 @@
+// A batch that was baked into the file as a constant b0 and made a symbol again in the inputs:
+// constants further on that carry b0 are stretched to the symbol. Nothing here does anything for
+// graphs without Graph::baked_batch.
+#pragma once
+
+#include "graph/ops/op_row.h"
+
+namespace plimsoll::ops {
+
+// Whether an extent depends on the batch made a symbol again.
+bool carries_batch(InferContext& c, const Dim& d);
+
+// The target of a Reshape with zeros already replaced; -1 stays. Where the tensor carries the batch
+// and the target does not, the target extent at the batch's place, or else the first one that b0
+// divides, is scaled by batch / b0.
+std::vector<Dim> stretch_target(InferContext& c, const Shape& from, std::vector<Dim> target);
+
+// Shapes for broadcasting or joining: an extent b0 against one that carries the batch becomes it.
+std::pair<Shape, Shape> rebatch_operands(InferContext& c, const Shape& a, const Shape& b);
+
+// The leading extent of Expand, Tile or ConstantOfShape where it is b0 > 1: the batch.
+void rebatch_leading(InferContext& c, std::vector<Dim>& extents);
+
+}  // namespace plimsoll::ops

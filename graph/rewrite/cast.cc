@@ -1,0 +1,142 @@
+#include "graph/rewrite/cast.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kLongestRegion = 4096;
+
+template <size_t n>
+bool is_one_of(const Node& node, const std::array<std::string_view, n>& ops) {
+  return std::find(ops.begin(), ops.end(), node.op) != ops.end();
+}
+
+// Operators that take weights, or another value, of the type of what they read and of no other.
+bool wants_one_type(const Node& node) {
+  static constexpr std::array<std::string_view, 17> kOps = {"Bilinear",
+                                                            "Conv",
+                                                            "ConvTranspose",
+                                                            "MatMul",
+                                                            "Gemm",
+                                                            "Linear",
+                                                            "Einsum",
+                                                            "LSTM",
+                                                            "GRU",
+                                                            "RNN",
+                                                            "Attention",
+                                                            "BatchNormalization",
+                                                            "LayerNormalization",
+                                                            "GroupNormalization",
+                                                            "InstanceNormalization",
+                                                            "RMSNormalization",
+                                                            "MatMulInteger"};
+  return is_one_of(node, kOps);
+}
+
+bool shows_its_input(const Node& node) {
+  static constexpr std::array<std::string_view, 7> kOps = {
+      "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Expand", "Slice", "Identity"};
+  return is_one_of(node, kOps);
+}
+
+// Finds which values of a graph stay in single precision.
+class Widened {
+ public:
+  explicit Widened(const Graph& graph)
+      : graph_(graph), readers_(consumers(graph)), single_(graph.tensors.size(), 0) {
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) visit(graph.nodes[id]);
+  }
+
+  bool operator[](TensorId id) const { return single_[id] != 0; }
+
+ private:
+  bool is_single_type(TensorId t) const {
+    return t != kNoTensor && graph_.tensors[t].dtype == DType::kFloat32;
+  }
+  bool widens(const Node& node) const {
+    return node.op == "Cast" && is_single_type(node.outputs[0]);
+  }
+
+  // A number widens nothing.
+  bool is_array(TensorId t) const {
+    const auto& shape = graph_.tensors[t].shape;
+    return !graph_.tensors[t].has_dims && shape && !shape->empty();
+  }
+
+  void visit(const Node& node) {
+    const auto wide = [&](TensorId in) { return in != kNoTensor && single_[in] && is_array(in); };
+    bool single = std::any_of(node.inputs.begin(), node.inputs.end(), wide);
+    // A second cast goes back to where the first came from.
+    if (widens(node)) single = !single_[node.inputs[0]] && !meets_cast_weights(node.outputs[0]);
+    if (!single) return;
+    for (const TensorId out : node.outputs) {
+      if (is_single_type(out)) single_[out] = 1;
+    }
+  }
+
+  // Of the operands of one operator some lie in the region; is another of the other type?
+  bool meets_another_type(const Node& node, const std::set<TensorId>& region) const {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId in) {
+      return is_single_type(in) && !region.contains(in) && !single_[in] && !comes_of_cast(in);
+    });
+  }
+
+  bool comes_of_cast(TensorId t) const {
+    while (graph_.tensors[t].producer != kNoNode) {
+      const Node& maker = graph_.nodes[graph_.tensors[t].producer];
+      if (!shows_its_input(maker)) return widens(maker);
+      t = maker.inputs[0];
+    }
+    return false;
+  }
+
+  // Would what is computed from `widened`, up to the next casts, meet what has the other type where
+  // that cannot be?
+  bool meets_cast_weights(TensorId widened) const {
+    std::set<TensorId> region{widened};
+    std::vector<TensorId> pending{widened};
+    for (size_t visited = 0; visited < pending.size() && visited < kLongestRegion; ++visited) {
+      for (const NodeId reader : readers_[pending[visited]]) {
+        const Node& node = graph_.nodes[reader];
+        if (node.op == "Cast") continue;
+        if (wants_one_type(node) && meets_another_type(node, region)) return true;
+        for (const TensorId out : node.outputs) {
+          if (is_single_type(out) && region.insert(out).second) pending.push_back(out);
+        }
+      }
+    }
+    return false;
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<NodeId>> readers_;
+  std::vector<char> single_;
+};
+
+// Most of its weights, for modules that are sensitive may have been left in single precision.
+bool is_in_16_bits(const Graph& graph) {
+  size_t half = 0, single = 0;
+  for (const Tensor& t : graph.tensors) {
+    if (t.kind != TensorKind::kParameter || !t.shape || t.shape->size() < 2) continue;
+    half += t.dtype == DType::kFloat16 || t.dtype == DType::kBFloat16;
+    single += t.dtype == DType::kFloat32;
+  }
+  return half > single;
+}
+
+}  // namespace
+
+void cast(Graph& graph, DType to) {
+  if (is_in_16_bits(graph)) return;
+  const Widened stays(graph);
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    Tensor& tensor = graph.tensors[id];
+    if (tensor.dtype == DType::kFloat32 && !stays[id]) tensor.dtype = to;
+  }
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,18 @@
+// cast(): what model.half() or model.double() do to a model in single precision.
+#pragma once
+
+#include "graph/ir/graph.h"
+
+namespace plimsoll {
+
+// Gives every fp32 tensor another floating type: parameters, statistics, inputs and values. Shapes
+// and contents stay. A model whose weights are in 16 bits already stays as it is.
+//
+// What a Cast of the file widens to fp32 stays so up to the next one, which goes back (as RMS norms
+// and softmaxes compute), or to the end. Exporters write x.to(x.dtype) as a Cast too: one whose
+// result meets the cast weights in a matrix product, which refuses mixed types, does nothing.
+// The graph must have been inferred. Cost: linear, but for regions between casts that are long and
+// overlap: each is followed for at most a few thousand tensors.
+void cast(Graph& graph, DType to);
+
+}  // namespace plimsoll

@@ -1,0 +1,111 @@
+// Branches that each begin with an activation of what they share (NASNet's and PNASNet's cells), or
+// each drop or compare it, which exporters find equal and write once: each branch computes its own.
+//
+//   cell.left.act(x) -> cell.left.conv, cell.right.conv   where x was made before both calls
+//
+// What a call makes of its argument and goes on to read is its own, not its neighbours'.
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "graph/base/among.h"
+#include "graph/rewrite/patterns.h"
+
+namespace plimsoll::patterns {
+namespace {
+
+bool is_merged(const Rewrite& r, const Node& node) {
+  static constexpr std::array<std::string_view, 14> kOps = {
+      "Relu", "LeakyRelu", "Elu",     "Gelu",           "HardSwish", "Silu",        "Mish",
+      "Not",  "Dropout",   "Greater", "GreaterOrEqual", "Less",      "LessOrEqual", "Equal"};
+  return among(node.op, kOps) && !r.made_of_shapes(node.outputs[0]);
+}
+
+bool is_within(std::string_view module, std::string_view call) {
+  return module.starts_with(call) && (module.size() == call.size() || module[call.size()] == '.');
+}
+
+// The outermost module that `module` is in and `other` is not: "cell.right" of "cell.right.conv"
+// beside "cell.left".
+std::string_view apart_from(std::string_view module, std::string_view other) {
+  size_t end = module.find('.');
+  while (end != module.npos && is_within(other, module.substr(0, end)))
+    end = module.find('.', end + 1);
+  return module.substr(0, end);
+}
+
+class Merged {
+ public:
+  explicit Merged(Finder& finder) : f_(finder), r_(finder.r) {
+    for (NodeId id = 0; id < r_.nodes(); ++id) {
+      if (!r_.dead(id)) ++nodes_in_[r_.node(id).module];
+    }
+  }
+
+  void take_apart(NodeId id) {
+    const TensorId x = r_.node(id).inputs[0];
+    const TensorId y = r_.node(id).outputs[0];
+    const std::string call = call_of(id);
+    if (call.empty() || r_.tensor(y).kind != TensorKind::kValue || makes(call, x)) return;
+    std::map<std::string, NodeId> branches;  // the first reader of each
+    bool read_here = false;
+    for (const NodeId reader : r_.readers(y)) {
+      const std::string& module = r_.node(reader).module;
+      if (r_.node(reader).op == "Shape") continue;
+      if (is_within(module, call)) {
+        read_here = true;
+        continue;
+      }
+      // Code around the call reads it: the call returned it.
+      if (is_within(call, module) || makes(apart_from(module, call), x)) return;
+      const auto [at, added] = branches.emplace(apart_from(module, call), reader);
+      if (!added) at->second = std::min(at->second, reader);
+    }
+    if (!read_here || r_.uses(y) != r_.readers(y).size()) return;
+    for (const auto& [branch, first] : branches) give_own(id, y, branch, first);
+  }
+
+ private:
+  // The module whose code runs this activation: that of the layer, where it is a layer by itself.
+  std::string call_of(NodeId id) const {
+    const std::string& module = r_.node(id).module;
+    const auto next = nodes_in_.upper_bound(module + ".");
+    const bool alone =
+        nodes_in_.at(module) == 1 && (next == nodes_in_.end() || !is_within(next->first, module));
+    return alone ? module.substr(0, std::min(module.rfind('.'), module.size())) : module;
+  }
+
+  bool makes(std::string_view call, TensorId value) const {
+    const NodeId maker = r_.producer(value);
+    return maker != kNoNode && is_within(r_.node(maker).module, call);
+  }
+
+  void give_own(NodeId id, TensorId y, std::string_view branch, NodeId first) {
+    const NodeId own = r_.copy_before(first, id);
+    const std::vector<NodeId> readers = r_.readers(y);
+    for (const NodeId reader : readers) {
+      if (is_within(r_.node(reader).module, branch))
+        r_.read_instead(reader, y, r_.node(own).outputs[0]);
+    }
+    f_.note("activation of each branch", own, r_.deaths());
+  }
+
+  Finder& f_;
+  Rewrite& r_;
+  std::map<std::string, size_t> nodes_in_;  // by module
+};
+
+}  // namespace
+
+void merged(Finder& f) {
+  if (!f.r.graph().producer.starts_with("pytorch")) return;
+  Merged all(f);
+  const size_t nodes = f.r.nodes();
+  for (NodeId id = 0; id < nodes; ++id) {
+    const bool shared = !f.r.dead(id) && is_merged(f.r, f.r.node(id)) &&
+                        f.r.readers(f.r.node(id).outputs[0]).size() > 1;
+    if (shared) all.take_apart(id);
+  }
+}
+
+}  // namespace plimsoll::patterns

@@ -1,0 +1,305 @@
+#include "graph/train/expand.h"
+
+#include <algorithm>
+
+#include "graph/eager/data_parallel.h"
+#include "graph/eager/ops.h"
+#include "graph/eager/update.h"
+#include "graph/train/forward.h"
+#include "graph/train/training_rules.h"
+
+namespace plimsoll {
+namespace {
+
+using eager::Machine;
+using eager::Value;
+
+class Expander {
+ public:
+  Expander(const Graph& graph, const TrainingPlan& plan, const Recipe& recipe, const Policy& policy,
+           Decider& decider)
+      : graph_(graph),
+        plan_(plan),
+        recipe_(recipe),
+        machine_(recipe, policy, decider),
+        kinds_(classify_parameters(graph)),
+        trains_(recipe.mode != Mode::kInference) {
+    machine_.set_grad_enabled(trains_);
+  }
+
+  Result<Expansion> run() {
+    if (auto known = apply_rules(graph_, recipe_.training, kinds_); !known)
+      return tl::make_unexpected(known.error());
+    Forward values(graph_, kinds_, returned(), machine_);
+    forward_ = &values;
+    if (auto found = values.checkpoint(trains_ ? recipe_.checkpoint : "none"); !found)
+      return tl::make_unexpected(found.error());
+    make_residents();
+    for (const PlannedPhase& phase : plan_.phases) {
+      for (int64_t i = 0; i < phase.repeat; ++i) {
+        if (auto done = run_phase(phase); !done) return tl::make_unexpected(done.error());
+      }
+    }
+    for (const auto& leaf : machine_.leaves()) leaf->gradient = {};
+    held_.clear();
+    values.clear();
+    Step step = machine_.finish();
+    return Expansion{std::move(step), std::move(kinds_)};
+  }
+
+ private:
+  using Networks = std::vector<const PlannedNetwork*>;
+
+  Result<void> run_phase(const PlannedPhase& phase) {
+    const PlannedNetwork& trained = plan_.networks[phase.trained];
+    if (plan_.networks.size() > 1) begin_phase(trained);
+    const std::vector<Value> made = run_ahead(phase);
+    Networks chain{&trained};
+    for (const size_t behind : phase.through) chain.push_back(&plan_.networks[behind]);
+    const int64_t passes = trains_ ? phase.passes * recipe_.accumulate : 1;
+    for (int64_t pass = 0; pass < passes; ++pass) {
+      // The first pass is over what the loader brings, the next over what other networks made.
+      if (pass == 1) feed(trained, made);
+      const bool last = pass + 1 == passes && !phase.gradient_penalty;
+      const size_t begin = machine_.here();
+      if (auto done = pass_once(chain, last); !done) return done;
+      // Between the first, whose gradients stay, and the last, after which values live on, each is
+      // as the one before.
+      if (pass == 1 && passes > 3 && machine_.repeat_since(begin, passes - 2)) pass = passes - 2;
+    }
+    if (phase.gradient_penalty && trains_) penalize(trained);
+    if (recipe_.mode == Mode::kTrain) eager::update(machine_, scale_);
+    if (plan_.networks.size() > 1) end_phase();
+    return {};
+  }
+
+  // Only the trained network's weights want gradients, which begin anew.
+  void begin_phase(const PlannedNetwork& trained) {
+    for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
+      if (value(id).requires_grad()) own_[id] = value(id).grad();
+      if (!own_[id]) continue;
+      value(id) = value(id).detached();
+      own_[id]->gradient = {};
+    }
+    for (NodeId node = trained.first; node < trained.last; ++node) {
+      for (const TensorId in : graph_.nodes[node].inputs) {
+        if (in != kNoTensor && own_[in]) value(in).set_grad(own_[in], 0);
+      }
+    }
+  }
+
+  void end_phase() {
+    held_.clear();
+    forward_->release();
+    for (const PlannedNetwork& network : plan_.networks) {
+      for (const TensorId in : network.inputs) value(in) = fed_[in];
+    }
+  }
+
+  // The networks before the trained one, without gradients, and what the last of them makes.
+  std::vector<Value> run_ahead(const PlannedPhase& phase) {
+    std::vector<Value> made;
+    if (phase.forward_only.empty()) return made;
+    const bool had_grad = machine_.grad_enabled();
+    machine_.set_grad_enabled(false);
+    Networks ahead;
+    for (const size_t index : phase.forward_only) ahead.push_back(&plan_.networks[index]);
+    run_forward(ahead);
+    machine_.end_autocast();
+    for (const TensorId out : ahead.back()->outputs) made.push_back(value(out));
+    forward_->release();
+    machine_.set_grad_enabled(had_grad);
+    return made;
+  }
+
+  // What one network made becomes another's first inputs.
+  void feed(const PlannedNetwork& network, const std::vector<Value>& made) {
+    for (size_t i = 0; i < std::min(made.size(), network.inputs.size()); ++i) {
+      value(network.inputs[i]) = made[i];
+    }
+  }
+
+  void run_forward(const Networks& chain) {
+    machine_.enter(Phase::kForward, kNoNode);
+    machine_.begin_autocast();
+    for (size_t i = 0; i < chain.size(); ++i) {
+      forward_->run(chain[i]->first, chain[i]->last);
+      if (i + 1 == chain.size()) break;
+      std::vector<Value> made;
+      for (const TensorId out : chain[i]->outputs) made.push_back(value(out));
+      feed(*chain[i + 1], made);
+    }
+  }
+
+  // Gulrajani et al., arXiv:1704.00028, algorithm 1: the gradient of the network's output by its
+  // input, at points between real and made ones, is kept differentiable; its distance from norm 1
+  // is a loss, whose backward pass goes once more through that gradient and the forward pass. The
+  // second derivative of a convolution costs what its first does; those of ReLUs vanish.
+  void penalize(const PlannedNetwork& network) {
+    machine_.enter(Phase::kForward, kNoNode);
+    forward_->release();
+    const TensorId input = network.inputs.front();
+    const Value parts[] = {fed_[input], value(input).detached()};
+    Value between = eager::elementwise(machine_, "interpolate", parts, parts[0].dtype(), 3);
+    const eager::GradNodeRef leaf = machine_.require_gradient(between);
+    value(input) = between;
+    run_forward({&network});
+    machine_.end_autocast();
+    machine_.mark_end_of_forward();
+    const Value& out = value(network.outputs.front());
+    machine_.enter(Phase::kBackward, kNoNode);
+    std::vector<Value> kept;
+    mute(true);
+    backward_from(out, &kept);
+    mute(false);
+    leaf->muted = true;
+    if (leaf->gradient.defined()) {
+      const Value norm = eager::sum_all(machine_, leaf->gradient);
+      const Value back[] = {leaf->gradient, norm};
+      kept.push_back(eager::elementwise(machine_, "norm_backward", back, between.dtype(), 2));
+    }
+    backward_from(out, nullptr);
+    leaf->gradient = {};
+    held_.push_back(out);
+  }
+
+  void mute(bool muted) {
+    for (const auto& leaf : machine_.leaves()) leaf->muted = muted;
+  }
+
+  void backward_from(const Value& root, std::vector<Value>* kept) {
+    const Value roots[] = {root};
+    const Value gradients[] = {eager::fill(machine_, root.dtype(), root.sizes())};
+    machine_.backward(roots, gradients, kept);
+  }
+
+  void make_residents() {
+    own_.resize(graph_.tensors.size());
+    fed_.resize(graph_.tensors.size());
+    for (const TensorId id : graph_.inputs) fed_[id] = value(id);
+    if (!trains_) return;
+    if (recipe_.precision->loss_scaler) {
+      // A gradient scaler's factor, and its count of steps without overflow.
+      scale_ = machine_.resident(DType::kFloat32, {}, Role::kTemporary);
+      machine_.resident(DType::kInt32, {}, Role::kTemporary);
+    }
+    if (recipe_.mode != Mode::kTrain) return;
+    const auto leaves = machine_.leaves();
+    eager::make_states(machine_);
+    eager::make_gradient_buckets(machine_);
+    if (recipe_.zero_grad == ZeroGrad::kKeep) {
+      for (const auto& leaf : leaves) {
+        leaf->gradient = machine_.resident(leaf->leaf.dtype(), leaf->leaf.sizes(), Role::kGradient);
+      }
+    }
+  }
+
+  // What the networks' callers read.
+  std::vector<TensorId> returned() const {
+    std::vector<TensorId> all = graph_.outputs;
+    for (const PlannedNetwork& network : plan_.networks)
+      all.insert(all.end(), network.outputs.begin(), network.outputs.end());
+    return all;
+  }
+
+  std::vector<Value> buffers() {
+    std::vector<Value> all;
+    for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
+      const bool buffer = graph_.tensors[id].kind == TensorKind::kParameter &&
+                          kinds_[id] == ParameterKind::kBuffer && value(id).defined();
+      if (buffer) all.push_back(value(id));
+    }
+    return all;
+  }
+
+  Result<void> pass_once(const Networks& chain, bool last) {
+    machine_.enter(Phase::kForward, kNoNode);
+    if (trains_) eager::broadcast_buffers(machine_, buffers());
+    run_forward(chain);
+    if (!trains_) {
+      machine_.end_autocast();
+      machine_.mark_end_of_forward();
+      return {};
+    }
+    Value loss;
+    machine_.enter(Phase::kLoss, kNoNode);
+    if (auto made = compute_loss(*chain.back(), loss); !made) return made;
+    machine_.end_autocast();
+    const Value scaled =
+        scale_.defined() && loss.defined() ? eager::mul(machine_, loss, scale_) : loss;
+    machine_.mark_end_of_forward();
+    machine_.enter(Phase::kBackward, kNoNode);
+    if (loss.defined()) backward_from(scaled, nullptr);
+    if (!last) {
+      machine_.enter(Phase::kForward, kNoNode);
+      forward_->release();
+    } else {
+      held_.push_back(loss);
+    }
+    return {};
+  }
+
+  Value& value(TensorId id) { return (*forward_)[id]; }
+
+  // Classes are the last dimension, or the second of images.
+  static size_t class_axis(const Value& v) { return v.rank() >= 4 ? 1 : v.rank() - 1; }
+
+  Value loss_of(const Value& out, Loss loss) {
+    switch (loss) {
+      case Loss::kCrossEntropy:
+        return out.rank() == 0 ? eager::sum_all(machine_, out)
+                               : eager::cross_entropy(machine_, out, class_axis(out));
+      case Loss::kMse:
+        return eager::mse(machine_, out, {});
+      case Loss::kBce:
+        return eager::bce(machine_, out, {});
+      case Loss::kCtc:
+        return eager::ctc(machine_, out);
+      case Loss::kSum:
+        return eager::sum_all(machine_, out);
+      case Loss::kNone:
+        return out;
+    }
+    return {};
+  }
+
+  // A network's own losses, else the recipe's on each float output.
+  Result<void> compute_loss(const PlannedNetwork& network, Value& loss) {
+    std::vector<OutputLoss> losses = network.losses;
+    if (losses.empty()) {
+      for (const TensorId id : network.outputs) losses.push_back({recipe_.loss, id});
+    }
+    for (const auto& [kind, id] : losses) {
+      const Value& out = value(id);
+      if (!out.defined() || !out.on_device() || !is_float(out.dtype())) continue;
+      const Value term = loss_of(out, kind);
+      loss = loss.defined() ? eager::add(machine_, loss, term) : term;
+      if (kind == Loss::kNone) break;
+    }
+    if (loss.defined()) return {};
+    return error("E260", "the graph has no float output to take a loss of", {},
+                 "use --mode inference, or name a model with outputs");
+  }
+
+  const Graph& graph_;
+  const TrainingPlan& plan_;
+  const Recipe& recipe_;
+  Machine machine_;
+  std::vector<ParameterKind> kinds_;
+  bool trains_;
+  Forward* forward_ = nullptr;
+  std::vector<Value> fed_;               // inputs as the loader brings them
+  std::vector<eager::GradNodeRef> own_;  // where weights' gradients go, frozen or not
+  std::vector<Value> held_;
+  Value scale_;  // of the loss, in fp16 mixed precision
+};
+
+}  // namespace
+
+Result<Expansion> expand(const Graph& graph, const TrainingPlan& plan, const Recipe& recipe,
+                         const Policy& policy, Decider& decider) {
+  Expander expander(graph, plan, recipe, policy, decider);
+  return expander.run();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,279 @@
+#include "graph/train/forward.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/base/escape.h"
+#include "graph/eager/ops.h"
+#include "graph/exporter/missing_buffers.h"
+#include "graph/ops/lower.h"
+#include "graph/train/last_use.h"
+#include "graph/train/mirror.h"
+
+namespace plimsoll {
+
+using eager::Machine;
+using eager::Value;
+
+namespace {
+
+size_t host_from(const Node& node) {
+  const OpRow* row = find_op(node.domain, node.op);
+  return row ? row->host_from : node.inputs.size();
+}
+
+// An operator without a lowering that the user chose to assume: element-wise, keeping its input; or
+// free, its input seen once more.
+std::vector<Value> assumed(eager::Lowering& l) {
+  if (l.node().notes.free) return std::vector<Value>(l.node().outputs.size(), l.in(0));
+  std::vector<Value> outputs;
+  for (size_t i = 0; i < l.node().outputs.size(); ++i) {
+    Value y = l.m.allocate(l.out_dtype(i), l.out_shape(i));
+    l.m.launch_over(KernelClass::kPointwise, "assumed", y.count(), l.inputs(), y);
+    if (i == 0 && l.has(0)) {
+      const Value inputs[] = {l.in(0)};
+      l.m.record(y, inputs, {{l.in(0), "an assumed operator keeps its input"}},
+                 [](Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
+                   const eager::Layout& before = *n.edges[0].input;
+                   Value dx = m.allocate(before.dtype, before.sizes);
+                   m.launch_rows(KernelClass::kPointwise, "assumed", dx.count(), {&g[0]}, {&dx});
+                   return eager::Gradients{dx};
+                 });
+    }
+    outputs.push_back(std::move(y));
+  }
+  return outputs;
+}
+
+}  // namespace
+
+Forward::Forward(const Graph& graph, const std::vector<ParameterKind>& kinds,
+                 const std::vector<TensorId>& returned, Machine& machine)
+    : graph_(graph), machine_(machine), values_(graph.tensors.size()) {
+  find_data(returned);
+  const auto make = [&](ParameterKind kind, auto&& creator) {
+    for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
+      const Tensor& t = graph_.tensors[id];
+      if (t.kind != TensorKind::kParameter || kinds[id] != kind || !t.shape) continue;
+      values_[id] = creator(id, t);
+    }
+  };
+  make(ParameterKind::kTrained,
+       [&](TensorId, const Tensor& t) { return machine_.parameter(t.dtype, *t.shape); });
+  make(ParameterKind::kFrozen, [&](TensorId, const Tensor& t) {
+    return machine_.resident(t.dtype, *t.shape, Role::kParameter);
+  });
+  make(ParameterKind::kBuffer, [&](TensorId, const Tensor& t) {
+    return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
+  });
+  make(ParameterKind::kConstant, [&](TensorId id, const Tensor&) { return constant(id); });
+  make(ParameterKind::kComputed,
+       [&](TensorId, const Tensor& t) { return machine_.host(t.dtype, *t.shape); });
+  let_go_of(kinds, ParameterKind::kComputed);
+  for (const TensorType& buffer : buffers_not_written(graph_, kinds))
+    machine_.resident(buffer.dtype, buffer.shape, Role::kBuffer);
+  for (const TensorId id : graph_.inputs) {
+    const Tensor& t = graph_.tensors[id];
+    if (t.shape) values_[id] = machine_.resident(t.dtype, *t.shape, Role::kInput);
+  }
+}
+
+// Parameters of this kind go after their last reader, as values do.
+void Forward::let_go_of(const std::vector<ParameterKind>& kinds, ParameterKind kind) {
+  std::vector<NodeId> last(graph_.tensors.size(), kNoNode);
+  for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+    for (const TensorId in : graph_.nodes[id].inputs) {
+      if (in != kNoTensor) last[in] = id;
+    }
+  }
+  for (TensorId id = 0; id < last.size(); ++id) {
+    const bool parameter = graph_.tensors[id].kind == TensorKind::kParameter;
+    if (parameter && kinds[id] == kind && last[id] != kNoNode) let_go_[last[id]].push_back(id);
+  }
+}
+
+// A single number is the host's; so are empty arrays, and arrays that only say shapes and axes.
+Value Forward::constant(TensorId id) {
+  const Tensor& t = graph_.tensors[id];
+  const Dim count = elements(*t.shape);
+  if (count == Dim(1) || count == Dim(0) || !read_as_data_[id])
+    return machine_.host(t.dtype, *t.shape);
+  return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
+}
+
+void Forward::find_data(const std::vector<TensorId>& returned) {
+  is_read_.assign(graph_.tensors.size(), false);
+  for (const TensorId out : returned) is_read_[out] = true;
+  let_go_ = values_let_go(graph_, returned, machine_.policy().names_hold_values);
+  read_as_data_.assign(graph_.tensors.size(), false);
+  for (const Node& node : graph_.nodes) {
+    for (const TensorId in : node.inputs) {
+      if (in != kNoTensor) is_read_[in] = true;
+    }
+    const size_t last = std::min(node.inputs.size(), host_from(node));
+    for (size_t i = 0; i < last; ++i) {
+      if (node.inputs[i] != kNoTensor) read_as_data_[node.inputs[i]] = true;
+    }
+  }
+}
+
+void Forward::release() {
+  for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
+    if (graph_.tensors[id].kind == TensorKind::kValue) values_[id] = {};
+  }
+}
+
+// An array of the host, made on the device. One that is expanded there takes no more than before.
+Value Forward::filled(TensorId id) {
+  const Tensor& t = graph_.tensors[id];
+  const bool expanded = t.producer != kNoNode && graph_.nodes[t.producer].op == "Expand";
+  const auto& small = expanded ? graph_.tensors[graph_.nodes[t.producer].inputs[0]].shape : t.shape;
+  if (!expanded || !small || small->empty()) return eager::fill(machine_, t.dtype, *t.shape);
+  return eager::expand(machine_, eager::fill(machine_, t.dtype, *small), *t.shape);
+}
+
+// What a node reads. Arrays of the host go to the device the first time that data there meets
+// them, and stay as long as they are read.
+std::vector<Value> Forward::read_inputs(const Node& node, size_t host_from, bool& on_device) {
+  const size_t data = std::min(node.inputs.size(), host_from);
+  // Chance strikes tensors: what is dropped out, positions too, is on the device.
+  on_device = host_from == 0 || (node.op == "Dropout" && machine_.grad_enabled());
+  for (size_t i = 0; i < data; ++i) {
+    const TensorId in = node.inputs[i];
+    on_device = on_device || (in != kNoTensor && values_[in].on_device());
+  }
+  std::vector<Value> inputs;
+  inputs.reserve(node.inputs.size());
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const TensorId in = node.inputs[i];
+    if (in == kNoTensor) {
+      inputs.emplace_back();
+      continue;
+    }
+    const Tensor& t = graph_.tensors[in];
+    Value& value = values_[in];
+    if (!value.defined() && t.shape) value = machine_.host(t.dtype, *t.shape);
+    const bool array = value.defined() && !value.on_device() && value.count() != Dim(1);
+    if (on_device && i < data && array) value = filled(in);
+    inputs.push_back(value);
+  }
+  return inputs;
+}
+
+void Forward::execute(NodeId id) {
+  machine_.enter(machine_.phase() == Phase::kBackward ? Phase::kBackward : Phase::kForward, id);
+  const Node& node = graph_.nodes[id];
+  const OpRow* row = find_op(node.domain, node.op);
+  bool on_device = false;
+  std::vector<Value> inputs =
+      read_inputs(node, row ? row->host_from : node.inputs.size(), on_device);
+  std::vector<Value> outputs;
+  if (on_device && !is_host_arithmetic(node)) {
+    eager::Lowering lowering(machine_, graph_, id, std::move(inputs));
+    outputs = row && row->lower ? row->lower(lowering) : assumed(lowering);
+  }
+  inputs.clear();
+  outputs.resize(node.outputs.size());
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const TensorId out = node.outputs[i];
+    if (out == kNoTensor) continue;
+    const Tensor& t = graph_.tensors[out];
+    if (!outputs[i].defined() && t.shape) outputs[i] = machine_.host(t.dtype, *t.shape);
+    if (is_read_[out]) values_[out] = std::move(outputs[i]);
+  }
+  outputs.clear();
+  for (const TensorId done : let_go_[id]) values_[done] = {};
+}
+
+// Integers that shapes are made of are computed by the host.
+bool Forward::is_host_arithmetic(const Node& node) const {
+  return std::all_of(node.outputs.begin(), node.outputs.end(), [&](TensorId out) {
+    return out == kNoTensor ||
+           (graph_.tensors[out].has_dims && !is_float(graph_.tensors[out].dtype));
+  });
+}
+
+Result<void> Forward::checkpoint(const std::string& which) {
+  if (which == "none") return {};
+  blocks_ = which == "mirror" ? mirrored_runs(graph_)
+                              : modules_below(graph_, which == "blocks" ? "" : which);
+  if (!blocks_.empty()) return {};
+  const std::string help =
+      "--checkpoint takes none, blocks, mirror, or a module's path, as 'estimate --json' lists "
+      "them";
+  if (which == "blocks")
+    return error("E261", "the file names no repeated modules to checkpoint", {}, help);
+  return error("E261", fmt::format("no module is called '{}'", shortened(which, 60)), {}, help);
+}
+
+void Forward::run(NodeId first, NodeId last) {
+  for (NodeId id = first; id < last;) {
+    const ModuleRange* block = machine_.grad_enabled() ? block_at(id) : nullptr;
+    if (block) run_block(*block);
+    if (!block) execute(id);
+    id = block ? block->last : id + 1;
+  }
+}
+
+const ModuleRange* Forward::block_at(NodeId id) const {
+  const auto at =
+      std::lower_bound(blocks_.begin(), blocks_.end(), id,
+                       [](const ModuleRange& block, NodeId first) { return block.first < first; });
+  return at != blocks_.end() && at->first == id ? &*at : nullptr;
+}
+
+// What a block reads that others made, once each.
+Forward::Inputs Forward::inputs_of(const ModuleRange& block) const {
+  Inputs inputs;
+  for (NodeId id = block.first; id < block.last; ++id) {
+    for (const TensorId in : graph_.nodes[id].inputs) {
+      if (in == kNoTensor || graph_.tensors[in].kind == TensorKind::kParameter) continue;
+      const NodeId maker = graph_.tensors[in].producer;
+      const bool inside = maker != kNoNode && maker >= block.first && maker < block.last;
+      const bool known = std::any_of(inputs.begin(), inputs.end(),
+                                     [&](const auto& input) { return input.first == in; });
+      if (!inside && !known && values_[in].defined()) inputs.emplace_back(in, values_[in]);
+    }
+  }
+  return inputs;
+}
+
+// A checkpointed block keeps what it reads, and runs again from there.
+void Forward::run_block(const ModuleRange& block) {
+  Inputs inputs = inputs_of(block);
+  std::vector<Value> kept;
+  for (const auto& [in, value] : inputs) {
+    if (value.on_device()) kept.push_back(value);
+  }
+  machine_.enter(Phase::kForward, block.first);
+  machine_.begin_region(kept,
+                        [this, &block, inputs = std::move(inputs)](const eager::Region& region) {
+                          run_again(block, inputs, region);
+                        });
+  for (NodeId id = block.first; id < block.last; ++id) execute(id);
+  machine_.end_region();
+}
+
+// Up to the last tensor that the block keeps; the rest of the step's values stay as they are.
+void Forward::run_again(const ModuleRange& block, const Inputs& inputs,
+                        const eager::Region& region) {
+  Inputs before;
+  for (const auto& [in, value] : inputs) {
+    before.emplace_back(in, std::move(values_[in]));
+    values_[in] = value;
+  }
+  for (NodeId id = block.first; id < block.last; ++id) {
+    for (const TensorId out : graph_.nodes[id].outputs) {
+      if (out != kNoTensor) before.emplace_back(out, std::move(values_[out]));
+    }
+  }
+  for (NodeId id = block.first; id < block.last && !region.complete(); ++id) {
+    machine_.set_idle(id == block.not_again);
+    execute(id);
+  }
+  machine_.set_idle(false);
+  for (auto& [tensor, value] : before) values_[tensor] = std::move(value);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,64 @@
+// Forward: runs the nodes of a graph on eager Values. It owns what the nodes read and make:
+// weights, buffers and inputs from the start, values from their maker to whoever lets go of them
+// last.
+//
+//   Forward forward(graph, kinds, returned, machine);
+//   forward.run(0, graph.nodes.size());
+//   const Value& logits = forward[graph.outputs[0]];
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/eager/machine.h"
+#include "graph/exporter/parameter_kinds.h"
+#include "graph/train/repeated_modules.h"
+
+namespace plimsoll {
+
+class Forward {
+ public:
+  // Makes the residents: trained parameters, buffers, constant tables, inputs. What is in
+  // `returned` lives until release().
+  Forward(const Graph& graph, const std::vector<ParameterKind>& kinds,
+          const std::vector<TensorId>& returned, eager::Machine& machine);
+
+  // Which blocks are checkpointed: "none", "blocks", "mirror" as MXNet does, or a module's path.
+  // E261 where the graph has no such module.
+  Result<void> checkpoint(const std::string& which);
+
+  // Nodes [first, last), in order.
+  void run(NodeId first, NodeId last);
+  // Drops all that nodes made.
+  void release();
+  // Drops everything but residents' own storage; for the end of a step.
+  void clear() { values_.clear(); }
+
+  eager::Value& operator[](TensorId id) { return values_[id]; }
+  size_t size() const { return values_.size(); }
+
+ private:
+  using Inputs = std::vector<std::pair<TensorId, eager::Value>>;
+
+  void find_data(const std::vector<TensorId>& returned);
+  void let_go_of(const std::vector<ParameterKind>& kinds, ParameterKind kind);
+  eager::Value constant(TensorId id);
+  eager::Value filled(TensorId id);
+  std::vector<eager::Value> read_inputs(const Node& node, size_t host_from, bool& on_device);
+  bool is_host_arithmetic(const Node& node) const;
+  void execute(NodeId id);
+  const ModuleRange* block_at(NodeId id) const;
+  Inputs inputs_of(const ModuleRange& block) const;
+  void run_block(const ModuleRange& block);
+  void run_again(const ModuleRange& block, const Inputs& inputs, const eager::Region& region);
+
+  const Graph& graph_;
+  eager::Machine& machine_;
+  std::vector<eager::Value> values_;
+  std::vector<bool> is_read_;
+  std::vector<bool> read_as_data_;
+  std::vector<std::vector<TensorId>> let_go_;  // by node
+  std::vector<ModuleRange> blocks_;            // checkpointed
+};
+
+}  // namespace plimsoll

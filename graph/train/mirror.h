@@ -1,0 +1,18 @@
+// Mirror: MXNet's way to recompute (MXNET_BACKWARD_DO_MIRROR). What costs little to compute is not
+// kept but computed again in backward; convolutions, products and what draws random numbers are
+// not.
+#pragma once
+
+#include <vector>
+
+#include "graph/train/repeated_modules.h"
+
+namespace plimsoll {
+
+// The runs of such nodes, in the graph's order, each with the product behind it that reads its
+// result. That product is not computed again, but takes what the run makes; what a run reads is
+// kept, where MXNet computes a shortcut again, too (src/executor/graph_executor.cc, need_mirror;
+// its step of 100 nodes is left out). Cost: linear in nodes.
+std::vector<ModuleRange> mirrored_runs(const Graph& graph);
+
+}  // namespace plimsoll

@@ -1,0 +1,112 @@
+#include "graph/train/training_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "graph/base/escape.h"
+#include "graph/exporter/folded_names.h"
+#include "graph/exporter/weight_places.h"
+
+namespace plimsoll {
+namespace {
+
+// What a layer calls what it reads there; empty where its own names tell more.
+std::string_view part_at(const Node& node, size_t input) {
+  if (node.op == "LSTM" || node.op == "GRU" || node.op == "RNN" || node.op == "Recurrent")
+    return {};
+  if (input < 2) return "weight";
+  return input == 2 ? "bias" : "";
+}
+
+size_t common_prefix(std::string_view a, std::string_view b) {
+  return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
+                             a.begin());
+}
+
+std::string remedy(std::string_view glob, const std::vector<WeightPath>& weights) {
+  if (weights.empty()) return "the network has no weights";
+  std::vector<std::string> paths;
+  for (const WeightPath& weight : weights) paths.push_back(weight.path);
+  const std::string inside = std::string(glob) + ".*";
+  const bool module = std::any_of(paths.begin(), paths.end(),
+                                  [&](const std::string& path) { return matches(inside, path); });
+  if (module) return fmt::format("a module's weights are '{}'", shortened(inside, 80));
+  std::string near = nearest(glob, paths);
+  if (near.empty()) {
+    near = *std::max_element(paths.begin(), paths.end(), [&](const auto& a, const auto& b) {
+      return common_prefix(a, glob) < common_prefix(b, glob);
+    });
+  }
+  return fmt::format("the nearest is '{}'", shortened(near, 80));
+}
+
+}  // namespace
+
+bool matches(std::string_view glob, std::string_view path) {
+  size_t g = 0, p = 0;
+  size_t star = glob.npos, after = 0;  // the last star, and where its share of the path ends
+  while (p < path.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      after = p;
+    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == path[p])) {
+      ++g;
+      ++p;
+    } else if (star != glob.npos) {
+      g = star + 1;
+      p = ++after;
+    } else {
+      return false;
+    }
+  }
+  return glob.find_first_not_of('*', g) == glob.npos;
+}
+
+std::vector<WeightPath> weight_paths(const Graph& graph, const std::vector<ParameterKind>& kinds) {
+  const std::set<std::string_view> renamed = folded_names(graph);
+  std::vector<WeightPath> paths;
+  std::vector<char> called(graph.tensors.size(), 0);  // after the first layer that reads it
+  for (const Node& node : graph.nodes) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == kNoTensor || !is_weight_place(node, i)) continue;
+      const TensorId id = behind_views(graph, node.inputs[i]);
+      const Tensor& t = graph.tensors[id];
+      const bool weight = t.kind == TensorKind::kParameter && is_weight(kinds[id]);
+      const std::string_view part = part_at(node, i);
+      if (!weight || called[id] || part.empty() || node.module.empty()) continue;
+      if (node.op != "Gather" && !renamed.contains(t.name)) continue;
+      called[id] = 1;
+      paths.push_back({id, fmt::format("{}.{}", node.module, part)});
+    }
+  }
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    if (t.kind != TensorKind::kParameter || !is_weight(kinds[id])) continue;
+    if (!called[id] || !renamed.contains(t.name)) paths.push_back({id, t.name});
+  }
+  return paths;
+}
+
+Result<void> apply_rules(const Graph& graph, const std::vector<TrainingRule>& rules,
+                         std::vector<ParameterKind>& kinds) {
+  if (rules.empty()) return {};
+  const std::vector<WeightPath> paths = weight_paths(graph, kinds);
+  for (const TrainingRule& rule : rules) {
+    bool matched = false;
+    for (const auto& [id, path] : paths) {
+      if (!matches(rule.glob, path)) continue;
+      kinds[id] = rule.trained ? ParameterKind::kTrained : ParameterKind::kFrozen;
+      matched = true;
+    }
+    if (matched) continue;
+    return error("E262",
+                 fmt::format("--{} {}: no weight of the network is called so",
+                             rule.trained ? "train" : "freeze", shortened(rule.glob, 80)),
+                 {}, remedy(rule.glob, paths));
+  }
+  return {};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,86 @@
+#include "hwdb/measured/run.h"
+
+#include <algorithm>
+
+#include "hwdb/version.h"
+
+namespace plimsoll {
+namespace {
+
+// The first version in words such as "tf 1.3.0rc1" or "1.4 per README"; a year is none.
+std::optional<Version> version_in(std::string_view text) {
+  const size_t digit = text.find_first_of("0123456789");
+  if (digit == text.npos) return std::nullopt;
+  const auto version = parse_version(text.substr(digit));
+  const bool sound = version && version->numbers.size() > 1 && version->numbers[0] < 100;
+  return sound ? version : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> MeasuredRun::value(std::string_view measurement) const {
+  for (const Measurement& one : measured) {
+    if (one.name == measurement) return one.value;
+  }
+  return std::nullopt;
+}
+
+bool MeasuredRun::has_flag(std::string_view prefix) const {
+  return std::any_of(flags.begin(), flags.end(),
+                     [&](const std::string& flag) { return flag.starts_with(prefix); });
+}
+
+bool MeasuredRun::doubtful() const {
+  for (const char* prefix :
+       {"suspect_", "implausibly_", "two_files_disagree", "input_bound",
+        "out_of_memory_or_failed_run", "near_capacity", "do_not_use_for_fitting"}) {
+    if (has_flag(prefix)) return true;
+  }
+  return false;
+}
+
+bool MeasuredRun::shares_storages() const {
+  return memory_option.find("optnet") != std::string::npos && framework_id().starts_with("torch7");
+}
+
+std::string MeasuredRun::framework_id() const {
+  // As sources write them. The first that is contained wins: "caffe2" stands before "caffe".
+  struct Word {
+    std::string_view word, id;
+  };
+  constexpr Word kWords[] = {
+      {"torch7", "torch7"},
+      {"pytorch", "pytorch"},
+      {"tensorflow", "tensorflow"},
+      {"keras(cntk)", "cntk"},
+      {"keras(theano)", "theano"},
+      {"keras", "tensorflow"},
+      {"tensorpack", "tensorflow"},
+      {"tflearn", "tensorflow"},
+      {"tf_cnn", "tensorflow"},
+      {"mxnet", "mxnet"},
+      {"cntk", "cntk"},
+      {"detectron", "detectron"},
+      {"caffe2", "caffe2"},
+      {"caffe", "caffe"},
+      {"theano", "theano"},
+      {"chainer", "chainer"},
+      {"neon", "neon"},
+      {"torch", "torch7"},
+  };
+  std::string lower = framework;
+  for (char& letter : lower) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  for (const auto& [word, id] : kWords) {
+    const size_t at = lower.find(word);
+    if (at == lower.npos) continue;
+    auto version = version_in(framework_version);
+    // What follows the framework's own name: "tensorflow v1.2", but not "tensorpack 0.8".
+    if (!version && word == id) version = version_in(lower.substr(at + word.size()));
+    return version ? fmt::format("{}-{}", id, version->text()) : std::string(id);
+  }
+  return {};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,123 @@
+// Measured runs: what users measured, in JSON or CSV, as flat records whose members are the keys of
+// the file. What is predicted is checked against them, and calibrations are fitted to them.
+//
+//   {"source": {"title": "..."}, "kind": "model", "records": [
+//     {"device": "quadro-p4000", "model": "resnet50", "batch": 32, "mode": "train",
+//      "framework": "pytorch", "framework_version": "1.4", "total_ms": 301.2}]}
+//
+// The CSV form has the same keys as columns, and "kind" as one of them; a list is written
+// 3x224x224. A key that is not a member below is a note: it is kept and means nothing.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/json/value.h"
+
+namespace plimsoll {
+
+// kWorkspace is a library's answers, not a measurement: its runs are counted and hold nothing.
+enum class RunKind : uint8_t { kKernel, kLayer, kModel, kScaling, kMemory, kWorkspace };
+inline constexpr std::array<std::string_view, 6> kRunKinds = {"kernel",  "layer",  "model",
+                                                              "scaling", "memory", "workspace"};
+inline std::string_view name(RunKind kind) { return kRunKinds[static_cast<size_t>(kind)]; }
+
+// "total_ms" 301.2: the name carries the unit.
+struct Measurement {
+  std::string name;
+  double value = 0;
+};
+
+struct MeasuredRun {
+  size_t index = 0;  // in its file, from 0
+  int line = 0;      // where the record begins
+  RunKind kind = RunKind::kModel;
+
+  // Environment.
+  std::string device, framework, framework_version, cudnn, cuda, library, conv_library;
+  std::string dtype;
+  std::optional<bool> device_inferred;
+
+  // Kernel and layer.
+  std::string op, pass, variant, algo, kernel;
+  std::optional<int64_t> n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dil_h, dil_w, group;
+  std::optional<int64_t> m, batch_count;
+  std::optional<bool> a_t, b_t;  // transposed
+  std::string cell, input_mode;
+  std::optional<int64_t> hidden, timesteps, layers;
+  std::vector<int64_t> hidden_widths;  // where "hidden" is a list
+  std::string function;
+  std::optional<int64_t> rows, cols, tensors_moved;
+  std::string net, layer, layer_type, conv_engine;
+  std::optional<bool> inplace;
+  std::vector<int64_t> out, tensor;  // extents: of a layer's output; of what it works on
+
+  // Model, scaling, memory.
+  std::string model, mode, optimizer, architecture;
+  std::string model_sha256;  // of the model's file, where the record says
+  std::string network;  // the MODEL that a source's word `model` means, where the word says less
+  std::optional<int64_t> batch;  // of the whole run
+  // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never
+  // shrink (src/caffe/blob.cpp, Reshape).
+  std::optional<int64_t> least_batch;
+  std::string dataset;
+  std::optional<int64_t> samples;  // of a data set that lies in the host's memory
+  std::optional<int64_t> batch_per_gpu, n_gpus, nodes;
+  std::string link;            // id of the link between the GPUs
+  std::string memory_option;   // a switch of the source's own program that saves memory
+  std::string optimisation;    // "before", "after": a source's own program saved memory
+  std::vector<int64_t> input;  // [C, H, W] or [features]
+  std::string input_text;      // where the input is words: "timm default"
+  std::vector<int64_t> linear_widths;
+  std::optional<int64_t> output;
+  std::string activation;
+  std::optional<bool> batchnorm, has_dropout, recompute;
+  std::optional<double> dropout;  // where it is given as a number
+  std::string variable_update, parallelism, algorithm;
+  std::optional<int64_t> bytes;
+
+  // What the timer and the meter held, where the record or its source says (measured_source.h).
+  std::string loss;                        // as --loss
+  std::string layout;                      // as --layout
+  std::string host;                        // id of the machine around the GPU
+  std::string cpu;                         // its processor, as hosts' aliases name it
+  std::optional<int64_t> workers;          // as --workers: a loader is in the time
+  std::string sequence;                    // the model's symbol that a one-number input sets
+  std::optional<int64_t> sequence_length;  // where "sequence" is a number: tokens of each
+  std::string meter;                       // "process", "tensors", "saved", "card", "every_step"
+  std::optional<bool> cudnn_benchmark;     // algorithms were tried out
+  std::optional<bool> input_gradient;      // the first layer's data gradient was computed
+  std::optional<bool> input_copy;          // the batch was copied inside the timer
+  std::optional<bool> batch_statistics;    // of batch norms, in a forward pass alone too
+  std::optional<bool> weight_decay;        // the optimizer decayed weights
+  std::string attention;                   // as --attention
+  std::string module_loading;              // as --module-loading
+  std::string cudnn_rnn;                   // "Yes", "No": recurrent layers were the library's
+  std::optional<int64_t> prefetch;         // batches on the device beside the one in use
+  std::optional<bool> own_size;            // images had the model's own size, whatever `input` says
+  std::optional<bool> retains_activations;  // inference that kept what a backward would need
+
+  // What was measured. A fact has a `quantity` and, mostly, a measurement called "value".
+  std::string quantity, unit, result;
+  std::vector<Measurement> measured;  // in the file's order
+  std::optional<bool> time_is_derived;
+  std::vector<std::string> flags;
+
+  std::vector<JsonMember> notes;  // the rest, as it stood
+
+  // The measurement of a name, where there is one.
+  std::optional<double> value(std::string_view measurement) const;
+  bool has_flag(std::string_view prefix) const;
+  // Whether optnet let Torch7's modules share their storages.
+  bool shares_storages() const;
+  // Whether the source itself warns: "suspect_*", "near_capacity*", ... Not for fitting.
+  bool doubtful() const;
+  // "pytorch-1.13.1", "tensorflow-1.3.0" of names as sources write them ("tf 1.3.0rc1",
+  // "Keras(TF)", "1.4 per README"); empty where no framework is named.
+  std::string framework_id() const;
+};
+
+}  // namespace plimsoll

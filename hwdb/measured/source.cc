@@ -1,0 +1,153 @@
+#include "hwdb/measured/source.h"
+
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
+#include "hwdb/measured/keys.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kSourcesFile = "sources.json";
+constexpr IntegerRange kSamples{.low = 1, .high = int64_t{1} << 40};
+
+void read_defaults(JsonObject& object, MeasuredRun& defaults) {
+  auto read = object.optional_object("defaults");
+  if (!read) return;
+  decode_run(*read, defaults);
+  for (const JsonMember& note : defaults.notes) {
+    read->fail("E305", "no record has a key \"" + note.key + "\"", note.value);
+  }
+}
+
+MeasuredCase read_case(JsonObject& object) {
+  MeasuredCase c;
+  object.required_string("says");
+  c.framework = object.optional_string("framework").value_or("");
+  c.model = object.optional_string("model").value_or("");
+  c.device = object.optional_string("device").value_or("");
+  c.mode = object.optional_string("mode").value_or("");
+  c.dtype = object.optional_string("dtype").value_or("");
+  c.optimisation = object.optional_string("optimisation").value_or("");
+  c.several_nodes = object.optional_bool("several_nodes");
+  read_defaults(object, c.defaults);
+  object.finish();
+  return c;
+}
+
+void forget_machine(MeasuredRun& told) { told.host.clear(); }
+
+}  // namespace
+
+bool MeasuredCase::holds(const MeasuredRun& run) const {
+  const auto meets = [](const std::string& wanted, const std::string& word) {
+    return wanted.empty() || wanted == word;
+  };
+  return meets(framework, run.framework) && meets(model, run.model) && meets(device, run.device) &&
+         meets(mode, run.mode) && meets(dtype, run.dtype) &&
+         meets(optimisation, run.optimisation) &&
+         (!several_nodes || *several_nodes == (run.nodes.value_or(1) > 1));
+}
+
+Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::string_view file) {
+  const auto value = read_json(text, file);
+  if (!value) return tl::make_unexpected(value.error());
+  Diagnostics faults;
+  JsonObject root(*value, file, faults, true);
+  root.schema("plimsoll.sources", 1);
+  std::vector<MeasuredSource> sources;
+  for (const JsonValue& item : root.required_list("sources")) {
+    JsonObject object(item, file, faults);
+    MeasuredSource source;
+    source.source = object.required_string("source");
+    source.says = object.required_string("says");
+    read_defaults(object, source.defaults);
+    for (const JsonValue& row : object.optional_list("cases")) {
+      JsonObject part(row, file, faults);
+      source.cases.push_back(read_case(part));
+    }
+    for (const JsonValue& row : object.optional_list("networks")) {
+      JsonObject network(row, file, faults);
+      source.networks.push_back({.model = network.required_string("model"),
+                                 .framework = network.optional_string("framework").value_or(""),
+                                 .version = network.optional_string("version").value_or(""),
+                                 .network = network.required_string("network"),
+                                 .least_batch = network.optional_integer("least_batch", kSamples)});
+      network.finish();
+    }
+    for (const JsonValue& row : object.optional_list("datasets")) {
+      JsonObject dataset(row, file, faults);
+      source.datasets.push_back(
+          {.dataset = dataset.required_string("dataset"),
+           .samples = dataset.optional_integer("samples", kSamples).value_or(0)});
+      dataset.finish();
+    }
+    object.finish();
+    sources.push_back(std::move(source));
+  }
+  root.finish();
+  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
+  return sources;
+}
+
+void MeasuredSource::complete(MeasuredRun& run) const {
+  for (const MeasuredCase& c : cases) {
+    if (c.holds(run)) complete_run(run, c.defaults);
+  }
+  complete_run(run, defaults);
+  for (const NamedNetwork& n : networks) {
+    const bool meant = n.model == run.model && run.network.empty() &&
+                       (n.framework.empty() || n.framework == run.framework) &&
+                       run.framework_version.starts_with(n.version);
+    if (!meant) continue;
+    run.network = n.network;
+    if (!run.least_batch) run.least_batch = n.least_batch;
+  }
+  for (const NamedDataset& d : datasets) {
+    if (d.dataset == run.dataset && !run.samples) run.samples = d.samples;
+  }
+}
+
+Result<MeasuredSources> MeasuredSources::open(const Hwdb& hwdb, bool machines) {
+  const auto text = hwdb.read(kSourcesFile);
+  if (!text) return tl::make_unexpected(text.error());
+  auto read = read_sources(*text, kSourcesFile);
+  if (!read) return tl::make_unexpected(read.error());
+  MeasuredSources sources;
+  sources.sources_ = std::move(*read);
+  for (MeasuredSource& source : sources.sources_) {
+    if (machines) break;
+    forget_machine(source.defaults);
+    for (MeasuredCase& c : source.cases) forget_machine(c.defaults);
+  }
+  return sources;
+}
+
+const MeasuredSource* MeasuredSources::find(const RunFile& file) const {
+  for (const MeasuredSource& s : sources_) {
+    const bool named =
+        !s.source.empty() && (file.repository == s.source || file.title.starts_with(s.source));
+    if (named) return &s;
+  }
+  return nullptr;
+}
+
+Result<void> read_runs(const std::string& path, const MeasuredSources& sources,
+                       const std::function<void(MeasuredRun&&)>& each, const Limits& limits,
+                       Diagnostics* warnings) {
+  const Result<ByteSource> source = ByteSource::open(path, limits);
+  if (!source) return tl::make_unexpected(source.error());
+  const Result<RunFile> file = read_measured(
+      *source, [](MeasuredRun&&) {}, limits);
+  if (!file) return tl::make_unexpected(file.error());
+  if (warnings) warnings->insert(warnings->end(), file->warnings.begin(), file->warnings.end());
+  const MeasuredSource* known = sources.find(*file);
+  const auto completed = [&](MeasuredRun&& run) {
+    if (known) known->complete(run);
+    each(std::move(run));
+  };
+  const Result<RunFile> again = read_measured(*source, completed, limits);
+  if (!again) return tl::make_unexpected(again.error());
+  return {};
+}
+
+}  // namespace plimsoll

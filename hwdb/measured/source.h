@@ -1,0 +1,84 @@
+// What the sources of measured runs say once for all of their records: what the timer held, what
+// the memory figure means, which framework and machine it was. From hwdb/sources.json:
+//
+//   {"schema": "plimsoll.sources", "version": 1, "sources": [
+//     {"source": "jcjohnson/cnn-benchmarks", "says": "no loss, ... ",
+//      "networks": [{"model": "alexnet", "framework": "caffe", "network": "alexnet-bvlc"}],
+//      "cases": [{"framework": "caffe2", "model": "alexnet", "says": "without cuDNN",
+//                 "defaults": {"conv_library": "im2col"}}],
+//      "defaults": {"loss": "none", "cudnn_benchmark": true}}]}
+//
+// `defaults` has the keys of a record (measured_run.h). What a record itself says wins. `networks`
+// says which network a name means there, with any framework or one or one version of it; `datasets`
+// how many samples a data set has that the program holds in the host's memory; `cases` what holds
+// for some of the records only: those of a framework, model, device, mode, dtype or optimisation,
+// on several machines or on one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hwdb/hwdb.h"
+#include "hwdb/measured/reader.h"
+#include "hwdb/measured/run.h"
+
+namespace plimsoll {
+
+struct NamedNetwork {
+  std::string model, framework;  // framework empty: any
+  std::string version;           // what the framework's version begins with; empty: any
+  std::string network;
+  std::optional<int64_t> least_batch;  // of the net file, see MeasuredRun
+};
+
+struct NamedDataset {
+  std::string dataset;
+  int64_t samples = 0;
+};
+
+// Each word empty, each flag absent: any.
+struct MeasuredCase {
+  std::string framework, model, device, mode, dtype, optimisation;
+  std::optional<bool> several_nodes;
+  MeasuredRun defaults;
+
+  bool holds(const MeasuredRun& run) const;
+};
+
+struct MeasuredSource {
+  std::string source;  // the repository of a measured file, or the beginning of its title
+  std::string says;    // in words, with where it says so
+  std::vector<NamedNetwork> networks;
+  std::vector<NamedDataset> datasets;
+  std::vector<MeasuredCase> cases;  // the first that holds and says a thing wins
+  MeasuredRun defaults;
+
+  // Gives a record of this source what it does not say.
+  void complete(MeasuredRun& run) const;
+};
+
+// E3xx for a file that is not of this form.
+Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::string_view file);
+
+class MeasuredSources {
+ public:
+  // The database's; its folder's file wins as for devices. `machines`: with what it tells of the
+  // machines (hosts, contexts measured on them), which nobody else's run would have.
+  static Result<MeasuredSources> open(const Hwdb& hwdb, bool machines);
+  // Of a file's repository or title; null where nothing is known of it.
+  const MeasuredSource* find(const RunFile& file) const;
+
+ private:
+  std::vector<MeasuredSource> sources_;
+};
+
+// Calls `each` with every record of a file, completed by what its source says, once all of them are
+// found sound: the file is read twice, and no more than one record of a CSV file is held. Codes of
+// read_measured, whose warnings go to `warnings`, where it is not null.
+Result<void> read_runs(const std::string& path, const MeasuredSources& sources,
+                       const std::function<void(MeasuredRun&&)>& each, const Limits& limits = {},
+                       Diagnostics* warnings = nullptr);
+
+}  // namespace plimsoll

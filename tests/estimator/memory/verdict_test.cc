@@ -1,0 +1,54 @@
+#include "estimator/memory/verdict.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "estimator/plan/batch_memory.h"
+#include "estimator/plan/max_batch.h"
+#include "estimator/plan/sweep.h"
+#include "estimator/request/find_platform.h"
+#include "tests/support/requests.h"
+
+using namespace plimsoll;
+
+TEST_CASE("verdict: by the ends of the range") {
+  CHECK(verdict_of({1, 10}, 10) == Verdict::kFits);
+  CHECK(verdict_of({1, 10}, 9) == Verdict::kMayFit);
+  CHECK(verdict_of({1, 10}, 1) == Verdict::kMayFit);
+  CHECK(verdict_of({1, 10}, 0) == Verdict::kDoesNotFit);
+  CHECK(name(Verdict::kMayFit) == "may_fit");
+}
+
+// Around the edge of a card the verbs disagreed.
+TEST_CASE("verdict: estimate, sweep and max-batch say the same of VGG-16 on 8 GB") {
+  const Hwdb hwdb = *Hwdb::open();
+  const Request request = test::request("builtin:vgg16", "quadro-p4000", 55);
+  Platform platform = *find_platform(hwdb, request, "quadro-p4000");
+  const int64_t usable = usable_bytes(platform, request);
+  CompiledModel model = *compile(request, platform);
+  const Evaluator evaluator = *Evaluator::make(std::move(platform), request);
+  BatchMemory search(request, evaluator, std::move(model));
+  const SizeAxis batches{"batch", {32, 40, 48, 52, 54, 55, 56, 58, 60, 64, 80, 96}};
+  const Request one[] = {request};
+  const SizeAxis sizes[] = {batches};
+  std::vector<Verdict> seen;
+  const auto swept = sweep(one, sizes, hwdb, {}, [&](const SweepPoint& p) {
+    Request asked = request;
+    asked.batch = batches.values[static_cast<size_t>(p.point)];
+    CAPTURE(*asked.batch);
+    const auto e = estimate(asked, hwdb);
+    REQUIRE(e);
+    const auto point = search(*asked.batch);
+    REQUIRE(point);
+    CHECK(p.verdict == e->memory.verdict);
+    CHECK(verdict_of({point->low, point->high}, usable) == e->memory.verdict);
+    CHECK(p.fits == e->fits);
+    seen.push_back(p.verdict);
+    return true;
+  });
+  REQUIRE(swept);
+  CHECK(std::ranges::count(seen, Verdict::kFits) > 0);
+  CHECK(std::ranges::count(seen, Verdict::kMayFit) > 0);
+  CHECK(std::ranges::count(seen, Verdict::kDoesNotFit) > 0);
+}

@@ -1,0 +1,407 @@
+#include "estimator/plan/validate/validate.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "estimator/estimator.h"
+#include "estimator/report/schemas.h"
+#include "estimator/report/validation.h"
+#include "hwdb/measured/reader.h"
+#include "tests/support/schema_fault.h"
+
+using namespace plimsoll;
+
+namespace {
+
+const Hwdb& hwdb() {
+  static const Hwdb kHwdb = *Hwdb::open();
+  return kHwdb;
+}
+
+std::vector<ValidationLine> answer(const std::string& record, const std::string& kind) {
+  const std::string text = "{\"kind\": \"" + kind + "\", \"records\": [{" + record + "}]}";
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  const ByteSource source = ByteSource::of("runs.json", {bytes, bytes + text.size()});
+  Validator validator(hwdb(), {});
+  std::vector<ValidationLine> lines;
+  const auto file = read_measured(source, [&](MeasuredRun&& run) {
+    for (ValidationLine& l : validator.answer(run, "runs.json")) lines.push_back(std::move(l));
+  });
+  REQUIRE_MESSAGE(file, file.error().front().message);
+  return lines;
+}
+
+std::string skipped(const std::string& record, const std::string& kind) {
+  const auto lines = answer(record, kind);
+  REQUIRE(lines.size() == 1);
+  CHECK_FALSE(lines[0].predicted);
+  CHECK_FALSE(lines[0].error);
+  return lines[0].skipped;
+}
+
+const std::string kRun =
+    R"("device": "titan-xp", "model": "builtin:cnn-torres", "batch": 32, "mode": "train",
+       "framework": "pytorch", "framework_version": "1.4")";
+
+}  // namespace
+
+TEST_CASE("validate: each measured quantity of a record gives a line, in the record's unit") {
+  const auto lines = answer(
+      kRun +
+          R"~(, "total_ms": 5, "forward_ms": 2, "nvidia_smi_mb": 600, "unit": "MB (10^6 bytes)")~",
+      "model");
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].quantity == "total_ms");
+  CHECK(lines[1].quantity == "forward_ms");
+  CHECK(lines[2].quantity == "nvidia_smi_mb");
+  for (const ValidationLine& l : lines) {
+    CAPTURE(l.quantity);
+    CHECK(l.file == "runs.json");
+    CHECK(l.index == 0);
+    CHECK(l.kind == "model");
+    CHECK(l.skipped.empty());
+    REQUIRE(l.predicted);
+    REQUIRE(l.error);
+    CHECK(*l.error == doctest::Approx(*l.predicted / *l.measured - 1));
+  }
+  REQUIRE(lines[2].low);
+  CHECK(*lines[2].low <= *lines[2].predicted);
+  CHECK(*lines[2].high >= *lines[2].predicted);
+  const auto mebibytes = answer(kRun + R"(, "nvidia_smi_mb": 600)", "memory");
+  CHECK(*mebibytes[0].predicted * 1.048576 == doctest::Approx(*lines[2].predicted));
+}
+
+TEST_CASE("validate: kernels and layers") {
+  const std::string conv =
+      R"("device": "titan-xp", "dtype": "fp32", "n": 16, "c": 64, "h": 56, "w": 56, "k": 64, "r": 3,
+         "s": 3, "pad_h": 1, "pad_w": 1, "stride_h": 1, "stride_w": 1, "time_ms": 0.5)";
+  const auto forward = answer(R"("op": "conv", "pass": "forward", )" + conv, "kernel");
+  REQUIRE(forward.size() == 1);
+  CHECK(forward[0].op == "conv");
+  CHECK(forward[0].pass == "forward");
+  REQUIRE(forward[0].predicted);
+  CHECK(*forward[0].predicted > 0);
+  // A layer's backward pass is the gradients of data and weights.
+  const auto layer = answer(R"("layer_type": "conv", "pass": "backward", )" + conv, "layer");
+  const auto data = answer(R"("op": "conv", "pass": "backward_data", )" + conv, "kernel");
+  const auto weights = answer(R"("op": "conv", "pass": "backward_weights", )" + conv, "kernel");
+  CHECK(*layer[0].predicted == doctest::Approx(*data[0].predicted + *weights[0].predicted));
+  CHECK(layer[0].op == "conv");
+}
+
+TEST_CASE("validate: the algorithm a record names stands beside the one predicted") {
+  const auto choice = [](const std::string& more) {
+    return answer(
+               R"("op": "conv", "pass": "forward", "device": "tesla-v100-sxm2", "dtype": "fp32",
+                  "cudnn": "7.6", "n": 16, "c": 512, "h": 14, "w": 14, "k": 512, "pad_h": 1,
+                  "pad_w": 1, "stride_h": 1, "stride_w": 1, "time_ms": 0.5, )" +
+                   more,
+               "kernel")[0]
+        .algorithm;
+  };
+  const auto winograd = choice(R"("r": 3, "s": 3, "algo": "WINOGRAD_NONFUSED")");
+  REQUIRE(winograd);
+  CHECK(winograd->measured == "WINOGRAD_NONFUSED");
+  CHECK(winograd->predicted == winograd->measured);
+  CHECK(winograd->same);
+  CHECK(winograd->ratio == 1.0);
+  const auto product = choice(R"("r": 3, "s": 3, "algo": "IMPLICIT_GEMM")");
+  REQUIRE(product);
+  CHECK(product->predicted == winograd->predicted);
+  CHECK_FALSE(product->same);
+  CHECK(*product->ratio > 1.5);
+  // Offsets computed ahead or not: one method. One tap leaves nothing else.
+  const auto offsets = choice(R"("r": 1, "s": 1, "algo": "IMPLICIT_PRECOMP_GEMM")");
+  REQUIRE(offsets);
+  CHECK(offsets->predicted == "IMPLICIT_GEMM");
+  CHECK(offsets->same);
+  CHECK_FALSE(choice(R"("r": 1, "s": 1, "algo": "WINOGRAD")")->ratio);
+  CHECK_FALSE(choice(R"("r": 3, "s": 3, "algo": "NCCL 2.0 MPI")"));
+  CHECK_FALSE(choice(R"("r": 3, "s": 3)"));
+}
+
+TEST_CASE("validate: a product is priced with the cuBLAS and the layout its source used") {
+  // DeepBench: column-major, cuBLAS 8.0.88, which splits k as 8.0 does not yet.
+  const auto error_with = [](const std::string& cuda) {
+    const auto lines = answer(
+        R"("device": "gtx-1080-ti", "op": "gemm", "dtype": "fp32", "m": 1760, "n": 16, "k": 1760,
+           "a_t": "N", "b_t": "N", "time_ms": 0.058, "cuda": ")" +
+            cuda + "\"",
+        "kernel");
+    REQUIRE(lines[0].error);
+    return std::abs(*lines[0].error);
+  };
+  CHECK(error_with("8.0.88") < error_with("8.0"));
+  const auto of = [](const std::string& sizes) {
+    const auto lines = answer(
+        R"("device": "tesla-p100-pcie-16gb", "op": "gemm", "dtype": "fp32", "time_ms": 1, )" +
+            sizes,
+        "kernel");
+    REQUIRE(lines[0].predicted);
+    return *lines[0].predicted;
+  };
+  // PyTorch's linear, row-major with the weight stored [n, k], is cuBLAS's TN of turned sizes.
+  CHECK(of(R"("variant": "linear", "m": 512, "n": 4096, "k": 1024, "a_t": "N", "b_t": "T")") ==
+        of(R"("m": 4096, "n": 512, "k": 1024, "a_t": "T", "b_t": "N")"));
+}
+
+TEST_CASE("validate: a convolution is that of the library its source names") {
+  // soumith/convnet-benchmarks on the TITAN X, 9x9 filters: cuDNN R3 transforms, Torch's own
+  // library multiplies columns: 13.75 against 146.45 ms.
+  const std::string sizes =
+      R"("device": "gtx-titan-x", "op": "conv", "pass": "forward", "dtype": "fp32", "n": 128,
+         "c": 64, "h": 64, "w": 64, "k": 128, "r": 9, "s": 9, )";
+  const auto fourier = answer(sizes + R"("cudnn": "R3-rc1", "time_ms": 13.75)", "kernel");
+  const auto columns =
+      answer(sizes + R"("library": "nn.SpatialConvolutionMM", "time_ms": 146.45)", "kernel");
+  REQUIRE(fourier[0].predicted);
+  REQUIRE(columns[0].predicted);
+  CHECK(*columns[0].predicted > 5 * *fourier[0].predicted);
+}
+
+TEST_CASE("validate: a convolution whose algorithm the library guessed is priced as its guess") {
+  // cuDNN 9 on an H100: its first choice copies by the element, which what is timed never does.
+  const std::string sizes =
+      R"("device": "h100-sxm-80gb", "op": "conv", "pass": "forward", "dtype": "tf32", "n": 32,
+         "c": 96, "h": 56, "w": 56, "k": 96, "r": 3, "s": 3, "pad_h": 1, "pad_w": 1,
+         "stride_h": 1, "stride_w": 1, "groups": 2, "cudnn": "9.19", "layout": "nchw",
+         "time_ms": 1.893)";
+  const auto guessed = answer(sizes + R"(, "algo": "heuristic")", "kernel");
+  const auto timed = answer(sizes, "kernel");
+  REQUIRE(guessed[0].predicted);
+  REQUIRE(timed[0].predicted);
+  CHECK(*guessed[0].predicted == doctest::Approx(1.893).epsilon(.15));
+  CHECK(*timed[0].predicted < .3);
+}
+
+TEST_CASE("validate: what is not predicted says why") {
+  CHECK(skipped(R"("device": "unknown", "model": "resnet50", "batch": 1, "total_ms": 1)",
+                "model") == "the record names no GPU");
+  CHECK(skipped(R"("device": "titan-xp", "model": "nonet", "batch": 1, "total_ms": 1)", "model") ==
+        "there is no built-in model 'nonet'");
+  CHECK(skipped(R"("device": "titan-xq", "model": "resnet50", "batch": 1, "total_ms": 1)", "model")
+            .find("titan-xq") != std::string::npos);
+  CHECK(skipped(kRun + R"(, "total_ms": 5, "flags": ["suspect_x"])", "model") ==
+        "its source doubts it: suspect_x");
+  CHECK(skipped(kRun + R"(, "quantity": "specification")", "model") ==
+        "a specification, not a run");
+  CHECK(skipped(kRun + R"(, "total_ms": 5, "parallelism": "tensor parallel 4")", "scaling") ==
+        "parallelism 'tensor parallel 4' is not modelled");
+  CHECK(skipped(R"("device": "titan-xp", "op": "sort", "time_ms": 1)", "kernel") ==
+        "op 'sort' is not a timed kernel");
+  CHECK(skipped(R"("device": "titan-xp")", "workspace").starts_with("cuDNN's answers"));
+  CHECK(skipped(R"("device": "h100", "op": "rnn", "cell": "lstm", "hidden": 1536, "batch": 8,
+                   "timesteps": 10, "algo": "persistent", "time_ms": 1)",
+                "kernel") == "the persistent kernel does not keep these weights");
+}
+
+TEST_CASE("validate: a run that ended out of memory measured that it does not fit") {
+  const auto lines = answer(
+      R"("device": "gtx-1080", "model": "vgg16", "batch": 4096, "result": "OOM at 8 GB")", "model");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].quantity == "fits");
+  CHECK(lines[0].measured == 0.0);
+  CHECK(lines[0].predicted == 0.0);
+  CHECK(lines[0].skipped.empty());
+  CHECK_FALSE(lines[0].error);
+}
+
+TEST_CASE("validate: the largest batch that fits is the largest power of two") {
+  const auto lines = answer(
+      R"("device": "gtx-1080", "model": "vgg16", "batch": 64, "quantity": "largest_batch_that_fits")",
+      "memory");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].quantity == "largest_batch_that_fits");
+  CHECK(lines[0].measured == 64.0);
+  CHECK(lines[0].predicted == 32.0);
+  CHECK(lines[0].error == doctest::Approx(-0.5));
+}
+
+TEST_CASE("validate: a record's range is the estimate's") {
+  struct Row {
+    const char *card, *model, *precision, *framework;
+    int64_t batch;
+    bool training;
+  };
+  constexpr Row kRows[] = {
+      {"rtx-3090", "resnet50", "amp-fp16", "pytorch", 64, true},
+      {"rtx-4090", "vgg16", "amp-fp16", "pytorch", 32, false},
+      {"a100-sxm-40gb", "resnet18", "tf32", "pytorch", 16, true},
+      {"tesla-v100-sxm2-16gb", "resnet18", "fp32", "pytorch", 1, false},
+      {"rtx-2080-ti", "mobilenet_v2", "fp32", "pytorch", 8, true},
+      {"tesla-t4", "resnet18", "fp16", "pytorch", 4, false},
+      {"quadro-p4000", "alexnet", "fp32", "pytorch-1.4", 32, true},
+      {"gtx-1080-ti", "squeezenet1_0", "fp32", "tensorflow-1.3", 16, true},
+      {"gtx-titan-x", "googlenet", "fp32", "caffe", 16, false},
+      {"tesla-p100-pcie-16gb", "resnet18", "fp64", "pytorch-1.4", 8, true},
+      {"tesla-k80", "alexnet", "fp32", "mxnet", 32, true},
+      {"h200", "resnet18", "bf16", "pytorch", 128, true},
+  };
+  for (const Row& row : kRows) {
+    CAPTURE(row.card);
+    const auto lines = answer(
+        fmt::format(R"("device": "{}", "model": "{}", "dtype": "{}", "framework": "{}", "batch": {},
+                       "mode": "{}", "total_ms": 1, "nvidia_smi_mb": 1)",
+                    row.card, row.model, row.precision, row.framework, row.batch,
+                    row.training ? "train" : "inference"),
+        "model");
+    REQUIRE(lines.size() == 2);
+    Request request;
+    request.devices = {row.card};
+    request.model = std::string("builtin:") + row.model;
+    request.batch = row.batch;
+    request.framework = row.framework;
+    request.recipe.optimizer = find_optimizer("momentum");
+    request.recipe.mode = row.training ? Mode::kTrain : Mode::kInference;
+    request.recipe.precision = find_precision(row.precision);
+    const auto estimated = estimate(request, hwdb());
+    REQUIRE(estimated);
+    const auto is = [](const std::optional<double>& value, int64_t count, double unit) {
+      REQUIRE(value);
+      CHECK(*value == doctest::Approx(static_cast<double>(count) / unit));
+    };
+    const Range& time = estimated->time.step_range_ns;
+    const Range& memory = estimated->memory.device_range;
+    for (const ValidationLine& l : lines) {
+      REQUIRE_MESSAGE(l.skipped.empty(), l.skipped);
+      const bool of_time = l.quantity == "total_ms";
+      is(l.low, of_time ? time.low : memory.low, of_time ? 1e6 : 1048576);
+      is(l.high, of_time ? time.high : memory.high, of_time ? 1e6 : 1048576);
+      CHECK(l.roofline.has_value() == of_time);
+    }
+  }
+}
+
+TEST_CASE("validate: host memory is the framework's and the data set's copies") {
+  const auto host = [](const std::string& more) {
+    return answer(kRun + R"(, "host_mb": 2749)" + more, "memory")[0];
+  };
+  const auto streamed = host("");
+  const auto loaded = host(R"(, "samples": 60000)");
+  REQUIRE(streamed.predicted);
+  CHECK(*streamed.low < *streamed.predicted);
+  const double set = 60000.0 * (3 * 32 * 32 * 4 + 8) / 1048576;
+  CHECK(*loaded.predicted - *streamed.predicted == doctest::Approx(2.005 * set));
+}
+
+TEST_CASE("validate: host memory needs no GPU") {
+  const auto host = [](const std::string& more) {
+    return answer(R"("device": "host", "model": "mlp", "input": [784], "hidden": [285, 61],
+                     "batch": 8, "samples": 60000, "host_mb": 2516)" +
+                      more,
+                  "memory")[0];
+  };
+  const auto unnamed = host("");
+  REQUIRE(unnamed.predicted);
+  CHECK(*unnamed.predicted == *host(R"(, "framework": "pytorch")").predicted);
+  CHECK(skipped(R"("device": "host", "model": "resnet18", "batch": 8, "nvidia_smi_mb": 500)",
+                "memory") == "the record names no GPU");
+}
+
+TEST_CASE("validate: what Torch7's modules hold needs no GPU; other frameworks have no modules") {
+  const auto lines = [](const std::string& more) {
+    return answer(R"("device": "none", "model": "vgg-a", "batch": 2, "mode": "inference",
+                     "outputs_mb": 1, "parameters_and_gradients_mb": 1, "total_mb": 2)" +
+                      more,
+                  "memory");
+  };
+  const auto plain = lines(R"(, "framework": "torch7")");
+  const auto shared = lines(R"(, "framework": "torch7", "memory_option": "optnet")");
+  REQUIRE(plain.size() == 3);
+  REQUIRE(plain[2].predicted);
+  CHECK(*plain[2].predicted == doctest::Approx(*plain[0].predicted + *plain[1].predicted));
+  CHECK(*plain[1].predicted == doctest::Approx(2 * 132863336 * 4 / 1048576.0));
+  CHECK(*shared[1].predicted == doctest::Approx(*plain[1].predicted / 2));
+  CHECK(*shared[0].predicted < *plain[0].predicted);
+  for (const ValidationLine& l : lines(R"(, "framework": "caffe")")) {
+    CHECK_FALSE(l.predicted);
+    CHECK(l.skipped == "this framework's modules hold nothing of their own");
+  }
+}
+
+TEST_CASE("validate: a data-parallel step costs an exchange more than one GPU's") {
+  const std::string step =
+      R"("device": "gtx-1080-ti", "model": "alexnet", "batch_per_gpu": 1, "total_ms": 100)";
+  const auto one = answer(step, "scaling");
+  const auto eight = answer(step + R"(, "n_gpus": 8)", "scaling");
+  CHECK(*eight[0].predicted > *one[0].predicted);
+}
+
+TEST_CASE("validate: summaries by kind, device, op, pass and quantity") {
+  const auto line = [](double measured, double predicted, double low, double high) {
+    ValidationLine l;
+    l.kind = "model";
+    l.device = "d";
+    l.quantity = "total_ms";
+    l.measured = measured;
+    l.predicted = predicted;
+    l.low = low;
+    l.high = high;
+    l.error = predicted / measured - 1;
+    return l;
+  };
+  ValidationLine none;
+  none.kind = "model";
+  none.device = "d";
+  none.quantity = "total_ms";
+  none.skipped = "why";
+  Summaries summaries;
+  for (const ValidationLine& l :
+       {line(10, 11, 9, 12), line(10, 8, 7, 9), line(10, 10.5, 9, 11), none})
+    summaries.add(l);
+  const auto sums = summaries.take();
+  REQUIRE(sums.size() == 1);
+  CHECK(sums[0].n == 3);
+  CHECK(sums[0].skipped == 1);
+  CHECK(*sums[0].median_ape == doctest::Approx(.1));
+  CHECK(*sums[0].mape == doctest::Approx((.1 + .2 + .05) / 3));
+  CHECK(*sums[0].bias == doctest::Approx((.1 - .2 + .05) / 3));
+  CHECK(*sums[0].within_range == doctest::Approx(2. / 3));
+}
+
+TEST_CASE("validate: the JSON is of its schema") {
+  std::vector<ValidationLine> lines =
+      answer(kRun + R"(, "total_ms": 5, "nvidia_smi_mb": 600)", "model");
+  for (auto& l : answer(kRun + R"(, "quantity": "qualitative")", "model")) lines.push_back(l);
+  for (auto& l : answer(R"("op": "conv", "device": "titan-xp", "n": 16, "c": 64, "h": 56, "w": 56,
+                           "k": 64, "r": 3, "s": 3, "algo": "WINOGRAD", "time_ms": 0.5)",
+                        "kernel")) {
+    lines.push_back(l);
+  }
+  std::string text;
+  ValidationReport report(ValidationReport::Form::kJson,
+                          [&](const std::string& more) { text += more; });
+  Judge judge({});
+  Summaries summaries;
+  for (const ValidationLine& l : lines) {
+    summaries.add(l);
+    report.add(l, judge.add(l));
+  }
+  report.finish(summaries.take(), judge.gate());
+  const auto schema = nlohmann::json::parse(schema_text("validate"));
+  const auto document = nlohmann::json::parse(text);
+  CHECK(test::schema_fault(schema, document) == "");
+  REQUIRE(document["records"].size() == 4);
+  CHECK(document["records"][0]["algorithm"].is_null());
+  CHECK(document["records"][3]["algorithm"]["measured"] == "WINOGRAD");
+}
+
+// hwdb/calibrations/measured/recurrent.csv: 0.68 and 1.58 ms.
+TEST_CASE("validate: a recurrent layer is predicted as the algorithm that the record names") {
+  const auto predicted = [](const std::string& algorithm) {
+    const auto lines = answer(R"("device": "h100", "op": "rnn", "cell": "lstm", "hidden": 512,
+        "batch": 64, "timesteps": 100, "input_mode": "skip", "dtype": "fp16_mixed_tensor_core",
+        "cudnn": "9.19", "pass": "forward", "time_ms": 1, "algo": ")" +
+                                  algorithm + "\"",
+                              "kernel");
+    REQUIRE(lines.size() == 1);
+    REQUIRE(lines[0].predicted);
+    return *lines[0].predicted;
+  };
+  CHECK(predicted("persistent") == doctest::Approx(.676).epsilon(.1));
+  CHECK(predicted("standard") == doctest::Approx(1.58).epsilon(.1));
+}

@@ -1,0 +1,80 @@
+#include "graph/exporter/folded_weights.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/classified.h"
+
+namespace plimsoll {
+using test::classified;
+using test::Classified;
+
+TEST_CASE("both halves of an affine layer are trained where both were folded") {
+  const Classified model = classified(R"(opset 20
+input x: f32[B,8,4,4]
+param conv.weight: f32[8,8,1,1]
+param view_1: f32[8,1,1]
+param view_2: f32[8,1,1]
+param view_3: f32[4]
+c = Conv(x, conv.weight)
+scaled = Mul(c, view_1)
+shifted = Add(scaled, view_2)
+out = Add(shifted, view_3)
+output out
+)");
+  CHECK(model["view_1"] == ParameterKind::kTrained);
+  CHECK(model["view_2"] == ParameterKind::kTrained);
+  CHECK(model["view_3"] == ParameterKind::kComputed);
+}
+
+TEST_CASE("rows that are repeated for every sample are learned tokens") {
+  const Classified model = classified(R"(opset 20
+input x: f32[B,8]
+param unsqueeze: f32[1,6,8]
+param unsqueeze_1: f32[6,1,8]
+param unsqueeze_2: f32[1,8,8]
+param unsqueeze_3: f32[1,6,2]
+param unsqueeze_4: f32[1,6,8]
+const zero: i64[] = [0]
+const axis: i64[1] = [0]
+const ones: i64[2] = [1, 1]
+all = Shape(x)
+samples = Gather(all, zero)
+each = Unsqueeze(samples, axis)
+first = Concat(each, ones) {axis=0}
+second = Concat(ones, each) {axis=0}
+a = Expand(unsqueeze, first)
+b = Tile(unsqueeze_1, second)
+c = Expand(unsqueeze_2, first)
+d = Expand(unsqueeze_3, first)
+e = Expand(unsqueeze_4, first)
+f = Add(e, unsqueeze_4)
+output a
+output b
+output c
+output d
+output f
+)");
+  CHECK(model["unsqueeze"] == ParameterKind::kTrained);
+  CHECK(model["unsqueeze_1"] == ParameterKind::kTrained);
+  CHECK(model["unsqueeze_2"] == ParameterKind::kComputed);  // a mask has as many columns as rows
+  CHECK(model["unsqueeze_3"] == ParameterKind::kComputed);  // coordinates
+  CHECK(model["unsqueeze_4"] == ParameterKind::kComputed);  // added without being repeated
+}
+
+TEST_CASE(
+    "what a weight leaves of one is no weight, nor is an operator's result without a number") {
+  const Classified model = classified(R"(opset 20
+input x: f32[B,8]
+param fc.weight: f32[8,8]
+param sub_1: f32[8]
+param _to_copy: f32[8]
+y = MatMul(x, fc.weight)
+z = Mul(y, sub_1)
+out = Add(z, _to_copy)
+output out
+)");
+  CHECK(model["sub_1"] == ParameterKind::kComputed);
+  CHECK(model["_to_copy"] == ParameterKind::kComputed);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,36 @@
+#include "graph/exporter/module_name.h"
+
+#include <doctest/doctest.h>
+
+using namespace plimsoll::onnx;
+
+TEST_CASE("scopes of a node's name give its module") {
+  CHECK(module_from_node_name("/layer1/layer1.0/conv1/Conv") == "layer1.0.conv1");
+  CHECK(module_from_node_name("/conv1/Conv") == "conv1");
+  CHECK(module_from_node_name("/layer1/layer1.0/downsample/downsample.0/Conv") ==
+        "layer1.0.downsample.0");
+  CHECK(module_from_node_name("/model/encoder/block.0/layer.0/layer_norm/Cast") ==
+        "model.encoder.block.0.layer.0.layer_norm");
+  CHECK(module_from_node_name("/Add") == "");
+  CHECK(module_from_node_name("Conv_17") == "");
+  CHECK(module_from_node_name("model/conv1/Conv2D") == "model.conv1");
+  CHECK(module_from_node_name("") == "");
+}
+
+TEST_CASE("the list of scopes PyTorch writes gives the module") {
+  CHECK(module_from_scopes("['', 'layer1', 'layer1.0', 'layer1.0.relu', 'relu_1']") ==
+        "layer1.0.relu");
+  CHECK(module_from_scopes("['', 'flatten']") == "");
+  CHECK(module_from_scopes("['_empty_nn_module_stack_from_metadata_hook', 'sym_size']") == "");
+  CHECK(module_from_scopes("[\"\", \"a\", \"b\"]") == "a");
+  CHECK(module_from_scopes("") == "");
+  CHECK(module_from_scopes("['unclosed") == "");
+}
+
+TEST_CASE("the list of scopes gives the calls around a node, lists of modules left out") {
+  CHECK(calls_from_scopes("['', 'encoder', 'encoder.layer.0', 'encoder.layer.0.act', 'relu_1']") ==
+        "/encoder/encoder.layer.0/encoder.layer.0.act");
+  CHECK(calls_from_scopes("['', 'flatten']") == "/");
+  CHECK(calls_from_scopes("['_empty_nn_module_stack_from_metadata_hook', 'sym_size']") == "");
+  CHECK(calls_from_scopes("") == "");
+}

@@ -1,0 +1,61 @@
+#include "graph/ops/infer.h"
+
+#include <doctest/doctest.h>
+
+#include "graph/exporter/parameter_kinds.h"
+#include "graph/ir/text.h"
+
+namespace plimsoll {
+namespace {
+
+Graph parsed(const std::string& text) {
+  auto graph = parse_text(text);
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  return std::move(*graph);
+}
+
+Result<void> inferred(Graph& graph, const InferOptions& options = {}) {
+  const Binding nothing;
+  Decider decider(nothing);
+  Diagnostics warnings;
+  return infer(graph, decider, warnings, options);
+}
+
+TEST_CASE("infer: CastLike reads the type of its second input and no more") {
+  Graph graph = parsed(
+      "opset 20\ninput x: f32[4]\nparam table: f16[1000,1000]\n"
+      "y = CastLike(x, table)\noutput y\n");
+  REQUIRE(inferred(graph));
+  CHECK(graph.nodes[0].op == "Cast");
+  CHECK(graph.nodes[0].inputs.size() == 1);
+  CHECK(graph.tensors[graph.outputs[0]].dtype == DType::kFloat16);
+  CHECK(classify_parameters(graph)[1] == ParameterKind::kConstant);
+}
+
+constexpr const char* kComputed =
+    "opset 20\ninput x: f32[2,6]\ninput sizes: i64[2]\ny = Reshape(x, sizes)\noutput y\n";
+
+TEST_CASE("infer: contents that are not known can be said, as E254 asks") {
+  Graph graph = parsed(kComputed);
+  const auto unknown = inferred(graph);
+  REQUIRE(!unknown);
+  CHECK(unknown.error().front().code == "E254");
+  CHECK(unknown.error().front().help.find("--contents sizes=N,N,...") != std::string::npos);
+  graph = parsed(kComputed);
+  InferOptions options;
+  options.contents["sizes"] = {4, -1};
+  REQUIRE(inferred(graph, options));
+  CHECK(*graph.tensors[graph.outputs[0]].shape == Shape{Dim(4), Dim(3)});
+}
+
+TEST_CASE("infer: contents of a tensor that is not there are refused") {
+  Graph graph = parsed(kComputed);
+  InferOptions options;
+  options.contents["size"] = {4, -1};
+  const auto refused = inferred(graph, options);
+  REQUIRE(!refused);
+  CHECK(refused.error().front().code == "E112");
+}
+
+}  // namespace
+}  // namespace plimsoll

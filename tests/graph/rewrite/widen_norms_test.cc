@@ -1,0 +1,73 @@
+#include "graph/rewrite/widen_norms.h"
+
+#include <doctest/doctest.h>
+
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
+#include "graph/rewrite/cast.h"
+
+using namespace plimsoll;
+
+namespace {
+
+struct Widened {
+  size_t norms = 0;
+  std::string halves;  // of the values that nodes make, "h" for bf16 and "s" for fp32
+};
+
+// A norm whose last line is `scale`, in a model that is cast to bf16. It squares `squared`.
+Widened widened(const std::string& scale, const std::string& calls = " calls=\"/norm\"",
+                const std::string& producer = "pytorch 2.9", const std::string& squared = "h") {
+  const std::string widening = squared == "h" ? "" : squared + " = Cast(h) {to=1}\n";
+  auto graph = parse_text(
+      "opset 20\ninput x: f32[2,8]\nparam norm.weight: f32[8]\nparam add_7: f32[8]\n"
+      "param w: f32[8,8]\nconst two: f32[] = [2]\nconst eps: f32[] = [0.001]\n"
+      "const last: i64[1] = [-1]\nh = MatMul(x, w)\n" +
+      widening + "p = Pow(" + squared +
+      ", two)\nm = ReduceMean(p, last)\ne = Add(m, eps)\n"
+      "s = Sqrt(e)\nr = Reciprocal(s)\nn = Mul(" +
+      squared + ", r)" + calls + "\n" + scale + "\ny = MatMul(o, w)\noutput y\n");
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  graph->producer = producer;
+  const Binding nothing;
+  Decider decider(nothing);
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  Widened found{.norms = widen_norms(*graph), .halves = {}};
+  cast(*graph, DType::kBFloat16);
+  for (const Node& node : graph->nodes)
+    found.halves += graph->tensors[node.outputs[0]].dtype == DType::kFloat32 ? 's' : 'h';
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("widen_norms: a norm computes in fp32 and goes back before it is scaled") {
+  const Widened one = widened("o = Mul(norm.weight, n)");
+  CHECK(one.norms == 1);
+  // matmul; cast to norm; cast, scale, matmul
+  CHECK(one.halves == "hssssssshhh");
+}
+
+TEST_CASE("widen_norms: a gain beside one scales in fp32 too") {
+  const Widened one = widened("o = Mul(n, add_7)");
+  CHECK(one.norms == 1);
+  // matmul; cast to scale; cast, matmul
+  CHECK(one.halves == "hsssssssshh");
+}
+
+TEST_CASE("widen_norms: a norm with a cast in front alone goes back before it is scaled") {
+  const auto one = [](const std::string& scale) { return widened(scale, "", "pytorch 2.9", "c"); };
+  CHECK(one("o = Mul(norm.weight, n)").norms == 1);
+  CHECK(one("o = Mul(norm.weight, n)").halves == "hssssssshhh");
+  CHECK(one("b = Cast(n) {to=1}\no = Mul(norm.weight, b)").norms == 0);
+  CHECK(one("b = Mul(norm.weight, n)\no = Cast(b) {to=1}").norms == 0);
+}
+
+TEST_CASE("widen_norms: what says that it has all its casts, or scales in its own type, stays") {
+  const std::string scale = "o = Mul(norm.weight, n)";
+  CHECK(widened(scale, "").norms == 0);  // the older exporter names no calls
+  CHECK(widened(scale, " calls=\"/norm\"", "tf2onnx 1.16").norms == 0);
+  CHECK(widened(scale, " calls=\"/norm\" fused_norm").norms == 0);
+  CHECK(widened("o = Mul(n, norm.weight)").norms == 0);  // timm's
+}

@@ -1,0 +1,130 @@
+#include "graph/train/last_use.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
+
+namespace plimsoll {
+namespace {
+
+// The node after which nobody holds the named value.
+NodeId let_go_by(const Graph& graph, std::string_view value, bool names_hold) {
+  const auto let_go = values_let_go(graph, {}, names_hold);
+  for (NodeId node = 0; node < let_go.size(); ++node) {
+    for (const TensorId id : let_go[node]) {
+      if (graph.tensors[id].name == value) return node;
+    }
+  }
+  return kNoNode;
+}
+
+TEST_CASE("lifetimes: a call's argument lives until it returns, in a graph until it is read") {
+  const auto graph = parse_text(
+      "opset 17\ninput x: f32[4]\n"
+      "a = Relu(x) module=\"stem\"\n"
+      "b = Sigmoid(a) module=\"block.first\"\n"
+      "c = Tanh(b) module=\"block.second\"\n"
+      "d = Exp(c) module=\"head\"\n"
+      "output d\n");
+  REQUIRE(graph);
+  CHECK(let_go_by(*graph, "a", true) == 2);
+  CHECK(let_go_by(*graph, "a", false) == 1);
+  CHECK(let_go_by(*graph, "c", true) == 3);
+  CHECK(let_go_by(*graph, "c", false) == 3);
+}
+
+// A Sequential is called and holds what it was given; a ModuleList is not.
+TEST_CASE(
+    "lifetimes: the exporter's list of calls tells containers that run from those that do not") {
+  const auto written = [](const std::string& first, const std::string& second) {
+    return "opset 17\ninput x: f32[4]\n"
+           "a = Relu(x) module=\"stem\" calls=\"/stem\"\n"
+           "b = Sigmoid(a) module=\"blocks.0\" calls=\"" +
+           first + "\"\nc = Tanh(b) module=\"blocks.1\" calls=\"" + second +
+           "\"\n"
+           "d = Exp(c) module=\"head\" calls=\"/head\"\noutput d\n";
+  };
+  const auto sequential = parse_text(written("/blocks/blocks.0", "/blocks/blocks.1"));
+  const auto list = parse_text(written("/blocks.0", "/blocks.1"));
+  REQUIRE(sequential);
+  REQUIRE(list);
+  CHECK(let_go_by(*sequential, "a", true) == 2);
+  CHECK(let_go_by(*list, "a", true) == 1);
+}
+
+TEST_CASE("lifetimes: what waits for its reader has a name, unless its softmax takes that name") {
+  const auto read_by = [](const std::string& reader) {
+    auto graph = parse_text(
+        "opset 17\ninput x: f32[4]\n"
+        "a = Relu(x) module=\"block\"\n"
+        "b = Sigmoid(x) module=\"block\"\n"
+        "c = " +
+        reader +
+        "(a) module=\"block\"\n"
+        "d = Add(b, c) module=\"block\"\n"
+        "e = Exp(d) module=\"head\"\noutput e\n");
+    REQUIRE(graph);
+    const Binding nothing;
+    Decider decider(nothing);
+    Diagnostics warnings;
+    REQUIRE(infer(*graph, decider, warnings));
+    return let_go_by(*graph, "a", true);
+  };
+  CHECK(read_by("Tanh") == 3);
+  CHECK(read_by("Softmax") == 2);
+}
+
+// SegFormer's head resizes four maps into a list and joins them.
+TEST_CASE("lifetimes: the operands of one Concat that the same operator made are held alike") {
+  const auto joined = [](const std::string& last) {
+    auto graph = parse_text(
+        "opset 17\ninput x: f32[4]\n"
+        "a = Relu(x) module=\"block\"\n"
+        "b = Sigmoid(a) module=\"block\"\n"
+        "c = " +
+        last +
+        "(b) module=\"block\"\n"
+        "d = Concat(a, c) {axis=0} module=\"block\"\n"
+        "e = Exp(d) module=\"block\"\n"
+        "f = Exp(e) module=\"head\"\noutput f\n");
+    REQUIRE(graph);
+    const Binding nothing;
+    Decider decider(nothing);
+    Diagnostics warnings;
+    REQUIRE(infer(*graph, decider, warnings));
+    return let_go_by(*graph, "c", true);
+  };
+  CHECK(joined("Relu") == 4);
+  CHECK(joined("Neg") == 3);
+}
+
+// DenseNet's layers join what they were given, under a name; SegFormer's head what it made, where
+// it passes it on.
+TEST_CASE("lifetimes: what a call joins has a name there if the call was given all of it") {
+  const auto joined = [](const std::string& maker) {
+    auto graph = parse_text(
+        "opset 17\ninput x: f32[4]\n"
+        "a = Relu(x) module=\"stem\"\n"
+        "b = Sigmoid(a) module=\"" +
+        maker +
+        "\"\n"
+        "d = Concat(a, b) {axis=0} module=\"block\"\n"
+        "e = Exp(d) module=\"block.first\"\n"
+        "f = Exp(e) module=\"block.second\"\n"
+        "g = Exp(f) module=\"head\"\noutput g\n");
+    REQUIRE(graph);
+    const Binding nothing;
+    Decider decider(nothing);
+    Diagnostics warnings;
+    REQUIRE(infer(*graph, decider, warnings));
+    return let_go_by(*graph, "d", true);
+  };
+  CHECK(joined("stem") == 4);
+  CHECK(joined("block") == 3);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,198 @@
+#include "hwdb/measured/reader.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace plimsoll;
+
+namespace {
+
+struct Outcome {
+  Result<RunFile> file;
+  std::vector<MeasuredRun> runs;
+  std::string code() const { return file ? "" : file.error().front().code; }
+};
+
+Outcome read(const std::string& text, const Limits& limits = {}) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  const ByteSource source = ByteSource::of("run", {bytes, bytes + text.size()});
+  std::vector<MeasuredRun> runs;
+  auto file = read_measured(
+      source, [&](MeasuredRun&& run) { runs.push_back(std::move(run)); }, limits);
+  return {std::move(file), std::move(runs)};
+}
+
+Outcome record(const std::string& members, const std::string& kind = "model") {
+  return read("{\"kind\": \"" + kind + "\", \"records\": [\n{" + members + "}]}");
+}
+
+}  // namespace
+
+TEST_CASE("measured run: a model's step, in JSON and in CSV") {
+  const Outcome json = read(R"({
+    "source": {"title": "T", "notes": "any"}, "kind": "model", "records": [
+    {"device": "quadro-p4000", "model": "resnet50", "batch": 32, "input": [3, 224, 224],
+     "mode": "train", "framework": "pytorch", "framework_version": "1.4.0", "n_gpus": 1,
+     "total_ms": 301.25, "forward_ms": 100, "flags": ["near_capacity_8gb"], "weather": [1, "x"]}]})");
+  REQUIRE(json.file);
+  CHECK(json.file->title == "T");
+  const Outcome csv = read(
+      "kind,device,model,batch,input,mode,framework,framework_version,n_gpus,total_ms,forward_ms,"
+      "flags,weather\n"
+      "model,quadro-p4000,resnet50,32,3x224x224,train,pytorch,1.4.0,1,301.25,100,near_capacity_8gb,"
+      "fine\n");
+  REQUIRE(csv.file);
+  for (const Outcome* outcome : {&json, &csv}) {
+    REQUIRE(outcome->runs.size() == 1);
+    const MeasuredRun& run = outcome->runs[0];
+    CHECK(run.kind == RunKind::kModel);
+    CHECK(run.device == "quadro-p4000");
+    CHECK(run.batch == 32);
+    CHECK(run.input == std::vector<int64_t>{3, 224, 224});
+    CHECK(run.framework_id() == "pytorch-1.4.0");
+    CHECK(run.value("total_ms") == 301.25);
+    CHECK(run.value("forward_ms") == 100.0);
+    CHECK_FALSE(run.value("backward_ms"));
+    CHECK(run.doubtful());
+    REQUIRE(run.notes.size() == 1);
+    CHECK(run.notes[0].key == "weather");
+  }
+  CHECK(json.runs[0].line == 3);
+  CHECK(csv.runs[0].line == 2);
+}
+
+TEST_CASE("measured run: a sequence is the symbol that the input sets, or tokens") {
+  const Outcome symbol =
+      record(R"("device": "t4", "model": "bert-base", "input": [128], "sequence": "sequence")");
+  const Outcome tokens = record(R"("device": "t4", "model": "bert-base", "sequence": 384)");
+  REQUIRE(symbol.runs.size() == 1);
+  CHECK(symbol.runs[0].sequence == "sequence");
+  CHECK_FALSE(symbol.runs[0].sequence_length.has_value());
+  REQUIRE(tokens.runs.size() == 1);
+  CHECK(tokens.runs[0].sequence_length == 384);
+  CHECK(record(R"("device": "t4", "model": "bert-base", "sequence": 0)").code() == "E312");
+}
+
+TEST_CASE("measured run: kernels, memory and facts") {
+  const Outcome gemm = record(
+      R"("device": "d", "op": "gemm", "pass": "forward", "m": 5, "n": 6, "k": 7, "a_t": "N",
+         "b_t": "T", "batch_count": 2, "time_ms": 0.5)",
+      "kernel");
+  REQUIRE(gemm.file);
+  CHECK(gemm.runs[0].m == 5);
+  CHECK(gemm.runs[0].a_t == false);
+  CHECK(gemm.runs[0].b_t == true);
+  CHECK(gemm.runs[0].batch_count == 2);
+  const Outcome mlp = record(
+      R"("device": "d", "model": "mlp", "input": [100], "linear_widths": [64, 32], "output": 10,
+         "activation": "relu", "batchnorm": false, "dropout": true, "batch": 4,
+         "nvidia_smi_mb": 1500)",
+      "memory");
+  REQUIRE(mlp.file);
+  CHECK(mlp.runs[0].linear_widths == std::vector<int64_t>{64, 32});
+  CHECK(mlp.runs[0].has_dropout == true);
+  CHECK_FALSE(mlp.runs[0].dropout);
+  const Outcome words = record(
+      R"("device": "d", "input": "timm default", "nodes": "two", "hidden": [8, 4], "quantity": "fits",
+         "dropout": 0.5)");
+  REQUIRE(words.file);
+  CHECK(words.runs[0].input_text == "timm default");
+  CHECK(words.runs[0].hidden_widths == std::vector<int64_t>{8, 4});
+  CHECK_FALSE(words.runs[0].nodes);
+  CHECK(words.runs[0].notes.size() == 1);
+  CHECK(words.runs[0].dropout == 0.5);
+  CHECK(words.runs[0].measured.empty());
+  CHECK(record(R"("device": "d", "quantity": "utilisation", "value": 0)").file);
+}
+
+TEST_CASE("measured run: index counts every record, a record may say its own kind") {
+  const Outcome two = read(R"({"kind": "model", "records": [
+      {"device": "a"}, {"device": "b", "kind": "memory"}]})");
+  REQUIRE(two.file);
+  CHECK(two.runs[1].index == 1);
+  CHECK(two.runs[1].kind == RunKind::kMemory);
+  CHECK(name(two.runs[1].kind) == "memory");
+  const Outcome asked = read(R"({"kind": "workspace", "records": [[1, 2]]})");
+  REQUIRE(asked.file);
+  CHECK(asked.file->kind == RunKind::kWorkspace);
+  REQUIRE(asked.runs.size() == 1);
+  CHECK(asked.runs[0].kind == RunKind::kWorkspace);
+}
+
+TEST_CASE("measured run: frameworks as sources write them") {
+  const auto id = [](const char* framework, const char* version) {
+    MeasuredRun run;
+    run.framework = framework;
+    run.framework_version = version;
+    return run.framework_id();
+  };
+  CHECK(id("PyTorch", "0.3.0") == "pytorch-0.3.0");
+  CHECK(id("pytorch", "1.4 per README (not logged)") == "pytorch-1.4");
+  CHECK(id("pytorch", "2.7.1+cu118") == "pytorch-2.7.1");
+  CHECK(id("tensorpack", "tf 1.13.1") == "tensorflow-1.13.1");
+  CHECK(id("tensorpack 0.8.0", "") == "tensorflow");
+  CHECK(id("TensorFlow v1.2", "") == "tensorflow-1.2");
+  CHECK(id("Keras(CNTK)", "") == "cntk");
+  CHECK(id("caffe2", "2016") == "caffe2");
+  CHECK(id("torch7 + optnet", "") == "torch7");
+  CHECK(id("mxnet", "2016-08") == "mxnet");
+  CHECK(id("Julia - Knet", "") == "");
+  CHECK(id("", "1.0") == "");
+}
+
+// Rows E1-E4, E13, E15, E16 of the catalogue of bad inputs.
+TEST_CASE("measured run: bad files are refused by name") {
+  CHECK(read("").code() == "E501");
+  CHECK(read(" \n").code() == "E501");
+  CHECK(read("kind,device,total_ms\n").code() == "E501");
+  CHECK(read("{\"kind\": \"model\", \"records\": []}").code() == "E501");
+  CHECK(read("{\"kind\": \"model\"}").code() == "E306");
+  CHECK(read("[]").code() == "E331");
+  CHECK(read("{\"kind\": \"modle\", \"records\": [{\"device\": \"d\"}]}").code() == "E502");
+  CHECK(read("kind,total_ms\nmodel,1\n").code() == "E306");
+  CHECK(read("kind,device,device\nmodel,a,b\n").code() == "E510");
+  CHECK(read("kind;device;total_ms\nmodel;a;1\n").code() == "E512");
+  CHECK(read("kind,device,total_ms\nmodel,d\n").code() == "E511");
+  CHECK(read("kind,device,total_ms\nmodel,d,\"1\n").code() == "E511");
+  CHECK(read("kind,device,total_ms\nmodel,d,fast\n").code() == "E512");
+  CHECK(read("kind,device,total_ms\nmodel,d,nan\n").code() == "E512");
+  CHECK(read("kind,device,total_ms\nmodel,d,-1\n").code() == "E513");
+  CHECK(read("kind,device,total_ms\nmodel,d,0\n").code() == "E514");
+  CHECK(read("kind,device,batch\nmodel,d,1.5\n").code() == "E311");
+  CHECK(read("kind,device,inplace\nlayer,d,yes\n").code() == "E512");
+  CHECK(read("\x80\x02}q").code() == "E530");
+  CHECK(read("PK\x03\x04").code() == "E530");
+  CHECK(read("\xFF\xFEk").code() == "E302");
+  CHECK(record(R"("total_ms": 1)").code() == "E306");
+  CHECK(record(R"("device": "d", "total_ms": "1")").code() == "E311");
+  CHECK(record(R"("device": "d", "batch": -1)").code() == "E312");
+  CHECK(record(R"("device": "d", "a_t": "X")").code() == "E313");
+  CHECK(record(R"("device": "d", "total_ms": 0)").code() == "E514");
+
+  const Outcome comma = read("kind,device,total_ms\nmodel,d,\"12,9\"\n");
+  REQUIRE_FALSE(comma.file);
+  CHECK(comma.file.error()[0].help == "write a decimal point, not a comma");
+  const Outcome ragged = read("kind,device,total_ms\n\nmodel,d,1\nmodel,d\n");
+  REQUIRE_FALSE(ragged.file);
+  CHECK(ragged.file.error()[0].message == "2 fields, header has 3");
+  CHECK(ragged.file.error()[0].place.line == 4);
+}
+
+TEST_CASE("measured run: cells that nvidia-smi leaves out, and its units") {
+  const Outcome cells = read(
+      "kind,device,nvidia_smi_mb,time_ms\nmemory,d,1234 MiB,[N/A]\nmemory,d,[Not Supported],\n");
+  REQUIRE(cells.file);
+  CHECK(cells.file->missing_cells == 2);
+  CHECK(cells.runs[0].value("nvidia_smi_mb") == 1234.0);
+  CHECK(cells.runs[1].measured.empty());
+  CHECK(read("kind,device,nvidia_smi_mb\nmemory,d,1234 GiB\n").code() == "E512");
+}
+
+TEST_CASE("measured run: rows are limited") {
+  Limits limits;
+  limits.rows = 2;
+  CHECK(read("kind,device\nmodel,d\nmodel,d\n", limits).file);
+  CHECK(read("kind,device\nmodel,d\nmodel,d\nmodel,d\n", limits).code() == "E816");
+}

@@ -1,0 +1,144 @@
+#include "hwdb/measured/source.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+using namespace plimsoll;
+
+namespace {
+
+MeasuredSource only(const std::string& members) {
+  auto sources = read_sources(
+      R"({"schema": "plimsoll.sources", "version": 1, "sources": [{)" + members + "}]}", "s.json");
+  REQUIRE_MESSAGE(sources, sources.error().front().message);
+  REQUIRE(sources->size() == 1);
+  return sources->front();
+}
+
+std::string fault(const std::string& members) {
+  const auto sources = read_sources(
+      R"({"schema": "plimsoll.sources", "version": 1, "sources": [{)" + members + "}]}", "s.json");
+  return sources ? "" : sources.error().front().code;
+}
+
+}  // namespace
+
+TEST_CASE("measured source: a record is completed, never overruled") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words",
+         "networks": [{"model": "alexnet", "framework": "caffe", "network": "alexnet-bvlc"}],
+         "defaults": {"loss": "sum", "cudnn_benchmark": true, "n_gpus": 2,
+                      "module_loading": "eager"})");
+  MeasuredRun run;
+  run.model = "alexnet";
+  run.framework = "caffe";
+  run.loss = "mse";
+  source.complete(run);
+  CHECK(run.loss == "mse");
+  CHECK(run.cudnn_benchmark == true);
+  CHECK(run.n_gpus == 2);
+  CHECK(run.module_loading == "eager");
+  CHECK(run.network == "alexnet-bvlc");
+  MeasuredRun other;
+  other.model = "alexnet";
+  other.framework = "pytorch";
+  source.complete(other);
+  CHECK(other.network.empty());
+  CHECK(other.loss == "sum");
+}
+
+TEST_CASE("measured source: a network may be that of one version of its framework") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words", "networks": [
+           {"model": "alexnet", "version": "0.9", "network": "older"},
+           {"model": "alexnet", "network": "newer"}], "defaults": {})");
+  const auto network = [&](const char* version) {
+    MeasuredRun run;
+    run.model = "alexnet";
+    run.framework_version = version;
+    source.complete(run);
+    return run.network;
+  };
+  CHECK(network("0.9 era") == "older");
+  CHECK(network("1.2.0rc1") == "newer");
+}
+
+TEST_CASE("measured source: a case may ask for arithmetic and for what a program saved") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words", "cases": [
+           {"dtype": "fp64", "optimisation": "after", "says": "saved",
+            "defaults": {"memory_option": "optnet"}}], "defaults": {})");
+  const auto option = [&](const char* dtype, const char* optimisation) {
+    MeasuredRun run;
+    run.dtype = dtype;
+    run.optimisation = optimisation;
+    run.framework = "torch7 + optnet";
+    source.complete(run);
+    return run.shares_storages();
+  };
+  CHECK(option("fp64", "after"));
+  CHECK_FALSE(option("fp64", "before"));
+  CHECK_FALSE(option("fp32", "after"));
+}
+
+TEST_CASE("measured source: a case holds for the records it names") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words", "cases": [
+           {"framework": "pytorch", "device": "gtx-1080", "says": "without cuDNN",
+            "defaults": {"conv_library": "im2col"}},
+           {"several_nodes": true, "says": "Ethernet", "defaults": {"link": "ethernet-10g"}}],
+         "defaults": {"link": "pcie-3-x16"})");
+  MeasuredRun run;
+  run.framework = "pytorch";
+  run.device = "gtx-1080";
+  source.complete(run);
+  CHECK(run.conv_library == "im2col");
+  CHECK(run.link == "pcie-3-x16");
+  MeasuredRun other;
+  other.framework = "pytorch";
+  other.device = "gtx-1080-ti";
+  other.nodes = 4;
+  source.complete(other);
+  CHECK(other.conv_library.empty());
+  CHECK(other.link == "ethernet-10g");
+}
+
+TEST_CASE("measured source: a misspelt key is refused") {
+  CHECK(fault(R"("source": "a", "says": "b", "defaults": {"los": "sum"})") == "E305");
+  CHECK(fault(R"("source": "a", "says": "b", "default": {})") == "E304");
+  CHECK(fault(R"("source": "a")") == "E306");
+  CHECK(fault(R"("source": "a", "says": "b", "cases": [{"defaults": {}}])") == "E306");
+}
+
+TEST_CASE("measured source: the database knows the transcribed sources once each") {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb);
+  const auto sources = MeasuredSources::open(*hwdb, true);
+  REQUIRE_MESSAGE(sources, sources.error().front().message);
+  RunFile file;
+  file.repository = "jcjohnson/cnn-benchmarks";
+  REQUIRE(sources->find(file));
+  CHECK(sources->find(file)->defaults.loss == "none");
+  file.repository = "nobody/nothing";
+  CHECK(sources->find(file) == nullptr);
+  file.title = "pytorch-gpu-benchmark, TITAN Xp";
+  REQUIRE(sources->find(file));
+  CHECK(sources->find(file)->defaults.host == "titan-xp-node");
+  const auto untold = MeasuredSources::open(*hwdb, false);
+  REQUIRE(untold);
+  CHECK(untold->find(file)->defaults.host.empty());
+  CHECK(untold->find(file)->defaults.loss == "cross_entropy");
+  for (const MeasuredCase& c : untold->find(file)->cases) CHECK(c.defaults.host.empty());
+  const auto text = hwdb->read("sources.json");
+  REQUIRE(text);
+  const auto all = read_sources(*text, "sources.json");
+  REQUIRE(all);
+  std::set<std::string> names;
+  for (const MeasuredSource& s : *all) {
+    CAPTURE(s.source);
+    CHECK(names.insert(s.source).second);
+    CHECK_FALSE(s.says.empty());
+    if (!s.defaults.host.empty()) CHECK(hwdb->host(s.defaults.host));
+  }
+}
