@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 namespace plimsoll {
 
@@ -14,6 +15,17 @@ inline std::string_view last_part(std::string_view path) {
 // "features.1.0.attn" of "features.1.0.attn.relative_position_index".
 inline std::string_view module_of(std::string_view name) {
   return name.substr(0, std::min(name.rfind('.'), name.size()));
+}
+
+// "layer1", "layer1.0" and "conv1" of "/layer1/layer1.0/conv1".
+inline std::vector<std::string_view> parts_between(char separator, std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
 }
 
 }  // namespace plimsoll
