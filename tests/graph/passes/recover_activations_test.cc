@@ -12,7 +12,7 @@ static bool silu_in_place(const std::string& norm, const std::string& module) {
       "param n.running_mean: f32[8]\nparam n.running_var: f32[8]\nn = " +
       norm + "\ns = Sigmoid(n) module=\"" + module + "\"\ny = Mul(n, s) module=\"" + module +
       "\"\noutput y\n");
-  REQUIRE(test::ops(graph).back() == "Silu");
+  REQUIRE(graph.nodes.back().op == "Silu");
   return graph.nodes.back().notes.in_place == 1;
 }
 
