@@ -304,6 +304,11 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
                     static_cast<double>(e.memory.held_by_names) / 1e6));
   }
   e.diagnostics = model.warnings;
+  if (e.time.launches == 0) {
+    e.diagnostics.push_back(
+        warning("W236", "nothing runs on the device: no output is computed from an input", {},
+                "export the network with outputs that depend on its inputs"));
+  }
   if (e.memory.host_bytes == 0) {
     e.diagnostics.push_back(note("N519", fmt::format("host_bytes: what {} takes of the host's "
                                                      "memory is not known",

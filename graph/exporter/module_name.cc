@@ -61,4 +61,17 @@ std::string calls_from_scopes(std::string_view list) {
   return calls;
 }
 
+std::set<std::string, std::less<>> buffers_in_signature(std::string_view signature) {
+  constexpr std::string_view kBuffer = ": BUFFER target='";
+  std::set<std::string, std::less<>> buffers;
+  for (size_t at = signature.find(kBuffer); at != signature.npos;
+       at = signature.find(kBuffer, at)) {
+    at += kBuffer.size();
+    const size_t end = signature.find('\'', at);
+    if (end == signature.npos) break;
+    buffers.emplace(signature.substr(at, end - at));
+  }
+  return buffers;
+}
+
 }  // namespace plimsoll::onnx

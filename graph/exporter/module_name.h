@@ -1,6 +1,7 @@
 // Which module of the user's program a node came from, as far as an exporter says.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -16,5 +17,9 @@ std::string module_from_scopes(std::string_view list);
 
 // All modules of that list: "/layer1/layer1.0/layer1.0.conv1"; "/" for the model's own code.
 std::string calls_from_scopes(std::string_view list);
+
+// The targets of all buffers in a signature of torch.export, as its exporter writes it beside a
+// graph: "table" of "b_table: BUFFER target='table' persistent=True".
+std::set<std::string, std::less<>> buffers_in_signature(std::string_view signature);
 
 }  // namespace plimsoll::onnx

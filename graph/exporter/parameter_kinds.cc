@@ -369,6 +369,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
     const Tensor& t = graph.tensors[id];
     if (kinds[id] != ParameterKind::kTrained) continue;
     if (t.frozen) kinds[id] = ParameterKind::kFrozen;
+    if (t.buffer) kinds[id] = ParameterKind::kBuffer;
     if (!t.contents || !t.shape || !t.shape->empty()) continue;
     const bool of_module = graph.producer.starts_with("pytorch") && t.name.find('.') != t.name.npos;
     if (!of_module) kinds[id] = ParameterKind::kConstant;

@@ -50,6 +50,8 @@ struct Tensor {
   bool from_constant_node = false;
   // Stands where layers have their weights, however the file writes it (find_written_weights()).
   bool weight = false;
+  // The exporter says that the module registered it as a buffer: it is not trained.
+  bool buffer = false;
   // A parameter that this step leaves as it is, though it belongs to the network.
   bool frozen = false;
 };
@@ -61,6 +63,10 @@ struct NodeNotes {
   // "/layer1/layer1.0/layer1.0.conv1". (Its module's path names lists of modules too, which run
   // none.)
   std::string calls;
+  // The statements that were running, outermost first, where the exporter lists them: the source
+  // file, the line and the names that it assigns: "vit.py:66 x,mask;mlp.py:12". "..." follows a
+  // line on which its statement does not end.
+  std::string statements;
   bool pad_merged = false;    // an exporter merged a Pad into it
   bool norm_merged = false;   // or a batch norm
   bool bias_removed = false;  // or dropped its bias, of zeros

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 namespace plimsoll {
 
@@ -19,6 +20,17 @@ inline std::string_view module_of(std::string_view name) {
 // "0" of "layer1.0": how repeated modules are called.
 inline bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// "layer1", "layer1.0" and "conv1" of "/layer1/layer1.0/conv1".
+inline std::vector<std::string_view> parts_between(char separator, std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
 }
 
 }  // namespace plimsoll

@@ -75,6 +75,7 @@ class GraphReader {
     TensorType type = read_type(in);
     tensor.dtype = type.dtype;
     tensor.shape = std::move(type.shape);
+    tensor.buffer = in.take_keyword("buffer");
     if (with_contents) {
       in.expect("=");
       tensor.contents = read_contents(in, tensor.dtype);
@@ -107,6 +108,7 @@ class GraphReader {
     if (in.take("name=")) node.name = in.quoted();
     if (in.take("module=")) node.module = in.quoted();
     if (in.take("calls=")) node.notes.calls = in.quoted();
+    if (in.take("statements=")) node.notes.statements = in.quoted();
     if (in.take("in_place=")) node.notes.in_place = static_cast<int>(in.integer());
     for (const auto& [word, note] : notation::kNotes) node.notes.*note = in.take_keyword(word);
     for (std::string& name : outputs) {

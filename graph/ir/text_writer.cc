@@ -65,6 +65,7 @@ std::string declaration(const Graph& graph, TensorId id) {
   const bool constant = t.kind == TensorKind::kParameter && t.contents;
   std::string out = t.kind == TensorKind::kInput ? "input" : constant ? "const" : "param";
   out += " " + name_text(t.name) + ": " + text({t.dtype, t.shape.value_or(Shape{})});
+  if (t.buffer) out += " buffer";
   if (constant) {
     out += " = ";
     out += is_float(t.dtype) ? list_text(t.contents->reals) : list_text(t.contents->integers);
@@ -98,6 +99,7 @@ std::string node_text(const Graph& graph, const Node& node) {
   if (!node.name.empty()) out += " name=" + quote(node.name);
   if (!node.module.empty()) out += " module=" + quote(node.module);
   if (!node.notes.calls.empty()) out += " calls=" + quote(node.notes.calls);
+  if (!node.notes.statements.empty()) out += " statements=" + quote(node.notes.statements);
   if (node.notes.in_place != 0) out += fmt::format(" in_place={}", node.notes.in_place);
   for (const auto& [word, note] : notation::kNotes) {
     if (node.notes.*note) out += fmt::format(" {}", word);

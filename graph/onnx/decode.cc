@@ -7,7 +7,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/exporter/module_name.h"
-#include "graph/train/last_use.h"
+#include "graph/onnx/stack_trace.h"
 
 namespace plimsoll::onnx {
 
@@ -84,6 +84,7 @@ class Decoder {
   void graph(Message message, GraphIndex index);
   void node(Message message, NodeSpec& node, int64_t depth);
   void metadata(Message message, NodeSpec& node);
+  static void graph_metadata(Message message, GraphSpec& graph);
   GraphIndex later(const Message& message, int64_t depth);
   void reserve(Message message, GraphSpec& graph);
 
@@ -172,6 +173,9 @@ void Decoder::graph(Message message, GraphIndex index) {
       case 15:
         read.initializers.push_back(
             decode_sparse(wire_, message.inside(field, "sparse_initializer")));
+        break;
+      case 16:
+        graph_metadata(message.inside(field, "metadata_props"), read);
         break;
       default:
         break;
@@ -273,6 +277,20 @@ void Decoder::node(Message message, NodeSpec& node, int64_t depth) {
   if (node.module.empty()) node.module = module_from_node_name(node.name);
 }
 
+// The newer exporter of PyTorch lists what each initializer was to its module.
+void Decoder::graph_metadata(Message message, GraphSpec& graph) {
+  constexpr size_t kMost = size_t{16} << 20;
+  std::string key;
+  for (Field field; message.next(field);) {
+    if (field.number == 1) key = message.clipped(field, "key");
+    if (field.number != 2 || key != "pkg.torch.export.ExportedProgram.graph_signature") continue;
+    const auto bytes = message.bytes(field, kMost);
+    if (!bytes) continue;
+    graph.buffers.merge(
+        buffers_in_signature({reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
+  }
+}
+
 // PyTorch's exporter names the modules around a node, their classes, and what rewrote it. What
 // recover() asks of that becomes notes.
 void Decoder::metadata(Message message, NodeSpec& node) {
@@ -285,6 +303,7 @@ void Decoder::metadata(Message message, NodeSpec& node) {
       node.module = module_from_scopes(value);
       node.notes.calls = calls_from_scopes(value);
     }
+    if (key == "pkg.torch.onnx.stack_trace") node.notes.statements = statements_of(value);
     if (key == "pkg.onnxscript.rewriter.rule_name") {
       node.notes.pad_merged = value.find("FuseConvPad") != value.npos;
       node.notes.norm_merged |= value.find("FuseBatchNormInto") != value.npos;

@@ -174,6 +174,7 @@ Result<void> Inliner::declare_constants(Frame& frame) {
     const bool weight = vector && is_parameter_name(name, graph_.producer.starts_with("pytorch"));
     if (weight) tensor->contents = nullptr;
     tensor->from_constant_node = node && !weight;
+    tensor->buffer = spec_of(frame).buffers.contains(name);
     return declare(frame, name, std::move(*tensor));
   };
   for (const TensorSpec& spec : spec_of(frame).initializers) {

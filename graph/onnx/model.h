@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,7 @@ struct GraphSpec {
   std::vector<NodeSpec> nodes;
   std::vector<TensorSpec> initializers;
   std::vector<ValueSpec> inputs, outputs;
+  std::set<std::string, std::less<>> buffers;  // initializers that modules registered as such
   int64_t depth = 0;
 };
 

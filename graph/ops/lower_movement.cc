@@ -23,12 +23,12 @@ Values transpose(Lowering& l) {
 Values expand(Lowering& l) { return {eager::expand(l.m, l.in(0), l.out_shape(0))}; }
 
 Values squeeze(Lowering& l) {
+  const auto is_one = [&](size_t axis) { return l.m.decider().is_one(l.in(0).sizes()[axis]); };
   auto axes = l.axes(1, l.in(0).rank(), false);
   if (axes.empty()) {
-    for (size_t i = 0; i < l.in(0).rank(); ++i) {
-      if (l.m.decider().is_one(l.in(0).sizes()[i])) axes.push_back(i);
-    }
+    for (size_t i = 0; i < l.in(0).rank(); ++i) axes.push_back(i);
   }
+  std::erase_if(axes, [&](size_t axis) { return !is_one(axis); });
   return {eager::squeeze(l.m, l.in(0), axes)};
 }
 

@@ -116,6 +116,7 @@ Node& Rewrite::replace(NodeId at, std::string_view domain, std::string_view op,
   node.attributes = {};
   NodeNotes kept;
   kept.calls = std::move(node.notes.calls);
+  kept.statements = std::move(node.notes.statements);
   node.notes = std::move(kept);
   stop_reading(at, before);
   return node;
@@ -157,8 +158,11 @@ TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) 
   });
   const TensorId out = add_tensor(std::move(tensor), from_shapes);
   const Node& beside = graph_.nodes[at];
-  const std::string& calls = beside.notes.calls;
-  if (!calls.empty() && node.module == beside.module) node.notes.calls = calls;
+  const NodeNotes& notes = beside.notes;
+  if (!notes.calls.empty() && node.module == beside.module) {
+    node.notes.calls = notes.calls;
+    node.notes.statements = notes.statements;
+  }
   node.outputs = {out};
   const NodeId id = graph_.add_node(std::move(node));
   dead_.push_back(0);

@@ -50,6 +50,8 @@ void gates(Finder& finder);
 void gathers(Finder& finder);
 // GELU in its two forms, SiLU, hard swish, Mish, GLU.
 void activations(Finder& finder);
+// Which activations overwrite their input. After norms, which then are whole.
+void in_place(Finder& finder);
 // Chunks and rolled tensors, written as slices.
 void slices(Finder& finder);
 // Functions and losses that an exporter wrote in pieces.

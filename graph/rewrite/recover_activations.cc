@@ -237,6 +237,9 @@ void mark_in_place(Finder& f, NodeId id) {
   const bool leaky = node.op == "LeakyRelu";
   const bool of_view = f.r.node(before).op == "InstanceNormalization";
   const bool asked = of_view || last_part(node.module) == "act";
+  // Diffusion models normalise in groups before a SiLU, and none of theirs is in place.
+  const bool of_groups = node.op == "Silu" && f.r.node(before).op == "GroupNormalization";
+  if (of_groups && last_part(node.module) != "act") return;
   const bool default_slope = std::abs(node.attributes.real("alpha", 0.01) - 0.01) < 1e-6;
   if (leaky && (f.r.node(before).op == "Add" || (default_slope && !asked))) return;
   node.notes.of_view = leaky && of_view;
@@ -276,6 +279,9 @@ void activations(Finder& f) {
     if (mish(f, id) || glu(f, id)) continue;
     gelu(f, id);
   }
+}
+
+void in_place(Finder& f) {
   for (NodeId id = 0; id < f.r.nodes(); ++id) {
     if (!f.r.dead(id)) mark_in_place(f, id);
   }

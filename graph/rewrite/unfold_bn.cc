@@ -43,6 +43,7 @@ bool rename_layer(Node& layer, const std::string& weight) {
   if (!layer.notes.norm_merged || calls.empty() || own == weight) return false;
   calls = calls.substr(0, calls.rfind('/') + 1) + own;
   layer.module = own;
+  layer.notes.statements.clear();  // they are the norm's
   return true;
 }
 
@@ -54,6 +55,7 @@ void rename_norm(Node& node) {
   if (slash != std::string::npos && slash > 0) node.name.insert(slash, ".norm");
   if (slash == std::string::npos && !node.module.empty()) node.module += "_norm";
   if (node.notes.calls.size() > 1) node.notes.calls += "_norm";
+  node.notes.statements.clear();  // the layer's
 }
 
 }  // namespace

@@ -6,31 +6,22 @@
 
 #include "graph/base/among.h"
 #include "graph/ir/module_path.h"
+#include "graph/train/held_names.h"
 
 namespace plimsoll {
 namespace {
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
 // The modules whose code was running, outermost first. A name like a path lists just those; a
 // dotted module path lists containers too, which are no calls: "layer.0" is one.
 std::vector<std::string_view> calls_around(const Node& node) {
-  if (!node.notes.calls.empty()) return split(node.notes.calls, '/');
+  if (!node.notes.calls.empty()) return parts_between('/', node.notes.calls);
   if (node.name.starts_with('/')) {
-    auto scopes = split(node.name, '/');
+    auto scopes = parts_between('/', node.name);
     if (!scopes.empty()) scopes.pop_back();
     return scopes;
   }
   std::vector<std::string_view> calls;
-  for (const std::string_view part : split(node.module, '.')) {
+  for (const std::string_view part : parts_between('.', node.module)) {
     if (is_number(part) && !calls.empty()) {
       const char* begin = calls.back().data();
       calls.back() = {begin, static_cast<size_t>(part.data() + part.size() - begin)};
@@ -69,7 +60,7 @@ struct LastReader {
 class Calls {
  public:
   Calls(const Graph& graph, std::vector<NodeId>& last)
-      : graph_(graph), last_(last), first_reader_(graph.tensors.size()) {
+      : graph_(graph), last_(last), names_(graph), first_reader_(graph.tensors.size()) {
     kernels_.push_back(0);
     for (const Node& node : graph.nodes)
       kernels_.push_back(kernels_.back() + (makes_data(graph, node) ? 1 : 0));
@@ -111,6 +102,7 @@ class Calls {
     if (given != open_.end()) given->held.push_back(in);
     const auto maker = std::prev(given);
     const bool by_call = given != open_.end();
+    if (names_.tell(in, id)) return;
     const LastReader reader{by_call ? given->begin : id, by_call};
     LastReader& first = first_reader_[in];
     // Of code outside all modules nothing is known unless it calls one; what a call returned has a
@@ -124,13 +116,27 @@ class Calls {
       // Scores become their softmax, under one name.
       const bool renamed = !by_call && graph_.nodes[id].op == "Softmax";
       if (waits && !renamed && maker != open_.begin() && !is_arithmetic(graph_.nodes[producer]))
-        maker->held.push_back(in);
+        keep(*maker, in, id);
       return;
     }
-    if (first.begin != reader.begin && is_known) maker->held.push_back(in);
+    if (first.begin != reader.begin && is_known) keep(*maker, in, id);
+  }
+
+  // What names held, where the code's statements tell of them.
+  void hold_names() {
+    for (TensorId value = 0; value < names_.until().size(); ++value) {
+      if (names_.until()[value] != kNoNode) hold(value, names_.until()[value]);
+    }
   }
 
  private:
+  // By a name of `maker`'s code, or of a function inside the statement that `reader` is in too.
+  void keep(Call& maker, TensorId in, NodeId reader) {
+    const NodeId end = names_.end_of_statement(in, reader);
+    if (end != kNoNode) hold(in, end);
+    if (end == kNoNode) maker.held.push_back(in);
+  }
+
   bool waits_for(NodeId reader, NodeId producer) const {
     return kernels_[reader] > kernels_[producer + 1];
   }
@@ -161,6 +167,7 @@ class Calls {
 
   const Graph& graph_;
   std::vector<NodeId>& last_;
+  HeldNames names_;
   std::vector<LastReader> first_reader_;
   std::vector<size_t> kernels_;              // before each node
   std::vector<Call> open_{Call{{}, 0, {}}};  // the first is the model itself
@@ -182,6 +189,7 @@ std::vector<std::vector<TensorId>> values_let_go(const Graph& graph,
     }
   }
   calls.leave(0, static_cast<NodeId>(graph.nodes.size()));
+  if (names_hold) calls.hold_names();
   std::vector<std::vector<TensorId>> let_go(graph.nodes.size());
   for (const TensorId out : returned) last[out] = kNoNode;
   for (TensorId id = 0; id < last.size(); ++id) {

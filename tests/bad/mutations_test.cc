@@ -9,6 +9,7 @@
 #include "estimator/estimator.h"
 #include "graph/base/embedded.h"
 #include "hwdb/hwdb.h"
+#include "tests/support/import_support.h"
 #include "tests/support/invariants.h"
 #include "tests/support/mutate.h"
 #include "tests/support/scratch.h"
@@ -43,9 +44,9 @@ Request asked_of(Mutator& random, const std::string& model) {
   static constexpr std::string_view kFrameworks[] = {"pytorch", "pytorch", "pytorch",      "mxnet",
                                                      "theano",  "torch7",  "tensorflow-1", "ideal"};
   static constexpr Mode kModes[] = {Mode::kTrain, Mode::kTrain, Mode::kInference};
-  static const PrecisionRow* const kPrecisions[] = {
-      find_precision("fp32"), find_precision("fp32"), find_precision("amp-fp16"),
-      find_precision("bf16")};
+  static const PrecisionRow* const kPrecisions[] = {find_precision("fp32"), find_precision("fp32"),
+                                                    find_precision("amp-fp16"),
+                                                    find_precision("bf16")};
   Request asked;
   asked.model = model;
   asked.devices = {"tesla-t4"};
@@ -64,6 +65,26 @@ int64_t environment(const char* name, int64_t otherwise) {
 }
 
 }  // namespace
+
+TEST_CASE("bad: a network whose outputs no input reaches says that nothing runs") {
+  const auto hwdb = Hwdb::open({});
+  REQUIRE(hwdb);
+  const Scratch scratch;
+  const auto says = [&](const Proto& output) {
+    Request asked;
+    asked.model = scratch.write("m.onnx", model_of({node("Relu", {"x"}, {"a"}), output}).bytes());
+    asked.devices = {"tesla-t4"};
+    asked.batch = 2;
+    asked.recipe.mode = Mode::kInference;
+    const auto estimated = estimate(asked, *hwdb);
+    REQUIRE_MESSAGE(estimated, estimated.error().front().message);
+    for (const std::string& fault : check_invariants(*estimated)) FAIL_CHECK(fault);
+    return std::ranges::any_of(estimated->diagnostics,
+                               [](const Diagnostic& d) { return d.code == "W236"; });
+  };
+  CHECK(says(constant("y", scalar("v", 3))));
+  CHECK_FALSE(says(node("Tanh", {"a"}, {"y"})));
+}
 
 TEST_CASE("bad: mutated models are refused by name or have an answer that adds up") {
   const std::vector<Message> models = sound_models();

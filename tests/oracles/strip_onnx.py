@@ -5,6 +5,7 @@
 Weights become references to external data that is never written: their name, type and shape stay. Small tensors stay as
 they are, because shapes, axes and scales are computed from them.
 """
+import re
 import sys
 
 import onnx
@@ -12,8 +13,10 @@ from onnx import TensorProto
 
 LARGEST_KEPT = {"float": 8, "other": 256}   # elements; a table of integers or a mask is as good as a weight
 FLOATS = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
-# What names the module and the rewrite that a node came from; stack traces and printed graphs are dropped.
-KEPT_PROPERTIES = {"namespace", "pkg.torch.onnx.name_scopes", "pkg.onnxscript.rewriter.rule_name"}
+# What names the module, the source lines and the rewrite that a node came from; printed graphs are dropped.
+STACK = "pkg.torch.onnx.stack_trace"
+KEPT_PROPERTIES = {"namespace", "pkg.torch.onnx.name_scopes", "pkg.onnxscript.rewriter.rule_name", STACK,
+                   "pkg.torch.export.ExportedProgram.graph_signature"}   # which initializers are buffers
 
 
 def elements(tensor):
@@ -33,8 +36,14 @@ def drop_values(tensor, is_weight):
     tensor.external_data.add(key="location", value="weights")
 
 
+def without_folders(stack):
+    """Where this machine has its packages is nobody's business: 'File "/home/me/timm/layers/mlp.py"' is 'File "mlp.py"'."""
+    return re.sub(r'File "[^"]*/', 'File "', stack)
+
+
 def drop_properties(holder, kept=KEPT_PROPERTIES):
-    properties = [(p.key, p.value) for p in holder.metadata_props if p.key in kept]
+    properties = [(p.key, without_folders(p.value) if p.key == STACK else p.value)
+                  for p in holder.metadata_props if p.key in kept]
     del holder.metadata_props[:]
     for key, value in properties:
         holder.metadata_props.add(key=key, value=value)

@@ -27,6 +27,16 @@ TEST_CASE("the list of scopes PyTorch writes gives the module") {
   CHECK(module_from_scopes("['unclosed") == "");
 }
 
+TEST_CASE("a signature of torch.export tells buffers from parameters") {
+  const auto buffers = buffers_in_signature(
+      "\n# inputs\np_scale: PARAMETER target='scale'\n"
+      "b_table: BUFFER target='pos_embed.table' persistent=True\n"
+      "b_np: BUFFER target='np' persistent=False\nx: USER_INPUT\n");
+  CHECK(buffers == std::set<std::string, std::less<>>{"np", "pos_embed.table"});
+  CHECK(buffers_in_signature("").empty());
+  CHECK(buffers_in_signature("b: BUFFER target='unclosed").empty());
+}
+
 TEST_CASE("the list of scopes gives the calls around a node, lists of modules left out") {
   CHECK(calls_from_scopes("['', 'encoder', 'encoder.layer.0', 'encoder.layer.0.act', 'relu_1']") ==
         "/encoder/encoder.layer.0/encoder.layer.0.act");

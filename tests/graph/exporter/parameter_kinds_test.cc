@@ -9,6 +9,15 @@ namespace plimsoll {
 using test::classified;
 using test::Classified;
 
+// Positions that a module registered as a buffer look like learned ones in all else.
+TEST_CASE("what the exporter calls a buffer is none to train") {
+  const Classified model = classified(
+      "opset 20\ninput x: f32[B,8]\nparam a.positions: f32[8] buffer\n"
+      "param b.positions: f32[8]\ny = Add(x, a.positions)\nz = Add(y, b.positions)\noutput z\n");
+  CHECK(model["a.positions"] == ParameterKind::kBuffer);
+  CHECK(model["b.positions"] == ParameterKind::kTrained);
+}
+
 TEST_CASE("weights, statistics, tables and folded results are told apart") {
   const Classified model = classified(R"(opset 20
 input x: f32[B,8,4,4]

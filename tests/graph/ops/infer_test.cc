@@ -32,6 +32,21 @@ TEST_CASE("infer: CastLike reads the type of its second input and no more") {
   CHECK(classify_parameters(graph)[1] == ParameterKind::kConstant);
 }
 
+// aten.squeeze.dim, as PyTorch's newer exporter writes it.
+TEST_CASE("infer: PyTorch's squeeze leaves an axis that is not 1, ONNX's is refused it") {
+  const auto squeezed = [](const std::string& notes) {
+    return parsed("opset 20\ninput x: f32[2,6]\nconst axis: i64[1] = [1]\ny = Squeeze(x, axis)" +
+                  notes + "\noutput y\n");
+  };
+  Graph graph = squeezed(" calls=\"/\"");
+  REQUIRE(inferred(graph));
+  CHECK(*graph.tensors[graph.outputs[0]].shape == Shape{Dim(2), Dim(6)});
+  graph = squeezed("");
+  const auto refused = inferred(graph);
+  REQUIRE(!refused);
+  CHECK(refused.error().front().code == "E246");
+}
+
 constexpr const char* kComputed =
     "opset 20\ninput x: f32[2,6]\ninput sizes: i64[2]\ny = Reshape(x, sizes)\noutput y\n";
 

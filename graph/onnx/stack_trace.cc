@@ -1,0 +1,91 @@
+#include "graph/onnx/stack_trace.h"
+
+#include <algorithm>
+
+namespace plimsoll::onnx {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size()));
+  return text.substr(0, text.find_last_not_of(" \t\r") + 1);
+}
+
+std::string_view next_line(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return trimmed(line);
+}
+
+// How many brackets a line opens that it does not close.
+int open_brackets(std::string_view line) {
+  const auto count = [&](char c) { return std::count(line.begin(), line.end(), c); };
+  return static_cast<int>(count('(') + count('[') + count('{') - count(')') - count(']') -
+                          count('}'));
+}
+
+bool is_in_names(char c) {
+  return c == '_' || c == '.' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+         (c >= 'A' && c <= 'Z');
+}
+
+// The names left of " = ": "x", "self.x", "x, mask", "outputs: Output", but no item of a list.
+// Keyword arguments have no space there, by PEP 8.
+std::string names_assigned(std::string_view line) {
+  size_t equals = line.find(" = ");
+  for (const std::string_view sign : {" += ", " -= ", " *= ", " /= "})
+    equals = std::min(equals, line.find(sign));
+  if (equals == std::string_view::npos) return {};
+  std::string_view targets = trimmed(line.substr(0, equals));
+  if (targets.starts_with('(') && targets.ends_with(')'))
+    targets = targets.substr(1, targets.size() - 2);
+  if (const size_t type = targets.find(": "); type != std::string_view::npos)
+    targets = targets.substr(0, type);
+  std::string names;
+  while (!targets.empty()) {
+    const size_t comma = std::min(targets.find(','), targets.size());
+    const std::string_view name = trimmed(targets.substr(0, comma));
+    targets.remove_prefix(std::min(comma + 1, targets.size()));
+    if (name.empty()) continue;
+    if (!std::all_of(name.begin(), name.end(), is_in_names)) return {};
+    if (!names.empty()) names += ',';
+    names += name;
+  }
+  return names;
+}
+
+// 'File "/home/me/vit.py", line 66, in forward' is "vit.py:66".
+std::string place(std::string_view line) {
+  const size_t open = line.find('"');
+  const size_t close = line.find('"', open + 1);
+  constexpr std::string_view kLine = "\", line ";
+  if (close == std::string_view::npos || line.substr(close, kLine.size()) != kLine) return {};
+  std::string_view file = line.substr(open + 1, close - open - 1);
+  file = file.substr(file.find_last_of("/\\") + 1);
+  const std::string_view number = line.substr(close + kLine.size());
+  const size_t digits = number.find_first_not_of("0123456789");
+  if (digits == 0 || file.find_first_of(":;") != std::string_view::npos) return {};
+  return std::string(file) + ":" + std::string(number.substr(0, digits));
+}
+
+}  // namespace
+
+std::string statements_of(std::string_view stack_trace) {
+  std::string statements;
+  for (std::string_view line; !stack_trace.empty();) {
+    line = next_line(stack_trace);
+    if (!line.starts_with("File \"")) continue;
+    const std::string where = place(line);
+    if (where.empty()) return {};
+    if (!statements.empty()) statements += ';';
+    statements += where;
+    if (stack_trace.starts_with("  File \"") || stack_trace.starts_with("File \"")) continue;
+    const std::string_view source = next_line(stack_trace);
+    const std::string names = names_assigned(source);
+    if (!names.empty()) statements += " " + names;
+    if (open_brackets(source) > 0) statements += "...";
+  }
+  return statements;
+}
+
+}  // namespace plimsoll::onnx

@@ -1,0 +1,40 @@
+#include "graph/onnx/stack_trace.h"
+
+#include <doctest/doctest.h>
+
+namespace plimsoll::onnx {
+namespace {
+
+// A trace of one call with this source line.
+std::string of_line(const std::string& source) {
+  return statements_of("File \"/a/net.py\", line 7, in forward\n    " + source);
+}
+
+TEST_CASE("stack trace: files without folders, lines and the names that they assign") {
+  CHECK(statements_of("File \"/home/me/vit.py\", line 66, in forward\n"
+                      "    x, mask = self.embed(\n"
+                      "  File \"C:\\torch\\mlp.py\", line 12, in forward\n"
+                      "    return self.fc2(self.fc1(x))") == "vit.py:66 x,mask...;mlp.py:12");
+  CHECK(statements_of("").empty());
+  CHECK(statements_of("no trace at all").empty());
+  CHECK(statements_of("File \"net.py\", line x, in forward\n    y = f(x)").empty());
+  // Python that cannot find a file's source writes none.
+  CHECK(statements_of("File \"a.py\", line 1, in forward\n  File \"b.py\", line 2, in forward\n"
+                      "    y = f(x)") == "a.py:1;b.py:2 y");
+}
+
+TEST_CASE("stack trace: what is assigned is left of an equals sign with spaces around it") {
+  CHECK(of_line("y = self.conv(x)") == "net.py:7 y");
+  CHECK(of_line("outputs: Output = self.vit(x)") == "net.py:7 outputs");
+  CHECK(of_line("(a, _) = self.lstm(x)") == "net.py:7 a,_");
+  CHECK(of_line("self.kept = self.conv(x)") == "net.py:7 self.kept");
+  CHECK(of_line("x += self.bias") == "net.py:7 x");
+  // Near misses: an argument, a comparison, an item, nothing at all.
+  CHECK(of_line("index=ids.unsqueeze(-1).expand(b, -1, c),") == "net.py:7");
+  CHECK(of_line("if x.sum() == 0: return y") == "net.py:7");
+  CHECK(of_line("out[0] = self.conv(x)") == "net.py:7");
+  CHECK(of_line("return self.conv(x)") == "net.py:7");
+}
+
+}  // namespace
+}  // namespace plimsoll::onnx
