@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "graph/base/diagnostic.h"
-#include "monitor/gpu.h"
+#include "calibrate/gpu.h"
 
 namespace plimsoll::monitor {
 

@@ -24,7 +24,7 @@
 #include "monitor/gpu_recording.h"
 #include "monitor/live_view.h"
 #include "monitor/measured_record.h"
-#include "monitor/nvml.h"
+#include "calibrate/nvml.h"
 #include "monitor/run_files.h"
 #include "monitor/text.h"
 

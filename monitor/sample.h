@@ -3,7 +3,7 @@
 
 #include "graph/base/diagnostic.h"
 #include "graph/config/json_writer.h"
-#include "monitor/gpu.h"
+#include "calibrate/gpu.h"
 #include "monitor/process_tree.h"
 
 namespace plimsoll::monitor {
