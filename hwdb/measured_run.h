@@ -5,8 +5,9 @@
 //     {"device": "quadro-p4000", "model": "resnet50", "batch": 32, "mode": "train",
 //      "framework": "pytorch", "framework_version": "1.4", "total_ms": 301.2}]}
 //
-// The CSV form has the same keys as columns, and "kind" as one of them; a list is written
-// 3x224x224. A key that is not a member below is a note: it is kept and means nothing.
+// JSON lines are records alone, each with its "kind". The CSV form has the same keys as columns,
+// and "kind" as one of them; a list is written 3x224x224. A key that is not a member below is a
+// note: it is kept and means nothing.
 #pragma once
 
 #include <functional>
@@ -47,12 +48,14 @@ struct MeasuredRun {
   std::string op, pass, variant, algo, kernel;
   std::optional<int64_t> n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dil_h, dil_w, group;
   std::optional<int64_t> m, batch_count;
-  std::optional<bool> a_t, b_t;  // transposed
+  std::optional<bool> a_t, b_t;    // transposed
+  std::optional<bool> accumulate;  // the product is added to what was there
   std::string cell, input_mode;
   std::optional<int64_t> hidden, timesteps, layers;
   std::vector<int64_t> hidden_widths;  // where "hidden" is a list
   std::string function;
   std::optional<int64_t> rows, cols, tensors_moved;
+  std::optional<int64_t> read_bytes, written_bytes, flop;  // of a kernel, once each
   std::string net, layer, layer_type, conv_engine;
   std::optional<bool> inplace;
   std::vector<int64_t> out, tensor;  // extents: of a layer's output; of what it works on
@@ -132,12 +135,12 @@ struct RunFile {
   Diagnostics warnings;
 };
 
-// Calls `each` with every record, in order. JSON is read whole, CSV row by row. W515 in the file's
-// warnings for a key that is no known one but near it, a note W515 for the rest; N520 counts cells
-// that say nothing was measured.
-// E501 no runs, E502 unknown kind, E510 a column given twice, E511 a ragged row or an unclosed
-// quote, E512 a cell that is not of its column's type, E513 a negative measurement, E514 a zero,
-// E530 a pickle; E30x as the JSON reader; E816 more rows than the limit.
+// Calls `each` with every record, in order. JSON and its lines are read whole, CSV row by row. W515
+// in the file's warnings for a key that is no known one but near it, a note W515 for the rest; N520
+// counts cells that say nothing was measured. E501 no runs, E502 unknown kind, E510 a column given
+// twice, E511 a ragged row or an unclosed quote, E512 a cell that is not of its column's type, E513
+// a negative measurement, E514 a zero, E530 a pickle; E30x as the JSON reader; E816 more rows than
+// the limit.
 Result<RunFile> read_measured(const ByteSource& source,
                               const std::function<void(MeasuredRun&&)>& each,
                               const Limits& limits = {});
