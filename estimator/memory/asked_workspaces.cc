@@ -8,8 +8,6 @@
 #include "graph/config/json_reader.h"
 
 namespace plimsoll {
-namespace {
-
 void write_plan(JsonWriter& out, const AskedPlan& plan) {
   out.key("engine").integer(plan.engine);
   out.key("workspace_bytes").integer(plan.bytes);
@@ -39,8 +37,6 @@ AskedPlan read_plan(JsonObject& object) {
   }
   return plan;
 }
-
-}  // namespace
 
 bool AskedPlan::has(std::string_view note) const {
   return std::find(notes.begin(), notes.end(), note) != notes.end();

@@ -40,7 +40,9 @@ struct AskedAnswer {
 
 std::string algorithm_of(const AskedPlan& plan, Pass pass);
 
-// `plans` in an open object under `key`, and back. Faults are the object's.
+// A plan's keys in an open object, and back; several plans under `key`. Faults are the object's.
+void write_plan(JsonWriter& out, const AskedPlan& plan);
+AskedPlan read_plan(JsonObject& object);
 void write_plans(JsonWriter& out, std::string_view key, const std::vector<AskedPlan>& plans);
 std::vector<AskedPlan> read_plans(JsonObject& object, std::string_view key);
 
