@@ -7,8 +7,7 @@
 namespace plimsoll::calibrate {
 namespace {
 
-constexpr double kNanoseconds = 1e9, kMilliseconds = 1e3;
-constexpr RealRange kPositive{.low = 0};
+constexpr double kMilliseconds = 1e3;
 // That others than this program may doubt the record (MeasuredRun::doubtful).
 constexpr const char* kClockMoved = "suspect_clock_moved";
 
@@ -32,9 +31,9 @@ TimedOffer read_timed(JsonObject& object) {
   timed.offer = read_offer(object);
   timed.failed = object.optional_string("failed").value_or("");
   if (!timed.failed.empty()) return timed;
-  timed.seconds = object.required_real("ns", kPositive) / kNanoseconds;
-  timed.low = object.required_real("low_ns", kPositive) / kNanoseconds;
-  timed.high = object.required_real("high_ns", kPositive) / kNanoseconds;
+  timed.seconds = object.required_real("ns", kNotNegative) / kNanoseconds;
+  timed.low = object.required_real("low_ns", kNotNegative) / kNanoseconds;
+  timed.high = object.required_real("high_ns", kNotNegative) / kNanoseconds;
   timed.state = read_state(object);
   timed.clock_moved = object.optional_bool("clock_moved").value_or(false);
   return timed;
@@ -59,10 +58,8 @@ RunRecord read_kernel_line(JsonObject& object) {
   record.driver = object.optional_string("driver").value_or("");
   KernelTiming& timing = record.timing;
   timing.skipped = object.optional_string("skipped").value_or("");
-  for (const JsonValue& value : object.optional_list("offers")) {
-    JsonObject each(value, object.file(), object.faults());
-    timing.offers.push_back(read_timed(each));
-  }
+  if (const JsonValue* offers = object.optional("offers"))
+    timing.offers = read_timed_offers(*offers, object.file(), object.faults());
   const int64_t last = static_cast<int64_t>(timing.offers.size()) - 1;
   if (const auto taken = object.optional_integer("taken", {.low = 0, .high = last}))
     timing.taken = static_cast<size_t>(*taken);
@@ -115,6 +112,22 @@ std::string line_of(const Figure& figure, const std::string& device, const std::
   return out.take();
 }
 
+std::vector<TimedOffer> read_timed_offers(const JsonValue& list, std::string_view file,
+                                          Diagnostics& faults) {
+  std::vector<TimedOffer> offers;
+  if (!list.list()) {
+    faults.push_back(error("E311", "\"offers\" is no list", {std::string(file), list.line, 0, {}})
+                         .value()
+                         .front());
+    return offers;
+  }
+  for (const JsonValue& value : *list.list()) {
+    JsonObject each(value, file, faults);
+    offers.push_back(read_timed(each));
+  }
+  return offers;
+}
+
 Result<RunLine> read_run_line(std::string_view text, const std::string& place) {
   const auto value = read_json(text, place);
   if (!value) return tl::make_unexpected(value.error());
@@ -125,7 +138,7 @@ Result<RunLine> read_run_line(std::string_view text, const std::string& place) {
   const std::string kind = object.required_choice("kind", {"kernel", "memory"});
   if (kind == "memory") {
     line.figure = Figure{object.required_string("quantity"), object.required_string("unit"),
-                         object.required_real("value", kPositive)};
+                         object.required_real("value", kNotNegative)};
   } else if (!has_error(faults)) {
     line.kernel = read_kernel_line(object);
     line.kernel->device = line.device;

@@ -83,6 +83,7 @@ std::string line_of(const AskedAnswer& answer, const WorkspaceChoice& choice) {
   out.key("cudnn").string(answer.cudnn);
   out.key("framework").string(answer.framework);
   out.key("mode").string(answer.mode);
+  if (answer.on_card) out.key("on_card").boolean(true);
   if (!answer.error.empty()) {
     out.key("error").string(answer.error).end_object();
     return out.take();
@@ -119,6 +120,7 @@ Result<AskedAnswer> read_answer(std::string_view line, const std::string& place)
   answer.cudnn = object.required_string("cudnn");
   answer.framework = object.optional_string("framework").value_or("");
   answer.mode = object.optional_string("mode").value_or("instant");
+  answer.on_card = object.optional_bool("on_card").value_or(false);
   answer.error = object.optional_string("error").value_or("");
   if (answer.error.empty()) {
     std::map<int64_t, AskedPlan> by_preference;
@@ -154,6 +156,7 @@ Result<AskedWorkspaces> AskedWorkspaces::read(std::string_view lines, std::strin
 
 void AskedWorkspaces::add(const AskedAnswer& answer) {
   cudnn_ = answer.cudnn;
+  on_card_ = answer.on_card;
   plans_[text_of(answer.question)] = answer.plans;
 }
 

@@ -34,6 +34,7 @@ struct AskedAnswer {
   std::string cudnn;             // "9.10.2"
   std::string framework = {};    // whose choice the record has
   std::string mode = "instant";  // the heuristic; "fallback" where that had nothing to say
+  bool on_card = false;          // the GPU was there; else it was described
   std::vector<AskedPlan> plans;  // in cuDNN's order of preference
   std::string error;             // why there are none
 };
@@ -66,10 +67,13 @@ class AskedWorkspaces {
   const std::vector<AskedPlan>* find(const ConvQuestion& question) const;
   // The version that was asked; of the last line.
   const std::string& cudnn() const { return cudnn_; }
+  // Whether it was asked on the card itself; of the last line.
+  bool on_card() const { return on_card_; }
 
  private:
   std::map<std::string, std::vector<AskedPlan>, std::less<>> plans_;
   std::string cudnn_;
+  bool on_card_ = false;
 };
 
 }  // namespace plimsoll
