@@ -2,8 +2,8 @@
 // through this; its recorded form is a file (card_recording.h), so that a run on a card can be
 // played where there is none.
 //
-// Codes of a kernel that gives no time, none of which ends a run: E721 memory, E722 a library or
-// the driver fails, E723 not in the recording, E724 no kernel of ours or of a library runs it,
+// Codes of a kernel that gives no time, none of which ends a run: E721 memory, E722 it fails and
+// the context may be lost, E723 not in the recording, E724 nothing runs it or a library refuses to,
 // E725 the process with the card is gone.
 #pragma once
 

@@ -73,9 +73,6 @@ auto read_answer(JsonObject& line, const char* key, Read read)
   return all;
 }
 
-constexpr double kNanoseconds = 1e9;
-constexpr RealRange kPositive{.low = 0};
-
 void write_sample(JsonWriter& out, const Sample& sample) {
   out.key("ns").real(sample.seconds * kNanoseconds);
   write_state(out, sample.state);
@@ -93,7 +90,7 @@ void write_figure(JsonWriter& out, const Figure& figure) {
 
 Figure read_figure(JsonObject& object) {
   return {object.required_string("quantity"), object.required_string("unit"),
-          object.required_real("value", kPositive)};
+          object.required_real("value", kNotNegative)};
 }
 
 }  // namespace
@@ -219,10 +216,10 @@ void write_state(JsonWriter& out, const CardState& state) {
 }
 
 CardState read_state(JsonObject& object) {
-  return {.sm_clock_hz = object.optional_real("sm_clock_hz", kPositive),
-          .memory_clock_hz = object.optional_real("memory_clock_hz", kPositive),
+  return {.sm_clock_hz = object.optional_real("sm_clock_hz", kNotNegative),
+          .memory_clock_hz = object.optional_real("memory_clock_hz", kNotNegative),
           .temperature_c = object.optional_real("temperature_c"),
-          .power_watts = object.optional_real("power_watts", kPositive),
+          .power_watts = object.optional_real("power_watts", kNotNegative),
           .throttled = object.optional_strings("throttled")};
 }
 

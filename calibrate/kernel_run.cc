@@ -54,8 +54,7 @@ class Runner {
       run_.torn_bytes = opened->torn_bytes();
       file_.emplace(std::move(*opened));
     }
-    if (auto done = add_figures(std::move(known.figures)); !done)
-      return tl::make_unexpected(done.error());
+    if (auto done = add_figures(known); !done) return tl::make_unexpected(done.error());
     if (auto done = add_kernels(known.kernels); !done) return tl::make_unexpected(done.error());
     return std::move(run_);
   }
@@ -65,15 +64,20 @@ class Runner {
     return file_ ? file_->append(line) : Result<void>();
   }
 
-  // All of them are measured again where one is missing: the file may have ended among them.
-  Result<void> add_figures(std::vector<Figure> known) {
+  // They stand before the kernels: a file that has one of these has all of them, another may have
+  // ended among them.
+  Result<void> add_figures(const Known& known) {
     if (!plan_.figures) return {};
+    if (!known.kernels.empty()) {
+      run_.figures = known.figures;
+      return {};
+    }
     auto figures = card_.figures();
     if (!figures && !is_of_kernel(figures.error())) return tl::make_unexpected(figures.error());
     if (!figures) return {};
     for (Figure& figure : *figures) {
-      const auto had = std::ranges::find(known, figure.quantity, &Figure::quantity);
-      if (had != known.end()) {
+      const auto had = std::ranges::find(known.figures, figure.quantity, &Figure::quantity);
+      if (had != known.figures.end()) {
         run_.figures.push_back(*had);
         continue;
       }

@@ -10,11 +10,11 @@ namespace plimsoll::calibrate {
 namespace {
 
 constexpr const char* kExamples =
+    "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
+    "asked.jsonl\n"
     "  plimsoll-calibrate run --model builtin:resnet50 --batch 32\n"
     "  plimsoll-calibrate run --suite quick --out kernels.jsonl\n"
     "  plimsoll-calibrate fit kernels.jsonl --out machine.json\n"
-    "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
-    "asked.jsonl\n"
     "  plimsoll-calibrate replay h100.jsonl --model builtin:vgg16 --batch 32\n\n"
     "Runs the kernels that plimsoll predicts on the GPU that is here, fits what was measured: a\n"
     "file for your machine (plimsoll --machine FILE), or the calibrations that everyone gets;\n"

@@ -12,7 +12,7 @@
 namespace plimsoll::calibrate {
 namespace {
 
-constexpr double kMilliseconds = 1e3;
+constexpr double kMsPerSecond = 1e3;
 constexpr std::array<std::string_view, kStepPhaseCount> kPhases = {"forward", "loss", "backward",
                                                                    "update"};
 
@@ -30,15 +30,15 @@ std::vector<ValidationLine> lines_of(const ReportRow& row) {
   time.op = class_of(row.predicted);
   time.model = row.predicted.label;
   time.quantity = "time_ms";
-  time.predicted = row.predicted.time.seconds * kMilliseconds;
-  time.low = row.predicted.time.low * kMilliseconds;
-  time.high = row.predicted.time.high * kMilliseconds;
+  time.predicted = row.predicted.time.seconds * kMsPerSecond;
+  time.low = row.predicted.time.low * kMsPerSecond;
+  time.high = row.predicted.time.high * kMsPerSecond;
   const TimedOffer* taken = row.taken();
   if (!taken || taken->clock_moved) {
     time.skipped = taken ? "its clock moved" : row.record.timing.skipped;
     return {time};
   }
-  time.measured = taken->seconds * kMilliseconds;
+  time.measured = taken->seconds * kMsPerSecond;
   time.error = *time.predicted / *time.measured - 1;
   if (!taken->offer.workspace_bytes || row.predicted.kernel.kernel_class != KernelClass::kConv)
     return {time};

@@ -76,10 +76,10 @@ void add_sums(const RunReport& report, std::string& out) {
                      "bias", "within range");
   for (const ValidationSummary& s : report.summary) {
     if (!s.mape) continue;
-    out += fmt::format("{:14} {:16} {:5} {:>9.1f} % {:>+7.1f} % {:>13}\n", s.op,
+    out += fmt::format("{:14} {:16} {:5} {:>9.1f} % {:>+7.1f} %{}\n", s.op,
                        s.quantity == "time_ms" ? "time" : "workspace", s.n, 100 * *s.mape,
                        100 * *s.bias,
-                       s.within_range ? fmt::format("{:.0f} %", 100 * *s.within_range) : "");
+                       s.within_range ? fmt::format("{:>12.0f} %", 100 * *s.within_range) : "");
   }
 }
 

@@ -35,7 +35,14 @@ struct RunFlags {
 };
 
 volatile sig_atomic_t interrupted = 0;
-void interrupt(int) { interrupted = 1; }
+
+// The first ^C ends the run after the kernel that is being timed, a second one at once.
+void listen_for_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_flags = SA_RESETHAND;
+  ::sigaction(SIGINT, &action, nullptr);
+}
 
 Result<std::unique_ptr<Card>> open_card(const RunFlags& flags, std::optional<int64_t> memory) {
   if (!flags.replay.empty()) return RecordedCard::open(flags.replay);
@@ -142,7 +149,7 @@ int run(const RunFlags& flags) {
   if (!step) return report(step.error());
   KernelRunPlan plan = plan_of(flags, *step, facts, memory);
   plan.device = device->id;
-  ::signal(SIGINT, interrupt);
+  listen_for_interrupts();
   KernelRunHooks hooks{.stop = [] { return interrupted != 0; }};
   if (!flags.quiet) hooks.progress = Progress();
   auto done = run_kernels(**card, plan, hooks);

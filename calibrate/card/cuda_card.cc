@@ -61,15 +61,6 @@ class Meter {
   std::string uuid_;
 };
 
-template <class F>
-auto guarded(F work) -> Result<decltype(work())> {
-  try {
-    return work();
-  } catch (const CardFault& fault) {
-    return error(fault.code, fault.what());
-  }
-}
-
 class CudaCard : public Card {
  public:
   CudaCard(Driver driver, CublasLt cublas, CudnnHandle cudnn, const Nvrtc& nvrtc, Meter meter,
@@ -85,7 +76,7 @@ class CudaCard : public Card {
 
   const CardFacts& facts() const override { return facts_; }
   Result<std::vector<Offer>> offers(const KernelAt& kernel) override {
-    return guarded([&] { return work_of(kernel).offers(); });
+    return guarded([&] { return std::vector<Offer>(work_of(kernel).offers()); });
   }
   Result<std::vector<Sample>> time(const KernelAt& kernel, size_t offer) override {
     return guarded([&] {
@@ -103,6 +94,18 @@ class CudaCard : public Card {
   }
 
  private:
+  // What a library refuses while the context lives is a kernel that is not run; after what ends the
+  // context (CUDA_ERROR_ILLEGAL_ADDRESS, ...) every call fails.
+  template <class F>
+  auto guarded(F work) -> Result<decltype(work())> {
+    try {
+      return work();
+    } catch (const CardFault& fault) {
+      const bool lives = driver_.call().stream_synchronize(driver_.stream()) == CUDA_SUCCESS;
+      return error(fault.code == "E722" && lives ? "E724" : fault.code, fault.what());
+    }
+  }
+
   // Of the kernel that was asked about last: its plans are made once.
   Work& work_of(const KernelAt& kernel) {
     const std::string key = key_of(kernel);

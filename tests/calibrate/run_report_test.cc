@@ -6,7 +6,9 @@
 
 #include "calibrate/kernel_record.h"
 #include "calibrate/kernel_run.h"
+#include "estimator/report/schemas.h"
 #include "tests/calibrate/fake_card.h"
+#include "tests/support/schema_fault.h"
 
 using namespace plimsoll;
 using namespace plimsoll::calibrate;
@@ -119,6 +121,7 @@ TEST_CASE("run report: JSON with the contract's paths") {
   report.device = "h100-sxm-80gb";
   const auto json = nlohmann::json::parse(json_of(report));
   CHECK(json["schema"] == "plimsoll.run");
+  CHECK(test::schema_fault(nlohmann::json::parse(schema_text("run")), json) == "");
   const auto& kernels = json["result"]["kernels"];
   REQUIRE(kernels.size() == 3);
   for (const auto& kernel : kernels) {

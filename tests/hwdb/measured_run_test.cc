@@ -132,7 +132,7 @@ TEST_CASE("measured run: JSON lines, as programs append them, each on its line")
   const Outcome wrong = read(one + "\n" + R"({"kind": "kernel", "op": "gemm"})" + "\n");
   CHECK(wrong.code() == "E306");
   CHECK(wrong.file.error()[0].place.line == 2);
-  CHECK(read(one + "\n{\"kind\": \"ker").code() == "E301");
+  CHECK(read(one + "\n{\"kind\": \"ker").code() == "E302");
   CHECK(read(one + "\n" + one + one + "\n").code() == "E301");
   CHECK(read(one).code() == "E306");  // one object is a file: its records are missing
 }
