@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "graph/base/diagnostic.h"
 #include "calibrate/gpu.h"
+#include "graph/base/diagnostic.h"
 
 namespace plimsoll::monitor {
 

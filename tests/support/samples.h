@@ -21,7 +21,7 @@ inline GpuReading card(int64_t pid, std::optional<int64_t> bytes) {
   gpu.total_bytes = int64_t{16} << 30;
   gpu.used_bytes = int64_t{3} << 30;
   gpu.processes = std::vector<GpuProcess>{{.pid = 999'999, .bytes = int64_t{1} << 30},
-                                                   {.pid = pid, .bytes = bytes}};
+                                          {.pid = pid, .bytes = bytes}};
   gpu.utilisation = 0.75;
   gpu.power_watts = 69.5;
   gpu.sm_clock_hz = 1'590'000'000;
