@@ -5,12 +5,11 @@
 //   auto listed = child->ask(question);
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <vector>
 
 #include "calibrate/cudnn.h"
+#include "calibrate/line_child.h"
 
 namespace plimsoll {
 
@@ -19,9 +18,6 @@ class AskingChild {
   // Forks; the child ends with this process, however that ends. Errors as Cudnn::open(); E707 where
   // the child crashes.
   static Result<AskingChild> start(const Device& device);
-  AskingChild(AskingChild&& other) noexcept;
-  AskingChild& operator=(AskingChild&&) = delete;
-  ~AskingChild();
 
   const std::string& version() const { return version_; }
   const std::vector<LoadedLibrary>& libraries() const { return libraries_; }
@@ -30,12 +26,11 @@ class AskingChild {
   Result<Cudnn::Listed> ask(const ConvQuestion& question);
 
  private:
-  AskingChild(pid_t child, int link) : child_(child), link_(link) {}
+  explicit AskingChild(LineChild child) : child_(std::move(child)) {}
   tl::unexpected<Diagnostics> gone(const std::string& doing);
 
-  pid_t child_ = -1;
-  int link_ = -1;
-  std::string device_, help_, version_ = "9", unread_;
+  LineChild child_;
+  std::string device_, help_, version_ = "9";
   std::vector<LoadedLibrary> libraries_;
 };
 

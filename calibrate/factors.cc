@@ -23,18 +23,18 @@ double quantile(std::vector<double> values, double share) {
   return *at;
 }
 
-struct Sample {
+struct Ratio {
   double ln = 0;      // of measured over predicted
   double weight = 0;  // predicted
 };
 
 // ln of the factor that makes the sum of |factor * predicted - measured| least, which few outliers
 // cannot move: the median of measured / predicted, weighted by what is predicted.
-double least_error(std::vector<Sample> samples) {
-  std::ranges::sort(samples, {}, &Sample::ln);
+double least_error(std::vector<Ratio> samples) {
+  std::ranges::sort(samples, {}, &Ratio::ln);
   double half = 0;
-  for (const Sample& s : samples) half += s.weight / 2;
-  for (const Sample& s : samples) {
+  for (const Ratio& s : samples) half += s.weight / 2;
+  for (const Ratio& s : samples) {
     half -= s.weight;
     if (half <= 0) return s.ln;
   }
@@ -42,10 +42,10 @@ double least_error(std::vector<Sample> samples) {
 }
 
 // ln of the factor. The prediction is the prior: no correction, as wide as its known range.
-double location(const std::vector<Sample>& samples, double range90) {
+double location(const std::vector<Ratio>& samples, double range90) {
   const double best = least_error(samples);
   std::vector<double> off;
-  for (const Sample& s : samples) off.push_back(std::abs(s.ln - best));
+  for (const Ratio& s : samples) off.push_back(std::abs(s.ln - best));
   const double spread = kMedianDeviation * quantile(std::move(off), .5);
   const double prior = range90 / kDeviations90;
   if (prior <= 0) return 0;
@@ -54,11 +54,11 @@ double location(const std::vector<Sample>& samples, double range90) {
 }
 
 // Each with what is left of its ln where the others alone give the factor.
-std::vector<Sample> left_out(std::vector<Sample> samples, double range90) {
-  const std::vector<Sample> all = samples;
+std::vector<Ratio> left_out(std::vector<Ratio> samples, double range90) {
+  const std::vector<Ratio> all = samples;
   const size_t folds = std::min(kFolds, all.size());
   for (size_t fold = 0; fold < folds; ++fold) {
-    std::vector<Sample> others;
+    std::vector<Ratio> others;
     for (size_t i = 0; i < all.size(); ++i) {
       if (i % folds != fold) others.push_back(all[i]);
     }
@@ -72,26 +72,26 @@ std::vector<Sample> left_out(std::vector<Sample> samples, double range90) {
 }
 
 // By how much of the measured time predictions are wrong.
-double error_of(const std::vector<Sample>& samples) {
+double error_of(const std::vector<Ratio>& samples) {
   double wrong = 0, measured = 0;
-  for (const Sample& s : samples) {
+  for (const Ratio& s : samples) {
     wrong += s.weight * std::abs(std::exp(s.ln) - 1);
     measured += s.weight * std::exp(s.ln);
   }
   return wrong / measured;
 }
 
-FactorFit fit_one(MachineFactor factor, const std::vector<Sample>& samples, double range90) {
+FactorFit fit_one(MachineFactor factor, const std::vector<Ratio>& samples, double range90) {
   factor.kernels = static_cast<int64_t>(samples.size());
   if (samples.size() < kFewest)
     return {factor, fmt::format("{} kernels are too few", samples.size())};
-  const std::vector<Sample> rest = left_out(samples, range90);
+  const std::vector<Ratio> rest = left_out(samples, range90);
   factor.factor = std::exp(location(samples, range90));
   factor.error_before = error_of(samples);
   factor.error_after = error_of(rest);
   if (samples.size() >= kEnoughForRange) {
     std::vector<double> off;
-    for (const Sample& s : rest) off.push_back(std::abs(s.ln));
+    for (const Ratio& s : rest) off.push_back(std::abs(s.ln));
     factor.range90 = quantile(std::move(off), .9);
   }
   const bool worse = factor.error_after >= factor.error_before;
@@ -102,7 +102,7 @@ FactorFit fit_one(MachineFactor factor, const std::vector<Sample>& samples, doub
 
 std::vector<FactorFit> fit_factors(std::span<const MeasuredRatio> ratios) {
   struct Group {
-    std::vector<Sample> samples;
+    std::vector<Ratio> samples;
     double range90 = 0;
   };
   std::map<std::tuple<std::string, std::string, std::string>, Group> groups;

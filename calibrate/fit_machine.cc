@@ -8,6 +8,7 @@
 #include <set>
 
 #include "calibrate/factors.h"
+#include "calibrate/machine_facts.h"
 #include "calibrate/verb.h"
 #include "estimator/plan/validate/validate.h"
 #include "graph/base/escape.h"
@@ -20,6 +21,7 @@ struct Kernels {
   std::vector<MeasuredRatio> ratios;
   std::set<std::string> gpus;  // of kernels in the records
   size_t others = 0;           // records that are no kernels, or that nothing predicts
+  MachineFacts facts{};
 };
 
 // The pass of products and of what only moves data changes their work, not how they run.
@@ -58,14 +60,19 @@ Result<Kernels> read_kernels(const MachineCommand& command) {
   }
   Validator validator(*hwdb, Request{}, std::move(*calibrations));
   Kernels kernels;
+  Result<void> facts;
   for (const std::string& file : command.records) {
     const auto read = read_runs(file, *sources, [&](MeasuredRun&& run) {
+      const auto device = hwdb->device(run.device);
+      if (facts && (wanted.empty() || (device && device->id == wanted)))
+        facts = kernels.facts.add(run);
       for (ValidationLine& line : validator.answer(run, file)) {
-        if (const auto device = hwdb->device(line.device)) line.device = device->id;
+        if (device) line.device = device->id;
         if (wanted.empty() || line.device == wanted) add(line, kernels);
       }
     });
     if (!read) return tl::make_unexpected(read.error());
+    if (!facts) return tl::make_unexpected(facts.error());
   }
   if (kernels.ratios.empty()) {
     return error("E716", fmt::format("none of the {} records is a kernel that can be predicted",
@@ -105,6 +112,11 @@ int fit_machine(const MachineCommand& command) {
     fmt::print("{}\n", fit.refused.empty() ? "" : "  refused: " + fit.refused);
     if (fit.refused.empty()) machine.factors.push_back(f);
   }
+  kernels->facts.complete(machine, machine.gpu);
+  if (machine.clock > 0) fmt::print("clock while computing {:.0f} MHz\n", machine.clock / 1e6);
+  if (!machine.workspaces.empty())
+    fmt::print("cuDNN's plans of {} convolutions\n", machine.workspaces.size());
+  if (!machine.host.empty()) fmt::print("copies from and to the host\n");
   if (kernels->others > 0) fmt::print("{} records are no kernels of it\n", kernels->others);
   return command.out.empty() ? 0 : write_file(command.out, machine);
 }

@@ -12,14 +12,15 @@ namespace {
 constexpr const char* kExamples =
     "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
     "asked.jsonl\n"
-    "  plimsoll-calibrate ask --gpu a100 --problems convolutions.jsonl --out asked.jsonl\n"
-    "  plimsoll-calibrate fit kernels.json --out machine.json\n"
-    "  plimsoll-calibrate fit --measured hwdb/calibrations/measured\n\n"
-    "Asks real cuDNN, without a GPU, what it would choose on one, and fits what was measured: a\n"
-    "file for your machine (plimsoll --machine FILE), or the calibrations that everyone gets.\n"
-    " Libraries are loaded when they are needed: from PLIMSOLL_CUDNN, from the "
-    "nvidia\n"
-    "packages of python3, or from the loader's path.";
+    "  plimsoll-calibrate run --model builtin:resnet50 --batch 32\n"
+    "  plimsoll-calibrate run --suite quick --out kernels.jsonl\n"
+    "  plimsoll-calibrate fit kernels.jsonl --out machine.json\n"
+    "  plimsoll-calibrate replay h100.jsonl --model builtin:vgg16 --batch 32\n\n"
+    "Runs the kernels that plimsoll predicts on the GPU that is here, fits what was measured: a\n"
+    "file for your machine (plimsoll --machine FILE), or the calibrations that everyone gets;\n"
+    "and asks real cuDNN, without a GPU, what it would choose on one. Libraries are loaded when\n"
+    "they are needed: from PLIMSOLL_CUDNN, from the nvidia packages of python3, or from the\n"
+    "loader's path.";
 
 }  // namespace
 
@@ -35,7 +36,8 @@ namespace {
 int run(int argc, char** argv) {
   CLI::App app(kExamples);
   app.require_subcommand(1);
-  const Verb verbs[] = {make_ask(app), make_fit(app), make_tables(app)};
+  const Verb verbs[] = {make_ask(app), make_run(app), make_replay(app), make_fit(app),
+                        make_tables(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& fault) {

@@ -27,6 +27,16 @@ class SharedLibrary {
     if (!found) return tl::unexpected(found.error());
     return reinterpret_cast<Signature*>(*found);
   }
+  // Fills `function`, or adds to `faults` that there is none.
+  template <class Signature>
+  void load(Signature*& function, const char* name, Diagnostics& faults) const {
+    const auto found = this->function<Signature>(name);
+    if (found) {
+      function = *found;
+    } else {
+      faults.insert(faults.end(), found.error().begin(), found.error().end());
+    }
+  }
   // The file it was loaded from, as the linker names it.
   std::string path() const;
 

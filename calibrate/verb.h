@@ -15,6 +15,8 @@ struct Verb {
 
 Verb make_ask(CLI::App& root);
 Verb make_fit(CLI::App& root);
+Verb make_replay(CLI::App& root);
+Verb make_run(CLI::App& root);
 Verb make_tables(CLI::App& root);
 
 // Diagnostics on standard error; the exit status they mean.

@@ -170,8 +170,9 @@ Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   if (!cudnn) return tl::make_unexpected(cudnn.error());
   if (auto loading = check_loading(platform, request); !loading)
     return tl::make_unexpected(loading.error());
-  auto offers = conv_offers(platform, request,
-                            WorkspaceBooks(platform.hwdb, platform.device, *cudnn, request.asked));
+  auto offers = conv_offers(
+      platform, request,
+      WorkspaceBooks(platform.hwdb, platform.device, *cudnn, asked_on(platform, request)));
   if (!offers) return tl::make_unexpected(offers.error());
   TimeContext context(rates_of(platform.device), std::move(*calibrations), *options,
                       std::make_shared<const ConvOffers>(std::move(*offers)));
@@ -283,10 +284,16 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
                                   platform_.device.sustained_clock.value / 1e6,
                                   platform_.device.boost_clock.value / 1e6));
   }
-  if (request_.asked) {
-    e.basis.push_back(fmt::format("workspace: {} of {} convolutions asked of cuDNN {}",
+  if (const auto asked = asked_on(platform_, request_)) {
+    e.basis.push_back(fmt::format("workspace: {} of {} convolutions {} cuDNN {}{}",
                                   workspaces->asked, workspaces->convolutions,
-                                  request_.asked->cudnn()));
+                                  asked->on_card() ? "as listed by" : "asked of", asked->cudnn(),
+                                  asked->on_card() ? " on this card" : ""));
+  }
+  if (request_.machine && request_.machine->gpu == platform_.device.id &&
+      request_.machine->clock > 0) {
+    e.basis.push_back(fmt::format("this card computed at {:.0f} MHz when its kernels were measured",
+                                  request_.machine->clock / 1e6));
   }
   if (!e.memory.context_basis.empty()) e.basis.push_back("context: " + e.memory.context_basis);
   if (e.memory.timing_peak_bytes > e.memory.reserved_bytes) {

@@ -3,6 +3,7 @@
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 #include "graph/json/writer.h"
+#include "hwdb/host.h"
 #include "hwdb/lookup.h"
 
 namespace plimsoll {
@@ -13,6 +14,7 @@ constexpr std::string_view kSchema = "plimsoll.machine";
 // Beyond these a record is wrong, not a card.
 constexpr RealRange kFactor{.low = 1e-3, .high = 1e3};
 constexpr RealRange kError{.low = 0, .high = 1e3};
+constexpr RealRange kClockHz{.low = 1e8, .high = 1e10};
 
 MachineFactor read_factor(JsonObject& row) {
   MachineFactor factor;
@@ -26,6 +28,27 @@ MachineFactor read_factor(JsonObject& row) {
   factor.error_after = row.required_real("error_after", kError);
   row.finish();
   return factor;
+}
+
+std::string compact(const JsonValue& value) {
+  JsonWriter out;
+  write_value(out, value);
+  return out.take();
+}
+
+void write_text(JsonWriter& out, const std::string& json) {
+  const auto value = read_json(json, "a machine");
+  if (value) write_value(out, *value);
+}
+
+// The section's own faults name the file.
+std::string read_host_section(JsonObject& root) {
+  const JsonValue* section = root.optional("host");
+  if (!section) return {};
+  std::string text = compact(*section);
+  if (const auto host = read_host(text, root.file(), ""); !host)
+    root.faults().insert(root.faults().end(), host.error().begin(), host.error().end());
+  return text;
 }
 
 }  // namespace
@@ -43,6 +66,10 @@ Result<Machine> read_machine(std::string_view text, std::string_view file) {
     JsonObject object(row, file, faults);
     machine.factors.push_back(read_factor(object));
   }
+  machine.clock = root.optional_real("clock", kClockHz).value_or(0);
+  for (const JsonValue& answer : root.optional_list("workspaces"))
+    machine.workspaces.push_back(compact(answer));
+  machine.host = read_host_section(root);
   root.finish();
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
   return machine;
@@ -75,6 +102,16 @@ std::string write_machine(const Machine& machine) {
     out.end_object();
   }
   out.end_array();
+  if (machine.clock > 0) out.key("clock").real(machine.clock);
+  if (!machine.workspaces.empty()) {
+    out.key("workspaces").begin_array();
+    for (const std::string& answer : machine.workspaces) write_text(out, answer);
+    out.end_array();
+  }
+  if (!machine.host.empty()) {
+    out.key("host");
+    write_text(out, machine.host);
+  }
   out.end_object();
   return out.take() + "\n";
 }

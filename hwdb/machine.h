@@ -1,6 +1,6 @@
 // Machine: what a user's own card was measured to do, in one file that `plimsoll-calibrate fit`
 // writes from records of kernels and `--machine FILE` reads: by how much the predicted time of each
-// class of kernels is multiplied on that card.
+// class of kernels is multiplied on that card, what cuDNN listed on it, the machine around it.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,13 @@ struct Machine {
   std::string gpu;     // an id of hwdb
   std::string source;  // the records
   std::vector<MachineFactor> factors;
+  // Hz of the multiprocessors while they computed: of kernels one by one, which the factors hold
+  // already. 0: not told.
+  double clock = 0;
+  // cuDNN's plans for convolutions on this card, a line of JSON each as `plimsoll-calibrate ask`
+  // writes them.
+  std::vector<std::string> workspaces{};
+  std::string host{};  // a host file (hwdb/host.h); empty: nothing is told of the machine
 
   bool operator==(const Machine&) const = default;
 };

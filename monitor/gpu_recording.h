@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "calibrate/gpu.h"
 #include "graph/base/diagnostic.h"
-#include "monitor/gpu.h"
 
 namespace plimsoll::monitor {
 

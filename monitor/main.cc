@@ -12,6 +12,7 @@
 #include <cstring>
 #include <new>
 
+#include "calibrate/nvml.h"
 #include "estimator/cli/messages.h"
 #include "estimator/cli/options.h"
 #include "estimator/cli/output_file.h"
@@ -24,7 +25,6 @@
 #include "monitor/gpu_recording.h"
 #include "monitor/live_view.h"
 #include "monitor/measured_record.h"
-#include "monitor/nvml.h"
 #include "monitor/run_files.h"
 #include "monitor/text.h"
 

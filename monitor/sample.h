@@ -1,9 +1,9 @@
 // One sample of everything, and its forms: a JSON line, a row of CSV.
 #pragma once
 
+#include "calibrate/gpu.h"
 #include "graph/base/diagnostic.h"
 #include "graph/json/writer.h"
-#include "monitor/gpu.h"
 #include "monitor/process_tree.h"
 
 namespace plimsoll::monitor {

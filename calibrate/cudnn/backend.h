@@ -27,12 +27,22 @@ struct CudnnFunctions {
   // What every cuDNN has, 7 too; and what 8 and later have, E702.
   static Result<CudnnFunctions> versions_of(const SharedLibrary& library);
   Result<void> load_backend(const SharedLibrary& library);
+
+  void check(cudnnStatus_t status, const char* what) const;  // throws CudnnRefusal
 };
 
 // What cuDNN answers instead of success; the text is its own.
 struct CudnnRefusal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+inline void CudnnFunctions::check(cudnnStatus_t status, const char* what) const {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  char text[512] = "";
+  if (last_error) last_error(text, sizeof text);
+  throw CudnnRefusal(std::string(what) + ": status " + std::to_string(status) +
+                     (text[0] ? std::string(", ") + text : ""));
+}
 
 class Descriptor {
  public:
@@ -64,6 +74,8 @@ class Descriptor {
     return *this;
   }
 
+  cudnnBackendDescriptor_t raw() const { return raw_; }
+
   // At most `most` values, as many as there are.
   template <class T>
   std::vector<T> get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
@@ -88,13 +100,7 @@ class Descriptor {
   }
 
  private:
-  void check(cudnnStatus_t status, const char* what) const {
-    if (status == CUDNN_STATUS_SUCCESS) return;
-    char text[512] = "";
-    if (cudnn_->last_error) cudnn_->last_error(text, sizeof text);
-    throw CudnnRefusal(std::string(what) + ": status " + std::to_string(status) +
-                       (text[0] ? std::string(", ") + text : ""));
-  }
+  void check(cudnnStatus_t status, const char* what) const { cudnn_->check(status, what); }
 
   const CudnnFunctions* cudnn_;
   cudnnBackendDescriptor_t raw_ = nullptr;

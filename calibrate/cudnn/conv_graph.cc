@@ -85,7 +85,8 @@ Descriptor convolution(const CudnnFunctions& cudnn, const ConvQuestion& question
 
 }  // namespace
 
-ConvGraph::ConvGraph(const CudnnFunctions& cudnn, const ConvQuestion& question) {
+ConvGraph::ConvGraph(const CudnnFunctions& cudnn, const ConvQuestion& question,
+                     cudnnHandle_t handle) {
   const ConvProblem<int64_t>& c = question.problem;
   parts_.push_back(tensor(cudnn, 'x', {c.n, c.c, c.in[1], c.in[2]}, question));
   parts_.push_back(tensor(cudnn, 'w', {c.k, c.c / c.groups, c.filter[1], c.filter[2]}, question));
@@ -102,6 +103,7 @@ ConvGraph::ConvGraph(const CudnnFunctions& cudnn, const ConvQuestion& question) 
       .finalize("the operation");
   parts_.push_back(std::move(operation));
   Descriptor graph(cudnn, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  if (handle) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, std::vector{handle});
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, parts_[4]).finalize("the graph");
   parts_.push_back(std::move(graph));
 }

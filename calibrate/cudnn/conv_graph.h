@@ -10,9 +10,10 @@ namespace plimsoll {
 
 class ConvGraph {
  public:
-  // Tensors aligned to 16 bytes, fp32 accumulation (fp64 for fp64), cross-correlation. Throws
-  // CudnnRefusal.
-  ConvGraph(const CudnnFunctions& cudnn, const ConvQuestion& question);
+  // Tensors 'x', 'w' and 'y' aligned to 16 bytes, fp32 accumulation (fp64 for fp64),
+  // cross-correlation; on the GPU of a handle, where there is one. Throws CudnnRefusal.
+  ConvGraph(const CudnnFunctions& cudnn, const ConvQuestion& question,
+            cudnnHandle_t handle = nullptr);
   const Descriptor& graph() const { return parts_.back(); }
 
  private:

@@ -9,6 +9,7 @@
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
+#include "estimator/memory/workspace/asked.h"
 #include "estimator/model/model_source.h"
 #include "graph/base/escape.h"
 
@@ -194,6 +195,16 @@ void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
         "dropout", recipe.assumed_dropout,
         [](std::string_view flag, std::string_view text) { return parse_real(flag, text, 0, 1); });
   }
+}
+
+Result<std::shared_ptr<const AskedWorkspaces>> read_listed(const Machine& machine,
+                                                           const std::string& file) {
+  if (machine.workspaces.empty()) return nullptr;
+  std::string lines;
+  for (const std::string& answer : machine.workspaces) lines += answer + "\n";
+  auto listed = AskedWorkspaces::read(lines, file + ", workspaces");
+  if (!listed) return tl::make_unexpected(listed.error());
+  return std::make_shared<const AskedWorkspaces>(std::move(*listed));
 }
 
 }  // namespace
@@ -405,6 +416,11 @@ Result<Request> to_request(const SharedFlags& flags) {
   if (!machine.empty()) {
     auto opened = open_machine(machine);
     if (!opened) return tl::make_unexpected(opened.error());
+    if (auto listed = read_listed(*opened, machine); listed) {
+      request.listed = std::move(*listed);
+    } else {
+      return tl::make_unexpected(listed.error());
+    }
     request.machine = std::move(*opened);
   }
   if (request.memory_bytes == 0) return error("E104", "--mem: a capacity of nothing");

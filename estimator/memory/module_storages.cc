@@ -12,7 +12,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr size_t kNone = static_cast<size_t>(-1);
+constexpr size_t kNoStorage = static_cast<size_t>(-1);
 
 // Their result is their input in another shape (nn.View, nn.Identity).
 constexpr std::array<std::string_view, 5> kViews = {"Flatten", "Reshape", "Identity", "Squeeze",
@@ -67,8 +67,8 @@ class Modules {
         habits_(habits),
         readers_(graph.tensors.size(), 0),
         first_read_(graph.tensors.size(), 0),
-        output_(graph.tensors.size(), kNone),
-        gradient_(graph.tensors.size(), kNone),
+        output_(graph.tensors.size(), kNoStorage),
+        gradient_(graph.tensors.size(), kNoStorage),
         narrowed_(graph.tensors.size(), false) {
     for (const Node& node : graph.nodes) {
       for (const TensorId id : node.inputs) {
@@ -144,7 +144,7 @@ class Modules {
     for (const TensorId id : node.inputs) {
       if (!value(id)) continue;
       if (first_read_[id] == 0) first_read_[id] = now_;
-      if (output_[id] == kNone) continue;
+      if (output_[id] == kNoStorage) continue;
       outputs_[output_[id]].last = now_;
       // nn.Concat reads what its branches keep, but is not given it: in evaluation their results
       // share with none. (Inferred from optnet's printed GoogLeNet, not read in its source.)
@@ -152,7 +152,7 @@ class Modules {
     }
     const TensorId result = node.outputs[0];
     const TensorId source = taken(node);
-    if (source != kNoTensor && output_[source] != kNone) {
+    if (source != kNoTensor && output_[source] != kNoStorage) {
       output_[result] = output_[source];
     } else {
       output_[result] = outputs_.size();
@@ -197,14 +197,14 @@ class Modules {
     if (node.outputs.empty() || !value(node.outputs[0])) return;
     const TensorId result = node.outputs[0];
     size_t given = gradient_[result];
-    if (given == kNone) return;  // nothing that is trained reads it
+    if (given == kNoStorage) return;  // nothing that is trained reads it
     ++now_;
     gradients_[given].last = now_;
     gradients_[given].given = true;
     const bool passed = node.op == "Concat" || taken(node) != kNoTensor;
     if (narrowed_[result]) given = contiguous(node, given, passed);
     for (const TensorId id : node.inputs) {
-      if (!value(id) || (output_[id] == kNone && !habits_.input_gradient)) continue;
+      if (!value(id) || (output_[id] == kNoStorage && !habits_.input_gradient)) continue;
       narrowed_[id] = node.op == "Concat";
       deliver(id, passed ? given : new_gradient(bytes_of(id)));
     }
@@ -227,7 +227,7 @@ class Modules {
       gradient_[id] = gradient;
       return;
     }
-    if (gradient_[id] == kNone) gradient_[id] = new_gradient(bytes_of(id));
+    if (gradient_[id] == kNoStorage) gradient_[id] = new_gradient(bytes_of(id));
     narrowed_[id] = false;
   }
 

@@ -5,6 +5,20 @@
 
 namespace plimsoll {
 
+std::shared_ptr<const AskedWorkspaces> asked_on(const Platform& platform, const Request& request) {
+  if (request.asked || !request.listed) return request.asked;
+  if (!request.machine || request.machine->gpu != platform.device.id) return nullptr;
+  const auto wanted = request.cudnn ? parse_version(*request.cudnn) : std::nullopt;
+  const auto listed = parse_version(request.listed->cudnn());
+  const auto minor = [](const Version& v) {
+    return std::vector<int>(
+        v.numbers.begin(),
+        v.numbers.begin() + std::min<ptrdiff_t>(2, static_cast<ptrdiff_t>(v.numbers.size())));
+  };
+  if (wanted && listed && minor(*wanted) != minor(*listed)) return nullptr;
+  return request.listed;
+}
+
 WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
   using Framework = WorkspacePolicy::Framework;
   WorkspacePolicy policy;

@@ -1,6 +1,7 @@
 // WorkspacePlan: the scratch memory that each kernel of a step takes on a platform.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct WorkspacePlan {
   std::string basis;  // the least trusted: "asked", "table", "rule", "interval"; else "none"
   int64_t asked = 0, convolutions = 0;  // kernels, and of how many cuDNN was asked
 };
+
+// What cuDNN itself said of the request's convolutions on a device: asked for this request, or what
+// a machine file has of that card and of the version that the request asks for; null for neither.
+std::shared_ptr<const AskedWorkspaces> asked_on(const Platform& platform, const Request& request);
 
 WorkspacePolicy workspace_policy(const FrameworkProfile& framework);
 

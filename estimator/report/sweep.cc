@@ -25,18 +25,6 @@ void mix(int64_t value, uint64_t& checksum) {
   }
 }
 
-void write_value(JsonWriter& out, const JsonValue& value) {
-  if (const std::string* text = value.string()) {
-    out.string(*text);
-  } else if (const auto whole = value.integer()) {
-    out.integer(*whole);
-  } else if (const auto real = value.real()) {
-    out.real(*real);
-  } else {
-    out.boolean(value.boolean().value_or(false));
-  }
-}
-
 double share_of(int64_t bytes, int64_t usable) {
   return 100.0 * static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(1, usable));
 }

@@ -36,6 +36,18 @@ Result<FrameworkProfile> find_framework(const Hwdb& hwdb, const Request& request
   return found ? std::move(*found) : newest;
 }
 
+// The machine file's own, where nobody names another and the card is its.
+Result<Host> find_host(const Hwdb& hwdb, const Request& request, const Device& device) {
+  const bool told = request.machine && request.machine->gpu == device.id &&
+                    !request.machine->host.empty() && request.host == kUnknownHost;
+  if (!told) return hwdb.host(request.host);
+  auto host = read_host(request.machine->host, "the machine file", "");
+  const auto unknown = hwdb.host(kUnknownHost);
+  if (!unknown) return unknown;
+  if (host) host->complete(*unknown);
+  return host;
+}
+
 }  // namespace
 
 Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
@@ -44,7 +56,7 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
   if (!device) return tl::make_unexpected(device.error());
   auto framework = find_framework(hwdb, request);
   if (!framework) return tl::make_unexpected(framework.error());
-  auto host = hwdb.host(request.host);
+  auto host = find_host(hwdb, request, *device);
   if (!host) return tl::make_unexpected(host.error());
   if (host->id == kUnknownHost && !request.cpu.empty()) {
     if (auto rated = hwdb.host(request.cpu)) host = std::move(rated);

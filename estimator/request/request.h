@@ -63,9 +63,11 @@ struct Request {
   // One process feeds all GPUs and copies the parameters to each in every step, as
   // torch.nn.DataParallel does; else a process for each and an all-reduce of gradients.
   bool replicate = false;
-  std::string link;                    // between the GPUs; empty: PCIe or NVLink as the card has
-  std::string host = "generic";        // the machine around them: an id, an alias or a file
-  std::optional<Machine> machine;      // what was measured on one card; acts on that card alone
+  std::string link;                // between the GPUs; empty: PCIe or NVLink as the card has
+  std::string host = "generic";    // the machine around them: an id, an alias or a file
+  std::optional<Machine> machine;  // what was measured on one card; acts on that card alone
+  // What cuDNN listed on that card; it stands before tables, but behind `asked`.
+  std::shared_ptr<const AskedWorkspaces> listed;
   std::string cpu;                     // of a machine that nobody named; one not known says nothing
   std::optional<bool> input_gradient;  // the first layer's data gradient; nothing: the framework's
   std::optional<bool> input_copy;      // of a batch, inside the step; nothing: the framework's

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graph/base/escape.h"
+#include "graph/json/value.h"
 
 namespace plimsoll {
 namespace {
@@ -113,5 +114,30 @@ JsonWriter& JsonWriter::null() {
 }
 
 std::string JsonWriter::take() { return std::exchange(out_, {}); }
+
+void write_value(JsonWriter& out, const JsonValue& value) {
+  if (const auto* text = value.string()) {
+    out.string(*text);
+  } else if (const auto flag = value.boolean()) {
+    out.boolean(*flag);
+  } else if (const auto whole = value.integer()) {
+    out.integer(*whole);
+  } else if (const auto real = value.real()) {
+    out.real(*real);
+  } else if (const auto* list = value.list()) {
+    out.begin_array();
+    for (const JsonValue& each : *list) write_value(out, each);
+    out.end_array();
+  } else if (const auto* members = value.members()) {
+    out.begin_object();
+    for (const JsonMember& member : *members) {
+      out.key(member.key);
+      write_value(out, member.value);
+    }
+    out.end_object();
+  } else {
+    out.null();
+  }
+}
 
 }  // namespace plimsoll

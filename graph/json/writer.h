@@ -54,6 +54,10 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
+class JsonValue;
+// A value that was read, in its own order; whole numbers beyond 64 bits become reals.
+void write_value(JsonWriter& out, const JsonValue& value);
+
 // The text as a JSON string with its quotes. `<` and the line separators U+2028/9 are escaped too,
 // so that the JSON may stand inside an HTML script.
 std::string json_string(std::string_view text);

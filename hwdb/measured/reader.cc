@@ -96,6 +96,43 @@ Result<RunFile> finish(RunFile file, Diagnostics faults) {
   return file;
 }
 
+// Whether every line is a record, as programs that append write them.
+bool is_lines(std::string_view text) {
+  const size_t end = text.find('\n');
+  if (end == text.npos) return false;
+  const size_t last = text.find_last_not_of(" \t\r", end - (end > 0 ? 1 : 0));
+  const size_t next = text.find_first_not_of(" \t\r\n", end);
+  return last != text.npos && text[last] == '}' && next != text.npos && text[next] == '{';
+}
+
+// The same as one list, each record on its line still.
+std::string as_list(std::string_view lines) {
+  std::string list = "[";
+  bool first = true;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    if (line.find_first_not_of(" \t\r") != line.npos) {
+      list += first ? "" : ",";
+      list += line;
+      first = false;
+    }
+    list += '\n';
+  }
+  return list + "]";
+}
+
+Result<RunFile> read_json_lines(const std::string& text, const ByteSource& source, const Each& each,
+                                const Limits& limits) {
+  const Result<JsonValue> value = read_json(as_list(text), source.name(), limits);
+  if (!value) return tl::make_unexpected(value.error());
+  RunFile file;
+  file.name = source.name();
+  Diagnostics faults;
+  for (const JsonValue& record : *value->list()) take_record(record, file, faults, each);
+  return finish(std::move(file), std::move(faults));
+}
+
 Result<RunFile> read_json_runs(const ByteSource& source, const Each& each, const Limits& limits) {
   if (source.size() > static_cast<uint64_t>(limits.json)) {
     return over_limit(limits, "json", {source.name(), 0, 0, {}});
@@ -103,6 +140,7 @@ Result<RunFile> read_json_runs(const ByteSource& source, const Each& each, const
   std::string text(source.size(), '\0');
   const auto got = source.read(0, std::as_writable_bytes(std::span(text)));
   if (!got) return tl::make_unexpected(got.error());
+  if (is_lines(text)) return read_json_lines(text, source, each, limits);
   const Result<JsonValue> value = read_json(text, source.name(), limits);
   if (!value) return tl::make_unexpected(value.error());
   RunFile file;

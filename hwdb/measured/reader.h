@@ -23,12 +23,12 @@ struct RunFile {
   Diagnostics warnings;
 };
 
-// Calls `each` with every record, in order. JSON is read whole, CSV row by row. W515 in the file's
-// warnings for a key that is no known one but near it, a note W515 for the rest; N520 counts cells
-// that say nothing was measured.
-// E501 no runs, E502 unknown kind, E510 a column given twice, E511 a ragged row or an unclosed
-// quote, E512 a cell that is not of its column's type, E513 a negative measurement, E514 a zero,
-// E530 a pickle; E30x as the JSON reader; E816 more rows than the limit.
+// Calls `each` with every record, in order. JSON and its lines are read whole, CSV row by row. W515
+// in the file's warnings for a key that is no known one but near it, a note W515 for the rest; N520
+// counts cells that say nothing was measured. E501 no runs, E502 unknown kind, E510 a column given
+// twice, E511 a ragged row or an unclosed quote, E512 a cell that is not of its column's type, E513
+// a negative measurement, E514 a zero, E530 a pickle; E30x as the JSON reader; E816 more rows than
+// the limit.
 Result<RunFile> read_measured(const ByteSource& source,
                               const std::function<void(MeasuredRun&&)>& each,
                               const Limits& limits = {});

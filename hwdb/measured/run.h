@@ -5,8 +5,9 @@
 //     {"device": "quadro-p4000", "model": "resnet50", "batch": 32, "mode": "train",
 //      "framework": "pytorch", "framework_version": "1.4", "total_ms": 301.2}]}
 //
-// The CSV form has the same keys as columns, and "kind" as one of them; a list is written
-// 3x224x224. A key that is not a member below is a note: it is kept and means nothing.
+// JSON lines are records alone, each with its "kind". The CSV form has the same keys as columns,
+// and "kind" as one of them; a list is written 3x224x224. A key that is not a member below is a
+// note: it is kept and means nothing.
 #pragma once
 
 #include <array>
@@ -45,12 +46,14 @@ struct MeasuredRun {
   std::string op, pass, variant, algo, kernel;
   std::optional<int64_t> n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dil_h, dil_w, group;
   std::optional<int64_t> m, batch_count;
-  std::optional<bool> a_t, b_t;  // transposed
+  std::optional<bool> a_t, b_t;    // transposed
+  std::optional<bool> accumulate;  // the product is added to what was there
   std::string cell, input_mode;
   std::optional<int64_t> hidden, timesteps, layers;
   std::vector<int64_t> hidden_widths;  // where "hidden" is a list
   std::string function;
   std::optional<int64_t> rows, cols, tensors_moved;
+  std::optional<int64_t> read_bytes, written_bytes, flop;  // of a kernel, once each
   std::string net, layer, layer_type, conv_engine;
   std::optional<bool> inplace;
   std::vector<int64_t> out, tensor;  // extents: of a layer's output; of what it works on

@@ -10,7 +10,7 @@ using namespace plimsoll::test;
 
 namespace {
 
-const std::string kNet = "builtin:squeezenet1_0";
+const std::string kLocalNet = "builtin:squeezenet1_0";
 
 // A folder with an nvidia-smi that runs `script`.
 struct Driver {
@@ -25,7 +25,7 @@ struct Driver {
   }
   // Of an estimate, with --gpu where one is given.
   Ran estimate(std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"estimate", kNet});
+    more.insert(more.begin(), {"estimate", kLocalNet});
     return run(std::move(more));
   }
 };
@@ -59,9 +59,9 @@ TEST_CASE("local: the machine's card, its driver and what is free of it, named o
 TEST_CASE("local: every verb that asks for a GPU takes it") {
   if (skipped()) return;
   const Driver driver("echo 'Tesla T4, 535.104.05, 15360, 15100'");
-  CHECK(says(driver.run({"max-batch", kNet, "--max", "8"}).out, "SAFE 8"));
-  CHECK(says(driver.run({"compare", kNet, "--gpu", "l4", "--gpu", "local"}).out, "tesla-t4"));
-  CHECK(says(driver.run({"explain", "features.0", kNet}).out, "features.0"));
+  CHECK(says(driver.run({"max-batch", kLocalNet, "--max", "8"}).out, "SAFE 8"));
+  CHECK(says(driver.run({"compare", kLocalNet, "--gpu", "l4", "--gpu", "local"}).out, "tesla-t4"));
+  CHECK(says(driver.run({"explain", "features.0", kLocalNet}).out, "features.0"));
   CHECK(driver.run({"workspace", "--gpu", "local"}).status == 0);
   CHECK(says(driver.run({"gpus", "local"}).out, "tesla-t4"));
   CHECK(says(driver.run({"gpus", "local", "--file"}).out, "\"id\": \"tesla-t4\""));
@@ -97,7 +97,7 @@ TEST_CASE("local: a card without a file, a part of one, a virtual one, several")
   CHECK(says(begun.out, "\"names\": [\"NVIDIA RTX 9999\"]"));
   const Scratch scratch;
   const std::string own = scratch.write("my-gpu.json", begun.out);
-  const Ran estimated = run_plimsoll({"estimate", kNet, "--gpu", own});
+  const Ran estimated = run_plimsoll({"estimate", kLocalNet, "--gpu", own});
   CHECK(estimated.status == 0);
   CHECK(says(estimated.out, "of 19.5 GiB"));
   CHECK(says(estimated.out, "NVIDIA RTX 9999 (my-gpu)"));
@@ -138,10 +138,10 @@ TEST_CASE("local: without nvidia-smi, or where it fails, a GPU must be named") {
   for (const std::string& path : {"PATH=" + nothing.path(""), std::string("PATH="),
                                   std::string("PATH=.:relative"), std::string("HOME=/")}) {
     CAPTURE(path);
-    const Ran ran = run_plimsoll({"estimate", kNet}, {.environment = {path}});
+    const Ran ran = run_plimsoll({"estimate", kLocalNet}, {.environment = {path}});
     CHECK(ran.status == 2);
     CHECK(says(ran.err, "[E109]"));
-    CHECK(says(run_plimsoll({"estimate", kNet, "--gpu", "local"}, {.environment = {path}}).err,
+    CHECK(says(run_plimsoll({"estimate", kLocalNet, "--gpu", "local"}, {.environment = {path}}).err,
                "no nvidia-smi on the PATH; give --gpu ID [E109]"));
   }
   const std::pair<const char*, const char*> kBroken[] = {
@@ -181,7 +181,7 @@ TEST_CASE("local: endless or silent answers end") {
   CHECK(says(endless.err, "[E147]"));
   // A shell without PATH has no sleep; reading a terminal that is not there ends at once, so that
   // a busy child stands for a hanging one.
-  const Ran hanging = Driver("while :; do :; done").run({"estimate", kNet}, {.seconds = 40});
+  const Ran hanging = Driver("while :; do :; done").run({"estimate", kLocalNet}, {.seconds = 40});
   CHECK(hanging.status == 2);
   CHECK(says(hanging.err, "no answer in 10 s"));
 }
@@ -190,7 +190,7 @@ TEST_CASE("local: endless or silent answers end") {
 TEST_CASE("local: PLIMSOLL_GPU stands where no --gpu is given; empty, it is not set") {
   if (skipped()) return;
   const auto with = [](const std::string& value, std::vector<std::string> more = {}) {
-    more.insert(more.begin(), {"estimate", kNet});
+    more.insert(more.begin(), {"estimate", kLocalNet});
     return run_plimsoll(std::move(more), {.environment = {"PLIMSOLL_GPU=" + value}});
   };
   CHECK(says(with("l4").out, "(l4)"));

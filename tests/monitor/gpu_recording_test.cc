@@ -5,6 +5,7 @@
 #include "tests/support/samples.h"
 #include "tests/support/scratch.h"
 
+using namespace plimsoll;
 using namespace plimsoll::monitor;
 using plimsoll::test::card;
 using plimsoll::test::host_sample;

@@ -7,6 +7,7 @@
 
 #include "tests/support/samples.h"
 
+using namespace plimsoll;
 using namespace plimsoll::monitor;
 using plimsoll::test::card;
 using plimsoll::test::kMebibyte;

@@ -16,12 +16,12 @@ inline monitor::Sample host_sample(double seconds, int64_t resident_mib, double 
 }
 
 // Of a process on one card that another shares.
-inline monitor::GpuReading card(int64_t pid, std::optional<int64_t> bytes) {
-  monitor::GpuReading gpu{.name = "Tesla T4", .uuid = "GPU-1"};
+inline GpuReading card(int64_t pid, std::optional<int64_t> bytes) {
+  GpuReading gpu{.name = "Tesla T4", .uuid = "GPU-1"};
   gpu.total_bytes = int64_t{16} << 30;
   gpu.used_bytes = int64_t{3} << 30;
-  gpu.processes = std::vector<monitor::GpuProcess>{{.pid = 999'999, .bytes = int64_t{1} << 30},
-                                                   {.pid = pid, .bytes = bytes}};
+  gpu.processes = std::vector<GpuProcess>{{.pid = 999'999, .bytes = int64_t{1} << 30},
+                                          {.pid = pid, .bytes = bytes}};
   gpu.utilisation = 0.75;
   gpu.power_watts = 69.5;
   gpu.sm_clock_hz = 1'590'000'000;

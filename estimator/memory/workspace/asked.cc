@@ -9,8 +9,6 @@
 #include "graph/json/reader.h"
 
 namespace plimsoll {
-namespace {
-
 void write_plan(JsonWriter& out, const AskedPlan& plan) {
   out.key("engine").integer(plan.engine);
   out.key("workspace_bytes").integer(plan.bytes);
@@ -40,8 +38,6 @@ AskedPlan read_plan(JsonObject& object) {
   }
   return plan;
 }
-
-}  // namespace
 
 bool AskedPlan::has(std::string_view note) const {
   return std::find(notes.begin(), notes.end(), note) != notes.end();
@@ -88,6 +84,7 @@ std::string line_of(const AskedAnswer& answer, const WorkspaceChoice& choice) {
   out.key("cudnn").string(answer.cudnn);
   out.key("framework").string(answer.framework);
   out.key("mode").string(answer.mode);
+  if (answer.on_card) out.key("on_card").boolean(true);
   if (!answer.error.empty()) {
     out.key("error").string(answer.error).end_object();
     return out.take();
@@ -124,6 +121,7 @@ Result<AskedAnswer> read_answer(std::string_view line, const std::string& place)
   answer.cudnn = object.required_string("cudnn");
   answer.framework = object.optional_string("framework").value_or("");
   answer.mode = object.optional_string("mode").value_or("instant");
+  answer.on_card = object.optional_bool("on_card").value_or(false);
   answer.error = object.optional_string("error").value_or("");
   if (answer.error.empty()) {
     std::map<int64_t, AskedPlan> by_preference;
@@ -159,6 +157,7 @@ Result<AskedWorkspaces> AskedWorkspaces::read(std::string_view lines, std::strin
 
 void AskedWorkspaces::add(const AskedAnswer& answer) {
   cudnn_ = answer.cudnn;
+  on_card_ = answer.on_card;
   plans_[text_of(answer.question)] = answer.plans;
 }
 

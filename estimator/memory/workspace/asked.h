@@ -34,13 +34,16 @@ struct AskedAnswer {
   std::string cudnn;             // "9.10.2"
   std::string framework = {};    // whose choice the record has
   std::string mode = "instant";  // the heuristic; "fallback" where that had nothing to say
+  bool on_card = false;          // the GPU was there; else it was described
   std::vector<AskedPlan> plans;  // in cuDNN's order of preference
   std::string error;             // why there are none
 };
 
 std::string algorithm_of(const AskedPlan& plan, Pass pass);
 
-// `plans` in an open object under `key`, and back. Faults are the object's.
+// A plan's keys in an open object, and back; several plans under `key`. Faults are the object's.
+void write_plan(JsonWriter& out, const AskedPlan& plan);
+AskedPlan read_plan(JsonObject& object);
 void write_plans(JsonWriter& out, std::string_view key, const std::vector<AskedPlan>& plans);
 std::vector<AskedPlan> read_plans(JsonObject& object, std::string_view key);
 
@@ -64,10 +67,13 @@ class AskedWorkspaces {
   const std::vector<AskedPlan>* find(const ConvQuestion& question) const;
   // The version that was asked; of the last line.
   const std::string& cudnn() const { return cudnn_; }
+  // Whether it was asked on the card itself; of the last line.
+  bool on_card() const { return on_card_; }
 
  private:
   std::map<std::string, std::vector<AskedPlan>, std::less<>> plans_;
   std::string cudnn_;
+  bool on_card_ = false;
 };
 
 }  // namespace plimsoll

@@ -368,7 +368,7 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   }
   // Other than cuDNN says of a described card, whose answers kIdeal asks for.
   const bool as_on_card = key_.capability >= 90 && !key_.channels_last && tensor_allowed &&
-                          policy.framework != Framework::kIdeal;
+                          policy.framework != Framework::kIdeal && !(answer && asked_->on_card());
   if (const auto bytes =
           as_on_card ? product_for_each_image(*shape, pass, key_.dtype) : std::nullopt) {
     order.insert(order.begin(), {.tensor_core = true, .algorithm = "gemm", .bytes = *bytes});

@@ -93,6 +93,7 @@ tl::expected<KernelAt, std::string> gemm(const MeasuredRun& r, KernelAt kernel) 
       .m = *r.n, .n = *r.m, .k = *r.k, .batch = std::max<int64_t>(1, r.batch_count.value_or(1))};
   p.a_t = r.b_t.value_or(false);
   p.b_t = r.a_t.value_or(false);
+  p.accumulate = r.accumulate.value_or(false);
   if (r.variant == "linear" || r.variant == "bmm") {
     std::swap(p.m, p.n);
     std::swap(p.a_t, p.b_t);
@@ -101,8 +102,8 @@ tl::expected<KernelAt, std::string> gemm(const MeasuredRun& r, KernelAt kernel) 
   kernel.kernel_class = KernelClass::kGemm;
   kernel.op = "gemm";
   kernel.flop = 2 * p.batch * p.m * p.n * p.k;
-  kernel.read = element * p.batch * (p.m * p.k + p.k * p.n);
   kernel.written = element * p.batch * p.m * p.n;
+  kernel.read = element * p.batch * (p.m * p.k + p.k * p.n) + (p.accumulate ? kernel.written : 0);
   kernel.problem = p;
   return kernel;
 }
@@ -159,6 +160,22 @@ tl::expected<KernelAt, std::string> rows(const MeasuredRun& r, KernelAt kernel,
   return kernel;
 }
 
+// A record that says how much is moved (plimsoll-calibrate run): the kernel as a step has it.
+tl::expected<KernelAt, std::string> told_rows(const MeasuredRun& r, KernelAt kernel,
+                                              KernelClass kernel_class) {
+  if (!r.rows || !r.cols || *r.rows < 1 || *r.cols < 1)
+    return Reason("the record lacks rows or cols");
+  if (!countable({r.rows, r.cols}) || !countable({r.read_bytes}) || !countable({r.written_bytes}))
+    return Reason("the sizes are too large");
+  kernel.kernel_class = kernel_class;
+  kernel.op = r.function;
+  kernel.flop = r.flop.value_or(0);
+  kernel.read = *r.read_bytes;
+  kernel.written = *r.written_bytes;
+  kernel.problem = RowsProblem<int64_t>{.rows = *r.rows, .columns = *r.cols};
+  return kernel;
+}
+
 }  // namespace
 
 tl::expected<KernelAt, std::string> kernel_of(const MeasuredRun& r) {
@@ -175,6 +192,10 @@ tl::expected<KernelAt, std::string> kernel_of(const MeasuredRun& r) {
     return gemm(r, kernel);
   }
   if (op == "rnn") return recurrent(r, kernel);
+  for (int i = 0; r.read_bytes && r.written_bytes && i < kKernelClassCount; ++i) {
+    const auto kernel_class = static_cast<KernelClass>(i);
+    if (op == name(kernel_class)) return told_rows(r, std::move(kernel), kernel_class);
+  }
   if (op == "elementwise") return rows(r, kernel, KernelClass::kPointwise, r.function);
   if (op == "layernorm") return rows(r, kernel, KernelClass::kNorm, "layer_norm");
   if (op == "softmax") return rows(r, kernel, KernelClass::kSoftmax, "softmax");

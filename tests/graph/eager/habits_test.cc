@@ -8,8 +8,8 @@ namespace {
 
 constexpr int64_t kFloat = 4;
 
-struct Bench {
-  explicit Bench(const Policy& given) : policy(given) {}
+struct HabitBench {
+  explicit HabitBench(const Policy& given) : policy(given) {}
 
   Value parameter(const Shape& sizes) { return machine.parameter(DType::kFloat32, sizes); }
   int64_t saved(Value& result) {
@@ -32,7 +32,7 @@ struct Bench {
 };
 
 int64_t kept_by_lstm(const Policy& policy, bool unrolled) {
-  Bench b(policy);
+  HabitBench b(policy);
   const int64_t batch = 2, steps = 3, hidden = 5;
   const Value x = b.machine.resident(DType::kFloat32, {steps, batch, hidden}, Role::kInput);
   const Value weights[] = {b.parameter({4 * hidden, hidden}), b.parameter({4 * hidden, hidden})};
@@ -58,7 +58,7 @@ TEST_CASE("habits: additive attention keeps a tanh per query, and its input wher
   const auto kept = [](bool inputs_too) {
     Policy policy;
     policy.smooth_keeps_input = inputs_too;
-    Bench b(policy);
+    HabitBench b(policy);
     const Value q = b.parameter({2, 3, 5}), k = b.parameter({2, 7, 5}), v = b.parameter({5});
     Value scores = additive_scores(b.machine, q, k, v);
     return b.saved(scores);
@@ -71,7 +71,7 @@ TEST_CASE("habits: a fused loss takes the scores' place and makes one gradient")
   const auto arrays = [](bool fused) {
     Policy policy;
     policy.fused_softmax_loss = fused;
-    Bench b(policy);
+    HabitBench b(policy);
     const Value x = b.machine.resident(DType::kFloat32, {8, 16}, Role::kInput);
     Value scores = mm(b.machine, x, b.parameter({16, 100}));
     Value loss = cross_entropy(b.machine, scores, 1);
@@ -89,7 +89,7 @@ TEST_CASE("habits: a gradient that stays is written in place") {
   const auto largest_temporary = [](bool in_place) {
     Policy policy;
     policy.gradients_in_place = in_place;
-    Bench b(policy);
+    HabitBench b(policy);
     const Value x = b.machine.resident(DType::kFloat32, {2, 3}, Role::kInput);
     const Value w = b.parameter({3, 1000});
     for (const auto& leaf : b.machine.leaves())
@@ -109,7 +109,7 @@ TEST_CASE("habits: a gradient that stays is written in place") {
 // torch 2.15: NativeGroupNormBackward0._saved_input is the given view, whatever its strides.
 TEST_CASE("group norm keeps a map as it lies, and of a part the whole") {
   const auto kept = [](const std::vector<size_t>& order, const Shape& sizes) {
-    Bench b{Policy{}};
+    HabitBench b{Policy{}};
     const Value x = b.parameter(sizes);
     Value y = group_norm(b.machine, permute(b.machine, x, order), {}, {}, 2);
     return b.saved(y);
@@ -117,7 +117,7 @@ TEST_CASE("group norm keeps a map as it lies, and of a part the whole") {
   const int64_t statistics = 2 * 2 * 2;
   CHECK(kept({0, 3, 1, 2}, {2, 3, 3, 4}) == statistics);  // and the weight itself
   CHECK(kept({0, 2, 1, 3}, {2, 3, 4, 3}) == statistics);
-  Bench b{Policy{}};
+  HabitBench b{Policy{}};
   const Value x = b.parameter({2, 8, 3, 3});
   const Value whole = add(b.machine, x, x);
   Value y = group_norm(b.machine, slice(b.machine, whole, 1, 0, 4, 1), {}, {}, 2);
@@ -127,7 +127,7 @@ TEST_CASE("group norm keeps a map as it lies, and of a part the whole") {
 TEST_CASE("a first state that is repeated over the samples is made whole, and kept") {
   const int64_t batch = 2, steps = 3, hidden = 5;
   const auto kept = [&](bool repeated) {
-    Bench b{Policy{}};
+    HabitBench b{Policy{}};
     const Value x = b.machine.resident(DType::kFloat32, {steps, batch, hidden}, Role::kInput);
     const Value weights[] = {b.parameter({3 * hidden, hidden}), b.parameter({3 * hidden, hidden})};
     const Value state = b.parameter({1, repeated ? 1 : batch, hidden});
@@ -141,7 +141,7 @@ TEST_CASE("a first state that is repeated over the samples is made whole, and ke
 
 TEST_CASE("a bag of embeddings keeps which bag each index is in, not the rows") {
   const auto kept = [](bool largest) {
-    Bench b{Policy{}};
+    HabitBench b{Policy{}};
     const Value indices = b.machine.resident(DType::kInt64, {6}, Role::kInput);
     const Value table = b.parameter({50, 8});
     const Value begins = b.machine.host(DType::kInt64, {2});
@@ -157,7 +157,7 @@ TEST_CASE("a bag of embeddings keeps which bag each index is in, not the rows") 
 TEST_CASE("one factor for a whole batch is one product, read once") {
   const int64_t batch = 7, rows = 3, inner = 4, columns = 5;
   const auto product = [&](bool shared) {
-    Bench b{Policy{}};
+    HabitBench b{Policy{}};
     const Value x = b.machine.resident(DType::kFloat32, {batch, rows, inner}, Role::kInput);
     const Value w = b.machine.resident(DType::kFloat32, {shared ? 1 : batch, inner, columns}, {});
     bmm(b.machine, x, shared ? expand(b.machine, w, {batch, inner, columns}) : w);

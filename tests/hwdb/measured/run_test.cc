@@ -121,6 +121,22 @@ TEST_CASE("measured run: index counts every record, a record may say its own kin
   CHECK(asked.runs[0].kind == RunKind::kWorkspace);
 }
 
+TEST_CASE("measured run: JSON lines, as programs append them, each on its line") {
+  const std::string one = R"({"kind": "kernel", "device": "d", "op": "gemm", "m": 1})";
+  const Outcome both = read(one + "\n\n" + one + "\n");
+  REQUIRE(both.file);
+  REQUIRE(both.runs.size() == 2);
+  CHECK(both.runs[1].index == 1);
+  CHECK(both.runs[1].m == 1);
+  CHECK(both.runs[1].line == 3);
+  const Outcome wrong = read(one + "\n" + R"({"kind": "kernel", "op": "gemm"})" + "\n");
+  CHECK(wrong.code() == "E306");
+  CHECK(wrong.file.error()[0].place.line == 2);
+  CHECK(read(one + "\n{\"kind\": \"ker").code() == "E302");
+  CHECK(read(one + "\n" + one + one + "\n").code() == "E301");
+  CHECK(read(one).code() == "E306");  // one object is a file: its records are missing
+}
+
 TEST_CASE("measured run: frameworks as sources write them") {
   const auto id = [](const char* framework, const char* version) {
     MeasuredRun run;

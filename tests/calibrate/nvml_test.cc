@@ -1,5 +1,5 @@
-// With a library of ours in the place of NVIDIA's (programs/fake_nvml.cc).
-#include "monitor/nvml.h"
+// With a library of ours in the place of NVIDIA's (tests/monitor/programs/fake_nvml.cc).
+#include "calibrate/nvml.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-using namespace plimsoll::monitor;
+using namespace plimsoll;
 
 namespace {
 
@@ -51,6 +51,7 @@ TEST_CASE("every figure of the driver's library has its unit") {
   CHECK(gpu.temperature_c == 61);
   CHECK(gpu.sm_clock_hz == 1'590'000'000);
   CHECK(gpu.memory_clock_hz == 5'000'000'000);
+  CHECK(gpu.throttled == std::vector<std::string>{"power cap", "thermal"});
   CHECK(gpu.pcie_sent_per_s == 1'500'000);
   CHECK(gpu.pcie_received_per_s == 250'000'000);
   REQUIRE(gpu.processes);

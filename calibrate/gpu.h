@@ -1,5 +1,5 @@
 // What the GPUs of this machine do, from whoever can tell: the driver (nvml.h) or a file in which
-// it was recorded (gpu_recording.h). Between the two and all that is reported stands this.
+// it was recorded (monitor/gpu_recording.h). Between the two and all that is reported stands this.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace plimsoll::monitor {
+namespace plimsoll {
 
 struct GpuProcess {
   int64_t pid = 0;                 // in the driver's pid namespace
@@ -23,6 +23,7 @@ struct GpuReading {
   std::optional<int64_t> pcie_received_per_s{}, pcie_sent_per_s{};  // bytes, as the card sees them
   std::optional<double> power_watts{}, temperature_c{};
   std::optional<int64_t> sm_clock_hz{}, memory_clock_hz{};
+  std::optional<std::vector<std::string>> throttled{};  // why clocks are lower than they could be
 };
 
 struct GpuReadings {
@@ -39,4 +40,4 @@ class GpuSource {
   virtual GpuReadings read() = 0;
 };
 
-}  // namespace plimsoll::monitor
+}  // namespace plimsoll

@@ -1,4 +1,4 @@
-#include "monitor/nvml.h"
+#include "calibrate/nvml.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 
 #include "calibrate/shared_library.h"
 
-namespace plimsoll::monitor {
+namespace plimsoll {
 namespace {
 
 // The parts of NVML's interface that are used, in our own words. Source: NVIDIA, "NVML API
@@ -34,6 +34,13 @@ struct Memory {
 struct Utilisation {
   unsigned gpu, memory;  // percent
 };
+
+// nvmlClocksThrottleReason...: why clocks are lower than they could be, but for a card at rest (1)
+// and clocks that an application set (2).
+constexpr std::pair<unsigned long long, const char*> kThrottleReasons[] = {
+    {0x4, "power cap"},      {0x8, "hardware slowdown"}, {0x10, "sync boost"},
+    {0x20, "thermal"},       {0x40, "hardware thermal"}, {0x80, "power brake"},
+    {0x100, "display clock"}};
 
 constexpr size_t kMostProcesses = 512, kLargestEntry = 32;
 constexpr std::byte kUntouched{0xA5};
@@ -72,6 +79,7 @@ struct Functions {
   Entry<int(Card, Utilisation*)> utilisation;
   Entry<int(Card, unsigned, unsigned*)> pcie, clock, temperature;
   Entry<int(Card, unsigned*)> power;
+  Entry<int(Card, unsigned long long*)> throttle_reasons;
   const char* (*error_text)(int) = nullptr;
 
   explicit Functions(const SharedLibrary& library) {
@@ -94,6 +102,8 @@ struct Functions {
     clock.find(library, {"nvmlDeviceGetClockInfo"});
     temperature.find(library, {"nvmlDeviceGetTemperature"});
     power.find(library, {"nvmlDeviceGetPowerUsage"});
+    throttle_reasons.find(library, {"nvmlDeviceGetCurrentClocksEventReasons",
+                                    "nvmlDeviceGetCurrentClocksThrottleReasons"});
     if (const auto found = library.function<const char*(int)>("nvmlErrorString"))
       error_text = *found;
   }
@@ -127,10 +137,10 @@ struct PcieRate {
 class Nvml : public GpuSource {
  public:
   // Takes over a library that was started.
-  explicit Nvml(Functions functions) : call_(functions) {
+  Nvml(Functions functions, bool pcie) : call_(functions) {
     find_cards();
     pcie_.resize(cards_.size());
-    if (call_.pcie && !cards_.empty())
+    if (pcie && call_.pcie && !cards_.empty())
       pcie_thread_ = std::jthread([this](std::stop_token stop) { watch_pcie(stop); });
   }
   ~Nvml() override {
@@ -279,6 +289,14 @@ GpuReading Nvml::read(size_t card) {
   if (const auto mhz = number(call_.clock, card, kClockSm)) reading.sm_clock_hz = kMega * *mhz;
   if (const auto mhz = number(call_.clock, card, kClockMemory))
     reading.memory_clock_hz = kMega * *mhz;
+  unsigned long long reasons = 0;
+  if (call_.throttle_reasons &&
+      worked(call_.throttle_reasons(handle, &reasons), call_.throttle_reasons.name(), card)) {
+    reading.throttled.emplace();
+    for (const auto& [bit, reason] : kThrottleReasons) {
+      if (reasons & bit) reading.throttled->push_back(reason);
+    }
+  }
   const std::scoped_lock held(pcie_lock_);
   reading.pcie_received_per_s = pcie_[card].received;
   reading.pcie_sent_per_s = pcie_[card].sent;
@@ -294,7 +312,7 @@ GpuReadings Nvml::read() {
 
 }  // namespace
 
-Result<std::unique_ptr<GpuSource>> open_nvml(const std::string& library) {
+Result<std::unique_ptr<GpuSource>> open_nvml(const std::string& library, bool pcie) {
   const auto opened = SharedLibrary::open({library});
   if (!opened) return tl::make_unexpected(opened.error());
   const Functions functions(*opened);
@@ -304,7 +322,7 @@ Result<std::unique_ptr<GpuSource>> open_nvml(const std::string& library) {
     return error("E711", fmt::format("the NVIDIA driver does not start: {}", functions.why(code)),
                  {}, "after an update of the driver the machine must be started anew");
   }
-  return std::make_unique<Nvml>(functions);
+  return std::make_unique<Nvml>(functions, pcie);
 }
 
-}  // namespace plimsoll::monitor
+}  // namespace plimsoll

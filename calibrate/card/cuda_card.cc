@@ -1,0 +1,225 @@
+#include "calibrate/cuda_card.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "calibrate/card/conv_work.h"
+#include "calibrate/card/copies.h"
+#include "calibrate/card/gemm_work.h"
+#include "calibrate/card/stopwatch.h"
+#include "calibrate/cudnn/library.h"
+#include "calibrate/kernel_record.h"
+#include "calibrate/nvml.h"
+
+namespace plimsoll::calibrate {
+namespace {
+
+// Clocks and memory of one card, by the driver's management library; nothing where there is none.
+class Meter {
+ public:
+  Meter() {
+    if (auto opened = open_nvml("libnvidia-ml.so.1", false)) source_ = std::move(*opened);
+  }
+  // Which of the cards is meant: CUDA counts otherwise than the driver.
+  void aim(std::string uuid) { uuid_ = std::move(uuid); }
+  std::string driver() const {
+    constexpr std::string_view kWords = "NVIDIA driver ";
+    const std::string said = source_ ? source_->description() : "";
+    return said.starts_with(kWords) ? said.substr(kWords.size()) : said;
+  }
+  CardState state() const {
+    const GpuReading gpu = read();
+    CardState state;
+    if (gpu.sm_clock_hz) state.sm_clock_hz = static_cast<double>(*gpu.sm_clock_hz);
+    if (gpu.memory_clock_hz) state.memory_clock_hz = static_cast<double>(*gpu.memory_clock_hz);
+    state.temperature_c = gpu.temperature_c;
+    state.power_watts = gpu.power_watts;
+    if (gpu.throttled) state.throttled = *gpu.throttled;
+    return state;
+  }
+  // Of all cards, by uuid: the one that is meant is known only once its context is there.
+  std::vector<std::pair<std::string, int64_t>> used() const {
+    std::vector<std::pair<std::string, int64_t>> all;
+    if (!source_) return all;
+    for (const GpuReading& gpu : source_->read().gpus) {
+      if (gpu.used_bytes) all.emplace_back(gpu.uuid, *gpu.used_bytes);
+    }
+    return all;
+  }
+
+ private:
+  GpuReading read() const {
+    if (!source_) return {};
+    for (GpuReading& gpu : source_->read().gpus) {
+      if (gpu.uuid == uuid_) return std::move(gpu);
+    }
+    return {};
+  }
+  std::unique_ptr<GpuSource> source_;
+  std::string uuid_;
+};
+
+class CudaCard : public Card {
+ public:
+  CudaCard(Driver driver, CublasLt cublas, CudnnHandle cudnn, const Nvrtc& nvrtc, Meter meter,
+           CardFacts facts, std::vector<Figure> memory)
+      : driver_(std::move(driver)),
+        cublas_(std::move(cublas)),
+        cudnn_(std::move(cudnn)),
+        meter_(std::move(meter)),
+        facts_(std::move(facts)),
+        memory_(std::move(memory)),
+        module_(driver_, nvrtc),
+        stopwatch_(driver_, module_, [this] { return meter_.state(); }) {}
+
+  const CardFacts& facts() const override { return facts_; }
+  Result<std::vector<Offer>> offers(const KernelAt& kernel) override {
+    return guarded([&] { return std::vector<Offer>(work_of(kernel).offers()); });
+  }
+  Result<std::vector<Sample>> time(const KernelAt& kernel, size_t offer) override {
+    return guarded([&] {
+      Work& work = work_of(kernel);
+      if (offer >= work.offers().size()) throw CardFault("E722", "there is no such offer");
+      return stopwatch_.time(work, offer, kernel.dtype);
+    });
+  }
+  Result<std::vector<Figure>> figures() override {
+    return guarded([&] {
+      std::vector<Figure> all = memory_;
+      for (Figure& figure : copy_figures(driver_, module_)) all.push_back(std::move(figure));
+      return all;
+    });
+  }
+
+ private:
+  // What a library refuses while the context lives is a kernel that is not run; after what ends the
+  // context (CUDA_ERROR_ILLEGAL_ADDRESS, ...) every call fails.
+  template <class F>
+  auto guarded(F work) -> Result<decltype(work())> {
+    try {
+      return work();
+    } catch (const CardFault& fault) {
+      const bool lives = driver_.call().stream_synchronize(driver_.stream()) == CUDA_SUCCESS;
+      return error(fault.code == "E722" && lives ? "E724" : fault.code, fault.what());
+    }
+  }
+
+  // Of the kernel that was asked about last: its plans are made once.
+  Work& work_of(const KernelAt& kernel) {
+    const std::string key = key_of(kernel);
+    if (!work_ || key != key_) {
+      work_.reset();
+      work_ = make_work(kernel);
+      key_ = key;
+    }
+    return *work_;
+  }
+  std::unique_ptr<Work> make_work(const KernelAt& kernel) const {
+    switch (kernel.kernel_class) {
+      case KernelClass::kConv:
+        if (const auto question = conv_question(kernel)) return cudnn_.convolution(*question);
+        throw CardFault("E724", "cuDNN is asked for no such convolution");
+      case KernelClass::kGemm:
+        return cublas_.product(driver_, kernel);
+      case KernelClass::kPointwise:
+      case KernelClass::kReduce:
+      case KernelClass::kCopy:
+      case KernelClass::kUpdate:
+        return module_.moving(kernel);
+      default:
+        throw CardFault("E724", fmt::format("no library's kernel of class {} is run",
+                                            plimsoll::name(kernel.kernel_class)));
+    }
+  }
+
+  Driver driver_;
+  CublasLt cublas_;
+  CudnnHandle cudnn_;
+  Meter meter_;
+  CardFacts facts_;
+  std::vector<Figure> memory_;
+  OwnModule module_;
+  Stopwatch stopwatch_;
+  std::unique_ptr<Work> work_;
+  std::string key_;
+};
+
+int64_t used_by(const std::vector<std::pair<std::string, int64_t>>& cards,
+                const std::string& uuid) {
+  for (const auto& [id, bytes] : cards) {
+    if (id == uuid) return bytes;
+  }
+  return -1;
+}
+
+// What a context and the handles take of the card, as the memory that is free tells.
+class MemorySteps {
+ public:
+  explicit MemorySteps(const Driver& driver) : driver_(driver), free_(free()) {}
+  void add(const char* quantity) {
+    const int64_t now = free();
+    figures.push_back({quantity, "B", static_cast<double>(std::max<int64_t>(0, free_ - now))});
+    free_ = now;
+  }
+  std::vector<Figure> figures;
+
+ private:
+  int64_t free() const { return driver_.free_and_total().first; }
+  const Driver& driver_;
+  int64_t free_;
+};
+
+Result<std::unique_ptr<Card>> open_libraries(Driver driver, Meter meter, int64_t used_before) {
+  auto cudnn = find_cudnn();
+  if (!cudnn) return tl::make_unexpected(cudnn.error());
+  auto functions = CudnnFunctions::versions_of(cudnn->library);
+  if (!functions) return tl::make_unexpected(functions.error());
+  if (auto loaded = functions->load_backend(cudnn->library); !loaded)
+    return tl::make_unexpected(loaded.error());
+  const auto cublas = find_cublas_lt(cudnn->folders, functions->cuda_version());
+  if (!cublas) return tl::make_unexpected(cublas.error());
+  const auto nvrtc = Nvrtc::open(cudnn->folders);
+  if (!nvrtc) return tl::make_unexpected(nvrtc.error());
+  CardFacts facts;
+  facts.name = driver.name();
+  facts.driver = meter.driver();
+  facts.compute_capability = {driver.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+                              driver.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
+  std::tie(facts.free_bytes, facts.memory_bytes) = driver.free_and_total();
+  facts.libraries = {{"cuDNN", version_text(functions->version()), cudnn->library.path()},
+                     {cublas->loaded.name, cublas->loaded.version, cublas->loaded.path},
+                     nvrtc->library()};
+  MemorySteps steps(driver);
+  const int64_t used_now = used_by(meter.used(), driver.uuid());
+  if (used_before >= 0 && used_now >= used_before)
+    steps.figures.push_back({"context_bytes", "B", static_cast<double>(used_now - used_before)});
+  auto product = CublasLt::make(cublas->library);
+  if (!product) return tl::make_unexpected(product.error());
+  steps.add("cublas_handle_bytes");
+  auto handle = CudnnHandle::make(cudnn->library, *functions, driver);
+  if (!handle) return tl::make_unexpected(handle.error());
+  steps.add("cudnn_handle_bytes");
+  return std::make_unique<CudaCard>(std::move(driver), std::move(*product), std::move(*handle),
+                                    *nvrtc, std::move(meter), std::move(facts),
+                                    std::move(steps.figures));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Card>> open_cuda_card(const CudaCardOptions& options) {
+  Meter meter;
+  const auto before = meter.used();
+  auto driver = Driver::open(options.index, options.memory);
+  if (!driver) return tl::make_unexpected(driver.error());
+  try {
+    const std::string uuid = driver->uuid();
+    meter.aim(uuid);
+    return open_libraries(std::move(*driver), std::move(meter), used_by(before, uuid));
+  } catch (const CardFault& fault) {
+    return error("E720", fault.what());
+  }
+}
+
+}  // namespace plimsoll::calibrate

@@ -1,0 +1,104 @@
+#include "calibrate/card_recording.h"
+
+#include <fmt/format.h>
+
+#include "calibrate/card_wire.h"
+#include "graph/base/byte_source.h"
+#include "graph/json/reader.h"
+
+namespace plimsoll::calibrate {
+
+Result<std::unique_ptr<Card>> RecordingCard::make(std::unique_ptr<Card> card,
+                                                  const std::string& path) {
+  auto file = JsonLinesFile::open(path);
+  if (!file) return tl::make_unexpected(file.error());
+  if (file->lines().empty()) {
+    if (auto done = file->append(facts_line(card->facts())); !done)
+      return tl::make_unexpected(done.error());
+  }
+  return std::unique_ptr<Card>(new RecordingCard(std::move(card), std::move(*file)));
+}
+
+// A full disk ends the run: a recording with holes is none.
+template <class T>
+Result<T> RecordingCard::kept(const std::string& line, Result<T>&& answer) {
+  if (auto done = file_.append(line); !done) return tl::make_unexpected(done.error());
+  return std::move(answer);
+}
+
+Result<std::vector<Offer>> RecordingCard::offers(const KernelAt& kernel) {
+  auto answer = card_->offers(kernel);
+  return kept(offers_line(kernel, answer), std::move(answer));
+}
+
+Result<std::vector<Sample>> RecordingCard::time(const KernelAt& kernel, size_t offer) {
+  auto answer = card_->time(kernel, offer);
+  return kept(time_line(kernel, offer, answer), std::move(answer));
+}
+
+Result<std::vector<Figure>> RecordingCard::figures() {
+  auto answer = card_->figures();
+  return kept(figures_line(answer), std::move(answer));
+}
+
+Result<std::unique_ptr<Card>> RecordedCard::open(const std::string& path) {
+  const auto source = ByteSource::open(path);
+  if (!source) return tl::make_unexpected(source.error());
+  const auto text = whole_text(*source, Limits{});
+  if (!text) return tl::make_unexpected(text.error());
+  auto card = std::make_unique<RecordedCard>();
+  std::string_view rest = *text;
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    if (auto read = card->read_line(line, fmt::format("{}, line {}", path, number)); !read)
+      return tl::make_unexpected(read.error());
+  }
+  if (card->facts_.name.empty())
+    return error("E501", "no recorded card", {.file = path, .line = 0, .node = {}});
+  return card;
+}
+
+Result<void> RecordedCard::read_line(std::string_view text, const std::string& place) {
+  const auto value = read_json(text, place);
+  if (!value) return tl::make_unexpected(value.error());
+  Diagnostics faults;
+  JsonObject line(*value, place, faults, true);
+  const CardCall call = read_call(line);
+  if (has_error(faults)) return tl::make_unexpected(faults);
+  if (call.call == "facts") {
+    auto facts = read_facts(line);
+    if (!facts) return tl::make_unexpected(facts.error());
+    facts_ = std::move(*facts);
+  }
+  if (call.call == "offers") offers_[call.key()].push_back(calibrate::read_offers(line));
+  if (call.call == "time") samples_[call.key()].push_back(read_samples(line));
+  if (call.call == "figures") figures_[call.key()].push_back(read_figures(line));
+  line.finish();
+  if (has_error(faults)) return tl::make_unexpected(faults);
+  return {};
+}
+
+template <class T>
+Result<T> RecordedCard::next(Answers<T>& answers, const std::string& key) {
+  const auto at = answers.find(key);
+  if (at == answers.end()) return error("E723", "the recording has no such kernel");
+  auto& queue = at->second;
+  if (queue.size() == 1) return queue.front();
+  Result<T> answer = std::move(queue.front());
+  queue.pop_front();
+  return answer;
+}
+
+Result<std::vector<Offer>> RecordedCard::offers(const KernelAt& kernel) {
+  return next(offers_, CardCall{"offers", kernel, 0}.key());
+}
+
+Result<std::vector<Sample>> RecordedCard::time(const KernelAt& kernel, size_t offer) {
+  return next(samples_, CardCall{"time", kernel, offer}.key());
+}
+
+Result<std::vector<Figure>> RecordedCard::figures() { return next(figures_, "figures"); }
+
+}  // namespace plimsoll::calibrate

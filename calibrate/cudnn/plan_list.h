@@ -1,0 +1,35 @@
+// plan_list: the execution plans that cuDNN's heuristic lists for a convolution, on a GPU that is
+// described or on one that is there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibrate/cudnn/backend.h"
+#include "estimator/memory/workspace/asked.h"
+#include "estimator/memory/workspace/conv_question.h"
+
+namespace plimsoll {
+
+// One of the two.
+struct CudnnTarget {
+  const Descriptor* device = nullptr;  // a description: CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR
+  cudnnHandle_t handle = nullptr;
+};
+
+struct ListedPlan {
+  AskedPlan plan;
+  Descriptor descriptor;  // finalized: with a handle it can be executed
+};
+
+struct PlanList {
+  std::string mode;  // of the heuristic: "instant", or where that has none "fallback"
+  std::vector<ListedPlan> plans;
+  std::string error;  // cuDNN's word where it takes no such problem
+};
+
+// In cuDNN's order; those that it refuses itself are left out.
+PlanList list_plans(const CudnnFunctions& cudnn, const ConvQuestion& question,
+                    const CudnnTarget& target);
+
+}  // namespace plimsoll

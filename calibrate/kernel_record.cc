@@ -1,0 +1,127 @@
+#include "calibrate/kernel_record.h"
+
+#include "estimator/memory/workspace/conv_question.h"
+#include "estimator/plan/validate/kernels.h"
+#include "estimator/time/time_plan.h"
+#include "graph/ir/kernel_label.h"
+#include "hwdb/measured/keys.h"
+
+namespace plimsoll::calibrate {
+namespace {
+
+// As measured runs call the type of the operands and whether tensor cores multiply them.
+std::string_view type_word(const KernelAt& kernel) {
+  switch (kernel.dtype) {
+    case DType::kFloat32:
+      return kernel.tensor_core ? "tf32" : "fp32";
+    case DType::kFloat16:
+      return kernel.tensor_core ? "fp16_mixed_tensor_core" : "fp16";
+    case DType::kBFloat16:
+      return "bf16";
+    case DType::kFloat64:
+      return "fp64";
+    default:
+      return {};
+  }
+}
+
+struct Write {
+  JsonWriter& out;
+  const KernelAt& kernel;
+
+  void number(const char* key, int64_t value) const { out.key(key).integer(value); }
+
+  void operator()(const ConvProblem<int64_t>& p) const {
+    out.key("op").string("conv");
+    number("n", p.n);
+    number("c", p.c);
+    number("h", p.in[1]);
+    number("w", p.in[2]);
+    number("k", p.k);
+    number("r", p.filter[1]);
+    number("s", p.filter[2]);
+    number("pad_h", p.pad[1]);
+    number("pad_w", p.pad[2]);
+    number("stride_h", p.stride[1]);
+    number("stride_w", p.stride[2]);
+    number("dil_h", p.dilation[1]);
+    number("dil_w", p.dilation[2]);
+    number("groups", p.groups);
+    out.key("layout").string(p.channels_last ? "nhwc" : "nchw");
+  }
+  // Row-major as it stands, which records of this variant are.
+  void operator()(const GemmProblem<int64_t>& p) const {
+    out.key("op").string("gemm").key("variant").string("linear");
+    number("batch_count", p.batch);
+    number("m", p.m);
+    number("n", p.n);
+    number("k", p.k);
+    out.key("a_t").boolean(p.a_t).key("b_t").boolean(p.b_t);
+    if (p.accumulate) out.key("accumulate").boolean(true);
+  }
+  void operator()(const RowsProblem<int64_t>& p) const {
+    out.key("op").string(name(kernel.kernel_class)).key("function").string(kernel.op);
+    number("rows", p.rows);
+    number("cols", p.columns);
+    traffic();
+  }
+  template <class Other>
+  void operator()(const Other&) const {
+    labelled();
+  }
+
+  void labelled() const {
+    out.key("op").string(name(kernel.kernel_class)).key("label").string(kernel_label(kernel));
+    traffic();
+  }
+  void traffic() const {
+    number("read_bytes", kernel.read);
+    number("written_bytes", kernel.written);
+    number("flop", kernel.flop);
+  }
+};
+
+}  // namespace
+
+bool is_told(const KernelAt& kernel) {
+  if (type_word(kernel).empty()) return false;
+  if (std::holds_alternative<ConvProblem<int64_t>>(kernel.problem))
+    return conv_question(kernel).has_value();
+  return std::holds_alternative<GemmProblem<int64_t>>(kernel.problem) ||
+         std::holds_alternative<RowsProblem<int64_t>>(kernel.problem);
+}
+
+void write_kernel(JsonWriter& out, const KernelAt& kernel) {
+  const Write write{out, kernel};
+  if (is_told(kernel)) {
+    std::visit(write, kernel.problem);
+  } else {
+    write.labelled();
+  }
+  out.key("pass").string(name(kernel.pass));
+  out.key("dtype").string(is_told(kernel) ? type_word(kernel) : short_name(kernel.dtype));
+}
+
+std::string key_of(const KernelAt& kernel) {
+  JsonWriter out;
+  out.begin_object();
+  write_kernel(out, kernel);
+  out.end_object();
+  return out.take();
+}
+
+std::optional<KernelAt> read_kernel(JsonObject& object) {
+  MeasuredRun run;
+  decode_run(object, run);
+  run.kind = RunKind::kKernel;
+  auto kernel = kernel_of(run);
+  if (!kernel) {
+    object.fail("E311", kernel.error());
+    return std::nullopt;
+  }
+  if (auto* conv = std::get_if<ConvProblem<int64_t>>(&kernel->problem))
+    conv->channels_last = run.layout == "nhwc";
+  return std::move(*kernel);
+}
+
+}  // namespace plimsoll::calibrate

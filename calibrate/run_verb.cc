@@ -1,0 +1,226 @@
+// run and replay: what is predicted of a model's kernels, against the card that is here or a
+// recorded one.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "calibrate/card_child.h"
+#include "calibrate/card_recording.h"
+#include "calibrate/cuda_card.h"
+#include "calibrate/kernel_run.h"
+#include "calibrate/run_report.h"
+#include "calibrate/suite.h"
+#include "calibrate/verb.h"
+#include "estimator/cli/local_gpu.h"
+#include "estimator/cli/options.h"
+#include "estimator/cli/tolerances.h"
+
+namespace plimsoll::calibrate {
+namespace {
+
+constexpr int kInterrupted = 130;   // as a shell calls a program that ^C ended
+constexpr int64_t kUsualShare = 2;  // half of what is free may be used
+
+struct RunFlags {
+  cli::SharedFlags shared;
+  std::string suite, out, record, replay;
+  std::vector<std::string> tolerances;
+  int gpu_index = 0;
+  size_t offers = 0;  // 0: all
+  bool resume = false, json = false, quiet = false;
+};
+
+volatile sig_atomic_t interrupted = 0;
+
+// The first ^C ends the run after the kernel that is being timed, a second one at once.
+void listen_for_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_flags = SA_RESETHAND;
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+Result<std::unique_ptr<Card>> open_card(const RunFlags& flags, std::optional<int64_t> memory) {
+  if (!flags.replay.empty()) return RecordedCard::open(flags.replay);
+  CudaCardOptions options{.index = flags.gpu_index};
+  if (memory) options.memory = *memory;
+  auto card = CardChild::start([=] { return open_cuda_card(options); });
+  if (!card || flags.record.empty()) return card;
+  return RecordingCard::make(std::move(*card), flags.record);
+}
+
+// The database with the card in it, as it is or by the id that the user gives, named in the
+// request.
+Result<Hwdb> find_device(Request& request, const CardFacts& facts) {
+  auto hwdb = Hwdb::open(request.hwdb_directory);
+  if (!hwdb || !request.devices.empty()) return hwdb;
+  const std::string capability =
+      fmt::format("{}.{}", facts.compute_capability.major, facts.compute_capability.minor);
+  auto device = cli::local_device(*hwdb,
+                                  {.name = facts.name,
+                                   .driver = facts.driver,
+                                   .total_bytes = facts.memory_bytes,
+                                   .free_bytes = facts.free_bytes,
+                                   .compute_capability = capability},
+                                  "");
+  if (!device) return tl::make_unexpected(device.error());
+  report(device->warnings);
+  hwdb->bring("local", std::move(*device));
+  request.devices = {"local"};
+  return hwdb;
+}
+
+Result<PredictedStep> predict(const RunFlags& flags, Request& request, const Hwdb& hwdb) {
+  if (!flags.suite.empty()) return suite_kernels(flags.suite, request, hwdb);
+  auto step = predicted_kernels(request, hwdb);
+  if (!step) return tl::make_unexpected(cli::in_model(step.error(), request.model));
+  return step;
+}
+
+KernelRunPlan plan_of(const RunFlags& flags, const PredictedStep& step, const CardFacts& facts,
+                      std::optional<int64_t> memory) {
+  KernelRunPlan plan;
+  for (const PredictedKernel& kernel : step.kernels) {
+    PlannedKernel& planned = plan.kernels.emplace_back(PlannedKernel{kernel.kernel});
+    if (kernel.algorithm == "depthwise")
+      planned.skipped = fmt::format("{} runs a kernel of its own", step.framework);
+  }
+  plan.rules.benchmark = step.policy.benchmark;
+  if (step.policy.limit) plan.rules.workspace_limit = *step.policy.limit;
+  plan.rules.memory = memory.value_or(facts.free_bytes / kUsualShare);
+  if (flags.offers > 0) plan.rules.most_offers = flags.offers;
+  plan.figures = !flags.suite.empty();
+  plan.out = flags.out;
+  plan.resume = flags.resume;
+  return plan;
+}
+
+// On a terminal a line that is written over, else one now and then.
+class Progress {
+ public:
+  void operator()(size_t done, size_t all, double left) {
+    using namespace std::chrono;
+    const auto now = steady_clock::now();
+    const bool terminal = ::isatty(STDERR_FILENO) == 1;
+    if (done != all && now - said_ < (terminal ? milliseconds(200) : milliseconds(5000))) return;
+    said_ = now;
+    fmt::print(stderr, "{}timed {} of {}, {:.0f} s left{}", terminal ? "\r" : "", done, all, left,
+               !terminal || done == all ? "\n" : "   ");
+  }
+
+ private:
+  std::chrono::steady_clock::time_point said_ = std::chrono::steady_clock::now();
+};
+
+Result<void> check(const RunFlags& flags) {
+  if (flags.shared.model.empty() == flags.suite.empty()) {
+    return error("E108", "what to run? --model MODEL or --suite quick|standard, one of the two", {},
+                 "plimsoll-calibrate run --model builtin:resnet50 --batch 32");
+  }
+  if (!flags.replay.empty() && !flags.record.empty())
+    return error("E108", "--record of what is replayed would be the same recording");
+  if (flags.resume && flags.out.empty())
+    return error("E108", "--resume goes on with the file that --out names");
+  return {};
+}
+
+int run(const RunFlags& flags) {
+  if (auto sound = check(flags); !sound) return report(sound.error());
+  auto request = cli::to_request(flags.shared);
+  if (!request) return report(request.error());
+  auto tolerances = cli::parse_tolerances(flags.tolerances);
+  if (!tolerances) return report(tolerances.error());
+  const std::optional<int64_t> memory = request->memory_bytes;
+  request->memory_bytes.reset();  // here it bounds what is timed, not what is predicted
+  auto card = open_card(flags, memory);
+  if (!card) return report(card.error());
+  const CardFacts& facts = (*card)->facts();
+  auto hwdb = find_device(*request, facts);
+  if (!hwdb) return report(hwdb.error());
+  const auto device = hwdb->device(request->devices.front());
+  if (!device) return report(device.error());
+  if (!request->cudnn && !facts.version_of("cuDNN").empty())
+    request->cudnn = facts.version_of("cuDNN");
+  const auto step = predict(flags, *request, *hwdb);
+  if (!step) return report(step.error());
+  KernelRunPlan plan = plan_of(flags, *step, facts, memory);
+  plan.device = device->id;
+  listen_for_interrupts();
+  KernelRunHooks hooks{.stop = [] { return interrupted != 0; }};
+  if (!flags.quiet) hooks.progress = Progress();
+  auto done = run_kernels(**card, plan, hooks);
+  if (!done) return report(done.error());
+  RunReport result = report_of(step->kernels, std::move(done->records), *tolerances);
+  result.device = device->id;
+  result.model = request->model;
+  result.batch = step->batch;
+  result.facts = facts;
+  result.figures = std::move(done->figures);
+  result.stopped = done->stopped;
+  fmt::print("{}", flags.json ? json_of(result) : text_of(result));
+  if (done->torn_bytes > 0)
+    fmt::print(stderr, "a torn last line of {} bytes was cut off {}\n", done->torn_bytes, plan.out);
+  if (done->stopped) {
+    fmt::print(stderr, "interrupted{}\n",
+               plan.out.empty() ? "" : ": --resume goes on with " + plan.out);
+    return kInterrupted;
+  }
+  return result.gate.passed ? 0 : 1;
+}
+
+Verb make(CLI::App& root, const char* name, const std::string& help,
+          const std::shared_ptr<RunFlags>& flags) {
+  CLI::App* app = root.add_subcommand(name, help);
+  app->add_option("--model", flags->shared.model, "whose kernels are timed");
+  app->add_option("--suite", flags->suite, "kernels of many networks: quick or standard")
+      ->check(CLI::IsMember(suite_names()));
+  cli::add_shared(*app, flags->shared, false);
+  app->add_option("--out", flags->out,
+                  "records, a line of JSON each: measured runs for 'plimsoll validate' and 'fit'");
+  app->add_flag("--resume", flags->resume, "go on with what --out has");
+  app->add_option("--offers", flags->offers,
+                  "ways to run each kernel that are timed, in the library's order; all")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--tolerance", flags->tolerances,
+                  "time=15% or workspace=1MiB: exit 1 where a kernel is further off")
+      ->allow_extra_args(false);
+  app->add_flag("--json", flags->json, "the table and its sums as JSON");
+  app->add_flag("--quiet", flags->quiet, "no progress");
+  return {app, [flags] { return run(*flags); }};
+}
+
+}  // namespace
+
+Verb make_run(CLI::App& root) {
+  auto flags = std::make_shared<RunFlags>();
+  Verb verb = make(
+      root, "run",
+      "  plimsoll-calibrate run --model builtin:resnet50 --batch 32 --tolerance time=15%\n"
+      "  plimsoll-calibrate run --suite quick --out kernels.jsonl\n"
+      "  plimsoll-calibrate fit kernels.jsonl --out machine.json\n\n"
+      "Runs the kernels of a model's step on the GPU of this machine, one by one, and holds their\n"
+      "times and workspaces against what is predicted. --mem bounds what is allocated.",
+      flags);
+  verb.app->add_option("--gpu-index", flags->gpu_index, "which GPU, as CUDA counts them; 0")
+      ->check(CLI::NonNegativeNumber);
+  verb.app->add_option("--record", flags->record,
+                       "keep all that the driver and libraries answered in this file");
+  verb.app->add_option("--replay", flags->replay, "instead of a GPU: a file that --record made");
+  return verb;
+}
+
+Verb make_replay(CLI::App& root) {
+  auto flags = std::make_shared<RunFlags>();
+  Verb verb = make(root, "replay",
+                   "  plimsoll-calibrate replay h100.jsonl --model builtin:vgg16 --batch 32\n\n"
+                   "As run, on a card that was recorded (run --record FILE).",
+                   flags);
+  verb.app->add_option("recording", flags->replay, "a file that run --record made")->required();
+  return verb;
+}
+
+}  // namespace plimsoll::calibrate

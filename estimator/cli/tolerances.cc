@@ -1,0 +1,60 @@
+#include "estimator/cli/tolerances.h"
+
+#include <fmt/format.h>
+
+#include "estimator/cli/values.h"
+#include "graph/base/escape.h"
+
+namespace plimsoll::cli {
+namespace {
+
+// "10%", "1MiB" of bytes, "5ms" of times. A bare number would be a share to one reader and per cent
+// to another.
+Result<Tolerance> parse_tolerance(const std::string& name, const std::string& text) {
+  const std::string flag = "--tolerance " + name;
+  const bool of_bytes = name == "memory" || name == "workspace";
+  const auto number = [&](size_t unit) {
+    return parse_real(flag, std::string_view(text).substr(0, text.size() - unit), 0, 1e6);
+  };
+  if (text.ends_with("%")) {
+    const auto percent = number(1);
+    if (!percent) return tl::make_unexpected(percent.error());
+    return Tolerance{.relative = *percent / 100};
+  }
+  if (name == "time" && text.ends_with("ms")) {
+    const auto milliseconds = number(2);
+    if (!milliseconds) return tl::make_unexpected(milliseconds.error());
+    return Tolerance{.seconds = *milliseconds / 1e3};
+  }
+  if (of_bytes && text.ends_with("B")) {
+    const auto bytes = parse_bytes(flag, text);
+    if (!bytes) return tl::make_unexpected(bytes.error());
+    return Tolerance{.bytes = static_cast<double>(*bytes)};
+  }
+  const std::string_view unit = of_bytes         ? ", or a size such as 100MiB"
+                                : name == "time" ? ", or a time such as 5ms"
+                                                 : "";
+  return error("E119", fmt::format("{} takes per cent such as 10%{}, found '{}'", flag, unit,
+                                   shortened(text, 40)));
+}
+
+}  // namespace
+
+Result<Tolerances> parse_tolerances(const std::vector<std::string>& texts) {
+  Tolerances tolerances;
+  for (const std::string& text : texts) {
+    auto pair = parse_assignment("--tolerance", text);
+    if (!pair) return tl::make_unexpected(pair.error());
+    const auto& [name, value] = *pair;
+    if (auto known = parse_word("--tolerance", name, tolerance_classes()); !known)
+      return tl::make_unexpected(known.error());
+    if (tolerances.contains(name))
+      return error("E114", fmt::format("--tolerance {} is given twice", name));
+    auto tolerance = parse_tolerance(name, value);
+    if (!tolerance) return tl::make_unexpected(tolerance.error());
+    tolerances[name] = *tolerance;
+  }
+  return tolerances;
+}
+
+}  // namespace plimsoll::cli

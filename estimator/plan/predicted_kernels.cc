@@ -1,0 +1,64 @@
+#include "estimator/plan/predicted_kernels.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "estimator/estimator.h"
+#include "estimator/memory/workspace_plan.h"
+#include "estimator/time/conv_choice.h"
+#include "estimator/time/step_conditions.h"
+
+namespace plimsoll {
+namespace {
+
+std::vector<PredictedKernel> kernels_of(const CompiledModel& model, const BoundStep& bound,
+                                        const WorkspacePlan& workspaces,
+                                        const Evaluator& evaluator) {
+  std::vector<PredictedKernel> kernels;
+  std::map<KernelId, size_t> places;
+  const bool adds_bias = !evaluator.platform().framework.bias_is_operator;
+  for (const auto& [id, counted] : count_launches(model.step, adds_bias)) {
+    const auto [place, is_new] = places.try_emplace(id, kernels.size());
+    if (is_new) {
+      PredictedKernel& k = kernels.emplace_back();
+      k.kernel = bound.kernels[id];
+      k.label = kernel_label(k.kernel);
+      k.time = kernel_time(k.kernel, evaluator.context());
+      k.algorithm = workspaces.algorithms[id].empty() ? std::string(k.time.algorithm)
+                                                      : workspaces.algorithms[id];
+      k.workspace_bytes = workspaces.uses[id].bytes;
+    }
+    kernels[place->second].launches[static_cast<size_t>(counted.phase)] += counted.count;
+  }
+  return kernels;
+}
+
+}  // namespace
+
+Result<PredictedStep> predicted_kernels(const Request& request, const Hwdb& hwdb) {
+  auto platform =
+      find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
+  if (!platform) return tl::make_unexpected(platform.error());
+  const auto model = compile(request, *platform);
+  if (!model) return tl::make_unexpected(model.error());
+  const auto evaluator = Evaluator::make(std::move(*platform), request);
+  if (!evaluator) return tl::make_unexpected(evaluator.error());
+  const auto bound = bind_step(model->step, model->binding);
+  if (!bound) return tl::make_unexpected(bound.error());
+  const auto workspaces = plan_workspaces(*bound, evaluator->platform(), evaluator->context());
+  if (!workspaces) return tl::make_unexpected(workspaces.error());
+  PredictedStep step;
+  step.kernels = kernels_of(*model, *bound, *workspaces, *evaluator);
+  step.policy = evaluator->context().offers()->policy;
+  step.framework = evaluator->platform().framework.id;
+  step.batch = batch_at(*model, model->binding);
+  std::set<int> used;
+  for (const PredictedKernel& k : step.kernels) {
+    if (used.insert(k.time.basis).second)
+      step.basis.push_back("time: " + evaluator->context().basis(k.time.basis));
+  }
+  return step;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,170 @@
+// `plimsoll-calibrate run` as a program on a card that is none: libraries of the tests' own
+// (fake_cuda.cc, fake_cudnn.cc) stand for CUDA's driver, cuDNN, cuBLASLt and NVRTC, with a clock of
+// their own.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/calibrate/calibrate_program.h"
+
+using namespace plimsoll::test;
+using nlohmann::json;
+
+namespace {
+
+struct FakeGpu {
+  Scratch scratch;
+  FakeGpu() {
+#ifdef PLIMSOLL_FAKE_CUDA
+    std::filesystem::create_directory(scratch.path("lib"));
+    for (const char* name :
+         {"libcuda.so.1", "libcudnn.so.9", "libcublasLt.so.12", "libnvrtc.so.13"})
+      std::filesystem::create_symlink(PLIMSOLL_FAKE_CUDNN, scratch.path("lib/") + name);
+#endif
+  }
+  void without(const char* name) const { std::filesystem::remove(scratch.path("lib/") + name); }
+
+  Ran run(std::vector<std::string> more, std::vector<std::string> environment = {}) const {
+    std::vector<std::string> arguments = {"run",     "--model", "builtin:alexnet",
+                                          "--batch", "4",       "--quiet"};
+    if (std::ranges::find(more, "--suite") != more.end()) arguments = {"run", "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    environment.push_back("PLIMSOLL_CUDNN=" + scratch.path(""));
+    environment.push_back("LD_LIBRARY_PATH=" + scratch.path("lib"));
+    return run_calibrate(std::move(arguments), std::move(environment));
+  }
+};
+
+bool cannot_run() {
+#ifdef PLIMSOLL_FAKE_CUDA
+  if (!calibrate_binary().empty()) return false;
+#endif
+  MESSAGE("not run: no plimsoll-calibrate beside PLIMSOLL_BINARY, or built without headers");
+  return true;
+}
+
+bool says(const std::string& text, const std::string& words) {
+  return text.find(words) != text.npos;
+}
+
+json kernels_of(const Ran& ran) { return json::parse(ran.out)["result"]["kernels"]; }
+
+}  // namespace
+
+TEST_CASE("cuda card: each kernel is timed in its library, and the rest is said") {
+  if (cannot_run()) return;
+  const FakeGpu gpu;
+  const Ran ran = gpu.run({"--json"});
+  CAPTURE(ran.err);
+  REQUIRE(ran.status == 0);
+  const json report = json::parse(ran.out);
+  CHECK(report["result"]["device"] == "tesla-t4");
+  CHECK(report["card"]["libraries"][0] == "cuDNN 9.10.2");
+  int convolutions = 0, products = 0, moves = 0, others = 0;
+  for (const json& kernel : report["result"]["kernels"]) {
+    CAPTURE(kernel.dump());
+    const std::string of = kernel["class"];
+    if (kernel["measured_ns"].is_null()) {
+      ++others;
+      CHECK(says(kernel["skipped"], "no library's kernel of class " + of));
+    } else if (of == "conv") {
+      ++convolutions;
+      CHECK(kernel["measured_ns"].get<double>() == doctest::Approx(20'000).epsilon(.001));
+      CHECK(kernel["workspace_bytes"] == 4);
+      CHECK(kernel["offers"] == 2);
+    } else if (of == "gemm") {
+      ++products;
+      CHECK(kernel["measured_ns"].get<double>() == doctest::Approx(30'000).epsilon(.001));
+      CHECK(kernel["algorithm"] == "cublaslt 7 tile 7 stages 7 split 7");
+    } else {
+      ++moves;
+      CHECK(kernel["measured_ns"].get<double>() == doctest::Approx(10'000).epsilon(.001));
+      CHECK(kernel["algorithm"] == "move");
+    }
+  }
+  CHECK(convolutions == 14);  // five, in three passes but for the image's gradient
+  CHECK(products > 5);
+  CHECK(moves > 10);
+  CHECK(others > 0);
+}
+
+TEST_CASE("cuda card: what was recorded of it answers as it did") {
+  if (cannot_run()) return;
+  const FakeGpu gpu;
+  const std::string record = gpu.scratch.path("record.jsonl");
+  const Ran ran = gpu.run({"--json", "--record", record});
+  REQUIRE(ran.status == 0);
+  const Ran replayed = run_calibrate(
+      {"replay", record, "--model", "builtin:alexnet", "--batch", "4", "--quiet", "--json"});
+  CAPTURE(replayed.err);
+  CHECK(replayed.status == 0);
+  CHECK(json::parse(replayed.out) == json::parse(ran.out));
+}
+
+TEST_CASE("cuda card: faults in libraries and want of memory cost their kernels alone") {
+  if (cannot_run()) return;
+  const FakeGpu gpu;
+  const auto skipped = [](const Ran& ran, const std::string& of, const std::string& words) {
+    CAPTURE(ran.err);
+    CHECK(ran.status == 0);
+    int with = 0, others = 0;
+    for (const json& kernel : kernels_of(ran)) {
+      if (kernel["class"] != of) {
+        others += kernel["measured_ns"].is_null() ? 0 : 1;
+      } else if (kernel.contains("skipped") && says(kernel["skipped"], words)) {
+        ++with;
+      }
+    }
+    CHECK(others > 10);
+    return with;
+  };
+  CHECK(skipped(gpu.run({"--json"}, {"FAKE_CUDNN_FAIL_AT=4"}), "conv", "cuDNN: execute") == 14);
+  CHECK(skipped(gpu.run({"--json"}, {"FAKE_CUDNN_CRASH_AT=4"}), "conv", "crashed (Aborted)") == 14);
+  // The largest product's 151 MB fit in neither.
+  CHECK(skipped(gpu.run({"--json", "--mem", "100MiB"}), "gemm", "it needs ") >= 1);
+  CHECK(skipped(gpu.run({"--json", "--mem", "1GiB"}, {"FAKE_CUDA_MEMORY=200000000"}), "gemm",
+                "out of memory") >= 1);
+}
+
+TEST_CASE("cuda card: figures of the card come with a suite, and become its machine's file") {
+  if (cannot_run()) return;
+  const FakeGpu gpu;
+  const std::string out = gpu.scratch.path("out.jsonl");
+  const Ran ran = gpu.run({"--suite", "quick", "--out", out});
+  CAPTURE(ran.err);
+  CHECK(ran.status == 0);
+  CHECK(says(ran.out, "pinned_copy"));
+  CHECK(says(ran.out, "launch_back_to_back          10.0 us"));
+  CHECK(says(ran.out, "cudnn_handle_bytes           64.0 MiB"));
+  const std::string machine = gpu.scratch.path("machine.json");
+  const Ran fitted = run_calibrate({"fit", out, "--out", machine});
+  CAPTURE(fitted.err);
+  CHECK(fitted.status == 0);
+  CHECK(says(fitted.out, "cuDNN's plans of "));
+  CHECK(says(fitted.out, "copies from and to the host"));
+  const Ran used = run_plimsoll(
+      {"estimate", "builtin:resnet50", "--batch", "32", "--gpu", "t4", "--machine", machine});
+  CAPTURE(used.err);
+  CHECK(used.status == 0);
+  CHECK(says(used.out, "convolutions as listed by cuDNN 9.10.2 on this card"));
+}
+
+TEST_CASE("cuda card: what is missing is said with what brings it, and nothing is written") {
+  if (cannot_run()) return;
+  const FakeGpu gpu;
+  const std::string out = gpu.scratch.path("out.jsonl");
+  const auto fails = [&](const Ran& ran, const std::string& words) {
+    CAPTURE(ran.err);
+    CHECK(ran.status == 4);
+    CHECK(says(ran.err, words));
+    CHECK_FALSE(std::filesystem::exists(out));
+  };
+  fails(gpu.run({"--out", out}, {"FAKE_CUDA_GPUS=0"}), "no CUDA-capable device is detected");
+  fails(gpu.run({"--out", out, "--gpu-index", "3"}), "there is no GPU 3: this machine has 1");
+  gpu.without("libcublasLt.so.12");
+  fails(gpu.run({"--out", out}), "pip install nvidia-cublas-cu12");
+  gpu.without("libcudnn.so.9");
+  fails(gpu.run({"--out", out}), "has no libcudnn.so");
+}

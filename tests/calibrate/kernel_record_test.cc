@@ -1,0 +1,74 @@
+#include "calibrate/kernel_record.h"
+
+#include <doctest/doctest.h>
+
+#include "estimator/plan/predicted_kernels.h"
+#include "graph/json/reader.h"
+#include "tests/calibrate/fake_card.h"
+
+using namespace plimsoll;
+using namespace plimsoll::calibrate;
+
+namespace {
+
+std::optional<KernelAt> read_back(const std::string& text) {
+  const auto value = read_json(text, "a line");
+  REQUIRE(value);
+  Diagnostics faults;
+  JsonObject object(*value, "a line", faults);
+  auto kernel = read_kernel(object);
+  CHECK_MESSAGE(kernel.has_value() == !has_error(faults), text);
+  return kernel;
+}
+
+}  // namespace
+
+TEST_CASE("kernel record: every kernel of a step that is told is read back as it was") {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb);
+  int told = 0;
+  for (const char* model : {"builtin:alexnet", "builtin:mobilenet_v2", "builtin:lstm-lm"}) {
+    for (const Precision precision : {Precision::kFp32, Precision::kAmpFp16}) {
+      Request request;
+      request.model = model;
+      request.devices = {"t4"};
+      request.batch = 4;
+      request.recipe.precision = precision;
+      const auto step = predicted_kernels(request, *hwdb);
+      REQUIRE(step);
+      for (const PredictedKernel& k : step->kernels) {
+        CAPTURE(k.label);
+        if (!is_told(k.kernel)) continue;
+        ++told;
+        const auto read = read_back(key_of(k.kernel));
+        REQUIRE(read);
+        CHECK(key_of(*read) == key_of(k.kernel));
+        CHECK(read->kernel_class == k.kernel.kernel_class);
+        CHECK(read->problem == k.kernel.problem);
+        const auto* gemm = std::get_if<GemmProblem<int64_t>>(&k.kernel.problem);
+        // A product with a bias is told as one that is added to what was there.
+        if (!gemm || !gemm->accumulate) CHECK(read->read == k.kernel.read);
+        CHECK(read->written == k.kernel.written);
+        CHECK(read->dtype == k.kernel.dtype);
+      }
+    }
+  }
+  CHECK(told > 100);
+}
+
+TEST_CASE("kernel record: keys tell kernels apart; what has no keys has a label") {
+  KernelAt kernel = test::conv_kernel(4);
+  const std::string key = key_of(kernel);
+  kernel.pass = Pass::kBackwardData;
+  CHECK(key_of(kernel) != key);
+  kernel = test::conv_kernel(4, Pass::kForward, true);
+  CHECK(key_of(kernel) != key);
+  std::get<ConvProblem<int64_t>>(kernel.problem).channels_last = true;
+  CHECK(read_back(key_of(kernel))->problem == kernel.problem);
+  // Padded on one side only: no key of measured runs says so.
+  std::get<ConvProblem<int64_t>>(kernel.problem).out[1] = 15;
+  CHECK_FALSE(is_told(kernel));
+  CHECK(key_of(kernel).find("\"label\"") != std::string::npos);
+  CHECK_FALSE(read_back(key_of(kernel)));
+  CHECK_FALSE(read_back(R"({"op":"conv","n":4})"));
+}

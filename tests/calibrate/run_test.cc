@@ -1,0 +1,145 @@
+// `plimsoll-calibrate run` and `replay` as programs, on a recorded card (recordings/convert.py).
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/calibrate/calibrate_program.h"
+
+using namespace plimsoll::test;
+using nlohmann::json;
+
+namespace {
+
+const std::string kH100 =
+    std::string(PLIMSOLL_SOURCE_DIR) + "/tests/calibrate/recordings/h100.jsonl";
+
+bool is_there() {
+  if (!calibrate_binary().empty()) return true;
+  MESSAGE("not run: no plimsoll-calibrate beside PLIMSOLL_BINARY");
+  return false;
+}
+
+bool says(const std::string& text, const std::string& words) {
+  return text.find(words) != text.npos;
+}
+
+Ran replay(std::vector<std::string> more) {
+  std::vector<std::string> arguments = {"replay",  kH100, "--model", "builtin:resnet50",
+                                        "--batch", "32",  "--quiet"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_calibrate(std::move(arguments));
+}
+
+}  // namespace
+
+TEST_CASE("calibrate run: without a GPU it says what is missing, and writes nothing") {
+  if (!is_there()) return;
+  if (::dlopen("libcuda.so.1", RTLD_LAZY)) {
+    MESSAGE("not run: this machine has an NVIDIA driver");
+    return;
+  }
+  const Scratch scratch;
+  const std::string out = scratch.path("out.jsonl"), record = scratch.path("record.jsonl");
+  const Ran ran = run_calibrate(
+      {"run", "--model", "builtin:alexnet", "--batch", "4", "--out", out, "--record", record});
+  CHECK(ran.status == 4);
+  CHECK(ran.out.empty());
+  CHECK((says(ran.err, "there is no NVIDIA driver") || says(ran.err, "without the headers")));
+  CHECK((says(ran.err, "install") || says(ran.err, "./dev calibrate run")));
+  CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') <= 2);  // the message and its help
+  CHECK_FALSE(std::filesystem::exists(out));
+  CHECK_FALSE(std::filesystem::exists(record));
+}
+
+TEST_CASE("calibrate run: a model's kernels on a recorded card, and its records read by others") {
+  if (!is_there()) return;
+  const Scratch scratch;
+  const std::string out = scratch.path("out.jsonl");
+  const Ran ran = replay({"--out", out, "--json"});
+  CAPTURE(ran.err);
+  REQUIRE(ran.status == 0);
+  const json report = json::parse(ran.out);
+  CHECK(report["result"]["device"] == "h100-sxm-80gb");
+  CHECK(report["result"]["batch"] == 32);
+  CHECK(says(report["card"]["recording"], "converted"));
+  int timed = 0;
+  for (const json& kernel : report["result"]["kernels"]) {
+    const bool has_time = !kernel["measured_ns"].is_null();
+    timed += has_time ? 1 : 0;
+    CHECK(has_time == !kernel.contains("skipped"));
+    CHECK(kernel["workspace_bytes"].is_null());  // the recording does not tell it
+    CHECK(kernel["predicted_ns"] > 0);
+  }
+  CHECK(timed == 44);
+  CHECK(report["result"]["compared"] == 44);
+  const json& conv = report["result"]["summary"][0];
+  CHECK(conv["class"] == "conv");
+  CHECK(conv["n"] == 44);
+  CHECK(conv["mape"] < .25);
+  CHECK(conv["within_range"] > .85);
+
+  const Ran validated = run_plimsoll({"validate", out, "--allow-skipped"});
+  CHECK(validated.status == 0);
+  CHECK(says(validated.out, "PASSED 44 compared"));
+  CHECK_FALSE(says(validated.err, "did you mean"));
+  const Ran fitted = run_calibrate({"fit", out});
+  CAPTURE(fitted.err);
+  CHECK(fitted.status == 0);
+  CHECK(says(fitted.out, "tf32_tensor"));
+}
+
+TEST_CASE("calibrate run: gone on with after half a file and a torn line, it is the same file") {
+  if (!is_there()) return;
+  const Scratch scratch;
+  const std::string whole = scratch.path("whole.jsonl"), half = scratch.path("half.jsonl");
+  REQUIRE(replay({"--out", whole}).status == 0);
+  const std::string text = detail::text_of(whole);
+  size_t end = 0;
+  for (int i = 0; i < 50; ++i) end = text.find('\n', end) + 1;
+  scratch.write("half.jsonl", text.substr(0, end + 30));
+  const Ran refused = replay({"--out", whole});
+  CHECK(refused.status == 4);
+  CHECK(says(refused.err, "[E726]"));
+  const Ran resumed = replay({"--out", half, "--resume"});
+  CHECK(resumed.status == 0);
+  CHECK(says(resumed.err, "a torn last line of 30 bytes"));
+  CHECK(detail::text_of(half) == text);
+}
+
+TEST_CASE("calibrate run: tolerances decide; slips are told") {
+  if (!is_there()) return;
+  CHECK(replay({"--tolerance", "time=60%"}).status == 0);
+  const Ran tight = replay({"--tolerance", "time=5%"});
+  CHECK(tight.status == 1);
+  CHECK(says(tight.out, "outside: conv "));
+  CHECK(says(tight.out, "FAILED 44 compared"));
+  // None of its workspaces is told: what was asked for was not compared.
+  CHECK(replay({"--tolerance", "workspace=1MiB"}).status == 1);
+  CHECK(replay({"--tolerance", "time=5"}).status == 2);
+  CHECK(replay({"--suite", "quick"}).status == 2);
+  CHECK(replay({"--resume"}).status == 2);
+  CHECK(run_calibrate({"run"}).status == 2);
+  CHECK(run_calibrate({"replay", "no such file", "--model", "builtin:alexnet"}).status == 4);
+  const Ran help = run_calibrate({"--help"});
+  CHECK(says(help.out, "\n  plimsoll-calibrate run --model "));
+  CHECK(run_calibrate({"run", "--help"}).out.starts_with("  plimsoll-calibrate run --model "));
+}
+
+TEST_CASE("calibrate run: a suite's kernels become a machine file that plimsoll takes") {
+  if (!is_there()) return;
+  const Scratch scratch;
+  const std::string out = scratch.path("out.jsonl"), machine = scratch.path("machine.json");
+  const Ran ran =
+      run_calibrate({"run", "--replay", kH100, "--suite", "standard", "--quiet", "--out", out});
+  CAPTURE(ran.err);
+  CHECK(ran.status == 0);
+  const Ran fitted = run_calibrate({"fit", out, "--out", machine});
+  CAPTURE(fitted.err);
+  CHECK(fitted.status == 0);
+  const Ran used =
+      run_plimsoll({"estimate", "builtin:resnet50", "--gpu", "h100", "--machine", machine});
+  CAPTURE(used.err);
+  CHECK(used.status == 0);
+}
