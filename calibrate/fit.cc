@@ -9,6 +9,7 @@
 #include "calibrate/formula.h"
 #include "calibrate/score.h"
 #include "calibrate/search.h"
+#include "estimator/time/depthwise.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
