@@ -59,10 +59,11 @@ TEST_CASE("precisions: their own and other words name them") {
                                                    {"float32", "fp32"},
                                                    {"fp32 (tf32 where the card has it)", "fp32"},
                                                    {"bf16-true", "bf16"}};
-  for (const auto& [words, name] : said) {
+  for (const auto& pair : said) {
+    const std::string& words = pair.first;
     CAPTURE(words);
     REQUIRE(spoken_precision(words));
-    CHECK(spoken_precision(words)->name == name);
+    CHECK(spoken_precision(words)->name == pair.second);
   }
   CHECK(!find_precision("fp12"));
   CHECK(!spoken_precision("int8"));
