@@ -42,7 +42,7 @@ AlgorithmPolicy policy_of(const FrameworkProfile& framework, const Request& requ
 // Parameters in 16 bits keep PyTorch's norms from cuDNN (aten/src/ATen/native/Normalization.cpp).
 bool has_persistent_norm(const FrameworkProfile& framework, const Version& cudnn,
                          const Recipe& recipe) {
-  const bool half = bits(recipe.precision->storage) <= 16;
+  const bool half = bits(recipe.precision->storage) <= 16 && !recipe.precision->batch_norms_in_fp32;
   return framework.persistent_norm_since && !(cudnn < *framework.persistent_norm_since) && !half;
 }
 

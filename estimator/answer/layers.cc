@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/base/checked.h"
+#include "graph/eager/update.h"
 #include "graph/ir/display_name.h"
 
 namespace plimsoll {
@@ -30,8 +31,8 @@ std::string shape_at(const Graph& graph, const Node& node, const Binding& bindin
 int64_t state_bytes(const CompiledModel& model, const TensorType& parameter) {
   Decider decider(model.binding);
   int64_t sum = 0;
-  for (const TypeOf state : rule_of(*model.recipe.optimizer, parameter, decider).states)
-    sum += bytes(state(parameter)).evaluate(model.binding).value_or(0);
+  for (const TensorType& kept : eager::kept_of(model.recipe, parameter, decider))
+    sum += bytes(kept).evaluate(model.binding).value_or(0);
   return sum;
 }
 

@@ -13,8 +13,10 @@ Diagnostics platform_warnings(const Platform& platform, const Request& request) 
     warnings.insert(warnings.end(), more.begin(), more.end());
   }
   const PrecisionRow& p = *request.recipe.precision;
-  const bool bf16 = product_type(p) == DType::kBFloat16;
-  const std::string_view rate = bf16 ? "bf16_tensor" : p.tf32 ? "tf32_tensor" : "";
+  const std::string_view rate = p.products                            ? "fp8_tensor"
+                                : product_type(p) == DType::kBFloat16 ? "bf16_tensor"
+                                : p.tf32                              ? "tf32_tensor"
+                                                                      : "";
   if (!rate.empty() && !platform.device.peak(rate)) {
     warnings.push_back(
         warning("W402", fmt::format("{} has no {} rate: its products are priced at the fp32 rate, "

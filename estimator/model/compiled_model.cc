@@ -162,8 +162,9 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
     return tl::make_unexpected(inferred.error());
   }
   if (model.from_onnx && is_half(*compiled.recipe.precision)) widen(graph, compiled.basis);
-  if (const DType type = compiled.recipe.precision->storage; type != DType::kFloat32)
-    cast(graph, type);
+  const PrecisionRow& precision = *compiled.recipe.precision;
+  if (precision.storage != DType::kFloat32)
+    cast(graph, precision.storage, !precision.batch_norms_in_fp32);
   if (model.from_onnx) {
     compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());
     find_written_weights(graph);

@@ -1,8 +1,9 @@
 #include "graph/eager/autocast.h"
+#include "graph/eager/float8.h"
+#include "graph/eager/gemm.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
-namespace {
 
 void launch_gemm(Machine& m, const Value& a, const Value& b, const Value& c, const Dim& batch,
                  const Dim& rows, const Dim& columns, const Dim& inner, bool accumulate) {
@@ -32,6 +33,8 @@ void launch_gemm(Machine& m, const Value& a, const Value& b, const Value& c, con
                 .problem = problem};
   m.launch(std::move(kernel));
 }
+
+namespace {
 
 // a^T of the last two dimensions, outside autograd.
 Value flipped(Machine& m, const Value& a) {
@@ -126,6 +129,7 @@ Value addmm(Machine& m, const Value& added, const Value& left, const Value& righ
 // folds by reshape, hence copies) and an addition in place.
 Value linear(Machine& m, const Value& given, const Value& weight, const Value& added) {
   const Value x = lowered(m, given);
+  if (in_float8(m, x, weight)) return float8_linear(m, x, weight, added);
   const Value w = transpose(m, lowered(m, weight), 0, 1);
   const Value bias = lowered(m, added);
   if (x.rank() == 2) return bias.defined() ? addmm(m, bias, x, w) : mm(m, x, w);

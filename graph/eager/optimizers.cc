@@ -30,6 +30,9 @@ TensorType column_factor(const TensorType& parameter) {
   type.shape[type.shape.size() - 2] = 1;
   return type;
 }
+TensorType mean_of_rows(const TensorType& parameter) {
+  return column_factor(row_factor(parameter));
+}
 // bitsandbytes/optim/optimizer.py, init_state(): one scale for a block of 256 (2048 before 0.44).
 TensorType block_scales(const TensorType& parameter) {
   return {DType::kFloat32, {ceil_div(elements(parameter.shape), 256)}};
@@ -125,25 +128,27 @@ constexpr UpdatePass kColumnMean{.read = 1, .made = column_factor, .into = 1};
 constexpr UpdatePass kOfRows{.read = 1, .written = 1, .over = row_factor};
 constexpr UpdatePass kOfColumns{.read = 1, .written = 1, .over = column_factor};
 constexpr UpdatePass kDecayedWeight{.read = 1, .written = 1, .when = When::kDecays};
-constexpr UpdatePass kFactored[] = {kNorm,
-                                    kDecayedWeight,
-                                    kRowMean,
-                                    kOfRows,
-                                    kOfRows,
-                                    {.read = 2, .written = 1, .over = row_factor},
-                                    kColumnMean,
-                                    kOfColumns,
-                                    kOfColumns,
-                                    {.read = 2, .written = 1, .over = column_factor},
-                                    {.made = as_parameter, .into = 2},  // rows x columns
-                                    {.read = 1, .over = row_factor},    // mean
-                                    {.read = 1, .written = 1, .over = one_number},
-                                    kScaled,
-                                    kScaled,  // clamp_
-                                    kScaled,  // rsqrt_
-                                    kPlus,    // mul_
-                                    kNorm,
-                                    kPlus};
+constexpr UpdatePass kFactored[] = {
+    kNorm,
+    kDecayedWeight,
+    kRowMean,
+    kOfRows,
+    kOfRows,
+    {.read = 2, .written = 1, .over = row_factor},
+    kColumnMean,
+    kOfColumns,
+    kOfColumns,
+    {.read = 2, .written = 1, .over = column_factor},
+    {.made = as_parameter, .into = 2},                                 // rows x columns
+    {.read = 1, .over = row_factor, .made = mean_of_rows, .into = 4},  // mean
+    {.read = 1, .written = 1, .over = one_number},
+    {.read = 1, .written = 1, .frees = 1 << 4},  // div_
+
+    kScaled,  // clamp_
+    kScaled,  // rsqrt_
+    kPlus,    // mul_
+    kNorm,
+    kPlus};
 constexpr UpdatePass kNotFactored[] = {kNorm,
                                        kDecayedWeight,
                                        {.read = 1, .made = as_parameter, .into = 3},

@@ -11,9 +11,13 @@
 namespace plimsoll::eager {
 namespace {
 
+bool has_masters(const Machine& m) { return m.recipe().precision->master.has_value(); }
+
+TensorType type_of(const GradNode& leaf) { return {leaf.leaf.dtype(), leaf.leaf.sizes()}; }
+
 // Gradients are divided by the scale in place; whether one overflowed is known till the update.
 Value unscale(Machine& m, const Value& scale) {
-  if (!scale.defined()) return {};
+  if (!scale.defined() || has_masters(m)) return {};
   Value found = fill(m, DType::kFloat32, {});
   const Value inverse = fill(m, DType::kFloat32, {});
   std::vector<Value> gradients;
@@ -130,7 +134,7 @@ class Updater {
     std::vector<Group> groups;
     for (const auto& leaf : m_.leaves()) {
       if (!leaf->gradient.defined()) continue;
-      const TensorType type{leaf->leaf.dtype(), leaf->leaf.sizes()};
+      const TensorType type = updated_type(m_.recipe(), type_of(*leaf));
       const UpdateRule& rule = rule_of(row_, type, m_.decider());
       const auto same = std::ranges::find_if(groups, [&](const Group& g) {
         return g.rule == &rule && rule.form != UpdateForm::kLoop &&
@@ -210,14 +214,78 @@ class Updater {
   std::array<std::vector<Value>, kUpdateNames> names_;
 };
 
+// The copies' new values go to the model's weights: _master_params_to_model_params().
+void copy_masters(Machine& m) {
+  if (!has_masters(m)) return;
+  Dim count = 0;
+  for (const auto& leaf : m.leaves()) {
+    if (updated_type(m.recipe(), type_of(*leaf)).dtype != leaf->leaf.dtype())
+      count += leaf->leaf.count();
+  }
+  const DType master = *m.recipe().precision->master;
+  const DType stored = m.recipe().precision->storage;
+  m.launch({.kernel_class = KernelClass::kCopy,
+            .dtype = stored,
+            .op = "cast",
+            .read = bytes(master, count),
+            .written = bytes(stored, count),
+            .problem = RowsProblem<Dim>{.rows = 1, .columns = count}});
+}
+
 }  // namespace
+
+TensorType updated_type(const Recipe& recipe, const TensorType& parameter) {
+  const PrecisionRow& precision = *recipe.precision;
+  const bool copied = precision.master && parameter.dtype == precision.storage;
+  return {copied ? *precision.master : parameter.dtype, parameter.shape};
+}
+
+std::vector<TensorType> kept_of(const Recipe& recipe, const TensorType& parameter,
+                                Decider& decider) {
+  const TensorType type = updated_type(recipe, parameter);
+  std::vector<TensorType> kept;
+  if (type.dtype != parameter.dtype) kept.push_back(type);
+  for (const TypeOf state : rule_of(*recipe.optimizer, type, decider).states)
+    kept.push_back(state(type));
+  return kept;
+}
+
+std::vector<Value> last_gradients(Machine& m) {
+  std::vector<Value> gradients;
+  for (const auto& leaf : m.leaves()) {
+    if (!leaf->gradient.defined())
+      gradients.push_back(m.allocate(leaf->leaf.dtype(), leaf->leaf.sizes()));
+  }
+  return gradients;
+}
+
+void add_to_masters(Machine& m, std::vector<Value>& masters) {
+  const bool first = masters.empty();
+  for (const auto& leaf : m.leaves()) {
+    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
+    if (first && leaf->gradient.defined() && type.dtype != leaf->gradient.dtype())
+      masters.push_back(m.allocate(type.dtype, type.shape));
+  }
+  std::vector<Value> read;
+  Dim count = 0;
+  for (const auto& leaf : m.leaves()) {
+    if (leaf->gradient.defined()) read.push_back(leaf->gradient);
+  }
+  for (const Value& master : masters) count += master.count();
+  if (!first) read.insert(read.end(), masters.begin(), masters.end());
+  m.launch_over(KernelClass::kPointwise, "unscale", count, read,
+                m.host(*m.recipe().precision->master, {count}));
+}
 
 void make_states(Machine& m) {
   const OptimizerRow& row = *m.recipe().optimizer;
   std::vector<const UpdateRule*> seen;
-  const std::vector<GradNodeRef> leaves = m.leaves();
-  for (const auto& leaf : leaves) {
-    const TensorType type{leaf->leaf.dtype(), leaf->leaf.sizes()};
+  for (const auto& leaf : m.leaves()) {
+    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
+    if (type.dtype != leaf->leaf.dtype()) m.resident(type.dtype, type.shape, Role::kOptimizerState);
+  }
+  for (const auto& leaf : m.leaves()) {
+    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
     const UpdateRule& rule = rule_of(row, type, m.decider());
     const auto make = [&](TypeOf state) {
       const TensorType of = state(type);
@@ -236,7 +304,8 @@ void update(Machine& m, const Value& scale) {
   const bool had_grad = m.grad_enabled();
   m.set_grad_enabled(false);
   const Value found_overflow = unscale(m, scale);
-  Updater(m, scale.defined()).run();
+  Updater(m, scale.defined() && !has_masters(m)).run();
+  copy_masters(m);
   m.set_grad_enabled(had_grad);
 }
 

@@ -6,11 +6,22 @@
 
 namespace plimsoll::eager {
 
+// What the optimizer updates of a parameter: its own copy of another type, where it has one.
+TensorType updated_type(const Recipe& recipe, const TensorType& parameter);
+// What it keeps of a parameter: that copy, and its states.
+std::vector<TensorType> kept_of(const Recipe& recipe, const TensorType& parameter,
+                                Decider& decider);
+
 // The states of every trained parameter, in the order in which the first step makes them.
 void make_states(Machine& m);
 
+// Room for gradients of the step before, where no pass of this one has made any yet.
+std::vector<Value> last_gradients(Machine& m);
+// Gradients that were just made, unscaled, into those of the copies: made by the first pass.
+void add_to_masters(Machine& m, std::vector<Value>& masters);
+
 // Temporaries and launches of a step. `scale`: of a gradient scaler, undefined where there is none;
-// gradients are unscaled first.
+// gradients are unscaled first, unless they went to the copies.
 void update(Machine& m, const Value& scale);
 
 }  // namespace plimsoll::eager

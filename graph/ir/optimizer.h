@@ -45,7 +45,7 @@ struct UpdatePass {
 };
 // The names by which an update's code holds its temporaries, as Python's variables do: also from
 // one group of parameters to the next, until something else is assigned.
-inline constexpr size_t kUpdateNames = 4;
+inline constexpr size_t kUpdateNames = 5;
 
 // How parameters of one kind are updated.
 struct UpdateRule {

@@ -20,6 +20,17 @@ constexpr PrecisionRow kPrecisions[] = {
      .source = "torch.autocast(\"cuda\", torch.bfloat16)"},
     {.name = "fp16", .storage = DType::kFloat16, .also = "float16", .source = "model.half()"},
     {.name = "bf16", .storage = DType::kBFloat16, .source = "model.to(torch.bfloat16)"},
+    {.name = "apex-o2",
+     .storage = DType::kFloat16,
+     .master = DType::kFloat32,
+     .batch_norms_in_fp32 = true,
+     .loss_scaler = true,
+     .source = "apex/amp of NVIDIA/apex: amp.initialize(model, optimizer, opt_level=\"O2\")"},
+    {.name = "fp8",
+     .storage = DType::kBFloat16,
+     .products = DType::kFloat8E4M3,
+     .source =
+         "torchao/float8 of pytorch/ao: convert_to_float8_training(model.to(torch.bfloat16))"},
     {.name = "fp64", .storage = DType::kFloat64, .source = "model.double()"},
 };
 
@@ -55,7 +66,9 @@ const PrecisionRow* spoken_precision(std::string_view text) {
   return found;
 }
 
-DType product_type(const PrecisionRow& row) { return row.autocast.value_or(row.storage); }
+DType product_type(const PrecisionRow& row) {
+  return row.products.value_or(row.autocast.value_or(row.storage));
+}
 
 bool is_half(const PrecisionRow& row) { return bits(product_type(row)) <= 16; }
 

@@ -128,14 +128,28 @@ bool is_in_16_bits(const Graph& graph) {
   return half > single;
 }
 
+// Weights and statistics of batch norms.
+std::vector<bool> of_batch_norms(const Graph& graph) {
+  std::vector<bool> theirs(graph.tensors.size());
+  for (const Node& node : graph.nodes) {
+    if (node.op != "BatchNormalization") continue;
+    for (size_t i = 1; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] != kNoTensor) theirs[node.inputs[i]] = true;
+    }
+  }
+  return theirs;
+}
+
 }  // namespace
 
-void cast(Graph& graph, DType to) {
+void cast(Graph& graph, DType to, bool batch_norms_too) {
   if (is_in_16_bits(graph)) return;
   const Widened stays(graph);
+  const std::vector<bool> norms =
+      batch_norms_too ? std::vector<bool>(graph.tensors.size()) : of_batch_norms(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     Tensor& tensor = graph.tensors[id];
-    if (tensor.dtype == DType::kFloat32 && !stays[id]) tensor.dtype = to;
+    if (tensor.dtype == DType::kFloat32 && !stays[id] && !norms[id]) tensor.dtype = to;
   }
 }
 

@@ -13,6 +13,7 @@ namespace plimsoll {
 // result meets the cast weights in a matrix product, which refuses mixed types, does nothing.
 // The graph must have been inferred. Cost: linear, but for regions between casts that are long and
 // overlap: each is followed for at most a few thousand tensors.
-void cast(Graph& graph, DType to);
+// `batch_norms_too`: else their weights and statistics stay in fp32.
+void cast(Graph& graph, DType to, bool batch_norms_too = true);
 
 }  // namespace plimsoll

@@ -69,6 +69,7 @@ class Expander {
     }
     if (phase.gradient_penalty && trains_) penalize(trained);
     if (recipe_.mode == Mode::kTrain) eager::update(machine_, scale_);
+    master_gradients_.clear();
     if (plan_.networks.size() > 1) end_phase();
     return {};
   }
@@ -187,7 +188,7 @@ class Expander {
     const auto leaves = machine_.leaves();
     eager::make_states(machine_);
     eager::make_gradient_buckets(machine_);
-    if (recipe_.zero_grad == ZeroGrad::kKeep) {
+    if (recipe_.zero_grad == ZeroGrad::kKeep && !recipe_.precision->master) {
       for (const auto& leaf : leaves) {
         leaf->gradient = machine_.resident(leaf->leaf.dtype(), leaf->leaf.sizes(), Role::kGradient);
       }
@@ -215,7 +216,10 @@ class Expander {
   Result<void> pass_once(const Networks& chain, bool last) {
     machine_.enter(Phase::kForward, kNoNode);
     if (trains_) eager::broadcast_buffers(machine_, buffers());
+    const bool masters = recipe_.precision->master && recipe_.mode == Mode::kTrain;
+    if (masters) last_gradients_ = eager::last_gradients(machine_);
     run_forward(chain);
+    widen_outputs(*chain.back());
     if (!trains_) {
       machine_.end_autocast();
       machine_.mark_end_of_forward();
@@ -229,7 +233,9 @@ class Expander {
         scale_.defined() && loss.defined() ? eager::mul(machine_, loss, scale_) : loss;
     machine_.mark_end_of_forward();
     machine_.enter(Phase::kBackward, kNoNode);
+    if (masters) drop_gradients();
     if (loss.defined()) backward_from(scaled, nullptr);
+    if (masters) eager::add_to_masters(machine_, master_gradients_);
     if (!last) {
       machine_.enter(Phase::kForward, kNoNode);
       forward_->release();
@@ -237,6 +243,22 @@ class Expander {
       held_.push_back(loss);
     }
     return {};
+  }
+
+  // apex/amp/_initialize.py: what the model returns is cast to fp32.
+  void widen_outputs(const PlannedNetwork& network) {
+    if (!recipe_.precision->master) return;
+    for (const TensorId id : network.outputs) {
+      if (value(id).defined() && is_float(value(id).dtype()))
+        value(id) = eager::cast(machine_, value(id), *recipe_.precision->master);
+    }
+  }
+
+  // apex/amp/_process_optimizer.py: gradients of the model's own weights are there, as zeros, from
+  // the last step until the backward pass makes others.
+  void drop_gradients() {
+    last_gradients_.clear();
+    for (const auto& leaf : machine_.leaves()) leaf->gradient = {};
   }
 
   Value& value(TensorId id) { return (*forward_)[id]; }
@@ -292,6 +314,8 @@ class Expander {
   std::vector<eager::GradNodeRef> own_;  // where weights' gradients go, frozen or not
   std::vector<Value> held_;
   Value scale_;  // of the loss, in fp16 mixed precision
+  // Where the optimizer has copies of weights: gradients of the step before, and of the copies.
+  std::vector<Value> last_gradients_, master_gradients_;
 };
 
 }  // namespace

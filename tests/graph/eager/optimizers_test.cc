@@ -91,8 +91,8 @@ int64_t held_or_known(const nlohmann::json& one) {
   const size_t parameters = one["parameters"].size();
   // A second name for decayed gradients outlives their group, of another type.
   if (one["optimizer"] == "adagrad" && one["weight_decay"] && parameters == 6) return 3304448;
-  // Means of row factors.
-  if (one["optimizer"] == "adafactor" && parameters == 10) return 2062336;
+  // A second name for the last parameter's update lives until it is assigned anew.
+  if (one["optimizer"] == "adafactor" && parameters == 10) return 2101248;
   return one["temporaries"];
 }
 
@@ -142,7 +142,8 @@ TEST_CASE("optimizers: kernels over lists are launched as often as on a card") {
       {{"vit_b_16", "adam"}, 35},    {{"vit_b_16", "adamw"}, 40}};
   const Hwdb hwdb = Hwdb::open({}).value();
   const Platform platform = find_platform(hwdb, Request{}, "h100-sxm-80gb").value();
-  for (const auto& [what, count] : measured) {
+  for (const auto& row : measured) {
+    const auto& what = row.first;
     CAPTURE(what.first);
     CAPTURE(what.second);
     Request request;
@@ -156,7 +157,7 @@ TEST_CASE("optimizers: kernels over lists are launched as often as on a card") {
       ++launches;
       calls += e.dispatched ? 1 : 0;
     }
-    CHECK(launches == count);
+    CHECK(launches == row.second);
     CHECK(calls == static_cast<int64_t>(find_optimizer(what.second)->rules[0].passes.size()) -
                        (what.second == "adamw" ? 0 : 1));  // without weight decay
   }
@@ -201,11 +202,12 @@ TEST_CASE("optimizers: measured records say them in their own words") {
       {"adamw_torch_fused", "adamw-fused"},
       {"adam (fused, fp16 with fp32 master)", "adam-fused"},
       {"adamw, bnb 8-bit", "adam8bit"}};
-  for (const auto& [words, name] : said) {
+  for (const auto& pair : said) {
+    const std::string& words = pair.first;
     CAPTURE(words);
     const OptimizerRow* row = spoken_optimizer(words);
     REQUIRE(row);
-    CHECK(row->name == name);
+    CHECK(row->name == pair.second);
   }
   CHECK(!spoken_optimizer("lars"));
   CHECK(!spoken_optimizer(""));
