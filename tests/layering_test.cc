@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -68,7 +69,8 @@ std::string unit_of(const std::string& file) {
 
 std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/')); }
 
-// Those of `included` that are in a cycle, or reach one: whoever includes nothing that is left goes.
+// Those of `included` that are in a cycle, or reach one: whoever includes nothing that is left
+// goes.
 std::string cyclic(std::map<std::string, std::set<std::string>> included) {
   for (bool any = true; any;) {
     any = false;
@@ -100,6 +102,36 @@ TEST_CASE("neither files nor folders include each other, however indirectly") {
   REQUIRE(folders.size() > 20);
   CHECK(cyclic(files) == "");
   CHECK(cyclic(folders) == "");
+}
+
+// Rows of "| 4 | `graph/eager` | what it holds |".
+std::map<std::string, int> levels_in(const fs::path& page) {
+  std::map<std::string, int> levels;
+  std::ifstream in(page);
+  for (std::string line; std::getline(in, line);) {
+    int level = 0, end = 0;
+    if (std::sscanf(line.c_str(), "| %d | `%n", &level, &end) != 1 || end == 0) continue;
+    const size_t from = static_cast<size_t>(end);
+    levels[line.substr(from, line.find('`', from) - from)] = level;
+  }
+  return levels;
+}
+
+TEST_CASE("ARCHITECTURE.md has every folder at its level, and each includes lower ones") {
+  const fs::path root = PLIMSOLL_SOURCE_DIR;
+  const std::map<std::string, int> levels = levels_in(root / "ARCHITECTURE.md");
+  std::set<std::string> folders;
+  for (const auto room : kRooms) {
+    for (const Include& inc : includes_of(root, room)) {
+      const std::string from = folder_of(inc.file), to = folder_of(inc.included);
+      folders.insert(from);
+      if (level(inc.included) == kRooms.size() || from == to) continue;
+      REQUIRE_MESSAGE(levels.contains(from), from);
+      REQUIRE_MESSAGE(levels.contains(to), to);
+      CHECK_MESSAGE(levels.at(to) < levels.at(from), inc.file << " includes " << inc.included);
+    }
+  }
+  for (const auto& [folder, at] : levels) CHECK_MESSAGE(folders.contains(folder), folder);
 }
 
 TEST_CASE("each package has one door") {

@@ -8,6 +8,7 @@
 #include "graph/config/model_config.h"
 #include "graph/json/writer.h"
 #include "graph/ops/op_row.h"
+#include "hwdb/calibration.h"
 #include "hwdb/coefficients.h"
 
 namespace plimsoll::cli {

@@ -9,6 +9,7 @@
 #include "estimator/cli/options.h"
 #include "estimator/cli/sweep_axes.h"
 #include "estimator/cli/verb.h"
+#include "estimator/model/model_source.h"
 #include "estimator/report/sweep.h"
 #include "graph/base/byte_source.h"
 

@@ -1,5 +1,7 @@
 #include "hwdb/measured/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "hwdb/version.h"

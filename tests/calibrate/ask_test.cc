@@ -58,10 +58,6 @@ std::vector<json> records(const std::string& path) {
   return all;
 }
 
-bool says(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("ask: a line for each distinct question, with the contract's fields") {

@@ -1,6 +1,8 @@
 // plimsoll-calibrate as a program, beside the plimsoll that PLIMSOLL_BINARY names.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -25,6 +27,13 @@ inline Ran run_calibrate(std::vector<std::string> arguments,
   options.address_space = RLIM_INFINITY;  // cuDNN and cuBLASLt map 1.5 GB
   options.seconds = 120;
   return run_plimsoll(std::move(arguments), std::move(options));
+}
+
+// Says so where there is none: the test is not run.
+inline bool has_calibrate() {
+  if (!calibrate_binary().empty()) return true;
+  MESSAGE("not run: no plimsoll-calibrate beside PLIMSOLL_BINARY");
+  return false;
 }
 
 }  // namespace plimsoll::test

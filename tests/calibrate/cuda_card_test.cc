@@ -45,10 +45,6 @@ bool cannot_run() {
   return true;
 }
 
-bool says(const std::string& text, const std::string& words) {
-  return text.find(words) != text.npos;
-}
-
 json kernels_of(const Ran& ran) { return json::parse(ran.out)["result"]["kernels"]; }
 
 }  // namespace

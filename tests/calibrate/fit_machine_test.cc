@@ -11,24 +11,14 @@ namespace {
 
 const std::string kKernels = std::string(PLIMSOLL_SOURCE_DIR) + "/examples/kernels.csv";
 
-bool is_there() {
-  if (!test::calibrate_binary().empty()) return true;
-  MESSAGE("not run: no plimsoll-calibrate beside PLIMSOLL_BINARY");
-  return false;
-}
-
-bool says(const std::string& text, const std::string& words) {
-  return text.find(words) != text.npos;
-}
-
 TEST_CASE("calibrate fit: measured kernels become a machine file that plimsoll takes") {
-  if (!is_there()) return;
+  if (!test::has_calibrate()) return;
   const test::Scratch scratch;
   const std::string out = scratch.path("machine.json");
   const test::Ran fitted = test::run_calibrate({"fit", kKernels, "--out", out});
   CAPTURE(fitted.err);
   REQUIRE(fitted.status == 0);
-  CHECK(says(fitted.out, "refused: it makes kernels worse that it did not see"));
+  CHECK(test::says(fitted.out, "refused: it makes kernels worse that it did not see"));
   const auto machine = open_machine(out);
   REQUIRE(machine);
   CHECK(machine->gpu == "h100-sxm-80gb");
@@ -39,10 +29,11 @@ TEST_CASE("calibrate fit: measured kernels become a machine file that plimsoll t
                                       "--precision", "amp-fp16",         "--machine", out};
   const test::Ran here = test::run_plimsoll(command);
   CHECK(here.status == 0);
-  CHECK(says(here.out, "kernels measured on this machine"));
+  CHECK(test::says(here.out, "kernels measured on this machine"));
   command[3] = "t4";
   const test::Ran elsewhere = test::run_plimsoll(command);
-  CHECK(says(elsewhere.err, "--machine has no effect: the file tells of another card [W516]"));
+  CHECK(
+      test::says(elsewhere.err, "--machine has no effect: the file tells of another card [W516]"));
   command.push_back("--strict");
   CHECK(test::run_plimsoll(command).status == 3);
   command[7] = kKernels;
@@ -50,7 +41,7 @@ TEST_CASE("calibrate fit: measured kernels become a machine file that plimsoll t
 }
 
 TEST_CASE("calibrate fit: what no machine file can be made of is said") {
-  if (!is_there()) return;
+  if (!test::has_calibrate()) return;
   const test::Scratch scratch;
   const std::string header = "kind,device,op,dtype,cuda,m,n,k,time_ms\n";
   const std::string row = ",gemm,fp32,12.1,512,512,512,0.05\n";
@@ -61,7 +52,7 @@ TEST_CASE("calibrate fit: what no machine file can be made of is said") {
     const test::Ran ran = test::run_calibrate(std::move(arguments));
     CAPTURE(ran.err);
     CHECK(ran.status != 0);
-    CHECK(says(ran.err, code));
+    CHECK(test::says(ran.err, code));
   };
   fails({"fit"}, "[E108]");
   fails({"fit", two}, "[E717]");

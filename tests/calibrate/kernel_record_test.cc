@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "estimator/plan/predicted_kernels.h"
+#include "graph/ir/precision.h"
 #include "graph/json/reader.h"
 #include "tests/calibrate/fake_card.h"
 
@@ -28,12 +29,12 @@ TEST_CASE("kernel record: every kernel of a step that is told is read back as it
   REQUIRE(hwdb);
   int told = 0;
   for (const char* model : {"builtin:alexnet", "builtin:mobilenet_v2", "builtin:lstm-lm"}) {
-    for (const Precision precision : {Precision::kFp32, Precision::kAmpFp16}) {
+    for (const char* precision : {"fp32", "amp-fp16"}) {
       Request request;
       request.model = model;
       request.devices = {"t4"};
       request.batch = 4;
-      request.recipe.precision = precision;
+      request.recipe.precision = find_precision(precision);
       const auto step = predicted_kernels(request, *hwdb);
       REQUIRE(step);
       for (const PredictedKernel& k : step->kernels) {

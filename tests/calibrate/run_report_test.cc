@@ -119,10 +119,10 @@ TEST_CASE("run report: JSON with the contract's paths") {
   Case c;
   RunReport report = c.report({});
   report.device = "h100-sxm-80gb";
-  const auto json = nlohmann::json::parse(json_of(report));
-  CHECK(json["schema"] == "plimsoll.run");
-  CHECK(test::schema_fault(nlohmann::json::parse(schema_text("run")), json) == "");
-  const auto& kernels = json["result"]["kernels"];
+  const auto told = nlohmann::json::parse(json_of(report));
+  CHECK(told["schema"] == "plimsoll.run");
+  CHECK(test::schema_fault(nlohmann::json::parse(schema_text("run")), told) == "");
+  const auto& kernels = told["result"]["kernels"];
   REQUIRE(kernels.size() == 3);
   for (const auto& kernel : kernels) {
     for (const char* key : {"kernel", "measured_ns", "predicted_ns", "range_ns", "workspace_bytes",
@@ -130,12 +130,12 @@ TEST_CASE("run report: JSON with the contract's paths") {
       CHECK(kernel.contains(key));
     CHECK(kernel["range_ns"].size() == 2);
   }
-  CHECK(json["result"]["summary"].size() == 3);
-  for (const auto& summary : json["result"]["summary"]) {
+  CHECK(told["result"]["summary"].size() == 3);
+  for (const auto& summary : told["result"]["summary"]) {
     for (const char* key : {"class", "n", "mape", "bias", "within_range"})
       CHECK(summary.contains(key));
   }
-  const auto& conv = json["result"]["summary"][0];
+  const auto& conv = told["result"]["summary"][0];
   CHECK(conv["class"] == "conv");
   CHECK(conv["n"] == 2);
   CHECK(conv["mape"].get<double>() == doctest::Approx(.3));

@@ -15,16 +15,6 @@ namespace {
 const std::string kH100 =
     std::string(PLIMSOLL_SOURCE_DIR) + "/tests/calibrate/recordings/h100.jsonl";
 
-bool is_there() {
-  if (!calibrate_binary().empty()) return true;
-  MESSAGE("not run: no plimsoll-calibrate beside PLIMSOLL_BINARY");
-  return false;
-}
-
-bool says(const std::string& text, const std::string& words) {
-  return text.find(words) != text.npos;
-}
-
 Ran replay(std::vector<std::string> more) {
   std::vector<std::string> arguments = {"replay",  kH100, "--model", "builtin:resnet50",
                                         "--batch", "32",  "--quiet"};
@@ -35,7 +25,7 @@ Ran replay(std::vector<std::string> more) {
 }  // namespace
 
 TEST_CASE("calibrate run: without a GPU it says what is missing, and writes nothing") {
-  if (!is_there()) return;
+  if (!has_calibrate()) return;
   if (::dlopen("libcuda.so.1", RTLD_LAZY)) {
     MESSAGE("not run: this machine has an NVIDIA driver");
     return;
@@ -54,7 +44,7 @@ TEST_CASE("calibrate run: without a GPU it says what is missing, and writes noth
 }
 
 TEST_CASE("calibrate run: a model's kernels on a recorded card, and its records read by others") {
-  if (!is_there()) return;
+  if (!has_calibrate()) return;
   const Scratch scratch;
   const std::string out = scratch.path("out.jsonl");
   const Ran ran = replay({"--out", out, "--json"});
@@ -91,7 +81,7 @@ TEST_CASE("calibrate run: a model's kernels on a recorded card, and its records 
 }
 
 TEST_CASE("calibrate run: gone on with after half a file and a torn line, it is the same file") {
-  if (!is_there()) return;
+  if (!has_calibrate()) return;
   const Scratch scratch;
   const std::string whole = scratch.path("whole.jsonl"), half = scratch.path("half.jsonl");
   REQUIRE(replay({"--out", whole}).status == 0);
@@ -109,7 +99,7 @@ TEST_CASE("calibrate run: gone on with after half a file and a torn line, it is 
 }
 
 TEST_CASE("calibrate run: tolerances decide; slips are told") {
-  if (!is_there()) return;
+  if (!has_calibrate()) return;
   CHECK(replay({"--tolerance", "time=60%"}).status == 0);
   const Ran tight = replay({"--tolerance", "time=5%"});
   CHECK(tight.status == 1);
@@ -128,7 +118,7 @@ TEST_CASE("calibrate run: tolerances decide; slips are told") {
 }
 
 TEST_CASE("calibrate run: a suite's kernels become a machine file that plimsoll takes") {
-  if (!is_there()) return;
+  if (!has_calibrate()) return;
   const Scratch scratch;
   const std::string out = scratch.path("out.jsonl"), machine = scratch.path("machine.json");
   const Ran ran =

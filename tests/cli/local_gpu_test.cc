@@ -30,10 +30,6 @@ struct Driver {
   }
 };
 
-bool says(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("local: the machine's card, its driver and what is free of it, named or not") {

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kPlan = R"(
+const std::string kSmallPlan = R"(
 model: builtin:squeezenet1_0
 parameters:
   batch_size: {values: [8, 64]}
@@ -44,7 +44,7 @@ std::vector<json> lines_of(const std::string& text) {
 
 TEST_CASE("cli sweep: a line for each configuration, with estimate's verdict") {
   if (skipped()) return;
-  const Ran ran = swept(kPlan, {"--json"});
+  const Ran ran = swept(kSmallPlan, {"--json"});
   CAPTURE(ran.err);
   CHECK(ran.status == 0);
   CHECK(ran.err.find("p.yaml:5:3: warning: learning_rate has no effect") != std::string::npos);
@@ -90,32 +90,33 @@ TEST_CASE("cli sweep: a line for each configuration, with estimate's verdict") {
 TEST_CASE("cli sweep: the same every time; counts alone, memory alone") {
   if (skipped()) return;
   const auto summary = [](const std::vector<std::string>& flags) {
-    json last = lines_of(swept(kPlan, flags).out).back()["result"];
+    json last = lines_of(swept(kSmallPlan, flags).out).back()["result"];
     last.erase("seconds");
     return last;
   };
   const json all = summary({"--json"});
   CHECK(summary({"--json", "--count-only"}) == all);
-  CHECK(lines_of(swept(kPlan, {"--json", "--count-only"}).out).size() == 1);
+  CHECK(lines_of(swept(kSmallPlan, {"--json", "--count-only"}).out).size() == 1);
   const json memory = summary({"--json", "--memory-only"});
   CHECK(memory["fit"] == all["fit"]);
   CHECK(memory["checksum"] != all["checksum"]);
-  CHECK_FALSE(lines_of(swept(kPlan, {"--json", "--memory-only"}).out)[0].contains("step_ns"));
+  CHECK_FALSE(lines_of(swept(kSmallPlan, {"--json", "--memory-only"}).out)[0].contains("step_ns"));
 }
 
 TEST_CASE("cli sweep: text says how many, and which are the best") {
   if (skipped()) return;
-  const Ran ran = swept(kPlan);
+  const Ran ran = swept(kSmallPlan);
   CHECK(ran.status == 0);
   CHECK(ran.out.starts_with(
       "24 configurations: 2 batch_size x 3 learning_rate x 2 optimizer x 2 gpu\n"
       "24 fit, 0 may fit, 0 do not fit; "));
   CHECK(ran.out.find("\nBest that fit ") != std::string::npos);
-  const Ran none = swept(kPlan, {"--mem", "128MiB"});
+  const Ran none = swept(kSmallPlan, {"--mem", "128MiB"});
   CHECK(none.status == 1);
   CHECK(none.out.find("\n0 fit, ") != std::string::npos);
   CHECK(none.out.find("\nNearest: batch_size 8, ") != std::string::npos);
-  CHECK(swept(kPlan, {"--dry-run"}).out.find('\n') == swept(kPlan, {"--dry-run"}).out.size() - 1);
+  CHECK(swept(kSmallPlan, {"--dry-run"}).out.find('\n') ==
+        swept(kSmallPlan, {"--dry-run"}).out.size() - 1);
 }
 
 TEST_CASE("cli sweep: a configuration without an answer is told among the others") {

@@ -15,11 +15,6 @@ using namespace plimsoll;
 
 namespace {
 
-const Hwdb& hwdb() {
-  static const Hwdb kHwdb = *Hwdb::open();
-  return kHwdb;
-}
-
 // Models of most operators, and small ones: each is compiled for each framework and mode.
 constexpr std::array kEverywhere = {"a3c",
                                     "alexnet-bvlc",
@@ -59,7 +54,7 @@ class Trial {
   void check_file() {
     CAPTURE(request_.model);
     CAPTURE(request_.framework);
-    const auto e = estimate(request_, hwdb());
+    const auto e = estimate(request_, test::hwdb());
     const std::string why = e ? "" : e.error().front().message;
     CAPTURE(why);
     REQUIRE(e);
@@ -67,7 +62,7 @@ class Trial {
   }
 
   void check() {
-    const auto small = estimate(request_, hwdb());
+    const auto small = estimate(request_, test::hwdb());
     CAPTURE(request_.model);
     CAPTURE(request_.framework);
     CAPTURE(static_cast<int>(request_.recipe.mode));
@@ -76,7 +71,7 @@ class Trial {
     REQUIRE(small);
     for (const std::string& fault : test::check_invariants(*small)) FAIL_CHECK(fault);
     request_.batch = 3;
-    const auto large = estimate(request_, hwdb());
+    const auto large = estimate(request_, test::hwdb());
     REQUIRE(large);
     for (const std::string& fault : test::check_invariants(*large)) FAIL_CHECK(fault);
     for (const std::string& fault : test::check_growth(*small, *large)) FAIL_CHECK(fault);
@@ -91,7 +86,7 @@ class Trial {
 TEST_CASE("invariants: many models in every framework, training and inference") {
   size_t turn = 0;
   for (const char* model : kEverywhere) {
-    for (const std::string& framework : hwdb().framework_ids()) {
+    for (const std::string& framework : test::hwdb().framework_ids()) {
       for (const Mode mode : {Mode::kTrain, Mode::kInference})
         Trial(model, framework, mode, kGpus[turn++ % kGpus.size()]).check();
     }
@@ -99,7 +94,7 @@ TEST_CASE("invariants: many models in every framework, training and inference") 
 }
 
 TEST_CASE("invariants: every built-in, in one framework after the other") {
-  const std::vector<std::string> frameworks = hwdb().framework_ids();
+  const std::vector<std::string> frameworks = test::hwdb().framework_ids();
   size_t turn = 0;
   for (const BuiltinRow& model : builtin_models()) {
     for (const Mode mode : {Mode::kTrain, Mode::kInference}) {
@@ -141,7 +136,7 @@ TEST_CASE("invariants: recipes and settings") {
 
 // Files of both exporters that ask for a batch alone, one in four.
 TEST_CASE("invariants: exported files") {
-  const std::vector<std::string> frameworks = hwdb().framework_ids();
+  const std::vector<std::string> frameworks = test::hwdb().framework_ids();
   const test::Scratch scratch;
   size_t turn = 0, checked = 0;
   for (const char* form : {"onnx/train-ts", "onnx/train-dy", "onnx/families"}) {
@@ -157,7 +152,7 @@ TEST_CASE("invariants: exported files") {
       CAPTURE(file.string());
       const Mode mode = turn % 8 < 4 ? Mode::kTrain : Mode::kInference;
       // Those with other open sizes ask for flags of their own.
-      if (!estimate(test::request(path, "quadro-p4000", 2), hwdb())) continue;
+      if (!estimate(test::request(path, "quadro-p4000", 2), test::hwdb())) continue;
       Trial(path, frameworks[turn / 4 % frameworks.size()], mode, kGpus[turn % kGpus.size()])
           .check_file();
       ++checked;

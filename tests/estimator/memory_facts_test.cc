@@ -14,11 +14,6 @@ using namespace plimsoll;
 
 namespace {
 
-const Hwdb& hwdb() {
-  static const Hwdb kHwdb = *Hwdb::open();
-  return kHwdb;
-}
-
 const LayerEstimate& layer(const Estimate& e, std::string_view node) {
   const auto found = std::find_if(e.layers.begin(), e.layers.end(),
                                   [&](const LayerEstimate& l) { return l.node == node; });
@@ -33,7 +28,7 @@ struct Compiled {
 
   static Compiled of(const std::string& name, const std::string& gpu) {
     const Request request = test::request("builtin:" + name, gpu);
-    Platform platform = *find_platform(hwdb(), request, gpu);
+    Platform platform = *find_platform(test::hwdb(), request, gpu);
     CompiledModel model = *compile(request, platform);
     return {*Evaluator::make(std::move(platform), request), std::move(model)};
   }
@@ -55,7 +50,7 @@ struct Compiled {
 // PyTorch's own accounting, batch 32: batch norm's output and two statistics of 512 bytes; max
 // pool's output (kept by the convolution behind it) and its int64 positions.
 TEST_CASE("memory facts: ResNet-50's stem, to the byte") {
-  const auto e = estimate(test::request("builtin:resnet50", "quadro-p4000", 32), hwdb());
+  const auto e = estimate(test::request("builtin:resnet50", "quadro-p4000", 32), test::hwdb());
   REQUIRE(e);
   constexpr double kMiB = 1 << 20;
   const auto kept = [&](std::string_view node) {
@@ -68,7 +63,7 @@ TEST_CASE("memory facts: ResNet-50's stem, to the byte") {
 
 // Kim et al., ISPASS 2017: AlexNet's gradients of 250 MB.
 TEST_CASE("memory facts: AlexNet's gradients take 250 MB") {
-  const auto e = estimate(test::request("builtin:alexnet-kim", "gtx-titan-x", 128), hwdb());
+  const auto e = estimate(test::request("builtin:alexnet-kim", "gtx-titan-x", 128), test::hwdb());
   REQUIRE(e);
   CHECK(static_cast<double>(e->memory.gradient_bytes) / 1e6 == doctest::Approx(250).epsilon(0.01));
 }
@@ -81,7 +76,7 @@ double feature_map_percent(const std::string& model, const std::string& framewor
   request.framework = framework;
   request.cudnn = "6.0";
   request.recipe.optimizer = optimizer;
-  const auto e = estimate(request, hwdb());
+  const auto e = estimate(request, test::hwdb());
   REQUIRE(e);
   const MemoryEstimate& m = e->memory;
   const auto maps = static_cast<double>(m.activations_peak_bytes);
@@ -108,7 +103,7 @@ TEST_CASE("memory facts: TBD's largest batches of translation on 8 GB") {
     Request request = test::request("builtin:" + model, "quadro-p4000", batch);
     request.framework = framework;
     request.recipe.optimizer = find_optimizer("adam");
-    const auto e = estimate(request, hwdb());
+    const auto e = estimate(request, test::hwdb());
     REQUIRE(e);
     return *e;
   };
@@ -182,7 +177,7 @@ TEST_CASE(
   for (const Row& row : kRows) {
     CAPTURE(row.model);
     const Request request = test::request(std::string("builtin:") + row.model, "h100-sxm-80gb");
-    Platform platform = *find_platform(hwdb(), request, "h100-sxm-80gb");
+    Platform platform = *find_platform(test::hwdb(), request, "h100-sxm-80gb");
     const int64_t capacity = platform.device.memory_reported.value;
     CompiledModel model = *compile(request, platform);
     const Evaluator evaluator = *Evaluator::make(std::move(platform), request);
@@ -205,7 +200,7 @@ TEST_CASE(
     request.framework = "torch7";
     request.cudnn = "5.0";
     request.conv_algorithm = algorithm;
-    const auto e = estimate(request, hwdb());
+    const auto e = estimate(request, test::hwdb());
     REQUIRE(e);
     return e->memory;
   };
@@ -228,9 +223,9 @@ TEST_CASE("memory facts: TensorFlow takes the card, PyTorch what it needs") {
   for (const Taken& taken : {Taken{"gtx-titan-x", 11743}, Taken{"tesla-p100-pcie-16gb", 15621}}) {
     CAPTURE(std::string(taken.gpu));
     Request request = test::request("builtin:cnn-torres", taken.gpu, 32);
-    CHECK(estimate(request, hwdb())->memory.taken_bytes == 0);
+    CHECK(estimate(request, test::hwdb())->memory.taken_bytes == 0);
     request.framework = "tensorflow-2.2";
-    const MemoryEstimate memory = estimate(request, hwdb())->memory;
+    const MemoryEstimate memory = estimate(request, test::hwdb())->memory;
     CHECK(static_cast<double>(memory.taken_bytes) / 1048576 ==
           doctest::Approx(taken.mib).epsilon(.015));
     CHECK(memory.device_bytes < memory.taken_bytes / 4);

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "hwdb/calibration.h"
+
 namespace plimsoll {
 namespace {
 

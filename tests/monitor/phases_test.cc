@@ -18,11 +18,11 @@ TEST_CASE("a run that grows, holds and gives back has three phases") {
     ended += phases.take(host_sample(t, static_cast<int64_t>(mib), t < 4 ? 1 : 0.5));
   }
   std::vector<PhaseKind> kinds;
-  for (const Phase& phase : phases.all()) kinds.push_back(phase.kind);
+  for (const plimsoll::monitor::Phase& phase : phases.all()) kinds.push_back(phase.kind);
   CHECK(kinds == std::vector{PhaseKind::kGrowing, PhaseKind::kSteady, PhaseKind::kShrinking,
                              PhaseKind::kSteady});
   CHECK(ended == 3);
-  const Phase& held = phases.all()[1];
+  const plimsoll::monitor::Phase& held = phases.all()[1];
   CHECK(held.begin == doctest::Approx(4.9).epsilon(0.05));
   CHECK(held.end == doctest::Approx(9.1).epsilon(0.05));
   CHECK(held.host_peak == 400 * kMebibyte);
@@ -37,7 +37,7 @@ TEST_CASE("noise of less than 2 % is steady, and a phase lasts for the window") 
   CHECK(phases.all().size() == 1);
   Phases jumping(1);
   for (int i = 0; i < 100; ++i) jumping.take(host_sample(0.1 * i, i % 2 == 0 ? 1000 : 500));
-  for (const Phase& phase : jumping.all()) {
+  for (const plimsoll::monitor::Phase& phase : jumping.all()) {
     if (&phase != &jumping.all().back()) CHECK(phase.end - phase.begin >= 1 - 1e-9);
   }
 }

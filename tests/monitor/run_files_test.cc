@@ -19,7 +19,7 @@ using plimsoll::test::Scratch;
 
 namespace {
 
-std::string text_of(const std::string& path) {
+std::string content_of(const std::string& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -41,7 +41,7 @@ void write_run(RunFiles& files) {
   const Summary so_far;
   CHECK(
       files.begin({.pid = 40, .command = "train"}, Band{.device = Predicted{10, {5, 20}}}).empty());
-  Phase first{.kind = PhaseKind::kGrowing, .end = 1};
+  plimsoll::monitor::Phase first{.kind = PhaseKind::kGrowing, .end = 1};
   for (int i = 0; i < 3; ++i) {
     Sample sample = host_sample(i, 100);
     sample.number = i;
@@ -68,7 +68,7 @@ TEST_CASE("a run is written as lines, as a table and as a trace") {
   REQUIRE(files);
   write_run(*files);
 
-  const auto lines = lines_of(text_of(scratch.path("run.jsonl")));
+  const auto lines = lines_of(content_of(scratch.path("run.jsonl")));
   REQUIRE(lines.size() == 8);  // title, three samples, two phases, a crossing, the summary
   for (const std::string& line : lines) CHECK(json::accept(line));
   CHECK(json::parse(lines[0])["predicted_device_bytes"] == json::array({5, 20}));
@@ -77,7 +77,7 @@ TEST_CASE("a run is written as lines, as a table and as a trace") {
   CHECK(json::parse(lines[5])["prediction"] == "above");
   CHECK(json::parse(lines[7])["schema"] == "plimsoll.monitor");
 
-  const auto rows = lines_of(text_of(scratch.path("run.csv")));
+  const auto rows = lines_of(content_of(scratch.path("run.csv")));
   REQUIRE(rows.size() == 4);
   const auto commas = [](const std::string& row) {
     return std::count(row.begin(), row.end(), ',');
@@ -86,7 +86,7 @@ TEST_CASE("a run is written as lines, as a table and as a trace") {
   CHECK(rows[0].find(",gpu0_power_watts,") != std::string::npos);
   CHECK(rows[1].find(",69.5,") != std::string::npos);
 
-  const json trace = json::parse(text_of(scratch.path("run.trace")));
+  const json trace = json::parse(content_of(scratch.path("run.trace")));
   int phases = 0, counters = 0, instants = 0;
   for (const json& event : trace) {
     phases += event["ph"] == "X";
@@ -105,13 +105,13 @@ TEST_CASE("lines are added to those that are there; table and trace are not writ
     REQUIRE(files);
     write_run(*files);
   }
-  CHECK(lines_of(text_of(scratch.path("run.jsonl"))).size() == 16);
+  CHECK(lines_of(content_of(scratch.path("run.jsonl"))).size() == 16);
   scratch.write("run.csv", "mine");
   CHECK(RunFiles::open(names_in(scratch)).error().front().code == "E610");
   RunFileNames forced = names_in(scratch);
   forced.force = true;
   CHECK(RunFiles::open(forced));
-  CHECK(text_of(scratch.path("run.csv")).empty());
+  CHECK(content_of(scratch.path("run.csv")).empty());
 }
 
 TEST_CASE("a full disk is told once for each file, and the watch goes on") {

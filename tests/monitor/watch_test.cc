@@ -14,7 +14,7 @@ using plimsoll::test::kMebibyte;
 
 namespace {
 
-sigset_t no_signals() {
+sigset_t empty_set() {
   sigset_t none;
   ::sigemptyset(&none);
   return none;
@@ -34,13 +34,13 @@ class Descriptor {
 
 // Never readable: nobody asks to stop.
 int nobody() {
-  const sigset_t none = no_signals();
+  const sigset_t none = empty_set();
   return ::signalfd(-1, &none, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 Summary watched(std::vector<std::string> words, GpuSource* gpus = nullptr) {
   words.insert(words.begin(), PLIMSOLL_KNOWN_MEMORY);
-  auto command = Command::start(words, no_signals());
+  auto command = Command::start(words, empty_set());
   REQUIRE(command);
   Watch watch(ProcFolder(), command->pid(), &*command, gpus,
               {.interval_ns = 20'000'000, .pids_are_ours = false});
@@ -100,7 +100,7 @@ TEST_CASE("a command that is killed has a summary, and its status is a shell's")
 }
 
 TEST_CASE("a process of others is watched until it ends, and its status is not ours to know") {
-  auto command = Command::start({PLIMSOLL_KNOWN_MEMORY, "5", "200", "killed"}, no_signals());
+  auto command = Command::start({PLIMSOLL_KNOWN_MEMORY, "5", "200", "killed"}, empty_set());
   REQUIRE(command);
   Watch watch(ProcFolder(), command->pid(), nullptr, nullptr, {.interval_ns = 20'000'000});
   const Descriptor signals(nobody());
@@ -113,12 +113,12 @@ TEST_CASE("a process of others is watched until it ends, and its status is not o
 }
 
 TEST_CASE("whoever asks to stop is given what is known, and the process goes on") {
-  sigset_t asked = no_signals();
+  sigset_t asked = empty_set();
   ::sigaddset(&asked, SIGTERM);
   sigset_t before;
   ::pthread_sigmask(SIG_BLOCK, &asked, &before);
   const Descriptor signals(::signalfd(-1, &asked, SFD_CLOEXEC | SFD_NONBLOCK));
-  auto command = Command::start({"sleep", "30"}, no_signals());
+  auto command = Command::start({"sleep", "30"}, empty_set());
   REQUIRE(command);
   Watch watch(ProcFolder(), command->pid(), &*command, nullptr, {.interval_ns = 20'000'000});
   int samples = 0;

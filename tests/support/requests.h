@@ -19,10 +19,14 @@ inline Request request(const std::string& model, const std::string& device,
   return asked;
 }
 
+// The built-in database.
+inline const Hwdb& hwdb() {
+  static const Hwdb kHwdb = *Hwdb::open();
+  return kHwdb;
+}
+
 inline Estimate answer(const Request& asked) {
-  const auto hwdb = Hwdb::open({});
-  REQUIRE(hwdb);
-  auto e = estimate(asked, *hwdb);
+  auto e = estimate(asked, hwdb());
   const std::string why = e ? "" : e.error().front().message;
   CAPTURE(why);
   REQUIRE(e);

@@ -109,4 +109,9 @@ inline Ran run_plimsoll(std::vector<std::string> arguments, RunOptions options =
   return ran;
 }
 
+// Whether a command's output has the words.
+inline bool says(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
 }  // namespace plimsoll::test

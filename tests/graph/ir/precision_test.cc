@@ -5,6 +5,7 @@
 
 #include "estimator/estimator.h"
 #include "estimator/memory/timeline.h"
+#include "estimator/request/find_platform.h"
 #include "estimator/step/bound_step.h"
 #include "hwdb/hwdb.h"
 

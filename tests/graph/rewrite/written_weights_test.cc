@@ -34,7 +34,7 @@ std::set<std::string> trained(std::string_view text, const std::string& producer
   return names;
 }
 
-using Names = std::set<std::string>;
+using NameSet = std::set<std::string>;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ m = MatMul(f, dense)
 y = Add(m, bias)
 output y
 )";
-  const Names weights{"w", "scale", "shift", "slope", "dense", "bias"};
+  const NameSet weights{"w", "scale", "shift", "slope", "dense", "bias"};
   CHECK(trained(kText) == weights);
   CHECK(trained(kText, "pytorch 2.9") == weights);  // a script that was frozen
 }
@@ -73,7 +73,7 @@ c = Conv(x, w)
 r = Reshape(b, to)
 y = Add(c, r)
 output y
-)") == Names{"w", "b"});
+)") == NameSet{"w", "b"});
 }
 
 TEST_CASE("weights written by their extents are weights") {
@@ -85,7 +85,7 @@ w = ConstantOfShape(extents)
 b = ConstantOfShape(length)
 y = Gemm(x, w, b)
 output y
-)") == Names{"w", "b"});
+)") == NameSet{"w", "b"});
 }
 
 TEST_CASE("scale and shift of a norm in pieces are weights") {
@@ -107,7 +107,7 @@ shifted = Add(scaled, shift)
 again = Div(shifted, root)
 y = Mul(again, gain)
 output y
-)") == Names{"scale", "shift", "gain"});
+)") == NameSet{"scale", "shift", "gain"});
 }
 
 TEST_CASE("a matrix is one on either side of a product") {
@@ -122,7 +122,7 @@ r = MatMul(x, right)
 e = Einsum(r, heads) {equation="bi,ijk->bjk"}
 output l
 output e
-)") == Names{"left", "right", "heads"});
+)") == NameSet{"left", "right", "heads"});
 }
 
 TEST_CASE("a table that inputs index is an embedding; one that positions index is a table") {
@@ -140,11 +140,11 @@ e = Gather(words, ids)
 s = Gather(sines, places)
 y = Add(e, s)
 output y
-)") == Names{"words"});
+)") == NameSet{"words"});
 }
 
 TEST_CASE("gates that are sliced and stacked are one weight; first states are none") {
-  const Names weights = trained(R"(opset 13
+  const NameSet weights = trained(R"(opset 13
 input x: f32[4,B,8]
 param w: f32[16,8]
 param r: f32[1,16,4]
@@ -209,7 +209,7 @@ y = InstanceNormalization(x, ones, zeros)
 output y
 )";
   CHECK(trained(kText, "pytorch 2.9").empty());
-  CHECK(trained(kText) == Names{"ones", "zeros"});
+  CHECK(trained(kText) == NameSet{"ones", "zeros"});
 }
 
 }  // namespace plimsoll

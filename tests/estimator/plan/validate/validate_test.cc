@@ -11,22 +11,18 @@
 #include "estimator/report/schemas.h"
 #include "estimator/report/validation.h"
 #include "hwdb/measured/reader.h"
+#include "tests/support/requests.h"
 #include "tests/support/schema_fault.h"
 
 using namespace plimsoll;
 
 namespace {
 
-const Hwdb& hwdb() {
-  static const Hwdb kHwdb = *Hwdb::open();
-  return kHwdb;
-}
-
 std::vector<ValidationLine> answer(const std::string& record, const std::string& kind) {
   const std::string text = "{\"kind\": \"" + kind + "\", \"records\": [{" + record + "}]}";
   const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
   const ByteSource source = ByteSource::of("runs.json", {bytes, bytes + text.size()});
-  Validator validator(hwdb(), {});
+  Validator validator(test::hwdb(), {});
   std::vector<ValidationLine> lines;
   const auto file = read_measured(source, [&](MeasuredRun&& run) {
     for (ValidationLine& l : validator.answer(run, "runs.json")) lines.push_back(std::move(l));
@@ -258,7 +254,7 @@ TEST_CASE("validate: a record's range is the estimate's") {
     request.recipe.optimizer = find_optimizer("momentum");
     request.recipe.mode = row.training ? Mode::kTrain : Mode::kInference;
     request.recipe.precision = find_precision(row.precision);
-    const auto estimated = estimate(request, hwdb());
+    const auto estimated = estimate(request, test::hwdb());
     REQUIRE(estimated);
     const auto is = [](const std::optional<double>& value, int64_t count, double unit) {
       REQUIRE(value);
