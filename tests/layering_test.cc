@@ -81,7 +81,7 @@ std::string cyclic(std::map<std::string, std::set<std::string>> included) {
     }
   }
   std::string left;
-  for (const auto& [name, of] : included) left += name + " ";
+  for (const auto& one : included) left += one.first + " ";
   return left;
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("ARCHITECTURE.md has every folder at its level, and each includes lowe
       CHECK_MESSAGE(levels.at(to) < levels.at(from), inc.file << " includes " << inc.included);
     }
   }
-  for (const auto& [folder, at] : levels) CHECK_MESSAGE(folders.contains(folder), folder);
+  for (const auto& row : levels) CHECK_MESSAGE(folders.contains(row.first), row.first);
 }
 
 TEST_CASE("each package has one door") {

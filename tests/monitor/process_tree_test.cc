@@ -7,6 +7,7 @@
 
 using namespace plimsoll::monitor;
 using plimsoll::test::FakeProc;
+using plimsoll::test::kMebibyte;
 
 namespace {
 
