@@ -22,7 +22,7 @@ constexpr double kKernels = 3, kLaunch = 2.5e-6;
 }  // namespace
 
 double layout_conversion_seconds(const ConvShape& s, Layout layout, bool on_tensor_cores, int cudnn,
-                       const DeviceRates& card) {
+                                 const DeviceRates& card) {
   const Layout wanted = on_tensor_cores ? Layout::kChannelsLast : Layout::kChannelsFirst;
   if (layout == Layout::kNative || layout == wanted) return 0;
   const bool measured = on_tensor_cores && (cudnn == 0 || cudnn >= kMeasuredSince);

@@ -11,7 +11,7 @@ namespace plimsoll {
 
 // Seconds of copying operands and result of one pass of a convolution from `layout` to the one its
 // unit wants, or back. `cudnn`: 100 * major + minor, 0 for the newest.
-double layout_conversion_seconds(const ConvShape& shape, Layout layout, bool on_tensor_cores, int cudnn,
-                       const DeviceRates& card);
+double layout_conversion_seconds(const ConvShape& shape, Layout layout, bool on_tensor_cores,
+                                 int cudnn, const DeviceRates& card);
 
 }  // namespace plimsoll

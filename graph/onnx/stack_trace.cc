@@ -54,7 +54,7 @@ std::string names_assigned(std::string_view line) {
   return names;
 }
 
-// 'File "/home/me/vit.py", line 66, in forward' is "vit.py:66".
+// 'File ".../vit.py", line 66, in forward' is "vit.py:66".
 std::string place(std::string_view line) {
   const size_t open = line.find('"');
   const size_t close = line.find('"', open + 1);

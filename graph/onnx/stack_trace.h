@@ -8,9 +8,9 @@
 namespace plimsoll::onnx {
 
 // As NodeNotes::statements has them. A trace such as
-//   File "/home/me/vit.py", line 66, in forward
+//   File ".../vit.py", line 66, in forward
 //     x, mask = self.embed(
-//   File "/home/me/mlp.py", line 12, in forward
+//   File ".../mlp.py", line 12, in forward
 //     return self.fc2(self.fc1(x))
 // is "vit.py:66 x,mask...;mlp.py:12". Empty where it is none.
 std::string statements_of(std::string_view stack_trace);

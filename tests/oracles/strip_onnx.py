@@ -37,7 +37,7 @@ def drop_values(tensor, is_weight):
 
 
 def without_folders(stack):
-    """Where this machine has its packages is nobody's business: 'File "/home/me/timm/layers/mlp.py"' is 'File "mlp.py"'."""
+    """Where this machine has its packages is nobody's business: 'File ".../timm/layers/mlp.py"' is 'File "mlp.py"'."""
     return re.sub(r'File "[^"]*/', 'File "', stack)
 
 
