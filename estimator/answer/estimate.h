@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/answer/remedy.h"
 #include "estimator/answer/trace.h"
 #include "estimator/memory/memory_estimate.h"
 #include "estimator/memory/verdict.h"
@@ -63,6 +64,8 @@ struct Estimate {
   std::vector<std::string> basis;       // defaults taken and where figures come from
   Diagnostics diagnostics;
   std::optional<Trace> trace;  // where the request asks for it
+  // What would help where it does not surely fit: remedies() of estimator/plan makes them.
+  std::vector<Remedy> remedies;
 };
 
 }  // namespace plimsoll

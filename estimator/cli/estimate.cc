@@ -1,13 +1,21 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <tuple>
 
 #include "estimator/cli/ask_cudnn.h"
-#include "estimator/cli/options.h"
+#include "estimator/cli/open_database.h"
+#include "estimator/cli/output.h"
 #include "estimator/cli/output_file.h"
+#include "estimator/cli/read_request.h"
+#include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
+#include "estimator/plan/remedies.h"
+#include "estimator/report/estimate_tables.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
 #include "estimator/report/trace.h"
@@ -20,23 +28,37 @@ struct EstimateFlags {
   std::string trace;  // a file to write
   bool force = false;
   bool ask_cudnn = false;
-  bool json = false, layers = false, why = false, kernels = false;
+  OutputFlags output;
+  bool layers = false, why = false, kernels = false;
 };
 
 // What shapes the text shapes no JSON, which has all; --force is about a file.
 Diagnostics idle_here(const EstimateFlags& flags) {
   const bool depth = value_of(flags.shared, "depth") != nullptr;
-  const std::pair<const char*, bool> of_text[] = {
-      {"layers", flags.layers}, {"why", flags.why}, {"kernels", flags.kernels}, {"depth", depth}};
+  const bool one_table = flags.output.csv || flags.output.markdown;
+  const std::tuple<const char*, bool, bool> of_text[] = {{"layers", flags.layers, false},
+                                                         {"why", flags.why, true},
+                                                         {"kernels", flags.kernels, false},
+                                                         {"depth", depth, false}};
   Diagnostics said;
-  for (const auto& [name, given] : of_text) {
-    if (given && flags.json)
+  for (const auto& [name, given, no_table] : of_text) {
+    if (given && flags.output.json)
       said.push_back(
           warning("W516", fmt::format("--{} has no effect with --json, which has all", name)));
+    if (given && no_table && one_table)
+      said.push_back(warning("W516", fmt::format("--{} has no effect on tables of layers", name)));
   }
   if (flags.force && flags.trace.empty())
     said.push_back(warning("W516", "--force has no effect: only --trace writes a file"));
   return said;
+}
+
+std::string answer_of(const Estimate& estimate, const EstimateFlags& flags,
+                      const TextOptions& text) {
+  if (flags.output.json) return to_json(estimate);
+  if (!flags.output.csv && !flags.output.markdown) return to_text(estimate, text);
+  const Table table = flags.kernels ? kernel_table(estimate) : layer_table(estimate, text.depth);
+  return flags.output.csv ? table.csv() : table.markdown();
 }
 
 int run_estimate(const EstimateFlags& flags) {
@@ -44,16 +66,22 @@ int run_estimate(const EstimateFlags& flags) {
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "estimate");
   if (!hwdb) return report(hwdb.error());
-  if (const int fault = report(as_strict(idle_here(flags), request->strict)); fault != 0)
-    return fault;
-  TextOptions text{.layers = flags.layers, .why = flags.why, .kernels = flags.kernels};
+  auto idle = check_output(flags.output);
+  if (!idle) return report(idle.error());
+  std::ranges::move(idle_here(flags), std::back_inserter(*idle));
+  if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
+  TextOptions text{.layers = flags.layers,
+                   .why = flags.why,
+                   .kernels = flags.kernels,
+                   .quiet = flags.output.quiet,
+                   .page = page_of(flags.output)};
   if (const std::string* depth = value_of(flags.shared, "depth")) {
     auto value = parse_count("--depth", *depth, 1, 64);
     if (!value) return report(value.error());
     text.depth = *value;
   }
   request->trace = !flags.trace.empty();
-  request->minimum = flags.json;
+  request->minimum = flags.output.json;
   std::optional<OutputFile> trace;
   if (request->trace) {
     auto opened = OutputFile::open(flags.trace, flags.force);
@@ -74,29 +102,38 @@ int run_estimate(const EstimateFlags& flags) {
     auto written = trace->write(to_chrome_trace(*estimated->trace));
     if (!written) return report(written.error());
   }
-  return print(flags.json ? to_json(*estimated) : to_text(*estimated, text),
-               estimated->fits ? 0 : 1);
+  const bool asks_for_help = !flags.output.quiet && !flags.output.csv && !flags.output.markdown;
+  if (estimated->memory.verdict != Verdict::kFits && asks_for_help)
+    estimated->remedies = remedies(*request, *hwdb, *estimated);
+  return print(answer_of(*estimated, flags, text), estimated->fits ? 0 : 1);
 }
 
 }  // namespace
 
 Verb make_estimate(CLI::App& root) {
   auto flags = std::make_shared<EstimateFlags>();
-  CLI::App* app = root.add_subcommand("estimate",
-                                      "peak memory, step time and their breakdown; exit 0 where "
-                                      "the point estimate fits, 1 where it "
-                                      "does not; MAY FIT: the capacity is inside its range");
+  CLI::App* app = root.add_subcommand(
+      "estimate",
+      "Peak memory, step time and what fills them. Exit status 0 where it fits, else 1.");
   add_shared(*app, flags->shared);
-  add_value(*app, flags->shared, "depth", "fold layers into modules of so many path parts");
-  app->add_flag("--json", flags->json, "the whole estimate as JSON");
-  app->add_flag("--layers", flags->layers, "a line per layer");
-  app->add_flag("--kernels", flags->kernels, "distinct kernels by their share of the time");
+  add_output(*app, flags->output, "the whole estimate as JSON",
+             "layers, or with --kernels kernels,");
+  const auto add = [&](const char* name, bool& into, const char* help, const std::string& group) {
+    app->add_flag(name, into, help)->group(group);
+  };
+  add("--layers", flags->layers, "a line per layer", kOutputGroup);
+  add_value(*app, flags->shared, "depth", "fold layers into modules of so many path parts", "N",
+            rarely(kOutputGroup));
+  add("--kernels", flags->kernels, "distinct kernels by their share of time", kOutputGroup);
+  add("--why", flags->why, "every kept tensor, who keeps it and why", kOutputGroup);
   app->add_option("--trace", flags->trace,
-                  "write the step as a Chrome trace: launches, and live bytes by role");
-  app->add_flag("--ask-cudnn", flags->ask_cudnn,
-                "workspaces as this machine's cuDNN answers, asked by plimsoll-calibrate; no GPU");
-  app->add_flag("--force", flags->force, "overwrite the trace's file");
-  app->add_flag("--why", flags->why, "every kept tensor, who keeps it and by which rule");
+                  "the step as a Chrome trace: launches, and live bytes by role")
+      ->type_name("FILE")
+      ->group(rarely(kOutputGroup));
+  add("--force", flags->force, "overwrite the trace's file", rarely(kOutputGroup));
+  add("--ask-cudnn", flags->ask_cudnn,
+      "workspaces as this machine's cuDNN answers, asked by plimsoll-calibrate; no GPU",
+      rarely("Framework and libraries"));
   return {app, [flags] { return run_estimate(*flags); }};
 }
 

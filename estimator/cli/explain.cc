@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "estimator/cli/model_name.h"
-#include "estimator/cli/options.h"
+#include "estimator/cli/open_database.h"
+#include "estimator/cli/read_request.h"
+#include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
 #include "estimator/request/find_platform.h"
 #include "graph/base/escape.h"
@@ -70,10 +72,11 @@ int run_explain(const ExplainFlags& flags) {
 Verb make_explain(CLI::App& root) {
   auto flags = std::make_shared<ExplainFlags>();
   CLI::App* app = root.add_subcommand(
-      "explain", "a diagnostic code, or one node of a model: its bytes, kernels and their limits");
-  app->add_option("what", flags->what, "a code such as E241, or a node or module of the model");
+      "explain", "A diagnostic code, or one node of a model: its bytes, kernels and their limits.");
+  app->add_option("what", flags->what, "a code such as E241, or a node or module of the model")
+      ->group(kVerbGroup);
   add_shared(*app, flags->shared);
-  app->add_flag("--json", flags->json, "as JSON");
+  app->add_flag("--json", flags->json, "as JSON")->group(kOutputGroup);
   return {app, [flags] { return run_explain(*flags); }};
 }
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "estimator/cli/options.h"
+#include "estimator/cli/shared_flags.h"
 
 namespace plimsoll::cli {
 

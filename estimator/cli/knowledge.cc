@@ -1,8 +1,12 @@
 // ops, models, schema, version: what the program itself knows.
 #include <fmt/format.h>
 
+#include "estimator/cli/output.h"
 #include "estimator/cli/verb.h"
+#include "estimator/model/model_source.h"
+#include "estimator/model/request_names.h"
 #include "estimator/report/schemas.h"
+#include "estimator/report/table.h"
 #include "estimator/report/version.h"
 #include "graph/builtin/builtin.h"
 #include "graph/config/model_config.h"
@@ -53,16 +57,57 @@ int show_ops(const std::string& name, bool json) {
   return print(text);
 }
 
-int show_models(const std::string& name) {
-  std::string text;
-  if (!name.empty()) {
-    auto model = find_builtin(name);
-    if (!model) return report(model.error());
-    return print(fmt::format("{}: {}\n{}\n", model->name, model->description, model->source));
+// What --set, --dim, --batch and --image take, with what holds where they are not given.
+std::string parameters_text(const LoadedModel& model, int64_t image, const Page& page) {
+  const ModelConfig& config = model.config;
+  Table table({{"flag", {}, Column::kRemark}, {"default", {}, Column::kName}});
+  if (model.from_onnx) {
+    const ModelNames names = names_of(model);
+    if (names.batch) table.add({{"--batch N"}, {"32"}});
+    if (names.images) table.add({{"--image N"}, {std::to_string(image)}});
+    for (const std::string& dim : names.dims) {
+      if (dim != "batch") table.add({{"--dim " + dim + "=N"}, {"none"}});
+    }
   }
-  for (const BuiltinRow& row : builtin_models())
-    text += fmt::format("{:<30}  {}\n", row.name, row.description);
+  for (const ConfigParameter& p : config.parameters) {
+    const std::string flag = p.name == "batch" ? "--batch N"
+                             : p.symbolic      ? fmt::format("--dim {}=N", p.name)
+                                               : fmt::format("--set {}=VALUE", p.name);
+    table.add({{flag}, {p.value}});
+  }
+  return table.empty() ? "" : "\n" + table.text(page, 2);
+}
+
+int show_model(const std::string& name) {
+  const Page page = page_of({});
+  const auto row = find_builtin(name);
+  if (!row) return report(row.error());
+  Request request;
+  request.model = "builtin:" + name;
+  const auto model = load_model_inputs(request);
+  if (!model) return report(model.error());
+  std::string text = wrapped(fmt::format("{}: {}", row->name, row->description), page) +
+                     wrapped(row->source, page) + parameters_text(*model, row->image, page);
+  if (!model->config.meta.dataset.empty()) {
+    text += "\n" + wrapped(fmt::format("data set: {}, {} {} an epoch", model->config.meta.dataset,
+                                       model->config.meta.samples_per_epoch,
+                                       model->config.meta.sample_unit),
+                           page);
+  }
   return print(text);
+}
+
+int show_models(const std::string& name) {
+  if (!name.empty()) return show_model(name);
+  constexpr size_t kNames = 30;
+  const Page page = page_of({});
+  std::string text;
+  for (const BuiltinRow& row : builtin_models()) {
+    std::string line = fmt::format("{:<{}}  {}", row.name, kNames, row.description);
+    if (columns_of(line) > page.width) line = line.substr(0, page.width - 3) + "...";
+    text += line + "\n";
+  }
+  return print(text + "\n'plimsoll models NAME' lists a model's parameters.\n");
 }
 
 int show_schema(const std::string& name) {

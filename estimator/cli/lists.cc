@@ -5,7 +5,9 @@
 #include <array>
 
 #include "estimator/cli/local_gpu.h"
+#include "estimator/cli/output.h"
 #include "estimator/cli/verb.h"
+#include "estimator/report/table.h"
 #include "graph/base/escape.h"
 #include "graph/json/writer.h"
 #include "hwdb/hwdb.h"
@@ -19,9 +21,12 @@ struct ListFlags {
 };
 
 std::string figures_text(const std::string& id, const std::vector<FigureNote>& figures) {
+  constexpr size_t kValues = 32;  // their column
+  const Page page = page_of({});
   std::string text = escaped_format("{}\n", id);
   for (const FigureNote& f : figures)
-    text += escaped_format("  {:<29} {:<26}  {}\n", f.name, f.value, f.source);
+    text +=
+        wrapped(escaped_format("  {:<29} {:<18}  {}", f.name, f.value, f.source), page, kValues);
   return text;
 }
 
@@ -83,22 +88,35 @@ constexpr std::array<std::string_view, 10> kGenerations = {
 int list_devices(const Hwdb& hwdb) {
   Diagnostics warnings;
   const std::vector<Device> devices = hwdb.devices(warnings);
-  std::string text = fmt::format("{:<24}{:>4} {:>5} {:>11} {:>11} {:>14}\n", "id", "cc", "SMs",
-                                 "memory", "bandwidth", "fp32");
+  const Page page = page_of({});
+  Table table({{"id", {}, Column::kName},
+               {"cc"},
+               {"SMs"},
+               {"memory"},
+               {"bandwidth"},
+               {"fp32"},
+               {"", {}, Column::kRemark}});
   for (const std::string_view wanted : kGenerations) {
-    text += fmt::format("{}\n", wanted);
+    table.add({{std::string(wanted)}, {}, {}, {}, {}, {}, {}});
     for (const Device& d : devices) {
       if (generation(d) != wanted) continue;
       const Peak* fp32 = d.peak("fp32");
-      text += escaped_format(
-          "  {:<22}{:>2}.{} {:>5} {:>7.1f} GiB {:>6.0f} GB/s {:>5.1f} TFLOP/s{}\n", d.id,
-          d.compute_capability.major, d.compute_capability.minor, d.sms,
-          static_cast<double>(d.memory_reported.value) / (1 << 30), d.bandwidth.value / 1e9,
-          fp32 ? fp32->rate.value / 1e12 : 0.0, d.mig.empty() ? "" : "  MIG");
+      table.add(
+          {{"  " + d.id},
+           {fmt::format("{}.{}", d.compute_capability.major, d.compute_capability.minor)},
+           {std::to_string(d.sms)},
+           {fmt::format("{:.1f} GiB", static_cast<double>(d.memory_reported.value) / (1 << 30))},
+           {fmt::format("{:.0f} GB/s", d.bandwidth.value / 1e9)},
+           {fmt::format("{:.1f} TFLOP/s", fp32 ? fp32->rate.value / 1e12 : 0.0)},
+           {d.mig.empty() ? "" : "MIG"}});
     }
   }
-  text +=
-      "names as nvidia-smi prints them go too, parts as a100:3g.20gb, a device file, or 'local'\n";
+  const std::string text =
+      table.text(page) + "\n" +
+      wrapped(
+          "names as nvidia-smi prints them go too, parts as a100:3g.20gb, a device file, or "
+          "'local'",
+          page, 0);
   report(warnings);
   return print(text);
 }

@@ -7,7 +7,9 @@
 #include <exception>
 #include <new>
 
+#include "estimator/cli/help.h"
 #include "estimator/cli/model_name.h"
+#include "estimator/cli/output.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/report/version.h"
@@ -22,7 +24,7 @@ constexpr const char* kIntroduction =
     "  plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128\n"
     "  plimsoll max-batch model.onnx --gpu a100-80gb-sxm --precision amp-bf16\n\n"
     "commands: estimate  max-batch  sweep  compare  validate  workspace  explain\n"
-    "          gpus  links  frameworks  models  ops  schema  version\n"
+    "          gpus  links  hosts  frameworks  models  ops  schema  version\n"
     "'plimsoll COMMAND --help' shows examples first.\n";
 
 // The process ends with its answer: memory that it gave back before would be asked for again.
@@ -100,28 +102,28 @@ int unknown_command(const std::string& word) {
 }
 
 // What a verb's help begins with.
-constexpr std::array<std::pair<std::string_view, const char*>, 10> kExamples = {{
-    {"estimate",
-     "plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128\n"
-     "  plimsoll estimate model.onnx --gpu a100-80gb-sxm --dim sequence=512 --optimizer adamw"},
+constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
+    {"estimate", "plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128"},
+    {"estimate", "plimsoll estimate model.onnx --gpu a100 --dim sequence=512 --optimizer adamw"},
     {"max-batch", "plimsoll max-batch model.onnx --gpu tesla-t4 --multiple 8 --reserve 1GiB"},
     {"sweep", "plimsoll sweep examples/sweep.yaml"},
     {"compare", "plimsoll compare builtin:resnet50 --batch 64 --gpu tesla-t4 --gpu l4"},
     {"validate", "plimsoll validate runs.csv --tolerance memory=10% --tolerance time=15%"},
     {"workspace", "plimsoll workspace --gpu quadro-p4000 --cudnn 9.10 < problems.jsonl"},
-    {"explain",
-     "plimsoll explain E241\n"
-     "  plimsoll explain layer1.0.conv1 builtin:resnet50 --gpu tesla-t4"},
+    {"explain", "plimsoll explain E241"},
+    {"explain", "plimsoll explain layer1.0.conv1 builtin:resnet50 --gpu tesla-t4"},
     {"gpus", "plimsoll gpus tesla-t4"},
+    {"models", "plimsoll models gpt2"},
     {"ops", "plimsoll ops Conv"},
     {"schema", "plimsoll schema estimate"},
-}};
+};
 
-void show_examples(CLI::App& app) {
+std::string help_of_verb(const CLI::App& app, bool all) {
+  std::vector<std::string_view> examples;
   for (const auto& [verb, example] : kExamples) {
-    if (app.get_name() == verb)
-      app.description(fmt::format("{}\n\n  {}\n", app.get_description(), example));
+    if (app.get_name() == verb) examples.push_back(example);
   }
+  return help_of(app, examples, all, page_of({}));
 }
 
 // The verb that the command line names, alone: the flags of the others need not be declared.
@@ -131,9 +133,10 @@ std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
     if (name != named) continue;
     verbs.push_back(make(root));
     CLI::App& app = *verbs.back().app;
-    show_examples(app);
     app.allow_extras(true);
-    app.add_option("--error-format", "of messages: text, or json for one object a line");
+    app.add_option("--error-format", "of messages: text, or json for one object a line")
+        ->type_name("FORM")
+        ->group(rarely(kOutputGroup));
   }
   return verbs;
 }
@@ -143,6 +146,8 @@ int run(const std::vector<std::string>& arguments) {
   if (auto plain = refuse_argument_files(arguments); !plain) return report(plain.error());
   CLI::App root{"plimsoll"};
   root.set_help_flag("-h,--help", "show this");
+  root.set_help_all_flag("--help-all", "show all flags");
+  root.set_version_flag("--version", fmt::format("plimsoll {}\n", kVersion));
   root.require_subcommand(0, 1);
   root.allow_extras(true);
   const std::vector<Verb> verbs = make_verbs(root, arguments.empty() ? "" : arguments.front());
@@ -153,9 +158,12 @@ int run(const std::vector<std::string>& arguments) {
   }
   try {
     root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::CallForHelp&) {
+  } catch (const CLI::CallForVersion& version) {
+    return print(version.what());
+  } catch (const CLI::Success& asked) {
+    const bool all = asked.get_name() == "CallForAllHelp";
     for (const Verb& v : verbs) {
-      if (v.app->parsed()) return print(v.app->help());
+      if (v.app->parsed()) return print(help_of_verb(*v.app, all));
     }
     return print(introduction);
   } catch (const CLI::ParseError& e) {

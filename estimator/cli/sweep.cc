@@ -6,7 +6,10 @@
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/model_name.h"
-#include "estimator/cli/options.h"
+#include "estimator/cli/open_database.h"
+#include "estimator/cli/output.h"
+#include "estimator/cli/read_request.h"
+#include "estimator/cli/shared_flags.h"
 #include "estimator/cli/sweep_axes.h"
 #include "estimator/cli/verb.h"
 #include "estimator/model/model_source.h"
@@ -111,7 +114,7 @@ int answer(const SweepFlags& flags, const SweepPlan& plan, const SweepAxes& axes
   if (status != 0) return status;
   report(dips.told());
   out.add(flags.json ? to_json_line(summary) : to_text(summary));
-  if (!flags.json && !flags.count_only) out.add(best.to_text(plan, time));
+  if (!flags.json && !flags.count_only) out.add(best.to_text(plan, time, page_of({})));
   return out.flush() ? (summary.fit > 0 ? 0 : 1) : 4;
 }
 
@@ -162,15 +165,22 @@ int run_sweep(const SweepFlags& given) {
 
 Verb make_sweep(CLI::App& root) {
   auto flags = std::make_shared<SweepFlags>();
-  CLI::App* app = root.add_subcommand("sweep", "every configuration of a plan; exit 0 if any fits");
+  CLI::App* app =
+      root.add_subcommand("sweep", "Every configuration of a plan. Exit status 0 if any fits.");
   add_shared(*app, flags->shared, false);
   app->add_option("plan", flags->plan,
-                  "YAML or JSON: model and parameters, as Weights & Biases has them");
-  app->add_option("--model", flags->shared.model, "instead of the plan's");
-  app->add_flag("--json", flags->json, "a line for each configuration, then a summary");
-  app->add_flag("--count-only", flags->count_only, "how many fit, nothing else");
-  app->add_flag("--memory-only", flags->memory_only, "no times");
-  app->add_flag("--dry-run", flags->dry_run, "how many configurations the plan has");
+                  "YAML or JSON: model and parameters, as Weights & Biases has them")
+      ->group(kVerbGroup);
+  app->add_option("--model", flags->shared.model, "instead of the plan's")
+      ->type_name("MODEL")
+      ->group(kVerbGroup);
+  const auto add = [&](const char* name, bool& into, const char* help, const char* group) {
+    app->add_flag(name, into, help)->group(group);
+  };
+  add("--memory-only", flags->memory_only, "no times", kVerbGroup);
+  add("--dry-run", flags->dry_run, "how many configurations the plan has", kVerbGroup);
+  add("--count-only", flags->count_only, "how many fit, nothing else", kOutputGroup);
+  add("--json", flags->json, "a line for each configuration, then a summary", kOutputGroup);
   return {app, [flags] { return run_sweep(*flags); }};
 }
 

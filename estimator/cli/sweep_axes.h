@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "estimator/cli/options.h"
+#include "estimator/cli/read_request.h"
+#include "estimator/cli/shared_flags.h"
 #include "estimator/model/request_names.h"
 #include "estimator/plan/sweep.h"
 #include "estimator/plan/sweep_plan.h"

@@ -2,7 +2,10 @@
 
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/model_name.h"
-#include "estimator/cli/options.h"
+#include "estimator/cli/open_database.h"
+#include "estimator/cli/output.h"
+#include "estimator/cli/read_request.h"
+#include "estimator/cli/shared_flags.h"
 #include "estimator/cli/tolerances.h"
 #include "estimator/cli/verb.h"
 #include "estimator/plan/validate/tolerance.h"
@@ -18,7 +21,8 @@ namespace {
 struct ValidateFlags {
   SharedFlags shared;
   std::vector<std::string> files, tolerances;
-  bool allow_skipped = false, json = false, source_machines = false;
+  OutputFlags output;
+  bool allow_skipped = false, source_machines = false;
 };
 
 std::string allowed(const Tolerance& tolerance) {
@@ -39,6 +43,9 @@ int run_validate(const ValidateFlags& flags) {
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
   if (const int fault = report(idle_flags("validate", *request)); fault != 0) return fault;
+  const auto idle = check_output(flags.output);
+  if (!idle) return report(idle.error());
+  report(*idle);
   auto tolerances = parse_tolerances(flags.tolerances);
   if (!tolerances) return report(tolerances.error());
   if (flags.files.empty()) {
@@ -68,8 +75,9 @@ int run_validate(const ValidateFlags& flags) {
   Judge judge(std::move(*tolerances), flags.allow_skipped);
   Summaries summaries;
   ValidationReport result(
-      flags.json ? ValidationReport::Form::kJson : ValidationReport::Form::kText,
-      [&](const std::string& text) { written = written == 0 ? print(text) : written; });
+      flags.output.json ? ValidationReport::Form::kJson : ValidationReport::Form::kText,
+      [&](const std::string& text) { written = written == 0 ? print(text) : written; },
+      page_of(flags.output));
   for (const std::string& file : flags.files) {
     const auto each = [&](MeasuredRun&& run) {
       for (const ValidationLine& line : validator.answer(run, file)) {
@@ -98,19 +106,23 @@ int run_validate(const ValidateFlags& flags) {
 
 Verb make_validate(CLI::App& root) {
   auto flags = std::make_shared<ValidateFlags>();
-  CLI::App* app = root.add_subcommand(
-      "validate",
-      "predicted against measured runs; exit 1 where one is out of tolerance or was skipped");
+  CLI::App* app = root.add_subcommand("validate",
+                                      "Predicted against measured runs. Exit status 1 where one is "
+                                      "out of tolerance or was skipped.");
   add_shared(*app, flags->shared, false);
-  app->add_option("files", flags->files, "measured runs, JSON or CSV");
+  app->add_option("files", flags->files, "measured runs, JSON or CSV")->group(kVerbGroup);
   app->add_option("--tolerance", flags->tolerances,
                   "memory=10%, memory=100MiB, time=15%, time=2ms, share=20% or fits=0%")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->type_name("NAME=N%")
+      ->group(kVerbGroup);
   app->add_flag("--allow-skipped", flags->allow_skipped,
-                "records that cannot be predicted do not fail");
+                "records that cannot be predicted do not fail")
+      ->group(kVerbGroup);
   app->add_flag("--source-machines", flags->source_machines,
-                "published sources ran on the machines that hwdb/sources.json knows them by");
-  app->add_flag("--json", flags->json, "every record and the summaries as JSON");
+                "published sources ran on the machines that hwdb/sources.json knows them by")
+      ->group(rarely(kVerbGroup));
+  add_output(*app, flags->output, "every record and the summaries as JSON", "");
   return {app, [flags] { return run_validate(*flags); }};
 }
 

@@ -24,6 +24,8 @@ class BatchMemory {
   // compile()'s and Evaluator::device()'s diagnostics. Cost: a replay of the allocator; where the
   // model takes decisions at this batch that it took at none before, it is compiled again.
   Result<BatchPoint> operator()(int64_t batch);
+  // The whole estimate at a batch, with its time.
+  Result<Estimate> estimate(int64_t batch);
 
  private:
   struct Searched {
@@ -31,6 +33,10 @@ class BatchMemory {
     CompiledModel model;
     StepBinder step;
   };
+
+  // A model whose decisions hold at this binding.
+  Result<Searched*> at(const Binding& binding);
+  Binding binding_of(int64_t batch) const;
 
   Request request_;
   const Evaluator& evaluator_;

@@ -213,6 +213,21 @@ void write_kept(JsonWriter& out, const KeptTensor& k) {
   out.end_object();
 }
 
+void write_remedies(JsonWriter& out, const std::vector<Remedy>& remedies) {
+  out.key("remedies").begin_array();
+  for (const Remedy& r : remedies) {
+    out.begin_object();
+    out.key("flags").string(r.flags);
+    out.key("effect").string(r.effect);
+    out.key("verdict").string(plimsoll::name(r.verdict));
+    out.key("device_bytes").integer(r.device_bytes);
+    write_range(out.key("device_range_bytes"), r.device_range);
+    out.key("step_ns").integer(r.step_ns);
+    out.key("samples_per_second").real(r.samples_per_second).end_object();
+  }
+  out.end_array();
+}
+
 void write_result(JsonWriter& out, const Estimate& e) {
   out.begin_object();
   out.key("fits").boolean(e.fits);
@@ -242,6 +257,7 @@ void write_result(JsonWriter& out, const Estimate& e) {
     for (const KeptTensor& k : e.kept) write_kept(out, k);
     out.end_array();
   }
+  write_remedies(out, e.remedies);
   out.key("recognised").begin_array();
   for (const std::string& text : e.recognised) out.string(text);
   out.end_array().end_object();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "estimator/report/human.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
@@ -23,17 +24,6 @@ void mix(int64_t value, uint64_t& checksum) {
     checksum ^= (static_cast<uint64_t>(value) >> (8 * byte)) & 0xff;
     checksum *= 0x100000001b3;
   }
-}
-
-double share_of(int64_t bytes, int64_t usable) {
-  return 100.0 * static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(1, usable));
-}
-
-size_t width_of(const SweepParameter& parameter) {
-  size_t width = shortened(parameter.name, 24).size();
-  for (const JsonValue& value : parameter.values)
-    width = std::max(width, shortened(text_of(value), 24).size());
-  return width;
 }
 
 std::string described(const SweepPlan& plan, const SweptConfiguration& configuration) {
@@ -147,31 +137,16 @@ void SweepBest::add(const SweptConfiguration& configuration, const SweepPoint& p
   best_.push_back({configuration, point});
 }
 
-std::string SweepBest::row(const SweepPlan& plan, const Candidate& candidate, bool time) const {
-  std::string text;
-  for (size_t i = 0; i < plan.parameters.size(); ++i) {
-    const SweepParameter& parameter = plan.parameters[i];
-    if (parameter.values.empty()) continue;
-    text += escaped_format(
-        "  {:>{}}", shortened(text_of(parameter.values[candidate.configuration.values[i]]), 24),
-        width_of(parameter));
-  }
-  const SweepPoint& p = candidate.point;
-  text += fmt::format("{:>12}{:>6.0f} %", human_bytes(p.device_bytes),
-                      share_of(p.device_bytes, p.usable_bytes));
-  if (time) text += fmt::format("{:>11}{:>12.1f}", human_time(p.step_ns), p.samples_per_second);
-  if (p.verdict == Verdict::kMayFit) text += "  may fit";
-  return text + "\n";
-}
-
-std::string SweepBest::to_text(const SweepPlan& plan, bool time) const {
+std::string SweepBest::to_text(const SweepPlan& plan, bool time, const Page& page) const {
   std::string text;
   if (failed_) {
     const Diagnostic& why = failed_->point.failure->front();
-    text += escaped_format("no answer, for example, at {}: {} [{}]\n",
-                           described(plan, failed_->configuration), shortened(why.message, 200),
-                           why.code);
-    if (!why.help.empty()) text += escaped_format("  help: {}\n", shortened(why.help, 200));
+    text += wrapped(escaped_format("no answer, for example, at {}: {} [{}]",
+                                   described(plan, failed_->configuration),
+                                   shortened(why.message, 200), why.code),
+                    page);
+    if (!why.help.empty())
+      text += wrapped(escaped_format("  help: {}", shortened(why.help, 200)), page, 8);
   }
   if (best_.empty() && nearest_) {
     const SweepPoint& p = nearest_->point;
@@ -185,17 +160,39 @@ std::string SweepBest::to_text(const SweepPlan& plan, bool time) const {
     return time ? a.point.samples_per_second > b.point.samples_per_second
                 : a.point.device_bytes < b.point.device_bytes;
   });
-  text += time ? "\nBest that fit (samples per second against peak memory; nothing listed is "
-                 "beaten on both):\n"
-               : "\nLeast memory:\n";
+  std::vector<Column> columns;
   for (const SweepParameter& parameter : plan.parameters) {
     if (!parameter.values.empty())
-      text += escaped_format("  {:>{}}", shortened(parameter.name, 24), width_of(parameter));
+      columns.push_back({shortened(parameter.name, 24), {}, Column::kName});
   }
-  text += fmt::format("{:>12}{:>8}", "peak", "of");
-  if (time) text += fmt::format("{:>11}{:>12}", "step", "per second");
-  text += "\n";
-  for (size_t i = 0; i < sorted.size() && i < kMostListed; ++i) text += row(plan, sorted[i], time);
+  const size_t parameters = columns.size();
+  columns.push_back({"peak"});
+  columns.push_back({"of", {}, Column::kFigure, 2});
+  for (const char* title : {"step", "per second"})
+    columns.push_back({title, {}, Column::kFigure, time ? 0 : 1});
+  columns.push_back({"", {}, Column::kRemark});
+  Table table(std::move(columns));
+  for (size_t i = 0; i < sorted.size() && i < kMostListed; ++i) {
+    const SweepPoint& p = sorted[i].point;
+    std::vector<TableCell> cells;
+    for (size_t j = 0; j < plan.parameters.size(); ++j) {
+      const SweepParameter& parameter = plan.parameters[j];
+      if (!parameter.values.empty())
+        cells.push_back({text_of(parameter.values[sorted[i].configuration.values[j]])});
+    }
+    cells.resize(parameters);
+    cells.push_back(bytes_cell(p.device_bytes));
+    cells.push_back(share_cell(share_of(p.device_bytes, p.usable_bytes)));
+    cells.push_back(time ? time_cell(p.step_ns) : TableCell{});
+    cells.push_back(time ? number_cell(p.samples_per_second) : TableCell{});
+    cells.push_back({p.verdict == Verdict::kMayFit ? "may fit" : ""});
+    table.add(std::move(cells));
+  }
+  text += "\n" + wrapped(time ? "Best that fit (samples per second against peak memory; nothing "
+                                "listed is beaten on both):"
+                              : "Least memory:",
+                         page);
+  text += table.text(page, 2);
   if (sorted.size() > kMostListed)
     text += fmt::format("  and {} more\n", sorted.size() - kMostListed);
   return text;

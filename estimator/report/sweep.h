@@ -10,6 +10,7 @@
 
 #include "estimator/plan/sweep.h"
 #include "estimator/plan/sweep_plan.h"
+#include "estimator/report/page.h"
 
 namespace plimsoll {
 
@@ -43,14 +44,13 @@ std::string to_json_line(const SweepSummary& summary);
 class SweepBest {
  public:
   void add(const SweptConfiguration& configuration, const SweepPoint& point);
-  std::string to_text(const SweepPlan& plan, bool time) const;
+  std::string to_text(const SweepPlan& plan, bool time, const Page& page = {}) const;
 
  private:
   struct Candidate {
     SweptConfiguration configuration;
     SweepPoint point;
   };
-  std::string row(const SweepPlan& plan, const Candidate& candidate, bool time) const;
 
   std::vector<Candidate> best_;
   std::optional<Candidate> nearest_, failed_;

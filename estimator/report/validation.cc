@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/report/human.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
 #include "graph/json/writer.h"
@@ -102,22 +103,34 @@ std::string figure(const std::optional<double>& value) {
   return value ? fmt::format("{:.4g}", *value) : std::string("-");
 }
 
-std::string run_header() {
-  return fmt::format("{:<34}{:<22}{:<22}{:<18}{:>11}{:>11}{:>9}\n", "run", "model or op", "device",
-                     "quantity", "measured", "predicted", "error");
+Table run_table() {
+  return Table({{"run", {}, Column::kName},
+                {"model or op", {}, Column::kName},
+                {"device", {}, Column::kName, 2},
+                {"quantity", {}, Column::kName, 1},
+                {"measured"},
+                {"predicted"},
+                {"error"},
+                {"", {}, Column::kRemark}});
 }
 
-std::string run_row(const ValidationLine& l, LineState state) {
-  const std::string& what = l.model.empty() ? l.op : l.model;
-  std::string text =
-      escaped_format("{:<34}{:<22}{:<22}{:<18}{:>11}{:>11}{:>9}",
-                     shortened(fmt::format("{}:{}", l.file, l.index), 33), shortened(what, 21),
-                     shortened(l.device, 21), shortened(l.quantity, 17), figure(l.measured),
-                     figure(l.predicted), percent(l.error));
-  if (state == LineState::kSkipped)
-    text += escaped_format("  skipped: {}", shortened(l.skipped, 120));
-  if (state == LineState::kOutside) text += "  out of tolerance";
-  return text + "\n";
+std::vector<TableCell> run_row(const ValidationLine& l, LineState state) {
+  return {{shortened(fmt::format("{}:{}", l.file, l.index), 24)},
+          {l.model.empty() ? l.op : l.model},
+          {l.device},
+          {l.quantity},
+          {figure(l.measured)},
+          {figure(l.predicted)},
+          {percent(l.error)},
+          {state == LineState::kSkipped   ? "skipped"
+           : state == LineState::kOutside ? "FAIL"
+                                          : ""}};
+}
+
+std::string why_skipped(const ValidationLine& l, const Page& page) {
+  return wrapped(escaped_format("skipped: {}:{}: {}", shortened(l.file, 33), l.index,
+                                shortened(l.skipped, 200)),
+                 page, 9);
 }
 
 std::string last_line(const Gate& gate) {
@@ -130,8 +143,11 @@ std::string last_line(const Gate& gate) {
 
 }  // namespace
 
-ValidationReport::ValidationReport(Form form, std::function<void(const std::string&)> write)
+ValidationReport::ValidationReport(Form form, std::function<void(const std::string&)> write,
+                                   const Page& page)
     : form_(form),
+      page_(page),
+      runs_(run_table()),
       write_(std::move(write)),
       json_(begin_document("plimsoll.validate", JsonWriter::Layout::kCompact)) {
   json_.key("records").begin_array();
@@ -139,8 +155,11 @@ ValidationReport::ValidationReport(Form form, std::function<void(const std::stri
 
 void ValidationReport::add(const ValidationLine& line, LineState state) {
   if (form_ == Form::kText) {
-    if (lines_ == 0) text_ = run_header();
-    if (lines_++ < kMostRuns) text_ += run_row(line, state);
+    if (lines_++ >= kMostRuns) return;
+    runs_.add(run_row(line, state), state == LineState::kOutside   ? Tone::kBad
+                                    : state == LineState::kSkipped ? Tone::kDoubtful
+                                                                   : Tone::kPlain);
+    if (state == LineState::kSkipped) text_ += why_skipped(line, page_);
     return;
   }
   write_line(json_, line, state);
@@ -153,17 +172,38 @@ void ValidationReport::add(const ValidationLine& line, LineState state) {
 void ValidationReport::finish_text(const std::vector<ValidationSummary>& summaries,
                                    const Gate& gate) {
   if (lines_ == 0) return write_(last_line(gate));
-  if (lines_ > kMostRuns) text_ += fmt::format("and {} more, all in --json\n", lines_ - kMostRuns);
-  text_ += fmt::format("\n{:<9}{:<24}{:<14}{:<18}{:<16}{:>6}{:>8}{:>9}{:>9}{:>9}{:>10}{:>9}\n",
-                       "kind", "device", "op", "pass", "quantity", "n", "skipped", "mean", "median",
-                       "p90", "bias", "inside");
+  std::string text = runs_.text(page_) + text_;
+  if (lines_ > kMostRuns) text += fmt::format("and {} more, all in --json\n", lines_ - kMostRuns);
+  Table sums({{"kind", {}, Column::kName},
+              {"device", {}, Column::kName},
+              {"op", {}, Column::kName, 3},
+              {"pass", {}, Column::kName, 3},
+              {"quantity", {}, Column::kName, 2},
+              {"n"},
+              {"skipped", {}, Column::kFigure, 4},
+              {"mean"},
+              {"median", {}, Column::kFigure, 5},
+              {"p90", {}, Column::kFigure, 5},
+              {"bias", {}, Column::kFigure, 1},
+              {"inside"}});
   for (const ValidationSummary& s : summaries) {
-    text_ += escaped_format("{:<9}{:<24}{:<14}{:<18}{:<16}{:>6}{:>8}{:>9}{:>9}{:>9}{:>10}{:>9}\n",
-                            s.kind, shortened(s.device, 23), shortened(s.op, 13), s.pass,
-                            s.quantity, s.n, s.skipped, percent(s.mape), percent(s.median_ape),
-                            percent(s.p90_ape), percent(s.bias), percent(s.within_range));
+    sums.add({{s.kind},
+              {s.device},
+              {s.op},
+              {s.pass},
+              {s.quantity},
+              count_cell(s.n),
+              count_cell(s.skipped),
+              {percent(s.mape)},
+              {percent(s.median_ape)},
+              {percent(s.p90_ape)},
+              {percent(s.bias)},
+              {percent(s.within_range)}});
   }
-  write_(text_ + "\n" + last_line(gate));
+  const std::string_view passed = gate.passed ? "PASSED" : "FAILED";
+  std::string verdict = last_line(gate);
+  verdict.replace(0, passed.size(), toned(passed, gate.passed ? Tone::kGood : Tone::kBad, page_));
+  write_(text + "\n" + sums.text(page_) + "\n" + verdict);
 }
 
 void ValidationReport::finish_json(const std::vector<ValidationSummary>& summaries,

@@ -7,6 +7,8 @@
 
 #include "estimator/plan/validate/tolerance.h"
 #include "estimator/plan/validate/validate.h"
+#include "estimator/report/page.h"
+#include "estimator/report/table.h"
 #include "graph/json/writer.h"
 
 namespace plimsoll {
@@ -17,7 +19,7 @@ class ValidationReport {
  public:
   enum class Form : uint8_t { kText, kJson };
   // `write` takes what follows what it took before.
-  ValidationReport(Form form, std::function<void(const std::string&)> write);
+  ValidationReport(Form form, std::function<void(const std::string&)> write, const Page& page = {});
   void add(const ValidationLine& line, LineState state);
   void finish(const std::vector<ValidationSummary>& summaries, const Gate& gate);
 
@@ -26,6 +28,8 @@ class ValidationReport {
   void finish_json(const std::vector<ValidationSummary>& summaries, const Gate& gate);
 
   Form form_;
+  Page page_;
+  Table runs_;  // of text
   std::function<void(const std::string&)> write_;
   JsonWriter json_;
   std::string text_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "tests/support/run_plimsoll.h"
 
@@ -168,6 +169,11 @@ const std::vector<Row> kRows = {
     {"effect", estimate({"--mode", "inference", "--freeze", "*"}), 0, "W516", "trains nothing"},
     {"effect", estimate({"--link", "pcie-3-x16"}), 0, "W516", "--gpus N"},
     {"effect", estimate({"--samples", "10"}), 0, "W516", "--epochs N"},
+    {"output", estimate({"--json", "--csv"}), 2, "E114", "exclude each other"},
+    {"output", estimate({"--color", "sometimes"}), 2, "E106", "auto, always, never"},
+    {"output", estimate({"--json", "--wide"}), 0, "W516", "no effect on --json"},
+    {"price", {"compare", kNet, "--gpu", "l4", "--price", "t4=1"}, 2, "E118", "not compared"},
+    {"price", {"compare", kNet, "--gpu", "l4", "--price", "l4=-1"}, 2, "E103", "--price l4"},
     {"effect", estimate({"--recurrent", "unrolled"}), 0, "W516", "no recurrent layer"},
     {"effect", estimate({"--attention", "math"}), 0, "W516", "no attention"},
     {"effect", estimate({"--link", "pcie-3-x16", "--strict"}), 3, "W516", "--gpus N"},
@@ -264,8 +270,16 @@ TEST_CASE("cli: help and lists answer on standard output") {
       {{"--help"}, "plimsoll estimate builtin:"},
       {{"-h"}, "commands:"},
       {{"estimate", "--help"}, "--workspace-limit"},
-      {{"explain", "--help"}, "\n  plimsoll explain E241\n"},
+      {{"explain", "--help"}, "  plimsoll explain E241\n"},
       {{"max-batch", "-h"}, "--multiple"},
+      {{"estimate", "--help"}, "[momentum]"},
+      {{"estimate", "--help-all"}, "adamw-fused"},
+      {{"--version"}, "plimsoll "},
+      {{"estimate", kNet, "--gpu", "l4", "--layers", "--csv"}, "layer,op,output_shape,parameters,"},
+      {{"estimate", kNet, "--gpu", "l4", "--kernels", "--markdown"}, "|---|"},
+      {{"max-batch", kNet, "--gpu", "l4", "--max", "64", "--csv"}, "batch,device_bytes,"},
+      {{"compare", kNet, "--gpu", "l4", "--gpu", "t4", "--price", "t4=1", "--price", "l4=100"},
+       "cheapest: tesla-t4"},
       {{"version"}, "commit "},
       {{"version"}, "coefficients  of measured kernels"},
       {{"version", "--json"}, "\"digest\""},
@@ -294,7 +308,8 @@ TEST_CASE("cli: help and lists answer on standard output") {
       {{"sweep", kPlan, "--dry-run"}, "48 configurations: 4 batch x 2 precision x 2 checkpoint"},
       {{"estimate", kNet, "--gpu", "l4", "--workers", "4"}, "Host memory: "},
       {{"estimate", kNet, "--gpu", "l4", "--layers"}, "features.0"},
-      {{"estimate", kNet, "--gpu", "quadro-p4000", "--layers"}, "  forward WINOGRAD compute "},
+      {{"estimate", kNet, "--gpu", "quadro-p4000", "--layers", "--wide"},
+       "  forward WINOGRAD compute "},
       {{"estimate", kNet, "--gpu", "l4", "--depth", "1"}, "features"},
       {{"estimate", kNet, "--gpu", "l4", "--why"}, "Kept for the backward pass"},
       {{"estimate", kNet, "--gpu", "l4", "--kernels"}, "conv forward"},
@@ -321,7 +336,91 @@ TEST_CASE("cli: the first line answers") {
   CHECK(fits.out.find("batch 32, assumed for a built-in model") != std::string::npos);
   const Ran not_fits = run_plimsoll({"estimate", kNet, "--gpu", "l4", "--mem", "256MiB"});
   CHECK(not_fits.out.starts_with("DOES NOT FIT   peak "));
-  CHECK(not_fits.out.find("plimsoll max-batch") != std::string::npos);
+  CHECK(not_fits.out.find("what would help") != std::string::npos);
+  CHECK(not_fits.out.find("\x1b") == std::string::npos);
+  const Ran coloured =
+      run_plimsoll({"estimate", kNet, "--gpu", "l4", "--mem", "256MiB", "--color", "always"});
+  CHECK(coloured.out.starts_with("\x1b[31mDOES NOT FIT\x1b[0m   peak "));
+  const Ran quiet = run_plimsoll({"estimate", kNet, "--gpu", "l4", "--quiet"});
+  CHECK(quiet.status == 0);
+  CHECK(std::ranges::count(quiet.out, '\n') == 2);
+}
+
+TEST_CASE("cli: help of a verb fits two screens of 24 lines, but for a few") {
+  if (skipped()) return;
+  constexpr ptrdiff_t kTwoScreens = 48, kOwnFlags = 4;
+  for (const char* verb : {"estimate", "max-batch", "sweep", "compare", "validate", "explain"}) {
+    CAPTURE(verb);
+    const Ran help = run_plimsoll({verb, "--help"});
+    CHECK(std::ranges::count(help.out, '\n') <=
+          kTwoScreens + (std::string_view(verb) == "estimate" ? 0 : kOwnFlags));
+  }
+}
+
+// Longest line of a text, but for the words of a command to paste.
+size_t longest_line(const std::string& text) {
+  size_t longest = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    longest = std::max(longest, end - at);
+    at = end + 1;
+  }
+  return longest;
+}
+
+TEST_CASE("cli: text is no wider than 80 columns where there is no terminal") {
+  if (skipped()) return;
+  const std::vector<std::vector<std::string>> kAsked = {
+      {"estimate", kNet, "--gpu", "l4"},
+      {"estimate", kNet, "--gpu", "l4", "--layers", "--kernels", "--why"},
+      {"estimate", "builtin:vit_b_16", "--gpu", "quadro-p4000", "--batch", "2000", "--layers"},
+      {"max-batch", kNet, "--gpu", "l4", "--max", "64"},
+      {"compare", "builtin:resnet50", "--gpu", "l4", "--gpu", "rtx-6000-ada", "--gpu", "h200"},
+      {"sweep", kPlan},
+      {"validate", kRuns, "--allow-skipped"},
+      {"estimate", "--help-all"},
+      {"max-batch", "--help"},
+      {"sweep", "--help"},
+      {"compare", "--help"},
+      {"validate", "--help"},
+      {"explain", "--help"},
+      {"gpus"},
+      {"models"},
+  };
+  for (const auto& arguments : kAsked) {
+    const Ran ran = run_plimsoll(arguments);
+    CAPTURE(arguments.front());
+    CAPTURE(arguments.back());
+    CAPTURE(ran.out);
+    CHECK(longest_line(ran.out) <= 80);
+  }
+}
+
+TEST_CASE("cli: a default that help names is what holds without the flag") {
+  if (skipped()) return;
+  const auto result = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"estimate", kNet, "--gpu", "l4", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const std::string out = run_plimsoll(arguments).out;
+    return out.substr(out.find("\"result\""), out.find("\"diagnostics\"") - out.find("\"result\""));
+  };
+  const std::string usual = result({});
+  std::istringstream help(run_plimsoll({"estimate", "--help-all"}).out);
+  size_t checked = 0;
+  std::string flag;
+  for (std::string line; std::getline(help, line);) {
+    if (line.starts_with("  --")) flag = line.substr(2, line.find(' ', 2) - 2);
+    const size_t open = line.rfind('[');
+    if (open == line.npos || !line.ends_with("]") || flag == "--color") continue;
+    // One word is a value that the flag takes; more are a description.
+    const std::string value = line.substr(open + 1, line.size() - open - 2);
+    if (value.find_first_of(" '") != value.npos) continue;
+    CAPTURE(flag);
+    CAPTURE(value);
+    CHECK(result({flag, value}) == usual);
+    ++checked;
+  }
+  CHECK(checked >= 10);
 }
 
 TEST_CASE("cli: messages as JSON, one object a line") {

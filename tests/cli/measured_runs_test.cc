@@ -42,7 +42,7 @@ TEST_CASE("cli: a model that changed since it was measured is not compared") {
         "runs.csv",
         "kind,device,model,model_sha256,batch,mode,framework,total_ms\nmodel,tesla-t4," + model +
             "," + sha256 + ",32,train,pytorch,5\n");
-    return run_plimsoll({"validate", runs});
+    return run_plimsoll({"validate", runs, "--wide"});
   };
   CHECK(validate(examples, hash).status == 0);
   CHECK(validate(examples, "").status == 0);

@@ -1,16 +1,10 @@
-#include "estimator/cli/options.h"
+#include "estimator/cli/read_request.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 
 #include "estimator/cli/lengths.h"
-#include "estimator/cli/local_gpu.h"
 #include "estimator/cli/values.h"
-#include "estimator/cli/verb.h"
 #include "estimator/memory/workspace/asked.h"
-#include "estimator/model/model_source.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {
@@ -23,58 +17,6 @@ std::vector<std::string> names_of(const Rows& rows) {
   for (const auto& row : rows) names.emplace_back(row.name);
   return names;
 }
-template <auto rows>
-std::string one_of() {
-  return fmt::format("{}", fmt::join(names_of(rows()), ", "));
-}
-
-struct ValueFlag {
-  const char* name;
-  const char* help;
-  std::string (*words)() = nullptr;  // what it takes, where a table says so
-};
-
-constexpr ValueFlag kValueFlags[] = {
-    {"mem", "capacity instead of the GPU's, e.g. 10GiB"},
-    {"reserve", "memory to keep free, e.g. 1GiB"},
-    {"display", "what a desktop on the card takes of it, e.g. 600MiB; else none is counted"},
-    {"batch", "samples per GPU and step"},
-    {"image", "height and width of image inputs"},
-    {"mode", "train or inference"},
-    {"optimizer", "one of ", one_of<optimizers>},
-    {"precision", "one of ", one_of<precisions>},
-    {"framework", "NAME[-VERSION], e.g. pytorch, tensorflow-1.15"},
-    {"cudnn", "cuDNN version, e.g. 7.6"},
-    {"cuda", "CUDA version, e.g. 12.8: by default modules are loaded as it does"},
-    {"module-loading", "lazy or eager, as CUDA_MODULE_LOADING; else as framework and CUDA do"},
-    {"workspace-limit", "most workspace a convolution may use"},
-    {"allocator", "PyTorch's settings, e.g. expandable_segments:True,max_split_size_mb:128"},
-    {"gpus", "number of GPUs of a data-parallel run"},
-    {"link", "what connects them, see 'plimsoll links'"},
-    {"checkpoint", "none, blocks, mirror (what MXNet recomputes), or a module path"},
-    {"accumulate", "forward-backward passes per update"},
-    {"loss", "cross_entropy, mse, bce, sum, ctc or none"},
-    {"conv-algo",
-     "autotune, heuristic, guess_once, time_once, deterministic, im2col or an algorithm's name"},
-    {"layout", "nchw or nhwc"},
-    {"attention", "fused or math"},
-    {"dropout", "recovered, none, or a ratio to assume"},
-    {"recurrent", "library or unrolled: how recurrent layers run; else as model and framework do"},
-    {"cudnn-benchmark", "on or off"},
-    {"zero-grad", "none, before, after or keep"},
-    {"prefetch", "batches that a loader holds on the GPU ahead"},
-    {"context", "size of context and libraries, where known"},
-    {"epochs", "passes over the data, for the time of a whole run"},
-    {"samples", "samples per epoch"},
-    {"samples-in-memory", "samples of a data set that the host holds in memory"},
-    {"workers",
-     "processes that load batches, as PyTorch's num_workers; the loader is then counted"},
-    {"loader", "none, memory, convert or transform: how samples get into batches"},
-    {"host", "the machine around the GPU, see 'plimsoll hosts', or a host file"},
-    {"machine", "what plimsoll-calibrate fit made of kernels measured on this card"},
-    {"hwdb", "folder whose files replace the built-in data"},
-};
-
 // Reads one flag after the other into a request, remembering the first fault.
 class Reader {
  public:
@@ -208,100 +150,6 @@ Result<std::shared_ptr<const AskedWorkspaces>> read_listed(const Machine& machin
 }
 
 }  // namespace
-
-const std::string* value_of(const SharedFlags& flags, std::string_view name) {
-  const auto at = flags.values.find(std::string(name));
-  return at == flags.values.end() || at->second.empty() ? nullptr : &at->second.front();
-}
-
-bool is_shared_value(std::string_view name) {
-  return std::ranges::any_of(kValueFlags, [&](const ValueFlag& f) { return f.name == name; });
-}
-
-void add_value(CLI::App& app, SharedFlags& flags, const std::string& name,
-               const std::string& help) {
-  app.add_option("--" + name, flags.values[name], help)
-      ->allow_extra_args(false)
-      ->type_name("VALUE");
-}
-
-void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
-  const auto list = [&](const char* name, std::vector<std::string>& into, const char* help) {
-    app.add_option(name, into, help)->allow_extra_args(false)->type_name("");
-  };
-  if (with_model) app.add_option("model", flags.model, "model.onnx, model.json or builtin:NAME");
-  list("--gpu", flags.gpus,
-       "a GPU: its id, its name as nvidia-smi prints it, ID:MIG-PROFILE, a device file, or local");
-  list("--dim", flags.dims, "NAME=N: value of a symbolic dimension");
-  list("--longest", flags.longest,
-       "NAME=N: a dimension in the largest batch; memory is read there");
-  list("--lengths", flags.lengths,
-       "NAME=N:SHARE,...: lengths of batches and how many have each; time is their mean");
-  list("--set", flags.settings, "NAME=VALUE: a parameter of a config or built-in");
-  list("--shape", flags.shapes, "NAME=1x3x224x224: shape of a graph input");
-  list("--trip", flags.trips, "NODE=K: iterations of a loop");
-  list("--branch", flags.branches,
-       "NODE=then or else: the branch of an If whose condition is data");
-  list("--contents", flags.contents, "TENSOR=N,N,...: what a tensor holds that shapes depend on");
-  list("--assume", flags.assume, "OP=ELEMENTWISE or FREE: price an unknown operator");
-  list("--limit", flags.limits, "NAME=N: raise a limit");
-  const auto rule = [&](const char* name, bool trained, const char* help) {
-    app.add_option_function<std::string>(
-           name,
-           [&flags, trained](const std::string& glob) {
-             flags.training.push_back({glob, trained});
-           },
-           help)
-        ->trigger_on_parse()  // at once: of --freeze and --train the last match holds
-        ->allow_extra_args(false)
-        ->type_name("GLOB");
-  };
-  rule("--freeze", false, "weights that are not trained, e.g. 'backbone.*'; the last match holds");
-  rule("--train", true, "weights that are, e.g. 'backbone.layer4.*'");
-  for (const ValueFlag& f : kValueFlags)
-    add_value(app, flags, f.name, f.help + (f.words ? f.words() : ""));
-  app.add_flag("--weight-decay", flags.weight_decay, "the optimizer decays weights");
-  app.add_flag("--no-recover", flags.no_recover, "take the graph as it is written");
-  app.add_flag("--strict", flags.strict, "warnings about the model are errors");
-}
-
-Result<Hwdb> open_database(Request& request, std::string_view verb, Gpus gpus) {
-  const std::string example =
-      fmt::format("for example: plimsoll {} builtin:resnet50 --gpu quadro-p4000", verb);
-  if (request.model.empty())
-    return error("E108", "which model? name a file or builtin:NAME", {}, example);
-  if (gpus == Gpus::kOne && request.devices.size() > 1) {
-    return error("E114", "--gpu is given more than once", {},
-                 "'plimsoll compare' takes several; '--gpus N' is how many share the work");
-  }
-  auto hwdb = Hwdb::open(request.hwdb_directory);
-  if (!hwdb) return hwdb;
-  report(hwdb->own_faults());
-  if (auto found = find_local_gpu(*hwdb, request.devices, example); !found) {
-    // The model stands before the card: what is wrong with it is said first.
-    auto faults = load_model_inputs(request);
-    Diagnostics said = faults ? Diagnostics() : in_model(faults.error(), request.model);
-    said.insert(said.end(), found.error().begin(), found.error().end());
-    return tl::make_unexpected(std::move(said));
-  }
-  return hwdb;
-}
-
-Diagnostics in_model(Diagnostics diagnostics, const std::string& model) {
-  for (Diagnostic& d : diagnostics) {
-    const bool about_it =
-        d.code.starts_with("E2") || d.code.starts_with("W2") || d.code.starts_with("E8");
-    if (d.place.file.empty() && about_it) d.place.file = model;
-  }
-  return diagnostics;
-}
-
-Diagnostics as_strict(Diagnostics diagnostics, bool strict) {
-  for (Diagnostic& d : diagnostics) {
-    if (strict && d.severity == Severity::kWarning) d.severity = Severity::kError;
-  }
-  return diagnostics;
-}
 
 Result<Request> to_request(const SharedFlags& flags) {
   Request request;

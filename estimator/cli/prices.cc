@@ -1,0 +1,40 @@
+#include "estimator/cli/prices.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "estimator/cli/values.h"
+#include "graph/base/escape.h"
+
+namespace plimsoll::cli {
+
+Result<std::map<std::string, double>> parse_prices(const std::vector<std::string>& prices,
+                                                   const std::vector<std::string>& compared,
+                                                   const Hwdb& hwdb) {
+  constexpr double kHighest = 1e6;
+  std::set<std::string> ids;
+  for (const std::string& name : compared) {
+    if (auto device = hwdb.device(name); device) ids.insert(device->id);
+  }
+  std::map<std::string, double> by_id;
+  for (const std::string& text : prices) {
+    const auto pair = parse_assignment("--price", text);
+    if (!pair) return tl::make_unexpected(pair.error());
+    const auto device = hwdb.device(pair->first);
+    if (!device) return tl::make_unexpected(device.error());
+    const auto price = parse_real("--price " + pair->first, pair->second, 0, kHighest);
+    if (!price) return tl::make_unexpected(price.error());
+    if (!ids.contains(device->id)) {
+      return error("E118", fmt::format("--price {}: that GPU is not compared",
+                                       shortened(pair->first, kQuotedColumns)));
+    }
+    if (!by_id.emplace(device->id, *price).second) {
+      return error(
+          "E114", fmt::format("--price {} is given twice", shortened(pair->first, kQuotedColumns)));
+    }
+  }
+  return by_id;
+}
+
+}  // namespace plimsoll::cli

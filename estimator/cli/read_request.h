@@ -1,0 +1,12 @@
+// What the shared flags ask for, read strictly.
+#pragma once
+
+#include "estimator/cli/shared_flags.h"
+#include "estimator/request/request.h"
+
+namespace plimsoll::cli {
+
+// E1xx for the first flag that is not as it should be.
+Result<Request> to_request(const SharedFlags& flags);
+
+}  // namespace plimsoll::cli

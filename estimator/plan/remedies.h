@@ -1,0 +1,22 @@
+// remedies: single changes to a request that make its step need less memory, each estimated as a
+// request of its own.
+//
+//   if (estimate->memory.verdict != Verdict::kFits)
+//     estimate->remedies = remedies(request, *hwdb, *estimate);
+#pragma once
+
+#include <vector>
+
+#include "estimator/answer/estimate.h"
+#include "estimator/request/request.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+
+// What is tried: the largest safe batch, the same batch in several passes, autocast, recomputed
+// blocks, an optimizer with smaller states, less workspace, growing segments. Left out is what the
+// model, the framework or the card does not allow, and what saves nothing. Best verdicts first,
+// then the least time a sample. Cost: a batch search and some seven estimates.
+std::vector<Remedy> remedies(const Request& request, const Hwdb& hwdb, const Estimate& today);
+
+}  // namespace plimsoll

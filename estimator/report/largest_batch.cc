@@ -1,0 +1,147 @@
+#include "estimator/report/largest_batch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "estimator/report/human.h"
+#include "estimator/report/version.h"
+#include "graph/base/escape.h"
+#include "graph/json/writer.h"
+
+namespace plimsoll {
+namespace {
+
+std::string safe_batches(const MaxBatchAnswer& a) {
+  std::string text =
+      a.safe > 0 ? fmt::format("SAFE {}", a.safe) : std::string("NOTHING FITS SAFELY");
+  if (a.last_may_fit > a.safe) {
+    text += a.first_may_fit == a.last_may_fit
+                ? fmt::format("       may fit: {}", a.last_may_fit)
+                : fmt::format("       may fit: {}-{}", a.first_may_fit, a.last_may_fit);
+    if (a.last_may_fit < a.searched_to)
+      text += fmt::format("      will not fit: {} and up", a.last_may_fit + 1);
+  }
+  if (a.last_may_fit == a.searched_to) text += fmt::format("      searched to {}", a.searched_to);
+  return text + "\n";
+}
+
+double fastest(const LargestBatch& largest) {
+  double best = 0;
+  for (const RoundBatch& r : largest.rounds) best = std::max(best, r.samples_per_second);
+  return best;
+}
+
+}  // namespace
+
+Table round_table(const LargestBatch& largest) {
+  Table table({{"batch"},
+               {"peak", "device_bytes"},
+               {"at least", "device_bytes_low", Column::kFigure, 2},
+               {"at most", "device_bytes_high", Column::kFigure, 1},
+               {"of card", "share_of_usable"},
+               {"step", "step_ns"},
+               {"per second", "samples_per_second"},
+               {"of best", "share_of_best"},
+               {"", "verdict", Column::kRemark}});
+  const double best = fastest(largest);
+  for (const RoundBatch& r : largest.rounds) {
+    const BatchPoint& m = r.memory;
+    const bool safe = m.batch <= largest.answer.safe;
+    table.add({count_cell(m.batch),
+               bytes_cell(m.device_bytes),
+               bytes_cell(m.low),
+               bytes_cell(m.high),
+               share_cell(share_of(m.device_bytes, largest.usable_bytes)),
+               time_cell(r.step_ns),
+               number_cell(r.samples_per_second),
+               share_cell(r.samples_per_second / best),
+               {!safe                            ? "may fail"
+                : m.batch == largest.answer.safe ? "safe"
+                                                 : "",
+                safe ? "fits" : "may_fit"}},
+              safe ? Tone::kPlain : Tone::kDoubtful);
+  }
+  return table;
+}
+
+// What each sample adds, where memory is a straight line through the outermost batches.
+namespace {
+
+// What a sample adds, by the outermost of the batches.
+std::string growth(const LargestBatch& largest) {
+  if (largest.rounds.size() < 2) return "";
+  const BatchPoint& few = largest.rounds.front().memory;
+  const BatchPoint& many = largest.rounds.back().memory;
+  if (many.device_bytes <= few.device_bytes) return "";
+  return fmt::format("{} a sample more\n", human_bytes((many.device_bytes - few.device_bytes) /
+                                                       (many.batch - few.batch)));
+}
+
+std::string as_fast_hint(const LargestBatch& largest, const Page& page) {
+  if (largest.as_fast == 0 || largest.as_fast == largest.answer.safe) return "";
+  const auto at = std::ranges::find_if(
+      largest.rounds, [&](const RoundBatch& r) { return r.memory.batch == largest.as_fast; });
+  return wrapped(fmt::format("hint: batch {} has {:.0f} % of the speed and leaves {} free",
+                             largest.as_fast, 100 * at->samples_per_second / fastest(largest),
+                             human_bytes(largest.usable_bytes - at->memory.device_bytes)),
+                 page);
+}
+
+// Memory grows with the batch but for the allocator's segments.
+std::string first_dip(const std::vector<BatchPoint>& points, const Page& page) {
+  for (size_t i = 1; i < points.size(); ++i) {
+    if (points[i].device_bytes >= points[i - 1].device_bytes) continue;
+    return wrapped(fmt::format("{} takes less than fewer do: allocators take segments, and of "
+                               "several sizes",
+                               points[i].batch),
+                   page);
+  }
+  return "";
+}
+
+void write_point(JsonWriter& out, const BatchPoint& p, int64_t usable) {
+  out.key("batch").integer(p.batch);
+  out.key("device_bytes").integer(p.device_bytes);
+  out.key("range").begin_array().integer(p.low).integer(p.high).end_array();
+  out.key("verdict").string(name(verdict_of({p.low, p.high}, usable)));
+}
+
+}  // namespace
+
+std::string to_text(const LargestBatch& largest, const Page& page, bool quiet) {
+  std::string text = safe_batches(largest.answer);
+  if (quiet || largest.rounds.empty()) return text;
+  return text + "\n" + round_table(largest).text(page) + "\n" + growth(largest) +
+         as_fast_hint(largest, page) + first_dip(largest.answer.points, page);
+}
+
+std::string to_json(const LargestBatch& largest) {
+  const MaxBatchAnswer& a = largest.answer;
+  JsonWriter out = begin_document("plimsoll.max-batch");
+  out.key("result").begin_object();
+  out.key("device").begin_object();
+  out.key("id").string(largest.device_id);
+  out.key("usable_bytes").integer(largest.usable_bytes).end_object();
+  out.key("safe").integer(a.safe);
+  out.key("may_fit").begin_array().integer(a.first_may_fit).integer(a.last_may_fit).end_array();
+  out.key("searched_to").integer(a.searched_to);
+  out.key("as_fast").integer(largest.as_fast);
+  out.key("rounds").begin_array();
+  for (const RoundBatch& r : largest.rounds) {
+    out.begin_object();
+    write_point(out, r.memory, largest.usable_bytes);
+    out.key("step_ns").integer(r.step_ns);
+    out.key("samples_per_second").real(r.samples_per_second).end_object();
+  }
+  out.end_array().key("points").begin_array();
+  for (const BatchPoint& p : a.points) {
+    out.begin_object();
+    write_point(out, p, largest.usable_bytes);
+    out.end_object();
+  }
+  out.end_array().end_object().end_object();
+  return out.take() + "\n";
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,18 @@
+// The largest batch as text and JSON.
+#pragma once
+
+#include <string>
+
+#include "estimator/plan/largest_batch.h"
+#include "estimator/report/page.h"
+#include "estimator/report/table.h"
+
+namespace plimsoll {
+
+// `quiet`: the answer alone.
+std::string to_text(const LargestBatch& largest, const Page& page = {}, bool quiet = false);
+// The round batches.
+Table round_table(const LargestBatch& largest);
+std::string to_json(const LargestBatch& largest);
+
+}  // namespace plimsoll
