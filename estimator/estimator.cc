@@ -278,6 +278,8 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   const auto card = card_basis(platform_.device, request_, e);
   e.basis.insert(e.basis.end(), card.begin(), card.end());
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
+  const auto compiler = compiler_basis(model, binding);
+  e.basis.insert(e.basis.end(), compiler.begin(), compiler.end());
   e.basis.insert(e.basis.end(), time.basis.begin(), time.basis.end());
   if (platform_.device.sustained_clock < platform_.device.boost_clock) {
     e.basis.push_back(fmt::format("time: {:.0f} MHz under the power limit, of {:.0f}",

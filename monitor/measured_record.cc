@@ -29,10 +29,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kWords =
     {"link", "link"},
 }};
 // Flags that to_measured() reads from the request, and those that change no memory of the run.
-constexpr std::array<std::string_view, 18> kOthers = {
-    "gpu",          "batch",    "image",   "framework", "gpus",   "cudnn-benchmark",
-    "weight-decay", "prefetch", "host",    "hwdb",      "mem",    "reserve",
-    "display",      "epochs",   "samples", "limit",     "strict", "model"};
+constexpr std::array<std::string_view, 19> kOthers = {
+    "gpu",      "batch", "image",  "framework", "gpus",    "cudnn-benchmark", "weight-decay",
+    "prefetch", "host",  "hwdb",   "mem",       "reserve", "display",         "epochs",
+    "samples",  "limit", "strict", "model",     "compile"};
 
 bool is_said(std::string_view flag) {
   return std::ranges::any_of(kWords, [&](const auto& row) { return row.first == flag; }) ||
@@ -62,6 +62,7 @@ void write_settings(JsonWriter& out, const RunDescription& run) {
   if (run.words.contains("host")) out.key("host").string(q.host);
   if (q.cudnn_benchmark) out.key("cudnn_benchmark").boolean(*q.cudnn_benchmark);
   if (q.recipe.weight_decay) out.key("weight_decay").boolean(true);
+  if (q.recipe.compiled) out.key("compile").boolean(true);
   if (q.prefetch > 0) out.key("prefetch").integer(q.prefetch);
   write_framework(out, q.framework);
 }

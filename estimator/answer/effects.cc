@@ -50,6 +50,11 @@ bool drops(const Asked& a) {
          (ratio || attends(a) || has_op(a, std::array<std::string_view, 1>{"Dropout"}));
 }
 
+bool fuses(const Asked& a) {
+  const auto& fusion = a.model.step.fusion;
+  return fusion && fusion->launches < fusion->eager_launches;
+}
+
 bool knows_loader(const Asked& a) {
   const FrameworkProfile& f = a.platform.framework;
   const Dispatch* dispatch = a.platform.host.find(f.framework, f.asked);
@@ -81,6 +86,7 @@ constexpr EffectRow kEffectRows[] = {
     {"cudnn",
      [](const Asked& a) { return convolves(a) || recurs(a) || normalises(a) || attends(a); },
      "no layer of the model is cuDNN's"},
+    {"compile", fuses, "no kernels of the model follow each other that would be fused"},
     {"recurrent", recurs, "the model has no recurrent layer"},
     {"attention", attends, "no attention was recognised in the model"},
     {"module-loading", [](const Asked& a) { return !a.request.context_bytes; },

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "estimator/answer/estimate.h"
+#include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
 
 namespace plimsoll {
@@ -17,5 +18,8 @@ Diagnostics platform_warnings(const Platform& platform, const Request& request);
 // it: as given, or, where none is and it would matter, that none is counted.
 std::vector<std::string> card_basis(const Device& device, const Request& request,
                                     const Estimate& answer);
+
+// What a compiler made of the step's launches, and what of it is eager's; nothing where none did.
+std::vector<std::string> compiler_basis(const CompiledModel& model, const Binding& binding);
 
 }  // namespace plimsoll

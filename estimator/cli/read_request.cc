@@ -105,13 +105,9 @@ std::set<std::string, std::less<>> given_in(const SharedFlags& flags) {
   for (const auto& [name, values] : flags.values) {
     if (!values.empty()) given.insert(name);
   }
-  const std::pair<const char*, bool> others[] = {{"gpu", !flags.gpus.empty()},
-                                                 {"longest", !flags.longest.empty()},
-                                                 {"lengths", !flags.lengths.empty()},
-                                                 {"weight-decay", flags.weight_decay},
-                                                 {"no-recover", flags.no_recover}};
-  for (const auto& [name, written] : others) {
-    if (written) given.insert(name);
+  for (const FlagRow& row : shared_flags()) {
+    const bool written = (row.list && !(flags.*row.list).empty()) || (row.on && flags.*row.on);
+    if (written) given.insert(std::string(row.name));
   }
   for (const TrainingRule& rule : flags.training) given.insert(rule.trained ? "train" : "freeze");
   return given;
@@ -126,6 +122,7 @@ void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
   reader.count("accumulate", recipe.accumulate, 1, 4096);
   reader.text("checkpoint", recipe.checkpoint);
   recipe.weight_decay = flags.weight_decay;
+  recipe.compiled = flags.compile;
   recipe.training = flags.training;
   reader.word("recurrent", recipe.unrolled, {"library", "unrolled"});
   std::string dropout = "recovered";

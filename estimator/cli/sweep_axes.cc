@@ -13,9 +13,9 @@ namespace plimsoll::cli {
 namespace {
 
 // Flags of the recipe: steps that differ in them share nearly all of their kernels.
-constexpr std::array<std::string_view, 10> kRecipeFlags = {
-    "optimizer", "accumulate",   "checkpoint", "zero-grad", "dropout",
-    "recurrent", "weight-decay", "mode",       "freeze",    "train"};
+constexpr std::array<std::string_view, 11> kRecipeFlags = {
+    "optimizer", "accumulate",   "checkpoint", "zero-grad", "dropout", "recurrent",
+    "compile",   "weight-decay", "mode",       "freeze",    "train"};
 // Flags whose effect no configuration of a sweep shows.
 constexpr std::array<std::string_view, 5> kElsewhere = {"hwdb", "epochs", "samples",
                                                         "samples-in-memory", "workers"};
@@ -28,8 +28,8 @@ std::string flag_of(std::string name) {
 
 std::string nearest_flag(const std::string& flag) {
   static const std::vector<std::string> kKnown = {
-      "batch",      "gpu",  "image", "precision", "optimizer", "framework", "checkpoint",
-      "accumulate", "gpus", "cudnn", "layout",    "conv-algo", "attention", "sequence"};
+      "batch", "gpu",   "image",  "precision", "optimizer", "framework", "checkpoint", "accumulate",
+      "gpus",  "cudnn", "layout", "conv-algo", "attention", "sequence",  "compile"};
   return nearest(flag, kKnown);
 }
 
@@ -38,6 +38,13 @@ Result<bool> decays(const JsonValue& value) {
   if (const auto word = value.boolean()) return *word;
   if (const auto real = value.real()) return *real > 0;
   return error("E103", fmt::format("weight_decay takes a number, found {}", value.description()));
+}
+
+Result<bool> compiles(const JsonValue& value) {
+  if (const auto word = value.boolean()) return *word;
+  const std::string* text = value.string();
+  if (text && (*text == "on" || *text == "off")) return *text == "on";
+  return error("E103", fmt::format("compile is true or false, found {}", value.description()));
 }
 
 // "backbone.*, head.*"; "none" is no rule.
@@ -63,6 +70,10 @@ Result<void> set(SharedFlags& flags, const std::string& flag, const std::string&
     const auto decay = decays(value);
     if (!decay) return tl::make_unexpected(decay.error());
     flags.weight_decay = *decay;
+  } else if (flag == "compile") {
+    const auto compiled = compiles(value);
+    if (!compiled) return tl::make_unexpected(compiled.error());
+    flags.compile = *compiled;
   } else if (flag.empty()) {
     flags.settings.push_back(name + "=" + text_of(value));
   } else {
@@ -96,6 +107,7 @@ Result<void> check_known(const Request& request, const std::string& flag, const 
 bool is_given(const SharedFlags& base, const std::string& flag) {
   if (flag == "gpu") return !base.gpus.empty();
   if (flag == "weight-decay") return base.weight_decay;
+  if (flag == "compile") return base.compile;
   if (flag == "freeze" || flag == "train") return !base.training.empty();
   return value_of(base, flag) != nullptr;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimator/model/bind_symbols.h"
+#include "estimator/model/turned_layout.h"
 #include "graph/ops/infer.h"
 #include "graph/rewrite/assume_dropout.h"
 #include "graph/rewrite/cast.h"
@@ -131,6 +132,21 @@ int64_t batch_at(const CompiledModel& model, const Binding& binding) {
   return at == binding.end() ? model.facts.batch : at->second;
 }
 
+namespace {
+
+// A compiler's own choice, where the program's images have channels first.
+void turn_layout(CompiledModel& model) {
+  if (model.policy.channels_last ||
+      !turns_channels_last(model.graph, model.recipe.mode, model.binding)) {
+    return;
+  }
+  model.policy.channels_last = true;
+  model.basis.emplace_back(
+      "compile: images are laid out with channels last, which Inductor does in such a network");
+}
+
+}  // namespace
+
 Result<CompiledModel> compile(LoadedModel model, const Request& request, const Policy& policy) {
   CompiledModel compiled;
   compiled.name = model.config.name;
@@ -177,7 +193,8 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
     }
     plan = plan_for(graph);  // passes renumber nodes
   }
-  auto expanded = expand(graph, plan, compiled.recipe, policy, decider);
+  if (compiled.recipe.compiled) turn_layout(compiled);
+  auto expanded = expand(graph, plan, compiled.recipe, compiled.policy, decider);
   if (!expanded) return tl::make_unexpected(expanded.error());
   compiled.step = std::move(expanded->step);
   compiled.parameter_kinds = std::move(expanded->parameter_kinds);

@@ -37,6 +37,23 @@ std::vector<AskedVersion> asked_versions(const Request& request, const Platform&
   return asked;
 }
 
+// torch.compile is of PyTorch 2.0; its kernels are Triton's, which refuses cards before Volta
+// (torch/_inductor/scheduler.py: "too old to be supported by the triton GPU compiler").
+Result<void> check_compiler(const Platform& platform) {
+  const FrameworkProfile& framework = platform.framework;
+  if (framework.framework != "pytorch" || framework.asked < Version{{2, 0}}) {
+    return error("E116", fmt::format("--compile: {} has no such compiler", framework.id), {},
+                 "torch.compile is of PyTorch 2.0 and later");
+  }
+  if (platform.device.compute_capability < ComputeCapability{7, 0}) {
+    return error("E116",
+                 fmt::format("--compile: {} is too old for Triton, which makes the kernels of "
+                             "torch.compile from compute capability 7.0 on",
+                             platform.device.id));
+  }
+  return {};
+}
+
 Result<void> check_versions(const Request& request, const Platform& platform) {
   for (const AskedVersion& asked : asked_versions(request, platform)) {
     const auto fact = find_release(platform.hwdb, asked.product, *asked.version);
@@ -66,6 +83,9 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
   }
   if (request.attention == "fused" && !framework.policy.attention.memory_efficient) {
     return error("E116", fmt::format("--attention fused: {} has no fused attention", framework.id));
+  }
+  if (request.recipe.compiled) {
+    if (auto compiler = check_compiler(platform); !compiler) return compiler;
   }
   if (request.reserve_bytes > 0 && usable_bytes(platform, request) == 0) {
     return error("E116", "--reserve leaves nothing of the GPU's memory");

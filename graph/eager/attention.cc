@@ -88,8 +88,9 @@ Value padded_heads(Machine& m, const Value& x) {
   return m.decider().equal(sizes[3], x.sizes()[3]) ? x : rearrange(m, "pad", x, sizes);
 }
 
-void launch(Machine& m, Pass pass, const AttentionProblem<Dim>& p, const Dim& read,
-            const Dim& written, DType dtype) {
+void launch(Machine& m, Pass pass, const AttentionProblem<Dim>& p, const Dim& bytes_read,
+            const Dim& bytes_written, DType dtype, std::initializer_list<const Value*> read,
+            std::initializer_list<const Value*> written) {
   const Dim pairs = p.batch * p.heads * p.queries * p.keys;
   // Backward makes five products to forward's two.
   const Dim flop = Dim(2) * pairs * (p.head_size + p.value_size);
@@ -99,9 +100,10 @@ void launch(Machine& m, Pass pass, const AttentionProblem<Dim>& p, const Dim& re
             .tensor_core = m.tensor_core_matmuls(dtype),
             .op = "attention",
             .flop = pass == Pass::kForward ? flop : floor_div(flop * Dim(5), 2),
-            .read = read,
-            .written = written,
-            .problem = p});
+            .read = bytes_read,
+            .written = bytes_written,
+            .problem = p},
+           read, written);
 }
 
 Backward fused_backward(const AttentionProblem<Dim>& p) {
@@ -114,7 +116,9 @@ Backward fused_backward(const AttentionProblem<Dim>& p) {
                                                          round_up(p.keys, kMaskGradientAlignment)});
       out[3] = slice(m, wide, 3, 0, p.keys, 1);
     }
-    launch(m, Pass::kBackward, p, operands + Dim(2) * g[0].bytes(), operands, g[0].dtype());
+    launch(m, Pass::kBackward, p, operands + Dim(2) * g[0].bytes(), operands, g[0].dtype(),
+           {&g[0], &n.saved(0), &n.saved(1), &n.saved(2), &n.saved(3)},
+           {&out[0], &out[1], &out[2], &out[3]});
     return out;
   };
 }
@@ -158,8 +162,8 @@ Value fused(Machine& m, const AttentionOperands& o, AttentionForm form,
             {offset, "attention keeps its random state"}};
     if (o.mask.defined()) kept.push_back({o.mask, "attention keeps its mask"});
   }
-  launch(m, Pass::kForward, p, o.q.bytes() + o.k.bytes() + o.v.bytes(), result.bytes(),
-         o.q.dtype());
+  launch(m, Pass::kForward, p, o.q.bytes() + o.k.bytes() + o.v.bytes(), result.bytes(), o.q.dtype(),
+         {&o.q, &o.k, &o.v, &o.mask}, {&result});
   const Value inputs[] = {o.q, o.k, o.v, o.mask};
   m.record(result, inputs, std::move(kept), fused_backward(p));
   return result;

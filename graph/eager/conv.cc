@@ -60,17 +60,19 @@ Dim flop_of(const ConvProblem<Dim>& p) {
   return Dim(2) * positions * p.k * floor_div(p.c, p.groups) * taps;
 }
 
-void launch_pass(Machine& m, Pass pass, const ConvProblem<Dim>& p, const Dim& read,
-                 const Dim& written, DType dtype) {
+// `image`: the operand that is one, whose type the others have.
+void launch_pass(Machine& m, Pass pass, const ConvProblem<Dim>& p, const Value& image,
+                 const Value& other, const Value& result) {
   m.launch({.kernel_class = KernelClass::kConv,
             .pass = pass,
-            .dtype = dtype,
-            .tensor_core = m.tensor_core_convolutions(dtype),
+            .dtype = image.dtype(),
+            .tensor_core = m.tensor_core_convolutions(image.dtype()),
             .op = "conv",
             .flop = flop_of(p),
-            .read = read,
-            .written = written,
-            .problem = p});
+            .read = image.bytes() + other.bytes(),
+            .written = result.bytes(),
+            .problem = p},
+           {&image, &other}, {&result});
 }
 
 Value bias_gradient(Machine& m, const Value& g, const Dim& channels) {
@@ -92,7 +94,7 @@ Value convolution(Machine& m, const Value& given, const Value& filter, const Val
   const ConvProblem<Dim> p = problem_of(x, weight, c, out_sizes, last);
   const Pass forward = c.transposed ? Pass::kBackwardData : Pass::kForward;
   const Pass data = c.transposed ? Pass::kForward : Pass::kBackwardData;
-  launch_pass(m, forward, p, x.bytes() + weight.bytes(), y.bytes(), x.dtype());
+  launch_pass(m, forward, p, copy, weight, y);
   if (bias.defined()) m.launch_rows(KernelClass::kPointwise, "bias", y.count(), {&y, &bias}, {&y});
   const Value inputs[] = {x, weight, bias};
   const bool always_data = m.policy().first_layer_data_gradient;
@@ -106,13 +108,12 @@ Value convolution(Machine& m, const Value& given, const Value& filter, const Val
              const Value gradient = in_layout(mm, g[0], last);
              if (n.needs(0) || always_data) {
                out[0] = mm.allocate(image_layout(mm, input.dtype(), input.sizes(), last));
-               launch_pass(mm, data, p, g[0].bytes() + w.bytes(), input.bytes(), input.dtype());
+               launch_pass(mm, data, p, gradient, w, out[0]);
              }
              if (n.needs(1)) {
                // In the images' layout: a weight that lies otherwise gets a copy as its gradient.
                out[1] = mm.allocate(image_layout(mm, w.dtype(), w.sizes(), last));
-               launch_pass(mm, Pass::kBackwardWeights, p, g[0].bytes() + input.bytes(), w.bytes(),
-                           input.dtype());
+               launch_pass(mm, Pass::kBackwardWeights, p, relaid, gradient, out[1]);
              }
              if (n.needs(2)) out[2] = bias_gradient(mm, g[0], n.edges[2].input->sizes[0]);
              return out;

@@ -115,6 +115,19 @@ Machine::~Machine() {
   }
 }
 
+namespace {
+
+std::vector<Use> uses_of(std::span<const Value* const> values) {
+  std::vector<Use> uses;
+  for (const Value* v : values) {
+    if (v->defined() && v->on_device() && v->storage()->id() != kNoBuffer)
+      uses.push_back({v->storage()->id(), v->layout_ref()});
+  }
+  return uses;
+}
+
+}  // namespace
+
 BufferId Machine::new_buffer(const Dim& bytes, Role role, bool resident) {
   if (idle_) return kNoBuffer;
   const auto id = static_cast<BufferId>(step_.buffers.size());
@@ -194,8 +207,16 @@ Value Machine::host(DType dtype, const Shape& sizes) {
   return {contiguous_layout(dtype, sizes), nullptr};
 }
 
-void Machine::launch(Kernel kernel, bool dispatched) {
+void Machine::launch(Kernel kernel, std::initializer_list<const Value*> read,
+                     std::initializer_list<const Value*> written, bool dispatched) {
+  write_launch(std::move(kernel), {read.begin(), read.size()}, {written.begin(), written.size()},
+               dispatched);
+}
+
+void Machine::write_launch(Kernel kernel, std::span<const Value* const> read,
+                           std::span<const Value* const> written, bool dispatched) {
   if (idle_) return;
+  if (recipe_.compiled) accesses_.push_back({here(), uses_of(read), uses_of(written)});
   const size_t hash = hash_of(kernel);
   const auto [first, last] = kernel_index_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
@@ -223,7 +244,7 @@ void Machine::launch_rows(KernelClass kernel_class, std::string op, const Dim& f
   const Value& grouped = kernel_class == KernelClass::kReduce ? **read.begin() : **written.begin();
   const Dim per_row = rows == Dim(1) ? grouped.count() : floor_div(grouped.count(), rows);
   kernel.problem = RowsProblem<Dim>{std::move(rows), per_row};
-  launch(std::move(kernel));
+  launch(std::move(kernel), read, written);
 }
 
 void Machine::launch_over(KernelClass kernel_class, std::string op, const Dim& flop,
@@ -239,7 +260,10 @@ void Machine::launch_over(KernelClass kernel_class, std::string op, const Dim& f
   kernel.written = written.bytes();
   const Dim per_row = rows == Dim(1) ? written.count() : floor_div(written.count(), rows);
   kernel.problem = RowsProblem<Dim>{std::move(rows), per_row};
-  launch(std::move(kernel));
+  std::vector<const Value*> operands;
+  for (const Value& v : read) operands.push_back(&v);
+  const Value* const result = &written;
+  write_launch(std::move(kernel), operands, {&result, 1});
 }
 
 bool Machine::tracks(std::span<const Value> inputs) const {
@@ -377,6 +401,7 @@ Step Machine::finish() {
   }
   step_.guards = decider_.guards();
   step_.parameter_arrays = static_cast<int64_t>(leaves_.size());
+  if (recipe_.compiled) fuse(step_, accesses_);
   return std::move(step_);
 }
 

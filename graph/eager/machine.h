@@ -14,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "graph/eager/fusion.h"
 #include "graph/eager/recompute.h"
 #include "graph/eager/value.h"
 #include "graph/ir/recipe.h"
@@ -82,8 +83,10 @@ class Machine {
   Value host(DType dtype, const Shape& sizes);
 
   // --- kernels ---
-  // `dispatched`: by a call of its own; else it is one launch more of the last call.
-  void launch(Kernel kernel, bool dispatched = true);
+  // `read`, `written`: the tensors it touches, which a compiler goes by. `dispatched`: by a call of
+  // its own; else it is one launch more of the last call.
+  void launch(Kernel kernel, std::initializer_list<const Value*> read,
+              std::initializer_list<const Value*> written, bool dispatched = true);
   // A launch whose problem is plain rows, with the bytes of whole tensors.
   void launch_rows(KernelClass kernel_class, std::string op, const Dim& flop,
                    std::initializer_list<const Value*> read,
@@ -133,6 +136,8 @@ class Machine {
  private:
   BufferId new_buffer(const Dim& bytes, Role role, bool resident);
   void write(Event::Kind kind, uint32_t id, bool dispatched = true);
+  void write_launch(Kernel kernel, std::span<const Value* const> read,
+                    std::span<const Value* const> written, bool dispatched = true);
   void become_gradient(const Value& value);
   void accumulate(GradNode& leaf, Value gradient);
   Value sum(Value older, const Value& newer);
@@ -160,6 +165,7 @@ class Machine {
   std::vector<Value> resident_values_;
   std::vector<BufferId> ever_saved_;  // over all passes
   std::unordered_multimap<size_t, KernelId> kernel_index_;
+  std::vector<Access> accesses_;  // of launches, where they are compiled
 };
 
 // Layout helpers.

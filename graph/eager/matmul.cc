@@ -31,7 +31,8 @@ void launch_gemm(Machine& m, const Value& a, const Value& b, const Value& c, con
                 .read = std::move(factors),
                 .written = c.bytes(),
                 .problem = problem};
-  m.launch(std::move(kernel));
+  if (accumulate) return m.launch(std::move(kernel), {&a, &b, &c}, {&c});
+  m.launch(std::move(kernel), {&a, &b}, {&c});
 }
 
 namespace {

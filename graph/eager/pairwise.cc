@@ -20,7 +20,7 @@ void launch_product(Machine& m, const GemmProblem<Dim>& problem,
                 .written = written.bytes(),
                 .problem = problem};
   for (const Value* x : read) kernel.read += x->bytes();
-  m.launch(std::move(kernel));
+  m.launch(std::move(kernel), read, {&written});
 }
 
 // Rows of x weighed and added up, for each row of `weights`; and the formula's own pieces.

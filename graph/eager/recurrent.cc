@@ -107,19 +107,22 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
                                       .skip_input = o.skip_input,
                                       .unrolled = unrolled};
   const Dim flop = Dim(2) * batch * steps * matrix_count;
-  const auto launch = [problem, flop, dtype = x.dtype()](Machine& mm, Pass pass, const Dim& read,
-                                                         const Dim& written) {
+  const auto launch = [problem, flop, dtype = x.dtype()](
+                          Machine& mm, Pass pass, const Dim& bytes_read, const Dim& bytes_written,
+                          std::initializer_list<const Value*> read,
+                          std::initializer_list<const Value*> written) {
     mm.launch({.kernel_class = KernelClass::kRecurrent,
                .pass = pass,
                .dtype = dtype,
                .tensor_core = mm.tensor_core_convolutions(dtype),
                .op = "recurrent",
                .flop = flop,
-               .read = read,
-               .written = written,
-               .problem = problem});
+               .read = bytes_read,
+               .written = bytes_written,
+               .problem = problem},
+              read, written);
   };
-  launch(m, Pass::kForward, x.bytes() + weight_bytes, y.bytes());
+  launch(m, Pass::kForward, x.bytes() + weight_bytes, y.bytes(), {&x}, {&y});
   std::vector<Kept> kept;
   if (m.tracks(inputs)) {
     const Value reserve = m.allocate(DType::kUint8, {reserve_bytes});
@@ -150,8 +153,10 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
              out[0] = mm.allocate(input.dtype(), input.sizes());
              const Value dh = mm.allocate(n.saved(1).dtype(), n.saved(1).sizes());
              const Value dc = has_cell ? mm.allocate(dh.dtype(), dh.sizes()) : Value();
-             launch(mm, Pass::kBackwardData, n.saved(2).bytes() + weight_bytes, input.bytes());
-             launch(mm, Pass::kBackwardWeights, n.saved(2).bytes() + input.bytes(), weight_bytes);
+             launch(mm, Pass::kBackwardData, n.saved(2).bytes() + weight_bytes, input.bytes(),
+                    {&g[0], &n.saved(2)}, {&out[0]});
+             launch(mm, Pass::kBackwardWeights, n.saved(2).bytes() + input.bytes(), weight_bytes,
+                    {&n.saved(2), &input}, {&flat});
              // Every weight's gradient is a window on one flat buffer.
              for (size_t i = 3; i < n.edges.size(); ++i) {
                if (n.needs(i))

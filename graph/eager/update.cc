@@ -194,7 +194,7 @@ class Updater {
                .read = portion.bytes * Dim(pass.read) + portion.states,
                .written = written + portion.states,
                .problem = RowsProblem<Dim>{.rows = 1, .columns = portion.count}},
-              first);
+              {}, {}, first);
   }
 
   // A kernel that is told the scale of gradients writes them without it.
@@ -229,7 +229,8 @@ void copy_masters(Machine& m) {
             .op = "cast",
             .read = bytes(master, count),
             .written = bytes(stored, count),
-            .problem = RowsProblem<Dim>{.rows = 1, .columns = count}});
+            .problem = RowsProblem<Dim>{.rows = 1, .columns = count}},
+           {}, {});
 }
 
 }  // namespace

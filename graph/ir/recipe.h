@@ -47,6 +47,7 @@ struct Recipe {
   bool batch_statistics = false;  // batch norms compute them in a forward pass alone too
   // Recurrent layers run step by step; nothing: as model and framework have it.
   std::optional<bool> unrolled;
+  bool compiled = false;  // by torch.compile: kernels are fused (eager/fusion.h)
   // Of the rules that match a weight the last one holds; else the model's own say.
   std::vector<TrainingRule> training;
   bool operator==(const Recipe&) const = default;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,12 @@ struct Repeat {
   int64_t times = 1;
 };
 
+// What a compiler made of the launches of all but the update.
+struct Fusion {
+  int64_t eager_launches = 0, launches = 0;
+  Dim spared = 0;  // bytes that fused kernels no longer move
+};
+
 struct Step {
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;  // distinct
@@ -82,6 +89,7 @@ struct Step {
   // Index in `events` where the loss has been computed and backward begins.
   size_t end_of_forward = 0;
   int64_t parameter_arrays = 0;
+  std::optional<Fusion> fusion;  // where it was compiled
 };
 
 // How often each event runs in a step; asked from the first event on.

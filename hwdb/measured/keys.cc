@@ -99,6 +99,7 @@ const MeasuredKey kKeys[] = {
     {"input_gradient", &R::input_gradient},
     {"input_copy", &R::input_copy},
     {"weight_decay", &R::weight_decay},
+    {"compile", &R::compiled},
     {"batch_statistics", &R::batch_statistics},
     {"prefetch", &R::prefetch},
     {"attention", &R::attention},

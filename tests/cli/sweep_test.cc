@@ -166,6 +166,30 @@ TEST_CASE("cli sweep: true and false switch") {
   CHECK(bytes.size() >= 2);  // timed plans take more scratch memory
 }
 
+TEST_CASE("cli sweep: compiled or not is a parameter, with estimate's answers") {
+  if (skipped()) return;
+  const Ran ran = swept(
+      "model: builtin:resnet18\n"
+      "parameters: {gpu: l4, batch: 8, compile: [true, false, 'on']}\n",
+      {"--json"});
+  CAPTURE(ran.err);
+  CHECK(ran.status == 0);
+  std::vector<json> points;
+  for (const json& line : lines_of(ran.out)) {
+    if (line.contains("step_ns")) points.push_back(line);
+  }
+  REQUIRE(points.size() == 3);
+  CHECK(points[0]["step_ns"] < points[1]["step_ns"]);
+  CHECK(points[0]["step_ns"] == points[2]["step_ns"]);
+  const Ran one = run_plimsoll(
+      {"estimate", "builtin:resnet18", "--gpu", "l4", "--batch", "8", "--compile", "--json"});
+  CAPTURE(one.err);
+  REQUIRE(one.status == 0);
+  const json result = json::parse(one.out)["result"];
+  CHECK(points[0]["step_ns"] == result["time"]["step_ns"]);
+  CHECK(points[0]["device_bytes"] == result["memory"]["device_bytes"]);
+}
+
 TEST_CASE("cli sweep: what is frozen is a parameter, several patterns with commas") {
   if (skipped()) return;
   const Ran ran = swept(
@@ -203,6 +227,8 @@ TEST_CASE("cli sweep: plans that cannot be swept") {
       {"model: builtin:mlp\nparameters: {gpu: l4, framework: torhc}\n", 2, "E143", "p.yaml:2:34: "},
       {"model: builtin:mlp\nparameters: {gpu: l4, weight_decay: some}\n", 2, "E103",
        "p.yaml:2:37: "},
+      {"model: builtin:mlp\nparameters: {gpu: l4, compile: inductor}\n", 2, "E103",
+       "p.yaml:2:32: "},
       {"model: builtin:mlp\nparameters: {gpu: l4, batch: 8}\n",
        2,
        "E114",

@@ -80,6 +80,7 @@ tl::expected<void, std::string> set_recipe(const MeasuredRun& run, Request& q) {
   q.recipe.batch_statistics = run.batch_statistics.value_or(false);
   if (run.cudnn_rnn == "Yes" || run.cudnn_rnn == "No") q.recipe.unrolled = run.cudnn_rnn == "No";
   if (run.weight_decay) q.recipe.weight_decay = *run.weight_decay;
+  q.recipe.compiled = run.compiled.value_or(false);
   if (run.loss.empty()) return {};
   const auto loss = loss_of(run.loss);
   if (!loss) return Reason(fmt::format("loss '{}' is not known", run.loss));

@@ -46,8 +46,8 @@ std::string model_key(const Request& q, const Policy& p) {
                   r.precision->name, q.loss_given ? static_cast<int>(r.loss) : -1, q.framework,
                   attention_key(p.attention), p.tf32_convolutions, p.tf32_matmuls,
                   p.first_layer_data_gradient, p.channels_last);
-  key += fmt::format("|{}|{}|{}", r.unrolled ? int{*r.unrolled} : -1, static_cast<int>(p.cell_form),
-                     r.checkpoint);
+  key += fmt::format("|{}|{}|{}|{}", r.unrolled ? int{*r.unrolled} : -1,
+                     static_cast<int>(p.cell_form), r.checkpoint, r.compiled);
   for (const auto& [name, value] : q.settings) key += "|" + name + "=" + value;
   for (const auto& [name, value] : q.dims) key += fmt::format("|{}:{}", name, value);
   return key;
