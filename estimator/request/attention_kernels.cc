@@ -15,6 +15,7 @@ const Version kSeparateInFp32{{2, 5}};
 AttentionKernels attention_kernels(const Platform& platform, const Request& request) {
   AttentionKernels kernels = platform.framework.policy.attention;
   const bool chooses = platform.framework.chooses_attention;
+  kernels.separate_by_operator = chooses;
   kernels.separate_in_fp32 = chooses && !(platform.framework.asked < kSeparateInFp32);
   if (request.attention == "math") kernels.memory_efficient = false;
   if (!chooses || !kernels.memory_efficient) return kernels;

@@ -14,6 +14,8 @@ constexpr Key kKeys[] = {
     {"head_size", KeyKind::kExtent, kOptional, "features of a head; size / heads where absent"},
     {"size", KeyKind::kExtent, kOptional, "output features; those of the query where absent"},
     {"causal", KeyKind::kFlag, "false", "a position sees those before it only"},
+    {"padded", KeyKind::kFlag, "false",
+     "code that writes attention out adds a mask of padding, as BERT's does"},
     {"dropout", KeyKind::kRate, "0", "of the attention weights"},
     {"bias", KeyKind::kFlag, "true", "of the projections"},
     {"packed", KeyKind::kFlag, "false",
@@ -90,9 +92,10 @@ std::vector<TensorId> attention(Layer& layer) {
                                split_heads(layer, projected[1], heads.keys, heads.size),
                                split_heads(layer, projected[2], heads.keys, heads.size)};
   if (layer.inputs() > 2) inputs.push_back(layer.input(2));
-  const TensorId context = layer.composite(
-      "Attention", std::move(inputs),
-      {{"causal", int64_t{layer.flag("causal")}}, {"dropout", layer.real("dropout")}});
+  const TensorId context = layer.composite("Attention", std::move(inputs),
+                                           {{"causal", int64_t{layer.flag("causal")}},
+                                            {"padded", int64_t{layer.flag("padded")}},
+                                            {"dropout", layer.real("dropout")}});
   const TensorId turned =
       layer.node("Transpose", {context}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
   const TensorId joined =

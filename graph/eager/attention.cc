@@ -12,9 +12,11 @@ Value repeated(Machine& m, const Value& few, const Value& q) {
   return rearrange(m, "repeat", few, sizes);
 }
 
-// Scaled q and k, their product, mask, softmax, dropout, product with v: the model's own operators,
-// or those that PyTorch puts in place of the one (_scaled_dot_product_attention_math), in 32 bits,
-// which also hands out the weights in the type that it was given.
+// Product of q and k, mask, softmax, dropout, product with v: the operators that PyTorch puts in
+// place of the one (_scaled_dot_product_attention_math), which scales q and k and later in 32 bits
+// hands out the weights in the type that it was given; or the model's own, of before there was the
+// one, which scale the scores (modeling_bert.py and modeling_gpt2.py of Hugging Face's
+// transformers, modeling.py of NVIDIA's BERT, timm/models/vision_transformer.py before 0.9).
 Value separate(Machine& m, const AttentionOperands& given, const AttentionOptions& options) {
   const bool widens = m.policy().attention.separate_in_fp32;
   const auto widened = [&](const Value& x) {
@@ -24,13 +26,16 @@ Value separate(Machine& m, const AttentionOperands& given, const AttentionOption
   const Value k = repeated(m, widened(given.k), q);
   const Value v = repeated(m, widened(given.v), q);
   const Value number = m.host(q.dtype(), {});
-  const bool scaled = options.scaled || widens;
-  const Value scaled_q = scaled ? mul(m, q, number) : q;
+  const bool operands = m.policy().attention.separate_by_operator && (options.scaled || widens);
+  const bool in_scores = options.scaled && !operands;
+  const Value scaled_q = operands ? mul(m, q, number) : q;
   Value mask = given.mask;
+  if (!mask.defined() && options.padded && in_scores) mask = number;
   if (!mask.defined() && options.causal)
     mask = widens ? fill(m, q.dtype(), {q.sizes()[q.rank() - 2], k.sizes()[k.rank() - 2]}) : number;
   const Value flipped = transpose(m, k, k.rank() - 2, k.rank() - 1);
-  Value scores = matmul(m, scaled_q, scaled ? mul(m, flipped, number) : flipped);
+  Value scores = matmul(m, scaled_q, operands ? mul(m, flipped, number) : flipped);
+  if (in_scores) scores = mul(m, scores, number);
   if (mask.defined()) scores = add(m, scores, mask);
   Value weights = softmax(m, scores, scores.rank() - 1);
   scores = {};

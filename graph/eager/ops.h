@@ -146,7 +146,9 @@ Value assign(Machine& m, const Value& x, const Value& updates);
 // --- attention.cc ---
 struct AttentionOptions {
   bool causal = false;
-  bool scaled = true;  // a scale is applied: the separate form multiplies q and k
+  bool scaled =
+      true;  // a scale is applied: to the scores, or by the operator's own form to q and k
+  bool padded = false;  // code that is written out adds a mask of padding, whatever it holds
   double dropout = 0;
 };
 // q [..., heads, S, D], k and v [..., kv_heads, T, D], mask broadcastable to [..., heads, S, T] or

@@ -73,9 +73,10 @@ struct AttentionKernels {
   // Its heads are multiples of so many elements of 32 bits, or of 16.
   int64_t alignment = 1, half_alignment = 1;
   int64_t row_padding = 32;  // rows of its log-sum-exp are a multiple of this
-  // Separate products are those of the operator itself, which computes in 32 bits and makes a
-  // causal mask; else they are the model's own.
-  bool separate_in_fp32 = false;
+  // Separate products are those of the operator itself, which scales q and k; else they are the
+  // model's own code, which scales the scores.
+  bool separate_by_operator = false;
+  bool separate_in_fp32 = false;  // ... and computes in 32 bits and makes a causal mask
   bool operator==(const AttentionKernels&) const = default;
 };
 

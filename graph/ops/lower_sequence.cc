@@ -93,6 +93,7 @@ double attention_dropout(Lowering& l) {
 Values attention(Lowering& l) {
   const eager::AttentionOptions options{.causal = l.attributes().integer("causal", 0) != 0,
                                         .scaled = l.attributes().integer("scaled", 1) != 0,
+                                        .padded = l.attributes().integer("padded", 0) != 0,
                                         .dropout = attention_dropout(l)};
   return {eager::attention(l.m, l.in(0), l.in(1), l.in(2), l.in(3), options)};
 }
