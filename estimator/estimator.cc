@@ -1,4 +1,5 @@
 #include "estimator/estimator.h"
+#include "estimator/answer/detail.h"
 #include "estimator/answer/layers.h"
 #include "estimator/answer/mean.h"
 #include "estimator/model/model_source.h"
@@ -269,9 +270,10 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.fits = e.memory.device_bytes <= e.usable_bytes;
   e.layers = layers_of(model, *bound, granule, time.prices);
   e.kept = kept_of(model, *bound, granule);
-  if (request_.trace) {
-    e.trace = trace_of(model, *bound, time.prices, granule,
-                       storages_of(model, *bound, platform_.framework));
+  if (request_.trace || request_.detail) {
+    const auto storages = storages_of(model, *bound, platform_.framework);
+    if (request_.trace) e.trace = trace_of(model, *bound, time.prices, granule, storages);
+    if (request_.detail) add_detail(e, model, *bound, time.prices, granule, storages);
   }
   e.recognised = model.recognised;
   e.basis.push_back(settings(model, platform_, request_, batch));
@@ -383,6 +385,8 @@ Result<Estimate> estimate(const Request& request, const Hwdb& hwdb) {
   usual->memory = std::move(longest->memory);
   usual->fits = longest->fits;
   usual->kept = std::move(longest->kept);
+  usual->memory_curve = std::move(longest->memory_curve);
+  usual->peak_tensors = std::move(longest->peak_tensors);
   return usual;
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "estimator/answer/memory_curve.h"
+#include "estimator/answer/peak_tensor.h"
 #include "estimator/answer/remedy.h"
 #include "estimator/answer/trace.h"
 #include "estimator/memory/memory_estimate.h"
@@ -47,6 +49,15 @@ struct KeptTensor {
   int64_t bytes = 0;
 };
 
+// All layers below one part of the module path.
+struct ModuleEstimate {
+  std::string path;  // "layer1.0"; "(Conv)" for nodes that no module names, by operator
+  int64_t depth = 1;
+  int64_t layers = 0;
+  int64_t parameters = 0, weight_bytes = 0, feature_map_bytes = 0;
+  int64_t flop_forward = 0, flop_backward = 0, forward_ns = 0, backward_ns = 0;
+};
+
 struct Estimate {
   InputFacts input;
   std::string device_id, device_name;
@@ -66,6 +77,10 @@ struct Estimate {
   std::optional<Trace> trace;  // where the request asks for it
   // What would help where it does not surely fit: remedies() of estimator/plan makes them.
   std::vector<Remedy> remedies;
+  // Where the request asks for detail: of the step in which memory is read, and of `layers`.
+  std::vector<MemoryMoment> memory_curve;
+  std::vector<PeakTensor> peak_tensors;
+  std::vector<ModuleEstimate> modules;
 };
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "estimator/report/json_detail.h"
 #include "estimator/report/version.h"
 #include "graph/json/writer.h"
 
@@ -34,16 +35,6 @@ void write_diagnostic(JsonWriter& out, const Diagnostic& d) {
   out.end_object();
 }
 
-void write_roles(JsonWriter& out, const BytesByRole& bytes, bool with_context) {
-  out.begin_object();
-  for (int r = 0; r < kRoleCount; ++r) {
-    const auto role = static_cast<Role>(r);
-    if (role == Role::kContext && !with_context) continue;
-    out.key(plimsoll::name(role)).integer(bytes[static_cast<size_t>(r)]);
-  }
-  out.end_object();
-}
-
 void write_input(JsonWriter& out, const InputFacts& input) {
   const auto text_or_null = [&](std::string_view key, const std::string& text) {
     out.key(key);
@@ -59,7 +50,8 @@ void write_input(JsonWriter& out, const InputFacts& input) {
   out.end_object().end_object();
 }
 
-void write_memory(JsonWriter& out, const MemoryEstimate& m) {
+void write_memory(JsonWriter& out, const Estimate& e) {
+  const MemoryEstimate& m = e.memory;
   out.begin_object();
   out.key("parameters").begin_object();
   out.key("count").integer(m.parameter_count);
@@ -71,13 +63,17 @@ void write_memory(JsonWriter& out, const MemoryEstimate& m) {
   out.key("saved_bytes").integer(m.saved_bytes);
   out.key("live_peak_bytes").integer(m.live_peak_bytes);
   out.key("max_by_role");
-  write_roles(out, m.max_by_role, false);
+  write_roles(out, m.max_by_role);
   out.key("peak").begin_object();
   out.key("phase").string(plimsoll::name(m.peak_phase));
   out.key("node");
   m.peak_node.empty() ? out.null() : out.string(m.peak_node);
   out.key("by_role");
-  write_roles(out, m.peak_by_role, false);
+  write_roles(out, m.peak_by_role);
+  if (!e.peak_tensors.empty()) {
+    write_memory_parts(out.key("parts"), memory_parts(e));
+    write_peak_tensors(out.key("tensors"), e.peak_tensors);
+  }
   out.end_object();
   out.key("workspace_bytes").integer(m.workspace_bytes);
   out.key("workspace_basis").string(m.workspace_basis);
@@ -97,6 +93,7 @@ void write_memory(JsonWriter& out, const MemoryEstimate& m) {
   m.host_bytes > 0 ? out.integer(m.host_bytes) : out.null();
   out.key("host_range_bytes");
   m.host_bytes > 0 ? write_range(out, m.host_range) : static_cast<void>(out.null());
+  if (!e.memory_curve.empty()) write_memory_curve(out.key("curve"), e.memory_curve);
   out.end_object();
 }
 
@@ -246,12 +243,13 @@ void write_result(JsonWriter& out, const Estimate& e) {
   rate_or_null("bandwidth_bytes_per_second", e.bandwidth_bytes_per_second);
   out.end_object();
   out.key("memory");
-  write_memory(out, e.memory);
+  write_memory(out, e);
   out.key("time");
   write_time(out, e.time);
   out.key("layers").begin_array();
   for (const LayerEstimate& l : e.layers) write_layer(out, l);
   out.end_array();
+  if (!e.modules.empty()) write_modules(out.key("modules"), e.modules);
   if (!e.kept.empty()) {
     out.key("kept").begin_array();
     for (const KeptTensor& k : e.kept) write_kept(out, k);
@@ -269,8 +267,8 @@ void write_range(JsonWriter& out, const Range& range) {
   out.begin_array().integer(range.low).integer(range.high).end_array();
 }
 
-std::string to_json(const Estimate& e) {
-  JsonWriter out = begin_document("plimsoll.estimate");
+std::string to_json(const Estimate& e, JsonWriter::Layout layout) {
+  JsonWriter out = begin_document("plimsoll.estimate", layout);
   out.key("input");
   write_input(out, e.input);
   out.key("result");

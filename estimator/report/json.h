@@ -9,7 +9,8 @@
 
 namespace plimsoll {
 
-std::string to_json(const Estimate& estimate);
+std::string to_json(const Estimate& estimate,
+                    JsonWriter::Layout layout = JsonWriter::Layout::kIndented);
 // [low, high], as every range is written.
 void write_range(JsonWriter& out, const Range& range);
 // One diagnostic a line, for --error-format=json.

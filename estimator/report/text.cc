@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "estimator/answer/memory_part.h"
 #include "estimator/report/estimate_tables.h"
 #include "estimator/request/lengths.h"
 #include "graph/base/escape.h"
@@ -66,36 +67,6 @@ std::string answer(const Estimate& e, const Page& page) {
                            page);
 }
 
-struct Part {
-  std::string name;
-  int64_t bytes;
-};
-
-std::vector<Part> parts_of(const Estimate& e) {
-  static constexpr std::array<std::pair<Role, std::string_view>, 8> kNames = {
-      {{Role::kFeatureMap, "feature maps kept for backward"},
-       {Role::kTemporary, "temporaries"},
-       {Role::kWorkspace, "library workspace"},
-       {Role::kParameter, "weights"},
-       {Role::kGradient, "gradients"},
-       {Role::kOptimizerState, "optimizer state"},
-       {Role::kInput, "input batch and targets"},
-       {Role::kBuffer, "buffers"}}};
-  std::vector<Part> parts;
-  int64_t sum = 0;
-  for (const auto& [role, name] : kNames) {
-    const int64_t bytes = e.memory.peak_by_role[static_cast<size_t>(role)];
-    sum += bytes;
-    if (bytes > 0) parts.push_back({std::string(name), bytes});
-  }
-  parts.push_back({"context and libraries", e.memory.context_bytes});
-  const int64_t slack = e.memory.device_bytes - e.memory.context_bytes - sum;
-  if (slack != 0) parts.push_back({"allocator slack", slack});
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
-  return parts;
-}
-
 std::string breakdown(const Estimate& e, const Page& page) {
   const std::string at =
       e.memory.peak_node.empty() ? "" : " at " + shortened(e.memory.peak_node, kQuotedColumns);
@@ -105,7 +76,7 @@ std::string breakdown(const Estimate& e, const Page& page) {
   constexpr size_t kBefore = 59;  // columns before the bars
   const double longest =
       static_cast<double>(std::clamp(page.width, kBefore, kBefore + 40) - kBefore);
-  for (const Part& p : parts_of(e)) {
+  for (const MemoryPart& p : memory_parts(e)) {
     const double share = share_of(p.bytes, e.memory.device_bytes);
     const auto bar = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * longest);
     text += fmt::format("  {:<32}{:>10.1f} MiB  {:>5.1f} %{}{}\n", p.name,

@@ -83,6 +83,8 @@ struct Request {
   bool recover = true;
   bool strict = false;
   bool trace = false;  // fill Estimate::trace
+  // Fill Estimate::memory_curve, peak_tensors and modules: two walks over the events more.
+  bool detail = false;
   // Flags that the user wrote, without dashes: of those without effect it is said (effects.h).
   std::set<std::string, std::less<>> given;
   bool minimum = false;        // fill MemoryEstimate::minimum_bytes: some ten replays more

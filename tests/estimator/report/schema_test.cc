@@ -29,7 +29,10 @@ TEST_CASE("estimates of all kinds of models are as the schema says") {
   long_run.samples = 1000;
   Request lengths = request("builtin:bert-base", "a100", 7);
   lengths.lengths = {{{{"sequence", 128}}, 3}, {{{"sequence", 512}}, 1}};
+  Request pictures = request("builtin:resnet50", "rtx-4090", 8);
+  pictures.detail = true;
   const std::vector<Request> requests = {
+      pictures,
       lengths,
       request("builtin:alexnet", "tesla-t4"),
       request("builtin:lstm-lm", "quadro-p4000"),

@@ -1,0 +1,34 @@
+// The memory curve: what lives in device memory over one step, as a picture shows it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "estimator/memory/timeline.h"
+#include "estimator/step/bound_step.h"
+#include "estimator/time/kernel_price.h"
+
+namespace plimsoll {
+
+struct CompiledModel;
+
+struct MemoryMoment {
+  int64_t launch = 0;  // how many kernels of the step were launched before
+  int64_t at_ns = 0;   // on the GPU's time line, of launches one after the other
+  Phase phase = Phase::kForward;
+  std::string node;  // whose event it is; empty for loss and update
+  // In the allocator's granules; a kernel's workspace while it runs, and no context.
+  BytesByRole live{};
+};
+
+// At most `most` moments, each at another launch: the step's launches in as many runs of equal
+// length, of each run the fullest moment, so that no peak is lost. `prices` by KernelId; `granule` and `storages` as of walk().
+// Cost: linear in events.
+std::vector<MemoryMoment> memory_curve(const CompiledModel& model, const BoundStep& bound,
+                                       const std::vector<KernelPrice>& prices, int64_t granule,
+                                       std::span<const BufferId> storages, size_t most);
+
+}  // namespace plimsoll

@@ -1,0 +1,21 @@
+// What the device's memory consists of at the step's peak, as views list it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "estimator/answer/estimate.h"
+
+namespace plimsoll {
+
+struct MemoryPart {
+  std::string_view id;    // of a role, "context" or "slack"
+  std::string_view name;  // "feature maps kept for backward"
+  int64_t bytes = 0;
+};
+
+// Largest first; they sum to memory.device_bytes. Parts of nothing are left out, but the context.
+std::vector<MemoryPart> memory_parts(const Estimate& estimate);
+
+}  // namespace plimsoll

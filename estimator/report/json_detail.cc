@@ -1,0 +1,87 @@
+#include "estimator/report/json_detail.h"
+
+namespace plimsoll {
+namespace {
+
+void node_or_null(JsonWriter& out, std::string_view key, const std::string& node) {
+  out.key(key);
+  node.empty() ? out.null() : out.string(node);
+}
+
+}  // namespace
+
+void write_roles(JsonWriter& out, const BytesByRole& bytes) {
+  out.begin_object();
+  for (int r = 0; r < kRoleCount; ++r) {
+    const auto role = static_cast<Role>(r);
+    if (role != Role::kContext) out.key(name(role)).integer(bytes[static_cast<size_t>(r)]);
+  }
+  out.end_object();
+}
+
+void write_memory_curve(JsonWriter& out, std::span<const MemoryMoment> curve) {
+  out.begin_array();
+  for (const MemoryMoment& m : curve) {
+    out.begin_object();
+    out.key("launch").integer(m.launch);
+    out.key("at_ns").integer(m.at_ns);
+    out.key("phase").string(name(m.phase));
+    node_or_null(out, "node", m.node);
+    write_roles(out.key("by_role"), m.live);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_memory_parts(JsonWriter& out, std::span<const MemoryPart> parts) {
+  out.begin_array();
+  for (const MemoryPart& p : parts) {
+    out.begin_object();
+    out.key("part").string(p.id);
+    out.key("name").string(p.name);
+    out.key("bytes").integer(p.bytes);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_peak_tensors(JsonWriter& out, std::span<const PeakTensor> tensors) {
+  out.begin_array();
+  for (const PeakTensor& t : tensors) {
+    out.begin_object();
+    node_or_null(out, "made_by", t.made_by);
+    out.key("role").string(name(t.role));
+    out.key("bytes").integer(t.bytes);
+    out.key("last_use");
+    if (t.resident) {
+      out.null();
+    } else {
+      out.begin_object().key("phase").string(name(t.freed_in));
+      node_or_null(out, "node", t.freed_by);
+      out.end_object();
+    }
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_modules(JsonWriter& out, std::span<const ModuleEstimate> modules) {
+  out.begin_array();
+  for (const ModuleEstimate& m : modules) {
+    out.begin_object();
+    out.key("path").string(m.path);
+    out.key("depth").integer(m.depth);
+    out.key("layers").integer(m.layers);
+    out.key("parameters").integer(m.parameters);
+    out.key("weight_bytes").integer(m.weight_bytes);
+    out.key("feature_map_bytes").integer(m.feature_map_bytes);
+    out.key("flop_forward").integer(m.flop_forward);
+    out.key("flop_backward").integer(m.flop_backward);
+    out.key("forward_ns").integer(m.forward_ns);
+    out.key("backward_ns").integer(m.backward_ns);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+}  // namespace plimsoll
