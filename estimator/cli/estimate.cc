@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "estimator/cli/ask_cudnn.h"
+#include "estimator/cli/command_line.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
 #include "estimator/cli/output_file.h"
@@ -16,6 +17,7 @@
 #include "estimator/estimator.h"
 #include "estimator/plan/remedies.h"
 #include "estimator/report/estimate_tables.h"
+#include "estimator/report/html/estimate_page.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
 #include "estimator/report/trace.h"
@@ -25,7 +27,7 @@ namespace {
 
 struct EstimateFlags {
   SharedFlags shared;
-  std::string trace;  // a file to write
+  std::string trace, html;  // files to write
   bool force = false;
   bool ask_cudnn = false;
   OutputFlags output;
@@ -48,8 +50,8 @@ Diagnostics idle_here(const EstimateFlags& flags) {
     if (given && no_table && one_table)
       said.push_back(warning("W516", fmt::format("--{} has no effect on tables of layers", name)));
   }
-  if (flags.force && flags.trace.empty())
-    said.push_back(warning("W516", "--force has no effect: only --trace writes a file"));
+  if (flags.force && flags.trace.empty() && flags.html.empty())
+    said.push_back(warning("W516", "--force has no effect: only --trace and --html write a file"));
   return said;
 }
 
@@ -81,13 +83,13 @@ int run_estimate(const EstimateFlags& flags) {
     text.depth = *value;
   }
   request->trace = !flags.trace.empty();
-  request->minimum = flags.output.json;
-  std::optional<OutputFile> trace;
-  if (request->trace) {
-    auto opened = OutputFile::open(flags.trace, flags.force);
-    if (!opened) return report(opened.error());
-    trace.emplace(std::move(*opened));
-  }
+  request->detail = !flags.html.empty();
+  request->minimum = flags.output.json || request->detail;
+  std::optional<OutputFile> trace, page;
+  if (auto opened = OutputFile::open_if_named(flags.trace, flags.force, trace); !opened)
+    return report(opened.error());
+  if (auto opened = OutputFile::open_if_named(flags.html, flags.force, page); !opened)
+    return report(opened.error());
   if (flags.ask_cudnn) {
     auto asked = ask_cudnn(*request, *hwdb);
     if (!asked) return report(in_model(asked.error(), request->model));
@@ -102,9 +104,14 @@ int run_estimate(const EstimateFlags& flags) {
     auto written = trace->write(to_chrome_trace(*estimated->trace));
     if (!written) return report(written.error());
   }
-  const bool asks_for_help = !flags.output.quiet && !flags.output.csv && !flags.output.markdown;
-  if (estimated->memory.verdict != Verdict::kFits && asks_for_help)
+  const bool tables_alone = flags.output.quiet || flags.output.csv || flags.output.markdown;
+  if (estimated->memory.verdict != Verdict::kFits && (!tables_alone || page))
     estimated->remedies = remedies(*request, *hwdb, *estimated);
+  if (page) {
+    auto written = page->write(estimate_page(*estimated, command_line()));
+    if (!written) return report(written.error());
+    report(without_charts());
+  }
   return print(answer_of(*estimated, flags, text), estimated->fits ? 0 : 1);
 }
 
@@ -130,7 +137,10 @@ Verb make_estimate(CLI::App& root) {
                   "the step as a Chrome trace: launches, and live bytes by role")
       ->type_name("FILE")
       ->group(rarely(kOutputGroup));
-  add("--force", flags->force, "overwrite the trace's file", rarely(kOutputGroup));
+  app->add_option("--html", flags->html, "the answer as a page, with pictures and tables")
+      ->type_name("FILE")
+      ->group(kOutputGroup);
+  add("--force", flags->force, "overwrite the files of --trace and --html", rarely(kOutputGroup));
   add("--ask-cudnn", flags->ask_cudnn,
       "workspaces as this machine's cuDNN answers, asked by plimsoll-calibrate; no GPU",
       rarely("Framework and libraries"));

@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 
+#include "estimator/cli/command_line.h"
 #include "estimator/cli/help.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/output.h"
@@ -142,6 +143,7 @@ std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
 }
 
 int run(const std::vector<std::string>& arguments) {
+  remember_command(arguments);
   if (auto format = find_error_format(arguments); !format) return report(format.error());
   if (auto plain = refuse_argument_files(arguments); !plain) return report(plain.error());
   CLI::App root{"plimsoll"};

@@ -45,6 +45,15 @@ Result<OutputFile> OutputFile::open(const std::string& path, bool force) {
   return file.failed(fmt::format("cannot be written: {}", std::strerror(why)));
 }
 
+Result<void> OutputFile::open_if_named(const std::string& path, bool force,
+                                       std::optional<OutputFile>& file) {
+  if (path.empty()) return {};
+  auto opened = open(path, force);
+  if (!opened) return tl::make_unexpected(opened.error());
+  file.emplace(std::move(*opened));
+  return {};
+}
+
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       beside_(std::exchange(other.beside_, {})),

@@ -1,6 +1,7 @@
 // A file that the user names to be written: whole or not at all, and nothing else than that file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ class OutputFile {
   // pipe, a device) is written to as it is; else the text goes into a file beside it until write()
   // is done, which the destructor removes.
   static Result<OutputFile> open(const std::string& path, bool force);
+  // The same into `file`, where a path is given.
+  static Result<void> open_if_named(const std::string& path, bool force,
+                                    std::optional<OutputFile>& file);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();

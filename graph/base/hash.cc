@@ -2,7 +2,6 @@
 
 #include <nettle/sha2.h>
 
-#include <array>
 #include <cstdint>
 
 namespace plimsoll {
@@ -20,13 +19,18 @@ void Sha256::update(std::span<const std::byte> bytes) {
   sha256_update(&state_->context, bytes.size(), reinterpret_cast<const uint8_t*>(bytes.data()));
 }
 
+std::string Sha256::digest() {
+  std::string bytes(SHA256_DIGEST_SIZE, '\0');
+  sha256_digest(&state_->context, bytes.size(), reinterpret_cast<uint8_t*>(bytes.data()));
+  return bytes;
+}
+
 std::string Sha256::hex() {
-  std::array<uint8_t, SHA256_DIGEST_SIZE> digest{};
-  sha256_digest(&state_->context, digest.size(), digest.data());
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  text.reserve(2 * digest.size());
-  for (const uint8_t byte : digest) {
+  text.reserve(2 * size_t{SHA256_DIGEST_SIZE});
+  for (const char c : digest()) {
+    const auto byte = static_cast<unsigned char>(c);
     text += kDigits[byte >> 4];
     text += kDigits[byte & 15];
   }

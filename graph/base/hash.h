@@ -16,7 +16,9 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
 
   void update(std::span<const std::byte> bytes);
-  // 64 hexadecimal digits of all bytes so far; starts anew.
+  // 32 bytes of all bytes so far; starts anew.
+  std::string digest();
+  // The same in 64 hexadecimal digits.
   std::string hex();
 
  private:

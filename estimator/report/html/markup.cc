@@ -1,0 +1,117 @@
+#include "estimator/report/html/markup.h"
+
+#include <fmt/format.h>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+
+std::string escaped_html(std::string_view text) {
+  std::string out;
+  for (const char c : escaped(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+Markup& Markup::open(std::string_view tag, HtmlAttributes attributes) {
+  out_ += fmt::format("<{}", tag);
+  for (const auto& [name, value] : attributes)
+    out_ += fmt::format(" {}=\"{}\"", name, escaped_html(value));
+  out_ += '>';
+  open_.emplace_back(tag);
+  return *this;
+}
+
+Markup& Markup::close() {
+  out_ += fmt::format("</{}>\n", open_.back());
+  open_.pop_back();
+  return *this;
+}
+
+Markup& Markup::text(std::string_view text) {
+  out_ += escaped_html(text);
+  return *this;
+}
+
+Markup& Markup::element(std::string_view tag, std::string_view content, HtmlAttributes attributes) {
+  return open(tag, attributes).text(content).close();
+}
+
+HtmlTable::HtmlTable(Markup& out, std::string_view caption,
+                     std::initializer_list<HtmlColumn> columns, HtmlAttributes attributes)
+    : out_(out) {
+  begin(caption, columns.begin(), columns.size(), attributes);
+}
+
+HtmlTable::HtmlTable(Markup& out, std::string_view caption, const std::vector<HtmlColumn>& columns,
+                     HtmlAttributes attributes)
+    : out_(out) {
+  begin(caption, columns.data(), columns.size(), attributes);
+}
+
+void HtmlTable::begin(std::string_view caption, const HtmlColumn* columns, size_t count,
+                      HtmlAttributes attributes) {
+  // A region that scrolls sideways must be reached by the keyboard.
+  out_.open("div",
+            {{"class", "scroll"}, {"role", "region"}, {"tabindex", "0"}, {"aria-label", caption}});
+  out_.open("table", attributes).element("caption", caption).open("thead").open("tr");
+  for (size_t i = 0; i < count; ++i)
+    out_.element("th", columns[i].title,
+                 {{"scope", "col"}, {"class", columns[i].figures ? "figure" : "words"}});
+  out_.close().close().open("tbody");
+}
+
+HtmlTable& HtmlTable::row(HtmlAttributes attributes) {
+  if (in_row_) out_.close();
+  out_.open("tr", attributes);
+  in_row_ = first_ = true;
+  return *this;
+}
+
+void HtmlTable::add(std::string_view text, HtmlAttributes attributes) {
+  out_.element(first_ ? "th" : "td", text, attributes);
+  first_ = false;
+}
+
+HtmlTable& HtmlTable::cell(std::string_view text) {
+  first_ ? add(text, {{"scope", "row"}}) : add(text, {});
+  return *this;
+}
+
+HtmlTable& HtmlTable::swatch(std::string_view colour, std::string_view text) {
+  out_.open("th", {{"scope", "row"}});
+  out_.element("span", "", {{"class", fmt::format("swatch {}", colour)}}).text(text).close();
+  first_ = false;
+  return *this;
+}
+
+HtmlTable& HtmlTable::cell(std::string_view text, double figure) {
+  add(text, {{"class", "figure"}, {"data-v", fmt::format("{}", figure)}});
+  return *this;
+}
+
+void HtmlTable::end() {
+  if (in_row_) out_.close();
+  out_.close().close().close();
+}
+
+}  // namespace plimsoll

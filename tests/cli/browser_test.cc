@@ -1,0 +1,131 @@
+// Pages in a browser: they draw, complain of nothing, ask for nothing outside, and hostile names
+// stay text. Needs Chromium, or is reported as not run.
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/onnx_writer.h"
+#include "tests/support/run_plimsoll.h"
+
+using namespace plimsoll::test;
+
+namespace {
+
+const char* chromium() {
+  for (const char* path : {"/usr/bin/chromium", "/usr/bin/chromium-browser"}) {
+    if (::access(path, X_OK) == 0) return path;
+  }
+  return nullptr;
+}
+
+bool without_browser() {
+  if (plimsoll_binary() && chromium()) return false;
+  std::puts("not run: pages in a browser, which need Chromium and PLIMSOLL_BINARY");
+  return true;
+}
+
+struct Seen {
+  std::string dom;                    // once its scripts have run
+  std::string console;                // what they complained of
+  std::vector<std::string> requests;  // of the page, beside itself
+};
+
+Seen browse(const Scratch& scratch, const std::string& page) {
+  const std::string log = scratch.path("net.json");
+  const Ran ran = run_plimsoll(
+      {"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+       "--disable-background-networking", "--disable-component-update", "--no-first-run",
+       "--user-data-dir=" + scratch.path("profile"), "--enable-logging=stderr",
+       "--virtual-time-budget=20000", "--log-net-log=" + log, "--dump-dom", "file://" + page},
+      {.program = chromium(),
+       .environment = {"HOME=" + scratch.path("home"), "PATH=/usr/bin:/bin"},
+       .address_space = RLIM_INFINITY,
+       .stack = RLIM_INFINITY,
+       .descriptors = 4096,
+       .seconds = 100});
+  CHECK(ran.status == 0);
+  Seen seen{.dom = ran.out, .console = "", .requests = {}};
+  std::istringstream lines(ran.err);
+  for (std::string line; std::getline(lines, line);) {
+    if (says(line, "CONSOLE")) seen.console += line + "\n";
+  }
+  // The browser's own requests come from no origin, a page's from its own or from "null".
+  const auto net = nlohmann::json::parse(detail::text_of(log), nullptr, false);
+  REQUIRE_FALSE(net.is_discarded());
+  for (const auto& event : net.at("events")) {
+    const auto& about = event.contains("params") ? event.at("params") : event;
+    if (about.contains("url") && about.value("initiator", "not an origin") != "not an origin")
+      seen.requests.push_back(about.at("url"));
+  }
+  return seen;
+}
+
+int count_of(const std::string& text, const std::string& what) {
+  int count = 0;
+  for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+// Of a page of `charts` charts; without Vega it has none.
+void check_page(const Seen& seen, int charts) {
+  CHECK(says(seen.dom, "data-drawn=\"true\""));
+  CHECK(seen.console == "");
+  CHECK(count_of(seen.dom, "data-chart=") == charts);
+  const bool draws = says(seen.dom, "id=\"vega\"");
+  CHECK(count_of(seen.dom, "<svg") == (draws ? charts : 0));
+  CHECK(seen.requests == std::vector<std::string>());
+}
+
+}  // namespace
+
+TEST_CASE("browser: an estimate's page draws all its charts and asks for nothing") {
+  if (without_browser()) return;
+  const Scratch scratch;
+  const std::string page = scratch.path("page.html");
+  REQUIRE(run_plimsoll({"estimate", "builtin:resnet50", "--gpu", "rtx-4090", "--batch", "64",
+                        "--html", page})
+              .status == 0);
+  const Seen seen = browse(scratch, page);
+  check_page(seen, 4);
+  CHECK(says(seen.dom, "class=\"fold\""));  // tables.js ran
+  CHECK(says(seen.dom, "aria-sort=\"none\""));
+  CHECK(says(seen.dom, "peak 5."));  // the mark at the peak, in the picture's text
+  CHECK(says(seen.dom, "usable on the GPU 24.0 GiB"));
+}
+
+TEST_CASE("browser: names that would be markup or script are text") {
+  if (without_browser()) return;
+  const std::string name = "</script><script>document.title='taken'</script><img src=x>\x1b[2J";
+  GraphParts parts;
+  parts.inputs = {value(name + "x", {"batch", 3, 8, 8})};
+  parts.outputs = {value(name + "y", {})};
+  parts.initializers = {tensor(name + "w", 1, {4, 3, 3, 3})};
+  parts.nodes = {node("Conv", {name + "x", name + "w"}, {name + "a"}, {}, name),
+                 node("Relu", {name + "a"}, {name + "y"}, {}, name)};
+  const Scratch scratch;
+  const std::string file = scratch.write("m.onnx", model(graph(parts, name)).bytes());
+  const std::string page = scratch.path("page.html");
+  const Ran ran = run_plimsoll(
+      {"estimate", file, "--gpu", "l4", "--batch", "2", "--loss", "sum", "--html", page});
+  CAPTURE(ran.err);
+  REQUIRE(ran.status == 0);
+  const Seen seen = browse(scratch, page);
+  check_page(seen, 4);
+  CHECK_FALSE(says(seen.dom, "<title>taken"));
+  CHECK_FALSE(says(seen.dom, "<img"));
+  CHECK(says(seen.dom, "&lt;img src=x&gt;"));
+}
+
+// What the checks above would see.
+TEST_CASE("browser: a page that complains and asks is seen to") {
+  if (without_browser()) return;
+  const Scratch scratch;
+  const Seen seen = browse(scratch, scratch.write("bad.html",
+                                                  "<title>x</title><img src='http://127.0.0.1:9/a'>"
+                                                  "<script>console.error('oh')</script>"));
+  CHECK(says(seen.console, "oh"));
+  CHECK(std::ranges::any_of(seen.requests,
+                            [](const std::string& url) { return says(url, "127.0.0.1:9"); }));
+}

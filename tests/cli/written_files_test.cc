@@ -1,0 +1,56 @@
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/run_plimsoll.h"
+
+using namespace plimsoll::test;
+
+// Row G2 of the catalogue of bad inputs.
+TEST_CASE("cli: neither a trace nor a page is written over a file unless told to") {
+  if (!plimsoll_binary()) return;
+  const Scratch scratch;
+  for (const std::string flag : {"--trace", "--html"}) {
+    CAPTURE(flag);
+    const std::string begin = flag == "--trace" ? "{" : "<!DOCTYPE html>";
+    const std::string path = scratch.write("out", "mine");
+    std::vector<std::string> arguments = {"estimate", "builtin:alexnet", "--gpu", "l4", flag, path};
+    const Ran refused = run_plimsoll(arguments);
+    CHECK(refused.status == 4);
+    CHECK(refused.err.find("[E610]") != std::string::npos);
+    CHECK(detail::text_of(path) == "mine");
+    arguments.emplace_back("--force");
+    CHECK(run_plimsoll(arguments).status == 0);
+    CHECK(detail::text_of(path).starts_with(begin));
+    const std::string link = scratch.path("link");
+    REQUIRE(::symlink(path.c_str(), link.c_str()) == 0);
+    arguments[5] = link;
+    CHECK(run_plimsoll(arguments).status == 4);
+    ::unlink(link.c_str());
+  }
+}
+
+TEST_CASE("cli: a page names the command that repeats it, whatever is in it") {
+  if (!plimsoll_binary()) return;
+  const Scratch scratch;
+  const std::string path = scratch.path("a b<c>.html");
+  REQUIRE(run_plimsoll({"estimate", "builtin:alexnet", "--gpu", "l4", "--html", path}).status == 0);
+  const std::string page = detail::text_of(path);
+  CHECK(page.find("plimsoll estimate builtin:alexnet --gpu l4 --html &#39;" +
+                  path.substr(0, path.find('<')) + "&lt;c&gt;.html&#39;") != page.npos);
+}
+
+TEST_CASE("cli: what a page holds is what --json says beside it") {
+  if (!plimsoll_binary()) return;
+  const Scratch scratch;
+  const std::string path = scratch.path("page.html");
+  const Ran ran =
+      run_plimsoll({"estimate", "builtin:alexnet", "--gpu", "l4", "--html", path, "--json"});
+  REQUIRE(ran.status == 0);
+  const std::string page = detail::text_of(path), mark = "id=\"plimsoll-result\">";
+  const size_t begin = page.find(mark) + mark.size();
+  CHECK(nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin)) ==
+        nlohmann::json::parse(ran.out));
+}
