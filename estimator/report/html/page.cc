@@ -74,7 +74,7 @@ Scripts scripts_of_page() {
 
 bool has_charts() { return !packed_vega().empty(); }
 
-std::string to_html(const Page& page) {
+std::string to_html(const HtmlPage& page) {
   const Scripts scripts = scripts_of_page();
   Markup charts;
   if (!has_charts())

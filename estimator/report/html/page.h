@@ -7,7 +7,7 @@
 
 namespace plimsoll {
 
-struct Page {
+struct HtmlPage {
   std::string title;
   std::string body;     // of Markup
   std::string json;     // the result; `<` is escaped in it, as JsonWriter writes it
@@ -16,7 +16,7 @@ struct Page {
 
 // Charts are drawn by Vega, which the build brings along where it can; else pages have their tables
 // alone, and say so. Cost: some 10 ms to unpack and hash Vega.
-std::string to_html(const Page& page);
+std::string to_html(const HtmlPage& page);
 bool has_charts();
 
 }  // namespace plimsoll
