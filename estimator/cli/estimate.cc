@@ -132,7 +132,7 @@ Verb make_estimate(CLI::App& root) {
   add_value(*app, flags->shared, "depth", "fold layers into modules of so many path parts", "N",
             rarely(kOutputGroup));
   add("--kernels", flags->kernels, "distinct kernels by their share of time", kOutputGroup);
-  add("--why", flags->why, "every kept tensor, who keeps it and why", kOutputGroup);
+  add("--why", flags->why, "every kept tensor, who keeps it and why", rarely(kOutputGroup));
   app->add_option("--trace", flags->trace,
                   "the step as a Chrome trace: launches, and live bytes by role")
       ->type_name("FILE")

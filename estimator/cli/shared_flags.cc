@@ -130,7 +130,7 @@ constexpr FlagRow kFlags[] = {
      .usual = "this machine's",
      .list = &SharedFlags::gpus},
     {"mem", kCard, kOften, "SIZE", "capacity instead of the GPU's, e.g. 10GiB"},
-    {"reserve", kCard, kOften, "SIZE", "memory to keep free, e.g. 1GiB"},
+    {"reserve", kCard, kRarely, "SIZE", "memory to keep free, e.g. 1GiB"},
     {"display", kCard, kRarely, "SIZE", "what a desktop on the card takes of it",
      "none is counted"},
     {"context", kCard, kRarely, "SIZE", "of context and libraries, where known",
