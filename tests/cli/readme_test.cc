@@ -11,7 +11,7 @@
 namespace plimsoll::test {
 namespace {
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> split_lines(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
@@ -48,7 +48,7 @@ std::vector<std::string> printed_by(const std::string& command) {
   std::vector<std::string> words;
   for (std::string word; in >> word;) words.push_back(word);
   words.erase(words.begin());  // "plimsoll"
-  return lines_of(run_plimsoll(words, {.folder = PLIMSOLL_SOURCE_DIR}).out);
+  return split_lines(run_plimsoll(words, {.folder = PLIMSOLL_SOURCE_DIR}).out);
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ TEST_CASE("README: its commands print what it shows") {
   const std::string path = std::string(PLIMSOLL_SOURCE_DIR) + "/README.md";
   const char* const mode = std::getenv("PLIMSOLL_README");
   const bool write = mode && std::string_view(mode) == "write";
-  const std::vector<std::string> lines = lines_of(detail::text_of(path));
+  const std::vector<std::string> lines = split_lines(detail::text_of(path));
   std::vector<std::string> written;
   size_t commands = 0;
   for (size_t at = 0; at < lines.size(); ++at) {
