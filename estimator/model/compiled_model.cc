@@ -9,6 +9,7 @@
 #include "graph/rewrite/cast.h"
 #include "graph/rewrite/fold.h"
 #include "graph/rewrite/recover.h"
+#include "graph/rewrite/restore_casts.h"
 #include "graph/rewrite/widen_norms.h"
 #include "graph/rewrite/written_weights.h"
 #include "graph/train/weight_doubts.h"
@@ -92,6 +93,8 @@ void widen(Graph& graph, std::vector<std::string>& basis) {
         fmt::format("{} RMS norms assumed to compute in fp32: exporters drop casts "
                     "that change nothing",
                     norms));
+  if (const size_t lines = restore_casts(graph); lines > 0)
+    basis.push_back(fmt::format("{} expressions in fp32, as their source lines have it", lines));
 }
 
 // What --freeze and --train came to.

@@ -67,6 +67,11 @@ struct NodeNotes {
   // file, the line and the names that it assigns: "vit.py:66 x,mask;mlp.py:12". "..." follows a
   // line on which its statement does not end.
   std::string statements;
+  // What the innermost of them casts, "self.weight>float,()>given": a name, a call's argument
+  // ("softmax()") or the whole expression, to single precision or to some value's own type. In a
+  // model of single precision the exporter leaves such casts out.
+  std::string casts;
+  bool contiguous = false;    // its line copies what it transposes into its own order
   bool pad_merged = false;    // an exporter merged a Pad into it
   bool norm_merged = false;   // or a batch norm
   bool bias_removed = false;  // or dropped its bias, of zeros
@@ -76,6 +81,9 @@ struct NodeNotes {
   bool of_view = false;       // what it runs in place on is a view
   bool values_alone = false;  // an extremum that was asked for without positions
   bool positions = false;     // or with them
+  bool widens = false;        // a Cast to single precision that was put back
+  bool narrows = false;       // the one that goes back to the type that it was
+  bool no_autocast = false;   // its code switches mixed precision off
   bool free = false;          // an unknown operator that was said to cost nothing
   // An activation that runs in place; of a sum, the operand that it is written to, counted from 1.
   int in_place = 0;

@@ -15,6 +15,7 @@ namespace plimsoll::notation {
 
 // What stands for NodeNotes that are true, after a node's module.
 inline constexpr std::pair<std::string_view, bool NodeNotes::*> kNotes[] = {
+    {"contiguous", &NodeNotes::contiguous},
     {"pad_merged", &NodeNotes::pad_merged},
     {"norm_merged", &NodeNotes::norm_merged},
     {"bias_removed", &NodeNotes::bias_removed},
@@ -24,6 +25,9 @@ inline constexpr std::pair<std::string_view, bool NodeNotes::*> kNotes[] = {
     {"of_view", &NodeNotes::of_view},
     {"values_alone", &NodeNotes::values_alone},
     {"positions", &NodeNotes::positions},
+    {"widens", &NodeNotes::widens},
+    {"narrows", &NodeNotes::narrows},
+    {"no_autocast", &NodeNotes::no_autocast},
     {"free", &NodeNotes::free}};
 
 bool is_name_character(char c);

@@ -7,6 +7,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/exporter/module_name.h"
+#include "graph/onnx/source_casts.h"
 #include "graph/onnx/stack_trace.h"
 
 namespace plimsoll::onnx {
@@ -303,7 +304,11 @@ void Decoder::metadata(Message message, NodeSpec& node) {
       node.module = module_from_scopes(value);
       node.notes.calls = calls_from_scopes(value);
     }
-    if (key == "pkg.torch.onnx.stack_trace") node.notes.statements = statements_of(value);
+    if (key == "pkg.torch.onnx.stack_trace") {
+      node.notes.statements = statements_of(value);
+      node.notes.casts = casts_of(value);
+      node.notes.contiguous = makes_contiguous(value);
+    }
     if (key == "pkg.onnxscript.rewriter.rule_name") {
       node.notes.pad_merged = value.find("FuseConvPad") != value.npos;
       node.notes.norm_merged |= value.find("FuseBatchNormInto") != value.npos;

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -72,6 +73,8 @@ class Widened {
     bool single = std::any_of(node.inputs.begin(), node.inputs.end(), wide);
     // A second cast goes back to where the first came from.
     if (widens(node)) single = !single_[node.inputs[0]] && !meets_cast_weights(node.outputs[0]);
+    if (node.notes.widens) single = true;
+    if (node.notes.narrows) single = false;
     if (!single) return;
     for (const TensorId out : node.outputs) {
       if (is_single_type(out)) single_[out] = 1;
@@ -98,14 +101,18 @@ class Widened {
   // that cannot be?
   bool meets_cast_weights(TensorId widened) const {
     std::set<TensorId> region{widened};
-    std::vector<TensorId> pending{widened};
+    // Each with whether a cast that was put back has widened it once more.
+    std::vector<std::pair<TensorId, bool>> pending{{widened, false}};
     for (size_t visited = 0; visited < pending.size() && visited < kLongestRegion; ++visited) {
-      for (const NodeId reader : readers_[pending[visited]]) {
+      const auto [value, again] = pending[visited];
+      for (const NodeId reader : readers_[value]) {
         const Node& node = graph_.nodes[reader];
-        if (node.op == "Cast") continue;
+        const bool goes_on = node.notes.widens || (node.notes.narrows && again);
+        if (node.op == "Cast" && !goes_on) continue;
         if (wants_one_type(node) && meets_another_type(node, region)) return true;
         for (const TensorId out : node.outputs) {
-          if (is_single_type(out) && region.insert(out).second) pending.push_back(out);
+          if (!is_single_type(out) || !region.insert(out).second) continue;
+          pending.emplace_back(out, node.notes.widens || (again && !node.notes.narrows));
         }
       }
     }

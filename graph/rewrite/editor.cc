@@ -117,6 +117,7 @@ Node& Rewrite::replace(NodeId at, std::string_view domain, std::string_view op,
   NodeNotes kept;
   kept.calls = std::move(node.notes.calls);
   kept.statements = std::move(node.notes.statements);
+  kept.no_autocast = node.notes.no_autocast;
   node.notes = std::move(kept);
   stop_reading(at, before);
   return node;
@@ -159,7 +160,7 @@ TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) 
   const TensorId out = add_tensor(std::move(tensor), from_shapes);
   const Node& beside = graph_.nodes[at];
   const NodeNotes& notes = beside.notes;
-  if (!notes.calls.empty() && node.module == beside.module) {
+  if (node.notes.calls.empty() && !notes.calls.empty() && node.module == beside.module) {
     node.notes.calls = notes.calls;
     node.notes.statements = notes.statements;
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/rewrite/editor.h"
+#include "graph/rewrite/inserted_cast.h"
 
 namespace plimsoll {
 namespace {
@@ -37,25 +38,47 @@ Norm norm_at(const Rewrite& r, const Node& node) {
   return {x, r.producer(square->outputs[0]), cast ? cast->inputs[0] : kNoTensor};
 }
 
-TensorId widened(Rewrite& r, NodeId before, TensorId value) {
-  Node cast{.op = "Cast",
-            .domain = "",
-            .name = r.node(before).name,
-            .module = r.node(before).module,
-            .attributes = {},
-            .inputs = {value},
-            .outputs = {}};
-  cast.attributes.set("to", static_cast<int64_t>(DType::kFloat32));
-  Shape shape = *r.tensor(value).shape;
-  return r.insert_before(before, std::move(cast), DType::kFloat32, std::move(shape));
-}
-
 // One plus a weight, folded: exporters name it after the addition.
 bool is_gain(const Tensor& t) { return t.name == "add" || t.name.starts_with("add_"); }
 
 bool goes_back(const Rewrite& r, TensorId scaled) {
   const NodeId reader = r.only_reader(scaled);
   return reader != kNoNode && r.node(reader).op == "Cast";
+}
+
+// Does the source line cast something of this kind, "x>float" or "()>given"?
+bool writes_cast(const Node& node, std::string_view cast) {
+  return node.notes.casts.find(cast) != std::string::npos;
+}
+
+// x - mean(x), whose mean is taken in single precision too; kNoTensor of anything else.
+TensorId centred(const Rewrite& r, TensorId t) {
+  const Node* sub = r.made_by(t, "Sub");
+  const Node* mean = sub ? r.made_by(sub->inputs[1], "ReduceMean") : nullptr;
+  return mean && mean->inputs[0] == sub->inputs[0] ? sub->inputs[0] : kNoTensor;
+}
+
+// The norm reads its operand in single precision; where its line says so, the square alone does.
+void widen_operand(Rewrite& r, NodeId id, const Norm& norm) {
+  if (const TensorId x = centred(r, norm.x); x != kNoTensor) {
+    const NodeId sub = r.producer(norm.x);
+    const NodeId mean = r.producer(r.node(sub).inputs[1]);
+    const TensorId wide = widened(r, mean, x);
+    r.read_instead(mean, x, wide);
+    r.read_instead(sub, x, wide);
+    return;
+  }
+  const TensorId wide = widened(r, norm.square, norm.x);
+  r.read_instead(norm.square, norm.x, wide);
+  if (!writes_cast(r.node(norm.square), ">float")) r.read_instead(id, norm.x, wide);
+}
+
+// All that read `scaled` read it in the norm's own type.
+void go_back_after(Rewrite& r, TensorId scaled) {
+  const std::vector<NodeId> readers = r.readers(scaled);
+  if (readers.empty()) return;
+  const TensorId back = narrowed(r, r.first_reader(scaled), scaled);
+  for (const NodeId reader : readers) r.read_instead(reader, scaled, back);
 }
 
 bool widen(Rewrite& r, NodeId id) {
@@ -67,26 +90,22 @@ bool widen(Rewrite& r, NodeId id) {
   const NodeId scale = r.only_reader(normal);
   if (scale == kNoNode || r.node(scale).op != "Mul") return false;
   const bool weight_first = r.node(scale).inputs[1] == normal;
-  const Tensor& weight = r.tensor(r.node(scale).inputs[weight_first ? 0 : 1]);
-  const bool gain = is_gain(weight);
-  if (weight.kind != TensorKind::kParameter || !(weight_first || gain)) return false;
+  const TensorId weight = r.node(scale).inputs[weight_first ? 0 : 1];
+  const bool gain = is_gain(r.tensor(weight));
+  if (r.tensor(weight).kind != TensorKind::kParameter || !(weight_first || gain)) return false;
   if (cast) {
     if (gain || goes_back(r, r.node(scale).outputs[0])) return false;
     r.read_instead(id, norm.x, norm.narrow);
   } else {
-    const TensorId wide = widened(r, norm.square, norm.x);
-    r.read_instead(norm.square, norm.x, wide);
-    r.read_instead(id, norm.x, wide);
+    widen_operand(r, id, norm);
   }
-  if (!gain) {
-    r.read_instead(scale, normal, widened(r, scale, normal));
+  const bool wide_weight = writes_cast(r.node(scale), "weight>float");
+  if (!gain && !wide_weight && !writes_cast(r.node(scale), "()>given")) {
+    r.read_instead(scale, normal, narrowed(r, scale, normal));
     return true;
   }
-  const TensorId scaled = r.node(scale).outputs[0];
-  const std::vector<NodeId> readers = r.readers(scaled);
-  if (readers.empty()) return true;
-  const TensorId back = widened(r, r.first_reader(scaled), scaled);
-  for (const NodeId reader : readers) r.read_instead(reader, scaled, back);
+  if (wide_weight) r.read_instead(scale, weight, widened(r, scale, weight));
+  go_back_after(r, r.node(scale).outputs[0]);
   return true;
 }
 

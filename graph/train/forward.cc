@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "graph/base/escape.h"
+#include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 #include "graph/exporter/missing_buffers.h"
 #include "graph/ops/lower.h"
@@ -170,6 +172,8 @@ void Forward::execute(NodeId id) {
       read_inputs(node, row ? row->host_from : node.inputs.size(), on_device);
   std::vector<Value> outputs;
   if (on_device && !is_host_arithmetic(node)) {
+    std::optional<eager::AutocastPause> off;
+    if (node.notes.no_autocast) off.emplace(machine_);
     eager::Lowering lowering(machine_, graph_, id, std::move(inputs));
     outputs = row && row->lower ? row->lower(lowering) : assumed(lowering);
   }

@@ -17,14 +17,15 @@ struct Widened {
 
 // A norm whose last line is `scale`, in a model that is cast to bf16. It squares `squared`.
 Widened widened(const std::string& scale, const std::string& calls = " calls=\"/norm\"",
-                const std::string& producer = "pytorch 2.9", const std::string& squared = "h") {
+                const std::string& producer = "pytorch 2.9", const std::string& squared = "h",
+                const std::string& square_line = "") {
   const std::string widening = squared == "h" ? "" : squared + " = Cast(h) {to=1}\n";
   auto graph = parse_text(
       "opset 20\ninput x: f32[2,8]\nparam norm.weight: f32[8]\nparam add_7: f32[8]\n"
       "param w: f32[8,8]\nconst two: f32[] = [2]\nconst eps: f32[] = [0.001]\n"
       "const last: i64[1] = [-1]\nh = MatMul(x, w)\n" +
-      widening + "p = Pow(" + squared +
-      ", two)\nm = ReduceMean(p, last)\ne = Add(m, eps)\n"
+      widening + "p = Pow(" + squared + ", two)" + square_line +
+      "\nm = ReduceMean(p, last)\ne = Add(m, eps)\n"
       "s = Sqrt(e)\nr = Reciprocal(s)\nn = Mul(" +
       squared + ", r)" + calls + "\n" + scale + "\ny = MatMul(o, w)\noutput y\n");
   REQUIRE_MESSAGE(graph, graph.error().front().message);
@@ -70,4 +71,66 @@ TEST_CASE("widen_norms: what says that it has all its casts, or scales in its ow
   CHECK(widened(scale, " calls=\"/norm\"", "tf2onnx 1.16").norms == 0);
   CHECK(widened(scale, " calls=\"/norm\" fused_norm").norms == 0);
   CHECK(widened("o = Mul(n, norm.weight)").norms == 0);  // timm's
+}
+
+// modeling_olmo2.py, modeling_cohere.py
+TEST_CASE("widen_norms: a line that casts what it has scaled scales in fp32") {
+  const Widened result = widened("o = Mul(norm.weight, n) casts=\"()>given\"");
+  CHECK(result.norms == 1);
+  // matmul; cast to scale; cast, matmul
+  CHECK(result.halves == "hsssssssshh");
+  // ... and its weight's cast
+  CHECK(widened("o = Mul(norm.weight, n) casts=\"self.weight>float\"").halves == "hssssssssshh");
+  // Near miss: the norm alone is cast, as usual.
+  CHECK(widened("o = Mul(norm.weight, n) casts=\"x>given\"").halves == "hssssssshhh");
+}
+
+// modeling_t5.py: the norm multiplies x as it is.
+TEST_CASE("widen_norms: a line that widens what it squares widens no more") {
+  const auto wide_readers = [](const std::string& square_line) {
+    auto graph = parse_text(
+        "opset 20\ninput x: f32[2,8]\nparam norm.weight: f32[8]\nconst two: f32[] = [2]\n"
+        "const eps: f32[] = [0.001]\nconst last: i64[1] = [-1]\nh = Relu(x)\np = Pow(h, two)" +
+        square_line +
+        "\nm = ReduceMean(p, last)\ne = Add(m, eps)\ns = Sqrt(e)\nr = Reciprocal(s)\n"
+        "n = Mul(h, r) calls=\"/norm\"\no = Mul(norm.weight, n)\noutput o\n");
+    REQUIRE_MESSAGE(graph, graph.error().front().message);
+    graph->producer = "pytorch 2.9";
+    const Binding nothing;
+    Decider decider(nothing);
+    Diagnostics warnings;
+    REQUIRE(infer(*graph, decider, warnings));
+    CHECK(widen_norms(*graph) == 1);
+    return consumers(*graph)[graph->nodes[1].outputs[0]].size();
+  };
+  CHECK(wide_readers("") == 2);
+  CHECK(wide_readers(" casts=\"h>float\"") == 1);
+  CHECK(wide_readers(" casts=\"()>given\"") == 2);
+}
+
+// Cohere's layer norm: the difference is one of single precision.
+TEST_CASE("widen_norms: what is centred first is cast before its mean is taken") {
+  const auto first_cast = [](const std::string& mean_of) {
+    auto graph = parse_text(
+        "opset 20\ninput x: f32[2,8]\nparam norm.weight: f32[8]\nconst two: f32[] = [2]\n"
+        "const eps: f32[] = [0.001]\nconst last: i64[1] = [-1]\nh = Relu(x)\ng = Tanh(x)\n"
+        "u = ReduceMean(" +
+        mean_of +
+        ", last)\nd = Sub(h, u)\np = Pow(d, two)\nm = ReduceMean(p, last)\ne = Add(m, eps)\n"
+        "s = Sqrt(e)\nr = Reciprocal(s)\nn = Mul(d, r) calls=\"/norm\"\n"
+        "o = Mul(norm.weight, n)\noutput o\n");
+    REQUIRE_MESSAGE(graph, graph.error().front().message);
+    graph->producer = "pytorch 2.9";
+    const Binding nothing;
+    Decider decider(nothing);
+    Diagnostics warnings;
+    REQUIRE(infer(*graph, decider, warnings));
+    CHECK(widen_norms(*graph) == 1);
+    for (const Node& node : graph->nodes) {
+      if (node.op == "Cast") return graph->tensors[node.inputs[0]].name;
+    }
+    return std::string();
+  };
+  CHECK(first_cast("h") == "h");
+  CHECK(first_cast("g") == "d");  // another value's mean: no centring
 }
