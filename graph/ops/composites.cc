@@ -224,6 +224,7 @@ constexpr OpRow kCompositeRows[] = {
      .example = "f32[B,8,S,64] f32[B,8,T,64] f32[B,8,T,64] -> f32[B,8,S,64]"},
     {.name = "Contiguous",
      .domain = "plimsoll",
+     .attributes = "training",  // where 1, only then
      .shape = like_first,
      .lower = lower::contiguous,
      .example = "f32[B,4] -> f32[B,4]"},

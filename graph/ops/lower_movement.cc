@@ -117,7 +117,11 @@ Values gather_elements(Lowering& l) {
   return {eager::gather(l.m, "gather", l.in(0), l.in(1), l.out_shape(0), true)};
 }
 
-Values contiguous(Lowering& l) { return {eager::contiguous(l.m, l.in(0))}; }
+Values contiguous(Lowering& l) {
+  const bool training_alone = l.attributes().integer("training", 0) != 0;
+  if (training_alone && l.m.recipe().mode == Mode::kInference) return {l.in(0)};
+  return {eager::contiguous(l.m, l.in(0))};
+}
 
 Values pick(Lowering& l) {
   return {eager::gather(l.m, "gather", l.in(0), l.in(1), l.out_shape(0), false)};

@@ -60,6 +60,8 @@ void functions(Finder& finder);
 void norms(Finder& finder);
 // Scaled dot-product attention, and the copy that a packed projection makes.
 void attention(Finder& finder);
+// Copies that a source line makes of what it transposes. After attention, whose operands they are.
+void copies(Finder& finder);
 // A matrix product with a trained weight, and its bias.
 void linear(Finder& finder);
 // Chains of recurrent layers, with the parameters behind the plumbing.

@@ -1,0 +1,85 @@
+// Copies that leave no node. x.transpose(1, 2).contiguous(): the exporter writes the transposition
+// alone, its source line says the rest. Of x.contiguous() alone nothing is left; modules that
+// always do it are a table.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "graph/ir/module_path.h"
+#include "graph/rewrite/patterns.h"
+
+namespace plimsoll::patterns {
+namespace {
+
+// The copy is part of the line that transposes: it runs next.
+void copy_transposed(Finder& f, NodeId id, NodeId next) {
+  Rewrite& r = f.r;
+  const Node& flip = r.node(id);
+  const TensorId value = flip.outputs[0];
+  if (!r.tensor(value).shape) return;
+  Node copy{.op = "Contiguous",
+            .domain = "plimsoll",
+            .name = flip.name,
+            .module = flip.module,
+            .attributes = {},
+            .inputs = {value},
+            .outputs = {}};
+  copy.notes.calls = flip.notes.calls;
+  copy.notes.statements = flip.notes.statements;
+  const std::vector<NodeId> readers = r.readers(value);
+  const DType dtype = r.tensor(value).dtype;
+  Shape shape = *r.tensor(value).shape;
+  const TensorId copied = r.insert_before(next, std::move(copy), dtype, std::move(shape));
+  for (const NodeId reader : readers) r.read_instead(reader, value, copied);
+  f.note("transposed values made contiguous", r.producer(copied), r.deaths());
+}
+
+// Modules of known libraries that are given a contiguous copy of what is not. Where all is
+// contiguous the row changes nothing.
+struct GivenCopy {
+  std::string_view module;  // its own name
+  bool training_alone;
+};
+
+constexpr std::array<GivenCopy, 1> kGivenCopies = {{
+    {"conv_shortcut", true},  // diffusers/models/resnet.py, ResnetBlock2D.forward()
+}};
+
+void give_copy(Finder& f, NodeId id) {
+  Rewrite& r = f.r;
+  const std::string_view name = last_part(r.node(id).module);
+  const auto row = std::find_if(kGivenCopies.begin(), kGivenCopies.end(),
+                                [&](const GivenCopy& one) { return one.module == name; });
+  if (row == kGivenCopies.end() || r.node(id).op != "Conv") return;
+  const TensorId value = r.node(id).inputs[0];
+  if (!r.tensor(value).shape) return;
+  Node copy{.op = "Contiguous",
+            .domain = "plimsoll",
+            .name = r.node(id).name,
+            .module = r.node(id).module,
+            .attributes = {},
+            .inputs = {value},
+            .outputs = {}};
+  copy.attributes.set("training", int64_t{row->training_alone});
+  const DType dtype = r.tensor(value).dtype;
+  Shape shape = *r.tensor(value).shape;
+  const TensorId copied = r.insert_before(id, std::move(copy), dtype, std::move(shape));
+  r.read_at(id, 0, copied);
+  f.note("inputs made contiguous", r.producer(copied), r.deaths());
+}
+
+}  // namespace
+
+void copies(Finder& f) {
+  const bool by_pytorch = f.r.graph().producer.starts_with("pytorch");
+  const size_t nodes = f.r.nodes();
+  for (NodeId id = 0; id < nodes; ++id) {
+    if (f.r.dead(id)) continue;
+    const Node& node = f.r.node(id);
+    const bool copied = node.op == "Transpose" && node.notes.contiguous;
+    if (copied && !f.r.readers(node.outputs[0]).empty()) copy_transposed(f, id, id + 1);
+    if (by_pytorch) give_copy(f, id);
+  }
+}
+
+}  // namespace plimsoll::patterns
