@@ -188,6 +188,14 @@ Backward into_zeros(LayoutRef whole) {
   };
 }
 
+// Of a map in channels-last order interpolation makes one of that order, and of its gradient
+// (upsample_nearest2d and its kin: suggest_memory_format()); the rest makes what is contiguous.
+Value rearranged(Machine& m, const std::string& op, const Value& like, const Shape& sizes) {
+  const bool interpolates = op == "resize" || op == "upsample";
+  if (!interpolates || like.rank() != sizes.size()) return m.allocate(like.dtype(), sizes);
+  return m.allocate(resampled_layout(m, like, sizes, like.dtype()));
+}
+
 }  // namespace
 
 Value slice(Machine& m, const Value& x, size_t axis, const Dim&, const Dim& length, int64_t step) {
@@ -292,7 +300,7 @@ Value concat(Machine& m, std::span<const Value> given, size_t axis) {
 
 Value rearrange(Machine& m, const std::string& op, const Value& x, const Shape& sizes) {
   if (!x.on_device()) return m.host(x.dtype(), sizes);
-  Value y = m.allocate(x.dtype(), sizes);
+  Value y = rearranged(m, op, x, sizes);
   m.launch_rows(KernelClass::kCopy, op, 0, {&x}, {&y});
   const Value inputs[] = {x};
   m.record(y, inputs, {},
@@ -300,7 +308,7 @@ Value rearrange(Machine& m, const std::string& op, const Value& x, const Shape& 
              // A running sum's gradient runs backwards: grad.flip().cumsum().flip().
              std::vector<Value> temporaries(op == "cumsum" ? 2 : 0);
              for (Value& t : temporaries) t = mm.allocate(before->dtype, before->sizes);
-             Value dx = mm.allocate(before->dtype, before->sizes);
+             Value dx = rearranged(mm, op, g[0], before->sizes);
              mm.launch_rows(KernelClass::kCopy, op, 0, {&g[0]}, {&dx});
              return Gradients{dx};
            });

@@ -37,6 +37,8 @@ Value clone(Machine& m, const Value& x);
 Value clone(Machine& m, const Value& x, LayoutRef layout);
 Value cast(Machine& m, const Value& x, DType dtype);
 Value concat(Machine& m, std::span<const Value> parts, size_t axis);
+// How a pooled or interpolated map of these sizes lies in memory: in channels-last order if x does.
+LayoutRef resampled_layout(Machine& m, const Value& x, const Shape& sizes, DType dtype);
 // A new tensor with the given sizes made from x alone, of which backward needs nothing but sizes:
 // pad, tile, flip, roll, depth-to-space, interpolation.
 Value rearrange(Machine& m, const std::string& op, const Value& x, const Shape& sizes);

@@ -3,12 +3,6 @@
 namespace plimsoll::eager {
 namespace {
 
-LayoutRef pooled_layout(Machine& m, const Value& x, const Shape& sizes, DType dtype) {
-  if (x.contiguous() || x.rank() < 4 || x.strides()[1] != Dim(1))
-    return contiguous_layout(dtype, sizes);
-  return channels_last_layout(dtype, sizes, m.decider());
-}
-
 Dim planes(const Value& x) { return x.rank() > 1 ? x.sizes()[0] * x.sizes()[1] : Dim(1); }
 
 Backward pool_backward(std::string op) {
@@ -22,14 +16,20 @@ Backward pool_backward(std::string op) {
 
 }  // namespace
 
+LayoutRef resampled_layout(Machine& m, const Value& x, const Shape& sizes, DType dtype) {
+  if (x.contiguous() || x.rank() < 4 || x.strides()[1] != Dim(1))
+    return contiguous_layout(dtype, sizes);
+  return channels_last_layout(dtype, sizes, m.decider());
+}
+
 Value max_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& window,
                Value* indices) {
-  Value y = m.allocate(pooled_layout(m, x, out_sizes, x.dtype()));
+  Value y = m.allocate(resampled_layout(m, x, out_sizes, x.dtype()));
   std::vector<Kept> kept{{x, "max pool keeps its input"}};
   if (m.policy().pool_keeps_indices || indices) {
     const bool wide = m.policy().pool_index_bytes == 8;
     const DType type = wide ? DType::kInt64 : DType::kInt32;
-    Value positions = m.allocate(pooled_layout(m, x, out_sizes, type));
+    Value positions = m.allocate(resampled_layout(m, x, out_sizes, type));
     kept.push_back({positions, wide ? "max pool keeps its positions (int64)"
                                     : "max pool keeps its positions (int32)"});
     if (indices) *indices = positions;
@@ -43,7 +43,7 @@ Value max_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& wi
 }
 
 Value average_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& window) {
-  Value y = m.allocate(pooled_layout(m, x, out_sizes, x.dtype()));
+  Value y = m.allocate(resampled_layout(m, x, out_sizes, x.dtype()));
   m.launch_rows(KernelClass::kPool, "average_pool", y.count() * window, {&x}, {&y}, planes(x));
   const Value inputs[] = {x};
   m.record(y, inputs, {{x, "average pool keeps its input"}}, pool_backward("average_pool"));
@@ -59,7 +59,7 @@ Value adaptive_average_pool(Machine& m, const Value& x, const Shape& out_sizes) 
     to_one = to_one && m.decider().is_one(out_sizes[i]);
   }
   if (to_one) return reduce(m, "mean", x, axes, true, Reduction::kMean);
-  Value y = m.allocate(pooled_layout(m, x, out_sizes, x.dtype()));
+  Value y = m.allocate(resampled_layout(m, x, out_sizes, x.dtype()));
   m.launch_rows(KernelClass::kPool, "adaptive_pool", x.count(), {&x}, {&y}, planes(x));
   const Value inputs[] = {x};
   m.record(y, inputs, {{x, "adaptive average pool keeps its input"}},

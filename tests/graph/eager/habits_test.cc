@@ -174,4 +174,16 @@ TEST_CASE("one factor for a whole batch is one product, read once") {
   CHECK(product(false).read - product(true).read == Dim(kFloat * (batch - 1) * inner * columns));
 }
 
+// upsample_nearest2d and its kin ask suggest_memory_format(); what pads or tiles does not.
+TEST_CASE("habits: interpolation leaves a map in channels-last order") {
+  HabitBench b{Policy{}};
+  const Value tokens = b.machine.resident(DType::kFloat32, {2, 4, 4, 8}, Role::kInput);
+  const Value map = transpose(b.machine, transpose(b.machine, tokens, 1, 3), 2, 3);
+  REQUIRE(map.sizes() == Shape{2, 8, 4, 4});
+  CHECK(rearrange(b.machine, "resize", map, {2, 8, 8, 8}).strides()[1] == Dim(1));
+  CHECK(rearrange(b.machine, "pad", map, {2, 8, 8, 8}).contiguous());
+  const Value plain = b.machine.resident(DType::kFloat32, {2, 8, 4, 4}, Role::kInput);
+  CHECK(rearrange(b.machine, "resize", plain, {2, 8, 8, 8}).contiguous());
+}
+
 }  // namespace plimsoll::eager
