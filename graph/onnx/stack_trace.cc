@@ -54,6 +54,11 @@ std::string names_assigned(std::string_view line) {
   return names;
 }
 
+// "x += y", or a call of add_().
+bool adds_in_place(std::string_view line) {
+  return line.find(" += ") != line.npos || line.find(".add_(") != line.npos;
+}
+
 // 'File ".../vit.py", line 66, in forward' is "vit.py:66".
 std::string place(std::string_view line) {
   const size_t open = line.find('"');
@@ -82,7 +87,7 @@ std::string statements_of(std::string_view stack_trace) {
     if (stack_trace.starts_with("  File \"") || stack_trace.starts_with("File \"")) continue;
     const std::string_view source = next_line(stack_trace);
     const std::string names = names_assigned(source);
-    if (!names.empty()) statements += " " + names;
+    if (!names.empty()) statements += " " + names + (adds_in_place(source) ? "+=" : "");
     if (open_brackets(source) > 0) statements += "...";
   }
   return statements;

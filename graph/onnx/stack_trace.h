@@ -12,7 +12,8 @@ namespace plimsoll::onnx {
 //     x, mask = self.embed(
 //   File ".../mlp.py", line 12, in forward
 //     return self.fc2(self.fc1(x))
-// is "vit.py:66 x,mask...;mlp.py:12". Empty where it is none.
+// is "vit.py:66 x,mask...;mlp.py:12". "+=" follows the name of what a sum is written into. Empty
+// where it is none.
 std::string statements_of(std::string_view stack_trace);
 
 }  // namespace plimsoll::onnx

@@ -200,9 +200,12 @@ bool glu(Finder& f, NodeId id) {
 }
 
 // The sum that such an activation reads is run in place as well (`out += identity`), into the
-// branch that ends in a norm and that nobody else reads.
+// branch that ends in a norm and that nobody else reads; where its source line is known, it says.
 void mark_residual_sum(Finder& f, NodeId sum) {
   Node& add = f.r.graph().nodes[sum];
+  const std::string_view statements = add.notes.statements;
+  if (!statements.empty() && statements.find("+=", statements.rfind(';') + 1) == statements.npos)
+    return;
   for (size_t i = 0; i < add.inputs.size() && i < 2; ++i) {
     const Node* norm = f.r.made_by(add.inputs[i], "BatchNormalization");
     if (!norm || f.r.uses(add.inputs[i]) != 1) continue;

@@ -21,6 +21,7 @@ std::vector<Statement> statements_in(std::string_view list) {
     if (s.goes_on) text.remove_suffix(3);
     const size_t space = std::min(text.find(' '), text.size());
     s.names = text.substr(std::min(space + 1, text.size()));
+    if (s.names.ends_with("+=")) s.names.remove_suffix(2);
     text = text.substr(0, space);
     const size_t colon = std::min(text.find(':'), text.size());
     s.file = text.substr(0, colon);

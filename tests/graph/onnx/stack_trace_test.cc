@@ -28,7 +28,8 @@ TEST_CASE("stack trace: what is assigned is left of an equals sign with spaces a
   CHECK(of_line("outputs: Output = self.vit(x)") == "net.py:7 outputs");
   CHECK(of_line("(a, _) = self.lstm(x)") == "net.py:7 a,_");
   CHECK(of_line("self.kept = self.conv(x)") == "net.py:7 self.kept");
-  CHECK(of_line("x += self.bias") == "net.py:7 x");
+  CHECK(of_line("x += self.bias") == "net.py:7 x+=");
+  CHECK(of_line("y = self.bn(x).add_(x)") == "net.py:7 y+=");
   // Near misses: an argument, a comparison, an item, nothing at all.
   CHECK(of_line("index=ids.unsqueeze(-1).expand(b, -1, c),") == "net.py:7");
   CHECK(of_line("if x.sum() == 0: return y") == "net.py:7");

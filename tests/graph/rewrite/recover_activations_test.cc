@@ -25,4 +25,23 @@ TEST_CASE("a SiLU behind a batch norm runs in place; behind a norm in groups if 
   CHECK_FALSE(silu_in_place(groups, "block.nonlinearity"));
 }
 
+// Is the sum of a residual block written into its branch? `line` is the sum's source line.
+static bool sum_in_place(const std::string& line) {
+  const Graph graph = test::recovered(
+      "opset 21\ninput x: f32[B,8,4,4]\nparam n.weight: f32[8]\nparam n.bias: f32[8]\n"
+      "param n.running_mean: f32[8]\nparam n.running_var: f32[8]\n"
+      "n = BatchNormalization(x, n.weight, n.bias, n.running_mean, n.running_var)\n"
+      "s = Add(n, x)" +
+      line + "\ny = Relu(s)\noutput y\n");
+  REQUIRE(graph.nodes[1].op == "Add");
+  return graph.nodes[1].notes.in_place == 1;
+}
+
+TEST_CASE("a residual sum is in place, unless its source line is known and says otherwise") {
+  CHECK(sum_in_place(""));
+  CHECK(sum_in_place(" calls=\"/b\" statements=\"net.py:3 y;block.py:7 x+=\""));
+  CHECK_FALSE(sum_in_place(" calls=\"/b\" statements=\"net.py:3 y;block.py:7 x\""));
+  CHECK_FALSE(sum_in_place(" calls=\"/b\" statements=\"net.py:3 y+=;block.py:7 x\""));
+}
+
 }  // namespace plimsoll
