@@ -34,6 +34,13 @@ void copy_transposed(Finder& f, NodeId id, NodeId next) {
   f.note("transposed values made contiguous", r.producer(copied), r.deaths());
 }
 
+// Does anything but a copy that another pattern has made read it?
+bool is_read_as_it_lies(const Rewrite& r, TensorId value) {
+  const std::vector<NodeId>& readers = r.readers(value);
+  return std::any_of(readers.begin(), readers.end(),
+                     [&](NodeId reader) { return r.node(reader).op != "Contiguous"; });
+}
+
 // Modules of known libraries that are given a contiguous copy of what is not. Where all is
 // contiguous the row changes nothing.
 struct GivenCopy {
@@ -76,8 +83,8 @@ void copies(Finder& f) {
   for (NodeId id = 0; id < nodes; ++id) {
     if (f.r.dead(id)) continue;
     const Node& node = f.r.node(id);
-    const bool copied = node.op == "Transpose" && node.notes.contiguous;
-    if (copied && !f.r.readers(node.outputs[0]).empty()) copy_transposed(f, id, id + 1);
+    if (node.op == "Transpose" && node.notes.contiguous && is_read_as_it_lies(f.r, node.outputs[0]))
+      copy_transposed(f, id, id + 1);
     if (by_pytorch) give_copy(f, id);
   }
 }

@@ -40,6 +40,14 @@ TEST_CASE("of a line with a copy only what is transposed is copied") {
   CHECK(op_names(graph) == Ops{"Relu", "Transpose", "Contiguous", "Tanh"});
 }
 
+TEST_CASE("a transposed image of tokens is copied once") {
+  const Graph graph = recovered(
+      "opset 20\ninput x: f32[B,16,8]\nconst to: i64[4] = [-1, 4, 4, 8]\n"
+      "r = Reshape(x, to)\nt = Transpose(r) {perm=[0,3,1,2]} contiguous\n"
+      "y = Relu(t)\noutput y\n");
+  CHECK(op_names(graph) == Ops{"Reshape", "Transpose", "Contiguous", "Relu"});
+}
+
 // diffusers' residual blocks; what is contiguous is not copied, and nothing is in inference.
 TEST_CASE("a shortcut's convolution is given a contiguous copy, by its name") {
   const auto shortcut = [](const std::string& module, const std::string& producer) {
