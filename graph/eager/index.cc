@@ -63,15 +63,19 @@ Value gather(Machine& m, std::string op, const Value& x, const Value& indices,
 }
 
 Value scatter(Machine& m, std::string op, const Value& x, const Value& indices,
-              const Value& updates) {
+              const Value& updates, bool adds_rows) {
   if (!x.on_device() && !updates.on_device()) return m.host(x.dtype(), x.sizes());
   Value y = m.allocate(x.dtype(), x.sizes());
   m.launch_rows(KernelClass::kScatter, std::move(op), 0, {&x, &indices, &updates}, {&y});
   const Value inputs[] = {x, updates};
-  m.record(y, inputs, {{indices, "scatter keeps its indices"}},
-           [](Machine& mm, const Gradients& g, const GradNode& n) {
+  std::vector<Kept> kept{{indices, "scatter keeps its indices"}};
+  if (adds_rows) kept.push_back({updates, "index_add keeps its source"});
+  m.record(y, inputs, std::move(kept),
+           [adds_rows](Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out(2);
-             if (n.needs(0)) {
+             if (adds_rows) {
+               out[0] = g[0];
+             } else if (n.needs(0)) {
                out[0] = mm.allocate(g[0].dtype(), g[0].sizes());
                mm.launch_rows(KernelClass::kScatter, "scatter", 0, {&g[0], &n.saved(0)}, {&out[0]});
              }

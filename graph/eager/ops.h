@@ -140,8 +140,10 @@ Value embedding_bag(Machine& m, const Value& table, const Value& indices, const 
 // Picks from x; backward scatters into zeros of x's size. keeps_source as torch.gather does.
 Value gather(Machine& m, std::string op, const Value& x, const Value& indices,
              const Shape& out_sizes, bool keeps_source);
+// `adds_rows` as torch.index_add does, whose formula for its source takes the source's shape of it
+// (derivatives.yaml: grad.index_select(dim, index).expand_as(source)) and so keeps it.
 Value scatter(Machine& m, std::string op, const Value& x, const Value& indices,
-              const Value& updates);
+              const Value& updates, bool adds_rows = false);
 // x[window] = updates, in place.
 Value assign(Machine& m, const Value& x, const Value& updates);
 

@@ -127,7 +127,15 @@ Values pick(Lowering& l) {
   return {eager::gather(l.m, "gather", l.in(0), l.in(1), l.out_shape(0), false)};
 }
 
-Values scatter(Lowering& l) { return {eager::scatter(l.m, "scatter", l.in(0), l.in(1), l.in(2))}; }
+// Rows that are added where one number each says: torch.index_add(), as routed experts return what
+// they made.
+Values scatter(Lowering& l) {
+  const Value& indices = l.in(1);
+  const bool one_each = indices.rank() == 2 && indices.sizes()[1] == Dim(1);
+  const bool adds_rows =
+      l.node().op == "ScatterND" && one_each && l.attributes().string("reduction", "none") == "add";
+  return {eager::scatter(l.m, "scatter", l.in(0), indices, l.in(2), adds_rows)};
+}
 
 Values assign(Lowering& l) { return {eager::assign(l.m, l.in(0), l.in(1))}; }
 

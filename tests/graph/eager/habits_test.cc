@@ -186,4 +186,17 @@ TEST_CASE("habits: interpolation leaves a map in channels-last order") {
   CHECK(rearrange(b.machine, "resize", plain, {2, 8, 8, 8}).contiguous());
 }
 
+// Formulas of index_add and of index_put with accumulate, in derivatives.yaml.
+TEST_CASE("habits: rows that are added are kept, those that are put are not") {
+  const auto kept = [](bool adds_rows) {
+    HabitBench b{Policy{}};
+    const Value rows = b.machine.resident(DType::kInt64, {3, 1}, Role::kInput);
+    const Value x = b.parameter({5, 8});
+    const Value updates = unary(b.machine, "exp", b.parameter({3, 8}), Keeps::kNothing, "", 1);
+    Value y = scatter(b.machine, "scatter", x, rows, updates, adds_rows);
+    return b.saved(y);
+  };
+  CHECK(kept(true) == kept(false) + 3 * 8);
+}
+
 }  // namespace plimsoll::eager
