@@ -1,5 +1,5 @@
 """What docs/accuracy.md has a row for, in order, each a title and which lines it takes (records.load)."""
-from records import calibrated, is_step, on_several, training, uncalibrated
+from records import calibrated, compiled, is_step, on_several, training, uncalibrated
 
 H100 = "h100-sxm-80gb"
 
@@ -104,7 +104,9 @@ CLASSES = [
     ("... ... training", of_today(mode="train")),
     ("... ... inference", of_today(mode="inference")),
     ("... ... batches of 1 to 8", lambda l: of_today()(l) and l["run"]["batch"] <= 8),
-    ("... in 16 bits", lambda l: is_step(l) and "16" in l["dtype"]),
+    ("forward pass compiled by torch.compile, published, RTX 4090 and A100", lambda l: compiled(l) and l["quantity"] == "total_ms"),
+    ("... gain over the same network run by operators", lambda l: l["quantity"] == "compiled_gain"),
+    ("step or forward pass in 16 bits", lambda l: is_step(l) and "16" in l["dtype"]),
     ("... in 64 bits", lambda l: is_step(l) and l["dtype"] == "fp64"),
     ("step, several GPUs and one beside them", on_several),
     ("forward part of a step", lambda l: l["quantity"] == "forward_ms"),
@@ -150,7 +152,7 @@ def saw(l):
         return ["contexts"]
     if l["kind"] == "scaling" and l["quantity"] == "time_ms":
         return ["links"]
-    if l["quantity"] == "total_ms" and l["kind"] in ("model", "scaling"):
+    if l["quantity"] == "total_ms" and not compiled(l) and l["kind"] in ("model", "scaling"):
         return ["hosts", "carrying over"] if l["source"].startswith("steps2-") else ["hosts"]
     return []
 

@@ -40,13 +40,18 @@ def load(folder):
 
 
 def is_step(l):
-    """A step or a forward pass on one GPU."""
-    return l["quantity"] == "total_ms" and l["kind"] == "model" and l["run"].get("n_gpus", 1) == 1
+    """A step or a forward pass on one GPU, run operator by operator."""
+    return l["quantity"] == "total_ms" and l["kind"] == "model" and l["run"].get("n_gpus", 1) == 1 and not compiled(l)
+
+
+def compiled(l):
+    """By torch.compile: judged by itself, and no fit's."""
+    return bool(l["run"].get("compile"))
 
 
 def on_several(l):
     """A step of several GPUs, or of one that was measured beside them."""
-    return l["quantity"] == "total_ms" and l["kind"] in ("model", "scaling") and not is_step(l)
+    return l["quantity"] == "total_ms" and l["kind"] in ("model", "scaling") and not is_step(l) and not compiled(l)
 
 
 def training(l):

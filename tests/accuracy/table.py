@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from classes import CLASSES, FIVE_FOLD, SHOWN, saw
-from records import CARDS_OF_ALGORITHMS, is_step, named
+from records import CARDS_OF_ALGORITHMS, compiled, is_step, named
 
 HEAD = ["what", "n", "skipped", "exact", "median error", "mean error", "95 % below", "bias (median)", "inside its range",
         "half its width (median)", "roofline's mean error", "roofline is nearer", "its coefficients saw these"]
@@ -75,6 +75,19 @@ def slopes(lines):
             yield runs[128] | {"quantity": "mb_per_image", "measured": m, "predicted": p, "range": None, "error": p / m - 1}
 
 
+def compiled_gains(lines):
+    """How much sooner a compiled network is through a sample than one that runs by operators."""
+    steps = [l for l in lines if l["quantity"] == "total_ms" and l["error"] is not None]
+    per_sample = lambda l, what: l[what] / l["run"]["batch"]
+    for l in filter(compiled, steps):
+        same = [e for e in steps if not compiled(e) and e["source"].startswith("steps2-")
+                and all(e["run"].get(k) == l["run"].get(k) for k in ("device", "model", "mode", "layout", "dtype", "framework_version"))]
+        eager = min(same, key=lambda e: abs(e["run"]["batch"] - l["run"]["batch"]), default=None)
+        if eager:
+            m, p = (per_sample(eager, what) / per_sample(l, what) for what in ("measured", "predicted"))
+            yield l | {"quantity": "compiled_gain", "measured": m, "predicted": p, "range": None, "roofline": None, "error": p / m - 1}
+
+
 def five_fold_score(kernel_class, wanted, oldest, newest, arithmetic=("f32",)):
     """Kernels, median and mean error of fits, weighted by their kernels; one that serves several architectures counts once."""
     seen = {}
@@ -109,7 +122,7 @@ def moved(lines, told):
 
 def all_rows(lines, told):
     """By title, in order; `lines` as answered by default, `told` with what sources tell of their machines."""
-    lines = lines + list(slopes(lines))
+    lines = lines + list(slopes(lines)) + list(compiled_gains(lines))
     rows = []
     for title, takes in CLASSES:
         if taken := [l for l in lines if takes(l)]:
