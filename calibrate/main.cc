@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "calibrate/verb.h"
+#include "estimator/cli/help.h"
 #include "estimator/report/text.h"
 
 namespace plimsoll::calibrate {
@@ -35,6 +36,7 @@ namespace {
 
 int run(int argc, char** argv) {
   CLI::App app(kExamples);
+  cli::use_help(app);
   app.require_subcommand(1);
   const Verb verbs[] = {make_ask(app), make_run(app), make_replay(app), make_fit(app),
                         make_tables(app)};

@@ -16,7 +16,9 @@
 #include "calibrate/suite.h"
 #include "calibrate/verb.h"
 #include "estimator/cli/local_gpu.h"
-#include "estimator/cli/options.h"
+#include "estimator/cli/open_database.h"
+#include "estimator/cli/read_request.h"
+#include "estimator/cli/shared_flags.h"
 #include "estimator/cli/tolerances.h"
 
 namespace plimsoll::calibrate {

@@ -13,9 +13,12 @@
 #include <new>
 
 #include "calibrate/nvml.h"
+#include "estimator/cli/help.h"
 #include "estimator/cli/messages.h"
-#include "estimator/cli/options.h"
+#include "estimator/cli/open_database.h"
 #include "estimator/cli/output_file.h"
+#include "estimator/cli/read_request.h"
+#include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
 #include "estimator/estimator.h"
 #include "estimator/report/version.h"
@@ -275,6 +278,7 @@ int run(std::vector<std::string> arguments) {
       return report(error("E108", "no command follows --", {}, "-- python3 train.py").value());
   }
   CLI::App app{kExamples, "plimsoll-monitor [PID]"};
+  cli::use_help(app);
   app.set_help_flag("-h,--help", "show this");
   bool version = false;
   app.add_flag("--version", version, "show the version");

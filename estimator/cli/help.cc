@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "estimator/cli/shared_flags.h"
 
@@ -41,6 +42,28 @@ std::string written(const CLI::Option& option) {
   return option.get_type_name().empty() || option.get_expected_min() == 0
              ? text
              : text + " " + option.get_type_name();
+}
+
+// A description as it is declared: paragraphs, broken anew, and examples, which begin with spaces
+// and stay as they are.
+std::string paragraphs(const std::string& description, const Page& page, bool examples = true) {
+  std::string text, paragraph;
+  const auto end_paragraph = [&] {
+    if (!paragraph.empty()) text += wrapped(paragraph, page, 0);
+    paragraph.clear();
+  };
+  std::istringstream in(description);
+  for (std::string line; std::getline(in, line);) {
+    const bool example = line.starts_with("  ");
+    if (!line.empty() && !example) {
+      paragraph += (paragraph.empty() ? "" : " ") + line;
+      continue;
+    }
+    end_paragraph();
+    if (examples) text += line + "\n";
+  }
+  end_paragraph();
+  return text;
 }
 
 bool is_rare(const CLI::Option& option) { return option.get_group().ends_with(kRarely); }
@@ -87,12 +110,24 @@ std::string help_of(const CLI::App& app, const std::vector<std::string_view>& ex
   std::string text;
   for (const std::string_view example : examples) text += fmt::format("  {}\n", example);
   if (!examples.empty()) text += "\n";
-  text += wrapped(app.get_description(), page, 0);
+  text += paragraphs(app.get_description(), page);
+  const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
+  if (!verbs.empty()) text += "\nVerbs:\n";
+  for (const CLI::App* verb : verbs) {
+    const std::string said = paragraphs(verb->get_description(), {.width = Page::kEndless}, false);
+    text += flag_lines(verb->get_name(), said.substr(0, said.find_first_of(".\n")), page);
+  }
   for (const std::string& group : groups_of(app)) text += group_text(app, group, all, page);
   if (!all && std::ranges::any_of(app.get_options(),
                                   [](const CLI::Option* option) { return is_rare(*option); }))
     text += "\n'--help-all' describes them all, with the words that they take.\n";
   return text;
+}
+
+void use_help(CLI::App& app) {
+  app.formatter_fn([](const CLI::App* asked, const std::string&, CLI::AppFormatMode) {
+    return help_of(*asked, {}, true, {});
+  });
 }
 
 }  // namespace plimsoll::cli

@@ -21,4 +21,8 @@ std::string rarely(std::string_view group);
 std::string help_of(const CLI::App& app, const std::vector<std::string_view>& examples, bool all,
                     const Page& page);
 
+// CLI11 prints help of the app, and of verbs that are added to it afterwards, in this form; all
+// flags of it.
+void use_help(CLI::App& app);
+
 }  // namespace plimsoll::cli
