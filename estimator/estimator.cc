@@ -277,6 +277,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   }
   e.recognised = model.recognised;
   e.basis.push_back(settings(model, platform_, request_, batch));
+  if (!request_.defaults.empty()) e.basis.push_back("defaults: " + request_.defaults);
   const auto card = card_basis(platform_.device, request_, e);
   e.basis.insert(e.basis.end(), card.begin(), card.end());
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "estimator/cli/defaults.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
 #include "estimator/cli/prices.h"
-#include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
@@ -27,7 +27,7 @@ std::string answer_of(const Comparison& comparison, const OutputFlags& output) {
 }
 
 int run_compare(const CompareFlags& flags) {
-  auto request = to_request(flags.shared);
+  auto request = request_with_defaults(flags.shared);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "compare", Gpus::kSeveral);
   if (!hwdb) return report(hwdb.error());

@@ -7,10 +7,10 @@
 
 #include "estimator/cli/ask_cudnn.h"
 #include "estimator/cli/command_line.h"
+#include "estimator/cli/defaults.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
 #include "estimator/cli/output_file.h"
-#include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
@@ -64,7 +64,7 @@ std::string answer_of(const Estimate& estimate, const EstimateFlags& flags,
 }
 
 int run_estimate(const EstimateFlags& flags) {
-  auto request = to_request(flags.shared);
+  auto request = request_with_defaults(flags.shared);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "estimate");
   if (!hwdb) return report(hwdb.error());

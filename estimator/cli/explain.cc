@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "estimator/cli/defaults.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/open_database.h"
-#include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
 #include "estimator/request/find_platform.h"
@@ -27,7 +27,7 @@ int explain_code(const std::string& code, bool json) {
 }
 
 int explain_model_node(const ExplainFlags& flags) {
-  auto request = to_request(flags.shared);
+  auto request = request_with_defaults(flags.shared);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "explain layer1.0.conv1");
   if (!hwdb) return report(hwdb.error());

@@ -24,8 +24,9 @@ constexpr const char* kIntroduction =
     "plimsoll {} - will this training run fit on this GPU, and how fast will it be?\n\n"
     "  plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128\n"
     "  plimsoll max-batch model.onnx --gpu a100-80gb-sxm --precision amp-bf16\n\n"
-    "commands: estimate  max-batch  sweep  compare  validate  workspace  explain\n"
-    "          gpus  links  hosts  frameworks  models  ops  schema  version\n"
+    "commands: estimate  max-batch  sweep  compare  validate  check  workspace\n"
+    "          explain  gpus  links  hosts  frameworks  models  ops  schema\n"
+    "          completion  version\n"
     "'plimsoll COMMAND --help' shows examples first.\n";
 
 // The process ends with its answer: memory that it gave back before would be asked for again.
@@ -67,27 +68,9 @@ Result<void> refuse_argument_files(const std::vector<std::string>& arguments) {
   return {};
 }
 
-constexpr std::array<std::pair<std::string_view, Verb (*)(CLI::App&)>, 15> kVerbs = {{
-    {"estimate", make_estimate},
-    {"max-batch", make_max_batch},
-    {"sweep", make_sweep},
-    {"validate", make_validate},
-    {"compare", make_compare},
-    {"workspace", make_workspace},
-    {"gpus", make_gpus},
-    {"links", make_links},
-    {"hosts", make_hosts},
-    {"frameworks", make_frameworks},
-    {"models", make_models},
-    {"ops", make_ops},
-    {"explain", make_explain},
-    {"schema", make_schema},
-    {"version", make_version},
-}};
-
 int unknown_command(const std::string& word) {
   std::vector<std::string> names;
-  for (const auto& verb : kVerbs) names.emplace_back(verb.first);
+  for (const VerbRow& verb : all_verbs()) names.emplace_back(verb.name);
   const std::string near = nearest(word, names);
   const bool flag = word.starts_with("-");
   const std::string model = flag || !near.empty() ? "" : model_meant(word);
@@ -110,9 +93,12 @@ constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
     {"sweep", "plimsoll sweep examples/sweep.yaml"},
     {"compare", "plimsoll compare builtin:resnet50 --batch 64 --gpu tesla-t4 --gpu l4"},
     {"validate", "plimsoll validate runs.csv --tolerance memory=10% --tolerance time=15%"},
+    {"check", "plimsoll check model.onnx plan.yaml runs.csv"},
     {"workspace", "plimsoll workspace --gpu quadro-p4000 --cudnn 9.10 < problems.jsonl"},
     {"explain", "plimsoll explain E241"},
     {"explain", "plimsoll explain layer1.0.conv1 builtin:resnet50 --gpu tesla-t4"},
+    {"completion",
+     "plimsoll completion bash > ~/.local/share/bash-completion/completions/plimsoll"},
     {"gpus", "plimsoll gpus tesla-t4"},
     {"models", "plimsoll models gpt2"},
     {"ops", "plimsoll ops Conv"},
@@ -130,7 +116,7 @@ std::string help_of_verb(const CLI::App& app, bool all) {
 // The verb that the command line names, alone: the flags of the others need not be declared.
 std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
   std::vector<Verb> verbs;
-  for (const auto& [name, make] : kVerbs) {
+  for (const auto& [name, make] : all_verbs()) {
     if (name != named) continue;
     verbs.push_back(make(root));
     CLI::App& app = *verbs.back().app;

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "estimator/cli/defaults.h"
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
-#include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
@@ -48,7 +48,7 @@ std::string answer_of(const LargestBatch& largest, const OutputFlags& output) {
 }
 
 int run_max_batch(const MaxBatchFlags& flags) {
-  auto request = to_request(flags.shared);
+  auto request = request_with_defaults(flags.shared);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "max-batch");
   if (!hwdb) return report(hwdb.error());

@@ -17,6 +17,7 @@ Result<Hwdb> open_database(Request& request, std::string_view verb, Gpus gpus) {
     return error("E114", "--gpu is given more than once", {},
                  "'plimsoll compare' takes several; '--gpus N' is how many share the work");
   }
+  if (!request.defaults.empty()) report({note("N523", "defaults: " + request.defaults)});
   auto hwdb = Hwdb::open(request.hwdb_directory);
   if (!hwdb) return hwdb;
   report(hwdb->own_faults());

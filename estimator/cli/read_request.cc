@@ -99,20 +99,6 @@ class Reader {
 
 constexpr int64_t kLargestCount = int64_t{1} << 31;
 
-// Names of the flags that were written.
-std::set<std::string, std::less<>> given_in(const SharedFlags& flags) {
-  std::set<std::string, std::less<>> given;
-  for (const auto& [name, values] : flags.values) {
-    if (!values.empty()) given.insert(name);
-  }
-  for (const FlagRow& row : shared_flags()) {
-    const bool written = (row.list && !(flags.*row.list).empty()) || (row.on && flags.*row.on);
-    if (written) given.insert(std::string(row.name));
-  }
-  for (const TrainingRule& rule : flags.training) given.insert(rule.trained ? "train" : "freeze");
-  return given;
-}
-
 void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
   reader.word("mode", recipe.mode, {"train", "train_no_update", "inference"});
   reader.row("optimizer", recipe.optimizer, optimizers());
@@ -147,6 +133,19 @@ Result<std::shared_ptr<const AskedWorkspaces>> read_listed(const Machine& machin
 }
 
 }  // namespace
+
+std::set<std::string, std::less<>> given_in(const SharedFlags& flags) {
+  std::set<std::string, std::less<>> given;
+  for (const auto& [name, values] : flags.values) {
+    if (!values.empty()) given.insert(name);
+  }
+  for (const FlagRow& row : shared_flags()) {
+    const bool written = (row.list && !(flags.*row.list).empty()) || (row.on && flags.*row.on);
+    if (written) given.insert(std::string(row.name));
+  }
+  for (const TrainingRule& rule : flags.training) given.insert(rule.trained ? "train" : "freeze");
+  return given;
+}
 
 Result<Request> to_request(const SharedFlags& flags) {
   Request request;

@@ -1,0 +1,99 @@
+// Defaults of one's own, files that are checked, and what shells complete.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "tests/support/run_plimsoll.h"
+
+namespace plimsoll::test {
+namespace {
+
+const std::string kExamples = std::string(PLIMSOLL_SOURCE_DIR) + "/examples/";
+const std::string kPerceptron = kExamples + "perceptron.json";
+
+}  // namespace
+
+TEST_CASE("cli: defaults come from plimsoll.yaml and the environment, are named, and flags win") {
+  if (skipped()) return;
+  const Scratch scratch;
+  const std::string folder =
+      std::filesystem::path(
+          scratch.write("plimsoll.yaml", "gpu: l4\nprecision: amp-bf16\nbatch: 7\n"))
+          .parent_path();
+  const Ran file = run_plimsoll({"estimate", kPerceptron}, {.folder = folder});
+  CHECK(file.status == 0);
+  CHECK(says(file, "gpu l4 of plimsoll.yaml"));
+  CHECK(says(file.out, "amp-bf16, batch 7"));
+  CHECK(says(file.out, "basis: defaults: "));
+  const Ran environment =
+      run_plimsoll({"estimate", kPerceptron},
+                   {.environment = {"PLIMSOLL_PRECISION=amp-fp16"}, .folder = folder});
+  CHECK(says(environment, "precision amp-fp16 of the environment"));
+  CHECK(says(environment.out, "amp-fp16, batch 7"));
+  const Ran flag = run_plimsoll({"estimate", kPerceptron, "--precision", "fp32", "--gpu", "t4"},
+                                {.environment = {"PLIMSOLL_PRECISION=amp-fp16"}, .folder = folder});
+  CHECK(says(flag.out, "fp32, batch 7"));
+  CHECK(says(flag.out, "tesla-t4"));
+  CHECK(!says(flag, "precision"));
+}
+
+TEST_CASE("cli: a plimsoll.yaml with a fault is refused with its place") {
+  if (skipped()) return;
+  const Scratch scratch;
+  const auto with = [&](const std::string& text) {
+    const std::string path = scratch.write("plimsoll.yaml", text);
+    return run_plimsoll({"estimate", kPerceptron, "--gpu", "l4"},
+                        {.folder = std::filesystem::path(path).parent_path()});
+  };
+  const Ran misspelt = with("precison: fp32\n");
+  CHECK(misspelt.status == 3);
+  CHECK(says(misspelt, "plimsoll.yaml:1:1"));
+  CHECK(says(misspelt, "did you mean precision?"));
+  const Ran wrong = with("precision: fp17\n");
+  CHECK(wrong.status == 2);
+  CHECK(says(wrong, "did you mean fp16?"));
+  CHECK(with("- a list\n").status == 3);
+}
+
+TEST_CASE("cli: check tells good files from bad ones, with their kind and place") {
+  if (skipped()) return;
+  const Ran good = run_plimsoll({"check", kPerceptron, kExamples + "sweep.yaml",
+                                 kExamples + "measured-runs.csv", kExamples + "kernels.csv"});
+  CHECK(good.status == 0);
+  CHECK(says(good.out, "perceptron.json: a model\n"));
+  CHECK(says(good.out, "sweep.yaml: a plan\n"));
+  CHECK(says(good.out, "measured-runs.csv: 4 measured runs\n"));
+  const Scratch scratch;
+  const std::string plan = scratch.write("plan.yaml", "model: x.onnx\nparametres: {batch: [1]}\n");
+  const Ran bad = run_plimsoll({"check", "--quiet", kPerceptron, plan});
+  CHECK(bad.status == 3);
+  CHECK(bad.out.empty());
+  CHECK(says(bad, "plan.yaml:2:1"));
+  CHECK(run_plimsoll({"check"}).status == 2);
+  CHECK(run_plimsoll({"check", "no-such.onnx"}).status == 4);
+}
+
+TEST_CASE("cli: bash completes verbs, flags, GPUs, words and a model's dimensions") {
+  if (skipped()) return;
+  const std::string script = run_plimsoll({"completion", "bash"}).out;
+  CHECK(says(script, "complete -o default -F _plimsoll plimsoll"));
+  const auto completed = [&](const std::string& line, int words) {
+    const std::string asked = script + "COMP_WORDS=(" + plimsoll_binary() + " " + line +
+                              "); COMP_CWORD=" + std::to_string(words) +
+                              "; _plimsoll; printf '%s\\n' \"${COMPREPLY[@]}\"";
+    return run_plimsoll({"-c", asked},
+                        {.program = "/bin/bash", .environment = {"PATH=/bin:/usr/bin"}})
+        .out;
+  };
+  CHECK(completed("max", 1) == "max-batch\n");
+  CHECK(completed("estimate --workspace", 2) == "--workspace-limit\n");
+  CHECK(says(completed("estimate x.onnx --gpu tesla-p100", 4), "tesla-p100-pcie-16gb\n"));
+  CHECK(completed("estimate --precision amp-b", 3) == "amp-bf16\n");
+  CHECK(completed("estimate builtin:gpt2 --dim seq", 4) == "sequence=\n");
+  CHECK(completed("estimate --layout ''", 3) == "nchw\nnhwc\n");
+  CHECK(completed("models resnet15", 2) == "resnet152\n");
+  CHECK(completed("nonsense ''", 2) == "\n");
+  CHECK(run_plimsoll({"completion", "tcsh"}).status == 2);
+}
+
+}  // namespace plimsoll::test
