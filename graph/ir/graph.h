@@ -64,8 +64,8 @@ struct NodeNotes {
   // none.)
   std::string calls;
   // The statements that were running, outermost first, where the exporter lists them: the source
-  // file, the line and the names that it assigns: "vit.py:66 x,mask;mlp.py:12". "..." follows a
-  // line on which its statement does not end.
+  // file, the line and the names that it assigns: "vit.py:66 x,mask;mlp.py:12". "+=" follows a name
+  // that the statement adds to in place, "..." a line on which it does not end.
   std::string statements;
   // What the innermost of them casts, "self.weight>float,()>given": a name, a call's argument
   // ("softmax()") or the whole expression, to single precision or to some value's own type. In a

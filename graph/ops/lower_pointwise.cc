@@ -245,7 +245,8 @@ Values add(Lowering& l) {
   if (into == 1 || into == 2) {
     const Value& x = l.in(into - 1);
     const Value& other = l.in(2 - into);
-    const bool fits = x.on_device() && x.sizes() == l.out_shape(0) && x.dtype() == other.dtype();
+    const bool fits = x.on_device() && x.sizes() == l.out_shape(0) &&
+                      is_float(x.dtype()) == is_float(other.dtype());
     if (fits) return {eager::add_in_place(l.m, x, other)};
   }
   return {eager::add(l.m, l.in(0), l.in(1))};

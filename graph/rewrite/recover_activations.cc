@@ -203,15 +203,29 @@ bool glu(Finder& f, NodeId id) {
 // branch that ends in a norm and that nobody else reads; where its source line is known, it says.
 void mark_residual_sum(Finder& f, NodeId sum) {
   Node& add = f.r.graph().nodes[sum];
-  const std::string_view statements = add.notes.statements;
-  if (!statements.empty() && statements.find("+=", statements.rfind(';') + 1) == statements.npos)
-    return;
+  if (!add.notes.statements.empty()) return;
   for (size_t i = 0; i < add.inputs.size() && i < 2; ++i) {
     const Node* norm = f.r.made_by(add.inputs[i], "BatchNormalization");
     if (!norm || f.r.uses(add.inputs[i]) != 1) continue;
     add.notes.in_place = static_cast<int>(i + 1);
     return;
   }
+}
+
+// x += y, by its source line: the last sum of that line, into what it names.
+void mark_written_sum(Finder& f, NodeId id) {
+  Node& add = f.r.graph().nodes[id];
+  const std::string_view statements = add.notes.statements;
+  if (add.op != "Add" || statements.find("+=", statements.rfind(';') + 1) == statements.npos)
+    return;
+  const auto& readers = f.r.readers(add.outputs[0]);
+  const bool last = std::none_of(readers.begin(), readers.end(), [&](NodeId reader) {
+    return f.r.node(reader).notes.statements == statements;
+  });
+  const Tensor& into = f.r.tensor(add.inputs[0]);
+  const bool fits = into.kind == TensorKind::kValue && into.producer != kNoNode && into.shape &&
+                    into.shape == f.r.tensor(add.outputs[0]).shape;
+  if (last && fits) add.notes.in_place = 1;
 }
 
 // An activation straight after a convolution, a norm or a residual sum that nobody else reads is
@@ -286,7 +300,9 @@ void activations(Finder& f) {
 
 void in_place(Finder& f) {
   for (NodeId id = 0; id < f.r.nodes(); ++id) {
-    if (!f.r.dead(id)) mark_in_place(f, id);
+    if (f.r.dead(id)) continue;
+    mark_written_sum(f, id);
+    mark_in_place(f, id);
   }
 }
 

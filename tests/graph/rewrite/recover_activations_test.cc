@@ -44,4 +44,17 @@ TEST_CASE("a residual sum is in place, unless its source line is known and says 
   CHECK_FALSE(sum_in_place(" calls=\"/b\" statements=\"net.py:3 y+=;block.py:7 x\""));
 }
 
+TEST_CASE("a sum that its line writes into a name is in place, whatever reads it") {
+  const auto sums = [](const std::string& line) {
+    const std::string notes = " calls=\"/\" statements=\"" + line + "\"";
+    const Graph graph =
+        test::recovered("opset 21\ninput x: f32[B,8]\nparam b: f32[8]\nh = Tanh(x)\ns = Add(h, b)" +
+                        notes + "\nt = Add(h, s)" + notes + "\ny = Exp(t)\noutput y\n");
+    return std::pair(graph.nodes[1].notes.in_place, graph.nodes[2].notes.in_place);
+  };
+  CHECK(sums("net.py:3 h+=") == std::pair(0, 1));  // the last of its line
+  CHECK(sums("net.py:3 h") == std::pair(0, 0));
+  CHECK(sums("net.py:3 h+=;layer.py:5 y") == std::pair(0, 0));
+}
+
 }  // namespace plimsoll
