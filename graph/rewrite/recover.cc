@@ -51,11 +51,26 @@ RecoverReport recover(Graph& graph, Decider* decider) {
   fold(graph);
   RecoverReport report;
   apply(graph, decider,
-        {unread, patterns::merged_weights, patterns::removed_biases, patterns::padding,
-         patterns::folded_norms, patterns::spectral_norms, patterns::gathers,
-         patterns::relative_bias, patterns::lookups, patterns::cells, patterns::gates,
-         patterns::slices, patterns::functions, patterns::activations, patterns::norms,
-         patterns::in_place, patterns::attention, patterns::copies, patterns::linear, patterns::recurrent},
+        {unread,
+         patterns::merged_weights,
+         patterns::removed_biases,
+         patterns::padding,
+         patterns::folded_norms,
+         patterns::spectral_norms,
+         patterns::gathers,
+         patterns::relative_bias,
+         patterns::lookups,
+         patterns::cells,
+         patterns::gates,
+         patterns::slices,
+         patterns::functions,
+         patterns::activations,
+         patterns::norms,
+         patterns::in_place,
+         patterns::attention,
+         patterns::copies,
+         patterns::linear,
+         patterns::recurrent},
         report);
   apply(graph, decider, {patterns::merged}, report);
   apply(graph, decider, {patterns::kept_tables}, report);
