@@ -103,7 +103,7 @@ class SavedTensors:
         number = self.trace.number(tensor)
         if number is not None and number not in self.ignored:
             self.keeper.setdefault(number, self.inside[-1])
-        return tensor
+        return tensor.detach()   # itself it would hold the node that keeps it, for good where no backward pass comes by
 
     def living(self):
         return self.keeper.keys() & self.trace.living()
