@@ -1,6 +1,7 @@
 #include "graph/rewrite/restore_casts.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -45,7 +46,7 @@ class Restored {
 
   // Of a line of the model's code.
   bool at(const Line& line) {
-    const std::string_view casts = r_.node(line.first).notes.casts;
+    const std::string casts = r_.node(line.first).notes.casts;  // nodes move as others come in
     if (!casts.ends_with("()>given")) return false;
     begin(line);
     bool any = false;
@@ -58,11 +59,13 @@ class Restored {
   bool at_traced(const Line& region) {
     begin(region);
     for (NodeId id = region.first; id <= region.last; ++id) {
-      for (const std::string_view cast : widened_by(r_.node(id).notes.casts)) {
-        const size_t operand = static_cast<size_t>(cast.back() - '1');
+      const std::string casts = r_.node(id).notes.casts;
+      for (const std::string_view cast : widened_by(casts)) {
+        if (cast.size() != 2 || cast[0] != '#') continue;
+        const auto operand = static_cast<size_t>(cast[1] - '1');
         const auto& inputs = r_.node(id).inputs;
-        if (cast.size() != 2 || operand >= inputs.size() || !is_array(inputs[operand])) continue;
-        widen_at(region, id, inputs[operand]);
+        if (operand >= inputs.size() || !is_array(inputs[operand])) continue;
+        widen_at(region, id, TensorId(inputs[operand]));
       }
     }
     if (std::find(wide_.begin(), wide_.end(), 1) == wide_.end()) return false;
