@@ -40,7 +40,8 @@ Value separate(Machine& m, const AttentionOperands& given, const AttentionOption
   Value weights = softmax(m, scores, scores.rank() - 1);
   scores = {};
   if (options.dropout > 0) weights = dropout(m, weights);
-  const Value handed_out = cast(m, weights, given.q.dtype());
+  const bool hands_out = m.policy().attention.separate_by_operator;
+  const Value handed_out = hands_out ? cast(m, weights, given.q.dtype()) : Value();
   return cast(m, matmul(m, weights, v), given.q.dtype());
 }
 
@@ -211,7 +212,8 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
                             lowered(m, bias)};
   const auto form = attention_form(m, o, options);
   if (!form) {
-    const AutocastPause pause(m);  // the pieces run in the type the whole was given
+    if (!m.policy().attention.separate_by_operator) return separate(m, o, options);
+    const AutocastPause pause(m);  // the operator's pieces run in the type the whole was given
     return separate(m, o, options);
   }
   switch (*form) {

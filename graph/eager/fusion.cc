@@ -370,6 +370,15 @@ class Fuser {
 
 }  // namespace
 
+std::vector<Use> uses_of(std::span<const Value* const> values) {
+  std::vector<Use> uses;
+  for (const Value* v : values) {
+    if (v->defined() && v->on_device() && v->storage()->id() != kNoBuffer)
+      uses.push_back({v->storage()->id(), v->layout_ref()});
+  }
+  return uses;
+}
+
 void fuse(Step& step, const std::vector<Access>& accesses) { Fuser(step, accesses).run(); }
 
 }  // namespace plimsoll::eager

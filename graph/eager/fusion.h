@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "graph/eager/value.h"
@@ -21,6 +22,9 @@ struct Use {
   BufferId buffer = kNoBuffer;
   LayoutRef layout;
 };
+
+// Those of `values` that have storage.
+std::vector<Use> uses_of(std::span<const Value* const> values);
 
 // What the launch at `event` reads and writes.
 struct Access {

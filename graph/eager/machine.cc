@@ -115,19 +115,6 @@ Machine::~Machine() {
   }
 }
 
-namespace {
-
-std::vector<Use> uses_of(std::span<const Value* const> values) {
-  std::vector<Use> uses;
-  for (const Value* v : values) {
-    if (v->defined() && v->on_device() && v->storage()->id() != kNoBuffer)
-      uses.push_back({v->storage()->id(), v->layout_ref()});
-  }
-  return uses;
-}
-
-}  // namespace
-
 BufferId Machine::new_buffer(const Dim& bytes, Role role, bool resident) {
   if (idle_) return kNoBuffer;
   const auto id = static_cast<BufferId>(step_.buffers.size());

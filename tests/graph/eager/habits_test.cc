@@ -1,6 +1,8 @@
 // What a framework's habits make of one operator: who keeps what, and where gradients lie.
 #include <doctest/doctest.h>
 
+#include <map>
+
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -197,6 +199,47 @@ TEST_CASE("habits: rows that are added are kept, those that are put are not") {
     return b.saved(y);
   };
   CHECK(kept(true) == kept(false) + 3 * 8);
+}
+
+// The kernels of attention over 2 x 3 heads, 5 queries, 7 keys, 8 features in mixed precision.
+TEST_CASE("habits: attention written out scales scores and widens its softmax, the operator q, k") {
+  const auto launched = [](bool by_operator) {
+    Recipe recipe;
+    recipe.precision = find_precision("amp-fp16");
+    Policy policy;
+    policy.attention.memory_efficient = false;
+    policy.attention.separate_by_operator = by_operator;
+    const Binding none;
+    Decider decider{none};
+    Machine machine{recipe, policy, decider};
+    machine.begin_autocast();
+    {
+      const auto heads = [&](int64_t rows) {
+        return machine.resident(DType::kFloat16, {2, 3, rows, 8}, Role::kInput);
+      };
+      attention(machine, heads(5), heads(7), heads(7), {}, {.padded = true});
+    }
+    machine.end_autocast();
+    const Step step = machine.finish();
+    std::map<std::string, std::vector<int64_t>> written;  // bytes, by operator
+    for (const Event& event : step.events) {
+      if (event.kind != Event::Kind::kLaunch) continue;
+      const Kernel& kernel = step.kernels[event.id];
+      written[kernel.op].push_back(kernel.written.constant_term());
+    }
+    return written;
+  };
+  constexpr int64_t kHalf = 2, kScores = 2 * 3 * 5 * 7, kQueries = 2 * 3 * 5 * 8;
+  constexpr int64_t kKeys = 2 * 3 * 7 * 8;
+  auto written_out = launched(false);
+  CHECK(written_out["mul"] == std::vector<int64_t>{kHalf * kScores});
+  CHECK(written_out["add"] == std::vector<int64_t>{kHalf * kScores});  // the mask of padding
+  CHECK(written_out["softmax"] == std::vector<int64_t>{kFloat * kScores});
+  CHECK(written_out["cast"] == std::vector<int64_t>{kHalf * kScores});
+  auto operators = launched(true);
+  CHECK(operators["mul"] == std::vector<int64_t>{kHalf * kQueries, kHalf * kKeys});
+  CHECK(operators["softmax"] == std::vector<int64_t>{kHalf * kScores});
+  CHECK(operators.count("add") == 0);
 }
 
 }  // namespace plimsoll::eager
