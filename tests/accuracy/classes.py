@@ -106,7 +106,7 @@ CLASSES = [
     ("... ... batches of 1 to 8", lambda l: of_today()(l) and l["run"]["batch"] <= 8),
     ("forward pass compiled by torch.compile, published, RTX 4090 and A100", lambda l: compiled(l) and l["quantity"] == "total_ms"),
     ("... gain over the same network run by operators", lambda l: l["quantity"] == "compiled_gain"),
-    ("step or forward pass in 16 bits", lambda l: is_step(l) and "16" in l["dtype"]),
+    ("step or forward pass in 16 bits", lambda l: is_step(l) and ("16" in l["dtype"] or l["dtype"] == "apex-o2")),
     ("... in 64 bits", lambda l: is_step(l) and l["dtype"] == "fp64"),
     ("step, several GPUs and one beside them", on_several),
     ("forward part of a step", lambda l: l["quantity"] == "forward_ms"),
