@@ -49,7 +49,7 @@ void list_modules(const std::map<std::string, ModuleTree>& trees, const std::str
 
 std::string innermost_module(const LayerEstimate& layer) { return paths_of(layer).back(); }
 
-std::vector<ModuleEstimate> modules_of(std::span<const LayerEstimate> layers) {
+std::vector<ModuleEstimate> modules_of(std::span<const LayerEstimate> layers, size_t most) {
   std::map<std::string, ModuleTree> trees;
   trees[""];
   for (const LayerEstimate& layer : layers) {
@@ -69,6 +69,8 @@ std::vector<ModuleEstimate> modules_of(std::span<const LayerEstimate> layers) {
   }
   std::vector<ModuleEstimate> modules;
   list_modules(trees, "", modules);
+  for (auto depth = static_cast<int64_t>(kDeepest); modules.size() > most; --depth)
+    std::erase_if(modules, [&](const ModuleEstimate& m) { return m.depth >= depth; });
   return modules;
 }
 

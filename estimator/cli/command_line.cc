@@ -1,6 +1,5 @@
 #include "estimator/cli/command_line.h"
 
-#include "estimator/report/html/page.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {
@@ -19,10 +18,5 @@ void remember_command(const std::vector<std::string>& arguments) {
 }
 
 std::string command_line() { return remembered(); }
-
-Diagnostics without_charts() {
-  if (has_charts()) return {};
-  return {note("N122", "the page has tables only: this build brought no Vega, which draws charts")};
-}
 
 }  // namespace plimsoll::cli

@@ -4,16 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "graph/base/diagnostic.h"
-
 namespace plimsoll::cli {
 
 // Once, before a verb runs.
 void remember_command(const std::vector<std::string>& arguments);
 // "plimsoll estimate 'my model.onnx' --gpu l4", as a POSIX shell reads it.
 std::string command_line();
-
-// N122 where this build's pages have tables only.
-Diagnostics without_charts();
 
 }  // namespace plimsoll::cli

@@ -1,14 +1,17 @@
 #include <algorithm>
 #include <iterator>
 
+#include "estimator/cli/command_line.h"
 #include "estimator/cli/defaults.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
+#include "estimator/cli/page_file.h"
 #include "estimator/cli/prices.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
 #include "estimator/report/comparison.h"
+#include "estimator/report/html/compare_page.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -16,6 +19,7 @@ namespace {
 struct CompareFlags {
   SharedFlags shared;
   OutputFlags output;
+  PageFlags page;
   std::vector<std::string> prices;
 };
 
@@ -36,8 +40,10 @@ int run_compare(const CompareFlags& flags) {
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
   const auto prices = parse_prices(flags.prices, request->devices, *hwdb);
   if (!prices) return report(prices.error());
+  std::optional<OutputFile> page;
+  if (const int fault = open_page(flags.page, page); fault != 0) return fault;
   Comparison comparison;
-  request->minimum = flags.output.json;
+  request->minimum = flags.output.json || page;
   const std::vector<std::string> devices = request->devices;
   for (const std::string& device : devices) {
     request->devices = {device};
@@ -52,6 +58,10 @@ int run_compare(const CompareFlags& flags) {
       in_model(comparison.estimates.front().diagnostics, request->model), request->strict));
   if (status != 0) return status;
   const bool any = std::ranges::any_of(comparison.estimates, &Estimate::fits);
+  if (page) {
+    const int fault = write_page(*page, compare_page(comparison.estimates, command_line()));
+    if (fault != 0) return fault;
+  }
   return print(answer_of(comparison, flags.output), any ? 0 : 1);
 }
 
@@ -67,6 +77,7 @@ Verb make_compare(CLI::App& root) {
       ->type_name("ID=PRICE")
       ->group(kVerbGroup);
   add_output(*app, flags->output, "a list of estimates", "GPUs");
+  add_page(*app, flags->page);
   return {app, [flags] { return run_compare(*flags); }};
 }
 

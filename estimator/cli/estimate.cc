@@ -11,10 +11,12 @@
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
 #include "estimator/cli/output_file.h"
+#include "estimator/cli/page_file.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
+#include "estimator/plan/largest_batch.h"
 #include "estimator/plan/remedies.h"
 #include "estimator/report/estimate_tables.h"
 #include "estimator/report/html/estimate_page.h"
@@ -55,9 +57,9 @@ Diagnostics idle_here(const EstimateFlags& flags) {
   return said;
 }
 
-std::string answer_of(const Estimate& estimate, const EstimateFlags& flags,
-                      const TextOptions& text) {
-  if (flags.output.json) return to_json(estimate);
+std::string answer_of(const Estimate& estimate, const EstimateFlags& flags, const TextOptions& text,
+                      const LargestBatch* batches) {
+  if (flags.output.json) return to_json(estimate, {.batches = batches});
   if (!flags.output.csv && !flags.output.markdown) return to_text(estimate, text);
   const Table table = flags.kernels ? kernel_table(estimate) : layer_table(estimate, text.depth);
   return flags.output.csv ? table.csv() : table.markdown();
@@ -107,12 +109,15 @@ int run_estimate(const EstimateFlags& flags) {
   const bool tables_alone = flags.output.quiet || flags.output.csv || flags.output.markdown;
   if (estimated->memory.verdict != Verdict::kFits && (!tables_alone || page))
     estimated->remedies = remedies(*request, *hwdb, *estimated);
+  std::optional<Result<LargestBatch>> batches;
   if (page) {
-    auto written = page->write(estimate_page(*estimated, command_line()));
-    if (!written) return report(written.error());
-    report(without_charts());
+    constexpr size_t kRounds = 40;  // all of them
+    batches = largest_batch(*request, *hwdb, {.rounds = kRounds});
+    const int fault = write_page(*page, estimate_page(*estimated, *batches, command_line()));
+    if (fault != 0) return fault;
   }
-  return print(answer_of(*estimated, flags, text), estimated->fits ? 0 : 1);
+  const LargestBatch* known = batches && *batches ? &**batches : nullptr;
+  return print(answer_of(*estimated, flags, text, known), estimated->fits ? 0 : 1);
 }
 
 }  // namespace

@@ -1,14 +1,17 @@
 #include <algorithm>
 #include <iterator>
 
+#include "estimator/cli/command_line.h"
 #include "estimator/cli/defaults.h"
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
+#include "estimator/cli/page_file.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/plan/largest_batch.h"
+#include "estimator/report/html/max_batch_page.h"
 #include "estimator/report/largest_batch.h"
 
 namespace plimsoll::cli {
@@ -17,6 +20,7 @@ namespace {
 struct MaxBatchFlags {
   SharedFlags shared;
   OutputFlags output;
+  PageFlags page;
 };
 
 Result<BatchSearch> search_of(const SharedFlags& flags) {
@@ -58,11 +62,18 @@ int run_max_batch(const MaxBatchFlags& flags) {
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
   auto search = search_of(flags.shared);
   if (!search) return report(search.error());
+  std::optional<OutputFile> page;
+  if (const int fault = open_page(flags.page, page); fault != 0) return fault;
+  if (page) search->rounds = 40;  // all of them
   auto largest = largest_batch(*request, *hwdb, *search);
   if (!largest) return report(in_model(largest.error(), request->model));
   const int status =
       report(as_strict(in_model(largest->warnings, request->model), request->strict));
   if (status != 0) return status;
+  if (page) {
+    const int fault = write_page(*page, max_batch_page(*largest, request->model, command_line()));
+    if (fault != 0) return fault;
+  }
   return print(answer_of(*largest, flags.output), largest->answer.safe > 0 ? 0 : 1);
 }
 
@@ -79,6 +90,7 @@ Verb make_max_batch(CLI::App& root) {
   add_value(*app, flags->shared, "confidence", "how often the ranges hold: 0.5 to 0.99; else 0.95",
             "SHARE", kVerbGroup);
   add_output(*app, flags->output, "as JSON", "round batches");
+  add_page(*app, flags->page);
   return {app, [flags] { return run_max_batch(*flags); }};
 }
 

@@ -3,16 +3,19 @@
 #include <chrono>
 #include <filesystem>
 
+#include "estimator/cli/command_line.h"
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
+#include "estimator/cli/page_file.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/sweep_axes.h"
 #include "estimator/cli/verb.h"
 #include "estimator/model/model_source.h"
+#include "estimator/report/html/sweep_page.h"
 #include "estimator/report/sweep.h"
 #include "graph/base/byte_source.h"
 
@@ -21,6 +24,7 @@ namespace {
 
 struct SweepFlags {
   SharedFlags shared;
+  PageFlags page;
   std::string plan;
   bool json = false, count_only = false, memory_only = false, dry_run = false;
 };
@@ -85,20 +89,22 @@ class Output {
   bool good_ = true;
 };
 
-int answer(const SweepFlags& flags, const SweepPlan& plan, const SweepAxes& axes,
-           const Hwdb& hwdb) {
+int answer(const SweepFlags& flags, const SweepPlan& plan, const SweepAxes& axes, const Hwdb& hwdb,
+           std::optional<OutputFile>& file) {
   const auto begun = std::chrono::steady_clock::now();
   const bool time = !flags.memory_only;
   Output out;
   SweepSummary summary;
   SweepBest best;
+  SweepPage page(plan, time);
   SweepDips dips(axes.sizes());
   const auto swept =
       sweep(axes.variants(), axes.sizes(), hwdb, {.time = time}, [&](const SweepPoint& point) {
         dips.add(point);
         for (const SweptConfiguration& configuration : axes.at(point)) {
           add(configuration, point, summary);
-          if (!flags.json && !flags.count_only) best.add(configuration, point);
+          if (file || (!flags.json && !flags.count_only)) best.add(configuration, point);
+          if (file) page.add(configuration, point);
           if (flags.json && !flags.count_only)
             out.add(to_json_line(plan, configuration, point, time));
         }
@@ -113,6 +119,11 @@ int answer(const SweepFlags& flags, const SweepPlan& plan, const SweepAxes& axes
   const int status = report(as_strict(in_model(*swept, flags.shared.model), flags.shared.strict));
   if (status != 0) return status;
   report(dips.told());
+  if (file) {
+    const int fault =
+        write_page(*file, page.to_html(summary, best, flags.shared.model, command_line()));
+    if (fault != 0) return fault;
+  }
   out.add(flags.json ? to_json_line(summary) : to_text(summary));
   if (!flags.json && !flags.count_only) out.add(best.to_text(plan, time, page_of({})));
   return out.flush() ? (summary.fit > 0 ? 0 : 1) : 4;
@@ -158,7 +169,9 @@ int run_sweep(const SweepFlags& given) {
                   listed.empty() ? "" : ": ", listed);
   if (flags.dry_run) return print(title);
   if (!flags.json && print(title) != 0) return 4;
-  return answer(flags, *plan, *axes, *hwdb);
+  std::optional<OutputFile> file;
+  if (const int fault = open_page(flags.page, file); fault != 0) return fault;
+  return answer(flags, *plan, *axes, *hwdb, file);
 }
 
 }  // namespace
@@ -181,6 +194,7 @@ Verb make_sweep(CLI::App& root) {
   add("--dry-run", flags->dry_run, "how many configurations the plan has", kVerbGroup);
   add("--count-only", flags->count_only, "how many fit, nothing else", kOutputGroup);
   add("--json", flags->json, "a line for each configuration, then a summary", kOutputGroup);
+  add_page(*app, flags->page);
   return {app, [flags] { return run_sweep(*flags); }};
 }
 

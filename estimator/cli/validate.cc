@@ -1,15 +1,18 @@
 #include <fmt/format.h>
 
+#include "estimator/cli/command_line.h"
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
+#include "estimator/cli/page_file.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/tolerances.h"
 #include "estimator/cli/verb.h"
 #include "estimator/plan/validate/tolerance.h"
 #include "estimator/plan/validate/validate.h"
+#include "estimator/report/html/validation_page.h"
 #include "estimator/report/text.h"
 #include "estimator/report/validation.h"
 #include "graph/base/escape.h"
@@ -20,6 +23,7 @@ namespace {
 
 struct ValidateFlags {
   SharedFlags shared;
+  PageFlags page;
   std::vector<std::string> files, tolerances;
   OutputFlags output;
   bool allow_skipped = false, source_machines = false;
@@ -61,6 +65,8 @@ int run_validate(const ValidateFlags& flags) {
                              "name their models, as examples/measured-runs.csv");
     if (!runs) return report(runs.error());
   }
+  std::optional<OutputFile> file;
+  if (const int fault = open_page(flags.page, file); fault != 0) return fault;
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   report(hwdb->own_faults());
@@ -78,18 +84,20 @@ int run_validate(const ValidateFlags& flags) {
       flags.output.json ? ValidationReport::Form::kJson : ValidationReport::Form::kText,
       [&](const std::string& text) { written = written == 0 ? print(text) : written; },
       page_of(flags.output));
-  for (const std::string& file : flags.files) {
+  ValidationPage page;
+  for (const std::string& name : flags.files) {
     const auto each = [&](MeasuredRun&& run) {
-      for (const ValidationLine& line : validator.answer(run, file)) {
+      for (const ValidationLine& line : validator.answer(run, name)) {
         const LineState state = judge.add(line);
         summaries.add(line);
         result.add(line, state);
+        if (file) page.add(line, state);
         if (state == LineState::kOutside && said++ < kMostSaid)
           outside += outside_line(line, judge.tolerances());
       }
     };
     Diagnostics warnings;
-    const auto read = read_runs(file, *sources, each, request->limits, &warnings);
+    const auto read = read_runs(name, *sources, each, request->limits, &warnings);
     const int fault = report(as_strict(std::move(warnings), request->strict));
     worst = std::max({worst, fault, read ? 0 : report(read.error())});
   }
@@ -98,7 +106,12 @@ int run_validate(const ValidateFlags& flags) {
   Gate gate = judge.gate();
   gate.passed = gate.passed && worst == 0;
   if (worst == 0 && !gate.passed) worst = 1;
-  result.finish(summaries.take(), gate);
+  const auto sums = summaries.take();
+  result.finish(sums, gate);
+  if (file) {
+    const int fault = write_page(*file, page.to_html(sums, gate, command_line()));
+    if (fault != 0) return fault;
+  }
   return written == 0 ? worst : written;
 }
 
@@ -123,6 +136,7 @@ Verb make_validate(CLI::App& root) {
                 "published sources ran on the machines that hwdb/sources.json knows them by")
       ->group(rarely(kVerbGroup));
   add_output(*app, flags->output, "every record and the summaries as JSON", "");
+  add_page(*app, flags->page);
   return {app, [flags] { return run_validate(*flags); }};
 }
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "estimator/report/json_detail.h"
+#include "estimator/report/json_parts.h"
 #include "estimator/report/version.h"
 #include "graph/json/writer.h"
 
@@ -50,7 +50,7 @@ void write_input(JsonWriter& out, const InputFacts& input) {
   out.end_object().end_object();
 }
 
-void write_memory(JsonWriter& out, const Estimate& e) {
+void write_memory(JsonWriter& out, const Estimate& e, bool parts) {
   const MemoryEstimate& m = e.memory;
   out.begin_object();
   out.key("parameters").begin_object();
@@ -70,10 +70,8 @@ void write_memory(JsonWriter& out, const Estimate& e) {
   m.peak_node.empty() ? out.null() : out.string(m.peak_node);
   out.key("by_role");
   write_roles(out, m.peak_by_role);
-  if (!e.peak_tensors.empty()) {
-    write_memory_parts(out.key("parts"), memory_parts(e));
-    write_peak_tensors(out.key("tensors"), e.peak_tensors);
-  }
+  if (parts) write_memory_parts(out.key("parts"), memory_parts(e));
+  if (!e.peak_tensors.empty()) write_peak_tensors(out.key("tensors"), e.peak_tensors);
   out.end_object();
   out.key("workspace_bytes").integer(m.workspace_bytes);
   out.key("workspace_basis").string(m.workspace_basis);
@@ -225,7 +223,7 @@ void write_remedies(JsonWriter& out, const std::vector<Remedy>& remedies) {
   out.end_array();
 }
 
-void write_result(JsonWriter& out, const Estimate& e) {
+void write_result(JsonWriter& out, const Estimate& e, const JsonOptions& options) {
   out.begin_object();
   out.key("fits").boolean(e.fits);
   out.key("may_fit").boolean(e.memory.verdict == Verdict::kMayFit);
@@ -243,14 +241,18 @@ void write_result(JsonWriter& out, const Estimate& e) {
   rate_or_null("bandwidth_bytes_per_second", e.bandwidth_bytes_per_second);
   out.end_object();
   out.key("memory");
-  write_memory(out, e);
+  write_memory(out, e, !e.peak_tensors.empty() || options.unbeaten);
   out.key("time");
   write_time(out, e.time);
   out.key("layers").begin_array();
-  for (const LayerEstimate& l : e.layers) write_layer(out, l);
+  if (options.lists != JsonOptions::Lists::kNeither) {
+    for (const LayerEstimate& l : e.layers) write_layer(out, l);
+  }
   out.end_array();
   if (!e.modules.empty()) write_modules(out.key("modules"), e.modules);
-  if (!e.kept.empty()) {
+  if (options.batches) write_batches(out.key("batches"), *options.batches);
+  if (options.unbeaten) out.key("unbeaten").boolean(*options.unbeaten);
+  if (options.lists == JsonOptions::Lists::kAll && !e.kept.empty()) {
     out.key("kept").begin_array();
     for (const KeptTensor& k : e.kept) write_kept(out, k);
     out.end_array();
@@ -263,16 +265,12 @@ void write_result(JsonWriter& out, const Estimate& e) {
 
 }  // namespace
 
-void write_range(JsonWriter& out, const Range& range) {
-  out.begin_array().integer(range.low).integer(range.high).end_array();
-}
-
-std::string to_json(const Estimate& e, JsonWriter::Layout layout) {
-  JsonWriter out = begin_document("plimsoll.estimate", layout);
+std::string to_json(const Estimate& e, const JsonOptions& options) {
+  JsonWriter out = begin_document("plimsoll.estimate", options.layout);
   out.key("input");
   write_input(out, e.input);
   out.key("result");
-  write_result(out, e);
+  write_result(out, e, options);
   out.key("basis").begin_array();
   for (const std::string& text : e.basis) out.string(text);
   out.end_array();

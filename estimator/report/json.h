@@ -2,17 +2,24 @@
 // nanoseconds are whole numbers.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "estimator/answer/estimate.h"
+#include "estimator/plan/largest_batch.h"
 #include "graph/json/writer.h"
 
 namespace plimsoll {
 
-std::string to_json(const Estimate& estimate,
-                    JsonWriter::Layout layout = JsonWriter::Layout::kIndented);
-// [low, high], as every range is written.
-void write_range(JsonWriter& out, const Range& range);
+struct JsonOptions {
+  JsonWriter::Layout layout = JsonWriter::Layout::kIndented;
+  // What only pages ask for, left out where it is not given.
+  const LargestBatch* batches = nullptr;
+  std::optional<bool> unbeaten{};  // among the estimates that it is compared with
+  // Long lists that a page may have no room for: `kept` is left out first, then `layers` is empty.
+  enum class Lists : uint8_t { kAll, kNotKept, kNeither } lists = Lists::kAll;
+};
+std::string to_json(const Estimate& estimate, const JsonOptions& options = {});
 // One diagnostic a line, for --error-format=json.
 std::string to_json(const Diagnostic& diagnostic);
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "estimator/report/human.h"
-#include "estimator/report/json.h"
+#include "estimator/report/json_parts.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
@@ -40,6 +40,52 @@ std::string described(const SweepPlan& plan, const SweptConfiguration& configura
 
 }  // namespace
 
+void write_sweep_record(JsonWriter& out, const SweepPlan& plan,
+                        const SweptConfiguration& configuration, const SweepPoint& point,
+                        bool time) {
+  out.key("configuration").integer(configuration.number);
+  out.key("parameters").begin_object();
+  for (size_t i = 0; i < plan.parameters.size(); ++i) {
+    const SweepParameter& parameter = plan.parameters[i];
+    if (parameter.values.empty()) continue;
+    out.key(parameter.name);
+    write_value(out, parameter.values[configuration.values[i]]);
+  }
+  out.end_object();
+  out.key("device_id").string(point.device_id);
+  if (point.failure) {
+    out.key("error").begin_object();
+    out.key("code").string(point.failure->front().code);
+    out.key("message").string(point.failure->front().message).end_object();
+    return;
+  }
+  out.key("tier").string("replay");
+  out.key("fits").boolean(point.fits);
+  out.key("may_fit").boolean(point.verdict == Verdict::kMayFit);
+  out.key("verdict").string(name(point.verdict));
+  out.key("usable_bytes").integer(point.usable_bytes);
+  out.key("device_bytes").integer(point.device_bytes);
+  write_range(out.key("device_range_bytes"), point.device_range_bytes);
+  if (!time) return;
+  out.key("step_ns").integer(point.step_ns);
+  write_range(out.key("step_range_ns"), point.step_range_ns);
+  out.key("samples_per_second").real(point.samples_per_second);
+  out.key("sample_unit").string(point.sample_unit);
+  out.key("host_bound").boolean(point.host_bound);
+}
+
+void write_sweep_summary(JsonWriter& out, const SweepSummary& summary) {
+  out.begin_object();
+  out.key("configurations").integer(summary.configurations);
+  out.key("fit").integer(summary.fit);
+  out.key("may_fit").integer(summary.by_verdict[static_cast<size_t>(Verdict::kMayFit)]);
+  out.key("does_not_fit").integer(summary.by_verdict[static_cast<size_t>(Verdict::kDoesNotFit)]);
+  out.key("failed").integer(summary.failed);
+  out.key("checksum").string(fmt::format("{:016x}", summary.checksum));
+  out.key("seconds").real(summary.seconds);
+  out.end_object();
+}
+
 void add(const SweptConfiguration& configuration, const SweepPoint& point, SweepSummary& summary) {
   ++summary.configurations;
   summary.failed += point.failure ? 1 : 0;
@@ -65,49 +111,13 @@ std::string to_json_line(const SweepPlan& plan, const SweptConfiguration& config
                          const SweepPoint& point, bool time) {
   JsonWriter out;
   out.begin_object();
-  out.key("configuration").integer(configuration.number);
-  out.key("parameters").begin_object();
-  for (size_t i = 0; i < plan.parameters.size(); ++i) {
-    const SweepParameter& parameter = plan.parameters[i];
-    if (parameter.values.empty()) continue;
-    out.key(parameter.name);
-    write_value(out, parameter.values[configuration.values[i]]);
-  }
-  out.end_object();
-  out.key("device_id").string(point.device_id);
-  if (point.failure) {
-    out.key("error").begin_object();
-    out.key("code").string(point.failure->front().code);
-    out.key("message").string(point.failure->front().message).end_object();
-    return out.end_object().take() + "\n";
-  }
-  out.key("tier").string("replay");
-  out.key("fits").boolean(point.fits);
-  out.key("may_fit").boolean(point.verdict == Verdict::kMayFit);
-  out.key("verdict").string(name(point.verdict));
-  out.key("usable_bytes").integer(point.usable_bytes);
-  out.key("device_bytes").integer(point.device_bytes);
-  write_range(out.key("device_range_bytes"), point.device_range_bytes);
-  if (time) {
-    out.key("step_ns").integer(point.step_ns);
-    write_range(out.key("step_range_ns"), point.step_range_ns);
-    out.key("samples_per_second").real(point.samples_per_second);
-    out.key("sample_unit").string(point.sample_unit);
-    out.key("host_bound").boolean(point.host_bound);
-  }
+  write_sweep_record(out, plan, configuration, point, time);
   return out.end_object().take() + "\n";
 }
 
 std::string to_json_line(const SweepSummary& summary) {
   JsonWriter out = begin_document("plimsoll.sweep", JsonWriter::Layout::kCompact);
-  out.key("result").begin_object();
-  out.key("configurations").integer(summary.configurations);
-  out.key("fit").integer(summary.fit);
-  out.key("may_fit").integer(summary.by_verdict[static_cast<size_t>(Verdict::kMayFit)]);
-  out.key("does_not_fit").integer(summary.by_verdict[static_cast<size_t>(Verdict::kDoesNotFit)]);
-  out.key("failed").integer(summary.failed);
-  out.key("checksum").string(fmt::format("{:016x}", summary.checksum));
-  out.key("seconds").real(summary.seconds).end_object();
+  write_sweep_summary(out.key("result"), summary);
   return out.end_object().take() + "\n";
 }
 
@@ -120,20 +130,21 @@ std::string to_text(const SweepSummary& summary) {
 
 void SweepBest::add(const SweptConfiguration& configuration, const SweepPoint& point) {
   if (point.failure) {
-    if (!failed_) failed_ = Candidate{configuration, point};
+    if (!failed_) failed_ = SweepCandidate{configuration, point};
     return;
   }
   if (!point.fits) {
     const auto excess = [](const SweepPoint& p) { return p.device_bytes - p.usable_bytes; };
     if (!nearest_ || excess(point) < excess(nearest_->point))
-      nearest_ = Candidate{configuration, point};
+      nearest_ = SweepCandidate{configuration, point};
     return;
   }
   const auto beats = [](const SweepPoint& a, const SweepPoint& b) {
     return a.device_bytes <= b.device_bytes && a.samples_per_second >= b.samples_per_second;
   };
-  if (std::ranges::any_of(best_, [&](const Candidate& c) { return beats(c.point, point); })) return;
-  std::erase_if(best_, [&](const Candidate& c) { return beats(point, c.point); });
+  if (std::ranges::any_of(best_, [&](const SweepCandidate& c) { return beats(c.point, point); }))
+    return;
+  std::erase_if(best_, [&](const SweepCandidate& c) { return beats(point, c.point); });
   best_.push_back({configuration, point});
 }
 
@@ -155,8 +166,8 @@ std::string SweepBest::to_text(const SweepPlan& plan, bool time, const Page& pag
                                  human_bytes(p.device_bytes), human_bytes(p.usable_bytes));
   }
   if (best_.empty()) return text;
-  std::vector<Candidate> sorted = best_;
-  std::ranges::stable_sort(sorted, [&](const Candidate& a, const Candidate& b) {
+  std::vector<SweepCandidate> sorted = best_;
+  std::ranges::stable_sort(sorted, [&](const SweepCandidate& a, const SweepCandidate& b) {
     return time ? a.point.samples_per_second > b.point.samples_per_second
                 : a.point.device_bytes < b.point.device_bytes;
   });

@@ -11,6 +11,7 @@
 #include "estimator/plan/sweep.h"
 #include "estimator/plan/sweep_plan.h"
 #include "estimator/report/page.h"
+#include "graph/json/writer.h"
 
 namespace plimsoll {
 
@@ -34,26 +35,32 @@ void add(const SweptConfiguration& configuration, const SweepPoint& point, Sweep
 // "4 batch x 3 gpu".
 std::string axes_text(const SweepPlan& plan);
 
+// The members of a configuration's object, and the summary's object.
+void write_sweep_record(JsonWriter& out, const SweepPlan& plan,
+                        const SweptConfiguration& configuration, const SweepPoint& point,
+                        bool time);
+void write_sweep_summary(JsonWriter& out, const SweepSummary& summary);
 // One line, with its newline. `time`: what was asked for.
 std::string to_json_line(const SweepPlan& plan, const SweptConfiguration& configuration,
                          const SweepPoint& point, bool time);
 std::string to_json_line(const SweepSummary& summary);
+
+struct SweepCandidate {
+  SweptConfiguration configuration;
+  SweepPoint point;
+};
 
 // The configurations that fit and that no other beats in both peak memory and samples per second;
 // where none fits, the one nearest to it.
 class SweepBest {
  public:
   void add(const SweptConfiguration& configuration, const SweepPoint& point);
+  const std::vector<SweepCandidate>& unbeaten() const { return best_; }
   std::string to_text(const SweepPlan& plan, bool time, const Page& page = {}) const;
 
  private:
-  struct Candidate {
-    SweptConfiguration configuration;
-    SweepPoint point;
-  };
-
-  std::vector<Candidate> best_;
-  std::optional<Candidate> nearest_, failed_;
+  std::vector<SweepCandidate> best_;
+  std::optional<SweepCandidate> nearest_, failed_;
 };
 
 std::string to_text(const SweepSummary& summary);

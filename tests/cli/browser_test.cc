@@ -88,11 +88,39 @@ TEST_CASE("browser: an estimate's page draws all its charts and asks for nothing
                         "--html", page})
               .status == 0);
   const Seen seen = browse(scratch, page);
-  check_page(seen, 4);
+  check_page(seen, 6);
   CHECK(says(seen.dom, "class=\"fold\""));  // tables.js ran
   CHECK(says(seen.dom, "aria-sort=\"none\""));
   CHECK(says(seen.dom, "peak 5."));  // the mark at the peak, in the picture's text
   CHECK(says(seen.dom, "usable on the GPU 24.0 GiB"));
+}
+
+TEST_CASE("browser: pages of the other verbs draw theirs") {
+  if (without_browser()) return;
+  const Scratch scratch;
+  const std::string page = scratch.path("page.html"), root = PLIMSOLL_SOURCE_DIR;
+  struct {
+    std::vector<std::string> arguments;
+    int charts;
+    std::string says;
+  } const pages[] = {
+      {{"max-batch", "builtin:alexnet", "--gpu", "tesla-t4", "--multiple", "64"}, 2, "may fit"},
+      {{"compare", "builtin:alexnet", "--gpu", "tesla-t4", "--gpu", "l4", "--mem", "2GiB"},
+       2,
+       "l4"},
+      {{"compare", "builtin:alexnet", "--gpu", "l4", "--mem", "1GiB"}, 2, "DOES NOT FIT"},
+      {{"sweep", root + "/examples/sweep.yaml"}, 1, "unbeaten"},
+      {{"validate", root + "/examples/measured-runs.csv"}, 1, "total_ms"},
+  };
+  for (const auto& p : pages) {
+    CAPTURE(p.arguments.front());
+    std::vector<std::string> arguments = p.arguments;
+    arguments.insert(arguments.end(), {"--html", page, "--force"});
+    REQUIRE(run_plimsoll(arguments).status <= 1);
+    const Seen seen = browse(scratch, page);
+    check_page(seen, p.charts);
+    CHECK(says(seen.dom, p.says));
+  }
 }
 
 TEST_CASE("browser: names that would be markup or script are text") {
@@ -112,7 +140,7 @@ TEST_CASE("browser: names that would be markup or script are text") {
   CAPTURE(ran.err);
   REQUIRE(ran.status == 0);
   const Seen seen = browse(scratch, page);
-  check_page(seen, 4);
+  check_page(seen, 6);
   CHECK_FALSE(says(seen.dom, "<title>taken"));
   CHECK_FALSE(says(seen.dom, "<img"));
   CHECK(says(seen.dom, "&lt;img src=x&gt;"));

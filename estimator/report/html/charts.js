@@ -26,10 +26,10 @@
   const cut = (text, most) =>
     text.length <= most ? text : `${text.slice(0, most / 2 - 1)}…${text.slice(-most / 2 + 1)}`;
 
-  const ROLE_COLOUR = (shown) => ({
+  const ROLE_COLOUR = (shown, width) => ({
     field: "role", type: "nominal", title: null,
     scale: { domain: shown.map((r) => r[1]), range: shown.map((r) => r[2]) },
-    legend: { orient: "bottom", columns: 5, symbolType: "square" },
+    legend: { orient: "bottom", columns: Math.max(2, Math.min(5, Math.floor(width / 150))), symbolType: "square" },
   });
 
   const rule = (y, text, dash, align) => ({
@@ -44,7 +44,7 @@
   });
 
   // Memory over one step. `along`: "launch" or "time".
-  const memory = ({ result }, along) => {
+  const memory = ({ result }, width, along) => {
     const m = result.memory;
     const moments = m.curve.map((p) => ({
       x: along === "time" ? ms(p.at_ns) : p.launch, phase: p.phase, node: p.node || "",
@@ -67,7 +67,8 @@
       title: along === "time" ? "milliseconds of GPU time" : "kernels launched" };
     const details = curve.map((p) => ({ ...p, GiB: gib(p.total).toFixed(2),
       ...Object.fromEntries(shown.map(([id, title]) => [title, inGib(p.bytes[id])])) }));
-    const from = peak.x > curve.at(-1).x * 0.6;
+    const place = peak.x / curve.at(-1).x;
+    const align = place < 0.35 ? "left" : place < 0.65 ? "center" : "right";
     return {
       description: "Device memory over one step, stacked by role; the table below has its figures",
       height: 300,
@@ -76,7 +77,7 @@
           mark: { type: "area", interpolate: "step-after", line: false },
           encoding: { x, y: { field: "y", type: "quantitative", stack: "zero", title: "GiB",
                               scale: { domain: [0, top] } },
-                      color: ROLE_COLOUR(shown), order: { field: "order", type: "quantitative" } } },
+                      color: ROLE_COLOUR(shown, width), order: { field: "order", type: "quantitative" } } },
         { data: { values: [{ low: gib(low), high: gib(high) }] },
           mark: { type: "rect", color: "currentColor", opacity: 0.1 },
           encoding: { y: { field: "low", type: "quantitative" }, y2: { field: "high" } } },
@@ -97,7 +98,7 @@
           layer: [
             { mark: { type: "point", shape: "diamond", size: 90, filled: true, color: "currentColor" },
               encoding: { x, y: { field: "y", type: "quantitative" } } },
-            { mark: { type: "text", align: from ? "right" : "left", baseline: "bottom", dx: from ? -7 : 7, dy: -7,
+            { mark: { type: "text", align, baseline: "bottom", dy: -7,
                       color: "currentColor", fontWeight: "bold" },
               encoding: { x, y: { field: "y", type: "quantitative" }, text: { field: "text" } } },
           ] },
@@ -117,8 +118,8 @@
       description: "Device memory at the peak by role; the table below has its figures",
       height: 44, data: { values }, mark: "bar",
       encoding: {
-        x: { field: "y", type: "quantitative", stack: "zero", title: "GiB" },
-        color: { ...ROLE_COLOUR(ROLES), legend: null },
+        x: { field: "y", type: "quantitative", stack: "zero", title: "GiB", axis: { tickCount: 12 } },
+        color: { ...ROLE_COLOUR(ROLES, 0), legend: null },
         order: { field: "order", type: "quantitative" },
         tooltip: [{ field: "role", type: "nominal" }, { field: "size", type: "nominal" }],
       },
@@ -143,6 +144,7 @@
     const whole = (m) => m.forward_ns + m.backward_ns;
     const rows = shownModules(result.modules).filter((m) => whole(m) > 0)
       .sort((a, b) => whole(b) - whole(a)).slice(0, 20);
+    if (rows.length === 0) return null;
     const values = rows.flatMap((m) => [["forward", m.forward_ns], ["backward", m.backward_ns]]
       .map(([pass, ns], order) => ({ module: m.path, pass, order, ms: ms(ns) })));
     return {
@@ -164,6 +166,7 @@
     const { peak_flops: peak, bandwidth_bytes_per_second: bandwidth } = result.device;
     const kernels = result.time.kernels.filter((k) => k.flop_per_byte > 0 && k.flop_per_second > 0)
       .map((k) => ({ ...k, ms: ms(k.total_ns) }));
+    if (kernels.length === 0) return null;
     const along = kernels.map((k) => k.flop_per_byte).concat(peak && bandwidth ? [peak / bandwidth] : []);
     const low = Math.min(...along) / 2, high = Math.max(...along) * 4;
     const roof = peak && bandwidth ? [[low, bandwidth * low], [peak / bandwidth, peak], [high, peak]]
@@ -176,7 +179,8 @@
       description: "Kernels below the device's roof; the table of kernels has their figures",
       height: 320,
       layer: [
-        { data: { values: roof }, mark: { type: "line", color: "currentColor", strokeWidth: 1.5 }, encoding: { x, y } },
+        ...(roof.length === 0 ? [] : [
+          { data: { values: roof }, mark: { type: "line", color: "currentColor", strokeWidth: 1.5 }, encoding: { x, y } }]),
         { data: { values: kernels },
           mark: { type: "point", filled: true, opacity: 0.75 },
           encoding: { x, y,
@@ -190,18 +194,155 @@
     };
   };
 
-  const CHARTS = { memory, parts, modules, roofline };
+  // Which batches fit, as zones behind the figures of the batch.
+  const batchesOf = ({ result }) => {
+    const { safe, may_fit: [, last] } = result.batches || result;
+    const points = (result.batches || result).rounds;
+    if (points.length === 0) return null;
+    const end = 1.08 * Math.max(points.at(-1).batch, last); // what is beyond is seen to be
+    const zones = [["safe", 0, Math.min(safe, end)], ["may fit", safe, Math.min(last, end)], ["does not fit", Math.max(safe, last), end]]
+      .filter(([, from, to]) => to > from).map(([zone, from, to]) => ({ zone, from, to }));
+    const x = { field: "batch", type: "quantitative", title: "batch", scale: { domain: [0, end], nice: false } };
+    const back = { data: { values: zones }, mark: { type: "rect", opacity: 0.16 },
+      encoding: { x: { ...x, field: "from" }, x2: { field: "to" },
+        color: { field: "zone", type: "nominal", title: null, legend: { orient: "top" },
+                 scale: { domain: ["safe", "may fit", "does not fit"], range: ["#009e73", "#e69f00", "#d55e00"] } } } };
+    return { points, x, back };
+  };
+
+  const batch_memory = (document_) => {
+    if (!batchesOf(document_)) return null;
+    const { points, x, back } = batchesOf(document_);
+    const values = points.map((p) => ({ batch: p.batch, y: gib(p.device_bytes), low: gib(p.range[0]), high: gib(p.range[1]), peak: inGib(p.device_bytes) }));
+    const usable = document_.result.device.usable_bytes;
+    const y = { field: "y", type: "quantitative", title: "GiB" };
+    return {
+      description: "Device memory against the batch, with its range; the table below has its figures",
+      height: 220,
+      layer: [
+        back,
+        { data: { values }, mark: { type: "area", opacity: 0.25, color: "#0072b2" },
+          encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" } } },
+        { data: { values }, mark: { type: "line", point: { size: 30, color: "#0072b2" }, color: "#0072b2" },
+          encoding: { x, y, tooltip: ["batch", "peak"].map((field) => ({ field, type: "nominal" })) } },
+        rule(gib(usable), `usable on the GPU ${inGib(usable)}`, [1, 0], "left"),
+      ],
+    };
+  };
+
+  const batch_pace = (document_) => {
+    if (!batchesOf(document_)) return null;
+    const { points, x, back } = batchesOf(document_);
+    const values = points.map((p) => ({ batch: p.batch, pace: p.samples_per_second, ms: ms(p.step_ns) }));
+    back.encoding.color.legend = null;
+    return {
+      description: "Throughput against the batch; the table below has its figures",
+      height: 150,
+      layer: [
+        back,
+        { data: { values }, mark: { type: "line", point: { size: 30, color: "#0072b2" }, color: "#0072b2" },
+          encoding: { x, y: { field: "pace", type: "quantitative", title: "samples per second" },
+            tooltip: [{ field: "batch", type: "nominal" }, { field: "pace", type: "quantitative", format: ".1f" },
+                      { field: "ms", type: "quantitative", format: ".2f", title: "ms a step" }] } },
+      ],
+    };
+  };
+
+  // Of a comparison or a sweep, one form.
+  const answersOf = (document_) => Array.isArray(document_)
+    ? document_.map(({ result }) => ({ name: result.device.id, label: result.device.id, gpu: result.device.id, fits: result.fits, unbeaten: result.unbeaten,
+        x: gib(result.memory.device_bytes), y: result.time.samples_per_second }))
+    : document_.records.filter((r) => !r.error).map((r) => ({ gpu: r.device_id, fits: r.fits, unbeaten: r.unbeaten, label: `#${r.configuration}`,
+        name: Object.entries(r.parameters).map(([key, value]) => `${key} ${value}`).join(", "),
+        x: gib(r.device_bytes), y: r.samples_per_second }));
+
+  const pareto = (document_) => {
+    const values = answersOf(document_);
+    if (values.length === 0) return null;
+    const x = { field: "x", type: "quantitative", title: "peak memory, GiB" };
+    const y = { field: "y", type: "quantitative", title: "samples per second" };
+    const best = values.filter((v) => v.unbeaten).sort((a, b) => a.x - b.x);
+    const gpus = [...new Set(values.map((v) => v.gpu))];
+    const colour = { field: "gpu", type: "nominal", title: null, legend: gpus.length > 12 ? null : { orient: "right" },
+      scale: { domain: gpus, range: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#949494", "#b8a800"] } };
+    const named = Array.isArray(document_) ? values : best;
+    return {
+      description: "Peak memory against throughput; the table below has the figures",
+      height: 330,
+      layer: [
+        ...(best.length === 0 ? [] : [
+          { data: { values: best }, mark: { type: "line", interpolate: "step-after", color: "currentColor", opacity: 0.6 }, encoding: { x, y } }]),
+        ...[true, false].filter((fits) => values.some((v) => v.fits === fits)).map((fits) => ({
+          data: { values: values.filter((v) => v.fits === fits) }, mark: { type: "point", filled: fits, size: 70, opacity: 0.9 },
+          encoding: { x, y, color: colour, tooltip: [{ field: "name", type: "nominal" }, { field: "gpu", type: "nominal" },
+            { field: "x", type: "quantitative", format: ".2f", title: "GiB" }, { field: "y", type: "quantitative", format: ".1f", title: "per second" }] } })),
+        ...(named.length === 0 ? [] : [
+          { data: { values: named }, mark: { type: "text", align: "left", dx: 7, dy: -6, color: "currentColor", fontSize: 10 },
+            encoding: { x, y, text: { field: "label" } } }]),
+      ],
+    };
+  };
+
+  const compared_parts = (estimates, width) => {
+    const values = estimates.flatMap(({ result }) => result.memory.peak.parts.map((p) =>
+      ({ gpu: result.device.id, role: TITLES[p.part], order: ROLES.findIndex(([id]) => id === p.part), y: gib(p.bytes), size: inGib(p.bytes) })));
+    return {
+      description: "Device memory at the peak by role and GPU; the table below has its figures",
+      height: 24 * estimates.length, data: { values }, mark: "bar",
+      encoding: {
+        y: { field: "gpu", type: "nominal", title: null, sort: null },
+        x: { field: "y", type: "quantitative", stack: "zero", title: "GiB", axis: { tickCount: 12 } },
+        color: ROLE_COLOUR(ROLES.filter(([, title]) => values.some((v) => v.role === title)), width),
+        order: { field: "order", type: "quantitative" },
+        tooltip: ["gpu", "role", "size"].map((field) => ({ field, type: "nominal" })),
+      },
+    };
+  };
+
+  const validation = ({ records }) => {
+    const values = records.filter((r) => r.measured > 0 && r.predicted > 0).map((r) => ({
+      x: r.measured, y: r.predicted, low: r.range ? r.range[0] : null, high: r.range ? r.range[1] : null, quantity: r.quantity,
+      name: `${r.model || r.op || ""} ${r.device || ""}`, error: r.error, outside: r.within_tolerance === false }));
+    if (values.length === 0) return null;
+    const ranged = values.filter((v) => v.low > 0 && v.high > 0);
+    const all = values.flatMap((v) => [v.x, v.y]);
+    const [from, to] = [Math.min(...all) / 1.5, Math.max(...all) * 1.5];
+    const axis = (field, title) => ({ field, type: "quantitative", title, scale: { type: "log", domain: [from, to], nice: false } });
+    const x = axis("x", "measured, in the record's unit"), y = axis("y", "predicted");
+    const quantities = [...new Set(values.map((v) => v.quantity))];
+    const colour = { field: "quantity", type: "nominal", title: null, legend: quantities.length > 12 ? null : { orient: "right" },
+      scale: { domain: quantities, range: ["#0072b2", "#009e73", "#e69f00", "#cc79a7", "#56b4e9", "#949494", "#b8a800"] } };
+    return {
+      description: "Predicted against measured; the tables below have the figures",
+      height: 420,
+      layer: [
+        { data: { values: [{ x: from, y: from }, { x: to, y: to }] }, mark: { type: "line", color: "currentColor", opacity: 0.5 }, encoding: { x, y } },
+        ...(ranged.length === 0 ? [] : [
+          { data: { values: ranged }, mark: { type: "rule", opacity: 0.35, clip: true },
+            encoding: { x, y: axis("low", "predicted"), y2: { field: "high" }, color: colour } }]),
+        { data: { values }, mark: { type: "point", filled: true, size: 40, opacity: 0.8 },
+          encoding: { x, y, color: colour,
+            shape: { field: "outside", type: "nominal", legend: null, scale: { domain: [false, true], range: ["circle", "cross"] } },
+            tooltip: [{ field: "name", type: "nominal" }, { field: "quantity", type: "nominal" }, { field: "x", type: "quantitative", title: "measured" },
+                      { field: "y", type: "quantitative", title: "predicted" }, { field: "error", type: "quantitative", format: "+.1%" }] } },
+      ],
+    };
+  };
+
+  const CHARTS = { memory, parts, modules, roofline, batch_memory, batch_pace, pareto, compared_parts, validation };
 
   const CONFIG = {
     background: null, font: "system-ui, sans-serif", view: { stroke: null },
     axis: { labelColor: "currentColor", titleColor: "currentColor", domainColor: "currentColor", tickColor: "currentColor",
             gridColor: "currentColor", gridOpacity: 0.15, titleFontWeight: "normal" },
+    axisLeft: { minExtent: 38 },
     legend: { labelColor: "currentColor", titleColor: "currentColor", titleFontWeight: "normal", labelLimit: 300 },
   };
 
   const draw = (element, document_, variant) => {
-    const spec = { width: "container",
-      autosize: { type: "fit-x", contains: "padding" }, ...CHARTS[element.dataset.chart](document_, variant) };
+    const chart = CHARTS[element.dataset.chart](document_, element.parentElement.clientWidth, variant);
+    if (!chart) return null; // of nothing there is no picture
+    const spec = { width: "container", autosize: { type: "fit-x", contains: "padding" }, ...chart };
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
     // `ast`: expressions are interpreted, so that the page's policy need not allow eval.
     return window.vegaEmbed(element, spec, { mode: "vega-lite", ast: true, actions: false, renderer: "svg",

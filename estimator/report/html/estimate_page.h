@@ -4,10 +4,14 @@
 #include <string>
 
 #include "estimator/answer/estimate.h"
+#include "estimator/plan/largest_batch.h"
 
 namespace plimsoll {
 
-// Of an estimate whose request asks for detail. `command` repeats it.
-std::string estimate_page(const Estimate& estimate, const std::string& command);
+// Of an estimate whose request asks for detail. `batches`: what a search says, or why there is
+// none. `command` repeats it. Below 1.5 MB: of very large networks without `kept`, then without
+// layers, which it says.
+std::string estimate_page(const Estimate& estimate, const Result<LargestBatch>& batches,
+                          const std::string& command);
 
 }  // namespace plimsoll

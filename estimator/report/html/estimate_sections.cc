@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "estimator/answer/memory_part.h"
+#include "estimator/report/human.h"
 #include "estimator/report/text.h"
 #include "graph/base/escape.h"
 
@@ -13,40 +14,30 @@ namespace plimsoll {
 namespace {
 
 constexpr size_t kLongestName = 80;
+constexpr size_t kMostKernels = 200;
 
-std::string share_text(int64_t part, int64_t whole) {
-  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) /
-                                     static_cast<double>(std::max<int64_t>(1, whole)));
-}
-
-void add_fact(Markup& out, std::string_view term, std::string_view value, std::string_view more) {
-  out.open("div").element("dt", term).open("dd").text(value).element("span", more).close().close();
+double share_of_whole(int64_t part, int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(std::max<int64_t>(1, whole));
 }
 
 std::string range_text(const Range& range, std::string (*human)(int64_t)) {
   return fmt::format("range {} to {}", human(range.low), human(range.high));
 }
 
-void add_bytes(HtmlTable& table, int64_t bytes) {
-  table.cell(human_bytes(bytes), static_cast<double>(bytes));
-}
-
-void add_time(HtmlTable& table, int64_t ns) { table.cell(human_time(ns), static_cast<double>(ns)); }
-
 void add_facts(Markup& out, const Estimate& e) {
   const MemoryEstimate& m = e.memory;
   const int64_t room = e.usable_bytes - m.device_bytes;
   out.open("dl", {{"class", "facts"}});
-  add_fact(out, "peak memory", human_bytes(m.device_bytes),
-           range_text(m.device_range, human_bytes));
-  add_fact(out, room >= 0 ? "free" : "too much", human_bytes(std::abs(room)),
-           fmt::format("of {} that may be used", human_bytes(e.usable_bytes)));
-  add_fact(out, "step", human_time(e.time.step_ns), range_text(e.time.step_range_ns, human_time));
+  write_fact(out, "peak memory", human_bytes(m.device_bytes),
+             range_text(m.device_range, human_bytes));
+  write_fact(out, room >= 0 ? "free" : "too much", human_bytes(std::abs(room)),
+             fmt::format("of {} that may be used", human_bytes(e.usable_bytes)));
+  write_fact(out, "step", human_time(e.time.step_ns), range_text(e.time.step_range_ns, human_time));
   const double pace = e.time.samples_per_second;
-  add_fact(out, "throughput",
-           fmt::format("{:.{}f} {}/s", pace, pace < 100 ? 2 : 0, e.time.sample_unit),
-           e.time.run_ns ? "whole run " + human_time(*e.time.run_ns)
-                         : fmt::format("GPU busy {:.0f} %", 100 * e.time.gpu_busy));
+  write_fact(out, "throughput",
+             fmt::format("{:.{}f} {}/s", pace, pace < 100 ? 2 : 0, e.time.sample_unit),
+             e.time.run_ns ? "whole run " + human_time(*e.time.run_ns)
+                           : fmt::format("GPU busy {:.0f} %", 100 * e.time.gpu_busy));
   out.close();
 }
 
@@ -63,9 +54,9 @@ void add_curve_table(Markup& out, const Estimate& e) {
   HtmlTable table(out, "Live bytes by role over one step, context not counted", columns);
   for (const MemoryMoment& m : e.memory_curve) {
     table.row().cell(name(m.phase)).cell(shortened(m.node, kLongestName));
-    table.cell(fmt::format("{}", m.launch), static_cast<double>(m.launch));
-    add_time(table, m.at_ns);
-    for (const Role role : roles) add_bytes(table, m.live[static_cast<size_t>(role)]);
+    table.count(m.launch);
+    table.time(m.at_ns);
+    for (const Role role : roles) table.bytes(m.live[static_cast<size_t>(role)]);
   }
   table.end();
   out.close();
@@ -76,14 +67,14 @@ void add_peak_parts(Markup& out, const Estimate& e) {
                   {{"part"}, {"size", true}, {"bytes", true}, {"share", true}});
   for (const MemoryPart& p : memory_parts(e)) {
     table.row().swatch(p.id, p.name);
-    add_bytes(table, p.bytes);
-    table.cell(fmt::format("{}", p.bytes), static_cast<double>(p.bytes));
-    table.cell(share_text(p.bytes, e.memory.device_bytes), static_cast<double>(p.bytes));
+    table.bytes(p.bytes);
+    table.count(p.bytes);
+    table.percent(share_of_whole(p.bytes, e.memory.device_bytes));
   }
   table.row().cell("total");
-  add_bytes(table, e.memory.device_bytes);
-  table.cell(fmt::format("{}", e.memory.device_bytes), static_cast<double>(e.memory.device_bytes));
-  table.cell("100 %", static_cast<double>(e.memory.device_bytes));
+  table.bytes(e.memory.device_bytes);
+  table.count(e.memory.device_bytes);
+  table.percent(1);
   table.end();
 }
 
@@ -92,8 +83,8 @@ void add_peak_tensors(Markup& out, const Estimate& e) {
   HtmlTable table(out, "The largest tensors alive at the peak",
                   {{"made by"}, {"role"}, {"size", true}, {"freed"}}, {{"class", "sortable"}});
   for (const PeakTensor& t : e.peak_tensors) {
-    table.row().cell(shortened(t.made_by, kLongestName)).cell(name(t.role));
-    add_bytes(table, t.bytes);
+    table.row().cell(t.made_by.empty() ? "-" : shortened(t.made_by, kLongestName)).cell(name(t.role));
+    table.bytes(t.bytes);
     table.cell(t.resident           ? std::string("lives on")
                : t.freed_by.empty() ? std::string(name(t.freed_in))
                                     : fmt::format("{} of {}", name(t.freed_in),
@@ -108,7 +99,7 @@ void add_step_parts(Markup& out, const Estimate& e) {
   const auto part = [&](std::string_view what, int64_t ns) {
     if (ns == 0) return;
     table.row().cell(what);
-    add_time(table, ns);
+    table.time(ns);
   };
   part("forward", t.forward_ns);
   part("backward", t.backward_ns);
@@ -135,42 +126,28 @@ void add_kernels(Markup& out, const Estimate& e) {
                    {"GFLOP/s", true},
                    {"bound by"}},
                   {{"class", "sortable"}});
-  for (const KernelShare& k : e.time.kernels) {
+  for (size_t i = 0; i < e.time.kernels.size() && i < kMostKernels; ++i) {
+    const KernelShare& k = e.time.kernels[i];
     table.row().cell(shortened(k.kernel, kLongestName)).cell(shortened(k.algorithm, 40));
-    table.cell(fmt::format("{}", k.count), static_cast<double>(k.count));
-    add_time(table, k.total_ns);
-    table.cell(fmt::format("{:.1f} %", 100 * k.share), k.share);
-    table.cell(fmt::format("{:.0f} %", 100 * k.fraction_of_peak), k.fraction_of_peak);
+    table.count(k.count);
+    table.time(k.total_ns);
+    table.percent(k.share);
+    table.percent(k.fraction_of_peak);
     table.cell(fmt::format("{:.1f}", k.flop_per_byte), k.flop_per_byte);
     table.cell(fmt::format("{:.0f}", k.flop_per_second / 1e9), k.flop_per_second);
     table.cell(k.bound_by);
   }
   table.end();
-}
-
-void add_modules(Markup& out, const Estimate& e) {
-  out.open("details").element("summary", "the figures of this chart, and of all modules");
-  HtmlTable table(out, "Time by module, each with those inside it",
-                  {{"module"},
-                   {"layers", true},
-                   {"forward", true},
-                   {"backward", true},
-                   {"forward GFLOP", true},
-                   {"backward GFLOP", true}},
-                  {{"class", "sortable"}});
-  for (const ModuleEstimate& m : e.modules) {
-    table.row({{"data-depth", fmt::format("{}", m.depth)}}).cell(shortened(m.path, kLongestName));
-    table.cell(fmt::format("{}", m.layers), static_cast<double>(m.layers));
-    add_time(table, m.forward_ns);
-    add_time(table, m.backward_ns);
-    for (const int64_t flop : {m.flop_forward, m.flop_backward})
-      table.cell(fmt::format("{:.3f}", static_cast<double>(flop) / 1e9), static_cast<double>(flop));
-  }
-  table.end();
-  out.close();
+  if (e.time.kernels.size() > kMostKernels)
+    out.element("p", fmt::format("{} kernels of less time are in the JSON.",
+                                 e.time.kernels.size() - kMostKernels));
 }
 
 }  // namespace
+
+void write_fact(Markup& out, std::string_view term, std::string_view value, std::string_view more) {
+  out.open("div").element("dt", term).open("dd").text(value).element("span", more).close().close();
+}
 
 void open_section(Markup& out, std::string_view id, std::string_view title,
                   std::string_view about) {
@@ -217,11 +194,25 @@ void write_memory_sections(Markup& out, const Estimate& e) {
   out.close();
 }
 
+void write_remedies_section(Markup& out, const Estimate& e) {
+  if (e.remedies.empty()) return;
+  open_section(out, "remedies", "What would help", "Single changes, the cheapest in time first.");
+  HtmlTable table(out, "Single changes",
+                  {{"flags"}, {"effect"}, {"verdict"}, {"peak", true}, {"step", true}},
+                  {{"class", "sortable"}});
+  for (const Remedy& r : e.remedies) {
+    table.row().cell(r.flags).cell(r.effect).cell(headline(r.verdict));
+    table.bytes(r.device_bytes).time(r.step_ns);
+  }
+  table.end();
+  out.close();
+}
+
 void write_time_sections(Markup& out, const Estimate& e) {
   open_section(out, "time", "Where the time goes", e.time.provenance);
   if (!e.modules.empty()) {
     write_chart(out, "modules");
-    add_modules(out, e);
+    out.element("p", "The figures of all modules are in the table of layers.");
   }
   add_step_parts(out, e);
   out.close();
@@ -236,8 +227,7 @@ void write_time_sections(Markup& out, const Estimate& e) {
   out.close();
 }
 
-void write_notes_section(Markup& out, const Estimate& e) {
-  open_section(out, "notes", "Notes", "");
+void write_notes(Markup& out, const Estimate& e) {
   const auto listed = [&](std::string_view title, const auto& lines, const auto& text) {
     if (lines.empty()) return;
     out.element("h3", title).open("ul");
@@ -249,7 +239,6 @@ void write_notes_section(Markup& out, const Estimate& e) {
          [](const std::string& text) { return shortened(text, 400); });
   listed("Recognised in the graph", e.recognised,
          [](const std::string& text) { return shortened(text, 400); });
-  out.close();
 }
 
 }  // namespace plimsoll

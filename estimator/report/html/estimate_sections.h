@@ -5,6 +5,7 @@
 #include <string>
 
 #include "estimator/answer/estimate.h"
+#include "estimator/plan/largest_batch.h"
 #include "estimator/report/html/markup.h"
 
 namespace plimsoll {
@@ -15,11 +16,18 @@ void write_answer(Markup& out, const Estimate& e);
 void write_memory_sections(Markup& out, const Estimate& e);
 // Where the time goes: the step's parts, modules, kernels below the roofline.
 void write_time_sections(Markup& out, const Estimate& e);
-// Layers in their modules.
-void write_layer_section(Markup& out, const Estimate& e);
+// Layers in their modules, or these alone.
+void write_layer_section(Markup& out, const Estimate& e, bool with_layers);
 // Diagnostics, what was recognised, and where the figures come from.
-void write_notes_section(Markup& out, const Estimate& e);
+void write_notes(Markup& out, const Estimate& e);
 
+// Single changes that would make it fit; nothing where it fits.
+void write_remedies_section(Markup& out, const Estimate& e);
+// Memory and throughput against the batch, with what fits.
+void write_batch_section(Markup& out, const LargestBatch& largest);
+
+// Of an answer: a term, its value, and a line about it.
+void write_fact(Markup& out, std::string_view term, std::string_view value, std::string_view more);
 // A section that is open, to be closed by the caller.
 void open_section(Markup& out, std::string_view id, std::string_view title, std::string_view about);
 // Where charts.js draws the chart of that name.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "estimator/report/human.h"
+#include "estimator/report/text.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {
@@ -42,7 +44,9 @@ Markup& Markup::open(std::string_view tag, HtmlAttributes attributes) {
 }
 
 Markup& Markup::close() {
-  out_ += fmt::format("</{}>\n", open_.back());
+  out_ += fmt::format("</{}>", open_.back());
+  const bool within_a_line = open_.back() == "td" || open_.back() == "th" || open_.back() == "span";
+  if (!within_a_line) out_ += '\n';
   open_.pop_back();
   return *this;
 }
@@ -76,7 +80,7 @@ void HtmlTable::begin(std::string_view caption, const HtmlColumn* columns, size_
   out_.open("table", attributes).element("caption", caption).open("thead").open("tr");
   for (size_t i = 0; i < count; ++i)
     out_.element("th", columns[i].title,
-                 {{"scope", "col"}, {"class", columns[i].figures ? "figure" : "words"}});
+                 {{"scope", "col"}, {"class", columns[i].figures ? "figure" : ""}});
   out_.close().close().open("tbody");
 }
 
@@ -105,8 +109,27 @@ HtmlTable& HtmlTable::swatch(std::string_view colour, std::string_view text) {
 }
 
 HtmlTable& HtmlTable::cell(std::string_view text, double figure) {
-  add(text, {{"class", "figure"}, {"data-v", fmt::format("{}", figure)}});
+  add(text, {{"data-v", fmt::format("{}", figure)}});
   return *this;
+}
+
+HtmlTable& HtmlTable::bytes(int64_t bytes) {
+  return cell(human_bytes(bytes), static_cast<double>(bytes));
+}
+
+HtmlTable& HtmlTable::time(int64_t ns) { return cell(human_time(ns), static_cast<double>(ns)); }
+
+HtmlTable& HtmlTable::count(int64_t count) {
+  return cell(fmt::format("{}", count), static_cast<double>(count));
+}
+
+HtmlTable& HtmlTable::giga(int64_t flop) {
+  const auto value = static_cast<double>(flop);
+  return cell(fmt::format("{:.3f}", value / 1e9), value);
+}
+
+HtmlTable& HtmlTable::percent(double share) {
+  return cell(fmt::format("{:.1f} %", 100 * share), share);
 }
 
 void HtmlTable::end() {

@@ -59,6 +59,11 @@ class HtmlTable {
   // With a swatch of the colour that page.css gives to `colour`.
   HtmlTable& swatch(std::string_view colour, std::string_view text);
   HtmlTable& cell(std::string_view text, double figure);
+  HtmlTable& bytes(int64_t bytes);   // "12.8 GiB"
+  HtmlTable& time(int64_t ns);       // "176 ms"
+  HtmlTable& count(int64_t count);   // "1024"
+  HtmlTable& giga(int64_t flop);     // in GFLOP
+  HtmlTable& percent(double share);  // "79.8 %"
   void end();
 
  private:

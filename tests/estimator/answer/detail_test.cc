@@ -122,11 +122,14 @@ TEST_CASE("modules of a path without end are few, and none is lost") {
   layers[1].module = path + "b";
   layers[2].op = "Relu";
   for (LayerEstimate& l : layers) l.forward_ns = 1;
-  const auto modules = modules_of(layers);
+  const auto modules = modules_of(layers, 100);
   CHECK(modules.size() == 13);
   CHECK(modules[11].layers == 2);
   CHECK(modules[11].path == innermost_module(layers[0]));
   CHECK(modules[12].path == "(Relu)");
+  CHECK(modules_of(layers, 12).size() == 12);  // without the deepest
+  CHECK(modules_of(layers, 2).size() == 2);
+  CHECK(modules_of(layers, 1).empty());
 }
 
 TEST_CASE("nothing of it is there where nobody asks") {

@@ -54,6 +54,22 @@ TEST_CASE("estimates of all kinds of models are as the schema says") {
   }
 }
 
+TEST_CASE("what pages add to an estimate is as the schema says") {
+  const json schema = json::parse(schema_text("estimate"));
+  Request pictures = request("builtin:alexnet", "rtx-4090", 8);
+  pictures.detail = true;
+  const auto batches = largest_batch(pictures, test::hwdb(), {.multiple = 64, .max = 512});
+  REQUIRE(batches);
+  JsonOptions options{.batches = &*batches, .unbeaten = true};
+  json document = json::parse(to_json(test::answer(pictures), options));
+  CHECK(document["result"]["batches"]["rounds"].size() > 3);
+  CHECK(schema_fault(schema, document) == "");
+  options.lists = JsonOptions::Lists::kNeither;
+  CHECK(schema_fault(schema, json::parse(to_json(test::answer(pictures), options))) == "");
+  document["result"]["batches"].erase("safe");
+  CHECK(schema_fault(schema, document) != "");
+}
+
 TEST_CASE("a layer's passes say what bounds them") {
   const json e = estimated(request("builtin:alexnet", "tesla-p100"));
   const json& layers = e["result"]["layers"];

@@ -29,6 +29,16 @@ const Estimate& resnet() {
   return kEstimate;
 }
 
+const Result<LargestBatch>& largest() {
+  static const auto kLargest = largest_batch(test::request("builtin:resnet50", "rtx-4090", 128),
+                                             test::hwdb(), {.multiple = 8, .rounds = 40});
+  return kLargest;
+}
+
+std::string page_of(const Estimate& e, const std::string& command = "plimsoll estimate x") {
+  return estimate_page(e, largest(), command);
+}
+
 std::string between(const std::string& text, const std::string& from, const std::string& to) {
   const size_t begin = text.find(from);
   REQUIRE(begin != std::string::npos);
@@ -53,10 +63,10 @@ bool refers_outside(const std::string& page) {
 }  // namespace
 
 TEST_CASE("estimate page: sections in the order of questions") {
-  const std::string page = estimate_page(resnet(), "plimsoll estimate x");
+  const std::string page = page_of(resnet());
   size_t last = page.find("<header class=\"answer\">");
   REQUIRE(last != page.npos);
-  for (const std::string id : {"memory", "peak", "time", "roofline", "layers", "notes"}) {
+  for (const std::string id : {"memory", "peak", "batch", "time", "roofline", "layers", "notes"}) {
     CAPTURE(id);
     const size_t at = page.find("<section id=\"" + id + "\">");
     REQUIRE(at != page.npos);
@@ -66,16 +76,17 @@ TEST_CASE("estimate page: sections in the order of questions") {
 }
 
 TEST_CASE("estimate page: the JSON inside is the result") {
-  const std::string page = estimate_page(resnet(), "plimsoll estimate x");
+  const std::string page = page_of(resnet());
   const auto inside = nlohmann::json::parse(json_of(page));
-  CHECK(inside == nlohmann::json::parse(to_json(resnet())));
+  CHECK(inside == nlohmann::json::parse(to_json(resnet(), {.batches = &*largest()})));
+  CHECK(inside["result"]["batches"]["safe"] == largest()->answer.safe);
   CHECK(inside["result"]["memory"]["curve"].size() > 100);
   CHECK(inside["result"]["memory"]["peak"]["tensors"].size() == 15);
 }
 
 TEST_CASE("estimate page: tables hold the figures without any script") {
   const Estimate& e = resnet();
-  const std::string page = estimate_page(e, "plimsoll estimate x");
+  const std::string page = page_of(e);
   const std::string body = between(page, "<main>", "</main>");
   CHECK(body.find(human_bytes(e.memory.device_bytes)) != body.npos);
   CHECK(body.find(std::to_string(e.memory.device_bytes)) != body.npos);
@@ -87,9 +98,10 @@ TEST_CASE("estimate page: tables hold the figures without any script") {
 }
 
 TEST_CASE("estimate page: one small file that loads nothing, and runs only its own scripts") {
-  for (const std::string model : {"builtin:resnet50", "builtin:gpt2"}) {
+  for (const std::string model : {"builtin:resnet50", "builtin:gpt2-large", "builtin:densenet201",
+                                  "builtin:efficientnet_v2_l"}) {
     CAPTURE(model);
-    const std::string page = estimate_page(pictured(model, "a100", 8), "plimsoll");
+    const std::string page = page_of(pictured(model, "a100", 8));
     CHECK(page.size() < 1'500'000);
     CHECK_FALSE(refers_outside(page));
     const std::string policy = between(page, "Content-Security-Policy\" content=\"", "\"");
@@ -126,7 +138,7 @@ TEST_CASE("estimate page: names are text, whatever they are") {
   e.time.provenance = e.time.sample_unit = hostile;
   e.basis = e.recognised = {hostile};
   e.diagnostics = {{.code = "W999", .message = hostile, .place = {}, .help = hostile}};
-  const std::string page = estimate_page(e, hostile);
+  const std::string page = page_of(e, hostile);
   CHECK(page.find("<script>x()") == page.npos);
   CHECK(page.find("<!--") == page.npos);
   CHECK(page.find("\xE2\x80\xAE") == page.npos);
@@ -135,7 +147,7 @@ TEST_CASE("estimate page: names are text, whatever they are") {
 }
 
 TEST_CASE("estimate page: every colour of a role is the same in tables and charts") {
-  const std::string page = estimate_page(resnet(), "plimsoll");
+  const std::string page = page_of(resnet());
   const std::regex in_charts(R"re(\["(\w+)", "[\w ]+", "(#[0-9a-f]{6})"\])re");
   std::set<std::string> roles;
   for (std::sregex_iterator at(page.begin(), page.end(), in_charts), end; at != end; ++at) {
@@ -146,8 +158,15 @@ TEST_CASE("estimate page: every colour of a role is the same in tables and chart
   CHECK(roles.size() == 10);
 }
 
+TEST_CASE("estimate page: where no batch can be searched it says why") {
+  const std::string page = estimate_page(
+      resnet(), tl::make_unexpected(error("E999", "because <i>").value()), "plimsoll");
+  CHECK(page.find("because &lt;i&gt;") != page.npos);
+  CHECK(page.find("data-chart=\"batch_memory\"") == page.npos);
+}
+
 TEST_CASE("estimate page: without Vega it says so") {
-  const std::string page = estimate_page(resnet(), "plimsoll");
+  const std::string page = page_of(resnet());
   CHECK((page.find("draws no charts") == page.npos) == has_charts());
   CHECK((page.find("id=\"vega\"") != page.npos) == has_charts());
 }

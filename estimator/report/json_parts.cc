@@ -1,4 +1,4 @@
-#include "estimator/report/json_detail.h"
+#include "estimator/report/json_parts.h"
 
 namespace plimsoll {
 namespace {
@@ -9,6 +9,10 @@ void node_or_null(JsonWriter& out, std::string_view key, const std::string& node
 }
 
 }  // namespace
+
+void write_range(JsonWriter& out, const Range& range) {
+  out.begin_array().integer(range.low).integer(range.high).end_array();
+}
 
 void write_roles(JsonWriter& out, const BytesByRole& bytes) {
   out.begin_object();
@@ -82,6 +86,27 @@ void write_modules(JsonWriter& out, std::span<const ModuleEstimate> modules) {
     out.end_object();
   }
   out.end_array();
+}
+
+void write_batches(JsonWriter& out, const LargestBatch& largest) {
+  out.begin_object();
+  out.key("safe").integer(largest.answer.safe);
+  write_range(out.key("may_fit"), {largest.answer.first_may_fit, largest.answer.last_may_fit});
+  out.key("searched_to").integer(largest.answer.searched_to);
+  out.key("as_fast").integer(largest.as_fast);
+  out.key("rounds").begin_array();
+  for (const RoundBatch& r : largest.rounds) {
+    const Range range{r.memory.low, r.memory.high};
+    out.begin_object();
+    out.key("batch").integer(r.memory.batch);
+    out.key("device_bytes").integer(r.memory.device_bytes);
+    write_range(out.key("range"), range);
+    out.key("verdict").string(name(verdict_of(range, largest.usable_bytes)));
+    out.key("step_ns").integer(r.step_ns);
+    out.key("samples_per_second").real(r.samples_per_second);
+    out.end_object();
+  }
+  out.end_array().end_object();
 }
 
 }  // namespace plimsoll

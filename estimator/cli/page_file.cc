@@ -1,0 +1,31 @@
+#include "estimator/cli/page_file.h"
+
+#include "estimator/cli/help.h"
+#include "estimator/cli/messages.h"
+#include "estimator/report/html/page.h"
+
+namespace plimsoll::cli {
+
+void add_page(CLI::App& app, PageFlags& flags) {
+  app.add_option("--html", flags.path, "the answer as a page, with pictures and tables")
+      ->type_name("FILE")
+      ->group(kOutputGroup);
+  app.add_flag("--force", flags.force, "overwrite the file of --html")->group(rarely(kOutputGroup));
+}
+
+int open_page(const PageFlags& flags, std::optional<OutputFile>& page) {
+  if (flags.force && flags.path.empty())
+    report({warning("W516", "--force has no effect: only --html writes a file")});
+  const auto opened = OutputFile::open_if_named(flags.path, flags.force, page);
+  return opened ? 0 : report(opened.error());
+}
+
+int write_page(OutputFile& page, const std::string& html) {
+  const auto written = page.write(html);
+  if (!written) return report(written.error());
+  if (!has_charts())
+    report({note("N122", "the page has tables only: this build has no Vega, which draws charts")});
+  return 0;
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,27 @@
+// --html FILE: where a verb writes its page.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "estimator/cli/output_file.h"
+
+namespace plimsoll::cli {
+
+struct PageFlags {
+  std::string path;  // empty: no page
+  bool force = false;
+};
+
+// Declares --html and --force. `flags` must outlive the parse.
+void add_page(CLI::App& app, PageFlags& flags);
+
+//   std::optional<OutputFile> page;
+//   if (const int fault = open_page(flags, page); fault != 0) return fault;  // before the work
+//   if (page) status = write_page(*page, html);
+// Both report what is wrong; the exit status, or 0.
+int open_page(const PageFlags& flags, std::optional<OutputFile>& page);
+int write_page(OutputFile& page, const std::string& html);
+
+}  // namespace plimsoll::cli
