@@ -94,7 +94,7 @@
               encoding: { x, text: { field: "phase" } } },
           ] },
         { data: { values: [{ x: peak.x, y: gib(peak.total),
-                             text: `peak ${inGib(peak.total)}, ${peak.phase} at ${cut(peak.node, 40)}` }] },
+                             text: `peak ${inGib(peak.total)}, ${peak.phase}${peak.node ? ` at ${cut(peak.node, 40)}` : ""}` }] },
           layer: [
             { mark: { type: "point", shape: "diamond", size: 90, filled: true, color: "currentColor" },
               encoding: { x, y: { field: "y", type: "quantitative" } } },
