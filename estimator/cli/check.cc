@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "estimator/cli/help.h"
+#include "estimator/cli/flag_groups.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/verb.h"
 #include "estimator/model/model_source.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "estimator/cli/help.h"
+#include "estimator/cli/flag_groups.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"

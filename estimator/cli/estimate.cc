@@ -8,6 +8,7 @@
 #include "estimator/cli/ask_cudnn.h"
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/defaults.h"
+#include "estimator/cli/flag_groups.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
 #include "estimator/cli/output_file.h"

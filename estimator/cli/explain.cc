@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "estimator/cli/defaults.h"
+#include "estimator/cli/flag_groups.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/shared_flags.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "estimator/cli/flag_groups.h"
 #include "estimator/cli/shared_flags.h"
 
 namespace plimsoll::cli {
@@ -24,8 +25,6 @@ std::string flag_lines(std::string flag, const std::string& help, const Page& pa
     text.insert(at + 1, kHelpColumn, ' ');
   return flag + space + text;
 }
-
-constexpr std::string_view kRarely = ", rarely";
 
 std::string described(const CLI::Option& option, bool all) {
   std::string help = option.get_description();
@@ -66,11 +65,11 @@ std::string paragraphs(const std::string& description, const Page& page, bool ex
   return text;
 }
 
-bool is_rare(const CLI::Option& option) { return option.get_group().ends_with(kRarely); }
+bool is_rare(const CLI::Option& option) { return option.get_group().ends_with(kRareGroup); }
 
 std::string group_of(const CLI::Option& option) {
   const std::string& group = option.get_group();
-  return is_rare(option) ? group.substr(0, group.size() - kRarely.size()) : group;
+  return is_rare(option) ? group.substr(0, group.size() - kRareGroup.size()) : group;
 }
 
 // --help itself needs no line.
@@ -102,8 +101,6 @@ std::string group_text(const CLI::App& app, const std::string& group, bool all, 
 }
 
 }  // namespace
-
-std::string rarely(std::string_view group) { return std::string(group) + std::string(kRarely); }
 
 std::string help_of(const CLI::App& app, const std::vector<std::string_view>& examples, bool all,
                     const Page& page) {

@@ -10,12 +10,6 @@
 
 namespace plimsoll::cli {
 
-// The groups of flags that shape an answer, and of those that a verb alone has.
-inline constexpr const char* kOutputGroup = "Output";
-inline constexpr const char* kVerbGroup = "What is asked";
-// The group of a flag of `group` that --help only names.
-std::string rarely(std::string_view group);
-
 // `all`: rarely used flags too, and every word that a flag takes; else those are named in a line
 // for each group.
 std::string help_of(const CLI::App& app, const std::vector<std::string_view>& examples, bool all,

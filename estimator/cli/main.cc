@@ -8,6 +8,7 @@
 #include <new>
 
 #include "estimator/cli/command_line.h"
+#include "estimator/cli/flag_groups.h"
 #include "estimator/cli/help.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/output.h"

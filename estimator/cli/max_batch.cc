@@ -3,6 +3,7 @@
 
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/defaults.h"
+#include "estimator/cli/flag_groups.h"
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "estimator/cli/help.h"
+#include "estimator/cli/flag_groups.h"
 #include "estimator/cli/values.h"
 
 namespace plimsoll::cli {

@@ -1,6 +1,6 @@
 #include "estimator/cli/page_file.h"
 
-#include "estimator/cli/help.h"
+#include "estimator/cli/flag_groups.h"
 #include "estimator/cli/messages.h"
 #include "estimator/report/html/page.h"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "estimator/cli/flag_groups.h"
 #include "graph/ir/optimizer.h"
 #include "graph/ir/precision.h"
 
@@ -94,8 +95,12 @@ constexpr FlagRow kFlags[] = {
     {"mode", kTraining, kOften, "MODE", "train, train_no_update or inference", "train"},
     {"precision", kTraining, kOften, "NAME", "of parameters and products", "fp32",
      all_of<precisions>},
-    {"optimizer", kTraining, kOften, "NAME", "sgd, momentum, adam, adamw and others", "momentum",
-     all_of<optimizers>},
+    {.name = "optimizer",
+     .group = kTraining,
+     .shown = kOften,
+     .value = "NAME",
+     .help = "sgd, momentum, adam, adamw and others",
+     .words = all_of<optimizers>},
     {"checkpoint", kTraining, kOften, "WHAT", "none, blocks, mirror, or a module path", "none"},
     {"accumulate", kTraining, kRarely, "N", "forward-backward passes per update", "1"},
     {"loss", kTraining, kRarely, "NAME", "cross_entropy, mse, bce, sum, ctc or none",
@@ -170,6 +175,11 @@ constexpr FlagRow kFlags[] = {
     {"samples-in-memory", kRun, kRarely, "N", "samples of a data set that the host holds"},
 };
 
+// The recipe's own default stands in the recipe.
+std::string usual_of(const FlagRow& row) {
+  return row.words == all_of<optimizers> ? std::string(Recipe{}.optimizer->name) : row.usual;
+}
+
 CLI::Option* declare(CLI::App& app, SharedFlags& flags, const FlagRow& row) {
   const std::string name = fmt::format("--{}", row.name);
   if (row.on) return app.add_flag(name, flags.*row.on, row.help);
@@ -218,7 +228,7 @@ void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
   for (const FlagRow& row : kFlags) {
     CLI::Option* option = declare(app, flags, row);
     const bool rare = row.shown == FlagRow::Shown::kRarely;
-    option->group(rare ? rarely(row.group) : row.group)->default_str(row.usual);
+    option->group(rare ? rarely(row.group) : row.group)->default_str(usual_of(row));
     if (!row.on) option->allow_extra_args(false)->type_name(row.value);
   }
 }

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/cli/help.h"
 #include "estimator/request/request.h"
 
 namespace plimsoll::cli {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "estimator/cli/command_line.h"
+#include "estimator/cli/flag_groups.h"
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/model_name.h"

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "estimator/cli/command_line.h"
+#include "estimator/cli/flag_groups.h"
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/open_database.h"

@@ -56,20 +56,11 @@ void change_precision(const Request& request, const Hwdb& hwdb, std::vector<Chan
   changes.back().request.recipe.precision = find_precision(wanted);
 }
 
-// To one with smaller states.
 void change_optimizer(const Request& request, std::vector<Change>& changes) {
-  constexpr struct {
-    std::string_view family, smaller, effect;
-  } kSmaller[] = {{"adam", "adam8bit", "states of 8 bits"},
-                  {"momentum", "sgd", "no momentum"},
-                  {"nesterov", "sgd", "no momentum"}};
-  for (const auto& row : kSmaller) {
-    const bool is_smaller = request.recipe.optimizer->name == row.smaller;
-    if (!request.recipe.optimizer->name.starts_with(row.family) || is_smaller) continue;
-    changes.push_back(
-        {fmt::format("--optimizer {}", row.smaller), std::string(row.effect), request});
-    changes.back().request.recipe.optimizer = find_optimizer(row.smaller);
-  }
+  const std::string_view smaller = request.recipe.optimizer->smaller;
+  if (smaller.empty()) return;
+  changes.push_back({fmt::format("--optimizer {}", smaller), "smaller states", request});
+  changes.back().request.recipe.optimizer = find_optimizer(smaller);
 }
 
 std::vector<Change> changes_of(const Request& request, const Hwdb& hwdb, const Estimate& today) {

@@ -306,23 +306,24 @@ constexpr UpdateRule kMuon[] = {
 
 constexpr std::string_view kTorch = "torch.optim of PyTorch 2.x";
 
-// Name, rules, whether the first step makes the states of gradients, words, source.
+// Name, rules, whether the first step makes the states of gradients, words, source, what is
+// smaller.
 constexpr OptimizerRow kOptimizers[] = {
     {"sgd", kSgd, false, "", kTorch},
     {"sgd-fused", kSgdFused, false, "", kTorch},
     {"sgd-loop", kSgdLoop, false, "", kTorch},
-    {"momentum", kMomentum, true, "", kTorch},
-    {"momentum-fused", kMomentumFused, false, "", kTorch},
-    {"momentum-loop", kMomentumLoop, true, "", kTorch},
-    {"nesterov", kNesterov, true, "", kTorch},
-    {"nesterov-fused", kMomentumFused, false, "", kTorch},
-    {"nesterov-loop", kNesterovLoop, true, "", kTorch},
-    {"adam", kAdam, false, "", kTorch},
-    {"adam-fused", kAdamFused, false, "", kTorch},
-    {"adam-loop", kAdamLoop, false, "", kTorch},
-    {"adamw", kAdamW, false, "", kTorch},
-    {"adamw-fused", kAdamFused, false, "", kTorch},
-    {"adamw-loop", kAdamWLoop, false, "", kTorch},
+    {"momentum", kMomentum, true, "", kTorch, "sgd"},
+    {"momentum-fused", kMomentumFused, false, "", kTorch, "sgd"},
+    {"momentum-loop", kMomentumLoop, true, "", kTorch, "sgd"},
+    {"nesterov", kNesterov, true, "", kTorch, "sgd"},
+    {"nesterov-fused", kMomentumFused, false, "", kTorch, "sgd"},
+    {"nesterov-loop", kNesterovLoop, true, "", kTorch, "sgd"},
+    {"adam", kAdam, false, "", kTorch, "adam8bit"},
+    {"adam-fused", kAdamFused, false, "", kTorch, "adam8bit"},
+    {"adam-loop", kAdamLoop, false, "", kTorch, "adam8bit"},
+    {"adamw", kAdamW, false, "", kTorch, "adam8bit"},
+    {"adamw-fused", kAdamFused, false, "", kTorch, "adam8bit"},
+    {"adamw-loop", kAdamWLoop, false, "", kTorch, "adam8bit"},
     {"rmsprop", kRmsProp, false, "", kTorch},
     {"rmsprop-loop", kRmsPropLoop, false, "", kTorch},
     {"adagrad", kAdagrad, false, "", kTorch},

@@ -69,6 +69,7 @@ struct OptimizerRow {
   bool states_of_gradients = false;
   std::string_view spoken{};  // by which words records of measured runs say it; "": its name
   std::string_view source;
+  std::string_view smaller{};  // one with smaller states, to offer where memory is short; "": none
 };
 
 // All rows; find_optimizer("momentum") is what runs unless another one is asked for.
