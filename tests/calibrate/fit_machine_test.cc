@@ -26,7 +26,8 @@ TEST_CASE("calibrate fit: measured kernels become a machine file that plimsoll t
   for (const MachineFactor& f : machine->factors) CHECK(f.error_after < f.error_before);
 
   std::vector<std::string> command = {"estimate",    "builtin:resnet50", "--gpu",     "h100",
-                                      "--precision", "amp-fp16",         "--machine", out};
+                                      "--precision", "amp-fp16",         "--machine", out,
+                                      "--wide"};
   const test::Ran here = test::run_plimsoll(command);
   CHECK(here.status == 0);
   CHECK(test::says(here.out, "kernels measured on this machine"));
