@@ -41,12 +41,9 @@ ProcessTree::ProcessTree(ProcFolder proc, pid_t root, Root state)
   // Children that are there already: their past is not counted either.
   for (std::vector<pid_t> parents = {root}; !parents.empty();) {
     std::vector<pid_t> next;
-    for (const pid_t pid : proc_.children(parents)) {
-      if (members_.contains(pid)) continue;
-      const auto child = proc_.read(pid);
-      if (!child || child->ended) continue;
-      add(*child, false, true);
-      next.push_back(pid);
+    for (const ProcessReading& child : new_children(parents)) {
+      add(child, false, true);
+      next.push_back(child.pid);
     }
     parents = std::move(next);
   }
@@ -62,6 +59,19 @@ void ProcessTree::add(const ProcessReading& reading, bool from_birth, bool inher
                            .counts_from_birth = from_birth};
 }
 
+// What was found by pid is read: between two looks a pid may have become another process's, whose
+// parent is none of these.
+std::vector<ProcessReading> ProcessTree::new_children(const std::vector<pid_t>& parents) {
+  std::vector<ProcessReading> children;
+  for (const pid_t pid : proc_.children(parents)) {
+    if (members_.contains(pid)) continue;
+    const auto child = proc_.read(pid);
+    if (!child || child->ended) continue;
+    if (std::ranges::find(parents, child->parent) != parents.end()) children.push_back(*child);
+  }
+  return children;
+}
+
 void ProcessTree::look_for_children(double now) {
   if (now < next_look_) return;
   const double cost = cost_of([&] {
@@ -69,12 +79,9 @@ void ProcessTree::look_for_children(double now) {
     for (const auto& [pid, member] : members_) parents.push_back(pid);
     while (!parents.empty()) {
       std::vector<pid_t> next;
-      for (const pid_t pid : proc_.children(parents)) {
-        if (members_.contains(pid)) continue;
-        const auto child = proc_.read(pid);
-        if (!child || child->ended) continue;
-        add(*child, true, true);
-        next.push_back(pid);
+      for (const ProcessReading& child : new_children(parents)) {
+        add(child, true, true);
+        next.push_back(child.pid);
       }
       parents = std::move(next);
     }

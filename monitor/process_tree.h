@@ -57,6 +57,7 @@ class ProcessTree {
     bool counts_from_birth = true;
   };
 
+  std::vector<ProcessReading> new_children(const std::vector<pid_t>& parents);
   void look_for_children(double now);
   void add(const ProcessReading& reading, bool from_birth, bool inherits);
   void refresh();

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -8,11 +10,14 @@
 #include "estimator/cli/output.h"
 #include "estimator/cli/page_file.h"
 #include "estimator/cli/prices.h"
+#include "estimator/cli/result_file.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
 #include "estimator/report/comparison.h"
+#include "estimator/report/difference.h"
 #include "estimator/report/html/compare_page.h"
+#include "graph/base/escape.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -22,6 +27,7 @@ struct CompareFlags {
   OutputFlags output;
   PageFlags page;
   std::vector<std::string> prices;
+  std::string other;  // a second result
 };
 
 std::string answer_of(const Comparison& comparison, const OutputFlags& output) {
@@ -31,7 +37,33 @@ std::string answer_of(const Comparison& comparison, const OutputFlags& output) {
   return to_text(comparison, page_of(output), output.quiet);
 }
 
+// Two results that were written before.
+int run_difference(const CompareFlags& flags) {
+  std::vector<JsonValue> results;
+  for (const std::string& path : {flags.shared.model, flags.other}) {
+    auto result = read_result(path);
+    if (!result) return report(result.error());
+    if (!*result) {
+      return report(error("E112",
+                          fmt::format("compare takes one model, or two results of estimate: {} is "
+                                      "no result",
+                                      shortened(path, kQuotedColumns)),
+                          {}, "plimsoll estimate MODEL --gpu ID --json > before.json")
+                        .value());
+    }
+    results.push_back(std::move(**result));
+  }
+  const OutputFlags& output = flags.output;
+  if (output.json)
+    return report(error("E112", "--json is not for two results: --csv has the figures").value());
+  const Table table = difference_table(results[0], results[1]);
+  if (output.csv) return print(table.csv());
+  if (output.markdown) return print(table.markdown());
+  return print(difference_text(results[0], results[1], page_of(output)));
+}
+
 int run_compare(const CompareFlags& flags) {
+  if (!flags.other.empty()) return run_difference(flags);
   auto request = request_with_defaults(flags.shared);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "compare", Gpus::kSeveral);
@@ -71,8 +103,11 @@ int run_compare(const CompareFlags& flags) {
 Verb make_compare(CLI::App& root) {
   auto flags = std::make_shared<CompareFlags>();
   CLI::App* app =
-      root.add_subcommand("compare", "One model on several GPUs. Exit status 0 if any fits.");
+      root.add_subcommand("compare",
+                          "One model on several GPUs, exit status 0 if any fits; or two results of "
+                          "estimate, --json or --html.");
   add_shared(*app, flags->shared);
+  app->add_option("other", flags->other, "a second result, where MODEL is one")->group(kVerbGroup);
   app->add_option("--price", flags->prices, "of an hour of a GPU, in any currency")
       ->allow_extra_args(false)
       ->type_name("ID=PRICE")

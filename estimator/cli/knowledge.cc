@@ -1,5 +1,8 @@
 // ops, models, schema, version: what the program itself knows.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "estimator/cli/output.h"
 #include "estimator/cli/verb.h"
@@ -110,15 +113,25 @@ int show_models(const std::string& name) {
   return print(text + "\n'plimsoll models NAME' lists a model's parameters.\n");
 }
 
+// Config's is made from the layers that there are, the others travel as files.
+constexpr std::string_view kConfigSchema = "model-config";
+
+std::string all_schemas() {
+  std::vector<std::string> names = schema_names();
+  names.emplace_back(kConfigSchema);
+  std::ranges::sort(names);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 int show_schema(const std::string& name) {
-  if (name == "model-config") return print(model_config_schema());
+  if (name == kConfigSchema) return print(model_config_schema());
   const std::string schema = schema_text(name);
   if (!schema.empty()) return print(schema);
   return report({{.code = "E152",
                   .severity = Severity::kError,
                   .message = fmt::format("no schema is called '{}'", name),
                   .place = {},
-                  .help = "estimate, sweep, validate, monitor, model-config, device, host"}});
+                  .help = all_schemas()}});
 }
 
 int64_t coefficients(const Calibration& calibration) {
@@ -193,8 +206,7 @@ Verb make_models(CLI::App& root) {
 Verb make_schema(CLI::App& root) {
   auto name = std::make_shared<std::string>("estimate");
   CLI::App* app = root.add_subcommand("schema", "JSON Schema of what it reads and writes");
-  app->add_option("name", *name,
-                  "estimate, sweep, validate, monitor, model-config, device or host");
+  app->add_option("name", *name, all_schemas())->default_str("estimate");
   return {app, [name] { return show_schema(*name); }};
 }
 

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
+#include "estimator/cli/ci_report.h"
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/idle_flags.h"
@@ -27,6 +31,7 @@ struct ValidateFlags {
   PageFlags page;
   std::vector<std::string> files, tolerances;
   OutputFlags output;
+  CiFlags ci;
   bool allow_skipped = false, source_machines = false;
 };
 
@@ -44,6 +49,74 @@ std::string outside_line(const ValidationLine& l, const Tolerances& tolerances) 
                         allowed(tolerances.find(tolerance_class(l.quantity))->second));
 }
 
+// E108 where no file is named, E122 for a model in the place of runs.
+Result<void> check_files(const std::vector<std::string>& files) {
+  if (files.empty()) {
+    return error("E108", "which measured runs? name their files", {},
+                 "plimsoll validate runs.json --tolerance memory=10%");
+  }
+  for (const std::string& file : files) {
+    auto runs = refuse_model(file, "validate", "files of measured runs",
+                             "plimsoll estimate {} --gpu ID; measured runs are JSON or CSV that "
+                             "name their models, as examples/measured-runs.csv");
+    if (!runs) return runs;
+  }
+  return {};
+}
+
+// Every line on its way to all that is written of it.
+class Answers {
+ public:
+  Answers(const ValidateFlags& flags, Tolerances tolerances, CiReport ci,
+          std::optional<OutputFile> page)
+      : judge_(std::move(tolerances), flags.allow_skipped),
+        ci_(std::move(ci)),
+        file_(std::move(page)),
+        result_(
+            flags.output.json ? ValidationReport::Form::kJson : ValidationReport::Form::kText,
+            [this](const std::string& text) { written_ = written_ == 0 ? print(text) : written_; },
+            page_of(flags.output)) {}
+
+  void add(const ValidationLine& line) {
+    const LineState state = judge_.add(line);
+    summaries_.add(line);
+    result_.add(line, state);
+    if (file_) page_.add(line, state);
+    const auto tolerance = judge_.tolerances().find(tolerance_class(line.quantity));
+    ci_.add(line, state, tolerance == judge_.tolerances().end() ? "" : allowed(tolerance->second));
+    constexpr int kMostSaid = 20;
+    if (state == LineState::kOutside && said_++ < kMostSaid)
+      outside_ += outside_line(line, judge_.tolerances());
+  }
+
+  // `status`: the worst so far, of reading. The exit status.
+  int finish(int status) {
+    report(judge_.doubted_units());
+    std::fputs(outside_.c_str(), stderr);
+    Gate gate = judge_.gate();
+    gate.passed = gate.passed && status == 0;
+    const auto sums = summaries_.take();
+    result_.finish(sums, gate);
+    if (file_) {
+      const int fault = write_page(*file_, page_.to_html(sums, gate, command_line()));
+      if (fault != 0) return fault;
+    }
+    if (auto done = ci_.finish(gate); !done) return report(done.error());
+    if (written_ != 0) return written_;
+    return status != 0 ? status : gate.passed ? 0 : 1;
+  }
+
+ private:
+  Judge judge_;
+  CiReport ci_;
+  std::optional<OutputFile> file_;
+  int written_ = 0, said_ = 0;
+  std::string outside_;
+  Summaries summaries_;
+  ValidationPage page_;
+  ValidationReport result_;
+};
+
 int run_validate(const ValidateFlags& flags) {
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
@@ -53,21 +126,11 @@ int run_validate(const ValidateFlags& flags) {
   report(*idle);
   auto tolerances = parse_tolerances(flags.tolerances);
   if (!tolerances) return report(tolerances.error());
-  if (flags.files.empty()) {
-    return report({{.code = "E108",
-                    .severity = Severity::kError,
-                    .message = "which measured runs? name their files",
-                    .place = {},
-                    .help = "plimsoll validate runs.json --tolerance memory=10%"}});
-  }
-  for (const std::string& file : flags.files) {
-    auto runs = refuse_model(file, "validate", "files of measured runs",
-                             "plimsoll estimate {} --gpu ID; measured runs are JSON or CSV that "
-                             "name their models, as examples/measured-runs.csv");
-    if (!runs) return report(runs.error());
-  }
+  if (auto named = check_files(flags.files); !named) return report(named.error());
   std::optional<OutputFile> file;
   if (const int fault = open_page(flags.page, file); fault != 0) return fault;
+  auto ci = CiReport::open(flags.ci);
+  if (!ci) return report(ci.error());
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   report(hwdb->own_faults());
@@ -76,44 +139,18 @@ int run_validate(const ValidateFlags& flags) {
   auto calibrations = Calibrations::open(*hwdb);
   if (!calibrations) return report(calibrations.error());
   Validator validator(*hwdb, *request, std::move(*calibrations));
-  constexpr int kMostSaid = 20;
-  int worst = 0, said = 0, written = 0;
-  std::string outside;
-  Judge judge(std::move(*tolerances), flags.allow_skipped);
-  Summaries summaries;
-  ValidationReport result(
-      flags.output.json ? ValidationReport::Form::kJson : ValidationReport::Form::kText,
-      [&](const std::string& text) { written = written == 0 ? print(text) : written; },
-      page_of(flags.output));
-  ValidationPage page;
+  Answers answers(flags, std::move(*tolerances), std::move(*ci), std::move(file));
+  int worst = 0;
   for (const std::string& name : flags.files) {
     const auto each = [&](MeasuredRun&& run) {
-      for (const ValidationLine& line : validator.answer(run, name)) {
-        const LineState state = judge.add(line);
-        summaries.add(line);
-        result.add(line, state);
-        if (file) page.add(line, state);
-        if (state == LineState::kOutside && said++ < kMostSaid)
-          outside += outside_line(line, judge.tolerances());
-      }
+      for (const ValidationLine& line : validator.answer(run, name)) answers.add(line);
     };
     Diagnostics warnings;
     const auto read = read_runs(name, *sources, each, request->limits, &warnings);
     const int fault = report(as_strict(std::move(warnings), request->strict));
     worst = std::max({worst, fault, read ? 0 : report(read.error())});
   }
-  report(judge.doubted_units());
-  std::fputs(outside.c_str(), stderr);
-  Gate gate = judge.gate();
-  gate.passed = gate.passed && worst == 0;
-  if (worst == 0 && !gate.passed) worst = 1;
-  const auto sums = summaries.take();
-  result.finish(sums, gate);
-  if (file) {
-    const int fault = write_page(*file, page.to_html(sums, gate, command_line()));
-    if (fault != 0) return fault;
-  }
-  return written == 0 ? worst : written;
+  return answers.finish(worst);
 }
 
 }  // namespace
@@ -138,6 +175,7 @@ Verb make_validate(CLI::App& root) {
       ->group(rarely(kVerbGroup));
   add_output(*app, flags->output, "every record and the summaries as JSON", "");
   add_page(*app, flags->page);
+  add_ci(*app, flags->ci);
   return {app, [flags] { return run_validate(*flags); }};
 }
 

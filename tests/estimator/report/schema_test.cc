@@ -4,7 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "estimator/estimator.h"
+#include "estimator/plan/largest_batch.h"
+#include "estimator/plan/sweep_plan.h"
 #include "estimator/report/json.h"
+#include "estimator/report/largest_batch.h"
 #include "estimator/report/schemas.h"
 #include "tests/support/requests.h"
 #include "tests/support/schema_fault.h"
@@ -133,4 +136,32 @@ TEST_CASE("device files are as the schema says, which refuses what the reader do
     other[key]["value"] = nullptr;
     CHECK(both_refuse(other));
   }
+}
+
+TEST_CASE("the largest batch is as its schema says") {
+  const json schema = json::parse(schema_text("max-batch"));
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb);
+  const auto largest = largest_batch(request("builtin:alexnet", "tesla-t4", 8), *hwdb, {.max = 64});
+  REQUIRE(largest);
+  json document = json::parse(to_json(*largest));
+  CHECK(schema_fault(schema, document) == "");
+  document["result"]["rounds"][0].erase("step_ns");
+  CHECK(schema_fault(schema, document) != "");
+}
+
+TEST_CASE("a plan's schema takes the plans that the reader takes") {
+  const json schema = json::parse(schema_text("plan"));
+  for (
+      const char* plan :
+      {R"({"model": "m.onnx", "parameters": {"batch": [1, 2], "precision": {"values": ["fp32"]}}})",
+       R"({"parameters": {"batch": {"min": 32, "max": 256, "step": 32}, "gpu": {"value": "l4"}}})",
+       R"({"method": "grid", "parameters": {"batch": 8, "lr": {"distribution": "log_uniform_values",
+            "min": 0.0001, "max": 0.1}}})"}) {
+    CAPTURE(plan);
+    CHECK(schema_fault(schema, json::parse(plan)) == "");
+    CHECK(read_sweep_plan(plan, "plan.json", {}));
+  }
+  CHECK(schema_fault(schema, json::parse(R"({"model": "m.onnx"})")) != "");
+  CHECK(schema_fault(schema, json::parse(R"({"parameters": {"batch": {"valus": [1]}}})")) != "");
 }

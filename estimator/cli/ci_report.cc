@@ -1,0 +1,55 @@
+#include "estimator/cli/ci_report.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+#include "estimator/cli/flag_groups.h"
+#include "estimator/cli/values.h"
+#include "graph/base/escape.h"
+
+namespace plimsoll::cli {
+
+void add_ci(CLI::App& app, CiFlags& flags) {
+  app.add_option("--junit", flags.junit, "a test case for each quantity as JUnit XML, written anew")
+      ->type_name("FILE")
+      ->group(kOutputGroup);
+  app.add_option("--annotations", flags.annotations,
+                 "auto or never: in GitHub Actions, of what is out of tolerance")
+      ->type_name("WHEN")
+      ->default_str("auto")
+      ->group(rarely(kOutputGroup));
+}
+
+Result<CiReport> CiReport::open(const CiFlags& flags) {
+  CiReport report;
+  if (auto word = parse_word("--annotations", flags.annotations, {"auto", "never"}); !word)
+    return tl::make_unexpected(word.error());
+  if (auto opened = OutputFile::open_if_named(flags.junit, true, report.file_); !opened)
+    return tl::make_unexpected(opened.error());
+  const char* const actions = std::getenv("GITHUB_ACTIONS");
+  report.github_ = flags.annotations == "auto" && actions && std::string_view(actions) == "true";
+  return report;
+}
+
+void CiReport::add(const ValidationLine& line, LineState state, const std::string& allowed) {
+  if (file_) junit_.add(line, state, allowed);
+  if (github_) actions_.add(line, state, allowed);
+}
+
+Result<void> CiReport::finish(const Gate& gate) {
+  if (github_) {
+    std::fputs(actions_.annotations().c_str(), stderr);
+    const char* const path = std::getenv("GITHUB_STEP_SUMMARY");
+    if (path && *path != '\0') {
+      std::ofstream summary(path, std::ios::app | std::ios::binary);
+      summary << actions_.summary(gate) << std::flush;
+      if (!summary)
+        return error("E612", "cannot write the job's summary " + shortened(path, kQuotedColumns));
+    }
+  }
+  return file_ ? file_->write(junit_.to_xml(gate)) : Result<void>();
+}
+
+}  // namespace plimsoll::cli

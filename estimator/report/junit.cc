@@ -1,0 +1,80 @@
+#include "estimator/report/junit.h"
+
+#include <fmt/format.h>
+
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+namespace {
+
+std::string figure_of(const std::optional<double>& value) {
+  return value ? fmt::format("{:.6g}", *value) : "unknown";
+}
+
+std::string attribute(std::string_view name, std::string_view value) {
+  return fmt::format(" {}=\"{}\"", name, escaped_for_xml(value));
+}
+
+}  // namespace
+
+std::string escaped_for_xml(std::string_view text) {
+  std::string out;
+  for (const char c : to_valid_utf8(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\n':
+        out += "&#10;";
+        break;
+      case '\t':
+        out += "&#9;";
+        break;
+      case '\r':
+        out += "&#13;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 ? "\xEF\xBF\xBD" : std::string(1, c);
+    }
+  }
+  return out;
+}
+
+void JunitReport::add(const ValidationLine& line, LineState state, const std::string& allowed) {
+  ++count_;
+  const std::string& what = line.model.empty() ? line.op : line.model;
+  cases_ += "    <testcase" + attribute("classname", what) +
+            attribute("name", fmt::format("{}:{} {}", line.file, line.index, line.quantity));
+  if (state == LineState::kSkipped) {
+    cases_ += "><skipped" + attribute("message", line.skipped) + "/></testcase>\n";
+    return;
+  }
+  const std::string figures =
+      fmt::format("measured {}, predicted {} ({} to {})", figure_of(line.measured),
+                  figure_of(line.predicted), figure_of(line.low), figure_of(line.high));
+  if (state == LineState::kOutside) {
+    cases_ += "><failure" + attribute("message", fmt::format("{}, allowed {}", figures, allowed)) +
+              "/></testcase>\n";
+    return;
+  }
+  cases_ += fmt::format("><system-out>{}</system-out></testcase>\n", escaped_for_xml(figures));
+}
+
+std::string JunitReport::to_xml(const Gate& gate) const {
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+      "  <testsuite name=\"plimsoll.validate\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" "
+      "errors=\"0\">\n{}  </testsuite>\n</testsuites>\n",
+      count_, gate.outside, gate.skipped, cases_);
+}
+
+}  // namespace plimsoll

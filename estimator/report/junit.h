@@ -1,0 +1,27 @@
+// A validation as JUnit XML, which every CI shows: a test case for each compared quantity of a run.
+#pragma once
+
+#include <string>
+
+#include "estimator/plan/validate/tolerance.h"
+#include "estimator/plan/validate/validate.h"
+
+namespace plimsoll {
+
+// Grows with the lines; its form is that of Apache Ant's JUnit task, as Jenkins and GitLab read it.
+class JunitReport {
+ public:
+  // `allowed`: what the line's tolerance is, in words; of lines that are outside alone.
+  void add(const ValidationLine& line, LineState state, const std::string& allowed);
+  std::string to_xml(const Gate& gate) const;
+
+ private:
+  std::string cases_;
+  int64_t count_ = 0;
+};
+
+// Text as it may stand in XML 1.0, in attributes too: markup escaped, characters that XML has no
+// form for as U+FFFD.
+std::string escaped_for_xml(std::string_view text);
+
+}  // namespace plimsoll
