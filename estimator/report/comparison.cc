@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "estimator/report/human.h"
 #include "estimator/report/json.h"
@@ -71,9 +70,8 @@ Table comparison_table(const Comparison& comparison) {
                {"relative", {}, Column::kFigure, 1},
                {"price of 1M", "price_of_a_million_samples", Column::kFigure, 1},
                {"", "verdict", Column::kRemark}});
-  const int64_t best =
-      std::ranges::min(comparison.estimates |
-                       std::views::transform([](const Estimate& e) { return e.time.step_ns; }));
+  int64_t best = comparison.estimates.front().time.step_ns;
+  for (const Estimate& e : comparison.estimates) best = std::min(best, e.time.step_ns);
   for (size_t i = 0; i < comparison.estimates.size(); ++i) {
     const Estimate& e = comparison.estimates[i];
     const auto price = price_of_million(e, comparison.prices[i]);
