@@ -25,8 +25,8 @@ struct MemoryMoment {
 };
 
 // At most `most` moments, each at another launch: the step's launches in as many runs of equal
-// length, of each run the fullest moment, so that no peak is lost. `prices` by KernelId; `granule` and `storages` as of walk().
-// Cost: linear in events.
+// length, of each run the fullest moment, so that no peak is lost. `prices` by KernelId; `granule`
+// and `storages` as of walk(). Cost: linear in events.
 std::vector<MemoryMoment> memory_curve(const CompiledModel& model, const BoundStep& bound,
                                        const std::vector<KernelPrice>& prices, int64_t granule,
                                        std::span<const BufferId> storages, size_t most);

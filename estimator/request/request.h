@@ -87,7 +87,7 @@ struct Request {
   bool detail = false;
   // Flags that the user wrote, without dashes: of those without effect it is said (effects.h).
   std::set<std::string, std::less<>> given;
-  std::string defaults;  // the user's own that were taken, and whence: for the basis
+  std::string defaults;        // the user's own that were taken, and whence: for the basis
   bool minimum = false;        // fill MemoryEstimate::minimum_bytes: some ten replays more
   std::string hwdb_directory;  // overrides embedded data, file by file
   Limits limits;

@@ -83,7 +83,9 @@ void add_peak_tensors(Markup& out, const Estimate& e) {
   HtmlTable table(out, "The largest tensors alive at the peak",
                   {{"made by"}, {"role"}, {"size", true}, {"freed"}}, {{"class", "sortable"}});
   for (const PeakTensor& t : e.peak_tensors) {
-    table.row().cell(t.made_by.empty() ? "-" : shortened(t.made_by, kLongestName)).cell(name(t.role));
+    table.row()
+        .cell(t.made_by.empty() ? "-" : shortened(t.made_by, kLongestName))
+        .cell(name(t.role));
     table.bytes(t.bytes);
     table.cell(t.resident           ? std::string("lives on")
                : t.freed_by.empty() ? std::string(name(t.freed_in))
