@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/base/escape.h"
+#include "estimator/report/markup_text.h"
 
 namespace plimsoll {
 namespace {
@@ -12,42 +12,10 @@ std::string figure_of(const std::optional<double>& value) {
 }
 
 std::string attribute(std::string_view name, std::string_view value) {
-  return fmt::format(" {}=\"{}\"", name, escaped_for_xml(value));
+  return fmt::format(" {}=\"{}\"", name, escaped_markup(value));
 }
 
 }  // namespace
-
-std::string escaped_for_xml(std::string_view text) {
-  std::string out;
-  for (const char c : to_valid_utf8(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-        out += "&#10;";
-        break;
-      case '\t':
-        out += "&#9;";
-        break;
-      case '\r':
-        out += "&#13;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? "\xEF\xBF\xBD" : std::string(1, c);
-    }
-  }
-  return out;
-}
 
 void JunitReport::add(const ValidationLine& line, LineState state, const std::string& allowed) {
   ++count_;
@@ -66,7 +34,7 @@ void JunitReport::add(const ValidationLine& line, LineState state, const std::st
               "/></testcase>\n";
     return;
   }
-  cases_ += fmt::format("><system-out>{}</system-out></testcase>\n", escaped_for_xml(figures));
+  cases_ += fmt::format("><system-out>{}</system-out></testcase>\n", escaped_markup(figures));
 }
 
 std::string JunitReport::to_xml(const Gate& gate) const {

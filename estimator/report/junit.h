@@ -20,8 +20,4 @@ class JunitReport {
   int64_t count_ = 0;
 };
 
-// Text as it may stand in XML 1.0, in attributes too: markup escaped, characters that XML has no
-// form for as U+FFFD.
-std::string escaped_for_xml(std::string_view text);
-
 }  // namespace plimsoll

@@ -3,41 +3,16 @@
 #include <fmt/format.h>
 
 #include "estimator/report/human.h"
+#include "estimator/report/markup_text.h"
 #include "estimator/report/text.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {
 
-std::string escaped_html(std::string_view text) {
-  std::string out;
-  for (const char c : escaped(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 Markup& Markup::open(std::string_view tag, HtmlAttributes attributes) {
   out_ += fmt::format("<{}", tag);
   for (const auto& [name, value] : attributes)
-    out_ += fmt::format(" {}=\"{}\"", name, escaped_html(value));
+    out_ += fmt::format(" {}=\"{}\"", name, escaped_markup(value));
   out_ += '>';
   open_.emplace_back(tag);
   return *this;
@@ -52,7 +27,7 @@ Markup& Markup::close() {
 }
 
 Markup& Markup::text(std::string_view text) {
-  out_ += escaped_html(text);
+  out_ += escaped_markup(text);
   return *this;
 }
 

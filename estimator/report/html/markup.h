@@ -14,10 +14,6 @@
 
 namespace plimsoll {
 
-// Harmless as content and as a quoted attribute: markup is escaped, and what no reader would see
-// (control characters, bidi controls, zero-width) is shown as escaped() shows it.
-std::string escaped_html(std::string_view text);
-
 // Names are ours, values are escaped.
 using HtmlAttributes = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 

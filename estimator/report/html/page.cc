@@ -1,4 +1,5 @@
 #include "estimator/report/html/page.h"
+#include "estimator/report/markup_text.h"
 
 #include <fmt/format.h>
 
@@ -80,12 +81,12 @@ std::string to_html(const HtmlPage& page) {
   if (!has_charts())
     charts.element("p", "This build of plimsoll draws no charts: every figure is in the tables.",
                    {{"class", "notice"}});
-  return filled(page_file("page.html"), {{"title", escaped_html(page.title)},
+  return filled(page_file("page.html"), {{"title", escaped_markup(page.title)},
                                          {"scripts allowed", scripts.policy},
                                          {"style", page_file("page.css")},
                                          {"charts", charts.take()},
                                          {"body", page.body},
-                                         {"command", escaped_html(page.command)},
+                                         {"command", escaped_markup(page.command)},
                                          {"version", std::string(kVersion)},
                                          {"commit", std::string(commit())},
                                          {"json", page.json},

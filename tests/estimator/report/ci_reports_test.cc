@@ -6,6 +6,7 @@
 
 #include "estimator/report/github.h"
 #include "estimator/report/junit.h"
+#include "estimator/report/markup_text.h"
 
 namespace plimsoll {
 namespace {
@@ -45,7 +46,7 @@ TEST_CASE("junit: a case for each quantity, failures and skipped ones with their
 }
 
 TEST_CASE("junit: what XML has no form for does not end it") {
-  CHECK(escaped_for_xml("a<b>&\"c\"\n\x1b") == "a&lt;b&gt;&amp;&quot;c&quot;&#10;\xEF\xBF\xBD");
+  CHECK(escaped_markup("a<b>&\"c\"\n\x1b") == "a&lt;b&gt;&amp;&quot;c&quot;\\n\\x1b");
   JunitReport report;
   report.add(line_of("r.csv", 0, "\"/><evil/>"), LineState::kInside, "");
   CHECK(report.to_xml({}).find("<evil/>") == std::string::npos);

@@ -2,13 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include "estimator/report/markup_text.h"
+
 using namespace plimsoll;
 
 TEST_CASE("markup: text and values are escaped, and what nobody sees is shown") {
-  CHECK(escaped_html("a & b") == "a &amp; b");
-  CHECK(escaped_html("</script><img src='x' onerror=\"y\">") ==
+  CHECK(escaped_markup("a & b") == "a &amp; b");
+  CHECK(escaped_markup("</script><img src='x' onerror=\"y\">") ==
         "&lt;/script&gt;&lt;img src=&#39;x&#39; onerror=&quot;y&quot;&gt;");
-  CHECK(escaped_html("\x1b[2J\xE2\x80\xAE") == "\\x1b[2J\\u202e");
+  CHECK(escaped_markup("\x1b[2J\xE2\x80\xAE") == "\\x1b[2J\\u202e");
   Markup out;
   out.open("p", {{"title", "\"><b>"}}).text("<i>").close();
   CHECK(out.take() == "<p title=\"&quot;&gt;&lt;b&gt;\">&lt;i&gt;</p>\n");
