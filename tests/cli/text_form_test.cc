@@ -29,7 +29,7 @@ size_t longest_line(const std::string& text) {
 
 TEST_CASE("cli: help of a verb fits two screens of 24 lines, but for a few") {
   if (skipped()) return;
-  constexpr ptrdiff_t kTwoScreens = 48, kOwnFlags = 6;
+  constexpr ptrdiff_t kTwoScreens = 48, kOwnFlags = 4;
   for (const char* verb : {"estimate", "max-batch", "sweep", "compare", "validate", "explain"}) {
     CAPTURE(verb);
     const Ran help = run_plimsoll({verb, "--help"});

@@ -7,17 +7,12 @@
 
 #include "estimator/estimator.h"
 #include "estimator/plan/largest_batch.h"
+#include "tests/support/requests.h"
 
 namespace plimsoll {
 namespace {
 
-Request too_much() {
-  Request request;
-  request.model = "builtin:resnet50";
-  request.devices = {"tesla-t4"};
-  request.batch = 600;
-  return request;
-}
+Request too_much() { return test::request("builtin:resnet50", "tesla-t4", 600); }
 
 const Remedy* find(const std::vector<Remedy>& remedies, const std::string& flags) {
   const auto at = std::ranges::find(remedies, flags, &Remedy::flags);
