@@ -8,8 +8,6 @@ namespace plimsoll::monitor {
 namespace {
 
 constexpr double kPssEvery = 1;  // seconds
-// A look at something waits for so many times what the last one cost: 0.25 % of a CPU at most.
-constexpr double kRests = 400;
 
 double own_cpu() {
   timespec spent{};
@@ -30,8 +28,8 @@ void add_told(std::optional<int64_t>& sum, const std::optional<int64_t>& value, 
 
 }  // namespace
 
-ProcessTree::ProcessTree(ProcFolder proc, pid_t root, Root state)
-    : proc_(std::move(proc)), root_(root) {
+ProcessTree::ProcessTree(ProcFolder proc, pid_t root, Root state, double look_share)
+    : proc_(std::move(proc)), root_(root), look_share_(look_share) {
   const auto reading = proc_.read(root);
   if (!reading || reading->ended) return;
   const bool from_birth = state == Root::kJustStarted;
@@ -86,7 +84,7 @@ void ProcessTree::look_for_children(double now) {
       parents = std::move(next);
     }
   });
-  next_look_ = now + kRests * cost;
+  next_look_ = now + cost / look_share_;
 }
 
 // What a process has done moves to gone_ when it ends; a pid that starts anew is another process.
@@ -120,7 +118,7 @@ void ProcessTree::read_pss(double now) {
       member.shared = std::max<int64_t>(0, member.last.rss - *member.pss);
     }
   });
-  next_pss_ = now + std::max(kPssEvery, kRests * cost);
+  next_pss_ = now + std::max(kPssEvery, cost / look_share_);
 }
 
 int64_t ProcessTree::shared_of(const Member& member) const {

@@ -37,11 +37,13 @@ struct HostReading {
 class ProcessTree {
  public:
   enum class Root : uint8_t { kRunning, kJustStarted };
+  // What a look for children, and one at shared pages, may each cost, as a share of a CPU.
+  static constexpr double kLookShare = 0.0025;
   // Of a root that was running already, what it did before is not counted.
-  ProcessTree(ProcFolder proc, pid_t root, Root state);
+  ProcessTree(ProcFolder proc, pid_t root, Root state, double look_share = kLookShare);
 
-  // `now`: seconds of a clock that never goes back. Children are looked for, and PSS is read, so
-  // often that each costs at most 0.25 % of a CPU.
+  // `now`: seconds of a clock that never goes back. Children are looked for, and PSS is read, as
+  // often as `look_share` allows.
   HostReading sample(double now);
 
   // Whether the kernel told PSS and I/O of the root; else they are missing for a reason.
@@ -67,6 +69,7 @@ class ProcessTree {
 
   ProcFolder proc_;
   pid_t root_;
+  double look_share_;
   std::map<pid_t, Member> members_;
   HostReading gone_;  // what ended processes had done
   double next_look_ = 0, next_pss_ = 0;

@@ -42,7 +42,8 @@ double seconds_of(int64_t ns) { return static_cast<double>(ns) / static_cast<dou
 
 Watch::Watch(ProcFolder proc, pid_t pid, Command* started, GpuSource* gpus, WatchOptions options)
     : tree_(std::move(proc), pid,
-            started ? ProcessTree::Root::kJustStarted : ProcessTree::Root::kRunning),
+            started ? ProcessTree::Root::kJustStarted : ProcessTree::Root::kRunning,
+            options.look_share),
       pid_(pid),
       command_(started),
       gpus_(gpus),

@@ -13,6 +13,7 @@ namespace plimsoll::monitor {
 struct WatchOptions {
   int64_t interval_ns = 100'000'000;
   bool pids_are_ours = true;
+  double look_share = ProcessTree::kLookShare;
   std::optional<Band> band{};
 };
 

@@ -33,7 +33,7 @@ json last_line(const std::string& out) {
 TEST_CASE("monitor: ends as its command did, with the summary last") {
   if (!monitor_binary()) return;
   const Ran ran =
-      monitor({"--interval", "20ms", "--json", "--", PLIMSOLL_KNOWN_MEMORY, "5", "300"});
+      monitor({"--interval", "20ms", "--json", "--", PLIMSOLL_KNOWN_MEMORY, "5", "2000"});
   CHECK(ran.status == 7);
   const json document = last_line(ran.out);
   CHECK(schema_fault(json::parse(plimsoll::schema_text("monitor")), document) == "");
