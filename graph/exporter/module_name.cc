@@ -23,6 +23,17 @@ std::vector<std::string_view> scopes_in(std::string_view list) {
   return lost ? std::vector<std::string_view>() : scopes;
 }
 
+std::set<std::string, std::less<>> targets_of(std::string_view kind, std::string_view text) {
+  std::set<std::string, std::less<>> targets;
+  for (size_t at = text.find(kind); at != text.npos; at = text.find(kind, at)) {
+    at += kind.size();
+    const size_t end = text.find('\'', at);
+    if (end == text.npos) break;
+    targets.emplace(text.substr(at, end - at));
+  }
+  return targets;
+}
+
 }  // namespace
 
 std::string module_from_node_name(std::string_view name) {
@@ -61,17 +72,9 @@ std::string calls_from_scopes(std::string_view list) {
   return calls;
 }
 
-std::set<std::string, std::less<>> buffers_in_signature(std::string_view signature) {
-  constexpr std::string_view kBuffer = ": BUFFER target='";
-  std::set<std::string, std::less<>> buffers;
-  for (size_t at = signature.find(kBuffer); at != signature.npos;
-       at = signature.find(kBuffer, at)) {
-    at += kBuffer.size();
-    const size_t end = signature.find('\'', at);
-    if (end == signature.npos) break;
-    buffers.emplace(signature.substr(at, end - at));
-  }
-  return buffers;
+ModuleSignature module_signature(std::string_view text) {
+  return {.parameters = targets_of(": PARAMETER target='", text),
+          .buffers = targets_of(": BUFFER target='", text)};
 }
 
 }  // namespace plimsoll::onnx

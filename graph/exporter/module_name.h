@@ -18,8 +18,12 @@ std::string module_from_scopes(std::string_view list);
 // All modules of that list: "/layer1/layer1.0/layer1.0.conv1"; "/" for the model's own code.
 std::string calls_from_scopes(std::string_view list);
 
-// The targets of all buffers in a signature of torch.export, as its exporter writes it beside a
-// graph: "table" of "b_table: BUFFER target='table' persistent=True".
-std::set<std::string, std::less<>> buffers_in_signature(std::string_view signature);
+// What a module holds, by path, as torch.export's signature lists it beside a graph.
+struct ModuleSignature {
+  std::set<std::string, std::less<>> parameters, buffers;
+};
+
+// "table" of "b_table: BUFFER target='table' persistent=True", and so for "PARAMETER".
+ModuleSignature module_signature(std::string_view text);
 
 }  // namespace plimsoll::onnx

@@ -131,6 +131,15 @@ bool masks_weight(const Graph& graph, const std::vector<std::vector<NodeId>>& re
          graph.tensors[weight].shape == t.shape;
 }
 
+// Sines that diffusers' PatchEmbed (DiT, PixArt, SD3) registers as a buffer; AuraFlow's of this
+// name are learned, and picked by position.
+bool is_patch_positions(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
+                        TensorId table) {
+  return graph.tensors[table].name.ends_with("pos_embed.pos_embed") &&
+         std::ranges::none_of(readers[table],
+                              [&](NodeId id) { return graph.nodes[id].op.starts_with("Gather"); });
+}
+
 // A table that multiplies nothing but positions, as rotary frequencies do, is not trained; nor is
 // one that a layer takes as its data, as Swin v2 does its coordinates. (A matrix there may be one
 // factor of a weight.)
@@ -144,7 +153,7 @@ void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds) {
     if (table && picked_factor(graph, readers, from_shapes, id)) kinds[id] = ParameterKind::kBuffer;
     const bool array = kinds[id] == ParameterKind::kTrained && t.shape && t.shape->size() > 1;
     if (array && (is_compared(graph, readers, id) || masks_weight(graph, readers, id) ||
-                  is_sliced_square(graph, readers, id)))
+                  is_sliced_square(graph, readers, id) || is_patch_positions(graph, readers, id)))
       kinds[id] = ParameterKind::kBuffer;
   }
   for (const Node& node : graph.nodes) {
@@ -348,8 +357,8 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
           (node.op == "BatchNormalization" && i >= 3) || (node.op == "SpectralNorm" && i >= 1);
       if (statistic) kinds[in] = ParameterKind::kBuffer;
       if (is_float(graph.tensors[in].dtype) && kinds[in] == ParameterKind::kConstant &&
-          is_weight_place(node, i) && !(i == 2 && standardises(graph, node)) &&
-          !graph.tensors[in].from_constant_node &&
+          is_weight_place(node, i) && !node.notes.plain_norm &&
+          !(i == 2 && standardises(graph, node)) && !graph.tensors[in].from_constant_node &&
           (is_squashing(node) || node.op == "PRelu" || !graph.tensors[in].contents)) {
         kinds[in] = ParameterKind::kTrained;
       }

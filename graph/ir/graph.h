@@ -76,6 +76,7 @@ struct NodeNotes {
   bool norm_merged = false;   // or a batch norm
   bool bias_removed = false;  // or dropped its bias, of zeros
   bool fused_norm = false;    // a piece of the framework's own RMS norm
+  bool plain_norm = false;    // a norm without a weight: the exporter wrote ones for one
   bool chunks = false;        // a Split that people wrote as chunks: parts stay apart from readers
   bool unbound = false;       // a Split whose parts are squeezed, as torch.unbind's
   bool of_view = false;       // what it runs in place on is a view

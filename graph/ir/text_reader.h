@@ -20,6 +20,7 @@ inline constexpr std::pair<std::string_view, bool NodeNotes::*> kNotes[] = {
     {"norm_merged", &NodeNotes::norm_merged},
     {"bias_removed", &NodeNotes::bias_removed},
     {"fused_norm", &NodeNotes::fused_norm},
+    {"plain_norm", &NodeNotes::plain_norm},
     {"chunks", &NodeNotes::chunks},
     {"unbound", &NodeNotes::unbound},
     {"of_view", &NodeNotes::of_view},

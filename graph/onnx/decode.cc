@@ -278,7 +278,7 @@ void Decoder::node(Message message, NodeSpec& node, int64_t depth) {
   if (node.module.empty()) node.module = module_from_node_name(node.name);
 }
 
-// The newer exporter of PyTorch lists what each initializer was to its module.
+// The newer exporter of PyTorch lists the parameters and buffers of the module.
 void Decoder::graph_metadata(Message message, GraphSpec& graph) {
   constexpr size_t kMost = size_t{16} << 20;
   std::string key;
@@ -287,8 +287,8 @@ void Decoder::graph_metadata(Message message, GraphSpec& graph) {
     if (field.number != 2 || key != "pkg.torch.export.ExportedProgram.graph_signature") continue;
     const auto bytes = message.bytes(field, kMost);
     if (!bytes) continue;
-    graph.buffers.merge(
-        buffers_in_signature({reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
+    graph.signature =
+        module_signature({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   }
 }
 

@@ -174,7 +174,7 @@ Result<void> Inliner::declare_constants(Frame& frame) {
     const bool weight = vector && is_parameter_name(name, graph_.producer.starts_with("pytorch"));
     if (weight) tensor->contents = nullptr;
     tensor->from_constant_node = node && !weight;
-    tensor->buffer = spec_of(frame).buffers.contains(name);
+    tensor->buffer = spec_of(frame).signature.buffers.contains(name);
     return declare(frame, name, std::move(*tensor));
   };
   for (const TensorSpec& spec : spec_of(frame).initializers) {
@@ -310,6 +310,9 @@ Result<void> Inliner::plain(Frame& frame, NodeSpec& spec) {
   node.module = from->module.empty() ? frame.module : take(from->module);
   node.domain = take(from->domain);
   node.op = take(from->op);
+  const auto& listed = spec_of(frame).signature.parameters;
+  node.notes.plain_norm = node.op.ends_with("Normalization") && !listed.empty() &&
+                          !listed.contains(node.module + ".weight");
   drop_foreign(node);
   if (from->extras) flatten_tensors(*from->extras, find_op(node.domain, node.op), node.attributes);
   return add(std::move(node));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/exporter/module_name.h"
 #include "graph/ir/attributes.h"
 #include "graph/ir/graph.h"
 
@@ -67,7 +68,7 @@ struct GraphSpec {
   std::vector<NodeSpec> nodes;
   std::vector<TensorSpec> initializers;
   std::vector<ValueSpec> inputs, outputs;
-  std::set<std::string, std::less<>> buffers;  // initializers that modules registered as such
+  ModuleSignature signature;  // empty where the exporter wrote none
   int64_t depth = 0;
 };
 

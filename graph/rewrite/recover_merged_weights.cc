@@ -16,6 +16,7 @@ using Owner = std::pair<std::string_view, std::string_view>;
 std::string_view part_at(const Rewrite& r, const Node& node, size_t input) {
   static constexpr const char* kParts[] = {"weight", "bias", "running_mean", "running_var"};
   const bool norm = node.op.ends_with("Normalization");
+  if (norm && node.notes.plain_norm) return {};
   if (norm && input >= 1 && input <= 4) return kParts[input - 1];
   const bool layer = node.op == "Conv" || node.op == "ConvTranspose" || node.op == "Gemm";
   if ((layer || node.op == "MatMul") && input == 1) return kParts[0];

@@ -28,13 +28,15 @@ TEST_CASE("the list of scopes PyTorch writes gives the module") {
 }
 
 TEST_CASE("a signature of torch.export tells buffers from parameters") {
-  const auto buffers = buffers_in_signature(
+  using Names = std::set<std::string, std::less<>>;
+  const ModuleSignature told = module_signature(
       "\n# inputs\np_scale: PARAMETER target='scale'\n"
       "b_table: BUFFER target='pos_embed.table' persistent=True\n"
       "b_np: BUFFER target='np' persistent=False\nx: USER_INPUT\n");
-  CHECK(buffers == std::set<std::string, std::less<>>{"np", "pos_embed.table"});
-  CHECK(buffers_in_signature("").empty());
-  CHECK(buffers_in_signature("b: BUFFER target='unclosed").empty());
+  CHECK(told.buffers == Names{"np", "pos_embed.table"});
+  CHECK(told.parameters == Names{"scale"});
+  CHECK(module_signature("").buffers.empty());
+  CHECK(module_signature("b: BUFFER target='unclosed").buffers.empty());
 }
 
 TEST_CASE("the list of scopes gives the calls around a node, lists of modules left out") {

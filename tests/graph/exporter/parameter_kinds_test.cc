@@ -18,6 +18,24 @@ TEST_CASE("what the exporter calls a buffer is none to train") {
   CHECK(model["b.positions"] == ParameterKind::kTrained);
 }
 
+TEST_CASE("diffusers' sines of patches are a buffer; positions that are picked are learned") {
+  const Classified model = classified(R"(opset 17
+input x: f32[B,4,8]
+input places: i64[4]
+param a.pos_embed.pos_embed: f32[1,4,8]
+param b.pos_embed.pos_embed: f32[1,9,8]
+param pos_embed: f32[1,4,8]
+y = Add(x, a.pos_embed.pos_embed)
+picked = Gather(b.pos_embed.pos_embed, places) {axis=1}
+z = Add(y, picked)
+w = Add(z, pos_embed)
+output w
+)");
+  CHECK(model["a.pos_embed.pos_embed"] == ParameterKind::kBuffer);
+  CHECK(model["b.pos_embed.pos_embed"] == ParameterKind::kTrained);
+  CHECK(model["pos_embed"] == ParameterKind::kTrained);
+}
+
 TEST_CASE("weights, statistics, tables and folded results are told apart") {
   const Classified model = classified(R"(opset 20
 input x: f32[B,8,4,4]

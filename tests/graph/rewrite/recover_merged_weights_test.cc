@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -37,6 +38,22 @@ y = BatchNormalization(n, a.weight, a.bias, a.bias, a.running_var) module="b"
 output y
 )");
   CHECK(trained(graph) == Names{"a.bias", "a.weight", "b.bias", "b.weight"});
+}
+
+// Diffusion transformers scale and shift what they normalise by the time, with no weight of a norm.
+TEST_CASE("norms without a weight of their own share the ones that the exporter wrote") {
+  const auto norms = [](const char* note) {
+    return trained(recovered(fmt::format(R"(opset 20
+input x: f32[B,8]
+param val_9: f32[8]
+n = LayerNormalization(x, val_9) module="a"{0}
+y = LayerNormalization(n, val_9) module="b"{0}
+output y
+)",
+                                         note)));
+  };
+  CHECK(norms(" plain_norm").empty());
+  CHECK(norms("") == Names{"b.weight", "val_9"});
 }
 
 TEST_CASE("a bias that linear layers share by its zeros is each one's own; a tied one is not") {
