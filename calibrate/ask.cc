@@ -6,7 +6,7 @@
 #include <set>
 
 #include "calibrate/asking_child.h"
-#include "calibrate/json_lines_file.h"
+#include "graph/base/json_lines_file.h"
 #include "estimator/memory/workspace_plan.h"
 
 namespace plimsoll {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "calibrate/card.h"
-#include "calibrate/json_lines_file.h"
+#include "graph/base/json_lines_file.h"
 
 namespace plimsoll::calibrate {
 

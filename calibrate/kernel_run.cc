@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "calibrate/json_lines_file.h"
+#include "graph/base/json_lines_file.h"
 #include "calibrate/kernel_record.h"
 
 namespace plimsoll::calibrate {

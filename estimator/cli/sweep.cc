@@ -2,18 +2,22 @@
 
 #include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/idle_flags.h"
+#include "estimator/cli/interrupt.h"
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
 #include "estimator/cli/page_file.h"
+#include "estimator/cli/progress.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/sweep_axes.h"
+#include "estimator/cli/sweep_log.h"
 #include "estimator/cli/verb.h"
 #include "estimator/model/model_source.h"
 #include "estimator/report/html/sweep_page.h"
@@ -26,7 +30,8 @@ namespace {
 struct SweepFlags {
   SharedFlags shared;
   PageFlags page;
-  std::string plan;
+  std::string plan, out, resume, progress = "auto";
+  int64_t threads = 0;  // all
   bool json = false, count_only = false, memory_only = false, dry_run = false;
 };
 
@@ -70,6 +75,12 @@ Result<void> find_local(const SweepPlan& plan, SharedFlags& flags, Hwdb& hwdb) {
   return gpus.empty() ? Result<void>() : find_local_gpu(hwdb, gpus, "");
 }
 
+std::optional<Progress::When> progress_when(const std::string& word) {
+  if (word == "auto") return Progress::When::kAuto;
+  if (word == "always") return Progress::When::kAlways;
+  return word == "never" ? std::optional(Progress::When::kNever) : std::nullopt;
+}
+
 // What is to be written, in pieces as pipes take them.
 class Output {
  public:
@@ -90,44 +101,125 @@ class Output {
   bool good_ = true;
 };
 
-int answer(const SweepFlags& flags, const SweepPlan& plan, const SweepAxes& axes, const Hwdb& hwdb,
-           std::optional<OutputFile>& file) {
+// What is asked of a sweep.
+struct SweepJob {
+  const SweepFlags& flags;
+  const SweepPlan& plan;
+  const SweepAxes& axes;
+  const Hwdb& hwdb;
+  int64_t configurations;
+  std::optional<SweepLog> log{};
+  std::optional<OutputFile> page{};
+};
+
+// Takes the answers to all points, in order.
+class SweepAnswer {
+ public:
+  SweepAnswer(SweepJob& job, const SweepFlags& flags)
+      : job_(job),
+        lines_(flags.json && !flags.count_only),
+        listed_(!flags.json && !flags.count_only),
+        time_(!flags.memory_only),
+        page_(job.plan, time_),
+        dips_(job.axes.sizes()),
+        progress_("swept", job.configurations, *progress_when(flags.progress)) {}
+
+  // Whether to go on.
+  bool add(const SweepPoint& point) {
+    dips_.add(point);
+    for (const SweptConfiguration& configuration : job_.axes.at(point)) {
+      plimsoll::add(configuration, point, summary_);
+      if (job_.page || listed_) best_.add(configuration, point);
+      if (job_.page) page_.add(configuration, point);
+      if (!job_.log && !lines_) continue;
+      const std::string line = to_json_line(job_.plan, configuration, point, time_);
+      if (lines_) out_.add(line + "\n");
+      if (!job_.log) continue;
+      if (auto added = job_.log->add(configuration, line); !added) fault_ = added.error();
+    }
+    progress_.at(summary_.configurations, job_.log ? static_cast<int64_t>(job_.log->resumed()) : 0);
+    return out_.good() && !fault_ && !interrupted();
+  }
+
+  const std::optional<Diagnostics>& fault() const { return fault_; }
+  // What stands there already.
+  void flush() { out_.flush(); }
+
+  int finish(double seconds) {
+    summary_.seconds = seconds;
+    report(dips_.told());
+    if (job_.page) {
+      const std::string& model = job_.flags.shared.model;
+      const int fault =
+          write_page(*job_.page, page_.to_html(summary_, best_, model, command_line()));
+      if (fault != 0) return fault;
+    }
+    out_.add(job_.flags.json ? to_json_line(summary_) : to_text(summary_));
+    if (listed_) out_.add(best_.to_text(job_.plan, time_, page_of({})));
+    return out_.flush() ? (summary_.fit > 0 ? 0 : 1) : 4;
+  }
+
+ private:
+  SweepJob& job_;
+  bool lines_, listed_, time_;
+  Output out_;
+  SweepSummary summary_;
+  SweepBest best_;
+  SweepPage page_;
+  SweepDips dips_;
+  Progress progress_;
+  std::optional<Diagnostics> fault_;
+};
+
+SweepOptions options_of(const SweepJob& job) {
+  SweepOptions options{.time = !job.flags.memory_only,
+                       .threads = job.flags.threads > 0 ? static_cast<size_t>(job.flags.threads)
+                                                        : std::thread::hardware_concurrency()};
+  if (!job.flags.resume.empty()) {
+    options.known = [&job](size_t variant, int64_t index) {
+      SweepPoint point;
+      point.variant = variant;
+      point.point = index;
+      auto known = job.log->known(job.axes.at(point));
+      if (known) {
+        known->variant = variant;
+        known->point = index;
+      }
+      return known;
+    };
+  }
+  return options;
+}
+
+int answer(SweepJob& job) {
   const auto begun = std::chrono::steady_clock::now();
-  const bool time = !flags.memory_only;
-  Output out;
-  SweepSummary summary;
-  SweepBest best;
-  SweepPage page(plan, time);
-  SweepDips dips(axes.sizes());
-  const auto swept =
-      sweep(axes.variants(), axes.sizes(), hwdb, {.time = time}, [&](const SweepPoint& point) {
-        dips.add(point);
-        for (const SweptConfiguration& configuration : axes.at(point)) {
-          add(configuration, point, summary);
-          if (file || (!flags.json && !flags.count_only)) best.add(configuration, point);
-          if (file) page.add(configuration, point);
-          if (flags.json && !flags.count_only)
-            out.add(to_json_line(plan, configuration, point, time));
-        }
-        return out.good();
-      });
-  if (!swept) {
-    out.flush();
-    return report(in_model(swept.error(), flags.shared.model));
+  if (job.log) listen_for_interrupts();
+  std::optional<SweepAnswer> answer(std::in_place, job, job.flags);
+  const auto swept = sweep(job.axes.variants(), job.axes.sizes(), job.hwdb, options_of(job),
+                           [&](const SweepPoint& point) { return answer->add(point); });
+  const std::string& model = job.flags.shared.model;
+  if (!swept || answer->fault() || interrupted()) answer->flush();
+  if (!swept) return report(in_model(swept.error(), model));
+  if (answer->fault()) return report(*answer->fault());
+  if (interrupted()) {
+    fmt::print(stderr, "interrupted: {} holds {} of {} configurations; go on with --resume {}\n",
+               job.log->path(), job.log->records(), job.configurations, job.log->path());
+    return kInterrupted;
   }
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
-  summary.seconds = spent.count();
-  const int status = report(as_strict(in_model(*swept, flags.shared.model), flags.shared.strict));
+  const int status = report(as_strict(in_model(*swept, model), job.flags.shared.strict));
   if (status != 0) return status;
-  report(dips.told());
-  if (file) {
-    const int fault =
-        write_page(*file, page.to_html(summary, best, flags.shared.model, command_line()));
-    if (fault != 0) return fault;
-  }
-  out.add(flags.json ? to_json_line(summary) : to_text(summary));
-  if (!flags.json && !flags.count_only) out.add(best.to_text(plan, time, page_of({})));
-  return out.flush() ? (summary.fit > 0 ? 0 : 1) : 4;
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
+  return answer->finish(spent.count());
+}
+
+Result<void> open_log(const SweepFlags& flags, std::optional<SweepLog>& log) {
+  if (!flags.out.empty() && !flags.resume.empty())
+    return error("E114", "--out starts a file and --resume goes on with one: name one of them");
+  if (flags.out.empty() && flags.resume.empty()) return {};
+  auto opened = flags.resume.empty() ? SweepLog::start(flags.out) : SweepLog::resume(flags.resume);
+  if (!opened) return tl::make_unexpected(opened.error());
+  log.emplace(std::move(*opened));
+  return {};
 }
 
 int run_sweep(const SweepFlags& given) {
@@ -137,6 +229,11 @@ int run_sweep(const SweepFlags& given) {
   if (const int fault = report(as_strict(idle_flags("sweep", *request), request->strict));
       fault != 0)
     return fault;
+  if (!progress_when(flags.progress)) {
+    return report(error("E106", fmt::format("--progress knows no '{}'", shortened(flags.progress)),
+                        {}, "auto, always or never")
+                      .value());
+  }
   if (flags.plan.empty()) {
     return report(
         error("E108", "which plan? name its file", {}, "plimsoll sweep plan.yaml").value());
@@ -170,9 +267,10 @@ int run_sweep(const SweepFlags& given) {
                   listed.empty() ? "" : ": ", listed);
   if (flags.dry_run) return print(title);
   if (!flags.json && print(title) != 0) return 4;
-  std::optional<OutputFile> file;
-  if (const int fault = open_page(flags.page, file); fault != 0) return fault;
-  return answer(flags, *plan, *axes, *hwdb, file);
+  SweepJob job{flags, *plan, *axes, *hwdb, *configurations};
+  if (const int fault = open_page(flags.page, job.page); fault != 0) return fault;
+  if (auto opened = open_log(flags, job.log); !opened) return report(opened.error());
+  return answer(job);
 }
 
 }  // namespace
@@ -195,6 +293,20 @@ Verb make_sweep(CLI::App& root) {
   add("--dry-run", flags->dry_run, "how many configurations the plan has", kVerbGroup);
   add("--count-only", flags->count_only, "how many fit, nothing else", kOutputGroup);
   add("--json", flags->json, "a line for each configuration, then a summary", kOutputGroup);
+  app->add_option("--out", flags->out, "a new file that the lines are added to as they come")
+      ->type_name("FILE")
+      ->group(kOutputGroup);
+  app->add_option("--resume", flags->resume, "goes on with such a file, and adds to it")
+      ->type_name("FILE")
+      ->group(kOutputGroup);
+  app->add_option("--threads", flags->threads, "that work at once [as many as CPUs]")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
+      ->group(kVerbGroup);
+  app->add_option("--progress", flags->progress,
+                  "auto, always or never: how far it has come [auto: on a terminal]")
+      ->type_name("WHEN")
+      ->group(kOutputGroup);
   add_page(*app, flags->page);
   return {app, [flags] { return run_sweep(*flags); }};
 }

@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <limits>
 #include <list>
+#include <memory>
 #include <utility>
 
-#include "estimator/answer/effects.h"
 #include "estimator/answer/platform_notes.h"
 #include "estimator/estimator.h"
+#include "estimator/plan/sweep_warnings.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/step/distinct_kernels.h"
 #include "estimator/time/step_conditions.h"
+#include "graph/base/work_in_order.h"
 
 namespace plimsoll {
 namespace {
@@ -63,41 +65,52 @@ struct Entry {
   StepEvidence evidence{};
 };
 
+// Variants that differ in their recipes alone, the first being the `index`-th of the sweep.
+struct Group {
+  size_t index;
+  std::span<const Request> variants;
+};
+
+// What a block of a group's points comes to.
+struct BlockAnswer {
+  std::vector<SweepPoint> points;
+  SweepWarnings warnings;            // of what was compiled for it
+  std::optional<Diagnostics> fault;  // which ends the sweep
+};
+
 class Sweeper {
  public:
-  Sweeper(std::span<const SizeAxis> sizes, const Hwdb& hwdb, const SweepOptions& options,
-          const std::function<bool(const SweepPoint&)>& use)
-      : sizes_(sizes), hwdb_(hwdb), options_(options), use_(use) {}
+  Sweeper(std::span<const SizeAxis> sizes, const Hwdb& hwdb, const SweepOptions& options)
+      : sizes_(sizes), hwdb_(hwdb), options_(options) {}
 
-  // Variants that differ in their recipes alone, the first being the `index`-th of the sweep.
-  Result<void> run(std::span<const Request> variants, size_t index) {
-    Request family = family_of(variants.front());
+  // The points from `first` to before `last`.
+  BlockAnswer block(const Group& group, int64_t first, int64_t last) {
+    block_ = {};
+    auto done =
+        variants_.empty() || variants_.front().index != group.index ? begin(group) : Result<void>();
+    if (done) done = run_block(first, last);
+    if (!done) block_.fault = std::move(done.error());
+    return std::move(block_);
+  }
+
+ private:
+  Result<void> begin(const Group& group) {
+    size_t index = group.index;
+    Request family = family_of(group.variants.front());
     if (!family_ || family_->request != family) family_.emplace(std::move(family));
     variants_.clear();
-    for (const Request& request : variants) {
+    for (const Request& request : group.variants) {
       auto platform = find_platform(hwdb_, request, request.devices.front());
       if (!platform) return tl::make_unexpected(platform.error());
       const Policy policy = policy_for(*platform, request);
-      add_new(platform_warnings(*platform, request));
+      block_.warnings.add(platform_warnings(*platform, request));
       auto evaluator = Evaluator::make(std::move(*platform), request);
       if (!evaluator) return tl::make_unexpected(evaluator.error());
       variants_.push_back({index++, request, std::move(*evaluator), policy});
     }
-    const int64_t points = points_of(sizes_);
-    for (int64_t first = 0; first < points && !stopped_; first += kBlock) {
-      if (auto done = run_block(first, std::min(points, first + kBlock)); !done) return done;
-    }
     return {};
   }
 
-  bool stopped() const { return stopped_; }
-  Diagnostics warnings() const {
-    Diagnostics all = warnings_;
-    if (idle_) all.insert(all.end(), idle_->begin(), idle_->end());
-    return all;
-  }
-
- private:
   Result<void> run_block(int64_t first, int64_t last) {
     std::vector<Entry> entries;
     for (const Variant& variant : variants_) {
@@ -107,6 +120,12 @@ class Sweeper {
       }
       for (int64_t point = first; point < last; ++point) {
         Entry& entry = entries.emplace_back();
+        if (options_.known) {
+          if (auto known = options_.known(variant.index, point)) {
+            entry.answer = std::move(*known);
+            continue;
+          }
+        }
         entry.answer.variant = variant.index;
         entry.answer.point = point;
         entry.answer.device_id = variant.evaluator.platform().device.id;
@@ -124,9 +143,7 @@ class Sweeper {
 
   void answer(std::vector<Entry>& entries) {
     if (options_.time) add_times(entries);
-    for (const Entry& entry : entries) {
-      if (!stopped_) stopped_ = !use_(entry.answer);
-    }
+    for (Entry& entry : entries) block_.points.push_back(std::move(entry.answer));
     entries.clear();
   }
 
@@ -185,33 +202,11 @@ class Sweeper {
     const Platform& platform = variant.evaluator.platform();
     auto model = compile(here, platform);
     if (!model) return tl::make_unexpected(model.error());
-    add_model(std::move(model->warnings));
+    block_.warnings.add_model(std::move(model->warnings));
     Compiled& compiled = family_->models.emplace_back(here.recipe, std::move(*model));
     family_->events += compiled.model.step.events.size();
     if (options_.time) number_kernels(compiled, platform);
     return &compiled;
-  }
-
-  // A flag has no effect where it has none on any model.
-  void add_model(Diagnostics&& warnings) {
-    const auto idle =
-        std::stable_partition(warnings.begin(), warnings.end(),
-                              [](const Diagnostic& d) { return d.code != kWithoutEffect; });
-    const Diagnostics here(idle, warnings.end());
-    warnings.erase(idle, warnings.end());
-    if (!idle_) idle_ = here;
-    keep_common(*idle_, here);
-    add_new(warnings);
-  }
-
-  // What an earlier model or card was not warned of in the same words.
-  void add_new(const Diagnostics& warnings) {
-    for (const Diagnostic& d : warnings) {
-      const bool known = std::ranges::any_of(warnings_, [&](const Diagnostic& w) {
-        return w.code == d.code && w.message == d.message && w.place.node == d.place.node;
-      });
-      if (!known) warnings_.push_back(d);
-    }
   }
 
   void number_kernels(Compiled& compiled, const Platform& platform) {
@@ -314,13 +309,24 @@ class Sweeper {
   std::span<const SizeAxis> sizes_;
   const Hwdb& hwdb_;
   SweepOptions options_;
-  const std::function<bool(const SweepPoint&)>& use_;
   std::optional<Family> family_;
   std::vector<Variant> variants_;
-  std::optional<Diagnostics> idle_;  // of flags, on every model
-  Diagnostics warnings_;
-  bool stopped_ = false;
+  BlockAnswer block_;
 };
+
+std::vector<Group> groups_of(std::span<const Request> variants) {
+  std::vector<Group> groups;
+  for (size_t begin = 0; begin < variants.size();) {
+    const Request shared = family_of(variants[begin]);
+    size_t end = begin + 1;
+    while (end < variants.size() && end - begin < kMostVariants &&
+           variants[end].devices == variants[begin].devices && family_of(variants[end]) == shared)
+      ++end;
+    groups.push_back({begin, variants.subspan(begin, end - begin)});
+    begin = end;
+  }
+  return groups;
+}
 
 }  // namespace
 
@@ -346,18 +352,25 @@ std::vector<size_t> place_of(int64_t point, std::span<const SizeAxis> sizes) {
 Result<Diagnostics> sweep(std::span<const Request> variants, std::span<const SizeAxis> sizes,
                           const Hwdb& hwdb, const SweepOptions& options,
                           const std::function<bool(const SweepPoint&)>& use) {
-  Sweeper sweeper(sizes, hwdb, options, use);
-  for (size_t begin = 0; begin < variants.size() && !sweeper.stopped();) {
-    const Request shared = family_of(variants[begin]);
-    size_t end = begin + 1;
-    while (end < variants.size() && end - begin < kMostVariants &&
-           variants[end].devices == variants[begin].devices && family_of(variants[end]) == shared)
-      ++end;
-    if (auto done = sweeper.run(variants.subspan(begin, end - begin), begin); !done)
-      return tl::make_unexpected(done.error());
-    begin = end;
-  }
-  return sweeper.warnings();
+  const std::vector<Group> groups = groups_of(variants);
+  const int64_t points = points_of(sizes);
+  const auto blocks = static_cast<size_t>((points + kBlock - 1) / kBlock);  // of each group
+  SweepWarnings warnings;
+  std::optional<Diagnostics> fault;
+  const auto make_worker = [&]() -> Worker<BlockAnswer> {
+    return [&, sweeper = std::make_shared<Sweeper>(sizes, hwdb, options)](size_t unit) {
+      const auto first = static_cast<int64_t>(unit % blocks) * kBlock;
+      return sweeper->block(groups[unit / blocks], first, std::min(points, first + kBlock));
+    };
+  };
+  work_in_order<BlockAnswer>(groups.size() * blocks, options.threads, make_worker,
+                             [&](const BlockAnswer& block) {
+                               warnings.add(block.warnings);
+                               fault = block.fault;
+                               return !fault && std::ranges::all_of(block.points, use);
+                             });
+  if (fault) return tl::make_unexpected(std::move(*fault));
+  return warnings.all();
 }
 
 }  // namespace plimsoll

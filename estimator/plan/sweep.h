@@ -48,14 +48,20 @@ struct SweepPoint {
 
 struct SweepOptions {
   bool time = true;
-  // Of the models that are kept at once: some 300 bytes each, with all that belongs to them.
+  // Of the models that each thread keeps at once: some 300 bytes each, with all that belongs to
+  // them.
   size_t most_events = 400'000;
+  size_t threads = 1;
+  // The answer to a point of a variant that is known already, from an earlier sweep; asked on any
+  // thread.
+  std::function<std::optional<SweepPoint>(size_t variant, int64_t point)> known{};
 };
 
 // `variants`: each asks for one device. Those that differ in their recipe alone, and not in its
 // precision, should follow each other: they share the prices of their kernels; others that differ
-// in their device share what is compiled. `use` gets all sizes of a variant, in blocks, and all
-// variants, and says whether to go on.
+// in their device share what is compiled. `use` is called on the calling thread: it gets all sizes
+// of a variant, in blocks, and all variants, in an order that no number of threads changes, and
+// says whether to go on.
 // Returns the warnings about models and cards, each once. What a model says of one point (exit
 // status 3) is that point's failure; every other error ends the sweep. Cost: to compile a variant,
 // some 3 ms (ResNet-50); a point, some 0.2 ms to replay the allocator and 0.01 ms to price its

@@ -40,40 +40,6 @@ std::string described(const SweepPlan& plan, const SweptConfiguration& configura
 
 }  // namespace
 
-void write_sweep_record(JsonWriter& out, const SweepPlan& plan,
-                        const SweptConfiguration& configuration, const SweepPoint& point,
-                        bool time) {
-  out.key("configuration").integer(configuration.number);
-  out.key("parameters").begin_object();
-  for (size_t i = 0; i < plan.parameters.size(); ++i) {
-    const SweepParameter& parameter = plan.parameters[i];
-    if (parameter.values.empty()) continue;
-    out.key(parameter.name);
-    write_value(out, parameter.values[configuration.values[i]]);
-  }
-  out.end_object();
-  out.key("device_id").string(point.device_id);
-  if (point.failure) {
-    out.key("error").begin_object();
-    out.key("code").string(point.failure->front().code);
-    out.key("message").string(point.failure->front().message).end_object();
-    return;
-  }
-  out.key("tier").string("replay");
-  out.key("fits").boolean(point.fits);
-  out.key("may_fit").boolean(point.verdict == Verdict::kMayFit);
-  out.key("verdict").string(name(point.verdict));
-  out.key("usable_bytes").integer(point.usable_bytes);
-  out.key("device_bytes").integer(point.device_bytes);
-  write_range(out.key("device_range_bytes"), point.device_range_bytes);
-  if (!time) return;
-  out.key("step_ns").integer(point.step_ns);
-  write_range(out.key("step_range_ns"), point.step_range_ns);
-  out.key("samples_per_second").real(point.samples_per_second);
-  out.key("sample_unit").string(point.sample_unit);
-  out.key("host_bound").boolean(point.host_bound);
-}
-
 void write_sweep_summary(JsonWriter& out, const SweepSummary& summary) {
   out.begin_object();
   out.key("configurations").integer(summary.configurations);
@@ -105,14 +71,6 @@ std::string axes_text(const SweepPlan& plan) {
     axes.push_back(escaped_format("{} {}", parameter.values.size(), shortened(parameter.name, 40)));
   }
   return fmt::format("{}", fmt::join(axes, " x "));
-}
-
-std::string to_json_line(const SweepPlan& plan, const SweptConfiguration& configuration,
-                         const SweepPoint& point, bool time) {
-  JsonWriter out;
-  out.begin_object();
-  write_sweep_record(out, plan, configuration, point, time);
-  return out.end_object().take() + "\n";
 }
 
 std::string to_json_line(const SweepSummary& summary) {

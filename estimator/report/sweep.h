@@ -1,4 +1,4 @@
-// A sweep's answers as JSON lines, and as text: how many fit, and the best of them.
+// What a sweep comes to: how many fit, and the best of them.
 #pragma once
 
 #include <array>
@@ -8,19 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "estimator/plan/sweep.h"
-#include "estimator/plan/sweep_plan.h"
 #include "estimator/report/page.h"
+#include "estimator/report/sweep_record.h"
 #include "graph/json/writer.h"
 
 namespace plimsoll {
-
-// A configuration: which value each of the plan's parameters has, by parameter; of those without
-// values none.
-struct SweptConfiguration {
-  int64_t number = 0;  // in the plan's order, the last parameter changing fastest
-  std::vector<size_t> values;
-};
 
 struct SweepSummary {
   int64_t configurations = 0, failed = 0;
@@ -35,14 +27,8 @@ void add(const SweptConfiguration& configuration, const SweepPoint& point, Sweep
 // "4 batch x 3 gpu".
 std::string axes_text(const SweepPlan& plan);
 
-// The members of a configuration's object, and the summary's object.
-void write_sweep_record(JsonWriter& out, const SweepPlan& plan,
-                        const SweptConfiguration& configuration, const SweepPoint& point,
-                        bool time);
+// The summary's object, and the line that has it, with its newline.
 void write_sweep_summary(JsonWriter& out, const SweepSummary& summary);
-// One line, with its newline. `time`: what was asked for.
-std::string to_json_line(const SweepPlan& plan, const SweptConfiguration& configuration,
-                         const SweepPoint& point, bool time);
 std::string to_json_line(const SweepSummary& summary);
 
 struct SweepCandidate {

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <random>
 
-#include "calibrate/json_lines_file.h"
+#include "graph/base/json_lines_file.h"
 #include "tests/calibrate/fake_card.h"
 #include "tests/support/scratch.h"
 

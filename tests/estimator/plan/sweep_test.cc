@@ -166,6 +166,32 @@ TEST_CASE("sweep: models that are not kept together are compiled again") {
   }
 }
 
+TEST_CASE("sweep: threads change no answer, and what is known is not worked out") {
+  std::vector<Request> variants;
+  for (const char* device : {"tesla-t4", "quadro-p4000"})
+    add_recipes(test::request("builtin:mlp", device), variants);
+  std::vector<SizeAxis> many = {{"batch", {}}};
+  for (int64_t batch = 1; batch <= 300; ++batch) many[0].values.push_back(batch);
+  const auto one = swept(variants, many);
+  SweepOptions options{.threads = 4};
+  options.known = [&](size_t variant, int64_t point) {
+    std::optional<SweepPoint> known;
+    if (point % 3 == 0) known = one[variant][static_cast<size_t>(point)];
+    if (known) known->device_bytes = -1;
+    return known;
+  };
+  const auto others = swept(variants, many, options);
+  for (size_t variant = 0; variant < variants.size(); ++variant) {
+    for (size_t i = 0; i < one[variant].size(); ++i) {
+      const SweepPoint& a = one[variant][i];
+      const SweepPoint& b = others[variant][i];
+      CHECK(b.device_bytes == (i % 3 == 0 ? -1 : a.device_bytes));
+      CHECK(b.step_ns == a.step_ns);
+      CHECK(b.device_id == a.device_id);
+    }
+  }
+}
+
 TEST_CASE("sweep: what the command line has wrong ends it") {
   const auto code = [](const Request& request, const SizeAxis& axis) {
     const std::vector<Request> variants = {request};

@@ -1,4 +1,4 @@
-#include "calibrate/json_lines_file.h"
+#include "graph/base/json_lines_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,0 +1,101 @@
+// `plimsoll sweep --out` and `--resume`: what a sweep that was ended leaves, and goes on with.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/support/run_plimsoll.h"
+
+using namespace plimsoll::test;
+
+namespace {
+
+constexpr const char* kLoggedPlan =
+    "model: builtin:squeezenet1_0\n"
+    "parameters: {batch: {min: 1, max: 60}, gpu: [t4, p4000], optimizer: [sgd, adam]}\n";
+constexpr int kRecords = 60 * 2 * 2;
+
+class SweepFolder {
+ public:
+  SweepFolder() { scratch_.write("p.yaml", kLoggedPlan); }
+  Ran sweep(std::vector<std::string> flags) const {
+    flags.insert(flags.begin(), {"sweep", "p.yaml"});
+    return run_plimsoll(std::move(flags), {.folder = scratch_.path("")});
+  }
+  // The exit status of a sweep that is killed after so many milliseconds.
+  int killed(const std::string& flags, int milliseconds) const {
+    const std::string command =
+        fmt::format("cd {} && timeout -s KILL {} {} sweep p.yaml {} > out 2> err",
+                    scratch_.path(""), 0.001 * milliseconds, plimsoll_binary(), flags);
+    return std::system(command.c_str());
+  }
+  std::string text(const std::string& name) const { return detail::text_of(scratch_.path(name)); }
+  void write(const std::string& name, const std::string& text) const { scratch_.write(name, text); }
+
+ private:
+  Scratch scratch_;
+};
+
+std::string without_duration(const std::string& text) {
+  const size_t at = text.find("\"seconds\"");
+  return text.substr(0, at) + text.substr(std::min(text.find('}', at), text.size()));
+}
+
+}  // namespace
+
+TEST_CASE("cli sweep: killed at twenty points and resumed, nothing is lost or doubled") {
+  if (skipped()) return;
+  const SweepFolder folder;
+  const Ran whole = folder.sweep({"--json", "--out", "whole.jsonl"});
+  REQUIRE(whole.status == 0);
+  CHECK(std::ranges::count(folder.text("whole.jsonl"), '\n') == kRecords);
+  CHECK(whole.out.starts_with(folder.text("whole.jsonl")));
+  std::mt19937 chance(4);
+  int killed = 0;
+  folder.write("r.jsonl", "");
+  for (int i = 0; i < 20; ++i) {
+    killed += folder.killed("--resume r.jsonl", static_cast<int>(10 + chance() % 150)) != 0 ? 1 : 0;
+    // What a write that was cut off leaves.
+    if (i % 2 == 0) folder.write("r.jsonl", folder.text("r.jsonl") + R"({"configuration":3,"par)");
+  }
+  CHECK(killed > 0);
+  const Ran last = folder.sweep({"--json", "--resume", "r.jsonl"});
+  CAPTURE(last.err);
+  CHECK(last.status == 0);
+  CHECK(folder.text("r.jsonl") == folder.text("whole.jsonl"));
+  CHECK(without_duration(last.out) == without_duration(whole.out));
+}
+
+TEST_CASE("cli sweep: the number of threads changes nothing that is written") {
+  if (skipped()) return;
+  const SweepFolder folder;
+  const Ran one = folder.sweep({"--json", "--threads", "1"});
+  for (const char* threads : {"2", "5"}) {
+    const Ran many = folder.sweep({"--json", "--threads", threads});
+    CHECK(without_duration(many.out) == without_duration(one.out));
+    CHECK(many.err == one.err);
+  }
+}
+
+TEST_CASE("cli sweep: a file that is there, or another sweep's, is not gone on with by mistake") {
+  if (skipped()) return;
+  const SweepFolder folder;
+  REQUIRE(folder.sweep({"--count-only", "--out", "a.jsonl"}).status == 0);
+  const std::string before = folder.text("a.jsonl");
+  const Ran again = folder.sweep({"--out", "a.jsonl"});
+  CHECK(again.status == 4);
+  CHECK(says(again, "--resume a.jsonl"));
+  const Ran other = folder.sweep({"--precision", "amp-fp16", "--resume", "a.jsonl"});
+  CHECK(other.status == 3);
+  CHECK(says(other, "[E322]"));
+  CHECK(folder.text("a.jsonl") == before);
+  folder.write("b.jsonl", "{\"a\":1}\n");
+  const Ran none = folder.sweep({"--resume", "b.jsonl"});
+  CHECK(none.status == 3);
+  CHECK(says(none, "b.jsonl:1"));
+  CHECK(says(none, "[E321]"));
+  CHECK(folder.sweep({"--out", "c.jsonl", "--resume", "a.jsonl"}).status == 2);
+  CHECK(folder.sweep({"--progress", "sometimes"}).status == 2);
+  CHECK(folder.sweep({"--threads", "0"}).status == 2);
+}
