@@ -7,6 +7,7 @@
 #include "graph/ops/infer.h"
 #include "graph/rewrite/assume_dropout.h"
 #include "graph/rewrite/cast.h"
+#include "graph/rewrite/drop_masks.h"
 #include "graph/rewrite/fold.h"
 #include "graph/rewrite/recover.h"
 #include "graph/rewrite/restore_casts.h"
@@ -84,6 +85,14 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
     basis.push_back(
         fmt::format("dropout {} assumed, the file has none: {}", ratio, describe(assumed)));
   }
+}
+
+// Stochastic depth of a training file, in a pass that has no dropout.
+void drop_stochastic_depth(Graph& graph, const Recipe& recipe, std::vector<std::string>& basis) {
+  if (recipe.mode != Mode::kInference && !recipe.ignore_dropout) return;
+  if (const size_t dropped = drop_masks(graph); dropped > 0)
+    basis.push_back(
+        fmt::format("{} masks of chance in the file are dropout's, and not applied", dropped));
 }
 
 // Casts that a file in single precision need not write, and 16 bits need.
@@ -191,6 +200,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
       recovered = recover(graph, &decider);
       compiled.recognised = summary_of(recovered);
       put_dropout_back(graph, compiled.recipe, compiled.basis);
+      drop_stochastic_depth(graph, compiled.recipe, compiled.basis);
     } else {
       fold(graph);
     }
