@@ -88,11 +88,15 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
 }
 
 // Stochastic depth of a training file, in a pass that has no dropout.
-void drop_stochastic_depth(Graph& graph, const Recipe& recipe, std::vector<std::string>& basis) {
-  if (recipe.mode != Mode::kInference && !recipe.ignore_dropout) return;
-  if (const size_t dropped = drop_masks(graph); dropped > 0)
-    basis.push_back(
-        fmt::format("{} masks of chance in the file are dropout's, and not applied", dropped));
+void drop_stochastic_depth(CompiledModel& model, RecoverReport& recovered) {
+  if (model.recipe.mode != Mode::kInference && !model.recipe.ignore_dropout) return;
+  const DroppedMasks dropped = drop_masks(model.graph);
+  for (Recovered& one : recovered.found) {
+    if (one.node != kNoNode) one.node = dropped.new_ids[one.node];
+  }
+  if (dropped.masks > 0)
+    model.basis.push_back(fmt::format(
+        "{} masks of chance in the file are dropout's, and not applied", dropped.masks));
 }
 
 // Casts that a file in single precision need not write, and 16 bits need.
@@ -200,7 +204,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
       recovered = recover(graph, &decider);
       compiled.recognised = summary_of(recovered);
       put_dropout_back(graph, compiled.recipe, compiled.basis);
-      drop_stochastic_depth(graph, compiled.recipe, compiled.basis);
+      drop_stochastic_depth(compiled, recovered);
     } else {
       fold(graph);
     }

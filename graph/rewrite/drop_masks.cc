@@ -16,26 +16,38 @@ const Node* maker(const Rewrite& r, TensorId tensor) {
   return id == kNoNode ? nullptr : &r.node(id);
 }
 
+// Nodes between a draw and what its mask multiplies: four in the sources named.
+constexpr int kLongest = 8;
+
 // A uniform draw, perhaps with a number added.
 bool is_uniform(const Rewrite& r, TensorId tensor) {
-  const Node* node = maker(r, tensor);
-  if (node == nullptr) return false;
-  if (node->op == "RandomUniform" || node->op == "RandomUniformLike") return true;
-  if (node->op != "Add") return false;
-  return (r.is_host_number(node->inputs[0]) && is_uniform(r, node->inputs[1])) ||
-         (r.is_host_number(node->inputs[1]) && is_uniform(r, node->inputs[0]));
+  for (int i = 0; i < kLongest; ++i) {
+    const Node* node = maker(r, tensor);
+    if (node == nullptr) return false;
+    if (node->op == "RandomUniform" || node->op == "RandomUniformLike") return true;
+    if (node->op != "Add") return false;
+    const size_t number = r.is_host_number(node->inputs[0]) ? 0 : 1;
+    if (!r.is_host_number(node->inputs[number])) return false;
+    tensor = node->inputs[1 - number];
+  }
+  return false;
 }
 
 bool is_mask(const Rewrite& r, TensorId tensor) {
-  const Node* node = maker(r, tensor);
-  if (node == nullptr) return false;
-  if (node->op == "Bernoulli") return true;
-  if (node->op == "Floor") return is_uniform(r, node->inputs[0]);
-  if (std::ranges::find(kComparisons, node->op) != kComparisons.end())
-    return is_uniform(r, node->inputs[0]) && r.is_host_number(node->inputs[1]);
-  if (node->op == "Cast" || node->op == "Identity") return is_mask(r, node->inputs[0]);
-  const bool scales = node->op == "Div" || node->op == "Mul";
-  return scales && is_mask(r, node->inputs[0]) && r.is_host_number(node->inputs[1]);
+  for (int i = 0; i < kLongest; ++i) {
+    const Node* node = maker(r, tensor);
+    if (node == nullptr) return false;
+    if (node->op == "Bernoulli") return true;
+    if (node->op == "Floor") return is_uniform(r, node->inputs[0]);
+    if (std::ranges::find(kComparisons, node->op) != kComparisons.end())
+      return is_uniform(r, node->inputs[0]) && r.is_host_number(node->inputs[1]);
+    const bool scales = node->op == "Div" || node->op == "Mul";
+    const bool same = node->op == "Cast" || node->op == "Identity" ||
+                      (scales && r.is_host_number(node->inputs[1]));
+    if (!same) return false;
+    tensor = node->inputs[0];
+  }
+  return false;
 }
 
 // The operand that a mask multiplies; kNoTensor where none does, or the mask is the larger.
@@ -51,9 +63,9 @@ TensorId masked(const Rewrite& r, const Node& node) {
 
 }  // namespace
 
-size_t drop_masks(Graph& graph) {
+DroppedMasks drop_masks(Graph& graph) {
   Rewrite r(graph);
-  size_t dropped = 0;
+  DroppedMasks dropped;
   for (NodeId id = 0; id < r.nodes(); ++id) {
     if (r.dead(id)) continue;
     const TensorId x = masked(r, r.node(id));
@@ -62,10 +74,10 @@ size_t drop_masks(Graph& graph) {
     if (x == kNoTensor || r.is_host_number(x) || r.uses(y) > r.readers(y).size()) continue;
     const std::vector<NodeId> readers = r.readers(y);
     for (const NodeId reader : readers) r.read_instead(reader, y, x);
-    ++dropped;
+    ++dropped.masks;
   }
   r.drop_unread();
-  r.finish();
+  dropped.new_ids = r.finish();
   return dropped;
 }
 
