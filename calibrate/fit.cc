@@ -9,7 +9,7 @@
 #include "calibrate/formula.h"
 #include "calibrate/score.h"
 #include "calibrate/search.h"
-#include "estimator/time/depthwise.h"
+#include "estimator/time/fit_class.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
@@ -27,24 +27,6 @@ constexpr double kDerivedRange = .1;
 bool winograd_serves(const MeasuredKernel& k) {
   const auto* p = std::get_if<ConvProblem<int64_t>>(&k.kernel.problem);
   return p != nullptr && p->filter[1] == 3 && p->filter[2] == 3 && p->stride[1] == 1;
-}
-
-// Convolutions of the plan's kind; depthwise and grouped ones whatever they multiply in.
-bool convolves_as(const FitPlan& plan, const MeasuredKernel& k) {
-  const auto* p = std::get_if<ConvProblem<int64_t>>(&k.kernel.problem);
-  if (p == nullptr) return true;
-  if (plan.kernel_class == "grouped") return is_grouped(*p);
-  return is_depthwise(*p) == (plan.kernel_class == "depthwise");
-}
-
-// Layers of one kind of algorithm, for which its kernels are made.
-bool runs_as(const FitPlan& plan, const MeasuredKernel& k, const DeviceRates& rates) {
-  const auto* p = std::get_if<RecurrentProblem<int64_t>>(&k.kernel.problem);
-  if (p == nullptr) return true;
-  const bool standard = k.algorithm == name(RecurrentAlgorithm::kStandard);
-  if (plan.kernel_class == "recurrent") return standard;
-  return !standard && k.kernel.pass != Pass::kBackwardWeights &&
-         keeps_weights(*p, bits(k.kernel.dtype) / 8.0, rates.sms);
 }
 
 bool in_plan(const FitPlan& plan, const MeasuredKernel& k) {
@@ -172,7 +154,7 @@ std::vector<LeftOut> leave_out(const Formula& formula, const Trial& whole, const
 
 void count_algorithms(FitReport& report, const Formula& formula, const Trial& trial) {
   const auto values = formula.values(trial, std::vector<bool>(formula.size(), false));
-  for (const FormulaValue& value : values) {
+  for (const ClassCost& value : values) {
     if (value.named_seconds <= 0) continue;
     ++report.named;
     report.agreed += value.named_seconds <= value.seconds ? 1 : 0;
@@ -225,6 +207,18 @@ Result<std::vector<DeviceRates>> cards_of(const FitPlan& plan,
 
 }  // namespace
 
+std::vector<const MeasuredKernel*> kernels_of(const FitPlan& plan,
+                                              const std::vector<MeasuredKernel>& measured,
+                                              const std::map<std::string, DeviceRates>& rates) {
+  const FitClassRow& row = fit_class(plan.kernel_class);
+  std::vector<const MeasuredKernel*> kernels;
+  for (const MeasuredKernel& k : measured) {
+    if (in_plan(plan, k) && row.takes(features_of(k, nullptr), rates.at(k.device)))
+      kernels.push_back(&k);
+  }
+  return kernels;
+}
+
 Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKernel>& measured,
                               const std::map<std::string, DeviceRates>& rates,
                               const std::map<std::string_view, Fit>& fits) {
@@ -240,11 +234,7 @@ Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKer
   }
   const Start start = start_of(plan, base, find(plan.lender));
   if (plan.sources.empty() && base != nullptr) return derive(plan, start, *base);
-  std::vector<const MeasuredKernel*> kernels;
-  for (const MeasuredKernel& k : measured) {
-    if (in_plan(plan, k) && convolves_as(plan, k) && runs_as(plan, k, rates.at(k.device)))
-      kernels.push_back(&k);
-  }
+  const std::vector<const MeasuredKernel*> kernels = kernels_of(plan, measured, rates);
   if (kernels.size() < 10) {
     return error("E510",
                  fmt::format("only {} measured kernels for plan '{}'", kernels.size(), plan.name));

@@ -16,6 +16,11 @@
 
 namespace plimsoll {
 
+// Those of `measured` that a plan is fitted to; `rates` has every card of the plan.
+std::vector<const MeasuredKernel*> kernels_of(const FitPlan& plan,
+                                              const std::vector<MeasuredKernel>& measured,
+                                              const std::map<std::string, DeviceRates>& rates);
+
 // `fits`: those of earlier plans, by name. E510 where a card's rates, a base or any measurement of
 // the plan is missing.
 // Cost: seconds to a minute.

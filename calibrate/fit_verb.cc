@@ -12,14 +12,13 @@
 #include "calibrate/fit.h"
 #include "calibrate/fit_machine.h"
 #include "calibrate/verb.h"
+#include "estimator/time/fit_class.h"
 #include "graph/base/hash.h"
 #include "hwdb/coefficients.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll::calibrate {
 namespace {
-
-constexpr const char* kClasses[] = {"gemm", "conv", "recurrent", "rows"};
 
 struct FitCommand {
   std::string measured, out;
@@ -50,7 +49,9 @@ std::string citations(const std::string& text) {
 
 Result<Measurements> read_measurements(const std::string& folder) {
   Measurements all;
-  for (const std::string kernel_class : kClasses) {
+  for (const FitClassRow& row : fit_classes()) {
+    const std::string kernel_class(row.measured);
+    if (all.kernels.contains(kernel_class)) continue;
     const std::string name = kernel_class + ".csv";
     const std::string text = read_file(folder + "/" + name);
     if (text.empty()) return error("E601", "cannot read " + folder + "/" + name);
@@ -119,12 +120,7 @@ int run_fit(const FitCommand& command) {
   for (const FitPlan& plan : fit_plans()) {
     const auto wanted = [&](const std::string& word) { return plan.name.starts_with(word); };
     if (!command.only.empty() && std::ranges::none_of(command.only, wanted)) continue;
-    // Layers in persistent kernels and convolutions of several groups are transcribed with the
-    // others.
-    const bool conv = plan.kernel_class == "depthwise" || plan.kernel_class == "grouped";
-    const std::string file_class(plan.kernel_class == "persistent" ? "recurrent"
-                                 : conv                            ? "conv"
-                                                                   : plan.kernel_class);
+    const std::string file_class(fit_class(plan.kernel_class).measured);
     const auto fitted = fit_kernels(plan, measured->kernels.at(file_class), *rates, fits);
     if (!fitted) return report(fitted.error());
     print(plan, *fitted);

@@ -1,5 +1,5 @@
 // A plan's measured kernels under trial terms: what a search evaluates thousands of times. The
-// models are those kernel_time() prices with, made once per card instead of once per context.
+// models are those that kernel_time() prices with, made of the trial once per card.
 #pragma once
 
 #include <span>
@@ -8,18 +8,14 @@
 
 #include "calibrate/fit_plan.h"
 #include "calibrate/measured.h"
-#include "estimator/time/grouped.h"
-#include "estimator/time/kernel_time.h"
+#include "estimator/time/fit_class.h"
 
 namespace plimsoll {
 
 // The terms of the class, then one clock per card.
 using Trial = std::vector<double>;
 
-struct FormulaValue {
-  double seconds = 0;
-  double named_seconds = 0;  // of the algorithm the source names; 0 where it names none
-};
+KernelFeatures features_of(const MeasuredKernel& kernel, const GroupedAnswers* answers);
 
 class Formula {
  public:
@@ -31,7 +27,7 @@ class Formula {
   int card(size_t i) const { return card_of_[i]; }
 
   // One value per kernel whose `skip` entry is false.
-  std::vector<FormulaValue> values(const Trial& trial, const std::vector<bool>& skip) const;
+  std::vector<ClassCost> values(const Trial& trial, const std::vector<bool>& skip) const;
   // max(flop / peak, bytes / bandwidth) of the direct problem.
   double roofline(size_t i) const;
 
@@ -41,10 +37,8 @@ class Formula {
   std::vector<DeviceRates> cards_;
   std::vector<const MeasuredKernel*> kernels_;
   std::vector<int> card_of_;
-  std::vector<ConvShape> convs_;
-  std::vector<double> layout_conversions_;  // seconds beside each of `convs_`
-  std::vector<GroupedKernel> grouped_;
-  std::vector<GemmShape> gemms_;
+  std::vector<KernelFeatures> features_;
+  std::vector<double> layout_conversions_;  // seconds beside each of them
 };
 
 }  // namespace plimsoll

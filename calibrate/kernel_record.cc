@@ -1,9 +1,9 @@
 #include "calibrate/kernel_record.h"
 
 #include "estimator/memory/workspace/conv_question.h"
-#include "estimator/plan/validate/kernels.h"
 #include "estimator/time/time_plan.h"
 #include "graph/ir/kernel_label.h"
+#include "hwdb/measured/kernel.h"
 #include "hwdb/measured/keys.h"
 
 namespace plimsoll::calibrate {
@@ -119,8 +119,6 @@ std::optional<KernelAt> read_kernel(JsonObject& object) {
     object.fail("E311", kernel.error());
     return std::nullopt;
   }
-  if (auto* conv = std::get_if<ConvProblem<int64_t>>(&kernel->problem))
-    conv->channels_last = run.layout == "nhwc";
   return std::move(*kernel);
 }
 

@@ -6,8 +6,8 @@
 
 #include "calibrate/run_record.h"
 #include "estimator/memory/workspace/book.h"
-#include "estimator/plan/validate/kernels.h"
 #include "graph/json/writer.h"
+#include "hwdb/measured/kernel.h"
 
 namespace plimsoll::calibrate {
 namespace {

@@ -26,9 +26,6 @@ struct MeasuredKernel {
   uint32_t shape = 0;           // a hash, the same for all measurements of one problem
 };
 
-// Of one operand.
-double element_bytes(const MeasuredKernel& kernel);
-
 // The transcription `kernel_class`.csv ("gemm", "conv", "recurrent", "rows"): comments, a header
 // with the columns by name, one kernel a line. E501 for a missing column or a value that is none.
 Result<std::vector<MeasuredKernel>> read_measured(std::string_view text, std::string_view file,

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "graph/base/embedded.h"
 #include "graph/json/object.h"
@@ -15,18 +17,37 @@
 
 namespace plimsoll {
 
+namespace {
+
+// A class's terms: those of the tiled multiplication that it contains, then its own.
+struct ClassTerms {
+  std::string_view name;
+  std::span<const CoefficientRow> products, own;
+};
+const std::array<ClassTerms, 7> kClasses = {{
+    {"gemm", kGemmTerms, {}},
+    {"conv", kGemmTerms, kConvTerms},
+    {"depthwise", {}, kDepthwiseTerms},
+    {"grouped", {}, kGroupedTerms},
+    {"recurrent", kGemmTerms, kRecurrentTerms},
+    {"persistent", {}, kPersistentTerms},
+    {"rows", {}, kRowsTerms},
+}};
+
+std::vector<std::string> class_names() {
+  std::vector<std::string> names;
+  for (const ClassTerms& row : kClasses) names.emplace_back(row.name);
+  return names;
+}
+
+}  // namespace
+
 std::vector<CoefficientRow> coefficient_rows(std::string_view kernel_class) {
   std::vector<CoefficientRow> rows;
-  const auto add = [&](const auto& more) { rows.insert(rows.end(), more.begin(), more.end()); };
-  if (kernel_class == "rows") add(kRowsTerms);
-  if (kernel_class == "gemm" || kernel_class == "conv" || kernel_class == "recurrent") {
-    add(kGemmTerms);
-  }
-  if (kernel_class == "conv") add(kConvTerms);
-  if (kernel_class == "depthwise") add(kDepthwiseTerms);
-  if (kernel_class == "grouped") add(kGroupedTerms);
-  if (kernel_class == "recurrent") add(kRecurrentTerms);
-  if (kernel_class == "persistent") add(kPersistentTerms);
+  const auto* at = std::ranges::find(kClasses, kernel_class, &ClassTerms::name);
+  if (at == kClasses.end()) return rows;
+  rows.assign(at->products.begin(), at->products.end());
+  rows.insert(rows.end(), at->own.begin(), at->own.end());
   return rows;
 }
 
@@ -68,8 +89,7 @@ std::vector<PassError> read_passes(JsonObject object) {
 Fit read_fit(JsonObject object) {
   Fit fit;
   constexpr IntegerRange kVersion{.low = 0, .high = 99999};
-  fit.kernel_class = object.required_choice(
-      "kernel_class", {"gemm", "conv", "depthwise", "grouped", "recurrent", "persistent", "rows"});
+  fit.kernel_class = object.required_choice("kernel_class", class_names());
   fit.arithmetic = object.required_string("arithmetic");
   fit.compute_capability =
       static_cast<int>(object.required_integer("compute_capability", kVersion));

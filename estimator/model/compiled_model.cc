@@ -7,6 +7,7 @@
 #include "graph/ops/infer.h"
 #include "graph/rewrite/assume_dropout.h"
 #include "graph/rewrite/cast.h"
+#include "graph/rewrite/drop_masks.h"
 #include "graph/rewrite/fold.h"
 #include "graph/rewrite/recover.h"
 #include "graph/rewrite/restore_casts.h"
@@ -84,6 +85,18 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
     basis.push_back(
         fmt::format("dropout {} assumed, the file has none: {}", ratio, describe(assumed)));
   }
+}
+
+// Stochastic depth of a training file, in a pass that has no dropout.
+void drop_stochastic_depth(CompiledModel& model, RecoverReport& recovered) {
+  if (model.recipe.mode != Mode::kInference && !model.recipe.ignore_dropout) return;
+  const DroppedMasks dropped = drop_masks(model.graph);
+  for (Recovered& one : recovered.found) {
+    if (one.node != kNoNode) one.node = dropped.new_ids[one.node];
+  }
+  if (dropped.masks > 0)
+    model.basis.push_back(fmt::format(
+        "{} masks of chance in the file are dropout's, and not applied", dropped.masks));
 }
 
 // Casts that a file in single precision need not write, and 16 bits need.
@@ -191,6 +204,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
       recovered = recover(graph, &decider);
       compiled.recognised = summary_of(recovered);
       put_dropout_back(graph, compiled.recipe, compiled.basis);
+      drop_stochastic_depth(compiled, recovered);
     } else {
       fold(graph);
     }

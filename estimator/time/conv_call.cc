@@ -1,6 +1,6 @@
 #include "estimator/time/conv_call.h"
 
-#include <algorithm>
+#include "estimator/time/fit_class.h"
 
 namespace plimsoll {
 namespace {
@@ -46,10 +46,7 @@ Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context) {
 }
 
 ConvShape shape_of(const KernelAt& kernel, const TimeContext& context) {
-  const double bytes = element_bytes(kernel);
-  const bool in_f32 = unit_of(kernel, context) == Arithmetic::kF32;
-  const auto& problem = std::get<ConvProblem<int64_t>>(kernel.problem);
-  return conv_shape(problem, kernel.pass, bytes, in_f32 ? std::max(4.0, bytes) : bytes);
+  return convolution_shape(kernel, unit_of(kernel, context));
 }
 
 const ClassModel& convolution_model(const KernelAt& kernel, const TimeContext& context) {

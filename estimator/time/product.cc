@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "estimator/time/fit_class.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
@@ -47,15 +48,7 @@ Draft draft_product(const KernelAt& kernel, const ClassModel& model, const TimeC
   if (context.rows().fit && is_thin(p, context.rates())) {
     return draft_thin_product(kernel, model, context);
   }
-  const GemmCost cost = model.gemm->cost({.m = static_cast<double>(p.m),
-                                          .n = static_cast<double>(p.n),
-                                          .k = static_cast<double>(p.k),
-                                          .batch = static_cast<double>(p.batch),
-                                          .a_t = p.a_t,
-                                          .b_t = p.b_t,
-                                          .accumulate = p.accumulate,
-                                          .element_bytes = element_bytes(kernel),
-                                          .in_memory = true});
+  const GemmCost cost = model.gemm->cost(product_shape(kernel));
   return {.seconds = cost.seconds,
           .flop = cost.flop,
           .bytes = cost.bytes,

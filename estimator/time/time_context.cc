@@ -9,9 +9,9 @@
 
 #include "estimator/time/carry_over.h"
 #include "estimator/time/conv_algorithms.h"
+#include "estimator/time/fit_class.h"
 #include "estimator/time/select_fit.h"
 #include "estimator/time/time_model.h"
-#include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
 namespace {
@@ -106,45 +106,21 @@ void TimeContext::prepare(Slot& slot, Class of, Arithmetic arithmetic) const {
   const double clock = std::min(clock_of(fit, rates_.id), rates_.maximum_clock);
   model.flops = rates_.peak_of(unit) * clock;
   model.range90 = fit.range90 + selected.widen;
-  const GemmRates gemm{model.flops, static_cast<double>(rates_.sms), rates_.bandwidth,
-                       rates_.clock * (peak > 0 ? model.flops / peak : 1)};
   const SmRate rate = sm_rate(fit, unit);
   fit.terms = carried_over(std::move(fit.terms), fit.kernel_class, rate);
-  const std::vector<double>& terms = fit.terms;
   const int cudnn = options_.library.cudnn == 0 ? fit.library : options_.library.cudnn;
-  switch (of) {
-    case Class::kGemm:
-      model.gemm.emplace(terms, gemm);
-      break;
-    case Class::kConv:
-    case Class::kOddConv:
-      model.conv.emplace(
-          terms, gemm, cudnn,
-          on_tensor_cores(unit) && (rate.is_slower() || fit.library >= kProductsOnTensorCores));
-      break;
-    case Class::kDepthwise:
-      model.depthwise.emplace(terms, gemm, cudnn);
-      break;
-    case Class::kGrouped:
-      model.grouped.emplace(terms, rates_, clock);
-      if (cudnn >= kAskedSince) model.answers.emplace(rates_.compute_capability);
-      break;
-    case Class::kRecurrent:
-      model.recurrent.emplace(terms, gemm);
-      break;
-    case Class::kPersistent:
-      model.persistent.emplace(terms, gemm);
-      break;
-    case Class::kRows:
-      model.rows.emplace(terms, rates_);
-      break;
-  }
-  const int launch = of == Class::kRows         ? int{kRowsFixed}
-                     : of == Class::kPersistent ? int{kPersistentCall}
-                     : of == Class::kDepthwise  ? int{kDepthwiseFixed}
-                     : of == Class::kGrouped    ? int{kGroupedFixed}
-                                                : int{kFixed};
-  model.fixed = terms[static_cast<size_t>(launch)] * 1e-6;
+  const bool products_only =
+      on_tensor_cores(unit) && (rate.is_slower() || fit.library >= kProductsOnTensorCores);
+  const FitClassRow& row = fit_class(model.kernel_class);
+  row.prepare(model, {.terms = fit.terms,
+                      .rates = rates_,
+                      .clock = clock,
+                      .unit = unit,
+                      .library = cudnn,
+                      .products_only = products_only});
+  if (of == Class::kGrouped && cudnn >= kAskedSince)
+    model.answers.emplace(rates_.compute_capability);
+  model.fixed = fit.terms[static_cast<size_t>(row.launch)] * 1e-6;
 }
 
 void TimeContext::add_machine(Slot& slot) const {

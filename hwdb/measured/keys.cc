@@ -340,6 +340,7 @@ void complete_run(MeasuredRun& run, const MeasuredRun& defaults) {
   const Complete complete{run, defaults};
   for (const MeasuredKey& key : kKeys) std::visit(complete, key.member);
   complete(&MeasuredRun::sequence);
+  complete(&MeasuredRun::has_dropout);
 }
 
 Result<std::optional<JsonValue>> cell_value(std::string_view column, const std::string& cell,

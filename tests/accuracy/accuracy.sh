@@ -28,9 +28,10 @@ kernels conv kind,device,op,dtype,cudnn,pass,n,c,h,w,k,r,s,pad_h,pad_w,stride_h,
     cell("h"), cell("w"), cell("k"), cell("r"), cell("s"), cell("pad_h"), cell("pad_w"), cell("stride_h"), cell("stride_w"),
     cell("groups"), cell("layout"), cell("source") ~ /^plimsoll/ ? "heuristic" : cell("algorithm"), cell("time_ms") }'
 # The file is row-major, a record column-major: the product of the transposes.
-kernels gemm kind,device,op,dtype,cuda,m,n,k,a_t,b_t,batch_count,time_ms '
+kernels gemm kind,device,op,dtype,cuda,m,n,k,a_t,b_t,batch_count,accumulate,time_ms '
   { print "kernel", cell("device"), "gemm", dtype(cell("arithmetic")), version(cell("cublas")), cell("n"), cell("m"), cell("k"),
-    cell("b_t") ? "true" : "false", cell("a_t") ? "true" : "false", cell("batch"), cell("time_ms") }'
+    cell("b_t") ? "true" : "false", cell("a_t") ? "true" : "false", cell("batch"),
+    cell("accumulate") ? "true" : "false", cell("time_ms") }'
 kernels recurrent kind,device,op,dtype,cudnn,pass,algo,cell,hidden,batch,timesteps,input_mode,time_ms '
   { print "kernel", cell("device"), "rnn", dtype(cell("arithmetic")), version(cell("cudnn")), cell("pass"), cell("algorithm"),
     cell("cell"), cell("hidden"), cell("batch"), cell("timesteps"), "skip", cell("time_ms") }'

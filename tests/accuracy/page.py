@@ -38,7 +38,8 @@ def asked(rows):
     for what, _, figure, met, lines, bound in rows:
         judged = [l for l in lines if l["error"] is not None]
         if met is False and judged:
-            text += [f"### Missed: {what}, {figure}", "", "The groups of records that are further off than that, by what they add:", ""]
+            which = "The groups of records that are further off than that" if bound else "These records"
+            text += [f"### Missed: {what}, {figure}", "", f"{which}, by what they add:", ""]
             text += blame(judged, bound)
     return text
 

@@ -72,6 +72,7 @@ tl::expected<void, std::string> set_recipe(const MeasuredRun& run, Request& q) {
   const auto mode = mode_of(run.mode);
   if (!mode) return Reason(fmt::format("mode '{}' is not known", run.mode));
   q.recipe.mode = *mode;
+  if (run.has_dropout && !*run.has_dropout) q.recipe.ignore_dropout = true;
   if (!run.optimizer.empty()) q.recipe.optimizer = spoken_optimizer(run.optimizer);
   if (!q.recipe.optimizer) return Reason(fmt::format("optimizer '{}' is not known", run.optimizer));
   // Half storage with fp32 arithmetic keeps the same bytes as half.

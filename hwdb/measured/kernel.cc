@@ -1,6 +1,11 @@
-#include "estimator/plan/validate/kernels.h"
+#include "hwdb/measured/kernel.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "graph/ir/kernel_work.h"
 
 namespace plimsoll {
 namespace {
@@ -25,24 +30,28 @@ std::optional<Pass> pass_of(const MeasuredRun& r) {
   return std::nullopt;
 }
 
-// The type of the operands and whether tensor cores multiply them.
+// How records call the type of the operands, and whether tensor cores multiply them.
+struct TypeWord {
+  std::string_view word;
+  DType dtype;
+  bool tensor_core;
+};
+constexpr TypeWord kTypeWords[] = {
+    {"", DType::kFloat32, false},
+    {"fp32", DType::kFloat32, false},
+    {"tf32", DType::kFloat32, true},
+    {"fp64", DType::kFloat64, false},
+    {"fp16", DType::kFloat16, false},
+    {"fp16_storage_fp32_math", DType::kFloat16, false},
+    {"fp16_mixed_tensor_core", DType::kFloat16, true},
+    {"bf16", DType::kBFloat16, true},
+};
+
 bool set_type(const MeasuredRun& r, KernelAt& kernel) {
-  const std::string dtype = r.dtype;
-  if (dtype == "fp32" || dtype.empty()) return true;
-  if (dtype == "tf32") {
-    kernel.tensor_core = true;
-  } else if (dtype == "fp64") {
-    kernel.dtype = DType::kFloat64;
-  } else if (dtype == "fp16" || dtype == "fp16_storage_fp32_math" ||
-             dtype == "fp16_mixed_tensor_core") {
-    kernel.dtype = DType::kFloat16;
-    kernel.tensor_core = dtype == "fp16_mixed_tensor_core";
-  } else if (dtype == "bf16" || dtype == "tf32") {
-    kernel.dtype = dtype == "bf16" ? DType::kBFloat16 : DType::kFloat32;
-    kernel.tensor_core = true;
-  } else {
-    return false;
-  }
+  const auto* row = std::ranges::find(kTypeWords, r.dtype, &TypeWord::word);
+  if (row == std::end(kTypeWords)) return false;
+  kernel.dtype = row->dtype;
+  kernel.tensor_core = row->tensor_core;
   return true;
 }
 
@@ -69,24 +78,19 @@ tl::expected<KernelAt, std::string> conv(const MeasuredRun& r, KernelAt kernel) 
     p.out[i] = (p.in[i] + 2 * p.pad[i] - p.dilation[i] * (p.filter[i] - 1) - 1) / p.stride[i] + 1;
     if (p.out[i] < 1) return Reason("the filter is larger than the input");
   }
-  const int64_t element = bits(kernel.dtype) / 8;
-  const int64_t x = p.n * p.c * p.in[1] * p.in[2] * element;
-  const int64_t w = p.k * (p.c / p.groups) * p.filter[1] * p.filter[2] * element;
-  const int64_t y = p.n * p.k * p.out[1] * p.out[2] * element;
+  p.channels_last = r.layout == "nhwc";
   kernel.kernel_class = KernelClass::kConv;
   kernel.op = "conv";
-  kernel.flop = 2 * p.n * p.k * p.out[1] * p.out[2] * (p.c / p.groups) * p.filter[1] * p.filter[2];
-  const bool data = kernel.pass == Pass::kBackwardData;
-  const bool weights = kernel.pass == Pass::kBackwardWeights;
-  kernel.read = data ? y + w : weights ? x + y : x + w;
-  kernel.written = data ? x : weights ? w : y;
   kernel.problem = p;
+  set_work(kernel);
   return kernel;
 }
 
 // Column-major C[m,n] = A[m,k] B[k,n], as cuBLAS is called, is row-major C'[n,m] = B'[n,k] A'[k,m].
 // PyTorch's "linear" and "bmm" are told row-major as they stand.
 tl::expected<KernelAt, std::string> gemm(const MeasuredRun& r, KernelAt kernel) {
+  if (r.library.starts_with("openai"))
+    return Reason("the openai-gemm library's kernels are not modelled");
   if (!r.m || !r.n || !r.k) return Reason("the record lacks one of m, n, k");
   if (!countable({r.m, r.n, r.k, r.batch_count})) return Reason("the sizes are too large");
   GemmProblem<int64_t> p{
@@ -98,13 +102,10 @@ tl::expected<KernelAt, std::string> gemm(const MeasuredRun& r, KernelAt kernel) 
     std::swap(p.m, p.n);
     std::swap(p.a_t, p.b_t);
   }
-  const int64_t element = bits(kernel.dtype) / 8;
   kernel.kernel_class = KernelClass::kGemm;
   kernel.op = "gemm";
-  kernel.flop = 2 * p.batch * p.m * p.n * p.k;
-  kernel.written = element * p.batch * p.m * p.n;
-  kernel.read = element * p.batch * (p.m * p.k + p.k * p.n) + (p.accumulate ? kernel.written : 0);
   kernel.problem = p;
+  set_work(kernel);
   return kernel;
 }
 
@@ -130,20 +131,15 @@ tl::expected<KernelAt, std::string> recurrent(const MeasuredRun& r, KernelAt ker
     return Reason("the record lacks hidden, batch or timesteps");
   if (!countable({r.hidden, r.hidden, r.batch, r.timesteps, r.layers}))
     return Reason("the sizes are too large");
-  const int64_t gates = p.cell == Cell::kLstm ? 4 : p.cell == Cell::kGru ? 3 : 1;
-  const int64_t weights = gates * p.hidden * (p.hidden + (p.skip_input ? 0 : p.input)) * p.layers;
-  const int64_t element = bits(kernel.dtype) / 8;
   kernel.kernel_class = KernelClass::kRecurrent;
   kernel.op = "recurrent";
-  kernel.flop = 2 * p.batch * p.timesteps * weights;
-  kernel.read = element * (weights + p.batch * p.timesteps * p.hidden);
-  kernel.written = element * p.batch * p.timesteps * p.hidden;
   kernel.problem = p;
+  set_work(kernel);
   return kernel;
 }
 
-tl::expected<KernelAt, std::string> rows(const MeasuredRun& r, KernelAt kernel,
-                                         KernelClass kernel_class, std::string op) {
+// Memory-bound work by its tensors: all of one size, one of them written.
+tl::expected<KernelAt, std::string> tensors(const MeasuredRun& r, KernelAt kernel) {
   const auto count = r.rows;
   const auto columns = r.cols;
   if (!count || !columns || *count < 1 || *columns < 1)
@@ -151,13 +147,29 @@ tl::expected<KernelAt, std::string> rows(const MeasuredRun& r, KernelAt kernel,
   if (!countable({count, columns, r.tensors_moved})) return Reason("the sizes are too large");
   const int64_t bytes = *count * *columns * (bits(kernel.dtype) / 8);
   const int64_t moved = std::max<int64_t>(2, r.tensors_moved.value_or(2));
-  kernel.kernel_class = kernel_class;
-  kernel.op = std::move(op);
   kernel.flop = *count * *columns;
   kernel.read = bytes * (moved - 1);
   kernel.written = bytes;
   kernel.problem = RowsProblem<int64_t>{.rows = *count, .columns = *columns};
   return kernel;
+}
+
+tl::expected<KernelAt, std::string> elementwise(const MeasuredRun& r, KernelAt kernel) {
+  kernel.kernel_class = KernelClass::kPointwise;
+  kernel.op = r.function;
+  return tensors(r, std::move(kernel));
+}
+
+tl::expected<KernelAt, std::string> layer_norm(const MeasuredRun& r, KernelAt kernel) {
+  kernel.kernel_class = KernelClass::kNorm;
+  kernel.op = "layer_norm";
+  return tensors(r, std::move(kernel));
+}
+
+tl::expected<KernelAt, std::string> softmax(const MeasuredRun& r, KernelAt kernel) {
+  kernel.kernel_class = KernelClass::kSoftmax;
+  kernel.op = "softmax";
+  return tensors(r, std::move(kernel));
 }
 
 // A record that says how much is moved (plimsoll-calibrate run): the kernel as a step has it.
@@ -176,6 +188,20 @@ tl::expected<KernelAt, std::string> told_rows(const MeasuredRun& r, KernelAt ker
   return kernel;
 }
 
+// What records call a kernel ("op"), and what becomes of them.
+struct OpRow {
+  std::string_view op;
+  tl::expected<KernelAt, std::string> (*kernel)(const MeasuredRun&, KernelAt);
+};
+constexpr OpRow kOps[] = {
+    {"conv", conv},
+    {"gemm", gemm},
+    {"rnn", recurrent},
+    {"elementwise", elementwise},
+    {"layernorm", layer_norm},
+    {"softmax", softmax},
+};
+
 }  // namespace
 
 tl::expected<KernelAt, std::string> kernel_of(const MeasuredRun& r) {
@@ -184,22 +210,14 @@ tl::expected<KernelAt, std::string> kernel_of(const MeasuredRun& r) {
   if (!pass) return Reason(fmt::format("pass '{}' is not known", r.pass));
   kernel.pass = *pass;
   if (!set_type(r, kernel)) return Reason(fmt::format("dtype '{}' is not known", r.dtype));
-  const std::string op = r.op;
-  if (op == "conv") return conv(r, kernel);
-  if (op == "gemm") {
-    if (r.library.starts_with("openai"))
-      return Reason("the openai-gemm library's kernels are not modelled");
-    return gemm(r, kernel);
-  }
-  if (op == "rnn") return recurrent(r, kernel);
   for (int i = 0; r.read_bytes && r.written_bytes && i < kKernelClassCount; ++i) {
     const auto kernel_class = static_cast<KernelClass>(i);
-    if (op == name(kernel_class)) return told_rows(r, std::move(kernel), kernel_class);
+    const bool of_rows = kernel_class != KernelClass::kConv && kernel_class != KernelClass::kGemm;
+    if (of_rows && r.op == name(kernel_class)) return told_rows(r, std::move(kernel), kernel_class);
   }
-  if (op == "elementwise") return rows(r, kernel, KernelClass::kPointwise, r.function);
-  if (op == "layernorm") return rows(r, kernel, KernelClass::kNorm, "layer_norm");
-  if (op == "softmax") return rows(r, kernel, KernelClass::kSoftmax, "softmax");
-  return Reason(fmt::format("op '{}' is not a timed kernel", op));
+  const auto* row = std::ranges::find(kOps, r.op, &OpRow::op);
+  if (row == std::end(kOps)) return Reason(fmt::format("op '{}' is not a timed kernel", r.op));
+  return row->kernel(r, std::move(kernel));
 }
 
 namespace {
@@ -249,11 +267,9 @@ tl::expected<KernelAt, std::string> linear(const MeasuredRun& r, KernelAt kernel
   const int64_t batch = kernel.pass == Pass::kForward ? 1 : 2;
   kernel.kernel_class = KernelClass::kGemm;
   kernel.op = "gemm";
-  kernel.flop = 2 * batch * n * inner * k;
-  kernel.read = 4 * batch * (n * inner + inner * k);
-  kernel.written = 4 * batch * n * k;
   kernel.problem =
       GemmProblem<int64_t>{.m = n, .n = k, .k = inner, .batch = batch, .a_t = false, .b_t = true};
+  set_work(kernel);
   return kernel;
 }
 
