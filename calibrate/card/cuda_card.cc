@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <optional>
 
-#include "calibrate/card/conv_work.h"
 #include "calibrate/card/copies.h"
+#include "calibrate/card/cudnn_work.h"
 #include "calibrate/card/gemm_work.h"
 #include "calibrate/card/stopwatch.h"
 #include "calibrate/cudnn/library.h"
@@ -119,7 +119,7 @@ class CudaCard : public Card {
   std::unique_ptr<Work> make_work(const KernelAt& kernel) const {
     switch (kernel.kernel_class) {
       case KernelClass::kConv:
-        if (const auto question = conv_question(kernel)) return cudnn_.convolution(*question);
+        if (const auto question = conv_question(kernel)) return conv_work(cudnn_, *question);
         throw CardFault("E724", "cuDNN is asked for no such convolution");
       case KernelClass::kGemm:
         return cublas_.product(driver_, kernel);
@@ -128,6 +128,16 @@ class CudaCard : public Card {
       case KernelClass::kCopy:
       case KernelClass::kUpdate:
         return module_.moving(kernel);
+      case KernelClass::kNorm:
+        return norm_work(cudnn_, kernel);
+      case KernelClass::kSoftmax:
+        return softmax_work(cudnn_, kernel);
+      case KernelClass::kPool:
+        return pool_work(cudnn_, kernel);
+      case KernelClass::kGather:
+        return module_.gathering(kernel);
+      case KernelClass::kRecurrent:
+        return recurrent_work(driver_, cudnn_, kernel);
       default:
         throw CardFault("E724", fmt::format("no library's kernel of class {} is run",
                                             plimsoll::name(kernel.kernel_class)));

@@ -1,10 +1,13 @@
 #include "estimator/time/attention.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace plimsoll {
 namespace {
+
+constexpr std::array<std::string_view, 3> kFormNames = {"flash", "memory_efficient", "library"};
 
 // FlashAttention-2 (Dao 2023, arXiv:2307.08691, section 4.1) reports 50-73 % of the A100's peak
 // forward and 44-63 % backward; the first FlashAttention 30-50 % and 25-35 %.
@@ -42,6 +45,15 @@ const FusedKernel& fused_kernel(AttentionForm form, bool backward, double elemen
 }
 
 }  // namespace
+
+std::string_view name(AttentionForm form) { return kFormNames[static_cast<size_t>(form)]; }
+
+std::optional<AttentionForm> attention_form_from_name(std::string_view name) {
+  for (size_t i = 0; i < kFormNames.size(); ++i) {
+    if (kFormNames[i] == name) return static_cast<AttentionForm>(i);
+  }
+  return std::nullopt;
+}
 
 AttentionCost attention_cost(const AttentionProblem<int64_t>& p, Pass pass, double element_bytes,
                              const AttentionRates& rates) {

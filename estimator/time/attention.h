@@ -2,9 +2,16 @@
 // of its operands. Nothing here is calibrated yet: efficiencies are assumed and said to be so.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "graph/ir/kernel.h"
 
 namespace plimsoll {
+
+// "flash", "memory_efficient", "library": as measured runs call them.
+std::string_view name(AttentionForm form);
+std::optional<AttentionForm> attention_form_from_name(std::string_view name);
 
 struct AttentionCost {
   double seconds = 0;

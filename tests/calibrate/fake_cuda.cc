@@ -32,6 +32,14 @@ size_t memory() { return static_cast<size_t>(number("FAKE_CUDA_MEMORY", int64_t{
 
 }  // namespace
 
+// For fake_cudnn_ops.cc.
+void fake_advance(double microseconds) { now += microseconds / 1000; }
+bool fake_holds(const void* address, size_t bytes) {
+  if (bytes == 0) return true;
+  const auto at = allocated.find(reinterpret_cast<CUdeviceptr>(address));
+  return at != allocated.end() && at->second >= bytes;
+}
+
 extern "C" {
 
 CUresult cuInit(unsigned) {
