@@ -138,6 +138,8 @@ class CudaCard : public Card {
         return module_.gathering(kernel);
       case KernelClass::kRecurrent:
         return recurrent_work(driver_, cudnn_, kernel);
+      case KernelClass::kAttention:
+        return attention_work(cudnn_, kernel);
       default:
         throw CardFault("E724", fmt::format("no library's kernel of class {} is run",
                                             plimsoll::name(kernel.kernel_class)));
@@ -190,7 +192,8 @@ Result<std::unique_ptr<Card>> open_libraries(Driver driver, Meter meter, int64_t
     return tl::make_unexpected(loaded.error());
   const auto cublas = find_cublas_lt(cudnn->folders, functions->cuda_version());
   if (!cublas) return tl::make_unexpected(cublas.error());
-  const auto nvrtc = Nvrtc::open(cudnn->folders);
+  const auto nvrtc =
+      Nvrtc::open(cudnn->folders, static_cast<int>(functions->cuda_version() / 1000));
   if (!nvrtc) return tl::make_unexpected(nvrtc.error());
   CardFacts facts;
   facts.name = driver.name();

@@ -21,5 +21,8 @@ std::unique_ptr<Work> softmax_work(const CudnnHandle& cudnn, const KernelAt& ker
 // A stack in one pass, with each algorithm that takes it; the interface of cuDNN 8 and later.
 std::unique_ptr<Work> recurrent_work(const Driver& driver, const CudnnHandle& cudnn,
                                      const KernelAt& kernel);
+// Fused attention, by the graph interface: cuDNN's own alone, of the cards and types that it
+// serves.
+std::unique_ptr<Work> attention_work(const CudnnHandle& cudnn, const KernelAt& kernel);
 
 }  // namespace plimsoll::calibrate

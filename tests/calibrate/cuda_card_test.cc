@@ -22,7 +22,7 @@ struct FakeGpu {
 #ifdef PLIMSOLL_FAKE_CUDA
     std::filesystem::create_directory(scratch.path("lib"));
     for (const char* name :
-         {"libcuda.so.1", "libcudnn.so.9", "libcublasLt.so.12", "libnvrtc.so.13"})
+         {"libcuda.so.1", "libcudnn.so.9", "libcublasLt.so.12", "libnvrtc.so.12"})
       std::filesystem::create_symlink(PLIMSOLL_FAKE_CUDNN, scratch.path("lib/") + name);
 #endif
   }
@@ -143,6 +143,13 @@ TEST_CASE("cuda card: batch norms, recurrent layers and look-ups run as framewor
     CHECK(layers.skipped.empty());
     CHECK(of_class(lstm, "gather").ns.at("gather") == doctest::Approx(10'000).epsilon(.001));
   }
+  // PyTorch takes cuDNN's on Hopper, of dropout at rates that are sixteenths alone.
+  const Ran gpt = gpu.run({"--json", "--model", "builtin:gpt2", "--batch", "1", "--precision",
+                           "amp-fp16", "--gpu", "h100", "--cudnn", "9.19", "--set", "dropout=0"});
+  CAPTURE(gpt.err);
+  REQUIRE(gpt.status == 0);
+  CHECK(of_class(gpt, "attention").ns.at("cudnn_attention_12") ==
+        doctest::Approx(20'000).epsilon(.001));
   const std::string out = gpu.scratch.path("lstm.jsonl");
   REQUIRE(gpu.run({"--model", "builtin:lstm-lm", "--batch", "4", "--out", out}).status == 0);
   const Ran validated = run_plimsoll({"validate", out, "--allow-skipped", "--json"});
