@@ -36,7 +36,7 @@ void CudnnTensor::create(const CudnnHandle& cudnn) {
 }
 
 CudnnTensor::CudnnTensor(const CudnnHandle& cudnn, DType dtype,
-                         const std::array<int64_t, 4>& extents)
+                         const std::array<int64_t, 4>& extents, cudnnTensorFormat_t format)
     : bytes_(bits(dtype) / 8 * extents[0] * extents[1] * extents[2] * extents[3]) {
   const auto set =
       cudnn.function<decltype(::cudnnSetTensor4dDescriptor)>("cudnnSetTensor4dDescriptor");
@@ -44,7 +44,7 @@ CudnnTensor::CudnnTensor(const CudnnHandle& cudnn, DType dtype,
   const int n = narrow(extents[0]), c = narrow(extents[1]);
   const int h = narrow(extents[2]), w = narrow(extents[3]);
   create(cudnn);
-  cudnn.check(set(raw_, CUDNN_TENSOR_NCHW, type, n, c, h, w), "describe a tensor");
+  cudnn.check(set(raw_, format, type, n, c, h, w), "describe a tensor");
 }
 
 CudnnTensor::CudnnTensor(const CudnnHandle& cudnn, DType dtype,

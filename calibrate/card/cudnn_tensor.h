@@ -15,8 +15,9 @@ int narrow(int64_t extent);
 
 class CudnnTensor {
  public:
-  // Dense [n, c, h, w]. Throws CardFault.
-  CudnnTensor(const CudnnHandle& cudnn, DType dtype, const std::array<int64_t, 4>& extents);
+  // Dense, of [n, c, h, w], in the order of `format`. Throws CardFault.
+  CudnnTensor(const CudnnHandle& cudnn, DType dtype, const std::array<int64_t, 4>& extents,
+              cudnnTensorFormat_t format = CUDNN_TENSOR_NCHW);
   // Dense, of three extents, as recurrent layers' states are.
   CudnnTensor(const CudnnHandle& cudnn, DType dtype, const std::array<int64_t, 3>& extents);
   CudnnTensor(const CudnnTensor&) = delete;

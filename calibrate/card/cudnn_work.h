@@ -8,11 +8,18 @@
 #include "calibrate/card/work.h"
 #include "estimator/memory/workspace/conv_question.h"
 #include "graph/ir/kernel.h"
+#include "hwdb/device.h"
 
 namespace plimsoll::calibrate {
 
 // The graph interface, with each plan that its heuristic lists.
 std::unique_ptr<Work> conv_work(const CudnnHandle& cudnn, const ConvQuestion& question);
+// The calls of before the graphs, with each algorithm that they list: all that cuDNN 7 has, and
+// what frameworks of cuDNN 8's time called for cards before Turing. 7 is best effort: nothing
+// proved it.
+bool takes_legacy_calls(const CudnnHandle& cudnn, const ComputeCapability& card);
+std::unique_ptr<Work> legacy_conv_work(const CudnnHandle& cudnn, const KernelAt& kernel,
+                                       const ConvQuestion& question);
 // Batch norms with the batch's own statistics, as a framework trains; other norms are frameworks'.
 std::unique_ptr<Work> norm_work(const CudnnHandle& cudnn, const KernelAt& kernel);
 // Forward; backward no record tells the window.

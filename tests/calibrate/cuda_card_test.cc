@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -165,6 +166,32 @@ TEST_CASE("cuda card: batch norms, recurrent layers and look-ups run as framewor
   CHECK(compared.contains("softmax"));
 }
 
+TEST_CASE("cuda card: cuDNN 7, and 8 on cards before Turing, run convolutions by their own calls") {
+  if (cannot_run()) return;
+  const FakeGpu gpu;
+  const auto algorithms = [&](std::vector<std::string> environment) {
+    const Ran ran = gpu.run({"--json", "--gpu", "p100"}, std::move(environment));
+    CAPTURE(ran.err);
+    REQUIRE(ran.status == 0);
+    const OfClass convolutions = of_class(ran, "conv");
+    CHECK(convolutions.skipped.empty());
+    return convolutions.ns;
+  };
+  const std::map<std::string, double> legacy = {{"winograd", 25'000},
+                                                {"winograd_nonfused", 25'000}};
+  for (const char* version : {"FAKE_CUDNN_VERSION=8900", "FAKE_CUDNN_VERSION=7605"}) {
+    const auto found = algorithms({version, "FAKE_CUDA_CAPABILITY=60"});
+    REQUIRE(found.size() == 2);
+    for (const auto& [name, ns] : legacy)
+      CHECK(found.at(name) == doctest::Approx(ns).epsilon(.001));
+  }
+  // On Turing, and by cuDNN 9 everywhere, the graph's plans.
+  for (const char* other : {"FAKE_CUDNN_VERSION=8900", "FAKE_CUDA_CAPABILITY=60"}) {
+    for (const auto& [name, ns] : algorithms({other}))
+      CHECK(ns == doctest::Approx(20'000).epsilon(.001));
+  }
+}
+
 TEST_CASE("cuda card: what was recorded of it answers as it did") {
   if (cannot_run()) return;
   const FakeGpu gpu;
@@ -213,12 +240,19 @@ TEST_CASE("cuda card: figures of the card come with a suite, and become its mach
   CHECK(says(ran.out, "pinned_copy"));
   CHECK(says(ran.out, "launch_back_to_back          10.0 us"));
   CHECK(says(ran.out, "cudnn_handle_bytes           64.0 MiB"));
+  CHECK(says(ran.out, "cudnn_modules_bytes          32.0 MiB"));
+  CHECK(says(ran.out, "cublas_modules_bytes         8.0 MiB"));
   const std::string machine = gpu.scratch.path("machine.json");
   const Ran fitted = run_calibrate({"fit", out, "--out", machine});
   CAPTURE(fitted.err);
   CHECK(fitted.status == 0);
   CHECK(says(fitted.out, "cuDNN's plans of "));
-  CHECK(says(fitted.out, "copies from and to the host"));
+  CHECK(says(fitted.out, "copies from and to the host, launches, cores"));
+  const json file = json::parse(std::ifstream(machine));
+  CHECK(file["memory"]["cudnn_handle_bytes"] == 64 << 20);
+  CHECK(file["memory"]["cudnn_modules_bytes"] == 32 << 20);
+  CHECK(file["host"]["cores"]["value"] >= 1);
+  CHECK(file["host"]["dispatch"][0]["framework"] == "ideal");
   const Ran used = run_plimsoll(
       {"estimate", "builtin:resnet50", "--batch", "32", "--gpu", "t4", "--machine", machine});
   CAPTURE(used.err);

@@ -17,6 +17,14 @@ struct cudnnTensorStruct {
 struct cudnnPoolingStruct {
   int window, pad, stride;
 };
+struct cudnnFilterStruct {
+  cudnnDataType_t type;
+  std::vector<int> sizes;
+};
+struct cudnnConvolutionStruct {
+  int pad, stride, dilation, groups;
+  cudnnMathType_t math;
+};
 struct cudnnRNNDataStruct {
   cudnnDataType_t type;
   int steps, batch, width;
@@ -67,6 +75,48 @@ template <class Struct>
 cudnnStatus_t drop(Struct* made) {
   delete made;
   return CUDNN_STATUS_SUCCESS;
+}
+
+size_t bytes(cudnnFilterDescriptor_t filter) {
+  size_t all = width(filter->type);
+  for (const int size : filter->sizes) all *= static_cast<size_t>(size);
+  return all;
+}
+
+cudnnMathType_t without_tensor_cores() {
+  return cudnnGetVersion() < 8000 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+}
+
+// Whether the output is what filter, padding and stride make of the input.
+bool fit(cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w, cudnnConvolutionDescriptor_t conv,
+         cudnnTensorDescriptor_t y) {
+  const int reach = conv->dilation * (w->sizes[2] - 1) + 1;
+  const int out = (x->sizes[2] + 2 * conv->pad - reach) / conv->stride + 1;
+  return y->sizes[2] == out && x->sizes[1] == w->sizes[1] * conv->groups &&
+         y->sizes[1] == w->sizes[0] && conv->math == without_tensor_cores();
+}
+template <class Perf, class Algorithm>
+cudnnStatus_t list_algorithms(cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
+                              cudnnConvolutionDescriptor_t conv, cudnnTensorDescriptor_t y,
+                              int* count, Perf* found, Algorithm first, Algorithm refused,
+                              Algorithm last) {
+  if (!fit(x, w, conv, y)) return CUDNN_STATUS_BAD_PARAM;
+  *count = 3;
+  for (int i = 0; i < 3; ++i) {
+    found[i].algo = i == 0 ? first : i == 1 ? refused : last;
+    found[i].status = i == 1 ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_SUCCESS;
+    found[i].memory = i == 0 ? 4096 : 0;
+    found[i].mathType = without_tensor_cores();
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t convolved(cudnnTensorDescriptor_t x, const void* at_x, cudnnFilterDescriptor_t w,
+                        const void* at_w, cudnnTensorDescriptor_t y, const void* at_y,
+                        const void* workspace, size_t size, bool winograd) {
+  const bool sound = fake_holds(at_x, bytes(x)) && fake_holds(at_w, bytes(w)) &&
+                     fake_holds(at_y, bytes(y)) && fake_holds(workspace, size) &&
+                     size == (winograd ? 4096 : 0);
+  return took(sound, winograd ? 25 : 45);
 }
 
 }  // namespace
@@ -166,6 +216,84 @@ cudnnStatus_t cudnnBatchNormalizationBackwardEx(
   return took(holds(from, x) && holds(gradient, dy) && holds(to, dx) && parameters &&
                   fake_holds(workspace, size) && size == 2 * static_cast<size_t>(x->sizes[1]),
               60);
+}
+
+cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* made) { return make(made); }
+cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t made) { return drop(made); }
+cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
+                                         cudnnTensorFormat_t, int k, int c, int h, int w) {
+  *filter = {type, {k, c, h, w}};
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* made) {
+  return make(made);
+}
+cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t made) {
+  return drop(made);
+}
+cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t conv, int pad, int,
+                                              int stride, int, int dilation, int,
+                                              cudnnConvolutionMode_t, cudnnDataType_t) {
+  *conv = {pad, stride, dilation, 1, CUDNN_DEFAULT_MATH};
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t conv, int groups) {
+  conv->groups = groups;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t conv, cudnnMathType_t math) {
+  conv->math = math;
+  return CUDNN_STATUS_SUCCESS;
+}
+// Winograd with 4096 bytes, which takes 25 us, then one that is not supported, then the first, 45.
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t x,
+                                                     const cudnnFilterDescriptor_t w,
+                                                     const cudnnConvolutionDescriptor_t conv,
+                                                     const cudnnTensorDescriptor_t y, int,
+                                                     int* count,
+                                                     cudnnConvolutionFwdAlgoPerf_t* found) {
+  return list_algorithms(x, w, conv, y, count, found, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD,
+                         CUDNN_CONVOLUTION_FWD_ALGO_FFT, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM);
+}
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
+    cudnnHandle_t, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t y,
+    const cudnnConvolutionDescriptor_t conv, const cudnnTensorDescriptor_t x, int, int* count,
+    cudnnConvolutionBwdDataAlgoPerf_t* found) {
+  return list_algorithms(x, w, conv, y, count, found, CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD,
+                         CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0);
+}
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+    cudnnHandle_t, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t y,
+    const cudnnConvolutionDescriptor_t conv, const cudnnFilterDescriptor_t w, int, int* count,
+    cudnnConvolutionBwdFilterAlgoPerf_t* found) {
+  return list_algorithms(
+      x, w, conv, y, count, found, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED,
+      CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0);
+}
+cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t, const void*, const cudnnTensorDescriptor_t x,
+                                      const void* from, const cudnnFilterDescriptor_t w,
+                                      const void* filter, const cudnnConvolutionDescriptor_t,
+                                      cudnnConvolutionFwdAlgo_t how, void* workspace, size_t size,
+                                      const void*, const cudnnTensorDescriptor_t y, void* to) {
+  return convolved(x, from, w, filter, y, to, workspace, size, how != 0);
+}
+cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t, const void*,
+                                           const cudnnFilterDescriptor_t w, const void* filter,
+                                           const cudnnTensorDescriptor_t y, const void* from,
+                                           const cudnnConvolutionDescriptor_t,
+                                           cudnnConvolutionBwdDataAlgo_t how, void* workspace,
+                                           size_t size, const void*,
+                                           const cudnnTensorDescriptor_t x, void* to) {
+  return convolved(x, to, w, filter, y, from, workspace, size, how != 0);
+}
+cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t, const void*,
+                                             const cudnnTensorDescriptor_t x, const void* from,
+                                             const cudnnTensorDescriptor_t y, const void* gradient,
+                                             const cudnnConvolutionDescriptor_t,
+                                             cudnnConvolutionBwdFilterAlgo_t how, void* workspace,
+                                             size_t size, const void*,
+                                             const cudnnFilterDescriptor_t w, void* to) {
+  return convolved(x, from, w, to, y, gradient, workspace, size, how != 0);
 }
 
 cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t* made) {
