@@ -55,6 +55,7 @@ std::unique_ptr<Work> attention_work(const CudnnHandle& cudnn, const KernelAt& k
   const auto& problem = std::get<AttentionProblem<int64_t>>(kernel.problem);
   if (problem.form != AttentionForm::kLibrary)
     throw CardFault("E724", "the framework runs an attention kernel of its own");
+  if (!cudnn.graph().create) throw CardFault("E724", "cuDNN before 8 has no fused attention");
   try {
     return std::make_unique<AttentionWork>(cudnn, kernel);
   } catch (const CudnnRefusal& refusal) {

@@ -127,7 +127,8 @@ class CudaCard : public Card {
     return guarded([&] {
       std::vector<Figure> all = memory_;
       add_modules(all);
-      all.push_back({"host_cores", "cores", double(std::thread::hardware_concurrency())});
+      all.push_back(
+          {"host_cores", "cores", static_cast<double>(std::thread::hardware_concurrency())});
       for (Figure& figure : copy_figures(driver_, module_)) all.push_back(std::move(figure));
       return all;
     });
@@ -146,14 +147,21 @@ class CudaCard : public Card {
     }
   }
 
-  // What libraries load onto the card with their first kernel. Once: then it is there.
+  // What libraries load onto the card with their first kernel. Once: then it is there. What fails
+  // is not told.
   void add_modules(std::vector<Figure>& all) {
     if (modules_.empty()) {
       MemorySteps steps(driver_);
-      run_once(small_product());
-      steps.add("cublas_modules_bytes");
-      run_once(small_convolution());
-      steps.add("cudnn_modules_bytes");
+      const std::pair<const char*, KernelAt> kernels[] = {
+          {"cublas_modules_bytes", small_product()}, {"cudnn_modules_bytes", small_convolution()}};
+      for (const auto& [quantity, kernel] : kernels) {
+        try {
+          run_once(kernel);
+          steps.add(quantity);
+        } catch (const CardFault&) {
+          continue;
+        }
+      }
       modules_ = std::move(steps.figures);
     }
     all.insert(all.end(), modules_.begin(), modules_.end());

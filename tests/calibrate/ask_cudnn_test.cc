@@ -172,10 +172,11 @@ TEST_CASE("cuDNN answers a thousand random questions as the tables that are buil
   const auto layers = LayerList::read(*hwdb.read("workspaces/layers.bin"));
   REQUIRE(layers);
   std::mt19937 chance(27);
-  for (const auto& [name, gpu] : kTables) {
+  for (const auto& built_in : kTables) {
+    const std::string gpu = built_in.second;
     CAPTURE(gpu);
     const auto table = WorkspaceTable::read(
-        *hwdb.read(fmt::format("workspaces/cudnn-9.10-{}-fp32-nchw.bin", name)));
+        *hwdb.read(fmt::format("workspaces/cudnn-9.10-{}-fp32-nchw.bin", built_in.first)));
     REQUIRE(table);
     const auto questions = table_questions(*layers, DType::kFloat32, false);
     std::string lines;
@@ -204,7 +205,9 @@ TEST_CASE("cuDNN answers a thousand random questions as the tables that are buil
       const json record = json::parse(line);
       answers[line.substr(0, line.find(R"(,"gpu")")) + "}"] = record;
     }
-    for (const auto& [text, question] : asked) {
+    for (const auto& each : asked) {
+      const std::string& text = each.first;
+      const ConvQuestion& question = each.second;
       CAPTURE(text);
       const auto at = answers.find(text);
       REQUIRE(at != answers.end());
