@@ -114,7 +114,7 @@ namespace {
 
 // Where there is no cuDNN, or another than the pinned.
 bool is_missing(const Ran& ran) {
-  for (const char* code : {"[E701]", "[E704]", "[E705]"}) {
+  for (const char* code : {"[E701]", "[E703]", "[E704]", "[E705]"}) {
     if (says(ran.err, code)) return true;
   }
   return ran.status == 0 && !says(ran.out, "cuDNN 9.10.");

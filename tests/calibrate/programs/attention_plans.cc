@@ -1,5 +1,5 @@
 // Asks the real cuDNN for the plans of fused attention on a GPU that it is told of: one line for
-// each pass, mask, sharing of heads and dropout. "not run: ..." where a library is missing.
+// each pass, mask, sharing of heads and dropout. "missing: ..." where a library is missing.
 #include <fmt/format.h>
 
 #include "calibrate/cudnn.h"
@@ -10,8 +10,8 @@ using namespace plimsoll;
 
 namespace {
 
-int not_run(const Diagnostics& why) {
-  fmt::print("not run: {}\n", why.front().message);
+int missing(const Diagnostics& why) {
+  fmt::print("missing: {}\n", why.front().message);
   return 0;
 }
 
@@ -39,9 +39,9 @@ int main(int, char** arguments) {
   const auto device = hwdb->device(arguments[1]);
   // cuDNN finds it where it is loaded; the pinned one is of CUDA 12.
   const auto nvrtc = calibrate::Nvrtc::open(find_nvidia_folders(), 12);
-  if (!nvrtc) return not_run(nvrtc.error());
+  if (!nvrtc) return missing(nvrtc.error());
   const auto cudnn = Cudnn::open(*device);
-  if (!cudnn) return not_run(cudnn.error());
+  if (!cudnn) return missing(cudnn.error());
   fmt::print("cuDNN {}\n", cudnn->version());
   for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
     for (const bool causal : {false, true}) {
