@@ -1,5 +1,6 @@
-// Cudnn: the real library, asked about convolutions on a GPU that is only described. It needs no
-// GPU, no driver and no handle: the description stands in their place (cuDNN 9.8 and later).
+// Cudnn: the real library, asked about convolutions and attention on a GPU that is only described.
+// It needs no GPU, no driver and no handle: the description stands in their place (cuDNN 9.8 and
+// later).
 //
 //   auto cudnn = Cudnn::open(device);
 //   cudnn->ask(question)->plans;
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "estimator/memory/workspace/asked.h"
+#include "graph/ir/kernel.h"
 #include "hwdb/device.h"
 
 namespace plimsoll {
@@ -42,6 +44,8 @@ class Cudnn {
     std::string error;
   };
   Listed ask(const ConvQuestion& question) const;
+  // Fused attention in one pass, of 16 bits.
+  Listed ask(const AttentionProblem<int64_t>& problem, Pass pass, DType dtype) const;
 
  private:
   struct Impl;

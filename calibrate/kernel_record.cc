@@ -1,5 +1,7 @@
 #include "calibrate/kernel_record.h"
 
+#include <array>
+
 #include "estimator/memory/workspace/conv_question.h"
 #include "estimator/time/time_plan.h"
 #include "graph/ir/kernel_label.h"
@@ -23,6 +25,11 @@ std::string_view type_word(const KernelAt& kernel) {
     default:
       return {};
   }
+}
+
+std::string_view cell_word(Cell cell) {
+  constexpr std::array<std::string_view, 4> kWords = {"rnn-tanh", "rnn-relu", "gru", "lstm"};
+  return kWords[static_cast<size_t>(cell)];
 }
 
 struct Write {
@@ -65,9 +72,29 @@ struct Write {
     number("cols", p.columns);
     traffic();
   }
-  template <class Other>
-  void operator()(const Other&) const {
-    labelled();
+  void operator()(const RecurrentProblem<int64_t>& p) const {
+    out.key("op").string("rnn").key("cell").string(cell_word(p.cell));
+    number("input_size", p.input);
+    number("hidden", p.hidden);
+    number("batch", p.batch);
+    number("timesteps", p.timesteps);
+    number("layers", p.layers);
+    number("directions", p.directions);
+    if (p.skip_input) out.key("input_mode").string("skip");
+    traffic();
+  }
+  void operator()(const AttentionProblem<int64_t>& p) const {
+    out.key("op").string(name(kernel.kernel_class)).key("form").string(name(p.form));
+    number("batch", p.batch);
+    number("heads", p.heads);
+    number("kv_heads", p.kv_heads);
+    number("queries", p.queries);
+    number("keys", p.keys);
+    number("head_size", p.head_size);
+    number("value_size", p.value_size);
+    out.key("causal").boolean(p.causal).key("masked").boolean(p.masked);
+    out.key("dropout").boolean(p.dropout);
+    traffic();
   }
 
   void labelled() const {
@@ -87,8 +114,8 @@ bool is_told(const KernelAt& kernel) {
   if (type_word(kernel).empty()) return false;
   if (std::holds_alternative<ConvProblem<int64_t>>(kernel.problem))
     return conv_question(kernel).has_value();
-  return std::holds_alternative<GemmProblem<int64_t>>(kernel.problem) ||
-         std::holds_alternative<RowsProblem<int64_t>>(kernel.problem);
+  const auto* layers = std::get_if<RecurrentProblem<int64_t>>(&kernel.problem);
+  return !layers || !layers->unrolled;
 }
 
 void write_kernel(JsonWriter& out, const KernelAt& kernel) {

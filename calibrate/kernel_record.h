@@ -11,8 +11,9 @@
 
 namespace plimsoll::calibrate {
 
-// Whether the keys say all of the kernel. They do not of recurrent layers, attention, convolutions
-// in three dimensions or padded unevenly: these get a label, and nothing prices them from a record.
+// Whether the keys say all of the kernel. They do not of recurrent layers that are a loop of
+// operators, convolutions in three dimensions or padded unevenly, numbers that are no floats: these
+// get a label, and nothing runs or prices them from a record.
 bool is_told(const KernelAt& kernel);
 
 // Into an object that is open.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "calibrate/kernel_record.h"
 #include "estimator/report/text.h"
 
 namespace plimsoll::calibrate {
@@ -88,6 +89,10 @@ bool is_of_kernel(const Diagnostics& fault) {
 
 Result<KernelTiming> time_kernel(Card& card, const KernelAt& kernel, const TimingRules& rules) {
   KernelTiming timing;
+  if (!is_told(kernel)) {
+    timing.skipped = "a record cannot tell all of it";
+    return timing;
+  }
   const auto offers = card.offers(kernel);
   if (!offers) {
     if (!is_of_kernel(offers.error())) return tl::make_unexpected(offers.error());

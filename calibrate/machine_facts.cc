@@ -33,9 +33,21 @@ std::string answer_line(const ConvQuestion& question, const MeasuredRun& run,
   return line_of(answer, first);
 }
 
+constexpr const char* kMeasured = "measured by plimsoll-calibrate run";
+
 void write_host_figure(JsonWriter& out, const char* key, const std::string& value) {
   out.key(key).begin_object().key("value").string(value);
-  out.key("source").string("measured by plimsoll-calibrate run").end_object();
+  out.key("source").string(kMeasured).end_object();
+}
+
+// A framework that costs nothing leaves what the driver takes of a launch.
+void write_dispatch(JsonWriter& out, double launch) {
+  out.key("dispatch").begin_array().begin_object();
+  out.key("framework").string("ideal").key("since").string("0");
+  out.key("per_launch").string(fmt::format("{:.2f} us", launch * 1e6));
+  out.key("per_step").string("0 us").key("per_array").string("0 us");
+  out.key("gpu_factor").integer(1).key("source").string(kMeasured);
+  out.end_object().end_array();
 }
 
 }  // namespace
@@ -80,22 +92,40 @@ void MachineFacts::complete(Machine& machine, const std::string& gpu) const {
     machine.clock = *middle;
   }
   for (const auto& [question, line] : workspaces_) machine.workspaces.push_back(line);
-  // A rate beyond what a host file may say is no measurement.
-  const auto figure = [&](const char* name) {
-    const auto at = figures_.find(name);
-    return at == figures_.end() || at->second < 1e8 || at->second > 1e12 ? 0 : at->second;
-  };
-  if (figure("pageable_copy") <= 0 && figure("pinned_copy") <= 0) return;
+  const auto bytes = [&](const char* name) { return static_cast<int64_t>(figure(name, 1, 1e12)); };
+  machine.memory = {.context = bytes("context_bytes"),
+                    .cublas_handle = bytes("cublas_handle_bytes"),
+                    .cublas_modules = bytes("cublas_modules_bytes"),
+                    .cudnn_handle = bytes("cudnn_handle_bytes"),
+                    .cudnn_modules = bytes("cudnn_modules_bytes")};
+  machine.host = host_file(gpu);
+}
+
+// 0 where it is not told, or is beyond what a machine file may say, which is no measurement.
+double MachineFacts::figure(const char* name, double low, double high) const {
+  const auto at = figures_.find(name);
+  return at == figures_.end() || at->second < low || at->second > high ? 0 : at->second;
+}
+
+std::string MachineFacts::host_file(const std::string& gpu) const {
+  const double pageable = figure("pageable_copy", 1e8, 1e12);
+  const double pinned = figure("pinned_copy", 1e8, 1e12);
+  const double launch = figure("launch", 1e-8, 1e-2), cores = figure("host_cores", 1, 4096);
+  if (pageable <= 0 && pinned <= 0 && launch <= 0 && cores <= 0) return {};
   JsonWriter out;
   out.begin_object().key("schema").string("plimsoll.host").key("version").integer(1);
   out.key("id").string("measured").key("aliases").begin_array().end_array();
   out.key("name").string("the machine around this " + gpu);
-  for (const char* copy : {"pageable_copy", "pinned_copy"}) {
-    if (figure(copy) > 0)
-      write_host_figure(out, copy, fmt::format("{:.2f} GB/s", figure(copy) / 1e9));
+  if (pageable > 0)
+    write_host_figure(out, "pageable_copy", fmt::format("{:.2f} GB/s", pageable / 1e9));
+  if (pinned > 0) write_host_figure(out, "pinned_copy", fmt::format("{:.2f} GB/s", pinned / 1e9));
+  if (cores > 0) {
+    out.key("cores").begin_object().key("value").integer(static_cast<int64_t>(cores));
+    out.key("source").string(kMeasured).end_object();
   }
+  if (launch > 0) write_dispatch(out, launch);
   out.end_object();
-  machine.host = out.take();
+  return out.take();
 }
 
 }  // namespace plimsoll::calibrate

@@ -1,5 +1,6 @@
 // machine_facts: what `plimsoll-calibrate run` told of a card beside its kernels' times, for a
-// machine file: copies, clocks under load, the plans that its cuDNN listed with their workspaces.
+// machine file: copies, launches, what a context takes, clocks under load, the plans that its cuDNN
+// listed with their workspaces.
 #pragma once
 
 #include <map>
@@ -20,6 +21,8 @@ class MachineFacts {
   void complete(Machine& machine, const std::string& gpu) const;
 
  private:
+  double figure(const char* name, double low, double high) const;
+  std::string host_file(const std::string& gpu) const;
   Result<void> add_offers(const MeasuredRun& run, const JsonValue& offers);
 
   std::map<std::string, double> figures_;

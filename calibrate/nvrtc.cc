@@ -19,11 +19,13 @@ using Version = int(int*, int*);
 
 }  // namespace
 
-Result<Nvrtc> Nvrtc::open(const NvidiaFolders& folders) {
+Result<Nvrtc> Nvrtc::open(const NvidiaFolders& folders, int cuda) {
+  constexpr std::pair<int, const char*> kFiles[] = {
+      {13, "libnvrtc.so.13"}, {12, "libnvrtc.so.12"}, {11, "libnvrtc.so.11.2"}};
   std::vector<std::string> files;
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}) {
+  for (const auto& [major, name] : kFiles) {
     const auto more = candidates(folders, "cuda_nvrtc", name);
-    files.insert(files.end(), more.begin(), more.end());
+    files.insert(major == cuda ? files.begin() : files.end(), more.begin(), more.end());
   }
   auto library = SharedLibrary::open(files);
   if (!library) {

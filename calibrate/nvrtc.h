@@ -12,8 +12,10 @@ namespace plimsoll::calibrate {
 
 class Nvrtc {
  public:
-  // E701 where there is none of CUDA 11, 12 or 13; E702 where it lacks a function.
-  static Result<Nvrtc> open(const NvidiaFolders& folders);
+  // That of CUDA `cuda`, where it is one of 11, 12 and 13, before the others: cuDNN, which finds
+  // the one that is loaded, compiles with that of its own CUDA alone. E701 where there is none,
+  // E702 where it lacks a function.
+  static Result<Nvrtc> open(const NvidiaFolders& folders, int cuda = 0);
 
   const CardLibrary& library() const { return library_; }
   // Machine code for a compute capability (90 for 9.0). E722 with the compiler's words.

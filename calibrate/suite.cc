@@ -4,6 +4,7 @@
 #include <set>
 
 #include "calibrate/kernel_record.h"
+#include "calibrate/pool_shape.h"
 #include "graph/ir/precision.h"
 
 namespace plimsoll::calibrate {
@@ -43,9 +44,22 @@ void thin_out(std::vector<PredictedKernel>& kernels, size_t most) {
 
 // What some library or a kernel of ours runs.
 bool can_be_run(const KernelAt& kernel) {
-  return is_told(kernel) && kernel.kernel_class != KernelClass::kPool &&
-         kernel.kernel_class != KernelClass::kGather &&
-         kernel.kernel_class != KernelClass::kScatter;
+  if (!is_told(kernel)) return false;
+  switch (kernel.kernel_class) {
+    case KernelClass::kPool:
+      return pool_shape(kernel).has_value();
+    case KernelClass::kNorm:
+      return kernel.op == "batch_norm";
+    case KernelClass::kGather:
+      return kernel.op == "embedding";
+    case KernelClass::kScatter:
+    case KernelClass::kCollective:
+      return false;
+    case KernelClass::kAttention:
+      return std::get<AttentionProblem<int64_t>>(kernel.problem).form == AttentionForm::kLibrary;
+    default:
+      return true;
+  }
 }
 
 }  // namespace

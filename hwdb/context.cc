@@ -73,11 +73,15 @@ std::optional<ModuleLoading> parse_module_loading(std::string_view word) {
 bool can_load_lazily(const Version& cuda) { return !(cuda < Version{{11, 7}}); }
 bool loads_lazily_by_default(const Version& cuda) { return !(cuda < Version{{12, 2}}); }
 
+int64_t driver_bytes(const ContextRow& row, const Device& device) {
+  return row.per_thread.value * resident_threads(device.compute_capability) * device.sms;
+}
+
 int64_t card_bytes(const ContextRow& row, const Device& device, bool trains) {
   const ComputeCapability& of = device.compute_capability;
-  const int64_t driver = row.per_thread.value * resident_threads(of) * device.sms;
   const int64_t handle = of.major >= 9 ? row.handle_hopper.value : row.handle.value;
-  return driver + tensor_core_generation(of) * row.per_generation.value + (trains ? 2 : 1) * handle;
+  return driver_bytes(row, device) + tensor_core_generation(of) * row.per_generation.value +
+         (trains ? 2 : 1) * handle;
 }
 
 ContextChoice choose_context(const std::vector<ContextRow>& rows, const ContextQuestion& question) {

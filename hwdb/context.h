@@ -51,6 +51,8 @@ struct ContextRow {
   }
 };
 
+// The driver's part of it: what a context takes in which nothing runs.
+int64_t driver_bytes(const ContextRow& row, const Device& device);
 // Of driver, generation's modules and handles, for a step that trains or not; what comes on top of
 // plain, with_cudnn, inference, low and high alike.
 int64_t card_bytes(const ContextRow& row, const Device& device, bool trains);

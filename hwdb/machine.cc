@@ -30,6 +30,28 @@ MachineFactor read_factor(JsonObject& row) {
   return factor;
 }
 
+// Names of the file, in its order.
+struct MemoryKey {
+  const char* name;
+  int64_t MachineMemory::*bytes;
+};
+constexpr MemoryKey kMemoryKeys[] = {{"context_bytes", &MachineMemory::context},
+                                     {"cublas_handle_bytes", &MachineMemory::cublas_handle},
+                                     {"cublas_modules_bytes", &MachineMemory::cublas_modules},
+                                     {"cudnn_handle_bytes", &MachineMemory::cudnn_handle},
+                                     {"cudnn_modules_bytes", &MachineMemory::cudnn_modules}};
+
+MachineMemory read_memory(JsonObject& root) {
+  MachineMemory memory;
+  auto section = root.optional_object("memory");
+  if (!section) return memory;
+  constexpr IntegerRange kBytes{.low = 1, .high = int64_t{1} << 40};
+  for (const MemoryKey& key : kMemoryKeys)
+    memory.*key.bytes = section->optional_integer(key.name, kBytes).value_or(0);
+  section->finish();
+  return memory;
+}
+
 std::string compact(const JsonValue& value) {
   JsonWriter out;
   write_value(out, value);
@@ -69,6 +91,7 @@ Result<Machine> read_machine(std::string_view text, std::string_view file) {
   machine.clock = root.optional_real("clock", kClockHz).value_or(0);
   for (const JsonValue& answer : root.optional_list("workspaces"))
     machine.workspaces.push_back(compact(answer));
+  machine.memory = read_memory(root);
   machine.host = read_host_section(root);
   root.finish();
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
@@ -107,6 +130,13 @@ std::string write_machine(const Machine& machine) {
     out.key("workspaces").begin_array();
     for (const std::string& answer : machine.workspaces) write_text(out, answer);
     out.end_array();
+  }
+  if (!(machine.memory == MachineMemory{})) {
+    out.key("memory").begin_object();
+    for (const MemoryKey& key : kMemoryKeys) {
+      if (machine.memory.*key.bytes > 0) out.key(key.name).integer(machine.memory.*key.bytes);
+    }
+    out.end_object();
   }
   if (!machine.host.empty()) {
     out.key("host");

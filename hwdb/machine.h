@@ -1,6 +1,7 @@
 // Machine: what a user's own card was measured to do, in one file that `plimsoll-calibrate fit`
 // writes from records of kernels and `--machine FILE` reads: by how much the predicted time of each
-// class of kernels is multiplied on that card, what cuDNN listed on it, the machine around it.
+// class of kernels is multiplied on that card, what cuDNN listed on it, what a context took of it,
+// the machine around it.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,15 @@ struct MachineFactor {
   bool operator==(const MachineFactor&) const = default;
 };
 
+// What a process took of the card before its first tensor, by the memory that was free; 0: not
+// told.
+struct MachineMemory {
+  int64_t context = 0;  // in which nothing had run
+  int64_t cublas_handle = 0, cublas_modules = 0, cudnn_handle = 0, cudnn_modules = 0;
+
+  bool operator==(const MachineMemory&) const = default;
+};
+
 struct Machine {
   std::string gpu;     // an id of hwdb
   std::string source;  // the records
@@ -35,6 +45,7 @@ struct Machine {
   // cuDNN's plans for convolutions on this card, a line of JSON each as `plimsoll-calibrate ask`
   // writes them.
   std::vector<std::string> workspaces{};
+  MachineMemory memory{};
   std::string host{};  // a host file (hwdb/host.h); empty: nothing is told of the machine
 
   bool operator==(const Machine&) const = default;

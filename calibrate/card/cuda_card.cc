@@ -4,9 +4,10 @@
 
 #include <cstdlib>
 #include <optional>
+#include <thread>
 
-#include "calibrate/card/conv_work.h"
 #include "calibrate/card/copies.h"
+#include "calibrate/card/cudnn_work.h"
 #include "calibrate/card/gemm_work.h"
 #include "calibrate/card/stopwatch.h"
 #include "calibrate/cudnn/library.h"
@@ -61,6 +62,43 @@ class Meter {
   std::string uuid_;
 };
 
+// What handles and modules take of the card, step by step, as the memory that is free tells.
+class MemorySteps {
+ public:
+  explicit MemorySteps(const Driver& driver) : driver_(driver), free_(free()) {}
+  void add(const char* quantity) {
+    const int64_t now = free();
+    figures.push_back({quantity, "B", static_cast<double>(std::max<int64_t>(0, free_ - now))});
+    free_ = now;
+  }
+  std::vector<Figure> figures;
+
+ private:
+  int64_t free() const { return driver_.free_and_total().first; }
+  const Driver& driver_;
+  int64_t free_;
+};
+
+KernelAt small_product() {
+  KernelAt kernel;
+  kernel.kernel_class = KernelClass::kGemm;
+  kernel.op = "gemm";
+  kernel.problem = GemmProblem<int64_t>{.m = 256, .n = 256, .k = 256};
+  return kernel;
+}
+
+KernelAt small_convolution() {
+  KernelAt kernel;
+  kernel.kernel_class = KernelClass::kConv;
+  kernel.op = "conv";
+  ConvProblem<int64_t> p{.n = 8, .c = 64, .k = 64};
+  p.in = p.out = {1, 28, 28};
+  p.filter = {1, 3, 3};
+  p.pad = {0, 1, 1};
+  kernel.problem = p;
+  return kernel;
+}
+
 class CudaCard : public Card {
  public:
   CudaCard(Driver driver, CublasLt cublas, CudnnHandle cudnn, const Nvrtc& nvrtc, Meter meter,
@@ -88,6 +126,9 @@ class CudaCard : public Card {
   Result<std::vector<Figure>> figures() override {
     return guarded([&] {
       std::vector<Figure> all = memory_;
+      add_modules(all);
+      all.push_back(
+          {"host_cores", "cores", static_cast<double>(std::thread::hardware_concurrency())});
       for (Figure& figure : copy_figures(driver_, module_)) all.push_back(std::move(figure));
       return all;
     });
@@ -106,6 +147,34 @@ class CudaCard : public Card {
     }
   }
 
+  // What libraries load onto the card with their first kernel. Once: then it is there. What fails
+  // is not told.
+  void add_modules(std::vector<Figure>& all) {
+    if (modules_.empty()) {
+      MemorySteps steps(driver_);
+      const std::pair<const char*, KernelAt> kernels[] = {
+          {"cublas_modules_bytes", small_product()}, {"cudnn_modules_bytes", small_convolution()}};
+      for (const auto& [quantity, kernel] : kernels) {
+        try {
+          run_once(kernel);
+          steps.add(quantity);
+        } catch (const CardFault&) {
+          continue;
+        }
+      }
+      modules_ = std::move(steps.figures);
+    }
+    all.insert(all.end(), modules_.begin(), modules_.end());
+  }
+  void run_once(const KernelAt& kernel) const {
+    const auto work = make_work(kernel);
+    std::vector<DeviceMemory> operands;
+    for (const int64_t bytes : work->operand_bytes()) operands.emplace_back(driver_, bytes);
+    const DeviceMemory workspace(driver_, work->offers().front().workspace_bytes.value_or(0));
+    work->launch(0, operands, workspace);
+    driver_.synchronize();
+  }
+
   // Of the kernel that was asked about last: its plans are made once.
   Work& work_of(const KernelAt& kernel) {
     const std::string key = key_of(kernel);
@@ -116,11 +185,17 @@ class CudaCard : public Card {
     }
     return *work_;
   }
+  std::unique_ptr<Work> convolution(const KernelAt& kernel) const {
+    const auto question = conv_question(kernel);
+    if (!question) throw CardFault("E724", "cuDNN is asked for no such convolution");
+    if (takes_legacy_calls(cudnn_, facts_.compute_capability))
+      return legacy_conv_work(cudnn_, kernel, *question);
+    return conv_work(cudnn_, *question);
+  }
   std::unique_ptr<Work> make_work(const KernelAt& kernel) const {
     switch (kernel.kernel_class) {
       case KernelClass::kConv:
-        if (const auto question = conv_question(kernel)) return cudnn_.convolution(*question);
-        throw CardFault("E724", "cuDNN is asked for no such convolution");
+        return convolution(kernel);
       case KernelClass::kGemm:
         return cublas_.product(driver_, kernel);
       case KernelClass::kPointwise:
@@ -128,6 +203,18 @@ class CudaCard : public Card {
       case KernelClass::kCopy:
       case KernelClass::kUpdate:
         return module_.moving(kernel);
+      case KernelClass::kNorm:
+        return norm_work(cudnn_, kernel);
+      case KernelClass::kSoftmax:
+        return softmax_work(cudnn_, kernel);
+      case KernelClass::kPool:
+        return pool_work(cudnn_, kernel);
+      case KernelClass::kGather:
+        return module_.gathering(kernel);
+      case KernelClass::kRecurrent:
+        return recurrent_work(driver_, cudnn_, kernel);
+      case KernelClass::kAttention:
+        return attention_work(cudnn_, kernel);
       default:
         throw CardFault("E724", fmt::format("no library's kernel of class {} is run",
                                             plimsoll::name(kernel.kernel_class)));
@@ -139,7 +226,7 @@ class CudaCard : public Card {
   CudnnHandle cudnn_;
   Meter meter_;
   CardFacts facts_;
-  std::vector<Figure> memory_;
+  std::vector<Figure> memory_, modules_;
   OwnModule module_;
   Stopwatch stopwatch_;
   std::unique_ptr<Work> work_;
@@ -154,33 +241,19 @@ int64_t used_by(const std::vector<std::pair<std::string, int64_t>>& cards,
   return -1;
 }
 
-// What a context and the handles take of the card, as the memory that is free tells.
-class MemorySteps {
- public:
-  explicit MemorySteps(const Driver& driver) : driver_(driver), free_(free()) {}
-  void add(const char* quantity) {
-    const int64_t now = free();
-    figures.push_back({quantity, "B", static_cast<double>(std::max<int64_t>(0, free_ - now))});
-    free_ = now;
-  }
-  std::vector<Figure> figures;
-
- private:
-  int64_t free() const { return driver_.free_and_total().first; }
-  const Driver& driver_;
-  int64_t free_;
-};
-
 Result<std::unique_ptr<Card>> open_libraries(Driver driver, Meter meter, int64_t used_before) {
   auto cudnn = find_cudnn();
   if (!cudnn) return tl::make_unexpected(cudnn.error());
   auto functions = CudnnFunctions::versions_of(cudnn->library);
   if (!functions) return tl::make_unexpected(functions.error());
-  if (auto loaded = functions->load_backend(cudnn->library); !loaded)
+  // cuDNN 7 has no graphs, and convolutions do without.
+  const bool graphs = functions->version() >= 8000;
+  if (auto loaded = functions->load_backend(cudnn->library); graphs && !loaded)
     return tl::make_unexpected(loaded.error());
   const auto cublas = find_cublas_lt(cudnn->folders, functions->cuda_version());
   if (!cublas) return tl::make_unexpected(cublas.error());
-  const auto nvrtc = Nvrtc::open(cudnn->folders);
+  const auto nvrtc =
+      Nvrtc::open(cudnn->folders, static_cast<int>(functions->cuda_version() / 1000));
   if (!nvrtc) return tl::make_unexpected(nvrtc.error());
   CardFacts facts;
   facts.name = driver.name();

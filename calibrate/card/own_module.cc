@@ -9,7 +9,8 @@ namespace {
 
 constexpr unsigned kThreads = 256;    // of a block
 constexpr int64_t kBlocksPerSm = 32;  // at most: then threads take several words each
-constexpr int64_t kWord = 16;         // bytes that move() moves at once
+constexpr int64_t kWord = 16;         // bytes that are moved at once
+constexpr int64_t kNarrowWord = 2;    // ... of rows of any length
 
 // Bits of sign and fraction that are random, and an exponent of -1: numbers in ±[0.5, 1).
 struct Pattern {
@@ -47,6 +48,28 @@ class MoveWork : public Work {
   std::vector<Offer> offers_;
 };
 
+class GatherWork : public Work {
+ public:
+  GatherWork(const OwnModule& module, int64_t rows, int64_t row_bytes)
+      : module_(module),
+        rows_(rows),
+        row_bytes_(row_bytes),
+        offers_{{.algorithm = "gather", .workspace_bytes = 0, .plan = {}}} {}
+  const std::vector<Offer>& offers() const override { return offers_; }
+  std::vector<int64_t> operand_bytes() const override {
+    const int64_t all = rows_ * row_bytes_;
+    return {rows_ * static_cast<int64_t>(sizeof(uint64_t)), all, all};
+  }
+  void launch(size_t, std::span<const DeviceMemory> at, const DeviceMemory&) override {
+    module_.gather(at[0].address(), rows_, at[1].address(), at[2].address(), row_bytes_);
+  }
+
+ private:
+  const OwnModule& module_;
+  int64_t rows_, row_bytes_;
+  std::vector<Offer> offers_;
+};
+
 }  // namespace
 
 OwnModule::OwnModule(const Driver& driver, const Nvrtc& nvrtc) : driver_(driver) {
@@ -59,6 +82,8 @@ OwnModule::OwnModule(const Driver& driver, const Nvrtc& nvrtc) : driver_(driver)
   driver.check(driver.call().load_module(&module, code->data()), "load our kernels");
   fill_ = find(module, "fill");
   move_ = find(module, "move");
+  gather_ = find(module, "gather");
+  gather_narrow_ = find(module, "gather_narrow");
   wait_ = find(module, "wait");
   nothing_ = find(module, "nothing");
 }
@@ -101,8 +126,24 @@ void OwnModule::move(CUdeviceptr in, int64_t read, CUdeviceptr out, int64_t writ
   launch(move_, std::max(from, to), arguments);
 }
 
+void OwnModule::gather(CUdeviceptr indices, int64_t rows, CUdeviceptr table, CUdeviceptr out,
+                       int64_t bytes) const {
+  const bool wide = bytes % kWord == 0;
+  long long count = rows, width = bytes / (wide ? kWord : kNarrowWord);
+  void* arguments[] = {&indices, &count, &table, &out, &width};
+  launch(wide ? gather_ : gather_narrow_, rows * kThreads, arguments);
+}
+
 std::unique_ptr<Work> OwnModule::moving(const KernelAt& kernel) const {
   return std::make_unique<MoveWork>(*this, kernel);
+}
+
+std::unique_ptr<Work> OwnModule::gathering(const KernelAt& kernel) const {
+  const auto& p = std::get<RowsProblem<int64_t>>(kernel.problem);
+  const int64_t row_bytes = p.columns * bits(kernel.dtype) / 8;
+  if (p.rows < 2 || row_bytes % kNarrowWord != 0)
+    throw CardFault("E724", "the rows that it looks up are not told");
+  return std::make_unique<GatherWork>(*this, p.rows, row_bytes);
 }
 
 }  // namespace plimsoll::calibrate

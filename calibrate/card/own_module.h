@@ -22,6 +22,12 @@ class OwnModule {
 
   // A kernel that reads and writes as many bytes as this one: what bounds element-wise work.
   std::unique_ptr<Work> moving(const KernelAt& kernel) const;
+  // One that copies the rows which as many indices name. Throws CardFault E724 where the rows are
+  // single numbers: then it is no look-up.
+  std::unique_ptr<Work> gathering(const KernelAt& kernel) const;
+  // `bytes` of each row.
+  void gather(CUdeviceptr indices, int64_t rows, CUdeviceptr table, CUdeviceptr out,
+              int64_t bytes) const;
 
  private:
   CUfunction find(CUmodule module, const char* name) const;
@@ -29,7 +35,8 @@ class OwnModule {
 
   const Driver& driver_;
   int sms_ = 1;
-  CUfunction fill_ = nullptr, move_ = nullptr, wait_ = nullptr, nothing_ = nullptr;
+  CUfunction fill_ = nullptr, move_ = nullptr, gather_ = nullptr, gather_narrow_ = nullptr;
+  CUfunction wait_ = nullptr, nothing_ = nullptr;
 };
 
 }  // namespace plimsoll::calibrate

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "calibrate/cudnn/attention_graph.h"
 #include "calibrate/cudnn/backend.h"
 #include "calibrate/cudnn/conv_graph.h"
 #include "calibrate/cudnn/library.h"
@@ -81,11 +82,27 @@ Result<Cudnn> Cudnn::open(const Device& device) {
 const std::string& Cudnn::version() const { return impl_->version; }
 const std::vector<LoadedLibrary>& Cudnn::libraries() const { return impl_->libraries; }
 
-Cudnn::Listed Cudnn::ask(const ConvQuestion& question) const {
-  PlanList list = list_plans(impl_->functions, question, {.device = impl_->device.get()});
-  Listed listed{std::move(list.mode), {}, std::move(list.error)};
+namespace {
+
+Cudnn::Listed told(PlanList list) {
+  Cudnn::Listed listed{std::move(list.mode), {}, std::move(list.error)};
   for (ListedPlan& plan : list.plans) listed.plans.push_back(std::move(plan.plan));
   return listed;
+}
+
+}  // namespace
+
+Cudnn::Listed Cudnn::ask(const ConvQuestion& question) const {
+  return told(list_plans(impl_->functions, question, {.device = impl_->device.get()}));
+}
+
+Cudnn::Listed Cudnn::ask(const AttentionProblem<int64_t>& problem, Pass pass, DType dtype) const {
+  try {
+    const AttentionGraph graph(impl_->functions, problem, pass, dtype);
+    return told(list_plans(impl_->functions, graph.graph(), {.device = impl_->device.get()}));
+  } catch (const CudnnRefusal& refusal) {
+    return {"instant", {}, refusal.what()};
+  }
 }
 
 }  // namespace plimsoll

@@ -87,10 +87,10 @@ std::optional<ListedPlan> plan_of(const CudnnFunctions& cudnn, const Descriptor&
   }
 }
 
-std::vector<ListedPlan> list(const CudnnFunctions& cudnn, const ConvGraph& graph,
+std::vector<ListedPlan> list(const CudnnFunctions& cudnn, const Descriptor& graph,
                              cudnnBackendHeurMode_t mode, const CudnnTarget& target) {
   Descriptor heuristic(cudnn, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.graph())
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)
       .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, std::vector{mode});
   // On a GPU that is there the graph has its handle.
   if (target.device) heuristic.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *target.device);
@@ -105,18 +105,22 @@ std::vector<ListedPlan> list(const CudnnFunctions& cudnn, const ConvGraph& graph
 
 }  // namespace
 
+PlanList list_plans(const CudnnFunctions& cudnn, const Descriptor& graph,
+                    const CudnnTarget& target) {
+  auto plans = list(cudnn, graph, CUDNN_HEUR_MODE_INSTANT, target);
+  if (!plans.empty()) return {"instant", std::move(plans), {}};
+  plans = list(cudnn, graph, CUDNN_HEUR_MODE_FALLBACK, target);
+  if (!plans.empty()) return {"fallback", std::move(plans), {}};
+  return {"fallback", {}, "cuDNN lists no plan"};
+}
+
 PlanList list_plans(const CudnnFunctions& cudnn, const ConvQuestion& question,
                     const CudnnTarget& target) {
   const ConvProblem<int64_t>& c = question.problem;
   if (c.groups < 1 || c.c % c.groups != 0 || c.k % c.groups != 0)
     return {"instant", {}, "the groups do not divide the channels"};
   try {
-    const ConvGraph graph(cudnn, question, target.handle);
-    auto plans = list(cudnn, graph, CUDNN_HEUR_MODE_INSTANT, target);
-    if (!plans.empty()) return {"instant", std::move(plans), {}};
-    plans = list(cudnn, graph, CUDNN_HEUR_MODE_FALLBACK, target);
-    if (!plans.empty()) return {"fallback", std::move(plans), {}};
-    return {"fallback", {}, "cuDNN lists no plan"};
+    return list_plans(cudnn, ConvGraph(cudnn, question, target.handle).graph(), target);
   } catch (const CudnnRefusal& refusal) {
     return {"instant", {}, refusal.what()};
   }

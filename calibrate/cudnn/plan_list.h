@@ -1,5 +1,5 @@
-// plan_list: the execution plans that cuDNN's heuristic lists for a convolution, on a GPU that is
-// described or on one that is there.
+// plan_list: the execution plans that cuDNN's heuristic lists for a graph of operations, on a GPU
+// that is described or on one that is there.
 #pragma once
 
 #include <string>
@@ -30,6 +30,9 @@ struct PlanList {
 
 // In cuDNN's order; those that it refuses itself are left out.
 PlanList list_plans(const CudnnFunctions& cudnn, const ConvQuestion& question,
+                    const CudnnTarget& target);
+// The same of any graph, which outlives its plans. Throws CudnnRefusal.
+PlanList list_plans(const CudnnFunctions& cudnn, const Descriptor& graph,
                     const CudnnTarget& target);
 
 }  // namespace plimsoll

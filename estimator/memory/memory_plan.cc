@@ -90,14 +90,22 @@ Result<ContextChoice> chosen_context(const Platform& platform, const Request& re
                          .usual = platform.framework.usual_loading(*cuda)});
 }
 
+// What a context took of this very card in place of the driver's part; 0 where no machine file
+// tells it, or the row has that part in its modules.
+int64_t measured_context(const ContextRow& row, const Platform& platform, const Request& request) {
+  const bool here = request.machine && request.machine->gpu == platform.device.id;
+  return here && row.per_thread.value > 0 ? request.machine->memory.context : 0;
+}
+
 // As the request has it, or the row's bytes for what the step calls.
 Context context_of(const ContextRow& row, const Platform& platform, const Request& request,
                    const CompiledModel& model, const BoundStep& bound) {
   if (request.context_bytes)
     return {*request.context_bytes, *request.context_bytes, *request.context_bytes};
   const bool forward = model.recipe.mode == Mode::kInference;
-  const int64_t stacks =
-      card_bytes(row, platform.device, !forward) + handle_bytes(row, model.graph);
+  int64_t stacks = card_bytes(row, platform.device, !forward) + handle_bytes(row, model.graph);
+  if (const int64_t measured = measured_context(row, platform, request); measured > 0)
+    stacks += measured - driver_bytes(row, platform.device);
   const Bytes training = uses_cudnn(model.graph, bound) ? row.with_cudnn : row.plain;
   const int64_t bytes = stacks + (forward ? row.inference.value_or(training) : training).value;
   const Context buffers = collective_buffers(platform, request);
@@ -220,6 +228,11 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   if (!choice) return tl::make_unexpected(choice.error());
   const Context context = context_of(*choice->row, platform, request, model, bound);
   if (!request.context_bytes && context.high > 0) plan.context = *choice;
+  if (const int64_t bytes = measured_context(*choice->row, platform, request);
+      plan.context && bytes > 0) {
+    plan.context->why +=
+        fmt::format(", the driver's {} MiB of it as measured on this card", bytes >> 20);
+  }
   input.capacity = pool_capacity(platform, request, context);
   if (framework.takes_whole_card) plan.taken_bytes = context.bytes + input.capacity;
   auto memory = device_memory(input, *rules, context, range_of(framework), request.minimum);

@@ -18,6 +18,21 @@ std::string_view name(Pass pass) {
   return kNames[static_cast<size_t>(pass)];
 }
 
+namespace {
+
+constexpr std::array<std::string_view, 3> kFormNames = {"flash", "memory_efficient", "library"};
+
+}  // namespace
+
+std::string_view name(AttentionForm form) { return kFormNames[static_cast<size_t>(form)]; }
+
+std::optional<AttentionForm> attention_form_from_name(std::string_view name) {
+  for (size_t i = 0; i < kFormNames.size(); ++i) {
+    if (kFormNames[i] == name) return static_cast<AttentionForm>(i);
+  }
+  return std::nullopt;
+}
+
 size_t hash_of(const Kernel& kernel) {
   size_t hash = std::hash<std::string>{}(kernel.op);
   const auto mix = [&](int64_t x) { hash = hash * 1099511628211U + static_cast<size_t>(x); };

@@ -82,6 +82,9 @@ struct RecurrentProblem {
 
 // kMath does not appear: it is decomposed into GEMM and softmax kernels.
 enum class AttentionForm : uint8_t { kFlash, kMemoryEfficient, kLibrary };
+// "flash", "memory_efficient", "library": as measured runs call them.
+std::string_view name(AttentionForm form);
+std::optional<AttentionForm> attention_form_from_name(std::string_view name);
 template <class Count>
 struct AttentionProblem {
   AttentionForm form = AttentionForm::kMemoryEfficient;

@@ -109,6 +109,14 @@ tl::expected<KernelAt, std::string> gemm(const MeasuredRun& r, KernelAt kernel) 
   return kernel;
 }
 
+// A record that says how much is moved (plimsoll-calibrate run): as the step has it.
+void set_told_traffic(const MeasuredRun& r, KernelAt& kernel) {
+  if (!r.read_bytes || !r.written_bytes) return;
+  kernel.read = *r.read_bytes;
+  kernel.written = *r.written_bytes;
+  kernel.flop = r.flop.value_or(kernel.flop);
+}
+
 tl::expected<KernelAt, std::string> recurrent(const MeasuredRun& r, KernelAt kernel) {
   const std::string cell = r.cell;
   RecurrentProblem<int64_t> p;
@@ -122,19 +130,57 @@ tl::expected<KernelAt, std::string> recurrent(const MeasuredRun& r, KernelAt ker
     return Reason(fmt::format("no recurrent cell is called '{}'", cell));
   }
   p.hidden = r.hidden.value_or(0);
-  p.input = p.hidden;
+  p.input = r.input_size.value_or(p.hidden);
+  p.directions = std::max<int64_t>(1, r.directions.value_or(1));
   p.batch = r.batch.value_or(0);
   p.timesteps = r.timesteps.value_or(0);
   p.layers = r.layers.value_or(1);
   p.skip_input = r.input_mode == "skip";
   if (p.hidden < 1 || p.batch < 1 || p.timesteps < 1)
     return Reason("the record lacks hidden, batch or timesteps");
-  if (!countable({r.hidden, r.hidden, r.batch, r.timesteps, r.layers}))
+  if (!countable({r.hidden, r.hidden, r.batch, r.timesteps, r.layers}) ||
+      !countable({r.input_size, r.hidden, r.batch, r.timesteps, r.layers, r.directions}))
     return Reason("the sizes are too large");
   kernel.kernel_class = KernelClass::kRecurrent;
   kernel.op = "recurrent";
   kernel.problem = p;
   set_work(kernel);
+  set_told_traffic(r, kernel);
+  return kernel;
+}
+
+tl::expected<KernelAt, std::string> attention(const MeasuredRun& r, KernelAt kernel) {
+  const auto form = attention_form_from_name(r.form);
+  if (!form) return Reason(fmt::format("no attention kernel is called '{}'", r.form));
+  const std::initializer_list<std::optional<int64_t>> sizes = {r.batch,   r.heads, r.kv_heads,
+                                                               r.queries, r.keys,  r.head_size};
+  for (const auto& size : sizes) {
+    if (!size || *size < 1) {
+      return Reason("the record lacks one of batch, heads, kv_heads, queries, keys, head_size");
+    }
+  }
+  if (!countable(sizes) || !countable({r.batch, r.heads, r.queries, r.keys, r.value_size}))
+    return Reason("the sizes are too large");
+  const AttentionProblem<int64_t> p{.form = *form,
+                                    .batch = *r.batch,
+                                    .heads = *r.heads,
+                                    .kv_heads = *r.kv_heads,
+                                    .queries = *r.queries,
+                                    .keys = *r.keys,
+                                    .head_size = *r.head_size,
+                                    .value_size = r.value_size.value_or(*r.head_size),
+                                    .causal = r.causal.value_or(false),
+                                    .masked = r.masked.value_or(false),
+                                    .dropout = r.has_dropout.value_or(false)};
+  const int64_t element = bits(kernel.dtype) / 8;
+  const int64_t q = p.batch * p.heads * p.queries, kv = p.batch * p.kv_heads * p.keys;
+  kernel.kernel_class = KernelClass::kAttention;
+  kernel.op = "attention";
+  kernel.flop = 2 * q * p.keys * (p.head_size + p.value_size);
+  kernel.read = element * (q * p.head_size + kv * (p.head_size + p.value_size));
+  kernel.written = element * q * p.value_size;
+  kernel.problem = p;
+  set_told_traffic(r, kernel);
   return kernel;
 }
 
@@ -197,6 +243,7 @@ constexpr OpRow kOps[] = {
     {"conv", conv},
     {"gemm", gemm},
     {"rnn", recurrent},
+    {"attention", attention},
     {"elementwise", elementwise},
     {"layernorm", layer_norm},
     {"softmax", softmax},
@@ -212,7 +259,8 @@ tl::expected<KernelAt, std::string> kernel_of(const MeasuredRun& r) {
   if (!set_type(r, kernel)) return Reason(fmt::format("dtype '{}' is not known", r.dtype));
   for (int i = 0; r.read_bytes && r.written_bytes && i < kKernelClassCount; ++i) {
     const auto kernel_class = static_cast<KernelClass>(i);
-    const bool of_rows = kernel_class != KernelClass::kConv && kernel_class != KernelClass::kGemm;
+    const bool of_rows = kernel_class != KernelClass::kConv && kernel_class != KernelClass::kGemm &&
+                         kernel_class != KernelClass::kAttention;
     if (of_rows && r.op == name(kernel_class)) return told_rows(r, std::move(kernel), kernel_class);
   }
   const auto* row = std::ranges::find(kOps, r.op, &OpRow::op);

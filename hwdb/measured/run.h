@@ -49,8 +49,11 @@ struct MeasuredRun {
   std::optional<bool> a_t, b_t;    // transposed
   std::optional<bool> accumulate;  // the product is added to what was there
   std::string cell, input_mode;
-  std::optional<int64_t> hidden, timesteps, layers;
+  std::optional<int64_t> hidden, timesteps, layers, input_size, directions;
   std::vector<int64_t> hidden_widths;  // where "hidden" is a list
+  std::string form;  // of attention: which kernel
+  std::optional<int64_t> heads, kv_heads, queries, keys, head_size, value_size;
+  std::optional<bool> causal, masked;
   std::string function;
   std::optional<int64_t> rows, cols, tensors_moved;
   std::optional<int64_t> read_bytes, written_bytes, flop;  // of a kernel, once each

@@ -2,10 +2,14 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 
+#include "calibrate/workspace_packer.h"
 #include "estimator/memory/workspace/conv_question.h"
+#include "hwdb/hwdb.h"
 #include "tests/calibrate/calibrate_program.h"
 #include "tests/estimator/memory/asked.h"
 
@@ -103,5 +107,118 @@ TEST_CASE("cuDNN answers as it did: every plan, its engine, bytes and tile, in o
       CHECK_MESSAGE(listed(record) == listed(asked[i]), asked[i].text);
     }
     CHECK(i == asked.size());
+  }
+}
+
+namespace {
+
+// Where there is no cuDNN, or another than the pinned.
+bool is_missing(const Ran& ran) {
+  for (const char* code : {"[E701]", "[E703]", "[E704]", "[E705]"}) {
+    if (says(ran.err, code)) return true;
+  }
+  return ran.status == 0 && !says(ran.out, "cuDNN 9.10.");
+}
+
+// The first plan with tensor cores or without, as a table keeps it: engine and bytes.
+std::string first_plan(const json& record, bool tensor_core) {
+  std::vector<json> plans = record["alternatives"];
+  if (record.contains("preference")) plans.push_back(record);
+  std::ranges::sort(plans, {}, [](const json& plan) { return plan["preference"].get<int>(); });
+  for (const json& plan : plans) {
+    const std::set<std::string> notes = plan["notes"];
+    if (notes.contains("down_convert_inputs") || notes.contains("tensor_core") != tensor_core)
+      continue;
+    return fmt::format("{}:{}", plan["engine"].get<int>(), plan["workspace_bytes"].get<int64_t>());
+  }
+  return "none";
+}
+std::string told(const std::optional<KnownPlan>& plan) {
+  return plan ? fmt::format("{}:{}", plan->form.engine, plan->bytes) : "none";
+}
+
+}  // namespace
+
+TEST_CASE("cuDNN is asked about two networks on four cards within a minute") {
+  if (!has_calibrate()) return;
+  const Scratch scratch;
+  const auto begin = std::chrono::steady_clock::now();
+  for (const char* gpu : {"gtx-titan-x", "tesla-p100-pcie-16gb", "quadro-p4000", "titan-xp"}) {
+    for (const auto& [model, questions] :
+         {std::pair{"builtin:resnet50", 68}, {"builtin:vgg16", 26}}) {
+      const Ran ran = run_calibrate({"ask", "--gpu", gpu, "--model", model, "--batch", "32",
+                                     "--out", scratch.path(std::string(gpu) + ".jsonl")},
+                                    inherited());
+      if (is_missing(ran)) {
+        MESSAGE("not run: " << ran.err << ran.out);
+        return;
+      }
+      REQUIRE(ran.status == 0);
+      CHECK(says(ran.out, fmt::format("asked {} questions", questions)));
+    }
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
+}
+
+TEST_CASE("cuDNN answers a thousand random questions as the tables that are built in do") {
+  if (!has_calibrate()) return;
+  constexpr std::pair<const char*, const char*> kTables[] = {
+      {"sm61", "titan-xp"},     {"sm70", "tesla-v100-sxm2-16gb"},
+      {"sm75", "tesla-t4"},     {"sm80", "a100-sxm-40gb"},
+      {"sm86", "rtx-3090"},     {"sm89", "rtx-4090"},
+      {"sm90", "h100-sxm-80gb"}};
+  constexpr size_t kEach = 143;
+  const Hwdb hwdb;
+  const auto layers = LayerList::read(*hwdb.read("workspaces/layers.bin"));
+  REQUIRE(layers);
+  std::mt19937 chance(27);
+  for (const auto& built_in : kTables) {
+    const std::string gpu = built_in.second;
+    CAPTURE(gpu);
+    const auto table = WorkspaceTable::read(
+        *hwdb.read(fmt::format("workspaces/cudnn-9.10-{}-fp32-nchw.bin", built_in.first)));
+    REQUIRE(table);
+    const auto questions = table_questions(*layers, DType::kFloat32, false);
+    std::string lines;
+    std::vector<std::pair<std::string, ConvQuestion>> asked;
+    for (size_t i = 0; i < kEach; ++i) {
+      const ConvQuestion& question = questions[chance() % questions.size()];
+      JsonWriter out;
+      out.begin_object();
+      write_conv_question(out, question);
+      out.end_object();
+      asked.emplace_back(out.take(), question);
+      lines += asked.back().first + "\n";
+    }
+    const Scratch scratch;
+    const std::string in = scratch.write("in.jsonl", lines), out = scratch.path("out.jsonl");
+    const Ran ran =
+        run_calibrate({"ask", "--gpu", gpu, "--problems", in, "--out", out}, inherited());
+    if (is_missing(ran)) {
+      MESSAGE("not run: " << ran.err << ran.out);
+      return;
+    }
+    REQUIRE(ran.status == 0);
+    std::map<std::string, json> answers;  // one asked twice is answered once
+    std::ifstream file(out);
+    for (std::string line; std::getline(file, line);) {
+      const json record = json::parse(line);
+      answers[line.substr(0, line.find(R"(,"gpu")")) + "}"] = record;
+    }
+    for (const auto& each : asked) {
+      const std::string& text = each.first;
+      const ConvQuestion& question = each.second;
+      CAPTURE(text);
+      const auto at = answers.find(text);
+      REQUIRE(at != answers.end());
+      if (at->second["mode"] != "instant") continue;
+      const auto shape = conv_shape(question.problem);
+      REQUIRE(shape);
+      const auto layer = layers->find(*shape);
+      REQUIRE(layer);
+      const KnownPlans known = table->find(*layer, *shape, question.pass, DType::kFloat32);
+      CHECK(told(known.plain) == first_plan(at->second, false));
+      CHECK(told(known.tensor) == first_plan(at->second, true));
+    }
   }
 }

@@ -44,7 +44,7 @@ TEST_CASE("a card in its own process: answers as the card does") {
   CHECK((*card)->facts().name == "NVIDIA H100 80GB HBM3");
   CHECK(*(*card)->offers(conv_kernel(1)) == FakeCard::usual_offers(conv_kernel(1)));
   CHECK((*card)->time(conv_kernel(1), 1)->size() == 5);
-  CHECK((*card)->figures()->size() == 2);
+  CHECK((*card)->figures()->size() == 5);
 }
 
 TEST_CASE("a card in its own process: a crash or a lost context costs one kernel") {

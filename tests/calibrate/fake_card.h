@@ -86,7 +86,11 @@ class FakeCard : public calibrate::Card {
     return samples;
   }
   Result<std::vector<calibrate::Figure>> figures() override {
-    return std::vector<calibrate::Figure>{{"pinned_copy", "B/s", 5e10}, {"launch", "s", 2e-6}};
+    return std::vector<calibrate::Figure>{{"pinned_copy", "B/s", 5e10},
+                                          {"launch", "s", 2e-6},
+                                          {"host_cores", "cores", 24},
+                                          {"context_bytes", "B", double(300 << 20)},
+                                          {"cudnn_handle_bytes", "B", double(20 << 20)}};
   }
 
   std::function<bool(const KernelAt&)> unknown;

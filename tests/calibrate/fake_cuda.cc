@@ -1,7 +1,8 @@
 // Beside fake_cudnn.cc in the same library: what stands for CUDA's driver, cuBLASLt and NVRTC, and
 // runs what the fake cuDNN lists. One card with a clock of its own: a call of cuDNN takes 20 us, of
 // cuBLASLt 30, a kernel of ours 10. FAKE_CUDA_GPUS is how many there are (1); FAKE_CUDA_MEMORY the
-// bytes of each (8 GiB); FAKE_CUDNN_FAIL_AT the batch at which cuDNN fails to run.
+// bytes of each (8 GiB), FAKE_CUDA_CAPABILITY its compute capability (75); FAKE_CUDNN_FAIL_AT the
+// batch at which cuDNN fails to run.
 #include <cublasLt.h>
 #include <cuda.h>
 #include <cudnn.h>
@@ -17,6 +18,12 @@ namespace {
 
 double now = 0;  // ms, on the card
 size_t in_use = 0;
+// Of what a library loads with its first kernel.
+void load_modules(size_t bytes) {
+  static std::map<size_t, bool> loaded;
+  if (!loaded[bytes]) in_use += bytes;
+  loaded[bytes] = true;
+}
 std::map<CUdeviceptr, size_t> allocated;
 
 int64_t number(const char* name, int64_t usual) {
@@ -31,6 +38,14 @@ CUresult copy(size_t bytes) {
 size_t memory() { return static_cast<size_t>(number("FAKE_CUDA_MEMORY", int64_t{8} << 30)); }
 
 }  // namespace
+
+// For fake_cudnn_ops.cc.
+void fake_advance(double microseconds) { now += microseconds / 1000; }
+bool fake_holds(const void* address, size_t bytes) {
+  if (bytes == 0) return true;
+  const auto at = allocated.find(reinterpret_cast<CUdeviceptr>(address));
+  return at != allocated.end() && at->second >= bytes;
+}
 
 extern "C" {
 
@@ -61,8 +76,9 @@ CUresult cuDeviceGetUuid(CUuuid* id, CUdevice) {
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
-  *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? 7
-           : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 5
+  const int capability = static_cast<int>(number("FAKE_CUDA_CAPABILITY", 75));
+  *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? capability / 10
+           : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? capability % 10
            : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT     ? 40
                                                                    : 4 << 20;
   return CUDA_SUCCESS;
@@ -240,6 +256,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void
                               const void*, const void*, cublasLtMatrixLayout_t, void*,
                               cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*, void*, size_t,
                               cudaStream_t) {
+  load_modules(size_t{8} << 20);
   now += .030;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -253,6 +270,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) { return CUDNN_STATUS_
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t,
                                   cudnnBackendDescriptor_t) {
   if (fake_samples() == number("FAKE_CUDNN_FAIL_AT", -1)) return CUDNN_STATUS_EXECUTION_FAILED;
+  load_modules(size_t{32} << 20);
   now += .020;
   return CUDNN_STATUS_SUCCESS;
 }

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "estimator/plan/predicted_kernels.h"
 #include "graph/ir/precision.h"
 #include "graph/json/reader.h"
@@ -28,7 +30,9 @@ TEST_CASE("kernel record: every kernel of a step that is told is read back as it
   const auto hwdb = Hwdb::open();
   REQUIRE(hwdb);
   int told = 0;
-  for (const char* model : {"builtin:alexnet", "builtin:mobilenet_v2", "builtin:lstm-lm"}) {
+  std::set<KernelClass> classes;
+  for (const char* model :
+       {"builtin:alexnet", "builtin:mobilenet_v2", "builtin:lstm-lm", "builtin:gpt2"}) {
     for (const char* precision : {"fp32", "amp-fp16"}) {
       Request request;
       request.model = model;
@@ -41,6 +45,7 @@ TEST_CASE("kernel record: every kernel of a step that is told is read back as it
         CAPTURE(k.label);
         if (!is_told(k.kernel)) continue;
         ++told;
+        classes.insert(k.kernel.kernel_class);
         const auto read = read_back(key_of(k.kernel));
         REQUIRE(read);
         CHECK(key_of(*read) == key_of(k.kernel));
@@ -50,11 +55,14 @@ TEST_CASE("kernel record: every kernel of a step that is told is read back as it
         // A product with a bias is told as one that is added to what was there.
         if (!gemm || !gemm->accumulate) CHECK(read->read == k.kernel.read);
         CHECK(read->written == k.kernel.written);
+        if (!gemm) CHECK(read->flop == k.kernel.flop);
         CHECK(read->dtype == k.kernel.dtype);
       }
     }
   }
   CHECK(told > 100);
+  CHECK(classes.contains(KernelClass::kRecurrent));
+  CHECK(classes.contains(KernelClass::kAttention));
 }
 
 TEST_CASE("kernel record: keys tell kernels apart; what has no keys has a label") {
@@ -72,4 +80,43 @@ TEST_CASE("kernel record: keys tell kernels apart; what has no keys has a label"
   CHECK(key_of(kernel).find("\"label\"") != std::string::npos);
   CHECK_FALSE(read_back(key_of(kernel)));
   CHECK_FALSE(read_back(R"({"op":"conv","n":4})"));
+}
+
+TEST_CASE("kernel record: recurrent layers and attention have all their keys, or a reason") {
+  KernelAt kernel;
+  kernel.kernel_class = KernelClass::kRecurrent;
+  kernel.pass = Pass::kBackwardWeights;
+  kernel.op = "recurrent";
+  kernel.read = 77;
+  kernel.written = 33;
+  kernel.flop = 11;
+  RecurrentProblem<int64_t> layers{.cell = Cell::kGru, .input = 80, .hidden = 96, .batch = 4};
+  layers.timesteps = 7;
+  layers.layers = 3;
+  layers.directions = 2;
+  kernel.problem = layers;
+  CHECK(*read_back(key_of(kernel)) == kernel);
+  layers.unrolled = CellForm::kJoined;
+  kernel.problem = layers;
+  CHECK_FALSE(is_told(kernel));
+  kernel.kernel_class = KernelClass::kAttention;
+  kernel.pass = Pass::kBackward;
+  kernel.op = "attention";
+  kernel.dtype = DType::kBFloat16;
+  kernel.tensor_core = true;
+  kernel.problem = AttentionProblem<int64_t>{.form = AttentionForm::kLibrary,
+                                             .batch = 2,
+                                             .heads = 8,
+                                             .kv_heads = 4,
+                                             .queries = 128,
+                                             .keys = 256,
+                                             .head_size = 64,
+                                             .value_size = 32,
+                                             .causal = true,
+                                             .masked = false,
+                                             .dropout = true};
+  CHECK(*read_back(key_of(kernel)) == kernel);
+  const std::string rest = R"("batch":2,"heads":2,"kv_heads":2,"queries":4,"keys":4})";
+  CHECK_FALSE(read_back(R"({"op":"attention","form":"library",)" + rest));
+  CHECK_FALSE(read_back(R"({"op":"attention","form":"quick","head_size":8,)" + rest));
 }

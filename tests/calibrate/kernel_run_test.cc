@@ -48,15 +48,15 @@ TEST_CASE("kernel run: a record for each kernel, read back as it was") {
   const auto run = run_kernels(card, plan);
   REQUIRE(run);
   CHECK(run->records.size() == 7);
-  CHECK(run->figures.size() == 2);
+  CHECK(run->figures.size() == 5);
   CHECK(run->records[2].timing.skipped == "no library runs it");
   CHECK(run->records[6].timing.skipped == "the framework's own");
   const auto file = JsonLinesFile::open(plan.out);
   REQUIRE(file);
-  REQUIRE(file->lines().size() == 9);
+  REQUIRE(file->lines().size() == 12);
   CHECK(read_run_line(file->lines()[0], "")->figure == run->figures[0]);
   for (size_t i = 0; i < 7; ++i) {
-    const auto line = read_run_line(file->lines()[i + 2], "a line");
+    const auto line = read_run_line(file->lines()[i + 5], "a line");
     REQUIRE(line);
     REQUIRE(line->kernel);
     CHECK(line->kernel->key == run->records[i].key);

@@ -54,6 +54,10 @@ TEST_CASE("machine facts: what a run told stands in the file, and the estimate u
   CHECK(machine.clock == 1.485e9);
   CHECK(machine.workspaces.size() == 26);
   CHECK(machine.host.find("50.00 GB/s") != std::string::npos);
+  CHECK(machine.host.find(R"("per_launch":"2.00 us")") != std::string::npos);
+  CHECK(machine.host.find(R"("cores":{"value":24)") != std::string::npos);
+  CHECK(machine.memory ==
+        MachineMemory{.context = 300 << 20, .cublas_handle = 0, .cudnn_handle = 20 << 20});
   const auto read = read_machine(write_machine(machine), "machine.json");
   REQUIRE(read);
   CHECK(*read == machine);
@@ -75,6 +79,9 @@ TEST_CASE("machine facts: what a run told stands in the file, and the estimate u
   CHECK(says(*here, "26 of 26 convolutions as listed by cuDNN 9.10.2 on this card"));
   CHECK(says(*here, "this card computed at 1485 MHz"));
   CHECK(here->time.host_id == "measured");
+  // A T4's 40 multiprocessors of 1024 threads are taken to hold 2 KiB for each without the file.
+  CHECK(here->memory.context_bytes - plain->memory.context_bytes == (300 - 80) << 20);
+  CHECK(says(*here, "the driver's 300 MiB of it as measured on this card"));
   // Of another version of cuDNN, or of another card, it says nothing.
   request.cudnn = "8.9";
   CHECK_FALSE(says(*estimate(request, *hwdb), "as listed by"));

@@ -27,7 +27,7 @@ TEST_CASE("our kernels compile for the cards that the library knows") {
     CHECK(
         code->starts_with("\x7f"
                           "ELF"));
-    for (const char* name : {"fill", "move", "wait", "nothing"})
+    for (const char* name : {"fill", "move", "gather", "gather_narrow", "wait", "nothing"})
       CHECK(code->find(name) != std::string::npos);
   }
   CHECK(known >= 5);
