@@ -114,7 +114,8 @@ std::string ValidationPage::to_html(const std::vector<ValidationSummary>& summar
                    {"low", true},
                    {"high", true},
                    {"error", true},
-                   {"state"}},
+                   {"state"},
+                   {"where the gap lies"}},
                   {{"class", "sortable"}});
   for (const Kept& k : kept_) {
     const ValidationLine& l = k.line;
@@ -125,6 +126,7 @@ std::string ValidationPage::to_html(const std::vector<ValidationSummary>& summar
     add_error(table, l.error);
     table.cell(k.state == LineState::kSkipped ? "skipped: " + shortened(l.skipped, 120)
                                               : std::string(state_text(k.state)));
+    table.cell(l.gap ? gap_text(*l.gap) : "");
   }
   table.end();
   body.close();
