@@ -1,5 +1,7 @@
 #include "estimator/plan/largest_batch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -40,6 +42,39 @@ int64_t as_fast_as_any(const LargestBatch& largest) {
   return 0;
 }
 
+// Images beyond any camera's, so that sizes can be counted.
+constexpr int64_t kLargestImage = 1 << 14;
+
+// Where the search begins: what is asked, else a size that models have.
+int64_t set_start(Request& request, const std::string& vary) {
+  constexpr int64_t kBatch = 32, kImage = 224, kLength = 128;
+  if (!request.batch) request.batch = kBatch;
+  if (vary == "batch") return *request.batch;
+  if (vary == "image") {
+    if (!request.image) request.image = kImage;
+    return *request.image;
+  }
+  return request.dims.try_emplace(vary, kLength).first->second;
+}
+
+// The largest multiple up to `max` that the model takes, from one that it does.
+int64_t reach(BatchMemory& memory, int64_t start, const BatchSearch& search,
+              Diagnostics& warnings) {
+  const int64_t max = search.vary == "image" ? std::min(search.max, kLargestImage) : search.max;
+  auto refused = memory.takes(max);
+  if (search.vary == "batch" || refused) return max;
+  int64_t takes = start, refuses = max;
+  while (refuses - takes > 1) {
+    const int64_t middle = takes + (refuses - takes) / 2;
+    auto taken = memory.takes(middle);
+    (taken ? takes : refuses) = middle;
+    if (!taken) refused = std::move(taken);
+  }
+  warnings.push_back(note("N524", fmt::format("the model takes no {} above {}: {}", search.vary,
+                                              takes, refused.error().front().message)));
+  return takes;
+}
+
 }  // namespace
 
 Result<LargestBatch> largest_batch(const Request& usual, const Hwdb& hwdb,
@@ -48,32 +83,37 @@ Result<LargestBatch> largest_batch(const Request& usual, const Hwdb& hwdb,
   auto platform =
       find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
   if (!platform) return tl::make_unexpected(platform.error());
-  if (!request.batch) request.batch = 32;
+  const int64_t start = set_start(request, search.vary);
   auto model = compile(request, *platform);
   if (!model) return tl::make_unexpected(model.error());
   auto evaluator = Evaluator::make(std::move(*platform), request);
   if (!evaluator) return tl::make_unexpected(evaluator.error());
   LargestBatch largest;
   largest.device_id = evaluator->platform().device.id;
+  largest.vary = search.vary;
+  if (search.vary != "batch") largest.batch = model->binding.at(model->batch_symbol);
   largest.warnings = model->warnings;
   largest.usable_bytes = usable_bytes(evaluator->platform(), request);
-  BatchMemory memory(request, *evaluator, std::move(*model), search.confidence);
+  BatchMemory memory(request, *evaluator, std::move(*model), search.confidence, search.vary);
+  const int64_t max = reach(memory, start, search, largest.warnings);
   auto answer = max_batch(std::ref(memory), {.capacity = largest.usable_bytes,
                                              .multiple = search.multiple,
-                                             .max = search.max,
+                                             .max = max,
                                              // No other decisions than those it was compiled for.
-                                             .start = *request.batch});
+                                             .start = start});
   if (!answer) return tl::make_unexpected(answer.error());
   largest.answer = std::move(*answer);
-  for (const int64_t batch : round_batches(largest.answer, search)) {
-    auto point = memory(batch);
+  for (const int64_t size : round_batches(largest.answer, search)) {
+    // Images may be too small for a network.
+    if (search.vary != "batch" && !memory.takes(size)) continue;
+    auto point = memory(size);
     if (!point) return tl::make_unexpected(point.error());
-    const auto estimated = memory.estimate(batch);
+    const auto estimated = memory.estimate(size);
     if (!estimated) return tl::make_unexpected(estimated.error());
     largest.sample_unit = estimated->time.sample_unit;
     largest.rounds.push_back({*point, estimated->time.step_ns, estimated->time.samples_per_second});
   }
-  largest.as_fast = as_fast_as_any(largest);
+  if (search.vary == "batch") largest.as_fast = as_fast_as_any(largest);
   return largest;
 }
 
