@@ -57,6 +57,7 @@ TEST_CASE("cli: what verbs write is what their schemas say") {
       {"compare", {"compare", "builtin:alexnet", "--gpu", "t4", "--gpu", "l4", "--json"}},
       {"explain", {"explain", "E241", "--json"}},
       {"explain", {"explain", "features", "builtin:alexnet", "--gpu", "l4", "--json"}},
+      {"explain", {"explain", "allocated,nvidia-smi", "builtin:alexnet", "--gpu", "l4", "--json"}},
       {"gpus", {"gpus", "--json"}},
       {"gpus", {"gpus", "a100", "--json"}},
       {"hosts", {"hosts", "--json"}},

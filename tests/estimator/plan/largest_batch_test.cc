@@ -1,4 +1,4 @@
-// The largest sequence and image: what the search says is what estimates at those sizes say.
+// The largest sequence and image: what the search says, estimates at those sizes say.
 #include "estimator/plan/largest_batch.h"
 
 #include <doctest/doctest.h>
