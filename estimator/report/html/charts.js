@@ -48,9 +48,8 @@
     const m = result.memory;
     const moments = m.curve.map((p) => ({
       x: along === "time" ? ms(p.at_ns) : p.launch, phase: p.phase, node: p.node || "",
-      bytes: { context: m.context_bytes, ...p.by_role },
+      bytes: { context: m.context_bytes, ...p.by_role }, total: p.bytes,
     }));
-    for (const p of moments) p.total = Object.values(p.bytes).reduce((a, b) => a + b, 0);
     // Where kernels take no time moments coincide: the fullest stands for them.
     const curve = moments.filter((p, i) => !moments.some((q, j) =>
       q.x === p.x && (q.total > p.total || (q.total === p.total && j < i))));
@@ -253,7 +252,7 @@
   // Of a comparison's answers: the card, with the model where there are several.
   const namesOf = (answers) => {
     const several = new Set(answers.map(({ input }) => input.model)).size > 1;
-    return ({ input, result }) => several ? `${input.model}, ${result.device.id}` : result.device.id;
+    return ({ input, result }) => several ? `${input.model.replace(/^builtin:/, "")}, ${result.device.id}` : result.device.id;
   };
   const answersOf = (document_) => Array.isArray(document_)
     ? document_.map(({ input, result }) => ({ name: namesOf(document_)({ input, result }), label: namesOf(document_)({ input, result }), model: input.model,
@@ -263,16 +262,20 @@
         name: Object.entries(r.parameters).map(([key, value]) => `${key} ${value}`).join(", "),
         x: gib(r.device_bytes), y: r.samples_per_second }));
 
-  const pareto = (document_) => {
+  const pareto = (document_, width) => {
     const values = answersOf(document_);
     if (values.length === 0) return null;
     const x = { field: "x", type: "quantitative", title: "peak memory, GiB" };
     const y = { field: "y", type: "quantitative", title: "samples per second" };
     const best = values.filter((v) => v.unbeaten).sort((a, b) => a.x - b.x);
     const gpus = [...new Set(values.map((v) => v.gpu))];
-    const colour = { field: "gpu", type: "nominal", title: null, legend: gpus.length > 12 ? null : { orient: "right" },
+    const colour = { field: "gpu", type: "nominal", title: null, legend: gpus.length > 12 ? null : { orient: "top", columns: Math.max(1, Math.floor(width / 150)) },
       scale: { domain: gpus, range: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#949494", "#b8a800"] } };
     const named = Array.isArray(document_) ? values : best;
+    // Names stand where there is room for them: left of the points at the right.
+    const [from, to] = [Math.min, Math.max].map((end) => end(...values.map((v) => v.x)));
+    const sides = [["left", 7], ["right", -7]].map(([align, dx]) => ({ align, dx,
+      named: named.filter((v) => (v.x > from + 0.6 * (to - from)) === (align === "right")) })).filter((s) => s.named.length > 0);
     return {
       description: "Peak memory against throughput; the table below has the figures",
       height: 330,
@@ -284,9 +287,9 @@
           data: { values: values.filter((v) => v.fits === fits) }, mark: { type: "point", filled: fits, size: 70, opacity: 0.9 },
           encoding: { x, y, color: colour, tooltip: [{ field: "name", type: "nominal" }, { field: "gpu", type: "nominal" },
             { field: "x", type: "quantitative", format: ".2f", title: "GiB" }, { field: "y", type: "quantitative", format: ".1f", title: "per second" }] } })),
-        ...(named.length === 0 ? [] : [
-          { data: { values: named }, mark: { type: "text", align: "left", dx: 7, dy: -6, color: "currentColor", fontSize: 10 },
-            encoding: { x, y, text: { field: "label" } } }]),
+        ...sides.map((side) => (
+          { data: { values: side.named }, mark: { type: "text", align: side.align, dx: side.dx, dy: -6, color: "currentColor", fontSize: 10 },
+            encoding: { x, y, text: { field: "label" } } })),
       ],
     };
   };
