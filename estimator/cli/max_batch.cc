@@ -93,7 +93,7 @@ Verb make_max_batch(CLI::App& root) {
       "Exit status 1 where none does.");
   add_shared(*app, flags->shared);
   add_value(*app, flags->shared, "vary",
-            "batch, image, or a dimension such as sequence; else batch", "WHAT", kVerbGroup);
+            "image, sequence or another dimension; else the batch", "WHAT", kVerbGroup);
   add_value(*app, flags->shared, "multiple", "only multiples of this; of images else 32", "N",
             kVerbGroup);
   add_value(*app, flags->shared, "max", "largest of interest", "N", kVerbGroup);
