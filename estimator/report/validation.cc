@@ -150,8 +150,8 @@ bool is_off(const ValidationLine& l, LineState state) {
 }
 
 std::string why_off(const ValidationLine& l, const Page& page) {
-  return wrapped(escaped_format("gap: {}:{}: {}: {}", shortened(l.file, 33), l.index, l.quantity,
-                                gap_text(*l.gap)),
+  return wrapped(escaped_format("gap: {}:{}: {}: most of it is {}", shortened(l.file, 33), l.index,
+                                l.quantity, gap_text(*l.gap)),
                  page, 5);
 }
 
@@ -166,7 +166,7 @@ std::string last_line(const Gate& gate) {
 }  // namespace
 
 std::string gap_text(const Gap& gap) {
-  return fmt::format("most of it is {}: {:.4g} predicted, {:.4g} measured", gap.part, gap.predicted,
+  return fmt::format("{}: {:.4g} predicted, {:.4g} measured", gap.part, gap.predicted,
                      gap.measured);
 }
 

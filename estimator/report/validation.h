@@ -13,7 +13,7 @@
 
 namespace plimsoll {
 
-// "most of it is context and libraries: 480 predicted, 310 measured"
+// "context and libraries: 480 predicted, 310 measured"
 std::string gap_text(const Gap& gap);
 
 // Written in pieces as lines come: of millions none is kept. Text shows the first thousand, JSON

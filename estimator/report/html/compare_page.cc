@@ -34,10 +34,15 @@ std::vector<char> unbeaten_of(const Comparison& comparison) {
   return all;
 }
 
-// "resnet50 on Tesla T4" where models differ.
+std::string model_name(const std::string& model) {
+  constexpr std::string_view kBuiltin = "builtin:";
+  return shortened(model.starts_with(kBuiltin) ? model.substr(kBuiltin.size()) : model, 60);
+}
+
+// "resnet50 on tesla-t4" where models differ.
 std::string row_name(const Comparison& comparison, const Estimate& e) {
   const bool several = models_of(comparison).size() > 1;
-  return several ? fmt::format("{} on {}", shortened(e.input.model, 60), e.device_id) : e.device_id;
+  return several ? fmt::format("{} on {}", model_name(e.input.model), e.device_id) : e.device_id;
 }
 
 void write_choices(Markup& out, const Comparison& comparison, const std::string& model) {

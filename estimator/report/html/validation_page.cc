@@ -115,11 +115,13 @@ std::string ValidationPage::to_html(const std::vector<ValidationSummary>& summar
                    {"high", true},
                    {"error", true},
                    {"state"},
-                   {"where the gap lies"}},
+                   {"most of the gap"}},
                   {{"class", "sortable"}});
   for (const Kept& k : kept_) {
     const ValidationLine& l = k.line;
-    table.row().cell(shortened(fmt::format("{}:{}", l.file, l.index), 50));
+    // The folder is the command's; a column has no room for it.
+    table.row().cell(
+        shortened(fmt::format("{}:{}", l.file.substr(l.file.rfind('/') + 1), l.index), 50));
     table.cell(shortened(l.model.empty() ? l.op : l.model, 60));
     table.cell(shortened(l.device, 40)).cell(shortened(l.quantity, 40));
     for (const auto* value : {&l.measured, &l.predicted, &l.low, &l.high}) add_value(table, *value);
