@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "estimator/estimator.h"
@@ -42,9 +43,6 @@ int64_t as_fast_as_any(const LargestBatch& largest) {
   return 0;
 }
 
-// Images beyond any camera's, so that sizes can be counted.
-constexpr int64_t kLargestImage = 1 << 14;
-
 // Where the search begins: what is asked, else a size that models have.
 int64_t set_start(Request& request, const std::string& vary) {
   constexpr int64_t kBatch = 32, kImage = 224, kLength = 128;
@@ -57,23 +55,40 @@ int64_t set_start(Request& request, const std::string& vary) {
   return request.dims.try_emplace(vary, kLength).first->second;
 }
 
-// The largest multiple up to `max` that the model takes, from one that it does.
-int64_t reach(BatchMemory& memory, int64_t start, const BatchSearch& search,
-              Diagnostics& warnings) {
-  const int64_t max = search.vary == "image" ? std::min(search.max, kLargestImage) : search.max;
-  auto refused = memory.takes(max);
-  if (search.vary == "batch" || refused) return max;
-  int64_t takes = start, refuses = max;
-  while (refuses - takes > 1) {
-    const int64_t middle = takes + (refuses - takes) / 2;
-    auto taken = memory.takes(middle);
-    (taken ? takes : refuses) = middle;
-    if (!taken) refused = std::move(taken);
+// Sizes that the model refuses take more than any card has, so that the search ends before them.
+class Refusals {
+ public:
+  Refusals(BatchMemory& memory, int64_t start) : memory_(memory), start_(start) {}
+
+  Result<BatchPoint> operator()(int64_t size) {
+    constexpr int64_t kNone = std::numeric_limits<int64_t>::max() / 4;
+    if (size <= start_) return memory_(size);
+    auto taken = memory_.takes(size);
+    if (taken) return memory_(size);
+    if (size < least_) {
+      least_ = size;
+      why_ = std::move(taken.error());
+    }
+    return BatchPoint{size, kNone, kNone, kNone};
   }
-  warnings.push_back(note("N524", fmt::format("the model takes no {} above {}: {}", search.vary,
-                                              takes, refused.error().front().message)));
-  return takes;
-}
+
+  // Leaves out what was refused; where that ended the search, says so.
+  void settle(const std::string& vary, MaxBatchAnswer& answer, Diagnostics& warnings) const {
+    const auto refused = [&](const BatchPoint& p) { return p.batch >= least_; };
+    if (std::erase_if(answer.points, refused) == 0) return;
+    const bool ended = answer.points.empty() || answer.points.back().batch == answer.last_may_fit;
+    if (!ended) return;
+    answer.searched_to = answer.last_may_fit;
+    warnings.push_back(note("N524", fmt::format("the model takes no {} of {}: {}", vary, least_,
+                                                why_.front().message)));
+  }
+
+ private:
+  BatchMemory& memory_;
+  int64_t start_;
+  int64_t least_ = std::numeric_limits<int64_t>::max();
+  Diagnostics why_;
+};
 
 }  // namespace
 
@@ -95,14 +110,17 @@ Result<LargestBatch> largest_batch(const Request& usual, const Hwdb& hwdb,
   largest.warnings = model->warnings;
   largest.usable_bytes = usable_bytes(evaluator->platform(), request);
   BatchMemory memory(request, *evaluator, std::move(*model), search.confidence, search.vary);
-  const int64_t max = reach(memory, start, search, largest.warnings);
-  auto answer = max_batch(std::ref(memory), {.capacity = largest.usable_bytes,
-                                             .multiple = search.multiple,
-                                             .max = max,
-                                             // No other decisions than those it was compiled for.
-                                             .start = start});
+  Refusals refusals(memory, start);
+  std::function<Result<BatchPoint>(int64_t)> evaluate = std::ref(memory);
+  if (search.vary != "batch") evaluate = std::ref(refusals);
+  auto answer = max_batch(evaluate, {.capacity = largest.usable_bytes,
+                                     .multiple = search.multiple,
+                                     .max = search.max,
+                                     // No other decisions than those it was compiled for.
+                                     .start = start});
   if (!answer) return tl::make_unexpected(answer.error());
   largest.answer = std::move(*answer);
+  refusals.settle(search.vary, largest.answer, largest.warnings);
   for (const int64_t size : round_batches(largest.answer, search)) {
     // Images may be too small for a network.
     if (search.vary != "batch" && !memory.takes(size)) continue;

@@ -16,7 +16,8 @@ namespace {
 constexpr double kMiB = 1048576.0;
 // Blocks are of whole granules (kMinBlockSize); the history tells the bytes that were asked for.
 constexpr int64_t kGranule = 512;
-constexpr IntegerRange kBytes{.low = 0, .high = int64_t{1} << 48};
+// Of one block or segment: no sum of all that a file can hold overflows.
+constexpr IntegerRange kBytes{.low = 0, .high = int64_t{1} << 40};
 constexpr IntegerRange kIndex{.low = 0, .high = 1'000'000};
 
 int64_t in_granules(int64_t bytes) { return (bytes + kGranule - 1) / kGranule * kGranule; }

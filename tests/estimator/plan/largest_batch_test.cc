@@ -71,7 +71,7 @@ TEST_CASE("largest: a model's table of positions ends the search, and it is said
   CHECK(found->answer.searched_to == 224);
   REQUIRE(!found->warnings.empty());
   CHECK(found->warnings.back().code == "N524");
-  CHECK(found->warnings.back().message.find("above 239") != std::string::npos);
+  CHECK(found->warnings.back().message.find("no image of 240") != std::string::npos);
 }
 
 TEST_CASE("largest: a size that the model does not have is an error") {
