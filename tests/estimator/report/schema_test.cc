@@ -193,16 +193,17 @@ TEST_CASE("measured runs are as their schema says, which refuses what the reader
     CHECK((schema_fault(schema, json::parse(text)) == "") == taken);
   };
   both(sound, true);
-  for (const auto& [key, value] : {std::pair<const char*, json>{"total_ms", 0},
-                                   {"total_ms", "3"},
-                                   {"batch", -1},
-                                   {"workspace_bytes", -1},
-                                   {"kind", "modell"},
-                                   {"inplace", 1},
-                                   {"out", 3}}) {
+  for (const auto& wrong : {std::pair<const char*, json>{"total_ms", 0},
+                            {"total_ms", "3"},
+                            {"batch", -1},
+                            {"workspace_bytes", -1},
+                            {"kind", "modell"},
+                            {"inplace", 1},
+                            {"out", 3}}) {
+    const char* const key = wrong.first;
     CAPTURE(key);
     json other = sound;
-    other[key] = value;
+    other[key] = wrong.second;
     both(other, false);
   }
 }
