@@ -92,8 +92,8 @@ Verb make_max_batch(CLI::App& root) {
       "The largest batch that fits safely, or sequence or image at a batch, and those that may. "
       "Exit status 1 where none does.");
   add_shared(*app, flags->shared);
-  add_value(*app, flags->shared, "vary",
-            "image, sequence or another dimension; else the batch", "WHAT", kVerbGroup);
+  add_value(*app, flags->shared, "vary", "image, sequence or another dimension; else the batch",
+            "WHAT", kVerbGroup);
   add_value(*app, flags->shared, "multiple", "only multiples of this; of images else 32", "N",
             kVerbGroup);
   add_value(*app, flags->shared, "max", "largest of interest", "N", kVerbGroup);
