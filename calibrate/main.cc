@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "calibrate/verb.h"
+#include "estimator/cli/command_line.h"
 #include "estimator/cli/help.h"
 #include "estimator/report/text.h"
 
@@ -41,6 +42,7 @@ int run(int argc, char** argv) {
   const Verb verbs[] = {make_ask(app), make_run(app), make_replay(app), make_fit(app),
                         make_tables(app)};
   try {
+    cli::remember_command("plimsoll-calibrate", {argv + 1, argv + argc});
     app.parse(argc, argv);
   } catch (const CLI::ParseError& fault) {
     constexpr int kUsage = 2;

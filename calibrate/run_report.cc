@@ -25,6 +25,7 @@ std::string class_of(const PredictedKernel& kernel) {
 // As `plimsoll validate` would hold them against each other.
 std::vector<ValidationLine> lines_of(const ReportRow& row) {
   ValidationLine time;
+  time.file = "kernel";
   time.kind = "kernel";
   time.device = row.record.device;
   time.op = class_of(row.predicted);
@@ -107,8 +108,11 @@ RunReport report_of(const std::vector<PredictedKernel>& kernels, std::vector<Run
     if (record == by_key.end()) continue;
     const ReportRow& row = report.rows.emplace_back(ReportRow{kernel, record->second});
     if (!row.taken()) ++report.without_time;
-    for (const ValidationLine& line : lines_of(row)) {
-      if (judge.add(line) == LineState::kOutside) report.outside.push_back(outside_text(line));
+    for (ValidationLine& line : lines_of(row)) {
+      line.index = static_cast<int64_t>(report.rows.size()) - 1;
+      const LineState state = judge.add(line);
+      if (state == LineState::kOutside) report.outside.push_back(outside_text(line));
+      report.page.add(line, state);
       summaries.add(line);
     }
   }

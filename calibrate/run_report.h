@@ -10,6 +10,7 @@
 #include "calibrate/run_record.h"
 #include "estimator/plan/predicted_kernels.h"
 #include "estimator/plan/validate/tolerance.h"
+#include "estimator/report/html/validation_page.h"
 
 namespace plimsoll::calibrate {
 
@@ -40,6 +41,7 @@ struct RunReport {
   std::vector<ReportSum> sums;             // "compared", then phases of a step, then its classes
   std::vector<ValidationSummary> summary;  // of times by class (`op`), then of workspaces
   Gate gate;
+  ValidationPage page;               // of every kernel and figure
   std::vector<std::string> outside;  // those that a tolerance leaves out, a sentence each
   size_t without_time = 0;
   bool stopped = false;

@@ -15,8 +15,10 @@
 #include "calibrate/run_report.h"
 #include "calibrate/suite.h"
 #include "calibrate/verb.h"
+#include "estimator/cli/command_line.h"
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/open_database.h"
+#include "estimator/cli/page_file.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/tolerances.h"
@@ -31,6 +33,7 @@ struct RunFlags {
   cli::SharedFlags shared;
   std::string suite, out, record, replay;
   std::vector<std::string> tolerances;
+  cli::PageFlags page;
   int gpu_index = 0;
   size_t offers = 0;  // 0: all
   bool resume = false, json = false, quiet = false;
@@ -136,6 +139,8 @@ int run(const RunFlags& flags) {
   if (!request) return report(request.error());
   auto tolerances = cli::parse_tolerances(flags.tolerances);
   if (!tolerances) return report(tolerances.error());
+  std::optional<cli::OutputFile> page;
+  if (const int fault = cli::open_page(flags.page, page); fault != 0) return fault;
   const std::optional<int64_t> memory = request->memory_bytes;
   request->memory_bytes.reset();  // here it bounds what is timed, not what is predicted
   auto card = open_card(flags, memory);
@@ -164,6 +169,10 @@ int run(const RunFlags& flags) {
   result.figures = std::move(done->figures);
   result.stopped = done->stopped;
   fmt::print("{}", flags.json ? json_of(result) : text_of(result));
+  if (page) {
+    const std::string html = result.page.to_html(result.summary, result.gate, cli::command_line());
+    if (const int fault = cli::write_page(*page, html); fault != 0) return fault;
+  }
   if (done->torn_bytes > 0)
     fmt::print(stderr, "a torn last line of {} bytes was cut off {}\n", done->torn_bytes, plan.out);
   if (done->stopped) {
@@ -191,6 +200,7 @@ Verb make(CLI::App& root, const char* name, const std::string& help,
                   "time=15% or workspace=1MiB: exit 1 where a kernel is further off")
       ->allow_extra_args(false);
   app->add_flag("--json", flags->json, "the table and its sums as JSON");
+  cli::add_page(*app, flags->page);
   app->add_flag("--quiet", flags->quiet, "no progress");
   return {app, [flags] { return run(*flags); }};
 }

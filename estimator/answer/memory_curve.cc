@@ -53,11 +53,12 @@ std::vector<MemoryMoment> memory_curve(const CompiledModel& model, const BoundSt
     MemoryMoment moment{static_cast<int64_t>(launches), clock.now(), events[i].phase, "", live[i]};
     if (is_launch(events[i]))
       moment.live[static_cast<size_t>(Role::kWorkspace)] += prices[events[i].id].workspace_bytes;
+    moment.bytes = total_of(moment.live);
     const size_t run = all < most ? launches : launches * (most - 1) / all;
     if (curve.empty() || run != last_run) {
       curve.push_back(moment);
       nodes.push_back(events[i].node);
-    } else if (total_of(moment.live) > total_of(curve.back().live)) {
+    } else if (moment.bytes > curve.back().bytes) {
       curve.back() = moment;
       nodes.back() = events[i].node;
     }

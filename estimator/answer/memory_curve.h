@@ -22,6 +22,7 @@ struct MemoryMoment {
   std::string node;  // whose event it is; empty for loss and update
   // In the allocator's granules; a kernel's workspace while it runs, and no context.
   BytesByRole live{};
+  int64_t bytes = 0;  // the sum of those
 };
 
 // At most `most` moments, each at another launch: the step's launches in as many runs of equal

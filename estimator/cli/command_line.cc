@@ -12,8 +12,8 @@ std::string& remembered() {
 
 }  // namespace
 
-void remember_command(const std::vector<std::string>& arguments) {
-  remembered() = "plimsoll";
+void remember_command(std::string_view program, const std::vector<std::string>& arguments) {
+  remembered() = program;
   for (const std::string& argument : arguments) remembered() += " " + shell_quoted(argument);
 }
 

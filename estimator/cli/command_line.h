@@ -2,12 +2,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plimsoll::cli {
 
 // Once, before a verb runs.
-void remember_command(const std::vector<std::string>& arguments);
+void remember_command(std::string_view program, const std::vector<std::string>& arguments);
 // "plimsoll estimate 'my model.onnx' --gpu l4", as a POSIX shell reads it.
 std::string command_line();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/defaults.h"
@@ -27,7 +28,7 @@ struct CompareFlags {
   OutputFlags output;
   PageFlags page;
   std::vector<std::string> prices;
-  std::string other;  // a second result
+  std::vector<std::string> others;  // a second result, or more models
 };
 
 std::string answer_of(const Comparison& comparison, const OutputFlags& output) {
@@ -38,22 +39,7 @@ std::string answer_of(const Comparison& comparison, const OutputFlags& output) {
 }
 
 // Two results that were written before.
-int run_difference(const CompareFlags& flags) {
-  std::vector<JsonValue> results;
-  for (const std::string& path : {flags.shared.model, flags.other}) {
-    auto result = read_result(path);
-    if (!result) return report(result.error());
-    if (!*result) {
-      return report(error("E112",
-                          fmt::format("compare takes one model, or two results of estimate: {} is "
-                                      "no result",
-                                      shortened(path, kQuotedColumns)),
-                          {}, "plimsoll estimate MODEL --gpu ID --json > before.json")
-                        .value());
-    }
-    results.push_back(std::move(**result));
-  }
-  const OutputFlags& output = flags.output;
+int show_difference(const std::vector<JsonValue>& results, const OutputFlags& output) {
   if (output.json)
     return report(error("E112", "--json is not for two results: --csv has the figures").value());
   const Table table = difference_table(results[0], results[1]);
@@ -62,8 +48,71 @@ int run_difference(const CompareFlags& flags) {
   return print(difference_text(results[0], results[1], page_of(output)));
 }
 
+// The results among what is compared: none, or both of two.
+Result<std::vector<JsonValue>> results_in(const std::vector<std::string>& names) {
+  std::vector<JsonValue> results;
+  std::string other;
+  for (const std::string& name : names) {
+    if (name.starts_with("builtin:")) {
+      other = name;
+      continue;
+    }
+    auto result = read_result(name);
+    if (!result) return tl::make_unexpected(result.error());
+    if (*result) {
+      results.push_back(std::move(**result));
+    } else {
+      other = name;
+    }
+  }
+  if (results.empty() || (results.size() == 2 && other.empty())) return results;
+  return error("E112",
+               other.empty() ? fmt::format("compare takes two results, not {}", results.size())
+                             : fmt::format("compare takes models, or two results of estimate: {} "
+                                           "is no result",
+                                           shortened(other, kQuotedColumns)),
+               {}, "plimsoll estimate MODEL --gpu ID --json > before.json");
+}
+
+// Estimates of every model on every GPU into `comparison`.
+Result<void> estimate_all(const std::vector<std::string>& models, Request request, const Hwdb& hwdb,
+                          const std::map<std::string, double>& prices, Comparison& comparison) {
+  const std::vector<std::string> devices = request.devices;
+  for (const std::string& model : models) {
+    request.model = model;
+    for (const std::string& device : devices) {
+      request.devices = {device};
+      auto estimated = estimate(request, hwdb);
+      if (!estimated) return tl::make_unexpected(in_model(estimated.error(), model));
+      comparison.estimates.push_back(std::move(*estimated));
+      const auto price = prices.find(comparison.estimates.back().device_id);
+      comparison.prices.push_back(price == prices.end() ? std::nullopt
+                                                        : std::optional<double>(price->second));
+    }
+  }
+  return {};
+}
+
+// Of the first estimate of each model: those on other cards say the same.
+Diagnostics said_of(const Comparison& comparison) {
+  Diagnostics said;
+  for (const std::string& model : models_of(comparison)) {
+    const auto of = std::ranges::find(comparison.estimates, model,
+                                      [](const Estimate& e) { return e.input.model; });
+    const Diagnostics own = in_model(of->diagnostics, model);
+    said.insert(said.end(), own.begin(), own.end());
+  }
+  return said;
+}
+
 int run_compare(const CompareFlags& flags) {
-  if (!flags.other.empty()) return run_difference(flags);
+  std::vector<std::string> models = {flags.shared.model};
+  models.insert(models.end(), flags.others.begin(), flags.others.end());
+  if (models.size() > 1) {
+    const auto results = results_in(models);
+    if (!results) return report(results.error());
+    if (!results->empty()) return show_difference(*results, flags.output);
+  }
   auto request = request_with_defaults(flags.shared);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "compare", Gpus::kSeveral);
@@ -77,22 +126,13 @@ int run_compare(const CompareFlags& flags) {
   if (const int fault = open_page(flags.page, page); fault != 0) return fault;
   Comparison comparison;
   request->minimum = flags.output.json || page;
-  const std::vector<std::string> devices = request->devices;
-  for (const std::string& device : devices) {
-    request->devices = {device};
-    auto estimated = estimate(*request, *hwdb);
-    if (!estimated) return report(in_model(estimated.error(), request->model));
-    comparison.estimates.push_back(std::move(*estimated));
-    const auto price = prices->find(comparison.estimates.back().device_id);
-    comparison.prices.push_back(price == prices->end() ? std::nullopt
-                                                       : std::optional<double>(price->second));
-  }
-  const int status = report(as_strict(
-      in_model(comparison.estimates.front().diagnostics, request->model), request->strict));
+  if (auto all = estimate_all(models, *request, *hwdb, *prices, comparison); !all)
+    return report(all.error());
+  const int status = report(as_strict(said_of(comparison), request->strict));
   if (status != 0) return status;
   const bool any = std::ranges::any_of(comparison.estimates, &Estimate::fits);
   if (page) {
-    const int fault = write_page(*page, compare_page(comparison.estimates, command_line()));
+    const int fault = write_page(*page, compare_page(comparison, command_line()));
     if (fault != 0) return fault;
   }
   return print(answer_of(comparison, flags.output), any ? 0 : 1);
@@ -104,10 +144,11 @@ Verb make_compare(CLI::App& root) {
   auto flags = std::make_shared<CompareFlags>();
   CLI::App* app =
       root.add_subcommand("compare",
-                          "One model on several GPUs, exit status 0 if any fits; or two results of "
+                          "Models on several GPUs, exit status 0 if any fits; or two results of "
                           "estimate, --json or --html.");
   add_shared(*app, flags->shared);
-  app->add_option("other", flags->other, "a second result, where MODEL is one")->group(kVerbGroup);
+  app->add_option("other", flags->others, "more models; or a second result, where MODEL is one")
+      ->group(kVerbGroup);
   app->add_option("--price", flags->prices, "of an hour of a GPU, in any currency")
       ->allow_extra_args(false)
       ->type_name("ID=PRICE")

@@ -1,4 +1,5 @@
-// explain: what a diagnostic code means, or where the figures of one node come from.
+// explain: what a diagnostic code means, where the figures of one node come from, or why two
+// figures differ.
 #include "estimator/report/explain.h"
 
 #include <fmt/format.h>
@@ -7,8 +8,10 @@
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/open_database.h"
+#include "estimator/cli/output.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
+#include "estimator/estimator.h"
 #include "estimator/request/find_platform.h"
 #include "graph/base/escape.h"
 
@@ -27,6 +30,18 @@ int explain_code(const std::string& code, bool json) {
   return print(json ? to_json(*explanation) : to_text(*explanation));
 }
 
+// "allocated,nvidia-smi" of `what`.
+int explain_figures(const Request& request, const Hwdb& hwdb, const ExplainFlags& flags) {
+  const size_t comma = flags.what.find(',');
+  const auto estimated = estimate(request, hwdb);
+  if (!estimated) return report(in_model(estimated.error(), request.model));
+  report(in_model(estimated->diagnostics, request.model));
+  const auto gap = figure_gap(*estimated, std::string_view(flags.what).substr(0, comma),
+                              std::string_view(flags.what).substr(comma + 1));
+  if (!gap) return report(gap.error());
+  return print(flags.json ? to_json(*gap) : to_text(*gap, page_of({})));
+}
+
 int explain_model_node(const ExplainFlags& flags) {
   auto request = request_with_defaults(flags.shared);
   if (!request) return report(request.error());
@@ -37,6 +52,7 @@ int explain_model_node(const ExplainFlags& flags) {
                         "give its sizes with --dim NAME=N")
                       .value());
   }
+  if (flags.what.find(',') != flags.what.npos) return explain_figures(*request, *hwdb, flags);
   auto platform = find_platform(*hwdb, *request, request->devices.front());
   if (!platform) return report(platform.error());
   auto model = compile(*request, *platform);
@@ -73,8 +89,11 @@ int run_explain(const ExplainFlags& flags) {
 Verb make_explain(CLI::App& root) {
   auto flags = std::make_shared<ExplainFlags>();
   CLI::App* app = root.add_subcommand(
-      "explain", "A diagnostic code, or one node of a model: its bytes, kernels and their limits.");
-  app->add_option("what", flags->what, "a code such as E241, or a node or module of the model")
+      "explain",
+      "A diagnostic code; one node of a model: its bytes, kernels and their limits; or why two of "
+      "a model's figures differ.");
+  app->add_option("what", flags->what,
+                  "E241, a node or module, or two figures: allocated,nvidia-smi")
       ->group(kVerbGroup);
   add_shared(*app, flags->shared);
   app->add_flag("--json", flags->json, "as JSON")->group(kOutputGroup);

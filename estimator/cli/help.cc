@@ -96,6 +96,7 @@ std::string group_text(const CLI::App& app, const std::string& group, bool all, 
       text += flag_lines(written(*option), described(*option, all), page);
     }
   }
+  if (text.empty()) return "\n" + wrapped(fmt::format("{}:{}", group, rare), page, 8);
   if (!rare.empty()) text += "  " + wrapped("more:" + rare, {.width = page.width - 2}, 8);
   return fmt::format("\n{}:\n{}", group, text);
 }

@@ -19,6 +19,11 @@ constexpr IdleRow kIdleRows[] = {
     {"max-batch", "epochs", kNoRun},
     {"max-batch", "samples", kNoRun},
     {"max-batch", "samples-in-memory", kNoHost},
+    {"max-batch --vary", "epochs", kNoRun},
+    {"max-batch --vary", "samples", kNoRun},
+    {"max-batch --vary", "samples-in-memory", kNoHost},
+    {"max-batch --vary", "longest", "one size is searched", true},
+    {"max-batch --vary", "lengths", "one size is searched", true},
     {"sweep", "epochs", kNoRun},
     {"sweep", "samples", kNoRun},
     {"sweep", "samples-in-memory", kNoHost},
@@ -31,6 +36,10 @@ constexpr IdleRow kIdleRows[] = {
     {"validate", "longest", "a record is of one size", true},
     {"validate", "lengths", "a record is of one size", true},
     {"validate", "epochs", kNoRun},
+    {"validate --from", "longest", "a run is of one size", true},
+    {"validate --from", "lengths", "a run is of one size", true},
+    {"validate --from", "epochs", kNoRun},
+    {"validate --from", "samples", kNoRun},
     {"validate", "samples", kNoRun},
 };
 

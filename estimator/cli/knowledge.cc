@@ -113,18 +113,9 @@ int show_models(const std::string& name) {
   return print(text + "\n'plimsoll models NAME' lists a model's parameters.\n");
 }
 
-// Config's is made from the layers that there are, the others travel as files.
-constexpr std::string_view kConfigSchema = "model-config";
-
-std::string all_schemas() {
-  std::vector<std::string> names = schema_names();
-  names.emplace_back(kConfigSchema);
-  std::ranges::sort(names);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
+std::string all_schemas() { return fmt::format("{}", fmt::join(schema_names(), ", ")); }
 
 int show_schema(const std::string& name) {
-  if (name == kConfigSchema) return print(model_config_schema());
   const std::string schema = schema_text(name);
   if (!schema.empty()) return print(schema);
   return report({{.code = "E152",

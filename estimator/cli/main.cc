@@ -130,7 +130,7 @@ std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  remember_command(arguments);
+  remember_command("plimsoll", arguments);
   if (auto format = find_error_format(arguments); !format) return report(format.error());
   if (auto plain = refuse_argument_files(arguments); !plain) return report(plain.error());
   CLI::App root{"plimsoll"};

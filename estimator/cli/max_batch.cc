@@ -26,6 +26,10 @@ struct MaxBatchFlags {
 
 Result<BatchSearch> search_of(const SharedFlags& flags) {
   BatchSearch search;
+  if (const std::string* text = value_of(flags, "vary")) search.vary = *text;
+  // Networks halve images some five times.
+  constexpr int64_t kOfImages = 32;
+  if (search.vary == "image") search.multiple = kOfImages;
   const auto count = [&](const char* name, int64_t& into) -> Result<void> {
     const std::string* text = value_of(flags, name);
     if (!text) return {};
@@ -59,10 +63,11 @@ int run_max_batch(const MaxBatchFlags& flags) {
   if (!hwdb) return report(hwdb.error());
   auto idle = check_output(flags.output);
   if (!idle) return report(idle.error());
-  std::ranges::move(idle_flags("max-batch", *request), std::back_inserter(*idle));
-  if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
   auto search = search_of(flags.shared);
   if (!search) return report(search.error());
+  const char* const verb = search->vary == "batch" ? "max-batch" : "max-batch --vary";
+  std::ranges::move(idle_flags(verb, *request), std::back_inserter(*idle));
+  if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
   std::optional<OutputFile> page;
   if (const int fault = open_page(flags.page, page); fault != 0) return fault;
   if (page) search->rounds = 40;  // all of them
@@ -84,13 +89,17 @@ Verb make_max_batch(CLI::App& root) {
   auto flags = std::make_shared<MaxBatchFlags>();
   CLI::App* app = root.add_subcommand(
       "max-batch",
-      "The largest batch that fits safely, and those that may. Exit status 1 where none does.");
+      "The largest batch that fits safely, or sequence or image at a batch, and those that may. "
+      "Exit status 1 where none does.");
   add_shared(*app, flags->shared);
-  add_value(*app, flags->shared, "multiple", "only multiples of this", "N", kVerbGroup);
-  add_value(*app, flags->shared, "max", "largest batch of interest", "N", kVerbGroup);
+  add_value(*app, flags->shared, "vary", "image, sequence or another dimension; else the batch",
+            "WHAT", kVerbGroup);
+  add_value(*app, flags->shared, "multiple", "only multiples of this; of images else 32", "N",
+            kVerbGroup);
+  add_value(*app, flags->shared, "max", "largest of interest", "N", kVerbGroup);
   add_value(*app, flags->shared, "confidence", "how often the ranges hold: 0.5 to 0.99; else 0.95",
             "SHARE", kVerbGroup);
-  add_output(*app, flags->output, "as JSON", "round batches");
+  add_output(*app, flags->output, "as JSON", "round sizes");
   add_page(*app, flags->page);
   return {app, [flags] { return run_max_batch(*flags); }};
 }

@@ -130,7 +130,7 @@ constexpr FlagRow kFlags[] = {
      .group = kCard,
      .shown = kOften,
      .value = "ID",
-     .help = "see 'plimsoll gpus'; or a file, or local",
+     .help = "of 'plimsoll gpus', a file, or local",
      .usual = "this machine's",
      .list = &SharedFlags::gpus},
     {"mem", kCard, kOften, "SIZE", "capacity instead of the GPU's, e.g. 10GiB"},
@@ -162,7 +162,7 @@ constexpr FlagRow kFlags[] = {
     {"allocator", kFramework, kRarely, "SETTINGS",
      "PyTorch's, e.g. expandable_segments:True,max_split_size_mb:128"},
     {"prefetch", kFramework, kRarely, "N", "batches that a loader holds on the GPU ahead", "0"},
-    {"gpus", kRun, kOften, "N", "of a data-parallel run", "1"},
+    {"gpus", kRun, kRarely, "N", "of a data-parallel run", "1"},
     {"link", kRun, kRarely, "ID", "what joins them, see 'plimsoll links'", "the card's"},
     {"host", kRun, kRarely, "ID|FILE", "the machine around it, see 'plimsoll hosts'", "generic"},
     {"workers", kRun, kRarely, "N",
@@ -220,13 +220,13 @@ void add_value(CLI::App& app, SharedFlags& flags, const std::string& name, const
       ->group(group);
 }
 
-void add_shared(CLI::App& app, SharedFlags& flags, bool with_model) {
+void add_shared(CLI::App& app, SharedFlags& flags, bool with_model, Shown most) {
   if (with_model) {
     app.add_option("model", flags.model, "model.onnx, model.json or builtin:NAME")->group(kModel);
   }
   for (const FlagRow& row : kFlags) {
     CLI::Option* option = declare(app, flags, row);
-    const bool rare = row.shown == FlagRow::Shown::kRarely;
+    const bool rare = row.shown == kRarely || most == kRarely;
     option->group(rare ? rarely(row.group) : row.group)->default_str(usual_of(row));
     if (!row.on) option->allow_extra_args(false)->type_name(row.value);
   }

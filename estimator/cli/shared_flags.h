@@ -46,7 +46,9 @@ std::span<const FlagRow> shared_flags();
 const FlagRow* find_flag(std::string_view name);
 
 // Declares the flags. `flags` must outlive the parse.
-void add_shared(CLI::App& app, SharedFlags& flags, bool with_model = true);
+// `Shown::kRarely`: --help only names them.
+void add_shared(CLI::App& app, SharedFlags& flags, bool with_model = true,
+                FlagRow::Shown most = FlagRow::Shown::kOften);
 // A single-valued flag beside the shared ones, read as text.
 void add_value(CLI::App& app, SharedFlags& flags, const std::string& name, const std::string& help,
                const std::string& value, const std::string& group);

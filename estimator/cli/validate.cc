@@ -5,8 +5,10 @@
 
 #include "estimator/cli/ci_report.h"
 #include "estimator/cli/command_line.h"
+#include "estimator/cli/defaults.h"
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/idle_flags.h"
+#include "estimator/cli/meter_files.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
@@ -29,6 +31,7 @@ namespace {
 struct ValidateFlags {
   SharedFlags shared;
   PageFlags page;
+  MeterFlags meters;
   std::vector<std::string> files, tolerances;
   OutputFlags output;
   CiFlags ci;
@@ -49,12 +52,21 @@ std::string outside_line(const ValidationLine& l, const Tolerances& tolerances) 
                         allowed(tolerances.find(tolerance_class(l.quantity))->second));
 }
 
-// E108 where no file is named, E122 for a model in the place of runs.
-Result<void> check_files(const std::vector<std::string>& files) {
-  if (files.empty()) {
+// E108 where no file is named, E114 for runs that say themselves what they are beside one that
+// flags describe, E122 for a model in the place of runs.
+Result<void> check_files(const ValidateFlags& flags) {
+  const std::vector<std::string>& files = flags.files;
+  const bool metered = !flags.meters.from.empty();
+  if (files.empty() && !metered) {
     return error("E108", "which measured runs? name their files", {},
-                 "plimsoll validate runs.json --tolerance memory=10%");
+                 "plimsoll validate runs.json --tolerance memory=10%, or --from snapshot=FILE");
   }
+  if (!files.empty() && metered) {
+    return error("E114", "measured runs and --from at once", {},
+                 "--from is of one run that flags describe; files of runs say themselves");
+  }
+  if (!metered && !flags.shared.model.empty())
+    return error("E117", "--model is for --from alone: records name their models");
   for (const std::string& file : files) {
     auto runs = refuse_model(file, "validate", "files of measured runs",
                              "plimsoll estimate {} --gpu ID; measured runs are JSON or CSV that "
@@ -117,39 +129,66 @@ class Answers {
   ValidationReport result_;
 };
 
-int run_validate(const ValidateFlags& flags) {
-  auto request = to_request(flags.shared);
-  if (!request) return report(request.error());
-  if (const int fault = report(idle_flags("validate", *request)); fault != 0) return fault;
-  const auto idle = check_output(flags.output);
-  if (!idle) return report(idle.error());
-  report(*idle);
-  auto tolerances = parse_tolerances(flags.tolerances);
-  if (!tolerances) return report(tolerances.error());
-  if (auto named = check_files(flags.files); !named) return report(named.error());
-  std::optional<OutputFile> file;
-  if (const int fault = open_page(flags.page, file); fault != 0) return fault;
-  auto ci = CiReport::open(flags.ci);
-  if (!ci) return report(ci.error());
-  auto hwdb = Hwdb::open(request->hwdb_directory);
-  if (!hwdb) return report(hwdb.error());
-  report(hwdb->own_faults());
-  auto sources = MeasuredSources::open(*hwdb, flags.source_machines);
+// The worst exit status of reading.
+int answer_files(const ValidateFlags& flags, const Request& request, const Hwdb& hwdb,
+                 Validator& validator, Answers& answers) {
+  auto sources = MeasuredSources::open(hwdb, flags.source_machines);
   if (!sources) return report(sources.error());
-  auto calibrations = Calibrations::open(*hwdb);
-  if (!calibrations) return report(calibrations.error());
-  Validator validator(*hwdb, *request, std::move(*calibrations));
-  Answers answers(flags, std::move(*tolerances), std::move(*ci), std::move(file));
   int worst = 0;
   for (const std::string& name : flags.files) {
     const auto each = [&](MeasuredRun&& run) {
       for (const ValidationLine& line : validator.answer(run, name)) answers.add(line);
     };
     Diagnostics warnings;
-    const auto read = read_runs(name, *sources, each, request->limits, &warnings);
-    const int fault = report(as_strict(std::move(warnings), request->strict));
+    const auto read = read_runs(name, *sources, each, request.limits, &warnings);
+    const int fault = report(as_strict(std::move(warnings), request.strict));
     worst = std::max({worst, fault, read ? 0 : report(read.error())});
   }
+  return worst;
+}
+
+int answer_metered(MeteredRun metered, const Request& request, const Hwdb& hwdb,
+                   Validator& validator, Answers& answers) {
+  const auto device = hwdb.device(request.devices.front());
+  if (!device) return report(device.error());
+  metered.run.device = device->id;
+  auto lines = validator.answer(metered.run, metered.files.front(), &request);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    lines[i].file = metered.files[i];
+    answers.add(lines[i]);
+  }
+  return 0;
+}
+
+int run_validate(const ValidateFlags& flags) {
+  const bool by_flags = !flags.meters.from.empty();
+  auto request = by_flags ? request_with_defaults(flags.shared) : to_request(flags.shared);
+  if (!request) return report(request.error());
+  const auto idle_here = idle_flags(by_flags ? "validate --from" : "validate", *request);
+  if (const int fault = report(idle_here); fault != 0) return fault;
+  const auto idle = check_output(flags.output);
+  if (!idle) return report(idle.error());
+  report(*idle);
+  auto tolerances = parse_tolerances(flags.tolerances);
+  if (!tolerances) return report(tolerances.error());
+  if (auto named = check_files(flags); !named) return report(named.error());
+  auto metered = by_flags ? read_meters(flags.meters, *request) : MeteredRun();
+  if (!metered) return report(metered.error());
+  std::optional<OutputFile> file;
+  if (const int fault = open_page(flags.page, file); fault != 0) return fault;
+  auto ci = CiReport::open(flags.ci);
+  if (!ci) return report(ci.error());
+  auto hwdb = by_flags ? open_database(*request, "validate --from FORM=FILE --batch 32 --model")
+                       : Hwdb::open(request->hwdb_directory);
+  if (!hwdb) return report(hwdb.error());
+  if (!by_flags) report(hwdb->own_faults());
+  auto calibrations = Calibrations::open(*hwdb);
+  if (!calibrations) return report(calibrations.error());
+  Validator validator(*hwdb, *request, std::move(*calibrations));
+  Answers answers(flags, std::move(*tolerances), std::move(*ci), std::move(file));
+  const int worst = by_flags
+                        ? answer_metered(std::move(*metered), *request, *hwdb, validator, answers)
+                        : answer_files(flags, *request, *hwdb, validator, answers);
   return answers.finish(worst);
 }
 
@@ -160,8 +199,12 @@ Verb make_validate(CLI::App& root) {
   CLI::App* app = root.add_subcommand("validate",
                                       "Predicted against measured runs. Exit status 1 where one is "
                                       "out of tolerance or was skipped.");
-  add_shared(*app, flags->shared, false);
+  add_shared(*app, flags->shared, false, FlagRow::Shown::kRarely);  // of --from alone
   app->add_option("files", flags->files, "measured runs, JSON or CSV")->group(kVerbGroup);
+  app->add_option("--model", flags->shared.model, "what ran, for --from")
+      ->type_name("MODEL")
+      ->group(kVerbGroup);
+  add_meters(*app, flags->meters);
   app->add_option("--tolerance", flags->tolerances,
                   "memory=10%, memory=100MiB, time=15%, time=2ms, share=20% or fits=0%")
       ->allow_extra_args(false)

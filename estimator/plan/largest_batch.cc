@@ -1,7 +1,10 @@
 #include "estimator/plan/largest_batch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "estimator/estimator.h"
@@ -40,6 +43,53 @@ int64_t as_fast_as_any(const LargestBatch& largest) {
   return 0;
 }
 
+// Where the search begins: what is asked, else a size that models have.
+int64_t set_start(Request& request, const std::string& vary) {
+  constexpr int64_t kBatch = 32, kImage = 224, kLength = 128;
+  if (!request.batch) request.batch = kBatch;
+  if (vary == "batch") return *request.batch;
+  if (vary == "image") {
+    if (!request.image) request.image = kImage;
+    return *request.image;
+  }
+  return request.dims.try_emplace(vary, kLength).first->second;
+}
+
+// Sizes that the model refuses take more than any card has, so that the search ends before them.
+class Refusals {
+ public:
+  Refusals(BatchMemory& memory, int64_t start) : memory_(memory), start_(start) {}
+
+  Result<BatchPoint> operator()(int64_t size) {
+    constexpr int64_t kNone = std::numeric_limits<int64_t>::max() / 4;
+    if (size <= start_) return memory_(size);
+    auto taken = memory_.takes(size);
+    if (taken) return memory_(size);
+    if (size < least_) {
+      least_ = size;
+      why_ = std::move(taken.error());
+    }
+    return BatchPoint{size, kNone, kNone, kNone};
+  }
+
+  // Leaves out what was refused; where that ended the search, says so.
+  void settle(const std::string& vary, MaxBatchAnswer& answer, Diagnostics& warnings) const {
+    const auto refused = [&](const BatchPoint& p) { return p.batch >= least_; };
+    if (std::erase_if(answer.points, refused) == 0) return;
+    const bool ended = answer.points.empty() || answer.points.back().batch == answer.last_may_fit;
+    if (!ended) return;
+    answer.searched_to = answer.last_may_fit;
+    warnings.push_back(note("N524", fmt::format("the model takes no {} of {}: {}", vary, least_,
+                                                why_.front().message)));
+  }
+
+ private:
+  BatchMemory& memory_;
+  int64_t start_;
+  int64_t least_ = std::numeric_limits<int64_t>::max();
+  Diagnostics why_;
+};
+
 }  // namespace
 
 Result<LargestBatch> largest_batch(const Request& usual, const Hwdb& hwdb,
@@ -48,32 +98,40 @@ Result<LargestBatch> largest_batch(const Request& usual, const Hwdb& hwdb,
   auto platform =
       find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
   if (!platform) return tl::make_unexpected(platform.error());
-  if (!request.batch) request.batch = 32;
+  const int64_t start = set_start(request, search.vary);
   auto model = compile(request, *platform);
   if (!model) return tl::make_unexpected(model.error());
   auto evaluator = Evaluator::make(std::move(*platform), request);
   if (!evaluator) return tl::make_unexpected(evaluator.error());
   LargestBatch largest;
   largest.device_id = evaluator->platform().device.id;
+  largest.vary = search.vary;
+  if (search.vary != "batch") largest.batch = model->binding.at(model->batch_symbol);
   largest.warnings = model->warnings;
   largest.usable_bytes = usable_bytes(evaluator->platform(), request);
-  BatchMemory memory(request, *evaluator, std::move(*model), search.confidence);
-  auto answer = max_batch(std::ref(memory), {.capacity = largest.usable_bytes,
-                                             .multiple = search.multiple,
-                                             .max = search.max,
-                                             // No other decisions than those it was compiled for.
-                                             .start = *request.batch});
+  BatchMemory memory(request, *evaluator, std::move(*model), search.confidence, search.vary);
+  Refusals refusals(memory, start);
+  std::function<Result<BatchPoint>(int64_t)> evaluate = std::ref(memory);
+  if (search.vary != "batch") evaluate = std::ref(refusals);
+  auto answer = max_batch(evaluate, {.capacity = largest.usable_bytes,
+                                     .multiple = search.multiple,
+                                     .max = search.max,
+                                     // No other decisions than those it was compiled for.
+                                     .start = start});
   if (!answer) return tl::make_unexpected(answer.error());
   largest.answer = std::move(*answer);
-  for (const int64_t batch : round_batches(largest.answer, search)) {
-    auto point = memory(batch);
+  refusals.settle(search.vary, largest.answer, largest.warnings);
+  for (const int64_t size : round_batches(largest.answer, search)) {
+    // Images may be too small for a network.
+    if (search.vary != "batch" && !memory.takes(size)) continue;
+    auto point = memory(size);
     if (!point) return tl::make_unexpected(point.error());
-    const auto estimated = memory.estimate(batch);
+    const auto estimated = memory.estimate(size);
     if (!estimated) return tl::make_unexpected(estimated.error());
     largest.sample_unit = estimated->time.sample_unit;
     largest.rounds.push_back({*point, estimated->time.step_ns, estimated->time.samples_per_second});
   }
-  largest.as_fast = as_fast_as_any(largest);
+  if (search.vary == "batch") largest.as_fast = as_fast_as_any(largest);
   return largest;
 }
 

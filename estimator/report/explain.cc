@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
@@ -148,6 +150,15 @@ void write_kernel(JsonWriter& out, const KernelReport& k) {
   out.end_array().end_object();
 }
 
+void write_input(JsonWriter& out, const InputFacts& input) {
+  out.key("input").begin_object();
+  out.key("model").string(input.model);
+  out.key("batch").integer(input.batch);
+  out.key("symbols").begin_object();
+  for (const auto& [symbol, value] : input.symbols) out.key(symbol).integer(value);
+  out.end_object().end_object();
+}
+
 void write_node(JsonWriter& out, const NodeReport& n) {
   out.begin_object();
   out.key("node").string(n.node);
@@ -199,18 +210,58 @@ std::string to_text(const Explained& e) {
 
 std::string to_json(const Explained& e) {
   JsonWriter out = begin_document("plimsoll.node");
-  out.key("input").begin_object();
-  out.key("model").string(e.input.model);
-  out.key("batch").integer(e.input.batch);
-  out.key("symbols").begin_object();
-  for (const auto& [symbol, value] : e.input.symbols) out.key(symbol).integer(value);
-  out.end_object().end_object();
+  write_input(out, e.input);
   out.key("result").begin_object();
   out.key("device").begin_object();
   out.key("id").string(e.device_id);
   out.key("bandwidth").real(e.bandwidth).end_object();
   out.key("nodes").begin_array();
   for (const NodeReport& n : e.nodes) write_node(out, n);
+  out.end_array().end_object().end_object();
+  return out.take() + "\n";
+}
+
+std::string to_text(const FigureGap& gap, const Page& page) {
+  const bool of_time = gap.inner->of_time;
+  const auto human = [&](int64_t amount) {
+    return of_time ? human_time(amount) : human_bytes(amount);
+  };
+  const auto line = [&](const NamedFigure& figure, int64_t amount) {
+    return fmt::format("{:<32}{:>10}  {}\n", figure.name, human(amount), figure.shown_by);
+  };
+  std::string text = wrapped(escaped_format("{}, batch {}, on {}", shown(gap.input.model),
+                                            gap.input.batch, gap.device_id),
+                             page) +
+                     "\n" + line(*gap.inner, gap.inner_amount);
+  constexpr size_t kWhy = 44;  // their column
+  for (const FigureStep& step : gap.steps) {
+    const std::string amount = (step.amount < 0 ? "-" : "+") + human(std::abs(step.amount));
+    text += wrapped(escaped_format("  {:<30}{:>10}  {}", step.name, amount, step.why), page, kWhy);
+  }
+  return text + line(*gap.outer, gap.outer_amount);
+}
+
+std::string to_json(const FigureGap& gap) {
+  JsonWriter out = begin_document("plimsoll.figures");
+  write_input(out, gap.input);
+  out.key("result").begin_object();
+  out.key("device").begin_object().key("id").string(gap.device_id).end_object();
+  out.key("unit").string(gap.inner->of_time ? "ns" : "bytes");
+  out.key("figures").begin_array();
+  for (const auto& [figure, amount] :
+       {std::pair(gap.inner, gap.inner_amount), std::pair(gap.outer, gap.outer_amount)}) {
+    out.begin_object();
+    out.key("name").string(figure->name);
+    out.key("shown_by").string(figure->shown_by);
+    out.key("amount").integer(amount).end_object();
+  }
+  out.end_array().key("steps").begin_array();
+  for (const FigureStep& step : gap.steps) {
+    out.begin_object();
+    out.key("name").string(step.name);
+    out.key("why").string(step.why);
+    out.key("amount").integer(step.amount).end_object();
+  }
   out.end_array().end_object().end_object();
   return out.take() + "\n";
 }

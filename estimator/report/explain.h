@@ -1,10 +1,12 @@
-// What `plimsoll explain` shows: a diagnostic code, or a node of a model.
+// What `plimsoll explain` shows: a diagnostic code, a node of a model, or why two figures differ.
 #pragma once
 
 #include <string>
 
+#include "estimator/plan/figure_gap.h"
 #include "estimator/plan/node_report.h"
 #include "estimator/report/explanation.h"
+#include "estimator/report/page.h"
 
 namespace plimsoll {
 
@@ -12,5 +14,7 @@ std::string to_text(const Explanation& explanation);
 std::string to_text(const Explained& explained);
 std::string to_json(const Explanation& explanation);
 std::string to_json(const Explained& explained);
+std::string to_text(const FigureGap& gap, const Page& page = {});
+std::string to_json(const FigureGap& gap);
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/report/validation.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {
@@ -41,6 +42,7 @@ void GithubReport::add(const ValidationLine& l, LineState state, const std::stri
   const auto figure = [](const std::optional<double>& value) {
     return TableCell{value ? fmt::format("{:.4g}", *value) : "-"};
   };
+  const std::string why = outside && l.gap ? "; most of it is " + gap_text(*l.gap) : "";
   if (listed_ < kMostRows) {
     ++listed_;
     table_.add({{fmt::format("{}:{}", shortened(l.file), l.index)},
@@ -49,7 +51,7 @@ void GithubReport::add(const ValidationLine& l, LineState state, const std::stri
                 figure(l.measured),
                 figure(l.predicted),
                 {l.error ? fmt::format("{:+.1f} %", 100 * *l.error) : "-"},
-                {outside ? "allowed " + allowed : "skipped: " + shortened(l.skipped)}});
+                {outside ? "allowed " + allowed + why : "skipped: " + shortened(l.skipped)}});
   } else {
     ++unlisted_;
   }
@@ -57,10 +59,10 @@ void GithubReport::add(const ValidationLine& l, LineState state, const std::stri
   annotations_.push_back(fmt::format(
       "::error {},title=plimsoll::{}", place_of(l),
       escaped_for_command(fmt::format("{} of {}: {:.4g} predicted, {:.4g} measured ({:+.1f} %, "
-                                      "allowed {})",
+                                      "allowed {}{})",
                                       l.quantity, what, l.predicted.value_or(0),
-                                      l.measured.value_or(0), 100 * l.error.value_or(0),
-                                      allowed))));
+                                      l.measured.value_or(0), 100 * l.error.value_or(0), allowed,
+                                      why))));
 }
 
 std::string GithubReport::annotations() const {

@@ -91,7 +91,8 @@ void write_memory(JsonWriter& out, const Estimate& e, bool parts) {
   m.host_bytes > 0 ? out.integer(m.host_bytes) : out.null();
   out.key("host_range_bytes");
   m.host_bytes > 0 ? write_range(out, m.host_range) : static_cast<void>(out.null());
-  if (!e.memory_curve.empty()) write_memory_curve(out.key("curve"), e.memory_curve);
+  if (!e.memory_curve.empty())
+    write_memory_curve(out.key("curve"), e.memory_curve, m.context_bytes);
   out.end_object();
 }
 

@@ -23,7 +23,8 @@ void write_roles(JsonWriter& out, const BytesByRole& bytes) {
   out.end_object();
 }
 
-void write_memory_curve(JsonWriter& out, std::span<const MemoryMoment> curve) {
+void write_memory_curve(JsonWriter& out, std::span<const MemoryMoment> curve,
+                        int64_t context_bytes) {
   out.begin_array();
   for (const MemoryMoment& m : curve) {
     out.begin_object();
@@ -32,6 +33,7 @@ void write_memory_curve(JsonWriter& out, std::span<const MemoryMoment> curve) {
     out.key("phase").string(name(m.phase));
     node_or_null(out, "node", m.node);
     write_roles(out.key("by_role"), m.live);
+    out.key("bytes").integer(context_bytes + m.bytes);
     out.end_object();
   }
   out.end_array();

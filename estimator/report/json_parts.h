@@ -15,7 +15,8 @@ namespace plimsoll {
 void write_range(JsonWriter& out, const Range& range);
 // Each role's bytes, without the context.
 void write_roles(JsonWriter& out, const BytesByRole& bytes);
-void write_memory_curve(JsonWriter& out, std::span<const MemoryMoment> curve);
+void write_memory_curve(JsonWriter& out, std::span<const MemoryMoment> curve,
+                        int64_t context_bytes);
 void write_memory_parts(JsonWriter& out, std::span<const MemoryPart> parts);
 void write_peak_tensors(JsonWriter& out, std::span<const PeakTensor> tensors);
 void write_modules(JsonWriter& out, std::span<const ModuleEstimate> modules);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimator/report/markup_text.h"
+#include "estimator/report/validation.h"
 
 namespace plimsoll {
 namespace {
@@ -30,7 +31,9 @@ void JunitReport::add(const ValidationLine& line, LineState state, const std::st
       fmt::format("measured {}, predicted {} ({} to {})", figure_of(line.measured),
                   figure_of(line.predicted), figure_of(line.low), figure_of(line.high));
   if (state == LineState::kOutside) {
-    cases_ += "><failure" + attribute("message", fmt::format("{}, allowed {}", figures, allowed)) +
+    const std::string why = line.gap ? "; most of it is " + gap_text(*line.gap) : "";
+    cases_ += "><failure" +
+              attribute("message", fmt::format("{}, allowed {}{}", figures, allowed, why)) +
               "/></testcase>\n";
     return;
   }

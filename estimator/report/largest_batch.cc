@@ -12,9 +12,12 @@
 namespace plimsoll {
 namespace {
 
-std::string safe_batches(const MaxBatchAnswer& a) {
+std::string safe_batches(const LargestBatch& largest) {
+  const MaxBatchAnswer& a = largest.answer;
+  const std::string what =
+      largest.vary == "batch" ? "" : escaped_format("{} ", shortened(largest.vary, 20));
   std::string text =
-      a.safe > 0 ? fmt::format("SAFE {}", a.safe) : std::string("NOTHING FITS SAFELY");
+      a.safe > 0 ? fmt::format("SAFE {}{}", what, a.safe) : std::string("NOTHING FITS SAFELY");
   if (a.last_may_fit > a.safe) {
     text += a.first_may_fit == a.last_may_fit
                 ? fmt::format("       may fit: {}", a.last_may_fit)
@@ -23,6 +26,7 @@ std::string safe_batches(const MaxBatchAnswer& a) {
       text += fmt::format("      will not fit: {} and up", a.last_may_fit + 1);
   }
   if (a.last_may_fit == a.searched_to) text += fmt::format("      searched to {}", a.searched_to);
+  if (largest.batch > 0) text += fmt::format("\n       at batch {}", largest.batch);
   return text + "\n";
 }
 
@@ -35,14 +39,16 @@ double fastest(const LargestBatch& largest) {
 }  // namespace
 
 Table round_table(const LargestBatch& largest) {
-  Table table({{"batch"},
+  const std::string& vary = largest.vary;
+  const bool of_batch = vary == "batch";
+  Table table({{vary},
                {"peak", "device_bytes"},
                {"at least", "device_bytes_low", Column::kFigure, 2},
                {"at most", "device_bytes_high", Column::kFigure, 1},
                {"of card", "share_of_usable"},
                {"step", "step_ns"},
                {"per second", "samples_per_second"},
-               {"of best", "share_of_best"},
+               {"of best", "share_of_best", Column::kFigure, 1},
                {"", "verdict", Column::kRemark}});
   const double best = fastest(largest);
   for (const RoundBatch& r : largest.rounds) {
@@ -55,7 +61,7 @@ Table round_table(const LargestBatch& largest) {
                share_cell(share_of(m.device_bytes, largest.usable_bytes)),
                time_cell(r.step_ns),
                number_cell(r.samples_per_second),
-               share_cell(r.samples_per_second / best),
+               of_batch ? share_cell(r.samples_per_second / best) : TableCell{},
                {!safe                            ? "may fail"
                 : m.batch == largest.answer.safe ? "safe"
                                                  : "",
@@ -70,7 +76,7 @@ namespace {
 
 // What a sample adds, by the outermost of the batches.
 std::string growth(const LargestBatch& largest) {
-  if (largest.rounds.size() < 2) return "";
+  if (largest.rounds.size() < 2 || largest.vary != "batch") return "";
   const BatchPoint& few = largest.rounds.front().memory;
   const BatchPoint& many = largest.rounds.back().memory;
   if (many.device_bytes <= few.device_bytes) return "";
@@ -89,19 +95,22 @@ std::string as_fast_hint(const LargestBatch& largest, const Page& page) {
 }
 
 // Memory grows with the batch but for the allocator's segments.
-std::string first_dip(const std::vector<BatchPoint>& points, const Page& page) {
+std::string first_dip(const LargestBatch& largest, const Page& page) {
+  const std::vector<BatchPoint>& points = largest.answer.points;
   for (size_t i = 1; i < points.size(); ++i) {
     if (points[i].device_bytes >= points[i - 1].device_bytes) continue;
-    return wrapped(fmt::format("{} takes less than fewer do: allocators take segments, and of "
+    return wrapped(fmt::format("{} {} takes less than fewer do: allocators take segments, and of "
                                "several sizes",
-                               points[i].batch),
+                               largest.vary, points[i].batch),
                    page);
   }
   return "";
 }
 
-void write_point(JsonWriter& out, const BatchPoint& p, int64_t usable) {
-  out.key("batch").integer(p.batch);
+void write_point(JsonWriter& out, const BatchPoint& p, const LargestBatch& largest) {
+  const int64_t usable = largest.usable_bytes;
+  out.key("batch").integer(largest.batch > 0 ? largest.batch : p.batch);
+  out.key("size").integer(p.batch);
   out.key("device_bytes").integer(p.device_bytes);
   out.key("range").begin_array().integer(p.low).integer(p.high).end_array();
   out.key("verdict").string(name(verdict_of({p.low, p.high}, usable)));
@@ -110,10 +119,10 @@ void write_point(JsonWriter& out, const BatchPoint& p, int64_t usable) {
 }  // namespace
 
 std::string to_text(const LargestBatch& largest, const Page& page, bool quiet) {
-  std::string text = safe_batches(largest.answer);
+  std::string text = safe_batches(largest);
   if (quiet || largest.rounds.empty()) return text;
   return text + "\n" + round_table(largest).text(page) + "\n" + growth(largest) +
-         as_fast_hint(largest, page) + first_dip(largest.answer.points, page);
+         as_fast_hint(largest, page) + first_dip(largest, page);
 }
 
 std::string to_json(const LargestBatch& largest) {
@@ -123,6 +132,7 @@ std::string to_json(const LargestBatch& largest) {
   out.key("device").begin_object();
   out.key("id").string(largest.device_id);
   out.key("usable_bytes").integer(largest.usable_bytes).end_object();
+  out.key("vary").string(largest.vary);
   out.key("safe").integer(a.safe);
   out.key("may_fit").begin_array().integer(a.first_may_fit).integer(a.last_may_fit).end_array();
   out.key("searched_to").integer(a.searched_to);
@@ -130,14 +140,14 @@ std::string to_json(const LargestBatch& largest) {
   out.key("rounds").begin_array();
   for (const RoundBatch& r : largest.rounds) {
     out.begin_object();
-    write_point(out, r.memory, largest.usable_bytes);
+    write_point(out, r.memory, largest);
     out.key("step_ns").integer(r.step_ns);
     out.key("samples_per_second").real(r.samples_per_second).end_object();
   }
   out.end_array().key("points").begin_array();
   for (const BatchPoint& p : a.points) {
     out.begin_object();
-    write_point(out, p, largest.usable_bytes);
+    write_point(out, p, largest);
     out.end_object();
   }
   out.end_array().end_object().end_object();

@@ -1,4 +1,5 @@
-// The JSON Schemas of what the program writes, embedded from estimator/schemas.
+// The JSON Schemas of what the program reads and writes: embedded from estimator/schemas, or made
+// of the tables that the readers go by.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace plimsoll {
 
-// "estimate" or "validate"; empty for another name.
+// "estimate" or "measured-run"; empty for another name.
 std::string schema_text(std::string_view name);
 // Names of all, sorted.
 std::vector<std::string> schema_names();

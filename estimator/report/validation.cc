@@ -44,6 +44,14 @@ void write_choice(JsonWriter& out, const AlgorithmChoice& c) {
   out.end_object();
 }
 
+void write_gap(JsonWriter& out, const Gap& g) {
+  out.begin_object();
+  out.key("part").string(g.part);
+  out.key("predicted").real(g.predicted);
+  out.key("measured").real(g.measured);
+  out.end_object();
+}
+
 void write_line(JsonWriter& out, const ValidationLine& l, LineState state) {
   out.begin_object();
   out.key("file").string(l.file);
@@ -68,6 +76,8 @@ void write_line(JsonWriter& out, const ValidationLine& l, LineState state) {
   l.parts ? write_parts(out, *l.parts) : static_cast<void>(out.null());
   out.key("algorithm");
   l.algorithm ? write_choice(out, *l.algorithm) : static_cast<void>(out.null());
+  out.key("gap");
+  l.gap ? write_gap(out, *l.gap) : static_cast<void>(out.null());
   text_or_null(out, "skipped", l.skipped);
   out.key("within_tolerance");
   const bool judged = state == LineState::kInside || state == LineState::kOutside;
@@ -133,6 +143,18 @@ std::string why_skipped(const ValidationLine& l, const Page& page) {
                  page, 9);
 }
 
+// Of a failure, and of what lies outside the prediction's own range.
+bool is_off(const ValidationLine& l, LineState state) {
+  const bool outside = l.low && l.high && (*l.measured < *l.low || *l.measured > *l.high);
+  return state == LineState::kOutside || outside;
+}
+
+std::string why_off(const ValidationLine& l, const Page& page) {
+  return wrapped(escaped_format("gap: {}:{}: {}: most of it is {}", shortened(l.file, 33), l.index,
+                                l.quantity, gap_text(*l.gap)),
+                 page, 5);
+}
+
 std::string last_line(const Gate& gate) {
   std::string text =
       fmt::format("{} {} compared", gate.passed ? "PASSED" : "FAILED", gate.compared);
@@ -142,6 +164,11 @@ std::string last_line(const Gate& gate) {
 }
 
 }  // namespace
+
+std::string gap_text(const Gap& gap) {
+  return fmt::format("{}: {:.4g} predicted, {:.4g} measured", gap.part, gap.predicted,
+                     gap.measured);
+}
 
 ValidationReport::ValidationReport(Form form, std::function<void(const std::string&)> write,
                                    const Page& page)
@@ -160,6 +187,7 @@ void ValidationReport::add(const ValidationLine& line, LineState state) {
                                     : state == LineState::kSkipped ? Tone::kDoubtful
                                                                    : Tone::kPlain);
     if (state == LineState::kSkipped) text_ += why_skipped(line, page_);
+    if (line.gap && is_off(line, state)) text_ += why_off(line, page_);
     return;
   }
   write_line(json_, line, state);

@@ -13,6 +13,9 @@
 
 namespace plimsoll {
 
+// "context and libraries: 480 predicted, 310 measured"
+std::string gap_text(const Gap& gap);
+
 // Written in pieces as lines come: of millions none is kept. Text shows the first thousand, JSON
 // all of them. The last line of the text begins with PASSED or FAILED.
 class ValidationReport {

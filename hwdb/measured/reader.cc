@@ -11,6 +11,7 @@
 #include "graph/json/reader.h"
 #include "hwdb/measured/csv.h"
 #include "hwdb/measured/keys.h"
+#include "hwdb/measured/pickle.h"
 
 namespace plimsoll {
 namespace {
@@ -234,17 +235,12 @@ Result<RunFile> read_csv_runs(const ByteSource& source, const Each& each, const 
 }  // namespace
 
 Result<RunFile> read_measured(const ByteSource& source, const Each& each, const Limits& limits) {
+  if (auto data = refuse_pickle(source); !data) return tl::make_unexpected(data.error());
   std::array<std::byte, 64> start{};
   const Result<size_t> got = source.read(0, start);
   if (!got) return tl::make_unexpected(got.error());
   const std::string_view head(reinterpret_cast<const char*>(start.data()), *got);
   const Place place{source.name(), 0, 0, {}};
-  // A pickle begins with the protocol opcode, newer PyTorch files are zip archives of pickles.
-  if (head.starts_with('\x80') || head.starts_with("PK\x03\x04")) {
-    return error("E530", "is a pickle; pickle files are code and are never read", place,
-                 "convert it: python -c 'import json,pickle,sys; json.dump(pickle.load(open("
-                 "sys.argv[1],\"rb\")), sys.stdout)' FILE");
-  }
   if (head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF")) {
     return error("E302", "is UTF-16; save it as UTF-8", place);
   }

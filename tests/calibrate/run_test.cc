@@ -98,6 +98,19 @@ TEST_CASE("calibrate run: gone on with after half a file and a torn line, it is 
   CHECK(detail::text_of(half) == text);
 }
 
+TEST_CASE("calibrate run: a page has every kernel's figures and the command") {
+  if (!has_calibrate()) return;
+  const Scratch scratch;
+  const std::string page = scratch.path("page.html");
+  REQUIRE(replay({"--tolerance", "time=60%", "--html", page}).status == 0);
+  const std::string html = detail::text_of(page);
+  CHECK(says(html, "44 compared"));
+  CHECK(says(html, "conv backward_weights 32x3x224x224"));
+  CHECK(says(html, "plimsoll-calibrate replay"));
+  CHECK(says(html, "skipped: the recording has no such kernel"));
+  CHECK(replay({"--html", page}).status == 4);  // there is one already
+}
+
 TEST_CASE("calibrate run: tolerances decide; slips are told") {
   if (!has_calibrate()) return;
   CHECK(replay({"--tolerance", "time=60%"}).status == 0);

@@ -8,6 +8,7 @@
 
 #include "tests/support/onnx_writer.h"
 #include "tests/support/run_plimsoll.h"
+#include "tests/support/tables_only.h"
 
 using namespace plimsoll::test;
 
@@ -144,6 +145,20 @@ TEST_CASE("browser: names that would be markup or script are text") {
   CHECK_FALSE(says(seen.dom, "<title>taken"));
   CHECK_FALSE(says(seen.dom, "<img"));
   CHECK(says(seen.dom, "&lt;img src=x&gt;"));
+}
+
+TEST_CASE("browser: a page without Vega folds and sorts, and complains of nothing") {
+  if (without_browser()) return;
+  const Scratch scratch;
+  const std::string page = scratch.path("page.html"), program = tables_only();
+  REQUIRE(
+      run_plimsoll({"estimate", "builtin:alexnet", "--gpu", "l4", "--batch", "32", "--html", page},
+                   {.program = program.c_str()})
+          .status == 0);
+  const Seen seen = browse(scratch, page);
+  CHECK_FALSE(says(seen.dom, "id=\"vega\""));
+  check_page(seen, 6);
+  CHECK(says(seen.dom, "class=\"fold\""));
 }
 
 // What the checks above would see.

@@ -26,6 +26,12 @@ struct AlgorithmChoice {
   std::optional<double> ratio{};
 };
 
+// A part of a figure that is off most, as predicted and as measured.
+struct Gap {
+  std::string part;                    // "context and libraries"
+  double predicted = 0, measured = 0;  // in the record's own unit
+};
+
 struct ValidationLine {
   std::string file;
   int64_t index = 0;
@@ -37,6 +43,7 @@ struct ValidationLine {
   std::optional<StepParts> parts;            // of whole steps
   std::optional<AlgorithmChoice> algorithm;  // where the record names a convolution's
   std::optional<PricedAs> priced_as{};       // of one kernel
+  std::optional<Gap> gap{};                  // where the record measured parts of it too
   std::string skipped;                       // the reason; empty where predicted
 };
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "estimator/estimator.h"
+#include "estimator/plan/validate/gap.h"
 #include "estimator/plan/validate/measured_request.h"
 #include "estimator/plan/validate/quantities.h"
 #include "estimator/request/find_platform.h"
@@ -281,7 +282,8 @@ ValidationLine ModelPredictor::largest_batch_line(const MeasuredRun& r, Validati
 }
 
 std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
-                                                   const ValidationLine& blank) {
+                                                   const ValidationLine& blank,
+                                                   const Request* asked) {
   if (r.quantity == "largest_batch_that_fits" && r.batch) return {largest_batch_line(r, blank)};
   if (const auto batches = compared_batches(r.quantity)) return {ratio_line(r, blank, *batches)};
   if (r.quantity == "allreduce_time") return {all_reduce_line(r, blank, state_->hwdb)};
@@ -302,7 +304,7 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
   }
   const bool of_card = std::ranges::any_of(quantities, &MeasuredQuantity::of_card);
   if (const std::string reason = unusable(r, of_card); !reason.empty()) return skip_all(reason);
-  auto request = request_of(r, state_->base);
+  auto request = asked ? *asked : request_of(r, state_->base);
   if (!request) return skip_all(request.error());
   if (const std::string why = state_->changed(r, *request); !why.empty()) return skip_all(why);
   if (!of_card) request->devices = {kAnyCard};
@@ -328,6 +330,8 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
       lines[i].high = range->second;
     }
   }
+  // Where the meter counts tensors alone, nothing is around them.
+  if (r.meter != "tensors") find_gaps(lines, *answer);
   return lines;
 }
 

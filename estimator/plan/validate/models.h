@@ -17,8 +17,10 @@ class ModelPredictor {
  public:
   ModelPredictor(const Hwdb& hwdb, Request base);
   ~ModelPredictor();
-  // One line per measured quantity of the record; `blank` has what all of them share.
-  std::vector<ValidationLine> answer(const MeasuredRun& run, const ValidationLine& blank);
+  // One line per measured quantity of the record; `blank` has what all of them share. `asked`, with
+  // a batch, is the run's request; without it the record says what it ran.
+  std::vector<ValidationLine> answer(const MeasuredRun& run, const ValidationLine& blank,
+                                     const Request* asked = nullptr);
 
  private:
   // For "largest_batch_that_fits", the record's batch being the figure.

@@ -72,6 +72,13 @@ MeasuredQuantity tensor_memory(const MeasuredRun& run, MeasuredQuantity q) {
   return q;
 }
 
+MeasuredQuantity segments(const MeasuredRun& run, MeasuredQuantity q) {
+  const double unit = unit_of(run, q.name);
+  q.predict = [unit](const Answer& a) { return Value(real(a.memory.reserved_bytes) / unit); };
+  q.range = no_range;
+  return q;
+}
+
 MeasuredQuantity host_memory(const MeasuredRun& run, MeasuredQuantity q) {
   const double unit = unit_of(run, q.name);
   q.missing = "the host's memory of this framework is not known";
@@ -151,6 +158,8 @@ std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measuremen
   if (m.name == "total_ms") return timed(std::move(q), &TimeEstimate::step_ns);
   if (m.name == "forward_ms") return timed(std::move(q), &TimeEstimate::forward_ns);
   if (m.name == "backward_ms") return timed(std::move(q), &TimeEstimate::backward_ns);
+  if (m.name == "gpu_ms") return timed(std::move(q), &TimeEstimate::gpu_ns);
+  if (m.name == "peak_reserved_mb") return segments(run, std::move(q));
   if (m.name == "nvidia_smi_mb" || m.name == "device_used_mb")
     return run.meter == "tensors" ? tensor_memory(run, std::move(q))
                                   : process_memory(run, std::move(q));

@@ -214,7 +214,8 @@ void finish(ValidationLine& line) {
 
 }  // namespace
 
-std::vector<ValidationLine> Validator::answer(const MeasuredRun& r, const std::string& file) {
+std::vector<ValidationLine> Validator::answer(const MeasuredRun& r, const std::string& file,
+                                              const Request* asked) {
   ValidationLine line = line_of(r, file);
   if (r.kind == RunKind::kWorkspace) {
     line.skipped = "cuDNN's answers, not a measurement: see 'plimsoll workspace'";
@@ -222,7 +223,7 @@ std::vector<ValidationLine> Validator::answer(const MeasuredRun& r, const std::s
   }
   std::vector<ValidationLine> lines = r.kind == RunKind::kKernel || r.kind == RunKind::kLayer
                                           ? std::vector{state_->kernel_line(r, std::move(line))}
-                                          : state_->models.answer(r, line);
+                                          : state_->models.answer(r, line, asked);
   for (ValidationLine& l : lines) {
     state_->doubt(r, l);
     finish(l);

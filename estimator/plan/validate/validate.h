@@ -30,8 +30,10 @@ class Validator {
   // `base`: flags of the command that hold for all records.
   Validator(const Hwdb& hwdb, Request base, Calibrations calibrations = Calibrations::shipped());
   ~Validator();
-  // `file` is the name lines give.
-  std::vector<ValidationLine> answer(const MeasuredRun& run, const std::string& file);
+  // `file` is the name lines give. `asked`: what a run of a model ran, where not the record but the
+  // user says it; one GPU and a batch are named in it.
+  std::vector<ValidationLine> answer(const MeasuredRun& run, const std::string& file,
+                                     const Request* asked = nullptr);
 
  private:
   struct State;

@@ -4,22 +4,26 @@
 
 #include "estimator/report/html/estimate_sections.h"
 #include "estimator/report/text.h"
+#include "graph/base/escape.h"
 
 namespace plimsoll {
 
 void write_batch_section(Markup& out, const LargestBatch& largest) {
   const MaxBatchAnswer& a = largest.answer;
-  std::string about = a.safe > 0 ? fmt::format("Batches up to {} fit safely", a.safe)
-                                 : std::string("No batch fits safely");
+  const bool of_batch = largest.vary == "batch";
+  const std::string vary = shortened(largest.vary, 20);
+  std::string about = a.safe <= 0 ? std::string("None fits safely")
+                      : of_batch  ? fmt::format("Batches up to {} fit safely", a.safe)
+                                  : fmt::format("{} up to {} fits safely", vary, a.safe);
   if (a.last_may_fit > a.safe)
     about += fmt::format("; {} to {} may fit", a.first_may_fit, a.last_may_fit);
   if (largest.as_fast > 0 && largest.as_fast < a.safe)
     about += fmt::format("; batch {} is as fast as any", largest.as_fast);
-  open_section(out, "batch", "Batch size", about + ".");
+  open_section(out, "batch", of_batch ? "Batch size" : "Size: " + vary, about + ".");
   write_chart(out, "batch_memory");
   write_chart(out, "batch_pace");
-  HtmlTable table(out, "Memory and throughput against the batch",
-                  {{"batch", true},
+  HtmlTable table(out, "Memory and throughput against the " + vary,
+                  {{vary, true},
                    {"peak", true},
                    {"low", true},
                    {"high", true},

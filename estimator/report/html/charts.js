@@ -48,9 +48,8 @@
     const m = result.memory;
     const moments = m.curve.map((p) => ({
       x: along === "time" ? ms(p.at_ns) : p.launch, phase: p.phase, node: p.node || "",
-      bytes: { context: m.context_bytes, ...p.by_role },
+      bytes: { context: m.context_bytes, ...p.by_role }, total: p.bytes,
     }));
-    for (const p of moments) p.total = Object.values(p.bytes).reduce((a, b) => a + b, 0);
     // Where kernels take no time moments coincide: the fullest stands for them.
     const curve = moments.filter((p, i) => !moments.some((q, j) =>
       q.x === p.x && (q.total > p.total || (q.total === p.total && j < i))));
@@ -197,12 +196,13 @@
   // Which batches fit, as zones behind the figures of the batch.
   const batchesOf = ({ result }) => {
     const { safe, may_fit: [, last] } = result.batches || result;
-    const points = (result.batches || result).rounds;
+    const vary = result.vary || "batch";
+    const points = (result.batches || result).rounds.map((p) => ({ ...p, size: p.size || p.batch }));
     if (points.length === 0) return null;
-    const end = 1.08 * Math.max(points.at(-1).batch, last); // what is beyond is seen to be
+    const end = 1.08 * Math.max(points.at(-1).size, last); // what is beyond is seen to be
     const zones = [["safe", 0, Math.min(safe, end)], ["may fit", safe, Math.min(last, end)], ["does not fit", Math.max(safe, last), end]]
       .filter(([, from, to]) => to > from).map(([zone, from, to]) => ({ zone, from, to }));
-    const x = { field: "batch", type: "quantitative", title: "batch", scale: { domain: [0, end], nice: false } };
+    const x = { field: "size", type: "quantitative", title: vary, scale: { domain: [0, end], nice: false } };
     const back = { data: { values: zones }, mark: { type: "rect", opacity: 0.16 },
       encoding: { x: { ...x, field: "from" }, x2: { field: "to" },
         color: { field: "zone", type: "nominal", title: null, legend: { orient: "top" },
@@ -213,7 +213,7 @@
   const batch_memory = (document_) => {
     if (!batchesOf(document_)) return null;
     const { points, x, back } = batchesOf(document_);
-    const values = points.map((p) => ({ batch: p.batch, y: gib(p.device_bytes), low: gib(p.range[0]), high: gib(p.range[1]), peak: inGib(p.device_bytes) }));
+    const values = points.map((p) => ({ size: p.size, y: gib(p.device_bytes), low: gib(p.range[0]), high: gib(p.range[1]), peak: inGib(p.device_bytes) }));
     const usable = document_.result.device.usable_bytes;
     const y = { field: "y", type: "quantitative", title: "GiB" };
     return {
@@ -224,7 +224,7 @@
         { data: { values }, mark: { type: "area", opacity: 0.25, color: "#0072b2" },
           encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" } } },
         { data: { values }, mark: { type: "line", point: { size: 30, color: "#0072b2" }, color: "#0072b2" },
-          encoding: { x, y, tooltip: ["batch", "peak"].map((field) => ({ field, type: "nominal" })) } },
+          encoding: { x, y, tooltip: ["size", "peak"].map((field) => ({ field, type: "nominal" })) } },
         rule(gib(usable), `usable on the GPU ${inGib(usable)}`, [1, 0], "left"),
       ],
     };
@@ -233,7 +233,7 @@
   const batch_pace = (document_) => {
     if (!batchesOf(document_)) return null;
     const { points, x, back } = batchesOf(document_);
-    const values = points.map((p) => ({ batch: p.batch, pace: p.samples_per_second, ms: ms(p.step_ns) }));
+    const values = points.map((p) => ({ size: p.size, pace: p.samples_per_second, ms: ms(p.step_ns) }));
     back.encoding.color.legend = null;
     return {
       description: "Throughput against the batch; the table below has its figures",
@@ -242,50 +242,62 @@
         back,
         { data: { values }, mark: { type: "line", point: { size: 30, color: "#0072b2" }, color: "#0072b2" },
           encoding: { x, y: { field: "pace", type: "quantitative", title: "samples per second" },
-            tooltip: [{ field: "batch", type: "nominal" }, { field: "pace", type: "quantitative", format: ".1f" },
+            tooltip: [{ field: "size", type: "nominal" }, { field: "pace", type: "quantitative", format: ".1f" },
                       { field: "ms", type: "quantitative", format: ".2f", title: "ms a step" }] } },
       ],
     };
   };
 
   // Of a comparison or a sweep, one form.
+  // Of a comparison's answers: the card, with the model where there are several.
+  const namesOf = (answers) => {
+    const several = new Set(answers.map(({ input }) => input.model)).size > 1;
+    return ({ input, result }) => several ? `${input.model.replace(/^builtin:/, "")}, ${result.device.id}` : result.device.id;
+  };
   const answersOf = (document_) => Array.isArray(document_)
-    ? document_.map(({ result }) => ({ name: result.device.id, label: result.device.id, gpu: result.device.id, fits: result.fits, unbeaten: result.unbeaten,
+    ? document_.map(({ input, result }) => ({ name: namesOf(document_)({ input, result }), label: namesOf(document_)({ input, result }), model: input.model,
+        gpu: result.device.id, fits: result.fits, unbeaten: result.unbeaten,
         x: gib(result.memory.device_bytes), y: result.time.samples_per_second }))
     : document_.records.filter((r) => !r.error).map((r) => ({ gpu: r.device_id, fits: r.fits, unbeaten: r.unbeaten, label: `#${r.configuration}`,
         name: Object.entries(r.parameters).map(([key, value]) => `${key} ${value}`).join(", "),
         x: gib(r.device_bytes), y: r.samples_per_second }));
 
-  const pareto = (document_) => {
+  const pareto = (document_, width) => {
     const values = answersOf(document_);
     if (values.length === 0) return null;
     const x = { field: "x", type: "quantitative", title: "peak memory, GiB" };
     const y = { field: "y", type: "quantitative", title: "samples per second" };
     const best = values.filter((v) => v.unbeaten).sort((a, b) => a.x - b.x);
     const gpus = [...new Set(values.map((v) => v.gpu))];
-    const colour = { field: "gpu", type: "nominal", title: null, legend: gpus.length > 12 ? null : { orient: "right" },
+    const colour = { field: "gpu", type: "nominal", title: null, legend: gpus.length > 12 ? null : { orient: "top", columns: Math.max(1, Math.floor(width / 150)) },
       scale: { domain: gpus, range: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#949494", "#b8a800"] } };
     const named = Array.isArray(document_) ? values : best;
+    // Names stand where there is room for them: left of the points at the right.
+    const [from, to] = [Math.min, Math.max].map((end) => end(...values.map((v) => v.x)));
+    const sides = [["left", 7], ["right", -7]].map(([align, dx]) => ({ align, dx,
+      named: named.filter((v) => (v.x > from + 0.6 * (to - from)) === (align === "right")) })).filter((s) => s.named.length > 0);
     return {
       description: "Peak memory against throughput; the table below has the figures",
       height: 330,
       layer: [
         ...(best.length === 0 ? [] : [
-          { data: { values: best }, mark: { type: "line", interpolate: "step-after", color: "currentColor", opacity: 0.6 }, encoding: { x, y } }]),
+          { data: { values: best }, mark: { type: "line", interpolate: "step-after", color: "currentColor", opacity: 0.6 },
+            encoding: { x, y, detail: { field: "model", type: "nominal" } } }]),
         ...[true, false].filter((fits) => values.some((v) => v.fits === fits)).map((fits) => ({
           data: { values: values.filter((v) => v.fits === fits) }, mark: { type: "point", filled: fits, size: 70, opacity: 0.9 },
           encoding: { x, y, color: colour, tooltip: [{ field: "name", type: "nominal" }, { field: "gpu", type: "nominal" },
             { field: "x", type: "quantitative", format: ".2f", title: "GiB" }, { field: "y", type: "quantitative", format: ".1f", title: "per second" }] } })),
-        ...(named.length === 0 ? [] : [
-          { data: { values: named }, mark: { type: "text", align: "left", dx: 7, dy: -6, color: "currentColor", fontSize: 10 },
-            encoding: { x, y, text: { field: "label" } } }]),
+        ...sides.map((side) => (
+          { data: { values: side.named }, mark: { type: "text", align: side.align, dx: side.dx, dy: -6, color: "currentColor", fontSize: 10 },
+            encoding: { x, y, text: { field: "label" } } })),
       ],
     };
   };
 
   const compared_parts = (estimates, width) => {
-    const values = estimates.flatMap(({ result }) => result.memory.peak.parts.map((p) =>
-      ({ gpu: result.device.id, role: TITLES[p.part], order: ROLES.findIndex(([id]) => id === p.part), y: gib(p.bytes), size: inGib(p.bytes) })));
+    const name = namesOf(estimates);
+    const values = estimates.flatMap((answer) => answer.result.memory.peak.parts.map((p) =>
+      ({ gpu: name(answer), role: TITLES[p.part], order: ROLES.findIndex(([id]) => id === p.part), y: gib(p.bytes), size: inGib(p.bytes) })));
     return {
       description: "Device memory at the peak by role and GPU; the table below has its figures",
       height: 24 * estimates.length, data: { values }, mark: "bar",

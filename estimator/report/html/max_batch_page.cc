@@ -19,10 +19,16 @@ std::string max_batch_page(const LargestBatch& largest, const std::string& model
   const Verdict verdict = a.safe > 0                ? Verdict::kFits
                           : a.last_may_fit > a.safe ? Verdict::kMayFit
                                                     : Verdict::kDoesNotFit;
-  const std::string answer = a.safe > 0 ? fmt::format("SAFE {}", a.safe) : "NOTHING FITS SAFELY";
-  const std::string about = fmt::format("{} on {}", shortened(model, 80), largest.device_id);
+  const bool of_batch = largest.vary == "batch";
+  const std::string what = of_batch ? "" : shortened(largest.vary, 20) + " ";
+  const std::string answer =
+      a.safe > 0 ? fmt::format("SAFE {}{}", what, a.safe) : "NOTHING FITS SAFELY";
+  const std::string about =
+      fmt::format("{}{} on {}", shortened(model, 80),
+                  of_batch ? "" : fmt::format(", batch {},", largest.batch), largest.device_id);
   Markup body;
-  body.open("header", {{"class", "answer"}}).element("p", "Largest batch of " + about);
+  body.open("header", {{"class", "answer"}})
+      .element("p", fmt::format("Largest {} of {}", shortened(largest.vary, 20), about));
   body.open("h1")
       .element("span", answer, {{"class", fmt::format("verdict {}", name(verdict))}})
       .close();

@@ -114,17 +114,21 @@ std::string ValidationPage::to_html(const std::vector<ValidationSummary>& summar
                    {"low", true},
                    {"high", true},
                    {"error", true},
-                   {"state"}},
+                   {"state"},
+                   {"most of the gap"}},
                   {{"class", "sortable"}});
   for (const Kept& k : kept_) {
     const ValidationLine& l = k.line;
-    table.row().cell(shortened(fmt::format("{}:{}", l.file, l.index), 50));
+    // The folder is the command's; a column has no room for it.
+    table.row().cell(
+        shortened(fmt::format("{}:{}", l.file.substr(l.file.rfind('/') + 1), l.index), 50));
     table.cell(shortened(l.model.empty() ? l.op : l.model, 60));
     table.cell(shortened(l.device, 40)).cell(shortened(l.quantity, 40));
     for (const auto* value : {&l.measured, &l.predicted, &l.low, &l.high}) add_value(table, *value);
     add_error(table, l.error);
     table.cell(k.state == LineState::kSkipped ? "skipped: " + shortened(l.skipped, 120)
                                               : std::string(state_text(k.state)));
+    table.cell(l.gap ? gap_text(*l.gap) : "");
   }
   table.end();
   body.close();

@@ -1,6 +1,8 @@
 // What the program writes is what its schemas say.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "estimator/estimator.h"
@@ -9,6 +11,7 @@
 #include "estimator/report/json.h"
 #include "estimator/report/largest_batch.h"
 #include "estimator/report/schemas.h"
+#include "hwdb/measured/reader.h"
 #include "tests/support/requests.h"
 #include "tests/support/schema_fault.h"
 
@@ -164,4 +167,43 @@ TEST_CASE("a plan's schema takes the plans that the reader takes") {
   }
   CHECK(schema_fault(schema, json::parse(R"({"model": "m.onnx"})")) != "");
   CHECK(schema_fault(schema, json::parse(R"({"parameters": {"batch": {"valus": [1]}}})")) != "");
+}
+
+TEST_CASE("measured runs are as their schema says, which refuses what the reader does") {
+  const json schema = json::parse(schema_text("measured-run"));
+  size_t files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(PLIMSOLL_SOURCE_DIR "/tests/measured")) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream in(entry.path());
+    const json document = json::parse(in);
+    if (!document.contains("records") || document.value("kind", "") == "workspace") continue;
+    const std::string name = entry.path().filename().string();
+    CAPTURE(name);
+    CHECK(schema_fault(schema, document) == "");
+    ++files;
+  }
+  CHECK(files > 10);
+  const json sound = {{"kind", "model"}, {"device", "t4"}, {"total_ms", 3.5}, {"batch", 32}};
+  const auto both = [&](const json& record, bool taken) {
+    const std::string text = json{{"records", {record}}}.dump();
+    const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+    const ByteSource source = ByteSource::of("runs", {bytes, bytes + text.size()});
+    CHECK(read_measured(source, [](MeasuredRun&&) {}).has_value() == taken);
+    CHECK((schema_fault(schema, json::parse(text)) == "") == taken);
+  };
+  both(sound, true);
+  for (const auto& wrong : {std::pair<const char*, json>{"total_ms", 0},
+                            {"total_ms", "3"},
+                            {"batch", -1},
+                            {"workspace_bytes", -1},
+                            {"kind", "modell"},
+                            {"inplace", 1},
+                            {"out", 3}}) {
+    const char* const key = wrong.first;
+    CAPTURE(key);
+    json other = sound;
+    other[key] = wrong.second;
+    both(other, false);
+  }
 }

@@ -81,6 +81,11 @@ TEST_CASE("estimate page: the JSON inside is the result") {
   CHECK(inside == nlohmann::json::parse(to_json(resnet(), {.batches = &*largest()})));
   CHECK(inside["result"]["batches"]["safe"] == largest()->answer.safe);
   CHECK(inside["result"]["memory"]["curve"].size() > 100);
+  for (const auto& moment : inside["result"]["memory"]["curve"]) {
+    int64_t sum = inside["result"]["memory"]["context_bytes"];
+    for (const auto& bytes : moment["by_role"]) sum += bytes.get<int64_t>();
+    CHECK(moment["bytes"] == sum);
+  }
   CHECK(inside["result"]["memory"]["peak"]["tensors"].size() == 15);
 }
 

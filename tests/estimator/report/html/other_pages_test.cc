@@ -58,13 +58,16 @@ ValidationLine line_of(double measured, double predicted) {
 }  // namespace
 
 TEST_CASE("compare page: which are unbeaten, and small with many cards") {
-  std::vector<Estimate> estimates;
-  for (const auto& gpu : {"tesla-t4", "l4", "rtx-4090", "a100", "h100", "h200", "a30", "a10"})
-    estimates.push_back(test::answer(test::request("builtin:resnet50", gpu, 32)));
-  const std::string page = compare_page(estimates, "plimsoll compare x");
+  Comparison comparison;
+  for (const auto& gpu : {"tesla-t4", "l4", "rtx-4090", "a100", "h100", "h200", "a30", "a10"}) {
+    comparison.estimates.push_back(test::answer(test::request("builtin:resnet50", gpu, 32)));
+    comparison.prices.emplace_back();
+  }
+  const std::string page = compare_page(comparison, "plimsoll compare x");
+  CHECK(page.find("cheapest") == page.npos);
   CHECK(page.size() < 1'500'000);
   const json inside = result_in(page);
-  REQUIRE(inside.size() == estimates.size());
+  REQUIRE(inside.size() == comparison.estimates.size());
   bool any = false;
   for (const json& e : inside) {
     any = any || e["result"]["unbeaten"];
@@ -73,6 +76,30 @@ TEST_CASE("compare page: which are unbeaten, and small with many cards") {
   }
   CHECK(any);
   CHECK(page.find("FITS ON 8 OF 8") != page.npos);
+}
+
+TEST_CASE("compare page: of several models each has its choices, and is beaten by its own alone") {
+  Comparison comparison;
+  for (const auto& model : {"builtin:resnet50", "builtin:alexnet"}) {
+    for (const auto& [gpu, price] : {std::pair("tesla-t4", 0.35), std::pair("h100", 100.0)}) {
+      comparison.estimates.push_back(test::answer(test::request(model, gpu, 32)));
+      comparison.prices.emplace_back(price);
+    }
+  }
+  const std::string page = compare_page(comparison, "plimsoll compare x y");
+  for (const json& e : result_in(page)) {
+    CAPTURE(e["input"]["model"].dump());
+    CAPTURE(e["result"]["device"]["id"].dump());
+    CHECK(e["result"]["unbeaten"]);  // the one takes less, the other is faster
+  }
+  CHECK(page.find("resnet50 on h100-sxm-80gb") != page.npos);
+  CHECK(page.find("cheapest that fits") != page.npos);
+  CHECK(page.find("2 models on 2 GPUs") != page.npos);
+  const Choices choices = choices_of(comparison, comparison.estimates[2].input.model);
+  CHECK(choices.smallest == 2);
+  CHECK(choices.fastest == 3);
+  CHECK(choices.cheapest == 2);
+  CHECK(*price_of_million(comparison, 2) < *price_of_million(comparison, 3));
 }
 
 TEST_CASE("max-batch page: the answer, its batches in a table, and the JSON inside") {

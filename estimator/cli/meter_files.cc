@@ -1,0 +1,69 @@
+#include "estimator/cli/meter_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "estimator/cli/flag_groups.h"
+#include "estimator/cli/messages.h"
+#include "estimator/cli/values.h"
+#include "hwdb/measured/meter.h"
+
+namespace plimsoll::cli {
+namespace {
+
+constexpr const char* kExample =
+    "plimsoll validate --from summary=summary.txt --model builtin:resnet50 --batch 32 --gpu t4";
+
+Result<MeterReading> read_one(const std::string& form, const std::string& path,
+                              std::optional<int64_t> steps, const Limits& limits) {
+  const std::vector<std::string> forms(kMeterForms.begin(), kMeterForms.end());
+  const auto which = parse_word("--from", form, forms);
+  if (!which) return tl::make_unexpected(which.error());
+  const auto source = ByteSource::open(path, limits);
+  if (!source) return tl::make_unexpected(source.error());
+  return read_meter(*source, static_cast<MeterForm>(*which), steps, limits);
+}
+
+}  // namespace
+
+void add_meters(CLI::App& app, MeterFlags& flags) {
+  app.add_option("--from", flags.from,
+                 fmt::format("what a meter wrote of the run that flags describe: {}",
+                             fmt::join(kMeterForms, ", ")))
+      ->allow_extra_args(false)
+      ->type_name("FORM=FILE")
+      ->group(kVerbGroup);
+  app.add_option("--steps", flags.steps, "training steps that nsys saw")
+      ->type_name("N")
+      ->group(kVerbGroup);
+}
+
+Result<MeteredRun> read_meters(const MeterFlags& flags, Request& request) {
+  if (request.model.empty()) return error("E108", "which model ran? --model", {}, kExample);
+  if (!request.batch) return error("E108", "at which batch? --batch N", {}, kExample);
+  std::optional<int64_t> steps;
+  if (!flags.steps.empty()) {
+    const auto count = parse_count("--steps", flags.steps, 1, 1'000'000'000);
+    if (!count) return tl::make_unexpected(count.error());
+    steps = *count;
+  }
+  MeteredRun metered;
+  for (const std::string& text : flags.from) {
+    const auto pair = parse_assignment("--from", text);
+    if (!pair) return tl::make_unexpected(pair.error());
+    auto reading = read_one(pair->first, pair->second, steps, request.limits);
+    if (!reading) return tl::make_unexpected(reading.error());
+    report(reading->notes);
+    if (request.devices.empty() && !reading->device.empty()) request.devices = {reading->device};
+    for (Measurement& one : reading->measured) {
+      metered.run.measured.push_back(std::move(one));
+      metered.files.push_back(pair->second);
+    }
+  }
+  metered.run.kind = RunKind::kModel;
+  metered.run.model =
+      request.model.starts_with("builtin:") ? request.model.substr(8) : request.model;
+  return metered;
+}
+
+}  // namespace plimsoll::cli
