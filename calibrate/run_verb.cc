@@ -1,7 +1,6 @@
 // run and replay: what is predicted of a model's kernels, against the card that is here or a
 // recorded one.
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -16,6 +15,7 @@
 #include "calibrate/suite.h"
 #include "calibrate/verb.h"
 #include "estimator/cli/command_line.h"
+#include "estimator/cli/interrupt.h"
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/page_file.h"
@@ -26,7 +26,6 @@
 namespace plimsoll::calibrate {
 namespace {
 
-constexpr int kInterrupted = 130;   // as a shell calls a program that ^C ended
 constexpr int64_t kUsualShare = 2;  // half of what is free may be used
 
 struct RunFlags {
@@ -38,16 +37,6 @@ struct RunFlags {
   size_t offers = 0;  // 0: all
   bool resume = false, json = false, quiet = false;
 };
-
-volatile sig_atomic_t interrupted = 0;
-
-// The first ^C ends the run after the kernel that is being timed, a second one at once.
-void listen_for_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
-  action.sa_flags = SA_RESETHAND;
-  ::sigaction(SIGINT, &action, nullptr);
-}
 
 Result<std::unique_ptr<Card>> open_card(const RunFlags& flags, std::optional<int64_t> memory) {
   if (!flags.replay.empty()) return RecordedCard::open(flags.replay);
@@ -156,8 +145,8 @@ int run(const RunFlags& flags) {
   if (!step) return report(step.error());
   KernelRunPlan plan = plan_of(flags, *step, facts, memory);
   plan.device = device->id;
-  listen_for_interrupts();
-  KernelRunHooks hooks{.stop = [] { return interrupted != 0; }};
+  cli::listen_for_interrupts();
+  KernelRunHooks hooks{.stop = cli::interrupted};
   if (!flags.quiet) hooks.progress = Progress();
   auto done = run_kernels(**card, plan, hooks);
   if (!done) return report(done.error());
@@ -178,7 +167,7 @@ int run(const RunFlags& flags) {
   if (done->stopped) {
     fmt::print(stderr, "interrupted{}\n",
                plan.out.empty() ? "" : ": --resume goes on with " + plan.out);
-    return kInterrupted;
+    return cli::kInterrupted;
   }
   return result.gate.passed ? 0 : 1;
 }
