@@ -6,8 +6,8 @@
 #include <set>
 
 #include "calibrate/asking_child.h"
-#include "graph/base/json_lines_file.h"
 #include "estimator/memory/workspace_plan.h"
+#include "graph/base/json_lines_file.h"
 
 namespace plimsoll {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "graph/base/json_lines_file.h"
 #include "calibrate/kernel_record.h"
+#include "graph/base/json_lines_file.h"
 
 namespace plimsoll::calibrate {
 namespace {

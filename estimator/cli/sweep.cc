@@ -31,7 +31,7 @@ struct SweepFlags {
   SharedFlags shared;
   PageFlags page;
   std::string plan, out, resume, progress = "auto";
-  int64_t threads = 0;  // all
+  std::optional<int64_t> threads;  // all
   bool json = false, count_only = false, memory_only = false, dry_run = false;
 };
 
@@ -49,8 +49,24 @@ std::string model_beside(const std::string& plan, const std::string& model) {
   return (std::filesystem::path(plan).parent_path() / model).string();
 }
 
-Result<void> check_flags(const SharedFlags& flags) {
+std::optional<Progress::When> progress_when(const std::string& word) {
+  if (word == "auto") return Progress::When::kAuto;
+  if (word == "always") return Progress::When::kAlways;
+  return word == "never" ? std::optional(Progress::When::kNever) : std::nullopt;
+}
+
+Result<void> check_flags(const SweepFlags& sweep) {
   constexpr std::string_view kExample = "plimsoll sweep plan.yaml, or --model builtin:resnet50";
+  constexpr int64_t kMostThreads = 1024;
+  if (!progress_when(sweep.progress)) {
+    return error("E106", fmt::format("--progress knows no '{}'", shortened(sweep.progress)), {},
+                 "auto, always or never");
+  }
+  if (sweep.threads && (*sweep.threads < 1 || *sweep.threads > kMostThreads)) {
+    return error("E103", fmt::format("--threads must be a whole number from 1 to {}, found '{}'",
+                                     kMostThreads, *sweep.threads));
+  }
+  const SharedFlags& flags = sweep.shared;
   if (flags.model.empty())
     return error("E108", "which model? neither the plan nor --model names one", {},
                  std::string(kExample));
@@ -73,12 +89,6 @@ Result<void> find_local(const SweepPlan& plan, SharedFlags& flags, Hwdb& hwdb) {
   std::vector<std::string> gpus;
   for (const JsonValue& value : swept->values) gpus.push_back(text_of(value));
   return gpus.empty() ? Result<void>() : find_local_gpu(hwdb, gpus, "");
-}
-
-std::optional<Progress::When> progress_when(const std::string& word) {
-  if (word == "auto") return Progress::When::kAuto;
-  if (word == "always") return Progress::When::kAlways;
-  return word == "never" ? std::optional(Progress::When::kNever) : std::nullopt;
 }
 
 // What is to be written, in pieces as pipes take them.
@@ -173,8 +183,8 @@ class SweepAnswer {
 
 SweepOptions options_of(const SweepJob& job) {
   SweepOptions options{.time = !job.flags.memory_only,
-                       .threads = job.flags.threads > 0 ? static_cast<size_t>(job.flags.threads)
-                                                        : std::thread::hardware_concurrency()};
+                       .threads = job.flags.threads ? static_cast<size_t>(*job.flags.threads)
+                                                    : std::thread::hardware_concurrency()};
   if (!job.flags.resume.empty()) {
     options.known = [&job](size_t variant, int64_t index) {
       SweepPoint point;
@@ -229,11 +239,6 @@ int run_sweep(const SweepFlags& given) {
   if (const int fault = report(as_strict(idle_flags("sweep", *request), request->strict));
       fault != 0)
     return fault;
-  if (!progress_when(flags.progress)) {
-    return report(error("E106", fmt::format("--progress knows no '{}'", shortened(flags.progress)),
-                        {}, "auto, always or never")
-                      .value());
-  }
   if (flags.plan.empty()) {
     return report(
         error("E108", "which plan? name its file", {}, "plimsoll sweep plan.yaml").value());
@@ -248,7 +253,7 @@ int run_sweep(const SweepFlags& given) {
   const auto configurations = plan->configurations(request->limits);
   if (!configurations) return report(configurations.error());
   if (flags.shared.model.empty()) flags.shared.model = model_beside(flags.plan, plan->model);
-  if (auto good = check_flags(flags.shared); !good) return report(good.error());
+  if (auto good = check_flags(flags); !good) return report(good.error());
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   report(hwdb->own_faults());
@@ -280,8 +285,7 @@ Verb make_sweep(CLI::App& root) {
   CLI::App* app =
       root.add_subcommand("sweep", "Every configuration of a plan. Exit status 0 if any fits.");
   add_shared(*app, flags->shared, false);
-  app->add_option("plan", flags->plan,
-                  "YAML or JSON: model and parameters, as Weights & Biases has them")
+  app->add_option("plan", flags->plan, "YAML or JSON, as Weights & Biases has them")
       ->group(kVerbGroup);
   app->add_option("--model", flags->shared.model, "instead of the plan's")
       ->type_name("MODEL")
@@ -298,15 +302,14 @@ Verb make_sweep(CLI::App& root) {
       ->group(kOutputGroup);
   app->add_option("--resume", flags->resume, "goes on with such a file, and adds to it")
       ->type_name("FILE")
-      ->group(kOutputGroup);
+      ->group(rarely(kOutputGroup));
   app->add_option("--threads", flags->threads, "that work at once [as many as CPUs]")
       ->type_name("N")
-      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
-      ->group(kVerbGroup);
+      ->group(rarely(kOutputGroup));
   app->add_option("--progress", flags->progress,
                   "auto, always or never: how far it has come [auto: on a terminal]")
       ->type_name("WHEN")
-      ->group(kOutputGroup);
+      ->group(rarely(kOutputGroup));
   add_page(*app, flags->page);
   return {app, [flags] { return run_sweep(*flags); }};
 }

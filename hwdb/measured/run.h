@@ -51,7 +51,7 @@ struct MeasuredRun {
   std::string cell, input_mode;
   std::optional<int64_t> hidden, timesteps, layers, input_size, directions;
   std::vector<int64_t> hidden_widths;  // where "hidden" is a list
-  std::string form;  // of attention: which kernel
+  std::string form;                    // of attention: which kernel
   std::optional<int64_t> heads, kv_heads, queries, keys, head_size, value_size;
   std::optional<bool> causal, masked;
   std::string function;
