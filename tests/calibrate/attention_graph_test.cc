@@ -1,6 +1,7 @@
 // The real cuDNN finds its fused kernels for our graphs of attention; it compiles them, for which
 // it needs NVRTC and a driver's library: one of the tests' own, without a GPU.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <sstream>
@@ -20,7 +21,11 @@ Ran attention_plans(const Scratch& scratch, const char* gpu) {
   for (char** at = environ; *at; ++at) {
     if (!std::string_view(*at).starts_with("LD_LIBRARY_PATH=")) options.environment.push_back(*at);
   }
-  options.environment.push_back("LD_LIBRARY_PATH=" + scratch.path(""));
+  // Its own libraries first, whatever the machine has: what cuDNN opens itself is found by name.
+  std::string folders = scratch.path("");
+  if (const char* cudnn = std::getenv("PLIMSOLL_CUDNN"))
+    folders += fmt::format(":{0}/lib:{0}/../cuda_nvrtc/lib", cudnn);
+  options.environment.push_back("LD_LIBRARY_PATH=" + folders);
   return run_plimsoll({gpu}, std::move(options));
 }
 

@@ -150,11 +150,10 @@ TEST_CASE("browser: names that would be markup or script are text") {
 TEST_CASE("browser: a page without Vega folds and sorts, and complains of nothing") {
   if (without_browser()) return;
   const Scratch scratch;
-  const std::string page = scratch.path("page.html"), program = tables_only();
-  REQUIRE(
-      run_plimsoll({"estimate", "builtin:alexnet", "--gpu", "l4", "--batch", "32", "--html", page},
-                   {.program = program.c_str()})
-          .status == 0);
+  const std::string page = scratch.path("page.html");
+  REQUIRE(run_tables_only(
+              {"estimate", "builtin:alexnet", "--gpu", "l4", "--batch", "32", "--html", page})
+              .status == 0);
   const Seen seen = browse(scratch, page);
   CHECK_FALSE(says(seen.dom, "id=\"vega\""));
   check_page(seen, 6);

@@ -1,17 +1,15 @@
 // A plimsoll that was built without Vega says so, and its pages have every figure in tables.
 #include <doctest/doctest.h>
 
-#include "tests/support/run_plimsoll.h"
 #include "tests/support/tables_only.h"
 
 using namespace plimsoll::test;
 
 TEST_CASE("cli: a build without Vega says so, and writes pages of tables") {
   const Scratch scratch;
-  const std::string page = scratch.path("page.html"), program = tables_only();
-  const std::vector<std::string> asked = {"estimate", "builtin:alexnet", "--gpu", "l4", "--batch",
-                                          "32",       "--html",          page};
-  const Ran ran = run_plimsoll(asked, {.program = program.c_str()});
+  const std::string page = scratch.path("page.html");
+  const Ran ran = run_tables_only(
+      {"estimate", "builtin:alexnet", "--gpu", "l4", "--batch", "32", "--html", page});
   CAPTURE(ran.err);
   REQUIRE(ran.status == 0);
   CHECK(says(ran, "this build has no Vega"));
@@ -21,5 +19,5 @@ TEST_CASE("cli: a build without Vega says so, and writes pages of tables") {
   CHECK(html.find("<table") != html.npos);
   CHECK(html.find("id=\"plimsoll-result\"") != html.npos);
   CHECK(html.size() < 300'000);
-  CHECK(run_plimsoll({"compare", page, page}, {.program = program.c_str()}).status == 0);
+  CHECK(run_tables_only({"compare", page, page}).status == 0);
 }
