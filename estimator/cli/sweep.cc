@@ -23,6 +23,7 @@
 #include "estimator/report/html/sweep_page.h"
 #include "estimator/report/sweep.h"
 #include "graph/base/byte_source.h"
+#include "graph/base/escape.h"
 
 namespace plimsoll::cli {
 namespace {
