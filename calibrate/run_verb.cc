@@ -1,10 +1,9 @@
 // run and replay: what is predicted of a model's kernels, against the card that is here or a
 // recorded one.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "calibrate/card_child.h"
@@ -19,6 +18,7 @@
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/page_file.h"
+#include "estimator/cli/progress.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/tolerances.h"
@@ -93,23 +93,6 @@ KernelRunPlan plan_of(const RunFlags& flags, const PredictedStep& step, const Ca
   return plan;
 }
 
-// On a terminal a line that is written over, else one now and then.
-class Progress {
- public:
-  void operator()(size_t done, size_t all, double left) {
-    using namespace std::chrono;
-    const auto now = steady_clock::now();
-    const bool terminal = ::isatty(STDERR_FILENO) == 1;
-    if (done != all && now - said_ < (terminal ? milliseconds(200) : milliseconds(5000))) return;
-    said_ = now;
-    fmt::print(stderr, "{}timed {} of {}, {:.0f} s left{}", terminal ? "\r" : "", done, all, left,
-               !terminal || done == all ? "\n" : "   ");
-  }
-
- private:
-  std::chrono::steady_clock::time_point said_ = std::chrono::steady_clock::now();
-};
-
 Result<void> check(const RunFlags& flags) {
   if (flags.shared.model.empty() == flags.suite.empty()) {
     return error("E108", "what to run? --model MODEL or --suite quick|standard, one of the two", {},
@@ -147,8 +130,16 @@ int run(const RunFlags& flags) {
   plan.device = device->id;
   cli::listen_for_interrupts();
   KernelRunHooks hooks{.stop = cli::interrupted};
-  if (!flags.quiet) hooks.progress = Progress();
+  std::optional<cli::Progress> progress;
+  if (!flags.quiet) {
+    hooks.progress = [&](size_t timed, size_t all, double seconds_left) {
+      if (!progress)
+        progress.emplace("timed", static_cast<int64_t>(all), cli::Progress::When::kAlways);
+      progress->at(static_cast<int64_t>(timed), seconds_left);
+    };
+  }
   auto done = run_kernels(**card, plan, hooks);
+  progress.reset();
   if (!done) return report(done.error());
   RunReport result = report_of(step->kernels, std::move(done->records), *tolerances);
   result.device = device->id;

@@ -23,26 +23,37 @@ Progress::Progress(std::string what, int64_t all, When when)
   shown_ = when == When::kAlways || (when == When::kAuto && terminal_);
 }
 
-Progress::~Progress() {
+void Progress::end() {
   if (told_ && terminal_) fmt::print(stderr, "{}", kEraseLine);
+  told_ = false;
+}
+
+bool Progress::due() {
+  using namespace std::chrono;
+  const auto now = steady_clock::now();
+  if (!shown_ || now - said_ < (terminal_ ? milliseconds(200) : milliseconds(5000))) return false;
+  said_ = now;
+  return true;
 }
 
 void Progress::at(int64_t done, int64_t skipped) {
-  if (!shown_) return;
-  const auto now = steady_clock::now();
-  if (now - said_ < (terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(5))) return;
-  said_ = now;
-  told_ = true;
-  const double spent = std::chrono::duration<double>(now - begun_).count();
+  if (!due()) return;
+  const double spent = std::chrono::duration<double>(said_ - begun_).count();
   const double rate = static_cast<double>(done - skipped) / spent;
-  std::string left;
-  if (rate > 0) {
-    constexpr double kNanoseconds = 1e9;
-    const double seconds = static_cast<double>(all_ - done) / rate;
-    left = fmt::format(", {} a second, {} left", human_number(rate),
-                       human_time(static_cast<int64_t>(kNanoseconds * seconds)));
-  }
-  fmt::print(stderr, "{}{} {} of {}{}{}", terminal_ ? kEraseLine : "", what_, done, all_, left,
+  if (rate <= 0) return;
+  tell(done, static_cast<double>(all_ - done) / rate,
+       fmt::format(", {} a second", human_number(rate)));
+}
+
+void Progress::at(int64_t done, double seconds_left) {
+  if (due()) tell(done, seconds_left, "");
+}
+
+void Progress::tell(int64_t done, double seconds_left, const std::string& rate) {
+  constexpr double kNanoseconds = 1e9;
+  told_ = true;
+  fmt::print(stderr, "{}{} {} of {}{}, {} left{}", terminal_ ? kEraseLine : "", what_, done, all_,
+             rate, human_time(static_cast<int64_t>(kNanoseconds * seconds_left)),
              terminal_ ? "" : "\n");
 }
 

@@ -12,16 +12,23 @@ class Progress {
  public:
   enum class When : uint8_t { kAuto, kAlways, kNever };  // kAuto: on a terminal alone
 
-  // `what` is done: "swept 1,280 of 55,000, 1,830 a second, 29 s left".
+  // `what` is done: "swept 1280 of 55000, 1830 a second, 29.2 s left".
   Progress(std::string what, int64_t all, When when);
-  ~Progress();
+  ~Progress() { end(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   // Cheap enough to be told of each. `skipped` of `done` took no time.
   void at(int64_t done, int64_t skipped = 0);
+  // Where who works knows better what is left.
+  void at(int64_t done, double seconds_left);
+  // Takes the line off the terminal, before the answer comes.
+  void end();
 
  private:
+  bool due();
+  void tell(int64_t done, double seconds_left, const std::string& rate);
+
   std::string what_;
   int64_t all_;
   bool terminal_, shown_ = false, told_ = false;

@@ -154,9 +154,13 @@ class SweepAnswer {
 
   const std::optional<Diagnostics>& fault() const { return fault_; }
   // What stands there already.
-  void flush() { out_.flush(); }
+  void flush() {
+    progress_.end();
+    out_.flush();
+  }
 
   int finish(double seconds) {
+    progress_.end();
     summary_.seconds = seconds;
     report(dips_.told());
     if (job_.page) {
