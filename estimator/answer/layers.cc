@@ -50,7 +50,7 @@ void add_parameters(const CompiledModel& model, const Node& node, std::vector<ch
     if (!count || !size) continue;
     layer.parameters += *count;
     layer.weight_bytes += *size;
-    if (!trained || model.parameter_kinds[in] == ParameterKind::kFrozen) continue;
+    if (!trained || model.parameter_kinds[in] != ParameterKind::kTrained) continue;
     layer.gradient_bytes += *size;
     if (model.recipe.mode == Mode::kTrain)
       layer.optimizer_state_bytes += state_bytes(model, {t.dtype, *t.shape});

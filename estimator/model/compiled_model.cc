@@ -121,10 +121,28 @@ std::string trained_of(const CompiledModel& model) {
   return fmt::format("{} of {} weights are trained, by --freeze and --train", trained, weights);
 }
 
+// Weights that nothing trains although nobody froze them, as a module that a forward pass leaves
+// out.
+void tell_of_unreached(CompiledModel& model) {
+  int64_t weights = 0;
+  Dim elements_in_all;
+  for (TensorId id = 0; id < model.parameter_kinds.size(); ++id) {
+    if (model.parameter_kinds[id] != ParameterKind::kUnreached) continue;
+    ++weights;
+    elements_in_all += elements(*model.graph.tensors[id].shape);
+  }
+  if (weights == 0) return;
+  model.basis.push_back(fmt::format(
+      "the loss does not depend on {} of the weights ({} parameters): no gradients, no optimizer "
+      "states of them",
+      weights, elements_in_all.text()));
+}
+
 // What the user said about weights, and what a file leaves in doubt about them.
 void tell_of_weights(CompiledModel& model, bool from_onnx, const RecoverReport& recovered) {
   if (model.recipe.mode == Mode::kInference) return;
   if (!model.recipe.training.empty()) model.basis.push_back(trained_of(model));
+  tell_of_unreached(model);
   const Diagnostics doubts = from_onnx
                                  ? weight_doubts(model.graph, model.parameter_kinds, recovered)
                                  : nothing_trained(model.graph, model.parameter_kinds);

@@ -169,6 +169,7 @@ void Machine::become_gradient(const Value& value) {
 // are added into it.
 void Machine::accumulate(GradNode& leaf, Value gradient) {
   if (!gradient.defined() || !gradient.on_device()) return;
+  leaf.reached = true;
   if (leaf.gradient.defined()) {
     Buffer& made = step_.buffers[gradient.storage()->id()];
     if (policy_.gradients_in_place && made.node == node_) {

@@ -112,8 +112,6 @@ class Machine {
                 std::vector<Value>* held = nullptr);
   // Makes a value that is no parameter one whose gradient is asked for; it comes to the leaf.
   GradNodeRef require_gradient(Value& value);
-  // While idle, nodes take no memory and launch nothing: what they keep is all that is wanted.
-  void set_idle(bool idle) { idle_ = idle; }
 
   // Where the next event will be written.
   size_t here() const { return step_.events.size(); }
@@ -141,7 +139,10 @@ class Machine {
   void become_gradient(const Value& value);
   void accumulate(GradNode& leaf, Value gradient);
   Value sum(Value older, const Value& newer);
-  void keep_for_region(GradNode& node);
+  void keep_for_region(GradNode& node, std::span<const Value> inputs,
+                       std::span<const Value> outputs);
+  void stop_early(const GradNode& last, std::span<const Value> inputs,
+                  std::span<const Value> outputs);
   void run_again(Region& region);
   friend struct Engine;
 
@@ -154,7 +155,7 @@ class Machine {
   NodeId node_ = kNoNode;
   bool grad_enabled_ = true;
   bool finished_ = false;
-  bool idle_ = false;
+  bool idle_ = false;  // takes no memory and launches nothing: a block has run again far enough
   std::optional<DType> autocast_;
   std::unordered_map<const Layout*, Value> weight_casts_;  // of parameters themselves, not of views
   std::shared_ptr<Region> region_;                         // the block that is being recorded

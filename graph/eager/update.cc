@@ -286,6 +286,7 @@ void make_states(Machine& m) {
     if (type.dtype != leaf->leaf.dtype()) m.resident(type.dtype, type.shape, Role::kOptimizerState);
   }
   for (const auto& leaf : m.leaves()) {
+    if (!leaf->reached) continue;
     const TensorType type = updated_type(m.recipe(), type_of(*leaf));
     const UpdateRule& rule = rule_of(row, type, m.decider());
     const auto make = [&](TypeOf state) {

@@ -12,7 +12,8 @@ TensorType updated_type(const Recipe& recipe, const TensorType& parameter);
 std::vector<TensorType> kept_of(const Recipe& recipe, const TensorType& parameter,
                                 Decider& decider);
 
-// The states of every trained parameter, in the order in which the first step makes them.
+// The states of the parameters that a gradient reached, in the order in which the first step makes
+// them; copies are made of all. They live before the step too: call it after the step is written.
 void make_states(Machine& m);
 
 // Room for gradients of the step before, where no pass of this one has made any yet.

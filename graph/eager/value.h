@@ -113,6 +113,7 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
   // Of a leaf: accumulates into `gradient`.
   bool is_leaf = false;
   bool muted = false;  // wants no gradient for now
+  bool reached = false;  // some backward pass of the step came to it
   Value leaf;
   Value gradient;
   // Links those that are let go after this one (~GradNode, which must not ask for memory).

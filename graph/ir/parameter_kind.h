@@ -5,14 +5,15 @@
 
 namespace plimsoll {
 
-// A frozen one is a parameter that wants no gradient. A
-// computed one is the result of something that eager code runs at every step, which the exporter
-// ran once.
-enum class ParameterKind : uint8_t { kTrained, kFrozen, kBuffer, kConstant, kComputed };
+// A frozen one is a parameter that wants no gradient; an unreached one wants a gradient and gets
+// none, as the loss does not depend on it. A computed one is the result of something that eager
+// code runs at every step, which the exporter ran once.
+enum class ParameterKind : uint8_t { kTrained, kFrozen, kUnreached, kBuffer, kConstant, kComputed };
 
 // A weight of the network, trained in this step or not.
 inline bool is_weight(ParameterKind kind) {
-  return kind == ParameterKind::kTrained || kind == ParameterKind::kFrozen;
+  return kind == ParameterKind::kTrained || kind == ParameterKind::kFrozen ||
+         kind == ParameterKind::kUnreached;
 }
 
 }  // namespace plimsoll

@@ -158,11 +158,14 @@ TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) 
     return in == kNoTensor || from_shapes_[in];
   });
   const TensorId out = add_tensor(std::move(tensor), from_shapes);
-  const Node& beside = graph_.nodes[at];
-  const NodeNotes& notes = beside.notes;
-  if (node.notes.calls.empty() && !notes.calls.empty() && node.module == beside.module) {
-    node.notes.calls = notes.calls;
-    node.notes.statements = notes.statements;
+  // It runs in the calls of what is beside it or of what it reads, whose module it says it is in.
+  const bool reads = !node.inputs.empty() && node.inputs[0] != kNoTensor;
+  const NodeId maker = reads ? graph_.tensors[node.inputs[0]].producer : kNoNode;
+  for (const NodeId near : {at, maker}) {
+    if (near == kNoNode || !node.notes.calls.empty()) continue;
+    if (node.module != graph_.nodes[near].module) continue;
+    node.notes.calls = graph_.nodes[near].notes.calls;
+    node.notes.statements = graph_.nodes[near].notes.statements;
   }
   node.outputs = {out};
   const NodeId id = graph_.add_node(std::move(node));

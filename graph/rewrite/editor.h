@@ -53,6 +53,8 @@ class Rewrite {
   // Node `at` becomes `op` of `inputs`; it keeps outputs, name and module.
   Node& replace(NodeId at, std::string_view domain, std::string_view op,
                 std::vector<TensorId> inputs);
+  // The node that came next in the graph as it was given; kNoNode where `id` was inserted.
+  NodeId next(NodeId id) const { return id + 1 < first_inserted() ? id + 1 : kNoNode; }
   // A new node just before `at`. Its output is a new tensor of the given type.
   TensorId insert_before(NodeId at, Node node, DType dtype, Shape shape);
   // A copy of a node just before `at`, as part of the module that `at` belongs to.

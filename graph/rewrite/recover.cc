@@ -17,10 +17,12 @@ void patterns::Finder::copy_for_readers(std::string_view pattern, TensorId value
             .attributes = {},
             .inputs = {value},
             .outputs = {}};
-  const NodeId first = r.first_reader(value);
+  // The copy is part of the line that made the value.
+  const NodeId next = r.next(r.producer(value));
+  const NodeId at = next == kNoNode ? r.first_reader(value) : next;
   const DType dtype = r.tensor(value).dtype;
   Shape shape = *r.tensor(value).shape;
-  const TensorId copied = r.insert_before(first, std::move(copy), dtype, std::move(shape));
+  const TensorId copied = r.insert_before(at, std::move(copy), dtype, std::move(shape));
   for (const NodeId reader : readers) r.read_instead(reader, value, copied);
   note(pattern, r.producer(copied), r.deaths());
 }

@@ -40,7 +40,9 @@ class Expander {
         if (auto done = run_phase(phase); !done) return tl::make_unexpected(done.error());
       }
     }
+    if (recipe_.mode == Mode::kTrain) eager::make_states(machine_);
     for (const auto& leaf : machine_.leaves()) leaf->gradient = {};
+    note_unreached();
     held_.clear();
     values.clear();
     Step step = machine_.finish();
@@ -185,13 +187,20 @@ class Expander {
       machine_.resident(DType::kInt32, {}, Role::kTemporary);
     }
     if (recipe_.mode != Mode::kTrain) return;
-    const auto leaves = machine_.leaves();
-    eager::make_states(machine_);
     eager::make_gradient_buckets(machine_);
     if (recipe_.zero_grad == ZeroGrad::kKeep && !recipe_.precision->master) {
-      for (const auto& leaf : leaves) {
+      for (const auto& leaf : machine_.leaves()) {
         leaf->gradient = machine_.resident(leaf->leaf.dtype(), leaf->leaf.sizes(), Role::kGradient);
       }
+    }
+  }
+
+  void note_unreached() {
+    for (TensorId id = 0; trains_ && id < graph_.tensors.size(); ++id) {
+      const auto& leaf = own_[id] ? own_[id] : value(id).grad();
+      if (graph_.tensors[id].kind == TensorKind::kParameter &&
+          kinds_[id] == ParameterKind::kTrained && leaf && leaf->is_leaf && !leaf->reached)
+        kinds_[id] = ParameterKind::kUnreached;
     }
   }
 

@@ -272,11 +272,7 @@ void Forward::run_again(const ModuleRange& block, const Inputs& inputs,
       if (out != kNoTensor) before.emplace_back(out, std::move(values_[out]));
     }
   }
-  for (NodeId id = block.first; id < block.last && !region.complete(); ++id) {
-    machine_.set_idle(id == block.not_again);
-    execute(id);
-  }
-  machine_.set_idle(false);
+  for (NodeId id = block.first; id < block.last && !region.complete(); ++id) execute(id);
   for (auto& [tensor, value] : before) values_[tensor] = std::move(value);
 }
 

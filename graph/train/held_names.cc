@@ -1,6 +1,8 @@
 #include "graph/train/held_names.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "graph/ir/module_path.h"
 
@@ -139,6 +141,8 @@ void HeldNames::find_ends() {
   // What each statement made that has a name, in the order in which it was made.
   std::map<std::pair<size_t, size_t>, std::vector<TensorId>> named;
   std::vector<NodeId> last_read(graph_.tensors.size(), 0);
+  // The runs of a line in a loop whose values one later statement reads.
+  std::map<std::tuple<const Call*, std::string_view, size_t>, std::vector<size_t>> together;
   for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
     for (const TensorId in : graph_.nodes[id].inputs) {
       if (in == kNoTensor || graph_.tensors[in].kind != TensorKind::kValue) continue;
@@ -146,7 +150,16 @@ void HeldNames::find_ends() {
       if (!at.apart() || at.call->runs[at.made].names.empty()) continue;
       named[{static_cast<size_t>(at.call - calls_.data()), at.made}].push_back(in);
       last_read[in] = std::max(last_read[in], end_of(*at.call, at.read));
+      if (&calls_[call_of_[id]] != at.call) continue;  // parts of it were passed on
+      auto& made = together[{at.call, at.call->runs[at.made].line, at.read}];
+      if (std::ranges::find(made, at.made) == made.end()) made.push_back(at.made);
     }
+  }
+  std::set<std::pair<size_t, size_t>> listed;  // whose values went into a list, read as a whole
+  for (const auto& [where, made] : together) {
+    const auto call = static_cast<size_t>(std::get<0>(where) - calls_.data());
+    if (made.size() < 2) continue;
+    for (const size_t run : made) listed.emplace(call, run);
   }
   for (auto& [place, values] : named) {
     const Call& call = calls_[place.first];
@@ -169,8 +182,9 @@ void HeldNames::find_ends() {
       const auto& runs = call.assigned.at(name);
       const auto again = std::upper_bound(runs.begin(), runs.end(), place.second);
       NodeId end = again == runs.end() ? call.last : end_of(call, *again);
-      // Read after its name has gone, it has another one, or is in a list: of that, no more is
-      // known.
+      // Read after its name has gone, it has another one, or is in a list: of that no more is
+      // known, unless all that a loop made is read at once. Such a list has a name of its own.
+      if (last_read[values[i]] > end && listed.contains(place)) end = call.last;
       end = std::max(end, last_read[values[i]]);
       NodeId& until = until_[values[i]];
       if (until == kNoNode || until < end) until = end;

@@ -37,10 +37,7 @@ std::vector<ModuleRange> mirrored_runs(const Graph& graph) {
     if (id < count && is_product(graph.nodes[id])) {
       const TensorId read = graph.nodes[id].inputs.front();
       const NodeId maker = read == kNoTensor ? kNoNode : graph.tensors[read].producer;
-      if (maker != kNoNode && maker >= first) {
-        run.not_again = id;
-        run.last = ++id;
-      }
+      if (maker != kNoNode && maker >= first) run.last = ++id;
     }
     runs.push_back(std::move(run));
   }

@@ -10,9 +10,10 @@
 namespace plimsoll {
 
 // The runs of such nodes, in the graph's order, each with the product behind it that reads its
-// result. That product is not computed again, but takes what the run makes; what a run reads is
-// kept, where MXNet computes a shortcut again, too (src/executor/graph_executor.cc, need_mirror;
-// its step of 100 nodes is left out). Cost: linear in nodes.
+// result. That product, the last to keep something, takes what the run makes and is not computed
+// again; what a run reads is kept, where MXNet computes a shortcut again, too
+// (src/executor/graph_executor.cc, need_mirror; its step of 100 nodes is left out). Cost: linear in
+// nodes.
 std::vector<ModuleRange> mirrored_runs(const Graph& graph);
 
 }  // namespace plimsoll

@@ -13,7 +13,6 @@ namespace plimsoll {
 struct ModuleRange {
   std::string module;
   NodeId first = 0, last = 0;  // nodes [first, last)
-  NodeId not_again = kNoNode;  // of them, one that is not computed again: see mirror.h
 };
 
 // The outermost numbered modules with modules inside, below `path` ("": in the whole graph), in the

@@ -224,13 +224,20 @@ class DoubtSearch {
 }  // namespace
 
 Diagnostics nothing_trained(const Graph& graph, const std::vector<ParameterKind>& kinds) {
-  int64_t trained = 0, frozen = 0;
+  int64_t trained = 0, frozen = 0, unreached = 0;
   for (TensorId id = 0; id < kinds.size(); ++id) {
     if (graph.tensors[id].kind != TensorKind::kParameter) continue;
     trained += kinds[id] == ParameterKind::kTrained ? 1 : 0;
     frozen += kinds[id] == ParameterKind::kFrozen ? 1 : 0;
+    unreached += kinds[id] == ParameterKind::kUnreached ? 1 : 0;
   }
   if (trained > 0) return {};
+  if (unreached > 0) {
+    return {warning(
+        "W230",
+        fmt::format("the loss depends on none of {} weights: nothing is trained", unreached), {},
+        "name an output that the weights make")};
+  }
   if (frozen > 0) {
     return {warning("W230", fmt::format("all {} weights are frozen: nothing is trained", frozen),
                     {}, "--train GLOB names weights to train")};

@@ -40,6 +40,7 @@ Counts update_of(const OptimizerRow& row, const std::vector<TensorType>& paramet
   for (const TensorType& type : parameters) {
     m.parameter(type.dtype, type.shape);
     m.leaves().back()->gradient = m.resident(type.dtype, type.shape, Role::kGradient);
+    m.leaves().back()->reached = true;
   }
   eager::make_states(m);
   eager::update(m, {});

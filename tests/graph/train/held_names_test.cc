@@ -139,5 +139,25 @@ TEST_CASE("names: of what one call returns the first name is of what it computed
   CHECK(held_until(written("one", "two"), "g") == 2);
 }
 
+// Segformer's head: maps go into a list in a loop, and all of it is joined.
+TEST_CASE("names: what a loop put into a list lives as the list does, where all of it is read") {
+  const auto joined = [](const std::string& scope) {
+    return "a = Relu(x) calls=\"/\" statements=\"net.py:2 y\"\n"
+           "b = Exp(a) calls=\"/\" statements=\"net.py:3 y\"\n"
+           "c = Relu(x) calls=\"/\" statements=\"net.py:2 y\"\n"
+           "d = Exp(c) calls=\"/\" statements=\"net.py:3 y\"\n"
+           "e = Concat(b, d) {axis=0} " +
+           scope +
+           "\n"
+           "f = Tanh(e) calls=\"/\" statements=\"net.py:6 z\"\noutput f\n";
+  };
+  const std::string here = joined("calls=\"/\" statements=\"net.py:5 z\"");
+  CHECK(held_until(here, "b") == 5);
+  CHECK(held_until(here, "d") == 5);
+  // Near miss: another call reads them, one by one for all that is known (a U-Net's pops them).
+  const std::string within = joined("calls=\"/up\" statements=\"net.py:5 z;up.py:1 y\"");
+  CHECK(held_until(within, "b") == 4);
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -1,0 +1,101 @@
+#include "graph/train/expand.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
+
+namespace plimsoll {
+namespace {
+
+struct Expanded {
+  Graph graph;
+  Expansion expansion;
+};
+
+Expanded expanded(std::string_view text, const Recipe& recipe) {
+  auto graph = parse_text(text);
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  Decider decider({});
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  auto expansion = expand(*graph, plan_for(*graph), recipe, Policy{}, decider);
+  REQUIRE(expansion);
+  return {std::move(*graph), std::move(*expansion)};
+}
+
+int64_t bytes_of(const Step& step, Role role) {
+  int64_t sum = 0;
+  for (const Buffer& b : step.buffers) sum += b.role == role ? *b.bytes.constant() : 0;
+  return sum;
+}
+
+int64_t launches(const Step& step, KernelClass kernel_class, Phase phase) {
+  return std::ranges::count_if(step.events, [&](const Event& e) {
+    return e.kind == Event::Kind::kLaunch && e.phase == phase &&
+           step.kernels[e.id].kernel_class == kernel_class;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("expand: a weight that no gradient reaches gets no optimizer states") {
+  Recipe recipe;
+  recipe.optimizer = find_optimizer("adam");
+  const auto of = [&](const std::string& index) {
+    return expanded(
+        "opset 17\ninput x: f32[8,16]\nparam w: f32[16,4]\nparam v: f32[16,32]\n"
+        "y = MatMul(x, w)\nz = MatMul(x, v)\n" +
+            index,
+        recipe);
+  };
+  const Expanded reached = of("output y\noutput z\n");
+  const Expanded unreached = of("i = ArgMax(z) {axis=1}\noutput y\noutput i\n");
+  CHECK(bytes_of(reached.expansion.step, Role::kOptimizerState) == 2 * 4 * (16 * 4 + 16 * 32));
+  CHECK(bytes_of(unreached.expansion.step, Role::kOptimizerState) == 2 * 4 * 16 * 4);
+  const auto kind = [](const Expanded& e, std::string_view name) {
+    for (TensorId id = 0; id < e.graph.tensors.size(); ++id) {
+      if (e.graph.tensors[id].name == name) return e.expansion.parameter_kinds[id];
+    }
+    FAIL("no such tensor");
+    return ParameterKind::kConstant;
+  };
+  CHECK(kind(unreached, "w") == ParameterKind::kTrained);
+  CHECK(kind(unreached, "v") == ParameterKind::kUnreached);
+  CHECK(kind(reached, "v") == ParameterKind::kTrained);
+}
+
+// torch/utils/checkpoint.py raises _StopRecomputationError where the last tensor is packed, which
+// is before an operator runs that keeps its inputs alone, and after one that keeps what it makes.
+TEST_CASE("expand: a checkpointed block stops before an operator that keeps its inputs alone") {
+  Recipe recipe;
+  recipe.checkpoint = "blocks";
+  const auto products = [&](const std::string& last) {
+    const std::string layer =
+        "m{i} = MatMul({x}, w{i}) module=\"net.{i}.first\"\na{i} = Sigmoid(m{i}) "
+        "module=\"net.{i}.act\"\n"
+        "n{i} = MatMul(a{i}, v{i}) module=\"net.{i}.second\"\n" +
+        last;
+    std::string text = "opset 17\ninput x: f32[8,16]\n";
+    std::string nodes, x = "x";
+    for (const std::string i : {"0", "1"}) {
+      text += "param w" + i + ": f32[16,16]\nparam v" + i + ": f32[16,16]\n";
+      std::string lines = layer;
+      for (size_t at; (at = lines.find("{i}")) != std::string::npos;) lines.replace(at, 3, i);
+      for (size_t at; (at = lines.find("{x}")) != std::string::npos;) lines.replace(at, 3, x);
+      nodes += lines;
+      x = last.empty() ? "n" + i : "y" + i;
+    }
+    const Expanded e = expanded(text + nodes + "output " + x + "\n", recipe);
+    CHECK(launches(e.expansion.step, KernelClass::kGemm, Phase::kForward) == 4);
+    return launches(e.expansion.step, KernelClass::kGemm, Phase::kBackward);
+  };
+  // Two gradients of each product, but one of the first, whose input needs none; and one product of
+  // each block again, or both.
+  CHECK(products("") == 7 + 2);
+  CHECK(products("y{i} = Sigmoid(n{i}) module=\"net.{i}.last\"\n") == 7 + 4);
+}
+
+}  // namespace plimsoll
