@@ -13,10 +13,12 @@
 #include <new>
 
 #include "calibrate/nvml.h"
+#include "estimator/cli/command_line.h"
 #include "estimator/cli/help.h"
 #include "estimator/cli/messages.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output_file.h"
+#include "estimator/cli/page_file.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
@@ -28,6 +30,7 @@
 #include "monitor/gpu_recording.h"
 #include "monitor/live_view.h"
 #include "monitor/measured_record.h"
+#include "monitor/page.h"
 #include "monitor/run_files.h"
 #include "monitor/text.h"
 
@@ -41,7 +44,8 @@ constexpr const char* kExamples =
     "  plimsoll-monitor --interval 20ms --out run.jsonl -- python3 train.py\n"
     "  plimsoll-monitor --model builtin:resnet50 --batch 32 --gpu local --run run.json -- python3 "
     "train.py\n"
-    "  plimsoll validate run.json\n\n"
+    "  plimsoll validate run.json\n"
+    "  plimsoll-monitor --html run.html -- python3 train.py\n\n"
     "Watches a process and all that descend from it: memory, CPU, faults and I/O of the host, and\n"
     "memory, load, PCIe, power and clocks of NVIDIA's cards, where there are any. Reads only: "
     "nothing\n"
@@ -56,7 +60,7 @@ constexpr int kNotFound = 127, kNotRunnable = 126;  // as a shell says it
 
 struct Flags {
   cli::SharedFlags shared;
-  std::string pid, interval = "100ms", replay, library = "libnvidia-ml.so.1", measured;
+  std::string pid, interval = "100ms", replay, library = "libnvidia-ml.so.1", measured, page;
   RunFileNames files;
   bool json = false, quiet = false;
   std::vector<std::string> command;
@@ -72,7 +76,8 @@ void declare(CLI::App& app, Flags& flags) {
   text("--csv", flags.files.csv, "write the samples as CSV");
   text("--trace", flags.files.trace, "write a Chrome trace: counters and phases");
   text("--run", flags.measured, "write a measured run for 'plimsoll validate'; needs --model");
-  app.add_flag("--force", flags.files.force, "overwrite the files of --csv, --trace and --run");
+  text("--html", flags.page, "write a page: peaks, pictures over time, phases, tables");
+  app.add_flag("--force", flags.files.force, "overwrite files; those of --out are added to");
   app.add_flag("--json", flags.json, "end with the summary as one JSON object; nothing live");
   app.add_flag("--quiet", flags.quiet, "nothing live, the summary alone");
   text("--replay", flags.replay, "figures of GPUs from a file of --out, not from the driver");
@@ -211,11 +216,10 @@ int watch(const Flags& flags) {
   // Files are opened before anything starts.
   auto files = RunFiles::open(flags.files);
   if (!files) return report(files.error());
-  std::optional<cli::OutputFile> measured;
-  if (!flags.measured.empty()) {
-    auto opened = cli::OutputFile::open(flags.measured, flags.files.force);
+  std::optional<cli::OutputFile> measured, page;
+  for (const auto& [path, file] : {std::pair(&flags.measured, &measured), {&flags.page, &page}}) {
+    const auto opened = cli::OutputFile::open_if_named(*path, flags.files.force, *file);
     if (!opened) return report(opened.error());
-    measured.emplace(std::move(*opened));
   }
   sigset_t before;
   const int signals = take_signals(before);  // before there are threads
@@ -252,8 +256,10 @@ int watch(const Flags& flags) {
               {.interval_ns = *interval,
                .pids_are_ours = in_first_pid_namespace(),
                .band = std::move(band)});
+  Moments moments;
   const auto end = watch.run(signals, [&](const Observation& observation) {
     say(files->add(observation));
+    if (page) moments.take(observation.sample);
     if (live) show(view.next(observation), on_error);
   });
   Summary summary = watch.summary();
@@ -261,6 +267,10 @@ int watch(const Flags& flags) {
   summary.gpu_source = std::move(gpu_source);
   say(files->end(summary));
   if (const int failed = write_measured(measured, predicted, summary); failed != 0) fault = failed;
+  if (page) {
+    const int failed = cli::write_page(*page, to_page(summary, moments, cli::command_line()));
+    if (failed != 0) fault = failed;
+  }
   if (flags.json) {
     if (const int failed = cli::print(to_json(summary)); failed != 0) fault = failed;
   } else {
@@ -270,6 +280,7 @@ int watch(const Flags& flags) {
 }
 
 int run(std::vector<std::string> arguments) {
+  cli::remember_command("plimsoll-monitor", arguments);
   Flags flags;
   if (const auto bar = std::ranges::find(arguments, "--"); bar != arguments.end()) {
     flags.command.assign(bar + 1, arguments.end());
