@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "monitor/attribution.h"
 #include "tests/support/samples.h"
 

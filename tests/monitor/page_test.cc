@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "estimator/report/schemas.h"
@@ -15,6 +17,7 @@ using nlohmann::json;
 using plimsoll::test::card;
 using plimsoll::test::host_sample;
 using plimsoll::test::kMebibyte;
+using plimsoll::test::schema_fault;
 
 namespace {
 
@@ -74,7 +77,7 @@ TEST_CASE("monitor's page: the answer, the figures over time, and the JSON insid
 }
 
 TEST_CASE("monitor's page: whether the run was within what was predicted") {
-  const auto page_with = [](Range range) {
+  const auto page_with = [](plimsoll::Range range) {
     const WatchedRun run = watched(
         20, 1, Band{.device = Predicted{range.high, range}, .device_id = "tesla-t4", .step_ns = 5});
     return to_page(run.summary, run.moments, "x");
