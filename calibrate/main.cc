@@ -7,6 +7,7 @@
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/help.h"
 #include "estimator/report/text.h"
+#include "estimator/report/version.h"
 
 namespace plimsoll::calibrate {
 namespace {
@@ -39,6 +40,8 @@ int run(int argc, char** argv) {
   CLI::App app(kExamples);
   cli::use_help(app);
   app.require_subcommand(1);
+  app.set_version_flag("--version",
+                       fmt::format("plimsoll-calibrate {}, commit {}", kVersion, commit()));
   const Verb verbs[] = {make_ask(app), make_run(app), make_replay(app), make_fit(app),
                         make_tables(app)};
   try {
