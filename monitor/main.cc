@@ -197,6 +197,37 @@ int write_measured(std::optional<cli::OutputFile>& file, const std::optional<Pre
                                    fmt::join(unsaid, ", ")))});
 }
 
+// The files that the user wants.
+struct Outputs {
+  RunFiles files;  // written as the run goes on
+  std::optional<cli::OutputFile> measured{}, page{};
+};
+
+Result<Outputs> open_outputs(const Flags& flags) {
+  auto files = RunFiles::open(flags.files);
+  if (!files) return tl::make_unexpected(files.error());
+  Outputs outputs{.files = std::move(*files)};
+  for (const auto& [path, file] :
+       {std::pair(&flags.measured, &outputs.measured), {&flags.page, &outputs.page}}) {
+    const auto opened = cli::OutputFile::open_if_named(*path, flags.files.force, *file);
+    if (!opened) return tl::make_unexpected(opened.error());
+  }
+  return outputs;
+}
+
+// What is written once the run is over; the exit status of a fault, or 0.
+int write_end(Outputs& outputs, const std::optional<Prediction>& predicted, const Summary& summary,
+              const Moments& moments) {
+  int fault = 0;
+  if (const auto said = outputs.files.end(summary); !said.empty()) fault = report(said);
+  if (const int failed = write_measured(outputs.measured, predicted, summary); failed != 0)
+    fault = failed;
+  if (!outputs.page) return fault;
+  const std::string page = to_page(summary, moments, cli::command_line());
+  const int failed = cli::write_page(*outputs.page, page);
+  return failed != 0 ? failed : fault;
+}
+
 int exit_status_of(const Watch& watch, Watch::End end, const Summary& summary, int fault) {
   if (end == Watch::End::kAskedToStop) return 128 + watch.stop_signal();
   if (summary.exit_status) return *summary.exit_status;
@@ -213,14 +244,8 @@ int watch(const Flags& flags) {
     if (!made) return report(made.error());
     predicted = std::move(*made);
   }
-  // Files are opened before anything starts.
-  auto files = RunFiles::open(flags.files);
-  if (!files) return report(files.error());
-  std::optional<cli::OutputFile> measured, page;
-  for (const auto& [path, file] : {std::pair(&flags.measured, &measured), {&flags.page, &page}}) {
-    const auto opened = cli::OutputFile::open_if_named(*path, flags.files.force, *file);
-    if (!opened) return report(opened.error());
-  }
+  auto outputs = open_outputs(flags);  // before anything starts
+  if (!outputs) return report(outputs.error());
   sigset_t before;
   const int signals = take_signals(before);  // before there are threads
   auto gpus = find_gpus(flags);
@@ -242,11 +267,11 @@ int watch(const Flags& flags) {
   };
   std::optional<Band> band;
   if (predicted) band = predicted->band;
-  say(files->begin({.pid = watched->pid,
-                    .command = watched->name,
-                    .started_unix_ns = unix_ns(),
-                    .interval_ns = *interval},
-                   band));
+  say(outputs->files.begin({.pid = watched->pid,
+                            .command = watched->name,
+                            .started_unix_ns = unix_ns(),
+                            .interval_ns = *interval},
+                           band));
   // On a terminal that a command writes to as well, a screen would be written over its lines.
   Terminal terminal = terminal_of(on_error ? STDERR_FILENO : STDOUT_FILENO);
   if (watched->command && ::isatty(STDOUT_FILENO) != 0) terminal.screen = false;
@@ -258,19 +283,15 @@ int watch(const Flags& flags) {
                .band = std::move(band)});
   Moments moments;
   const auto end = watch.run(signals, [&](const Observation& observation) {
-    say(files->add(observation));
-    if (page) moments.take(observation.sample);
+    say(outputs->files.add(observation));
+    if (outputs->page) moments.take(observation.sample);
     if (live) show(view.next(observation), on_error);
   });
   Summary summary = watch.summary();
   summary.command = watched->name;
   summary.gpu_source = std::move(gpu_source);
-  say(files->end(summary));
-  if (const int failed = write_measured(measured, predicted, summary); failed != 0) fault = failed;
-  if (page) {
-    const int failed = cli::write_page(*page, to_page(summary, moments, cli::command_line()));
-    if (failed != 0) fault = failed;
-  }
+  if (const int failed = write_end(*outputs, predicted, summary, moments); failed != 0)
+    fault = failed;
   if (flags.json) {
     if (const int failed = cli::print(to_json(summary)); failed != 0) fault = failed;
   } else {
