@@ -20,19 +20,31 @@ see_also() {
   printf '[see also]\n%s\n' "${list%,*}"
 }
 
+# The first sentence of a verb's help, which stands after its examples.
+about() {
+  plimsoll "$1" --help | sed -n '/^[^ ]/,/^$/p' | sed '/^$/q' | tr '\n' ' ' | sed -E 's/\. .*//;s/[. ]*$//'
+}
+
+# commands PAGE: of plimsoll's own, the verbs, in place of the list that its help has.
+commands() {
+  [ "$1" = plimsoll ] || return 0
+  echo '[commands]'
+  local verb
+  for verb in $verbs; do printf '.TP\n.BR plimsoll\\-%s (1)\n%s.\n' "${verb//-/\\-}" "$(about "$verb")"; done
+  echo
+}
+
 # page NAME ABOUT SYNOPSIS HELP-FLAG COMMAND
 page() {
-  { printf '[synopsis]\n%s\n\n' "$3"; see_also "$1"; } > "$out/include"
+  { printf '[synopsis]\n%s\n\n' "$3"; commands "$1"; see_also "$1"; } > "$out/include"
   # Examples, which help indents, stay lines of their own; the page is called what it is about.
   help2man --no-info --include="$out/include" --name="$2" --version-string="$version" --help-option="$4" "$5" |
     sed -E -e '/^\.IP$/,/^\.(PP|SH|SS|TP)/{s/^\.IP$/.IP\n.nf/;s/^\.(PP|SH|SS|TP)/.fi\n&/}' \
+      -e '/^commands:/,/^\.PP/{/^\.PP/!d}' \
       -e "s/^\\.TH PLIMSOLL[A-Z-]* /.TH $(tr '[:lower:]' '[:upper:]' <<< "$1") /" \
       -e "/^\\.SH NAME/{n;s/^[^ ]+ /${1//-/\\\\-} /}" > "$out/$1.1"
   rm "$out/include"
 }
-
-# What a verb's help says first: the line after its examples, up to its end.
-about() { plimsoll "$1" --help | sed -n '/^[^ ]/{s/\. .*//;s/\.$//;p;q}'; }
 
 page plimsoll "memory and time of a training step on a GPU, predicted" ".B plimsoll
 .I COMMAND
@@ -46,5 +58,5 @@ page plimsoll-calibrate "run and ask what predictions are held against" ".B plim
 \\&[...]" --help plimsoll-calibrate
 page plimsoll-monitor "watch a training run beside what was predicted for it" ".B plimsoll\\-monitor
 .RI [ FLAGS ]
-.IR PID \" | \" \\-\\- \" \" COMMAND...\"" --help plimsoll-monitor
+.IR PID \" | \" \\-\\- \" \" COMMAND..." --help plimsoll-monitor
 gzip -9nf "$out"/*.1
