@@ -14,6 +14,7 @@
 
 #include "calibrate/nvml.h"
 #include "estimator/cli/command_line.h"
+#include "estimator/cli/completion.h"
 #include "estimator/cli/help.h"
 #include "estimator/cli/messages.h"
 #include "estimator/cli/open_database.h"
@@ -303,6 +304,8 @@ int watch(const Flags& flags) {
 int run(std::vector<std::string> arguments) {
   cli::remember_command("plimsoll-monitor", arguments);
   Flags flags;
+  const auto begun = cli::asked_words(arguments);
+  if (begun) arguments.clear();
   if (const auto bar = std::ranges::find(arguments, "--"); bar != arguments.end()) {
     flags.command.assign(bar + 1, arguments.end());
     arguments.erase(bar, arguments.end());
@@ -316,6 +319,10 @@ int run(std::vector<std::string> arguments) {
   app.add_flag("--version", version, "show the version");
   app.allow_extras(true);
   declare(app, flags);
+  // After -- stand a command's own words.
+  if (begun)
+    return std::ranges::count(*begun, "--") > 0 ? 0
+                                                : cli::print_words(cli::completions(app, *begun));
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
