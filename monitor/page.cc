@@ -1,6 +1,7 @@
 #include "monitor/page.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "estimator/report/html/estimate_sections.h"
 #include "estimator/report/html/page.h"
@@ -28,24 +29,25 @@ std::optional<BandPlace> worst_place(const Summary& s) {
   return {};
 }
 
-std::pair<std::string, std::string_view> verdict_of(const Summary& s) {
+struct Headline {
+  std::string verdict;
+  std::string_view tone;  // a class of page.css
+  std::string text;
+};
+
+Headline headline_of(const Summary& s) {
+  const std::string after = fmt::format("after {}", human_seconds(s.seconds));
   if (const auto place = worst_place(s)) {
-    switch (*place) {
-      case BandPlace::kAbove:
-        return {"ABOVE THE PREDICTED RANGE", "does_not_fit"};
-      case BandPlace::kBelow:
-        return {"BELOW THE PREDICTED RANGE", "may_fit"};
-      case BandPlace::kWithin:
-        return {"WITHIN THE PREDICTED RANGE", "fits"};
-    }
+    constexpr std::pair<std::string_view, std::string_view> kPlaces[] = {
+        {"WITHIN", "fits"}, {"ABOVE", "does_not_fit"}, {"BELOW", "may_fit"}};
+    const auto& [where, tone] = kPlaces[static_cast<size_t>(*place)];
+    return {fmt::format("{} THE PREDICTED RANGE", where), tone,
+            fmt::format("{} {}", end_of(s), after)};
   }
+  std::string end = end_of(s);
+  for (char& c : end) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   const bool well = s.ended && s.exit_status.value_or(0) == 0;
-  return {s.ended && !well ? "ENDED BADLY"
-          : s.ended        ? "ENDED"
-                           : "STILL RUNNING",
-          well       ? "fits"
-          : !s.ended ? "may_fit"
-                     : "does_not_fit"};
+  return {end, well ? "fits" : s.ended ? "does_not_fit" : "may_fit", after};
 }
 
 void add_prediction(Markup& out, const char* what, const std::optional<Predicted>& predicted,
@@ -59,11 +61,12 @@ void add_prediction(Markup& out, const char* what, const std::optional<Predicted
 }
 
 void write_end(Markup& out, const Summary& s) {
-  const auto [verdict, tone] = verdict_of(s);
+  const Headline headline = headline_of(s);
   out.open("header", {{"class", "answer"}});
   out.element("p", fmt::format("Watched: {}", shortened(s.command, kCommandName)));
-  out.open("h1").element("span", verdict, {{"class", fmt::format("verdict {}", tone)}});
-  out.text(fmt::format("{} after {}", end_of(s), human_seconds(s.seconds))).close();
+  out.open("h1").element("span", headline.verdict,
+                         {{"class", fmt::format("verdict {}", headline.tone)}});
+  out.text(headline.text).close();
   out.open("dl", {{"class", "facts"}});
   write_fact(out, "host peak", human_bytes(s.host_peak),
              s.pss_peak

@@ -142,7 +142,7 @@ TEST_CASE("browser: a watched run's page draws, also of one that was killed") {
   CHECK(ran.status == 128 + SIGKILL);
   const Seen seen = browse(scratch, page);
   check_page(seen, 4);  // memory of the card and of the host, loads, watts
-  CHECK(says(seen.dom, "killed by signal 9"));
+  CHECK(says(seen.dom, "killed by signal 9 after"));
   CHECK(says(seen.dom, "predicted 1."));  // the band's line, in the picture's text
   CHECK(says(seen.dom, "growing"));
   CHECK_FALSE(says(seen.dom, "<img"));

@@ -64,7 +64,7 @@ bool page_has(const std::string& page, std::string_view text) {
 TEST_CASE("monitor's page: the answer, the figures over time, and the JSON inside") {
   const WatchedRun run = watched_run(20, 1);
   const std::string page = to_page(run.summary, run.moments, "plimsoll-monitor --html x -- 'a b'");
-  CHECK(page_has(page, ">ENDED</span>exit 0 after 1.9 s"));
+  CHECK(page_has(page, ">EXIT 0</span>after 1.9 s"));
   CHECK(page_has(page, "GPU 0 peak</dt>"));
   CHECK(page_has(page, ">9.0 MiB"));
   CHECK(page_has(page, "RSS 106.0 MiB, PSS 99.0 MiB"));
@@ -97,7 +97,7 @@ TEST_CASE("monitor's page: an end that was not one's own, and a watch without a 
   run.summary.exit_status = 137;
   run.summary.gpu_source = "no library";
   const std::string page = to_page(run.summary, run.moments, "x");
-  CHECK(page_has(page, "ENDED BADLY</span>killed by signal 9"));
+  CHECK(page_has(page, "KILLED BY SIGNAL 9</span>after"));
   CHECK_FALSE(page_has(page, "data-chart=\"watched_gpu_memory"));
   CHECK_FALSE(page_has(page, "data-chart=\"watched_power"));
   CHECK(page_has(page, "GPU: no library"));
