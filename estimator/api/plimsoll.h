@@ -4,7 +4,7 @@
 //
 //   const plimsoll::api::Answer answer =
 //       plimsoll::api::estimate("builtin:resnet50", {{"gpu", "rtx-4090"}, {"batch", "128"}});
-//   if (answer.status == 0) std::cout << answer.device_bytes << " bytes, it fits\n";
+//   if (answer.status == 0) show(answer.device_bytes, answer.step_ns);  // it fits
 //
 // Needs C++17 and nothing but the standard library. Everything may be called from many threads.
 // Nothing is printed, no program started, no variable of the environment read.
