@@ -72,6 +72,8 @@ void write_end(Markup& out, const Summary& s) {
              s.pss_peak
                  ? fmt::format("RSS {}, PSS {}", human_bytes(s.rss_peak), human_bytes(*s.pss_peak))
                  : fmt::format("RSS {}, PSS not told", human_bytes(s.rss_peak)));
+  write_fact(out, "CPU", fmt::format("{:.1f} s", s.cpu_seconds),
+             s.processes == 1 ? "1 process" : fmt::format("{} processes at once", s.processes));
   for (size_t i = 0; i < std::min(s.devices.size(), kFactCards); ++i) {
     const DevicePeak& d = s.devices[i];
     write_fact(
@@ -144,9 +146,10 @@ void write_course(Markup& out, const Summary& s, const Moments& moments) {
   if (moments.samples_each() > 1) {
     out.element(
         "p",
-        fmt::format("Of {} samples {} moments are shown, each of up to {}: no peak is lost. "
-                    "--out FILE has all samples.",
-                    s.samples, moments.all().size(), moments.samples_each()),
+        fmt::format(
+            "Of {} samples {} moments are shown, each of up to {}: the peak of no sample is lost. "
+            "--out FILE has all samples.",
+            s.samples, moments.all().size(), moments.samples_each()),
         {{"class", "notice"}});
   }
   add_moments(out, moments, cards);

@@ -72,7 +72,7 @@ TEST_CASE("monitor's page: the answer, the figures over time, and the JSON insid
   for (const char* chart :
        {"watched_gpu_memory", "watched_host_memory", "watched_load", "watched_power"})
     CHECK(page_has(page, "data-chart=\"" + std::string(chart) + "\""));
-  CHECK_FALSE(page_has(page, "no peak is lost"));
+  CHECK_FALSE(page_has(page, "the peak of no sample is lost"));
   const json inside = inside_of(page);
   CHECK(schema_fault(json::parse(plimsoll::schema_text("monitor")), inside) == "");
   CHECK(inside["result"]["moments"].size() == 20);
@@ -117,7 +117,7 @@ TEST_CASE("monitor's page: small whatever was watched, and says what it leaves o
     const std::string page = to_page(run.summary, run.moments, "x");
     CHECK(page.size() < 1'500'000);
     CHECK(page_has(page, "Of 30000 samples"));
-    CHECK(page_has(page, "no peak is lost"));
+    CHECK(page_has(page, "the peak of no sample is lost"));
     CHECK(page_has(page, "The longest 300 of 100000 phases."));
     const json result = inside_of(page)["result"];
     CHECK(result["phases"].size() == 300);
