@@ -81,6 +81,35 @@ double error_of(const std::vector<Ratio>& samples) {
   return wrong / measured;
 }
 
+// Student's t that 95 of 100 stay below, with so many degrees of freedom (Abramowitz and Stegun,
+// 26.7.5, first term).
+double student95(double freedom) {
+  constexpr double kNormal = 1.645;
+  return kNormal + (kNormal * kNormal * kNormal + kNormal) / (4 * freedom);
+}
+
+// Whether the factor helps kernels that it did not see by more than chance would: the share of
+// their time that is gained, against how far kernels scatter about it (the standard error of a
+// ratio: Cochran, "Sampling Techniques", 1977, section 2.11).
+bool helps(const std::vector<Ratio>& before, const std::vector<Ratio>& after) {
+  const auto measured = [](const Ratio& s) { return s.weight * std::exp(s.ln); };
+  const auto gain = [&](size_t i) {
+    const auto wrong = [](const Ratio& s) { return s.weight * std::abs(std::exp(s.ln) - 1); };
+    return wrong(before[i]) - wrong(after[i]);
+  };
+  double gained = 0, whole = 0, squares = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    gained += gain(i);
+    whole += measured(before[i]);
+  }
+  for (size_t i = 0; i < before.size(); ++i) {
+    const double off = gain(i) - gained / whole * measured(before[i]);
+    squares += off * off;
+  }
+  const auto n = static_cast<double>(before.size());
+  return gained > student95(n - 1) * std::sqrt(squares * n / (n - 1));
+}
+
 FactorFit fit_one(MachineFactor factor, const std::vector<Ratio>& samples, double range90) {
   factor.kernels = static_cast<int64_t>(samples.size());
   if (samples.size() < kFewest)
@@ -94,8 +123,10 @@ FactorFit fit_one(MachineFactor factor, const std::vector<Ratio>& samples, doubl
     for (const Ratio& s : rest) off.push_back(std::abs(s.ln));
     factor.range90 = quantile(std::move(off), .9);
   }
-  const bool worse = factor.error_after >= factor.error_before;
-  return {factor, worse ? "it makes kernels worse that it did not see" : ""};
+  if (factor.error_after >= factor.error_before)
+    return {factor, "it makes kernels worse that it did not see"};
+  return {factor,
+          helps(samples, rest) ? "" : "what it gains on kernels that it did not see may be chance"};
 }
 
 }  // namespace

@@ -116,8 +116,8 @@ int fit_machine(const MachineCommand& command) {
   if (machine.clock > 0) fmt::print("clock while computing {:.0f} MHz\n", machine.clock / 1e6);
   if (!machine.workspaces.empty())
     fmt::print("cuDNN's plans of {} convolutions\n", machine.workspaces.size());
-  if (machine.memory.context > 0) {
-    fmt::print("a context takes {} MiB of the card\n", machine.memory.context >> 20);
+  if (machine.context_bytes > 0) {
+    fmt::print("a context takes {} MiB of the card\n", machine.context_bytes >> 20);
   }
   if (!machine.host.empty()) fmt::print("copies from and to the host, launches, cores\n");
   if (kernels->others > 0) fmt::print("{} records are no kernels of it\n", kernels->others);

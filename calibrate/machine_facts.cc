@@ -92,12 +92,7 @@ void MachineFacts::complete(Machine& machine, const std::string& gpu) const {
     machine.clock = *middle;
   }
   for (const auto& [question, line] : workspaces_) machine.workspaces.push_back(line);
-  const auto bytes = [&](const char* name) { return static_cast<int64_t>(figure(name, 1, 1e12)); };
-  machine.memory = {.context = bytes("context_bytes"),
-                    .cublas_handle = bytes("cublas_handle_bytes"),
-                    .cublas_modules = bytes("cublas_modules_bytes"),
-                    .cudnn_handle = bytes("cudnn_handle_bytes"),
-                    .cudnn_modules = bytes("cudnn_modules_bytes")};
+  machine.context_bytes = static_cast<int64_t>(figure("context_bytes", 1, 1e12));
   machine.host = host_file(gpu);
 }
 

@@ -5,8 +5,10 @@
 
 #include "calibrate/verb.h"
 #include "estimator/cli/command_line.h"
+#include "estimator/cli/completion.h"
 #include "estimator/cli/help.h"
 #include "estimator/report/text.h"
+#include "estimator/report/version.h"
 
 namespace plimsoll::calibrate {
 namespace {
@@ -39,8 +41,12 @@ int run(int argc, char** argv) {
   CLI::App app(kExamples);
   cli::use_help(app);
   app.require_subcommand(1);
+  app.set_version_flag("--version",
+                       fmt::format("plimsoll-calibrate {}, commit {}", kVersion, commit()));
   const Verb verbs[] = {make_ask(app), make_run(app), make_replay(app), make_fit(app),
                         make_tables(app)};
+  if (const auto begun = cli::asked_words({argv + 1, argv + argc}))
+    return cli::print_words(cli::completions(app, *begun));
   try {
     cli::remember_command("plimsoll-calibrate", {argv + 1, argv + argc});
     app.parse(argc, argv);

@@ -15,6 +15,7 @@ constexpr std::string_view kSchema = "plimsoll.machine";
 constexpr RealRange kFactor{.low = 1e-3, .high = 1e3};
 constexpr RealRange kError{.low = 0, .high = 1e3};
 constexpr RealRange kClockHz{.low = 1e8, .high = 1e10};
+constexpr IntegerRange kContextBytes{.low = 1, .high = int64_t{1} << 40};
 
 MachineFactor read_factor(JsonObject& row) {
   MachineFactor factor;
@@ -28,28 +29,6 @@ MachineFactor read_factor(JsonObject& row) {
   factor.error_after = row.required_real("error_after", kError);
   row.finish();
   return factor;
-}
-
-// Names of the file, in its order.
-struct MemoryKey {
-  const char* name;
-  int64_t MachineMemory::*bytes;
-};
-constexpr MemoryKey kMemoryKeys[] = {{"context_bytes", &MachineMemory::context},
-                                     {"cublas_handle_bytes", &MachineMemory::cublas_handle},
-                                     {"cublas_modules_bytes", &MachineMemory::cublas_modules},
-                                     {"cudnn_handle_bytes", &MachineMemory::cudnn_handle},
-                                     {"cudnn_modules_bytes", &MachineMemory::cudnn_modules}};
-
-MachineMemory read_memory(JsonObject& root) {
-  MachineMemory memory;
-  auto section = root.optional_object("memory");
-  if (!section) return memory;
-  constexpr IntegerRange kBytes{.low = 1, .high = int64_t{1} << 40};
-  for (const MemoryKey& key : kMemoryKeys)
-    memory.*key.bytes = section->optional_integer(key.name, kBytes).value_or(0);
-  section->finish();
-  return memory;
 }
 
 std::string compact(const JsonValue& value) {
@@ -91,7 +70,7 @@ Result<Machine> read_machine(std::string_view text, std::string_view file) {
   machine.clock = root.optional_real("clock", kClockHz).value_or(0);
   for (const JsonValue& answer : root.optional_list("workspaces"))
     machine.workspaces.push_back(compact(answer));
-  machine.memory = read_memory(root);
+  machine.context_bytes = root.optional_integer("context_bytes", kContextBytes).value_or(0);
   machine.host = read_host_section(root);
   root.finish();
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
@@ -131,13 +110,7 @@ std::string write_machine(const Machine& machine) {
     for (const std::string& answer : machine.workspaces) write_text(out, answer);
     out.end_array();
   }
-  if (!(machine.memory == MachineMemory{})) {
-    out.key("memory").begin_object();
-    for (const MemoryKey& key : kMemoryKeys) {
-      if (machine.memory.*key.bytes > 0) out.key(key.name).integer(machine.memory.*key.bytes);
-    }
-    out.end_object();
-  }
+  if (machine.context_bytes > 0) out.key("context_bytes").integer(machine.context_bytes);
   if (!machine.host.empty()) {
     out.key("host");
     write_text(out, machine.host);

@@ -26,15 +26,6 @@ struct MachineFactor {
   bool operator==(const MachineFactor&) const = default;
 };
 
-// What a process took of the card before its first tensor, by the memory that was free; 0: not
-// told.
-struct MachineMemory {
-  int64_t context = 0;  // in which nothing had run
-  int64_t cublas_handle = 0, cublas_modules = 0, cudnn_handle = 0, cudnn_modules = 0;
-
-  bool operator==(const MachineMemory&) const = default;
-};
-
 struct Machine {
   std::string gpu;     // an id of hwdb
   std::string source;  // the records
@@ -45,7 +36,9 @@ struct Machine {
   // cuDNN's plans for convolutions on this card, a line of JSON each as `plimsoll-calibrate ask`
   // writes them.
   std::vector<std::string> workspaces{};
-  MachineMemory memory{};
+  // Bytes that a context took of the card in which nothing had run, by the memory that was free; 0:
+  // not told.
+  int64_t context_bytes = 0;
   std::string host{};  // a host file (hwdb/host.h); empty: nothing is told of the machine
 
   bool operator==(const Machine&) const = default;

@@ -13,10 +13,13 @@
 #include <new>
 
 #include "calibrate/nvml.h"
+#include "estimator/cli/command_line.h"
+#include "estimator/cli/completion.h"
 #include "estimator/cli/help.h"
 #include "estimator/cli/messages.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output_file.h"
+#include "estimator/cli/page_file.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
@@ -28,6 +31,7 @@
 #include "monitor/gpu_recording.h"
 #include "monitor/live_view.h"
 #include "monitor/measured_record.h"
+#include "monitor/page.h"
 #include "monitor/run_files.h"
 #include "monitor/text.h"
 
@@ -41,7 +45,8 @@ constexpr const char* kExamples =
     "  plimsoll-monitor --interval 20ms --out run.jsonl -- python3 train.py\n"
     "  plimsoll-monitor --model builtin:resnet50 --batch 32 --gpu local --run run.json -- python3 "
     "train.py\n"
-    "  plimsoll validate run.json\n\n"
+    "  plimsoll validate run.json\n"
+    "  plimsoll-monitor --html run.html -- python3 train.py\n\n"
     "Watches a process and all that descend from it: memory, CPU, faults and I/O of the host, and\n"
     "memory, load, PCIe, power and clocks of NVIDIA's cards, where there are any. Reads only: "
     "nothing\n"
@@ -56,7 +61,7 @@ constexpr int kNotFound = 127, kNotRunnable = 126;  // as a shell says it
 
 struct Flags {
   cli::SharedFlags shared;
-  std::string pid, interval = "100ms", replay, library = "libnvidia-ml.so.1", measured;
+  std::string pid, interval = "100ms", replay, library = "libnvidia-ml.so.1", measured, page;
   RunFileNames files;
   bool json = false, quiet = false;
   std::vector<std::string> command;
@@ -72,7 +77,8 @@ void declare(CLI::App& app, Flags& flags) {
   text("--csv", flags.files.csv, "write the samples as CSV");
   text("--trace", flags.files.trace, "write a Chrome trace: counters and phases");
   text("--run", flags.measured, "write a measured run for 'plimsoll validate'; needs --model");
-  app.add_flag("--force", flags.files.force, "overwrite the files of --csv, --trace and --run");
+  text("--html", flags.page, "write a page: peaks, pictures over time, phases, tables");
+  app.add_flag("--force", flags.files.force, "overwrite files; those of --out are added to");
   app.add_flag("--json", flags.json, "end with the summary as one JSON object; nothing live");
   app.add_flag("--quiet", flags.quiet, "nothing live, the summary alone");
   text("--replay", flags.replay, "figures of GPUs from a file of --out, not from the driver");
@@ -192,6 +198,37 @@ int write_measured(std::optional<cli::OutputFile>& file, const std::optional<Pre
                                    fmt::join(unsaid, ", ")))});
 }
 
+// The files that the user wants.
+struct Outputs {
+  RunFiles files;  // written as the run goes on
+  std::optional<cli::OutputFile> measured{}, page{};
+};
+
+Result<Outputs> open_outputs(const Flags& flags) {
+  auto files = RunFiles::open(flags.files);
+  if (!files) return tl::make_unexpected(files.error());
+  Outputs outputs{.files = std::move(*files)};
+  for (const auto& [path, file] :
+       {std::pair(&flags.measured, &outputs.measured), {&flags.page, &outputs.page}}) {
+    const auto opened = cli::OutputFile::open_if_named(*path, flags.files.force, *file);
+    if (!opened) return tl::make_unexpected(opened.error());
+  }
+  return outputs;
+}
+
+// What is written once the run is over; the exit status of a fault, or 0.
+int write_end(Outputs& outputs, const std::optional<Prediction>& predicted, const Summary& summary,
+              const Moments& moments) {
+  int fault = 0;
+  if (const auto said = outputs.files.end(summary); !said.empty()) fault = report(said);
+  if (const int failed = write_measured(outputs.measured, predicted, summary); failed != 0)
+    fault = failed;
+  if (!outputs.page) return fault;
+  const std::string page = to_page(summary, moments, cli::command_line());
+  const int failed = cli::write_page(*outputs.page, page);
+  return failed != 0 ? failed : fault;
+}
+
 int exit_status_of(const Watch& watch, Watch::End end, const Summary& summary, int fault) {
   if (end == Watch::End::kAskedToStop) return 128 + watch.stop_signal();
   if (summary.exit_status) return *summary.exit_status;
@@ -208,15 +245,8 @@ int watch(const Flags& flags) {
     if (!made) return report(made.error());
     predicted = std::move(*made);
   }
-  // Files are opened before anything starts.
-  auto files = RunFiles::open(flags.files);
-  if (!files) return report(files.error());
-  std::optional<cli::OutputFile> measured;
-  if (!flags.measured.empty()) {
-    auto opened = cli::OutputFile::open(flags.measured, flags.files.force);
-    if (!opened) return report(opened.error());
-    measured.emplace(std::move(*opened));
-  }
+  auto outputs = open_outputs(flags);  // before anything starts
+  if (!outputs) return report(outputs.error());
   sigset_t before;
   const int signals = take_signals(before);  // before there are threads
   auto gpus = find_gpus(flags);
@@ -238,11 +268,11 @@ int watch(const Flags& flags) {
   };
   std::optional<Band> band;
   if (predicted) band = predicted->band;
-  say(files->begin({.pid = watched->pid,
-                    .command = watched->name,
-                    .started_unix_ns = unix_ns(),
-                    .interval_ns = *interval},
-                   band));
+  say(outputs->files.begin({.pid = watched->pid,
+                            .command = watched->name,
+                            .started_unix_ns = unix_ns(),
+                            .interval_ns = *interval},
+                           band));
   // On a terminal that a command writes to as well, a screen would be written over its lines.
   Terminal terminal = terminal_of(on_error ? STDERR_FILENO : STDOUT_FILENO);
   if (watched->command && ::isatty(STDOUT_FILENO) != 0) terminal.screen = false;
@@ -252,15 +282,17 @@ int watch(const Flags& flags) {
               {.interval_ns = *interval,
                .pids_are_ours = in_first_pid_namespace(),
                .band = std::move(band)});
+  Moments moments;
   const auto end = watch.run(signals, [&](const Observation& observation) {
-    say(files->add(observation));
+    say(outputs->files.add(observation));
+    if (outputs->page) moments.take(observation.sample);
     if (live) show(view.next(observation), on_error);
   });
   Summary summary = watch.summary();
   summary.command = watched->name;
   summary.gpu_source = std::move(gpu_source);
-  say(files->end(summary));
-  if (const int failed = write_measured(measured, predicted, summary); failed != 0) fault = failed;
+  if (const int failed = write_end(*outputs, predicted, summary, moments); failed != 0)
+    fault = failed;
   if (flags.json) {
     if (const int failed = cli::print(to_json(summary)); failed != 0) fault = failed;
   } else {
@@ -270,7 +302,10 @@ int watch(const Flags& flags) {
 }
 
 int run(std::vector<std::string> arguments) {
+  cli::remember_command("plimsoll-monitor", arguments);
   Flags flags;
+  const auto begun = cli::asked_words(arguments);
+  if (begun) arguments.clear();
   if (const auto bar = std::ranges::find(arguments, "--"); bar != arguments.end()) {
     flags.command.assign(bar + 1, arguments.end());
     arguments.erase(bar, arguments.end());
@@ -284,6 +319,10 @@ int run(std::vector<std::string> arguments) {
   app.add_flag("--version", version, "show the version");
   app.allow_extras(true);
   declare(app, flags);
+  // After -- stand a command's own words.
+  if (begun)
+    return std::ranges::count(*begun, "--") > 0 ? 0
+                                                : cli::print_words(cli::completions(app, *begun));
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {

@@ -89,6 +89,31 @@ void write_band(JsonWriter& out, const Summary& s) {
   out.end_object();
 }
 
+void write_moments(JsonWriter& out, std::span<const Moment> moments) {
+  const Members members{out};
+  out.key("moments").begin_array();
+  for (const Moment& moment : moments) {
+    out.begin_object();
+    out.key("seconds").real(moment.seconds);
+    out.key("samples").integer(moment.samples);
+    out.key("host_bytes").integer(moment.host);
+    members.integer("pss_bytes", moment.pss);
+    out.key("swap_bytes").integer(moment.swap);
+    out.key("cpu_share").real(moment.cpu_share);
+    out.key("gpus").begin_array();
+    for (const DeviceMoment& device : moment.devices) {
+      out.begin_object();
+      members.integer("bytes", device.bytes);
+      members.real("utilisation", device.utilisation);
+      members.real("power_watts", device.power_watts);
+      members.integer("sm_clock_hz", device.sm_clock_hz);
+      out.end_object();
+    }
+    out.end_array().end_object();
+  }
+  out.end_array();
+}
+
 }  // namespace
 
 void SummaryBuilder::take(const Sample& sample) {
@@ -140,7 +165,7 @@ void SummaryBuilder::take_devices(const Sample& sample) {
   }
 }
 
-std::string to_json(const Summary& s) {
+std::string to_json(const Summary& s, std::span<const Moment> moments) {
   JsonWriter out = begin_document("plimsoll.monitor", JsonWriter::Layout::kCompact);
   const Members members{out};
   out.key("result").begin_object();
@@ -165,6 +190,7 @@ std::string to_json(const Summary& s) {
   out.key("gpu_source").string(s.gpu_source);
   write_devices(out, s.devices);
   write_phases(out, s.phases);
+  if (!moments.empty()) write_moments(out, moments);
   write_band(out, s);
   out.key("ended").boolean(s.ended);
   members.integer("exit_status", s.exit_status);

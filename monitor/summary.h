@@ -2,9 +2,11 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "monitor/band.h"
+#include "monitor/moments.h"
 #include "monitor/phases.h"
 
 namespace plimsoll::monitor {
@@ -61,7 +63,7 @@ class SummaryBuilder {
   std::vector<int64_t> counted_;  // samples in each device's mean
 };
 
-// The object that --json ends with, in the form of `plimsoll schema monitor`.
-std::string to_json(const Summary& summary);
+// The object that --json ends with, in the form of `plimsoll schema monitor`; a page's has moments.
+std::string to_json(const Summary& summary, std::span<const Moment> moments = {});
 
 }  // namespace plimsoll::monitor

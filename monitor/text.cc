@@ -72,12 +72,11 @@ std::string device_lines(const Summary& s) {
     text += escaped_format("   {}\n", shortened(d.name, 60));
   }
   text += escaped_format("       {}", s.gpu_source);
-  if (s.basis == DeviceBasis::kCard)
-    text +=
-        "; the whole card's memory: the driver does not tell it of these processes (its process "
-        "ids are not this container's, or are not listed)";
+  if (s.basis == DeviceBasis::kCard) text += fmt::format("; {}", kWholeCard);
   return text + "\n";
 }
+
+}  // namespace
 
 std::string end_of(const Summary& s) {
   if (!s.ended) return "still running";
@@ -85,8 +84,6 @@ std::string end_of(const Summary& s) {
   if (*s.exit_status > 128) return fmt::format("killed by signal {}", *s.exit_status - 128);
   return fmt::format("exit {}", *s.exit_status);
 }
-
-}  // namespace
 
 std::string human_seconds(double seconds) {
   if (seconds < 60) return fmt::format("{:.1f} s", seconds);

@@ -18,6 +18,14 @@ std::string to_text(const BandWatch::Crossing& crossing, double seconds, const B
 // At most this many phases, the last.
 std::string to_text(const Summary& summary, size_t phases = 12);
 
+// "exit 0", "killed by signal 9", "ended" where its parent alone knows how, "still running".
+std::string end_of(const Summary& summary);
+
+// What DeviceBasis::kCard means.
+inline constexpr std::string_view kWholeCard =
+    "the whole card's memory: the driver does not tell it of these processes (its process ids are "
+    "not this container's, or are not listed)";
+
 // "12.4 s", "3 min 20 s", "2 h 14 min".
 std::string human_seconds(double seconds);
 

@@ -92,31 +92,68 @@ Words subjects_of(std::string_view verb) {
 
 }  // namespace
 
-std::vector<std::string> completions(const std::vector<std::string>& words) {
-  Words candidates;
-  const std::string begun = words.empty() ? "" : words.back();
-  if (words.size() < 2) {
-    for (const VerbRow& verb : all_verbs()) candidates.emplace_back(verb.name);
-  } else {
-    const auto verb = std::ranges::find(all_verbs(), words.front(), &VerbRow::name);
-    if (verb == all_verbs().end()) return {};
-    CLI::App root;
-    root.set_help_flag("-h,--help");
-    const CLI::App* app = verb->make(root).app;
-    const std::string& before = words[words.size() - 2];
-    const CLI::Option* flag = before.starts_with("--") ? app->get_option_no_throw(before) : nullptr;
-    if (flag && flag->get_expected_min() > 0) {
-      candidates = values_of(before.substr(2), words);
-    } else if (begun.starts_with("-")) {
-      for (const CLI::Option* option : app->get_options()) {
-        for (const std::string& name : option->get_lnames()) candidates.push_back("--" + name);
-      }
-    } else {
-      candidates = subjects_of(words.front());
-    }
+namespace {
+
+// Of one verb, or of a program without any: values after a flag that takes one, flags where a dash
+// is written, else `subjects`.
+Words words_after(const CLI::App& app, const Words& words, const Words& subjects) {
+  const std::string before = words.size() < 2 ? "" : words[words.size() - 2];
+  const CLI::Option* flag = before.starts_with("--") ? app.get_option_no_throw(before) : nullptr;
+  if (flag && flag->get_expected_min() > 0) return values_of(before.substr(2), words);
+  if (words.empty() || !words.back().starts_with("-")) return subjects;
+  Words flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
   }
+  return flags;
+}
+
+Words begun_as(Words candidates, const Words& words) {
+  const std::string begun = words.empty() ? "" : words.back();
   std::erase_if(candidates, [&](const std::string& word) { return !word.starts_with(begun); });
   return candidates;
+}
+
+}  // namespace
+
+Words completions(const Words& words) {
+  if (words.size() < 2) {
+    Words verbs;
+    for (const VerbRow& verb : all_verbs()) verbs.emplace_back(verb.name);
+    return begun_as(verbs, words);
+  }
+  const auto verb = std::ranges::find(all_verbs(), words.front(), &VerbRow::name);
+  if (verb == all_verbs().end()) return {};
+  CLI::App root;
+  root.set_help_flag("-h,--help");
+  const CLI::App* app = verb->make(root).app;
+  return begun_as(words_after(*app, words, subjects_of(words.front())), words);
+}
+
+Words completions(const CLI::App& app, const Words& words) {
+  const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
+  if (verbs.empty()) return begun_as(words_after(app, words, {}), words);
+  Words names;
+  for (const CLI::App* verb : verbs) {
+    names.push_back(verb->get_name());
+    if (words.size() > 1 && words.front() == verb->get_name())
+      return begun_as(words_after(*verb, words, {}), words);
+  }
+  return words.size() > 1 ? Words() : begun_as(words_after(app, words, names), words);
+}
+
+std::optional<Words> asked_words(const Words& arguments) {
+  constexpr std::string_view kAsked[] = {"completion", "words", "--"};
+  if (arguments.size() < std::size(kAsked) ||
+      !std::equal(std::begin(kAsked), std::end(kAsked), arguments.begin()))
+    return std::nullopt;
+  return Words(arguments.begin() + std::size(kAsked), arguments.end());
+}
+
+int print_words(const Words& words) {
+  std::string text;
+  for (const std::string& word : words) text += word + "\n";
+  return print(text);
 }
 
 namespace {
@@ -140,32 +177,30 @@ _plimsoll() {
   [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace
   declare -F __ltrim_colon_completions > /dev/null && __ltrim_colon_completions "$cur"
 }
-complete -o default -F _plimsoll plimsoll
+complete -o default -F _plimsoll plimsoll plimsoll-calibrate plimsoll-monitor
 )"},
-    {"zsh", R"(#compdef plimsoll
+    {"zsh", R"(#compdef plimsoll plimsoll-calibrate plimsoll-monitor
 # plimsoll completion zsh > "${fpath[1]}/_plimsoll"
 _plimsoll() {
   local -a offered
   offered=("${(@f)$("${words[1]}" completion words -- "${(@)words[2,CURRENT]}" 2> /dev/null)}")
   [[ -n "${offered[1]}" ]] && compadd -Q -- "${offered[@]}" || _files
 }
-compdef _plimsoll plimsoll
+compdef _plimsoll plimsoll plimsoll-calibrate plimsoll-monitor
 )"},
     {"fish", R"(# plimsoll completion fish > ~/.config/fish/completions/plimsoll.fish
 function __plimsoll_words
   set -l words (commandline -opc) (commandline -ct)
   $words[1] completion words -- $words[2..-1] 2> /dev/null
 end
-complete -c plimsoll -a '(__plimsoll_words)'
+for program in plimsoll plimsoll-calibrate plimsoll-monitor
+  complete -c $program -a '(__plimsoll_words)'
+end
 )"},
 };
 
 int run_completion(const std::string& shell, const std::vector<std::string>& words) {
-  if (shell == "words") {
-    std::string text;
-    for (const std::string& word : completions(words)) text += word + "\n";
-    return print(text);
-  }
+  if (shell == "words") return print_words(completions(words));
   std::vector<std::string> names;
   for (const Shell& s : kShells) names.emplace_back(s.name);
   const auto index = parse_word("completion", shell, names);

@@ -1,6 +1,8 @@
 // What may follow words of a command line.
 #pragma once
 
+#include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,5 +12,12 @@ namespace plimsoll::cli {
 // program's own name is not among them. None where a file is meant. Cost: reads the database, or
 // the inputs of a model that the words name.
 std::vector<std::string> completions(const std::vector<std::string>& words);
+// The same for another program: `words` are those of `app`, whose verbs are its subcommands.
+std::vector<std::string> completions(const CLI::App& app, const std::vector<std::string>& words);
+
+// What follows `completion words --`, where a shell asks so for a program without that verb.
+std::optional<std::vector<std::string>> asked_words(const std::vector<std::string>& arguments);
+// A word a line; the exit status.
+int print_words(const std::vector<std::string>& words);
 
 }  // namespace plimsoll::cli

@@ -94,7 +94,7 @@ Result<ContextChoice> chosen_context(const Platform& platform, const Request& re
 // tells it, or the row has that part in its modules.
 int64_t measured_context(const ContextRow& row, const Platform& platform, const Request& request) {
   const bool here = request.machine && request.machine->gpu == platform.device.id;
-  return here && row.per_thread.value > 0 ? request.machine->memory.context : 0;
+  return here && row.per_thread.value > 0 ? request.machine->context_bytes : 0;
 }
 
 // As the request has it, or the row's bytes for what the step calls.

@@ -249,8 +249,7 @@ TEST_CASE("cuda card: figures of the card come with a suite, and become its mach
   CHECK(says(fitted.out, "cuDNN's plans of "));
   CHECK(says(fitted.out, "copies from and to the host, launches, cores"));
   const json file = json::parse(std::ifstream(machine));
-  CHECK(file["memory"]["cudnn_handle_bytes"] == 64 << 20);
-  CHECK(file["memory"]["cudnn_modules_bytes"] == 32 << 20);
+  CHECK_FALSE(file.contains("memory"));
   CHECK(file["host"]["cores"]["value"] >= 1);
   CHECK(file["host"]["dispatch"][0]["framework"] == "ideal");
   const Ran used = run_plimsoll(

@@ -61,11 +61,11 @@ TEST_CASE("factors: few kernels that disagree say little, and fewer than four no
 }
 
 TEST_CASE("factors: what makes kernels worse that it did not see is refused") {
-  // Right already, but for chance.
+  // Right already, but for chance: what it gains must be more than 95 of 100 such would.
   size_t refused = 0;
   for (uint32_t seed = 0; seed < 40; ++seed)
     refused += fit_factors(kernels(12, 1, .2, seed))[0].refused.empty() ? 0 : 1;
-  CHECK(refused > 20);
+  CHECK(refused >= 36);
   for (uint32_t seed = 0; seed < 40; ++seed)
     CHECK(fit_factors(kernels(12, 1.5, .1, seed))[0].refused.empty());
 }

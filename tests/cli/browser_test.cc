@@ -1,6 +1,7 @@
 // Pages in a browser: they draw, complain of nothing, ask for nothing outside, and hostile names
 // stay text. Needs Chromium, or is reported as not run.
 #include <doctest/doctest.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -122,6 +123,29 @@ TEST_CASE("browser: pages of the other verbs draw theirs") {
     check_page(seen, p.charts);
     CHECK(says(seen.dom, p.says));
   }
+}
+
+TEST_CASE("browser: a watched run's page draws, also of one that was killed") {
+  const char* monitor = std::getenv("PLIMSOLL_MONITOR");
+  if (!monitor || without_browser()) return;
+  const Scratch scratch;
+  const std::string page = scratch.path("page.html");
+  const std::string recording = scratch.write(
+      "gpu.jsonl",
+      R"({"sample":0,"gpus":[{"name":"</script><img src=x>","total_bytes":16000000000,"used_bytes":3221225472,"utilisation":0.5,"power_watts":60}]})");
+  const Ran ran = run_plimsoll({"--model", "builtin:resnet50", "--batch", "16", "--gpu", "tesla-t4",
+                                "--replay", recording, "--interval", "10ms", "--html", page,
+                                "--quiet", "--", PLIMSOLL_KNOWN_MEMORY, "20", "200", "killed"},
+                               {.program = monitor,
+                                .environment = {"PATH=/usr/bin:/bin"},
+                                .address_space = rlim_t{1} << 31});
+  CHECK(ran.status == 128 + SIGKILL);
+  const Seen seen = browse(scratch, page);
+  check_page(seen, 4);  // memory of the card and of the host, loads, watts
+  CHECK(says(seen.dom, "killed by signal 9 after"));
+  CHECK(says(seen.dom, "predicted 1."));  // the band's line, in the picture's text
+  CHECK(says(seen.dom, "growing"));
+  CHECK_FALSE(says(seen.dom, "<img"));
 }
 
 TEST_CASE("browser: names that would be markup or script are text") {

@@ -1,5 +1,6 @@
 // Defaults of one's own, files that are checked, and what shells complete.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -77,8 +78,8 @@ TEST_CASE("cli: bash completes verbs, flags, GPUs, words and a model's dimension
   if (skipped()) return;
   const std::string script = run_plimsoll({"completion", "bash"}).out;
   CHECK(says(script, "complete -o default -F _plimsoll plimsoll"));
-  const auto completed = [&](const std::string& line, int words) {
-    const std::string asked = script + "COMP_WORDS=(" + plimsoll_binary() + " " + line +
+  const auto completed = [&](const std::string& line, int words, const char* program = "") {
+    const std::string asked = script + "COMP_WORDS=(" + plimsoll_binary() + program + " " + line +
                               "); COMP_CWORD=" + std::to_string(words) +
                               "; _plimsoll; printf '%s\\n' \"${COMPREPLY[@]}\"";
     return run_plimsoll({"-c", asked},
@@ -94,6 +95,14 @@ TEST_CASE("cli: bash completes verbs, flags, GPUs, words and a model's dimension
   CHECK(completed("models resnet15", 2) == "resnet152\n");
   CHECK(completed("nonsense ''", 2) == "\n");
   CHECK(run_plimsoll({"completion", "tcsh"}).status == 2);
+  if (::access((plimsoll_binary() + std::string("-monitor")).c_str(), X_OK) != 0) return;
+  CHECK(completed("--inter", 1, "-monitor") == "--interval\n");
+  CHECK(completed("--model builtin:gpt2 --dim seq", 4, "-monitor") == "sequence=\n");
+  CHECK(completed("--model builtin:resnet15", 2, "-monitor") == "builtin:resnet152\n");
+  CHECK(completed("-- ls --al", 3, "-monitor") == "\n");
+  CHECK(completed("re", 1, "-calibrate") == "replay\n");
+  CHECK(completed("ask --gpu tesla-p100-p", 3, "-calibrate") == "tesla-p100-pcie-16gb\n");
+  CHECK(completed("run --toler", 2, "-calibrate") == "--tolerance\n");
 }
 
 }  // namespace plimsoll::test

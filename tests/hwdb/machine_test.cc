@@ -40,7 +40,7 @@ Machine full_sample() {
       R"({"pass":"fprop","n":1,"c":2,"h":4,"w":4,"k":2,"r":1,"s":1,"gpu":"tesla-t4","cudnn":"9.1.0",)"
       R"("mode":"instant","on_card":true,"engine":1,"workspace_bytes":7,"notes":[],"knobs":{},)"
       R"("preference":0,"alternatives":[]})"};
-  machine.memory = {.context = 527 << 20, .cublas_handle = 8 << 20, .cudnn_modules = 90 << 20};
+  machine.context_bytes = 527 << 20;
   machine.host =
       R"({"schema":"plimsoll.host","version":1,"id":"measured","aliases":[],"name":"a machine",)"
       R"("pageable_copy":{"value":"2.5 GB/s","source":"measured"}})";

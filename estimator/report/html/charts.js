@@ -341,7 +341,8 @@
     };
   };
 
-  const CHARTS = { memory, parts, modules, roofline, batch_memory, batch_pace, pareto, compared_parts, validation };
+  const CHARTS = { memory, parts, modules, roofline, batch_memory, batch_pace, pareto, compared_parts, validation,
+    ...watchCharts({ GIB, inGib, rule, cut }) };
 
   const CONFIG = {
     background: null, font: "system-ui, sans-serif", view: { stroke: null },

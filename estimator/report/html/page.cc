@@ -66,8 +66,8 @@ Scripts scripts_of_page() {
         fmt::format("<script type=\"text/plain\" id=\"vega\">{}</script>\n", base64(vega));
     scripts.policy = script_source(*unpacked) + " ";
   }
-  add_script(scripts, page_file("tables.js"));
-  add_script(scripts, page_file("charts.js"));
+  for (const char* file : {"tables.js", "watch_charts.js", "charts.js"})
+    add_script(scripts, page_file(file));
   return scripts;
 }
 

@@ -1,0 +1,137 @@
+#include "estimator/api/plimsoll.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <new>
+
+#include "estimator/cli/open_database.h"
+#include "estimator/cli/read_request.h"
+#include "estimator/cli/shared_flags.h"
+#include "estimator/estimator.h"
+#include "estimator/report/json.h"
+#include "estimator/report/text.h"
+#include "estimator/report/version.h"
+#include "graph/base/escape.h"
+
+namespace plimsoll::api {
+namespace {
+
+Severity severity_of(plimsoll::Severity severity) {
+  switch (severity) {
+    case plimsoll::Severity::kNote:
+      return Severity::kNote;
+    case plimsoll::Severity::kWarning:
+      return Severity::kWarning;
+    case plimsoll::Severity::kError:
+      break;
+  }
+  return Severity::kError;
+}
+
+Verdict verdict_of(plimsoll::Verdict verdict) {
+  switch (verdict) {
+    case plimsoll::Verdict::kFits:
+      return Verdict::kFits;
+    case plimsoll::Verdict::kMayFit:
+      return Verdict::kMayFit;
+    case plimsoll::Verdict::kDoesNotFit:
+      break;
+  }
+  return Verdict::kDoesNotFit;
+}
+
+void tell(Answer& answer, const Diagnostics& said) {
+  for (const Diagnostic& d : said)
+    answer.messages.push_back({severity_of(d.severity), d.code, to_text(d)});
+}
+
+Answer refusal(Answer answer, const Diagnostics& faults) {
+  tell(answer, faults);
+  answer.status = exit_status(faults);
+  return answer;
+}
+
+Result<void> set_flag(cli::SharedFlags& into, const std::string& name, const std::string& value) {
+  const cli::FlagRow* row = cli::find_flag(name);
+  if (!row) {
+    std::vector<std::string> names;
+    for (const cli::FlagRow& flag : cli::shared_flags()) names.emplace_back(flag.name);
+    const std::string near = nearest(name, names);
+    return error("E101", fmt::format("unknown flag '{}'{}", shortened(name, kQuotedColumns),
+                                     near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+  }
+  if (row->on) {
+    if (!value.empty()) return error("E103", fmt::format("flag '{}' takes no value", row->name));
+    into.*row->on = true;
+  } else if (row->list) {
+    (into.*row->list).push_back(value);
+  } else if (row->rule != cli::FlagRow::Rule::kNone) {
+    into.training.push_back({value, row->rule == cli::FlagRow::Rule::kTrain});
+  } else {
+    into.values[std::string(row->name)].push_back(value);
+  }
+  return {};
+}
+
+Result<Request> request_of(const std::string& model, const Flags& flags) {
+  cli::SharedFlags shared;
+  shared.model = model;
+  for (const auto& [name, value] : flags) {
+    if (auto set = set_flag(shared, name, value); !set) return tl::make_unexpected(set.error());
+  }
+  auto request = cli::to_request(shared);
+  if (!request) return request;
+  request->given = cli::given_in(shared);
+  request->minimum = true;
+  if (request->model.empty()) return error("E108", "which model? name a file or builtin:NAME");
+  if (request->devices.empty())
+    return error("E109", "which GPU? name one: {\"gpu\", \"rtx-4090\"}");
+  if (request->devices.size() > 1) return error("E114", "'gpu' is given more than once");
+  return request;
+}
+
+void fill(Answer& answer, const Estimate& e) {
+  answer.verdict = verdict_of(e.memory.verdict);
+  answer.device_bytes = e.memory.device_bytes;
+  answer.usable_bytes = e.usable_bytes;
+  answer.device_range = {e.memory.device_range.low, e.memory.device_range.high};
+  answer.step_ns = e.time.step_ns;
+  answer.step_range = {e.time.step_range_ns.low, e.time.step_range_ns.high};
+  answer.samples_per_second = e.time.samples_per_second;
+  answer.json = to_json(e);
+}
+
+Answer answer_to(const std::string& model, const Flags& flags) {
+  Answer answer;
+  auto request = request_of(model, flags);
+  if (!request) return refusal(std::move(answer), request.error());
+  auto hwdb = Hwdb::open(request->hwdb_directory);
+  if (!hwdb) return refusal(std::move(answer), hwdb.error());
+  tell(answer, hwdb->own_faults());
+  auto estimated = plimsoll::estimate(*request, *hwdb);
+  if (!estimated) return refusal(std::move(answer), cli::in_model(estimated.error(), model));
+  const Diagnostics said =
+      cli::as_strict(cli::in_model(estimated->diagnostics, model), request->strict);
+  if (exit_status(said) != 0) return refusal(std::move(answer), said);
+  tell(answer, said);
+  fill(answer, *estimated);
+  answer.status = estimated->fits ? 0 : 1;
+  return answer;
+}
+
+}  // namespace
+
+Answer estimate(const std::string& model, const Flags& flags) {
+  try {
+    return answer_to(model, flags);
+  } catch (const std::bad_alloc&) {
+    return refusal({}, error("E801", "out of memory").value());
+  } catch (const std::exception& e) {
+    return refusal({}, error("E901", fmt::format("a bug of ours: {}", e.what())).value());
+  }
+}
+
+std::string version() { return std::string(kVersion); }
+
+}  // namespace plimsoll::api

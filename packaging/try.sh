@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# packaging/try.sh DEB: in a fresh Debian 12: the package installs, its commands answer, pages open,
+# shells complete. Needs root and the archive.
+set -euo pipefail
+deb=$(realpath "$1")
+root=$(mktemp -d)
+chmod 755 "$root"
+trap 'umount "$root/proc" 2> /dev/null; rm -rf --one-file-system "$root"' EXIT
+fail() { echo "FAILED: $*" >&2; exit 1; }
+inside() { chroot "$root" env -i HOME=/root LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin MANWIDTH=80 "$@"; }
+
+debootstrap --variant=minbase --include=man-db,bash-completion bookworm "$root" > "$root.log" 2>&1 ||
+  { tail "$root.log"; fail "debootstrap"; }
+rm "$root.log"
+mount -t proc proc "$root/proc" || fail "no /proc can be mounted"
+cp "$deb" "$root/tmp/"
+inside apt-get install -y -q --no-install-recommends "/tmp/$(basename "$deb")"
+inside plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 | head -n 2
+inside plimsoll-calibrate --version
+inside plimsoll-monitor --quiet -- sleep 0.5 || fail "plimsoll-monitor"
+status=0
+inside plimsoll-calibrate run --model builtin:alexnet --batch 8 || status=$?
+[ "$status" = 4 ] || fail "plimsoll-calibrate run without a GPU ends with $status"
+for page in plimsoll plimsoll-estimate plimsoll-max-batch plimsoll-calibrate plimsoll-monitor; do
+  inside man "$page" | grep -q "^NAME" || fail "man $page"
+done
+inside bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader plimsoll
+  COMP_WORDS=(plimsoll estimate builtin:resnet50 --gpu rtx-409); COMP_CWORD=4
+  COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}; _plimsoll; printf "%s\n" "${COMPREPLY[@]}"' |
+  grep -qx rtx-4090 || fail "bash completes no GPU"
+inside test -s /usr/share/doc/plimsoll/copyright || fail "no notices"
+inside apt-get purge -y -q plimsoll > /dev/null
+! inside ls /usr/bin/plimsoll 2> /dev/null || fail "it stays where it is removed"
+echo "passed"
