@@ -36,6 +36,8 @@ AlgorithmPolicy policy_of(const FrameworkProfile& framework, const Request& requ
       return AlgorithmPolicy::kAutotune;
     case FrameworkProfile::ConvPolicy::kIm2col:
       return AlgorithmPolicy::kIm2col;
+    case FrameworkProfile::ConvPolicy::kProducts:
+      return AlgorithmPolicy::kDeterministic;
   }
   return AlgorithmPolicy::kHeuristic;
 }
@@ -87,16 +89,14 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   if (platform.framework.framework == "pytorch") options.bf16_library_since = 80;
   if (request.machine && request.machine->gpu == platform.device.id)
     options.machine = request.machine->factors;
-  options.workspace_limit = request.workspace_limit;
-  if (!options.workspace_limit && platform.framework.workspace_limit) {
-    options.workspace_limit = platform.framework.workspace_limit->value;
-  }
   if (!request.conv_algorithm.empty()) {
     const auto asked = asked_algorithm(request.conv_algorithm);
     if (!asked) return tl::make_unexpected(asked.error());
     options.policy = asked->policy;
     options.forced = asked->algorithm;
   }
+  options.workspace_limit =
+      workspace_limit(platform.framework, request, is_guessed(options.policy));
   return options;
 }
 

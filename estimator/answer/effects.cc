@@ -76,6 +76,7 @@ constexpr EffectRow kEffectRows[] = {
     {"zero-grad", trains, "inference has no gradients"},
     {"freeze", trains, "inference trains nothing"},
     {"train", trains, "inference trains nothing"},
+    {"input-gradient", trains, "inference has no gradients"},
     {"dropout", drops, "no dropout runs in this model and mode"},
     {"link", several, "one GPU exchanges nothing: --gpus N is how many share the work"},
     {"conv-algo", convolves, "the model has no convolution"},

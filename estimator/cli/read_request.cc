@@ -190,6 +190,9 @@ Result<Request> to_request(const SharedFlags& flags) {
   reader.word("cudnn-benchmark", choice, {"off", "on"});
   if (value_of(flags, "cudnn-benchmark")) request.cudnn_benchmark = choice == 1;
   choice = 0;
+  reader.word("input-gradient", choice, {"off", "on"});
+  if (value_of(flags, "input-gradient")) request.input_gradient = choice == 1;
+  choice = 0;
   reader.word("loader", choice, {"none", "memory", "convert", "transform"});
   if (value_of(flags, "loader")) request.loader = static_cast<LoaderKind>(choice);
   choice = 0;

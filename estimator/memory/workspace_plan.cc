@@ -27,15 +27,29 @@ WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
                                                       : Framework::kOther;
   policy.tensor_cores = framework.tf32_convolutions;
   policy.benchmark = framework.conv_policy == FrameworkProfile::ConvPolicy::kAutotune;
+  if (framework.conv_policy == FrameworkProfile::ConvPolicy::kProducts)
+    policy.forced = scratch_name({.policy = AlgorithmPolicy::kDeterministic});
   if (framework.workspace_limit) policy.limit = framework.workspace_limit->value;
   return policy;
+}
+
+std::optional<int64_t> workspace_limit(const FrameworkProfile& framework, const Request& request,
+                                       bool guessed) {
+  if (request.workspace_limit) return request.workspace_limit;
+  if (guessed && framework.guess_limit) return framework.guess_limit->value;
+  if (framework.workspace_limit) return framework.workspace_limit->value;
+  return std::nullopt;
 }
 
 Result<ConvOffers> conv_offers(const Platform& platform, const Request& request,
                                WorkspaceBooks books) {
   WorkspacePolicy policy = workspace_policy(platform.framework);
-  if (request.cudnn_benchmark) policy.benchmark = *request.cudnn_benchmark;
-  if (request.workspace_limit) policy.limit = request.workspace_limit;
+  bool guessed = platform.framework.conv_policy == FrameworkProfile::ConvPolicy::kHeuristic;
+  if (request.cudnn_benchmark) {
+    policy.benchmark = *request.cudnn_benchmark;
+    policy.forced.clear();
+    guessed = !policy.benchmark;
+  }
   if (request.recipe.precision->tf32) policy.tensor_cores = true;
   if (!request.conv_algorithm.empty()) {
     const auto asked = asked_algorithm(request.conv_algorithm);
@@ -43,7 +57,9 @@ Result<ConvOffers> conv_offers(const Platform& platform, const Request& request,
     policy.benchmark =
         asked->policy == AlgorithmPolicy::kAutotune || asked->policy == AlgorithmPolicy::kTimeOnce;
     policy.forced = scratch_name(*asked);
+    guessed = is_guessed(asked->policy);
   }
+  policy.limit = workspace_limit(platform.framework, request, guessed);
   return ConvOffers{std::move(books), std::move(policy), platform.framework.pointwise_by_gemm};
 }
 
