@@ -34,7 +34,7 @@ struct EstimateFlags {
   bool force = false;
   bool ask_cudnn = false;
   OutputFlags output;
-  bool layers = false, why = false, kernels = false;
+  bool layers = false, why = false, kernels = false, metrics = false;
 };
 
 // What shapes the text shapes no JSON, which has all; --force is about a file.
@@ -44,6 +44,7 @@ Diagnostics idle_here(const EstimateFlags& flags) {
   const std::tuple<const char*, bool, bool> of_text[] = {{"layers", flags.layers, false},
                                                          {"why", flags.why, true},
                                                          {"kernels", flags.kernels, false},
+                                                         {"metrics", flags.metrics, true},
                                                          {"depth", depth, false}};
   Diagnostics said;
   for (const auto& [name, given, no_table] : of_text) {
@@ -78,6 +79,7 @@ int run_estimate(const EstimateFlags& flags) {
   TextOptions text{.layers = flags.layers,
                    .why = flags.why,
                    .kernels = flags.kernels,
+                   .metrics = flags.metrics,
                    .quiet = flags.output.quiet,
                    .page = page_of(flags.output)};
   if (const std::string* depth = value_of(flags.shared, "depth")) {
@@ -138,6 +140,9 @@ Verb make_estimate(CLI::App& root) {
   add_value(*app, flags->shared, "depth", "fold layers into modules of so many path parts", "N",
             rarely(kOutputGroup));
   add("--kernels", flags->kernels, "distinct kernels by their share of time", kOutputGroup);
+  add("--metrics", flags->metrics,
+      "throughput, utilisations, PCIe, memory and kernels by category, with definitions",
+      rarely(kOutputGroup));
   add("--why", flags->why, "every kept tensor, who keeps it and why", rarely(kOutputGroup));
   app->add_option("--trace", flags->trace,
                   "the step as a Chrome trace: launches, and live bytes by role")

@@ -1,6 +1,7 @@
 // What a step needs of memory, with everything that a view shows of it. Bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ struct MemoryEstimate {
   int64_t live_peak_bytes = 0;
   BytesByRole max_by_role{};
   int64_t activations_peak_bytes = 0;  // of feature maps and temporaries together
+  std::array<int64_t, kPhaseCount> max_temporary{};  // of temporaries, by phase
   Phase peak_phase = Phase::kForward;
   std::string peak_node;  // "layer1.0.conv3" or the node's name; empty between nodes
   BytesByRole peak_by_role{};

@@ -276,6 +276,7 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.live_peak_bytes = t.peak_bytes;
   m.max_by_role = t.max_by_role;
   m.activations_peak_bytes = t.activations_peak_bytes;
+  m.max_temporary = t.max_temporary;
   m.peak_phase = t.peak_phase;
   m.peak_node = t.peak_node == kNoNode ? "" : display_name(model.graph, t.peak_node);
   m.peak_by_role = t.peak_by_role;

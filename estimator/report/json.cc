@@ -144,6 +144,7 @@ void write_time(JsonWriter& out, const TimeEstimate& t) {
   if (t.run_ns) out.key("run_ns").integer(*t.run_ns);
   out.key("provenance").string(t.provenance);
   if (!t.lengths.empty()) write_lengths(out, t.lengths);
+  write_classes(out.key("by_class"), t.by_class);
   out.key("kernels").begin_array();
   for (const KernelShare& k : t.kernels) {
     out.begin_object();
@@ -245,6 +246,7 @@ void write_result(JsonWriter& out, const Estimate& e, const JsonOptions& options
   write_memory(out, e, !e.peak_tensors.empty() || options.unbeaten);
   out.key("time");
   write_time(out, e.time);
+  write_metrics(out.key("metrics"), metrics_of(e));
   out.key("layers").begin_array();
   if (options.lists != JsonOptions::Lists::kNeither) {
     for (const LayerEstimate& l : e.layers) write_layer(out, l);

@@ -169,6 +169,7 @@ std::string to_text(const Estimate& e, const TextOptions& options) {
   std::string text = answer(e, page);
   if (options.quiet) return text;
   text += help(e, page) + breakdown(e, page) + host(e) + timing(e, page);
+  if (options.metrics) text += metrics_text(e, page);
   if (options.kernels) text += "\n" + kernel_table(e).text(page);
   if (options.layers || options.depth > 0) text += "\n" + layer_table(e, options.depth).text(page);
   if (options.why) text += "\nKept for the backward pass:\n" + kept_table(e).text(page, 2);

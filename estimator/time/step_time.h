@@ -92,6 +92,7 @@ struct StepTime {
   double input_copy = 0;
   double fixed = 0;          // the framework's own terms
   double load = 0;           // what of loading the next batch the step waits for
+  double loading = 0;        // of all threads that load it
   bool host_bound = false;   // launches, own terms and loader take longer than the device's work
   bool input_bound = false;  // loader and copy take longer than all else
   double gpu_busy = 0;       // gpu / seconds
