@@ -100,6 +100,18 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   return options;
 }
 
+// "on each of 8 GPUs over nvlink-2, in 2 machines over ethernet-10g, exchange ring".
+std::string devices_text(const Platform& platform, const Request& request) {
+  if (request.gpu_count <= 1) return "1 GPU";
+  std::string text = fmt::format("on each of {} GPUs", request.gpu_count);
+  if (platform.link) text += " over " + platform.link->id;
+  if (platform.network)
+    text += fmt::format(", in {} machines over {}", request.nodes, platform.network->id);
+  const std::string& scheme =
+      request.exchange.empty() ? platform.framework.exchange : request.exchange;
+  return text + (request.replicate ? "" : ", exchange " + scheme);
+}
+
 std::string settings(const CompiledModel& model, const Platform& platform, const Request& request,
                      int64_t batch) {
   const Recipe& r = model.recipe;
@@ -108,9 +120,7 @@ std::string settings(const CompiledModel& model, const Platform& platform, const
       r.mode == Mode::kInference
           ? "inference"
           : fmt::format("train, {}, loss {}", r.optimizer->name, name(r.loss));
-  const std::string devices = platform.link ? fmt::format("on each of {} GPUs over {}",
-                                                          request.gpu_count, platform.link->id)
-                                            : "1 GPU";
+  const std::string devices = devices_text(platform, request);
   return fmt::format("{}, {}{}, batch {}, {}, {} ({}), cuDNN {}", training, r.precision->name,
                      request.layout.empty() ? "" : ", " + request.layout, batch, devices, f.id,
                      f.framework, request.cudnn ? *request.cudnn : f.cudnn.text());
@@ -316,6 +326,8 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
                     static_cast<double>(e.memory.held_by_names) / 1e6));
   }
   e.diagnostics = model.warnings;
+  for (Diagnostic& d : other_algorithms(request_, *bound, time))
+    e.diagnostics.push_back(std::move(d));
   if (e.time.launches == 0) {
     e.diagnostics.push_back(
         warning("W236", "nothing runs on the device: no output is computed from an input", {},

@@ -129,6 +129,9 @@ void read_libraries(Figures& figures, Profile& profile) {
   } else {
     figures.object().optional("batch_norm");
   }
+  profile.exchange = figures.has("exchange") ? figures.text("exchange") : "ring";
+  if (figures.has("exchange_overlaps"))
+    profile.exchange_overlaps = figures.boolean("exchange_overlaps");
   profile.autotune_empties_cache = figures.boolean("autotune_empties_cache");
   if (figures.has("autotune_outside"))
     profile.autotune_outside = figures.boolean("autotune_outside");
@@ -252,6 +255,8 @@ void read_profile(JsonObject& root, Profile& profile) {
   profile.prefetched_batches = figures.integer("prefetched_batches", {.low = 0, .high = 64});
   if (figures.has("memory_spread"))
     profile.memory_spread = figures.real("memory_spread", {.low = 0, .high = 10});
+  if (figures.has("demand_spread"))
+    profile.demand_spread = figures.real("demand_spread", {.low = 0, .high = 10});
   profile.input_path = choice<Profile::InputPath>(figures, "input_path", {"pageable", "pinned"});
   read_process(figures, profile);
   read_policy(figures, profile);

@@ -95,6 +95,12 @@ struct FrameworkProfile {
   // Half-width of the 95 % range of what the framework takes beside its context, as a share, where
   // its allocations are modelled in outline only; 0 where they are replayed one by one.
   double memory_spread = 0;
+  // The same of the smallest pool in which the steps run, of one that takes the whole card.
+  double demand_spread = 0;
+  // How gradients of several GPUs come together, by the name of a scheme
+  // (estimator/time/exchange.h), and whether that begins while the backward pass runs.
+  std::string exchange;
+  bool exchange_overlaps = true;
   InputPath input_path = InputPath::kPageable;
   bool copies_beside_update = false;  // the next batch comes while parameters are updated
   // Of the process on the host: what it takes with nothing loaded, and how many times it holds a

@@ -87,6 +87,10 @@ void write_memory(JsonWriter& out, const Estimate& e, bool parts) {
   out.key("minimum_bytes");
   m.minimum_bytes ? out.integer(*m.minimum_bytes) : out.null();
   out.key("taken_bytes").integer(m.taken_bytes);
+  out.key("grown_bytes");
+  m.grown ? out.integer(m.grown->bytes) : out.null();
+  out.key("grown_range_bytes");
+  m.grown ? write_range(out, m.grown->range) : static_cast<void>(out.null());
   out.key("host_bytes");
   m.host_bytes > 0 ? out.integer(m.host_bytes) : out.null();
   out.key("host_range_bytes");

@@ -86,8 +86,11 @@ std::string breakdown(const Estimate& e, const Page& page) {
   text += fmt::format("  {:<32}{:>10.1f} MiB\n", "total",
                       static_cast<double>(e.memory.device_bytes) / kBytesPerMiB);
   if (e.memory.taken_bytes > 0) {
-    text += fmt::format("  needed; the framework takes {} of the card unless told to grow\n",
+    text += fmt::format("  needed; the framework takes {} of the card",
                         human_bytes(e.memory.taken_bytes));
+    if (e.memory.grown)
+      text += fmt::format(", {} where told to grow", human_bytes(e.memory.grown->bytes));
+    text += "\n";
   }
   return text;
 }

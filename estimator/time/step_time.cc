@@ -85,14 +85,17 @@ void add_devices(const StepTimeInput& input, double forward, StepTime& step) {
   const double backward = step.phase[static_cast<size_t>(StepPhase::kBackward)];
   const auto bytes = static_cast<double>(input.parameter_bytes);
   if (!input.replicate || input.devices <= 1) {
-    step.communication = exposed_all_reduce(bytes, input.devices, backward, input.link);
+    if (input.devices > 1 && input.training)
+      step.communication = exposed_exchange(*input.scheme, bytes, input.group, input.rates,
+                                            backward, input.exchange_overlaps);
     return;
   }
   const auto others = static_cast<double>(input.devices - 1);
   step.host += others * kThreads * forward;
   step.fixed +=
       others * (habits.forward + static_cast<double>(input.parameter_arrays) * habits.per_replica);
-  const double once = input.link.bandwidth > 0 ? bytes / input.link.bandwidth : 0;
+  const double rate = input.rates.link.bandwidth;
+  const double once = rate > 0 ? bytes / rate : 0;
   step.communication = input.training ? 2 * once : once;
 }
 

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "estimator/time/collective.h"
+#include "estimator/time/exchange.h"
 #include "estimator/time/kernel_time.h"
 
 namespace plimsoll {
@@ -80,7 +80,11 @@ struct StepTimeInput {
   // interpreter lock) and copies parameters out and gradients back; backward passes have threads.
   bool replicate = false;
   bool training = true;
-  LinkRates link;  // used where devices > 1
+  // Used where devices > 1.
+  const ExchangeScheme* scheme = &exchange_schemes().front();
+  bool exchange_overlaps = true;
+  ExchangeGroup group;
+  ExchangeRates rates;
 };
 
 struct StepTime {

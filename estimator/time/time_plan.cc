@@ -88,8 +88,9 @@ constexpr int64_t kLossBytes = 4;  // one number in single precision
 
 // Of an all-reduce over PCIe, either way: a ring sends 2 (n - 1) / n of the gradients.
 int64_t exchanged_over_slot(const StepTimeInput& input, const Platform& platform) {
-  if (input.devices <= 1 || !platform.link || platform.link->kind != "pcie") return 0;
-  return 2 * (input.devices - 1) * input.parameter_bytes / input.devices;
+  const int64_t n = input.group.per_node;
+  if (n <= 1 || !platform.link || platform.link->kind != "pcie") return 0;
+  return 2 * (n - 1) * input.parameter_bytes / n;
 }
 
 TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
