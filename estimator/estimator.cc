@@ -100,18 +100,6 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   return options;
 }
 
-// "on each of 8 GPUs over nvlink-2, in 2 machines over ethernet-10g, exchange ring".
-std::string devices_text(const Platform& platform, const Request& request) {
-  if (request.gpu_count <= 1) return "1 GPU";
-  std::string text = fmt::format("on each of {} GPUs", request.gpu_count);
-  if (platform.link) text += " over " + platform.link->id;
-  if (platform.network)
-    text += fmt::format(", in {} machines over {}", request.nodes, platform.network->id);
-  const std::string& scheme =
-      request.exchange.empty() ? platform.framework.exchange : request.exchange;
-  return text + (request.replicate ? "" : ", exchange " + scheme);
-}
-
 std::string settings(const CompiledModel& model, const Platform& platform, const Request& request,
                      int64_t batch) {
   const Recipe& r = model.recipe;

@@ -58,6 +58,17 @@ std::vector<std::string> card_basis(const Device& device, const Request& request
   return basis;
 }
 
+std::string devices_text(const Platform& platform, const Request& request) {
+  if (request.gpu_count <= 1) return "1 GPU";
+  std::string text = fmt::format("on each of {} GPUs", request.gpu_count);
+  if (platform.link) text += " over " + platform.link->id;
+  if (platform.network)
+    text += fmt::format(", in {} machines over {}", request.nodes, platform.network->id);
+  const std::string& scheme =
+      request.exchange.empty() ? platform.framework.exchange : request.exchange;
+  return text + (request.replicate ? "" : ", exchange " + scheme);
+}
+
 Diagnostics other_algorithms(const Request& request, const BoundStep& bound, const TimePlan& time) {
   const auto asked = conv_algorithm_from_name(request.conv_algorithm);
   if (!asked) return {};

@@ -20,6 +20,9 @@ Diagnostics platform_warnings(const Platform& platform, const Request& request);
 std::vector<std::string> card_basis(const Device& device, const Request& request,
                                     const Estimate& answer);
 
+// "on each of 8 GPUs over nvlink-2, in 2 machines over ethernet-10g, exchange ring".
+std::string devices_text(const Platform& platform, const Request& request);
+
 // Passes of convolutions that run by another algorithm than --conv-algo names: N526, with what was
 // taken instead; nothing where it names none.
 Diagnostics other_algorithms(const Request& request, const BoundStep& bound, const TimePlan& time);
