@@ -34,7 +34,7 @@ struct MemoryEstimate {
   std::optional<ModuleStorages> modules;  // of frameworks whose modules hold them
   int64_t workspace_bytes = 0;
   int64_t timed_workspace_bytes = 0;  // most that timing an algorithm asks for; 0: none is timed
-  std::string workspace_basis;  // "rule", "asked", "measured", "none"
+  std::string workspace_basis;        // "rule", "asked", "measured", "none"
   int64_t allocated_peak_bytes = 0, reserved_bytes = 0;
   int64_t steady_allocated_bytes = 0;  // of a later step, in which nothing is tried out
   // Of a first step in which plans are timed with scratch memory that is given back, and that may
