@@ -36,6 +36,8 @@ AlgorithmPolicy policy_of(const FrameworkProfile& framework, const Request& requ
       return AlgorithmPolicy::kAutotune;
     case FrameworkProfile::ConvPolicy::kIm2col:
       return AlgorithmPolicy::kIm2col;
+    case FrameworkProfile::ConvPolicy::kProducts:
+      return AlgorithmPolicy::kDeterministic;
   }
   return AlgorithmPolicy::kHeuristic;
 }
@@ -87,16 +89,14 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   if (platform.framework.framework == "pytorch") options.bf16_library_since = 80;
   if (request.machine && request.machine->gpu == platform.device.id)
     options.machine = request.machine->factors;
-  options.workspace_limit = request.workspace_limit;
-  if (!options.workspace_limit && platform.framework.workspace_limit) {
-    options.workspace_limit = platform.framework.workspace_limit->value;
-  }
   if (!request.conv_algorithm.empty()) {
     const auto asked = asked_algorithm(request.conv_algorithm);
     if (!asked) return tl::make_unexpected(asked.error());
     options.policy = asked->policy;
     options.forced = asked->algorithm;
   }
+  options.workspace_limit =
+      workspace_limit(platform.framework, request, is_guessed(options.policy));
   return options;
 }
 
@@ -108,9 +108,7 @@ std::string settings(const CompiledModel& model, const Platform& platform, const
       r.mode == Mode::kInference
           ? "inference"
           : fmt::format("train, {}, loss {}", r.optimizer->name, name(r.loss));
-  const std::string devices = platform.link ? fmt::format("on each of {} GPUs over {}",
-                                                          request.gpu_count, platform.link->id)
-                                            : "1 GPU";
+  const std::string devices = devices_text(platform, request);
   return fmt::format("{}, {}{}, batch {}, {}, {} ({}), cuDNN {}", training, r.precision->name,
                      request.layout.empty() ? "" : ", " + request.layout, batch, devices, f.id,
                      f.framework, request.cudnn ? *request.cudnn : f.cudnn.text());
@@ -316,6 +314,8 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
                     static_cast<double>(e.memory.held_by_names) / 1e6));
   }
   e.diagnostics = model.warnings;
+  for (Diagnostic& d : other_algorithms(request_, *bound, time))
+    e.diagnostics.push_back(std::move(d));
   if (e.time.launches == 0) {
     e.diagnostics.push_back(
         warning("W236", "nothing runs on the device: no output is computed from an input", {},

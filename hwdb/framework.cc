@@ -93,9 +93,31 @@ void read_context(JsonObject& root, Profile& profile) {
   }
 }
 
+void read_usual_libraries(JsonObject& root, Profile& profile) {
+  if (!root.has("libraries")) return;
+  for (const JsonValue& value : root.required_list("libraries")) {
+    JsonObject object(value, root.file(), root.faults());
+    Figures figures(object, profile.figures);
+    const auto part = [&](const char* key) {
+      const auto found = parse_version(object.required_string(key));
+      if (!found) object.fail("E401", fmt::format("{} is not a version", key));
+      return found.value_or(Version{});
+    };
+    const UsualLibraries row{part("since"), part("cudnn"), part("cuda")};
+    figures.note(object, "libraries." + row.since.text(),
+                 fmt::format("cuDNN {}, CUDA {}", row.cudnn.text(), row.cuda.text()));
+    object.finish();
+    if (!profile.libraries.empty() && !(profile.libraries.back().since < row.since))
+      object.fail("E402", "libraries must ascend in since");
+    profile.libraries.push_back(row);
+  }
+}
+
 void read_libraries(Figures& figures, Profile& profile) {
-  profile.conv_policy =
-      choice<Profile::ConvPolicy>(figures, "conv_policy", {"heuristic", "autotune", "im2col"});
+  profile.conv_policy = choice<Profile::ConvPolicy>(
+      figures, "conv_policy", {"heuristic", "autotune", "im2col", "products"});
+  if (figures.has("guess_limit"))
+    profile.guess_limit = figures.quantity<Bytes>("guess_limit", {"0 B", "1 TiB"});
   if (figures.has("workspace_limit")) {
     profile.workspace_limit = figures.quantity<Bytes>("workspace_limit", {"0 B", "1 TiB"});
   } else {
@@ -107,6 +129,9 @@ void read_libraries(Figures& figures, Profile& profile) {
   } else {
     figures.object().optional("batch_norm");
   }
+  profile.exchange = figures.has("exchange") ? figures.text("exchange") : "ring";
+  if (figures.has("exchange_overlaps"))
+    profile.exchange_overlaps = figures.boolean("exchange_overlaps");
   profile.autotune_empties_cache = figures.boolean("autotune_empties_cache");
   if (figures.has("autotune_outside"))
     profile.autotune_outside = figures.boolean("autotune_outside");
@@ -223,12 +248,15 @@ void read_profile(JsonObject& root, Profile& profile) {
       figures, "allocator", {"pytorch-caching", "bfc", "mxnet-pool", "static", "none"});
   profile.takes_whole_card = figures.boolean("takes_whole_card");
   read_context(root, profile);
+  read_usual_libraries(root, profile);
   read_libraries(figures, profile);
   profile.keeps_activation_gradients = figures.boolean("keeps_activation_gradients");
   profile.zero_grad = choice<ZeroGrad>(figures, "zero_grad", {"none", "before", "after", "keep"});
   profile.prefetched_batches = figures.integer("prefetched_batches", {.low = 0, .high = 64});
   if (figures.has("memory_spread"))
     profile.memory_spread = figures.real("memory_spread", {.low = 0, .high = 10});
+  if (figures.has("demand_spread"))
+    profile.demand_spread = figures.real("demand_spread", {.low = 0, .high = 10});
   profile.input_path = choice<Profile::InputPath>(figures, "input_path", {"pageable", "pinned"});
   read_process(figures, profile);
   read_policy(figures, profile);
@@ -237,6 +265,15 @@ void read_profile(JsonObject& root, Profile& profile) {
 }
 
 }  // namespace
+
+void FrameworkProfile::ask(const Version& version) {
+  asked = version;
+  for (const UsualLibraries& row : libraries) {
+    if (version < row.since && &row != &libraries.front()) break;
+    cudnn = row.cudnn;
+    cuda = row.cuda;
+  }
+}
 
 ModuleLoading FrameworkProfile::usual_loading(const Version& with) const {
   const bool asks = lazy_loading_since && !(asked < *lazy_loading_since) && can_load_lazily(with);

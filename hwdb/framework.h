@@ -17,6 +17,11 @@
 
 namespace plimsoll {
 
+// What binaries of a framework were built with, from a version on.
+struct UsualLibraries {
+  Version since, cudnn, cuda;
+};
+
 struct FrameworkProfile {
   enum class Execution : uint8_t {
     kEager,    // operator by operator, autograd tape
@@ -29,6 +34,7 @@ struct FrameworkProfile {
     kHeuristic,  // the library's first choice
     kAutotune,   // the fastest of those tried, within workspace_limit
     kIm2col,     // columns and a GEMM, image by image
+    kProducts,   // the library's implicit GEMMs, whatever else it has
   };
   // Where a convolution's scratch memory lies.
   enum class WorkspaceHome : uint8_t {
@@ -52,6 +58,7 @@ struct FrameworkProfile {
   std::optional<Version> lazy_loading_since;
   ConvPolicy conv_policy = ConvPolicy::kHeuristic;
   std::optional<Bytes> workspace_limit;
+  std::optional<Bytes> guess_limit;  // the same where the library guesses: not timed, or told so
   bool separate_batch_norm = false;  // kernels of its own, not cuDNN's
   bool bias_is_operator = false;     // of its own, not a convolution's second kernel
   // First cuDNN that is asked for its persistent batch norm in training; empty: never.
@@ -76,7 +83,8 @@ struct FrameworkProfile {
   double max_pool_backward = 1;             // of its own kernel, times the library's traffic
   double bias_factor = 1, relu_factor = 1;  // the same, forward
   int64_t norm_buffers = 1;  // kLayers: buffers of its result's size that a batch norm keeps
-  Version cudnn, cuda;       // usual for this framework version
+  Version cudnn, cuda;       // usual for the version that was asked for, or the newest
+  std::vector<UsualLibraries> libraries;  // of others, ascending
   std::optional<Version> cuda_since;  // the oldest that its binaries came with; nothing: not told
   bool tf32_convolutions = false, tf32_matmuls = false;  // by default, where the card can
   Bytes cublas_workspace;                                // through the allocator, per handle
@@ -87,6 +95,12 @@ struct FrameworkProfile {
   // Half-width of the 95 % range of what the framework takes beside its context, as a share, where
   // its allocations are modelled in outline only; 0 where they are replayed one by one.
   double memory_spread = 0;
+  // The same of the smallest pool in which the steps run, of one that takes the whole card.
+  double demand_spread = 0;
+  // How gradients of several GPUs come together, by the name of a scheme
+  // (estimator/time/exchange.h), and whether that begins while the backward pass runs.
+  std::string exchange;
+  bool exchange_overlaps = true;
   InputPath input_path = InputPath::kPageable;
   bool copies_beside_update = false;  // the next batch comes while parameters are updated
   // Of the process on the host: what it takes with nothing loaded, and how many times it holds a
@@ -104,6 +118,9 @@ struct FrameworkProfile {
   std::vector<FigureNote> figures;
   Diagnostics warnings;
 
+  // Stands for this version: with the libraries that its binaries were built with, where a row
+  // says.
+  void ask(const Version& version);
   // How modules are loaded with a version of CUDA where nobody asks.
   ModuleLoading usual_loading(const Version& with) const;
 };

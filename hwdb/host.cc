@@ -70,6 +70,9 @@ void read_machine(Figures& figures, Host& host) {
     host.pageable_copy = figures.quantity<BytesPerSecond>("pageable_copy", kCopy);
   if (figures.has("pinned_copy"))
     host.pinned_copy = figures.quantity<BytesPerSecond>("pinned_copy", kCopy);
+  if (figures.has("gradient_sum"))
+    host.gradient_sum = figures.quantity<BytesPerSecond>("gradient_sum", kCopy);
+  if (figures.has("messages")) host.messages = figures.quantity<BytesPerSecond>("messages", kCopy);
   if (figures.has("cpu")) figures.text("cpu");
   if (figures.has("cores")) host.cores = figures.integer("cores", {.low = 1, .high = 4096});
   if (figures.has("clock")) figures.quantity<Hertz>("clock", {"500 MHz", "10 GHz"});
@@ -126,6 +129,8 @@ double Host::speed(int64_t card_year) const {
 void Host::complete(const Host& unknown) {
   if (pageable_copy.value == 0) pageable_copy = unknown.pageable_copy;
   if (pinned_copy.value == 0) pinned_copy = unknown.pinned_copy;
+  if (gradient_sum.value == 0) gradient_sum = unknown.gradient_sum;
+  if (messages.value == 0) messages = unknown.messages;
   if (!single_thread && year > 0) single_thread = unknown.speed(year);
   if (!single_thread) {
     per_year = unknown.per_year;

@@ -72,6 +72,8 @@ struct Host {
   std::vector<std::string> aliases;
   std::string name;
   BytesPerSecond pageable_copy, pinned_copy;  // host to device
+  BytesPerSecond gradient_sum;  // of gradients of several GPUs that all its threads add
+  BytesPerSecond messages;      // of an all-reduce among processes in its memory
   // Of one thread, the reference machine's being 1; nothing: as old as the card (speed()).
   std::optional<double> single_thread;
   int64_t cores = 0;    // 0: not known

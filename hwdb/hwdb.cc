@@ -266,7 +266,11 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
   FrameworkProfile* oldest = nullptr;
   for (FrameworkProfile& profile : profiles) {
     if (profile.framework != family) continue;
-    profile.asked = version.value_or(Version{.numbers = {std::numeric_limits<int>::max()}});
+    if (version) {
+      profile.ask(*version);
+    } else {
+      profile.asked = Version{.numbers = {std::numeric_limits<int>::max()}};
+    }
     if (!oldest || profile.since < oldest->since) oldest = &profile;
     if (version && *version < profile.since) continue;
     if (!newest || newest->since < profile.since) newest = &profile;

@@ -24,6 +24,20 @@ std::vector<MemoryPart> memory_parts(const Estimate& e) {
     if (bytes > 0) parts.push_back({name(role), title, bytes});
   }
   parts.push_back({"context", "context and libraries", e.memory.context_bytes});
+  // Of the allocator's peak, what is beside the tensors: scratch memory of the algorithms that run,
+  // and of those that are timed first.
+  const auto add_scratch = [&](std::string_view id, std::string_view title, int64_t bytes) {
+    if (bytes <= 0) return;
+    sum += bytes;
+    parts.push_back({id, title, bytes});
+  };
+  const MemoryEstimate& m = e.memory;
+  const int64_t scratch = std::max<int64_t>(0, m.allocated_peak_bytes - m.live_peak_bytes);
+  const int64_t workspace = std::min(scratch, m.workspace_bytes);
+  const int64_t timed = std::max<int64_t>(0, m.timed_workspace_bytes - m.workspace_bytes);
+  if (m.peak_by_role[static_cast<size_t>(Role::kWorkspace)] == 0)
+    add_scratch("workspace", "library workspace", workspace);
+  add_scratch("autotuning", "scratch of timed algorithms", std::min(scratch - workspace, timed));
   const int64_t slack = e.memory.device_bytes - e.memory.context_bytes - sum;
   if (slack != 0) parts.push_back({"slack", "allocator slack", slack});
   std::stable_sort(parts.begin(), parts.end(),

@@ -10,7 +10,7 @@
 namespace plimsoll {
 
 struct MemoryPart {
-  std::string_view id;    // of a role, "context" or "slack"
+  std::string_view id;    // of a role, "autotuning", "context" or "slack"
   std::string_view name;  // "feature maps kept for backward"
   int64_t bytes = 0;
 };

@@ -2,15 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 namespace plimsoll {
 
 Diagnostics platform_warnings(const Platform& platform, const Request& request) {
   Diagnostics warnings = platform.device.warnings;
   for (const Diagnostics* more : {&platform.framework.warnings, &platform.host.warnings})
     warnings.insert(warnings.end(), more->begin(), more->end());
-  if (platform.link) {
-    const Diagnostics& more = platform.link->warnings;
+  for (const std::optional<Link>* joined : {&platform.link, &platform.network}) {
+    if (!*joined) continue;
+    const Diagnostics& more = (*joined)->warnings;
     warnings.insert(warnings.end(), more.begin(), more.end());
+  }
+  const int64_t together = request.gpu_count / request.nodes;
+  if (platform.link && together > platform.link->points.back().gpus) {
+    warnings.push_back(note(
+        "N527", fmt::format("{} was measured with {} GPUs at most: {} are taken to share it as "
+                            "these do",
+                            platform.link->id, platform.link->points.back().gpus, together)));
   }
   const PrecisionRow& p = *request.recipe.precision;
   const std::string_view rate = p.products                            ? "fp8_tensor"
@@ -46,6 +56,39 @@ std::vector<std::string> card_basis(const Device& device, const Request& request
         "--display 1GiB takes off");
   }
   return basis;
+}
+
+std::string devices_text(const Platform& platform, const Request& request) {
+  if (request.gpu_count <= 1) return "1 GPU";
+  std::string text = fmt::format("on each of {} GPUs", request.gpu_count);
+  if (platform.link) text += " over " + platform.link->id;
+  if (platform.network)
+    text += fmt::format(", in {} machines over {}", request.nodes, platform.network->id);
+  const std::string& scheme =
+      request.exchange.empty() ? platform.framework.exchange : request.exchange;
+  return text + (request.replicate ? "" : ", exchange " + scheme);
+}
+
+Diagnostics other_algorithms(const Request& request, const BoundStep& bound, const TimePlan& time) {
+  const auto asked = conv_algorithm_from_name(request.conv_algorithm);
+  if (!asked) return {};
+  std::map<std::string, int64_t> others;
+  int64_t all = 0, other = 0;
+  for (KernelId id = 0; id < bound.kernels.size(); ++id) {
+    const std::string& taken = time.prices[id].algorithm;
+    if (bound.kernels[id].op != "conv" || taken.empty()) continue;
+    ++all;
+    if (taken == request.conv_algorithm) continue;
+    ++other;
+    ++others[taken];
+  }
+  if (other == 0) return {};
+  std::string list;
+  for (const auto& [name, count] : others)
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, name);
+  return {note("N526", fmt::format("--conv-algo {}: {} of {} distinct convolutions cannot, and run "
+                                   "by {}",
+                                   request.conv_algorithm, other, all, list))};
 }
 
 std::vector<std::string> compiler_basis(const CompiledModel& model, const Binding& binding) {

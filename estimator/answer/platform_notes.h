@@ -7,6 +7,7 @@
 #include "estimator/answer/estimate.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
+#include "estimator/time/time_plan.h"
 
 namespace plimsoll {
 
@@ -18,6 +19,13 @@ Diagnostics platform_warnings(const Platform& platform, const Request& request);
 // it: as given, or, where none is and it would matter, that none is counted.
 std::vector<std::string> card_basis(const Device& device, const Request& request,
                                     const Estimate& answer);
+
+// "on each of 8 GPUs over nvlink-2, in 2 machines over ethernet-10g, exchange ring".
+std::string devices_text(const Platform& platform, const Request& request);
+
+// Passes of convolutions that run by another algorithm than --conv-algo names: N526, with what was
+// taken instead; nothing where it names none.
+Diagnostics other_algorithms(const Request& request, const BoundStep& bound, const TimePlan& time);
 
 // What a compiler made of the step's launches, and what of it is eager's; nothing where none did.
 std::vector<std::string> compiler_basis(const CompiledModel& model, const Binding& binding);

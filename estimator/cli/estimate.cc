@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "estimator/cli/ask_cudnn.h"
 #include "estimator/cli/command_line.h"
@@ -24,6 +25,7 @@
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
 #include "estimator/report/trace.h"
+#include "estimator/report/trade.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -34,7 +36,7 @@ struct EstimateFlags {
   bool force = false;
   bool ask_cudnn = false;
   OutputFlags output;
-  bool layers = false, why = false, kernels = false;
+  bool layers = false, why = false, kernels = false, metrics = false;
 };
 
 // What shapes the text shapes no JSON, which has all; --force is about a file.
@@ -44,6 +46,7 @@ Diagnostics idle_here(const EstimateFlags& flags) {
   const std::tuple<const char*, bool, bool> of_text[] = {{"layers", flags.layers, false},
                                                          {"why", flags.why, true},
                                                          {"kernels", flags.kernels, false},
+                                                         {"metrics", flags.metrics, true},
                                                          {"depth", depth, false}};
   Diagnostics said;
   for (const auto& [name, given, no_table] : of_text) {
@@ -58,6 +61,35 @@ Diagnostics idle_here(const EstimateFlags& flags) {
   return said;
 }
 
+// "1..8" of --gpus, taken out of the flags; nothing where it says one number.
+Result<std::optional<std::pair<int64_t, int64_t>>> take_counts(SharedFlags& flags) {
+  const std::string* text = value_of(flags, "gpus");
+  const size_t dots = text ? text->find("..") : std::string::npos;
+  if (dots == std::string::npos) return std::nullopt;
+  constexpr int64_t kMost = 1024;
+  const auto first = parse_count("--gpus", text->substr(0, dots), 1, kMost);
+  if (!first) return tl::make_unexpected(first.error());
+  const auto last = parse_count("--gpus", text->substr(dots + 2), *first, kMost);
+  if (!last) return tl::make_unexpected(last.error());
+  flags.values.erase("gpus");
+  return std::optional(std::pair(*first, *last));
+}
+
+// Whether --workspace-limit is "sweep", taken out of the flags.
+bool take_sweep(SharedFlags& flags) {
+  const std::string* text = value_of(flags, "workspace-limit");
+  if (!text || *text != "sweep") return false;
+  flags.values.erase("workspace-limit");
+  return true;
+}
+
+// One step under several settings instead of one answer.
+template <class Rows>
+int print_rows(const Result<Rows>& rows, const OutputFlags& output) {
+  if (!rows) return report(rows.error());
+  return print(output.json ? to_json(*rows) : to_text(*rows, page_of(output)));
+}
+
 std::string answer_of(const Estimate& estimate, const EstimateFlags& flags, const TextOptions& text,
                       const LargestBatch* batches) {
   if (flags.output.json) return to_json(estimate, {.batches = batches});
@@ -66,7 +98,10 @@ std::string answer_of(const Estimate& estimate, const EstimateFlags& flags, cons
   return flags.output.csv ? table.csv() : table.markdown();
 }
 
-int run_estimate(const EstimateFlags& flags) {
+int run_estimate(EstimateFlags flags) {
+  const auto counts = take_counts(flags.shared);
+  if (!counts) return report(counts.error());
+  const bool knees = take_sweep(flags.shared);
   auto request = request_with_defaults(flags.shared);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "estimate");
@@ -75,9 +110,13 @@ int run_estimate(const EstimateFlags& flags) {
   if (!idle) return report(idle.error());
   std::ranges::move(idle_here(flags), std::back_inserter(*idle));
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
+  if (*counts)
+    return print_rows(scaling(*request, *hwdb, (*counts)->first, (*counts)->second), flags.output);
+  if (knees) return print_rows(workspace_knees(*request, *hwdb), flags.output);
   TextOptions text{.layers = flags.layers,
                    .why = flags.why,
                    .kernels = flags.kernels,
+                   .metrics = flags.metrics,
                    .quiet = flags.output.quiet,
                    .page = page_of(flags.output)};
   if (const std::string* depth = value_of(flags.shared, "depth")) {
@@ -138,6 +177,9 @@ Verb make_estimate(CLI::App& root) {
   add_value(*app, flags->shared, "depth", "fold layers into modules of so many path parts", "N",
             rarely(kOutputGroup));
   add("--kernels", flags->kernels, "distinct kernels by their share of time", kOutputGroup);
+  add("--metrics", flags->metrics,
+      "throughput, utilisations, PCIe, memory and kernels by category, with definitions",
+      rarely(kOutputGroup));
   add("--why", flags->why, "every kept tensor, who keeps it and why", rarely(kOutputGroup));
   app->add_option("--trace", flags->trace,
                   "the step as a Chrome trace: launches, and live bytes by role")

@@ -6,8 +6,11 @@
 
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/output.h"
+#include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
+#include "estimator/plan/transfer.h"
 #include "estimator/report/table.h"
+#include "estimator/report/transfer.h"
 #include "graph/base/escape.h"
 #include "graph/json/writer.h"
 #include "hwdb/hwdb.h"
@@ -158,6 +161,37 @@ int show_file(const Hwdb& hwdb, const Device& device) {
   return print(*text);
 }
 
+struct TransferFlags {
+  std::string other, bytes, gpus;
+};
+
+int show_transfer(const Hwdb& hwdb, const ListFlags& list, const TransferFlags& flags) {
+  if (list.id.empty() || flags.bytes.empty()) {
+    return report(error("E108", "over which link, and how much?", {},
+                        "plimsoll links pcie-3-x16 --bytes 250MB --gpus 2")
+                      .value());
+  }
+  TransferQuestion asked;
+  const auto bytes = parse_bytes("--bytes", flags.bytes);
+  if (!bytes) return report(bytes.error());
+  asked.bytes = *bytes;
+  if (!flags.gpus.empty()) {
+    const auto gpus = parse_count("--gpus", flags.gpus, 2, 65536);
+    if (!gpus) return report(gpus.error());
+    asked.gpus = *gpus;
+  }
+  const auto host = hwdb.host(std::string(kUnknownHost));
+  if (!host) return report(host.error());
+  std::vector<Transfer> links;
+  for (const std::string& id : {list.id, flags.other}) {
+    if (id.empty()) continue;
+    const auto link = hwdb.link(id);
+    if (!link) return report(link.error());
+    links.push_back(transfer_over(*link, *host, asked.bytes, asked.gpus));
+  }
+  return print(list.json ? transfer_json(links, asked) : transfer_text(links, asked, page_of({})));
+}
+
 template <class Run>
 Verb make_list(CLI::App& root, const char* name, const char* help, Run run) {
   auto flags = std::make_shared<ListFlags>();
@@ -195,10 +229,18 @@ Verb make_gpus(CLI::App& root) {
 }
 
 Verb make_links(CLI::App& root) {
-  return make_list(
-      root, "links", "what joins GPUs and machines", [](const Hwdb& hwdb, const ListFlags& f) {
+  auto flags = std::make_shared<TransferFlags>();
+  const Verb verb = make_list(
+      root, "links", "what joins GPUs and machines, and what moving --bytes over it takes",
+      [flags](const Hwdb& hwdb, const ListFlags& f) {
+        if (!flags->bytes.empty() || !flags->gpus.empty() || !flags->other.empty())
+          return show_transfer(hwdb, f, *flags);
         return f.id.empty() ? list_ids(hwdb.link_ids(), f.json) : show(hwdb.link(f.id), f.json);
       });
+  verb.app->add_option("other", flags->other, "another, beside it");
+  verb.app->add_option("--bytes", flags->bytes, "what is moved, e.g. 250MB")->type_name("SIZE");
+  verb.app->add_option("--gpus", flags->gpus, "that exchange it; 2")->type_name("N");
+  return verb;
 }
 
 Verb make_hosts(CLI::App& root) {

@@ -5,6 +5,7 @@
 #include "estimator/cli/lengths.h"
 #include "estimator/cli/values.h"
 #include "estimator/memory/workspace/asked.h"
+#include "estimator/time/exchange.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {
@@ -67,6 +68,12 @@ class Reader {
     size_t index = static_cast<size_t>(into - rows.data());
     word(name, index, names_of(rows));
     into = &rows[index];
+  }
+  // The name of a scheme of exchange.
+  void scheme(std::string_view name, std::string& into) {
+    size_t index = 0;
+    word(name, index, names_of(exchange_schemes()));
+    if (value_of(flags_, name)) into = exchange_schemes()[index].name;
   }
   void text(std::string_view name, std::string& into) {
     if (const std::string* given = value_of(flags_, name)) into = *given;
@@ -164,6 +171,10 @@ Result<Request> to_request(const SharedFlags& flags) {
   reader.count("batch", request.batch, 1, kLargestCount);
   reader.count("image", request.image, 1, 65536);
   reader.count("gpus", request.gpu_count, 1, 65536);
+  reader.count("nodes", request.nodes, 1, 65536);
+  request.gpu_count *= request.nodes;
+  reader.scheme("exchange", request.exchange);
+  reader.text("network", request.network);
   reader.count("prefetch", request.prefetch, 0, 1024);
   reader.count("epochs", request.epochs, 1, kLargestCount);
   reader.count("samples", request.samples, 1, int64_t{1} << 50);
@@ -189,6 +200,9 @@ Result<Request> to_request(const SharedFlags& flags) {
   choice = 0;
   reader.word("cudnn-benchmark", choice, {"off", "on"});
   if (value_of(flags, "cudnn-benchmark")) request.cudnn_benchmark = choice == 1;
+  choice = 0;
+  reader.word("input-gradient", choice, {"off", "on"});
+  if (value_of(flags, "input-gradient")) request.input_gradient = choice == 1;
   choice = 0;
   reader.word("loader", choice, {"none", "memory", "convert", "transform"});
   if (value_of(flags, "loader")) request.loader = static_cast<LoaderKind>(choice);

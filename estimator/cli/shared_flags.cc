@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "estimator/cli/flag_groups.h"
+#include "estimator/time/exchange.h"
 #include "graph/ir/optimizer.h"
 #include "graph/ir/precision.h"
 
@@ -17,6 +18,12 @@ template <auto rows>
 std::string all_of() {
   std::vector<std::string_view> names;
   for (const auto& row : rows()) names.push_back(row.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string exchange_words() {
+  std::vector<std::string_view> names;
+  for (const ExchangeScheme& scheme : exchange_schemes()) names.push_back(scheme.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -148,13 +155,16 @@ constexpr FlagRow kFlags[] = {
      "the framework's"},
     {"module-loading", kFramework, kRarely, "HOW", "lazy or eager, as CUDA_MODULE_LOADING",
      "as framework and CUDA do"},
-    {"workspace-limit", kFramework, kRarely, "SIZE", "most workspace a convolution may use",
-     "the framework's"},
+    {"workspace-limit", kFramework, kRarely, "SIZE",
+     "most workspace a convolution may use; estimate: or sweep", "the framework's"},
     {"conv-algo", kFramework, kRarely, "NAME",
      "autotune, heuristic, guess_once, time_once, deterministic, im2col or an algorithm's name",
      "the framework's policy"},
     {"cudnn-benchmark", kFramework, kRarely, "on|off", "time algorithms and take the fastest",
      "the framework's policy"},
+    {"input-gradient", kFramework, kRarely, "on|off",
+     "whether the first layer's gradient with respect to its input is computed",
+     "as the framework does"},
     {"layout", kFramework, kRarely, "nchw|nhwc", "of images", "the framework's"},
     {"attention", kFramework, kRarely, "fused|math", "its kernels", "as the framework chooses"},
     {"recurrent", kFramework, kRarely, "HOW", "library or unrolled: how recurrent layers run",
@@ -162,8 +172,12 @@ constexpr FlagRow kFlags[] = {
     {"allocator", kFramework, kRarely, "SETTINGS",
      "PyTorch's, e.g. expandable_segments:True,max_split_size_mb:128"},
     {"prefetch", kFramework, kRarely, "N", "batches that a loader holds on the GPU ahead", "0"},
-    {"gpus", kRun, kRarely, "N", "of a data-parallel run", "1"},
+    {"gpus", kRun, kRarely, "N", "of a data-parallel run; estimate: or 1..N, a line for each", "1"},
     {"link", kRun, kRarely, "ID", "what joins them, see 'plimsoll links'", "the card's"},
+    {"exchange", kRun, kRarely, "SCHEME", "of gradients: ring, tree, parameter-server and others",
+     "the framework's", exchange_words},
+    {"nodes", kRun, kRarely, "N", "machines; --gpus and --link are then those of one", "1"},
+    {"network", kRun, kRarely, "ID", "what joins machines, see 'plimsoll links'"},
     {"host", kRun, kRarely, "ID|FILE", "the machine around it, see 'plimsoll hosts'", "generic"},
     {"workers", kRun, kRarely, "N",
      "processes that load batches, as PyTorch's num_workers; the loader is then counted",

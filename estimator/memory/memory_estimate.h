@@ -1,6 +1,7 @@
 // What a step needs of memory, with everything that a view shows of it. Bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,12 @@
 
 namespace plimsoll {
 
+// Of a process whose allocator starts small and takes more as it needs it.
+struct GrownMemory {
+  int64_t bytes = 0;
+  Range range;
+};
+
 struct MemoryEstimate {
   int64_t parameter_count = 0;
   int64_t parameter_bytes = 0, buffer_bytes = 0, gradient_bytes = 0, optimizer_state_bytes = 0;
@@ -19,13 +26,15 @@ struct MemoryEstimate {
   int64_t saved_bytes = 0;
   int64_t live_peak_bytes = 0;
   BytesByRole max_by_role{};
-  int64_t activations_peak_bytes = 0;  // of feature maps and temporaries together
+  int64_t activations_peak_bytes = 0;                // of feature maps and temporaries together
+  std::array<int64_t, kPhaseCount> max_temporary{};  // of temporaries, by phase
   Phase peak_phase = Phase::kForward;
   std::string peak_node;  // "layer1.0.conv3" or the node's name; empty between nodes
   BytesByRole peak_by_role{};
   std::optional<ModuleStorages> modules;  // of frameworks whose modules hold them
   int64_t workspace_bytes = 0;
-  std::string workspace_basis;  // "rule", "asked", "measured", "none"
+  int64_t timed_workspace_bytes = 0;  // most that timing an algorithm asks for; 0: none is timed
+  std::string workspace_basis;        // "rule", "asked", "measured", "none"
   int64_t allocated_peak_bytes = 0, reserved_bytes = 0;
   int64_t steady_allocated_bytes = 0;  // of a later step, in which nothing is tried out
   // Of a first step in which plans are timed with scratch memory that is given back, and that may
@@ -41,7 +50,11 @@ struct MemoryEstimate {
   int64_t held_by_names = 0;
   // Smallest capacity in which the step still runs, at most device_bytes; where the request asks.
   std::optional<int64_t> minimum_bytes;
-  int64_t taken_bytes = 0;  // by a framework that takes the card whatever it needs; else 0
+  // By a framework that takes the card whatever it needs, else 0; and what the process takes where
+  // it is told to grow instead. What it needs, the smallest pool in which its steps run and the
+  // context, is device_bytes then.
+  int64_t taken_bytes = 0;
+  std::optional<GrownMemory> grown;
   int64_t host_bytes = 0;   // of the process and those that load its batches
   bool host_asked = false;  // the request says how data are loaded
   Range host_range;

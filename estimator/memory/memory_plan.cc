@@ -72,10 +72,11 @@ int64_t handle_bytes(const ContextRow& row, const Graph& graph) {
 // NVIDIA/nccl#986: "linearly tied to the number of channels", "2 connections regardless of scale".
 Context collective_buffers(const Platform& platform, const Request& request) {
   constexpr int64_t kConnection = 524288 + 4915200 + 4194304;
-  const bool collective = platform.link && request.gpu_count > 1 && !request.replicate &&
+  const std::optional<Link>& link = platform.link ? platform.link : platform.network;
+  const bool collective = link && request.gpu_count > 1 && !request.replicate &&
                           platform.framework.framework == "pytorch";
   if (!collective) return {};
-  const int64_t ring = kConnection * platform.link->channels;
+  const int64_t ring = kConnection * link->channels;
   return {.bytes = 2 * ring, .low = ring, .high = 4 * ring};  // trees and others beside the ring
 }
 
@@ -192,6 +193,25 @@ void widen_where_short(DeviceMemory& memory, int64_t usable) {
     memory.low = std::min(memory.low, memory.context + memory.allocated);
 }
 
+// A framework that has the whole card runs in the smallest pool that suffices: what its allocator
+// keeps beyond that, and scratch memory for algorithms that are tried, it takes where there is
+// room.
+GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spread) {
+  const GrownMemory grown{memory.device_bytes, {memory.low, memory.high}};
+  memory.device_bytes = memory.minimum;
+  memory.reserved = memory.minimum - memory.context;
+  memory.allocated = std::min(memory.allocated, memory.reserved);
+  memory.live = std::min(memory.live, memory.allocated);
+  memory.fragmentation = memory.reserved - memory.allocated;
+  const double half = spread * static_cast<double>(memory.reserved);
+  const auto reach = [&](int64_t of_context) {
+    return static_cast<int64_t>(std::llround(std::hypot(half, static_cast<double>(of_context))));
+  };
+  memory.low = std::max<int64_t>(0, memory.minimum - reach(context.bytes - context.low));
+  memory.high = memory.minimum + reach(context.high - context.bytes);
+  return grown;
+}
+
 }  // namespace
 
 int64_t granule_of(const FrameworkProfile& framework) {
@@ -235,9 +255,12 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   }
   input.capacity = pool_capacity(platform, request, context);
   if (framework.takes_whole_card) plan.taken_bytes = context.bytes + input.capacity;
-  auto memory = device_memory(input, *rules, context, range_of(framework), request.minimum);
+  const bool whole = framework.takes_whole_card;
+  auto memory =
+      device_memory(input, *rules, context, range_of(framework), request.minimum || whole);
   if (!memory) return tl::make_unexpected(memory.error());
   plan.memory = std::move(*memory);
+  if (whole) plan.grown = take_demand(plan.memory, context, framework.demand_spread);
   if (model.recipe.mode == Mode::kInference && framework.framework == "pytorch") {
     const int64_t granule = granule_of(framework);
     plan.held_by_names = largest_value_at_peak(model.step, bound, granule,
@@ -276,13 +299,17 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.live_peak_bytes = t.peak_bytes;
   m.max_by_role = t.max_by_role;
   m.activations_peak_bytes = t.activations_peak_bytes;
+  m.max_temporary = t.max_temporary;
   m.peak_phase = t.peak_phase;
   m.peak_node = t.peak_node == kNoNode ? "" : display_name(model.graph, t.peak_node);
   m.peak_by_role = t.peak_by_role;
   m.modules = plan->modules;
   m.taken_bytes = plan->taken_bytes;
-  for (const WorkspaceUse& use : workspaces.uses)
+  m.grown = plan->grown;
+  for (const WorkspaceUse& use : workspaces.uses) {
     m.workspace_bytes = std::max(m.workspace_bytes, use.bytes);
+    m.timed_workspace_bytes = std::max(m.timed_workspace_bytes, use.largest);
+  }
   m.workspace_basis = workspaces.basis;
   m.max_by_role[static_cast<size_t>(Role::kWorkspace)] = m.workspace_bytes;
   m.allocated_peak_bytes = device.allocated;

@@ -26,7 +26,8 @@ struct DevicePlan {
   std::optional<ContextChoice> context;   // nothing where its bytes were given or are exact
   std::vector<BufferId> storages;         // of storages_of()
   Verdict verdict = Verdict::kDoesNotFit;
-  int64_t taken_bytes = 0;  // by a framework that takes the whole card
+  int64_t taken_bytes = 0;           // by a framework that takes the whole card
+  std::optional<GrownMemory> grown;  // of the same, told to grow; `memory` is what it needs
   // Without gradients a value lives as long as a name of the Python code holds it, which no file
   // says: one more or one less at the peak, which the range has.
   int64_t held_by_names = 0;

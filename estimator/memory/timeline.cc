@@ -86,6 +86,8 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule,
     t.activations_peak_bytes =
         std::max(t.activations_peak_bytes,
                  live.by_role[index(Role::kFeatureMap)] + live.by_role[index(Role::kTemporary)]);
+    int64_t& temporary = t.max_temporary[static_cast<size_t>(e.phase)];
+    temporary = std::max(temporary, live.by_role[index(Role::kTemporary)]);
     for (size_t r = 0; r < t.max_by_role.size(); ++r) {
       t.max_by_role[r] = std::max(t.max_by_role[r], live.by_role[r]);
     }

@@ -24,7 +24,8 @@ struct Timeline {
   NodeId peak_node = kNoNode;
   BytesByRole peak_by_role{};
   BytesByRole max_by_role{};
-  int64_t activations_peak_bytes = 0;  // of feature maps and temporaries together
+  int64_t activations_peak_bytes = 0;                // of feature maps and temporaries together
+  std::array<int64_t, kPhaseCount> max_temporary{};  // of temporaries, by phase
   // Each buffer's role at the end of its life.
   std::vector<Role> final_role;
 };

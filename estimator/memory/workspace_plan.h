@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ struct WorkspacePlan {
 std::shared_ptr<const AskedWorkspaces> asked_on(const Platform& platform, const Request& request);
 
 WorkspacePolicy workspace_policy(const FrameworkProfile& framework);
+
+// Most scratch memory of a convolution: the request's, else the framework's where its library times
+// algorithms or guesses one. Nothing: no limit.
+std::optional<int64_t> workspace_limit(const FrameworkProfile& framework, const Request& request,
+                                       bool guessed);
 
 // What `platform` and `request` have convolutions choose from. E106 for a --conv-algo nobody knows.
 Result<ConvOffers> conv_offers(const Platform& platform, const Request& request,

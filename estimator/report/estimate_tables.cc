@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "estimator/answer/metrics.h"
 #include "estimator/report/human.h"
 
 namespace plimsoll {
@@ -86,6 +87,67 @@ Table kernel_table(const Estimate& e) {
                {k.bound_by}});
   }
   return table;
+}
+
+namespace {
+
+std::string figure_of(const Metric& m) {
+  if (!m.value) return "not known";
+  if (m.unit == "of 1") return fmt::format("{:.1f} %", 100 * *m.value);
+  if (m.unit == "B") return human_bytes(static_cast<int64_t>(*m.value));
+  if (m.unit == "B/s") return human_bytes(static_cast<int64_t>(*m.value)) + "/s";
+  return fmt::format("{} {}", human_number(*m.value), m.unit);
+}
+
+Table rates_table(const Metrics& metrics) {
+  Table table({{"metric", {}, Column::kName}, {"value"}});
+  for (const Metric& m : metrics.rates) table.add({{std::string(m.name)}, {figure_of(m)}});
+  return table;
+}
+
+Table category_table(const Metrics& metrics) {
+  Table table({{"memory", {}, Column::kName}, {"at the peak"}, {"maximum"}, {"share"}});
+  for (const MemoryCategory& c : metrics.memory) {
+    table.add({{std::string(c.name)},
+               bytes_cell(c.bytes),
+               bytes_cell(c.maximum_bytes),
+               {fmt::format("{:.1f} %", 100 * c.share)}});
+  }
+  return table;
+}
+
+Table class_table(const Estimate& e) {
+  Table table({{"kernels", {}, Column::kName},
+               {"count"},
+               {"total"},
+               {"share"},
+               {"FP32", {}, Column::kFigure, 1},
+               {"the library's", {}, Column::kRemark, 2}});
+  for (const ClassShare& c : e.time.by_class) {
+    table.add({{c.kernel_class},
+               count_cell(c.count),
+               time_cell(c.ns),
+               {fmt::format("{:.1f} %", 100 * c.share)},
+               {fmt::format("{:.1f} %", 100 * c.fp32_utilisation)},
+               {std::string(c.library_kernel)}});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string metrics_text(const Estimate& e, const Page& page) {
+  const Metrics metrics = metrics_of(e);
+  std::string text = "\n" + rates_table(metrics).text(page) + "\n" +
+                     category_table(metrics).text(page) + "\n" + class_table(e).text(page) + "\n";
+  for (const Metric& m : metrics.rates) {
+    text += wrapped(fmt::format("{}: {}{}", m.name, m.definition,
+                                m.value ? "" : fmt::format("; {}", m.unknown)),
+                    page, 2);
+  }
+  for (const MemoryCategory& c : metrics.memory)
+    text += wrapped(fmt::format("{}: {}", c.name, c.definition), page, 2);
+  return text;
 }
 
 Table layer_table(const Estimate& e, int64_t depth) {

@@ -87,6 +87,10 @@ void write_memory(JsonWriter& out, const Estimate& e, bool parts) {
   out.key("minimum_bytes");
   m.minimum_bytes ? out.integer(*m.minimum_bytes) : out.null();
   out.key("taken_bytes").integer(m.taken_bytes);
+  out.key("grown_bytes");
+  m.grown ? out.integer(m.grown->bytes) : out.null();
+  out.key("grown_range_bytes");
+  m.grown ? write_range(out, m.grown->range) : static_cast<void>(out.null());
   out.key("host_bytes");
   m.host_bytes > 0 ? out.integer(m.host_bytes) : out.null();
   out.key("host_range_bytes");
@@ -144,6 +148,7 @@ void write_time(JsonWriter& out, const TimeEstimate& t) {
   if (t.run_ns) out.key("run_ns").integer(*t.run_ns);
   out.key("provenance").string(t.provenance);
   if (!t.lengths.empty()) write_lengths(out, t.lengths);
+  write_classes(out.key("by_class"), t.by_class);
   out.key("kernels").begin_array();
   for (const KernelShare& k : t.kernels) {
     out.begin_object();
@@ -245,6 +250,7 @@ void write_result(JsonWriter& out, const Estimate& e, const JsonOptions& options
   write_memory(out, e, !e.peak_tensors.empty() || options.unbeaten);
   out.key("time");
   write_time(out, e.time);
+  write_metrics(out.key("metrics"), metrics_of(e));
   out.key("layers").begin_array();
   if (options.lists != JsonOptions::Lists::kNeither) {
     for (const LayerEstimate& l : e.layers) write_layer(out, l);

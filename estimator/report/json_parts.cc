@@ -90,6 +90,46 @@ void write_modules(JsonWriter& out, std::span<const ModuleEstimate> modules) {
   out.end_array();
 }
 
+void write_classes(JsonWriter& out, std::span<const ClassShare> classes) {
+  out.begin_array();
+  for (const ClassShare& c : classes) {
+    out.begin_object();
+    out.key("class").string(c.kernel_class);
+    out.key("library_kernel");
+    c.library_kernel.empty() ? out.null() : out.string(c.library_kernel);
+    out.key("count").integer(c.count);
+    out.key("ns").integer(c.ns);
+    out.key("share").real(c.share);
+    out.key("fp32_utilisation").real(c.fp32_utilisation);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_metrics(JsonWriter& out, const Metrics& metrics) {
+  out.begin_object();
+  for (const Metric& m : metrics.rates) {
+    out.key(m.id).begin_object();
+    out.key("value");
+    m.value ? out.real(*m.value) : out.null();
+    out.key("unit").string(m.unit);
+    out.key("definition").string(m.definition);
+    if (!m.value) out.key("unknown").string(m.unknown);
+    out.end_object();
+  }
+  out.key("memory").begin_array();
+  for (const MemoryCategory& c : metrics.memory) {
+    out.begin_object();
+    out.key("category").string(c.id);
+    out.key("bytes").integer(c.bytes);
+    out.key("maximum_bytes").integer(c.maximum_bytes);
+    out.key("share").real(c.share);
+    out.key("definition").string(c.definition);
+    out.end_object();
+  }
+  out.end_array().end_object();
+}
+
 void write_batches(JsonWriter& out, const LargestBatch& largest) {
   out.begin_object();
   out.key("safe").integer(largest.answer.safe);

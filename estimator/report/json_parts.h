@@ -6,6 +6,7 @@
 
 #include "estimator/answer/estimate.h"
 #include "estimator/answer/memory_part.h"
+#include "estimator/answer/metrics.h"
 #include "estimator/plan/largest_batch.h"
 #include "graph/json/writer.h"
 
@@ -20,6 +21,8 @@ void write_memory_curve(JsonWriter& out, std::span<const MemoryMoment> curve,
 void write_memory_parts(JsonWriter& out, std::span<const MemoryPart> parts);
 void write_peak_tensors(JsonWriter& out, std::span<const PeakTensor> tensors);
 void write_modules(JsonWriter& out, std::span<const ModuleEstimate> modules);
+void write_classes(JsonWriter& out, std::span<const ClassShare> classes);
+void write_metrics(JsonWriter& out, const Metrics& metrics);
 // What the search for the largest batch found, in an estimate's page.
 void write_batches(JsonWriter& out, const LargestBatch& largest);
 

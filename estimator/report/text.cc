@@ -86,8 +86,11 @@ std::string breakdown(const Estimate& e, const Page& page) {
   text += fmt::format("  {:<32}{:>10.1f} MiB\n", "total",
                       static_cast<double>(e.memory.device_bytes) / kBytesPerMiB);
   if (e.memory.taken_bytes > 0) {
-    text += fmt::format("  needed; the framework takes {} of the card unless told to grow\n",
+    text += fmt::format("  needed; the framework takes {} of the card",
                         human_bytes(e.memory.taken_bytes));
+    if (e.memory.grown)
+      text += fmt::format(", {} where told to grow", human_bytes(e.memory.grown->bytes));
+    text += "\n";
   }
   return text;
 }
@@ -169,6 +172,7 @@ std::string to_text(const Estimate& e, const TextOptions& options) {
   std::string text = answer(e, page);
   if (options.quiet) return text;
   text += help(e, page) + breakdown(e, page) + host(e) + timing(e, page);
+  if (options.metrics) text += metrics_text(e, page);
   if (options.kernels) text += "\n" + kernel_table(e).text(page);
   if (options.layers || options.depth > 0) text += "\n" + layer_table(e, options.depth).text(page);
   if (options.why) text += "\nKept for the backward pass:\n" + kept_table(e).text(page, 2);

@@ -20,6 +20,7 @@ struct TextOptions {
   int64_t depth = 0;  // fold layers into modules of this many path parts; 0: one line per node
   bool why = false;
   bool kernels = false;
+  bool metrics = false;
   bool quiet = false;  // the answer alone
   Page page;
 };

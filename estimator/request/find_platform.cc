@@ -48,6 +48,25 @@ Result<Host> find_host(const Hwdb& hwdb, const Request& request, const Device& d
   return host;
 }
 
+Result<std::optional<Link>> find_link(const Hwdb& hwdb, const Request& request,
+                                      const Device& device) {
+  if (request.gpu_count <= request.nodes) return std::nullopt;
+  auto found = hwdb.link(request.link.empty() ? usual_link(device) : request.link);
+  if (!found) return tl::make_unexpected(found.error());
+  return std::optional(std::move(*found));
+}
+
+Result<std::optional<Link>> find_network(const Hwdb& hwdb, const Request& request) {
+  if (request.nodes <= 1) return std::nullopt;
+  if (request.network.empty()) {
+    return error("E116", "--nodes: what joins the machines is not said", {},
+                 "--network ID, such as ethernet-10g; 'plimsoll links' lists them");
+  }
+  auto found = hwdb.link(request.network);
+  if (!found) return tl::make_unexpected(found.error());
+  return std::optional(std::move(*found));
+}
+
 }  // namespace
 
 Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
@@ -61,16 +80,19 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
   if (host->id == kUnknownHost && !request.cpu.empty()) {
     if (auto rated = hwdb.host(request.cpu)) host = std::move(rated);
   }
-  std::optional<Link> link;
-  if (request.gpu_count > 1) {
-    auto found = hwdb.link(request.link.empty() ? usual_link(*device) : request.link);
-    if (!found) return tl::make_unexpected(found.error());
-    link = std::move(*found);
-  }
+  auto link = find_link(hwdb, request, *device);
+  if (!link) return tl::make_unexpected(link.error());
+  auto network = find_network(hwdb, request);
+  if (!network) return tl::make_unexpected(network.error());
   const auto errors = open_step_errors(hwdb);
   if (!errors) return tl::make_unexpected(errors.error());
-  Platform platform{
-      std::move(*device), std::move(*framework), std::move(*host), std::move(link), *errors, hwdb};
+  Platform platform{std::move(*device),
+                    std::move(*framework),
+                    std::move(*host),
+                    std::move(*link),
+                    std::move(*network),
+                    *errors,
+                    hwdb};
   if (auto sound = check_flags(request, platform); !sound)
     return tl::make_unexpected(sound.error());
   return platform;

@@ -15,7 +15,8 @@ struct Platform {
   Device device;
   FrameworkProfile framework;
   Host host;
-  std::optional<Link> link;  // where the request asks for several GPUs
+  std::optional<Link> link;     // between GPUs of a machine, where the request asks for several
+  std::optional<Link> network;  // between machines, likewise
   StepErrors errors{};
   Hwdb hwdb{};  // where they are from
 };

@@ -59,7 +59,10 @@ struct Request {
   std::string conv_algorithm;  // empty: the framework's policy
   std::string layout;          // "nchw" or "nhwc"; empty: the framework's
   std::string attention;       // "math", "fused"; empty: as the framework chooses
-  int64_t gpu_count = 1;
+  int64_t gpu_count = 1;       // of all machines
+  int64_t nodes = 1;           // machines, each with gpu_count / nodes of them
+  std::string exchange;        // of gradients, a scheme's name; empty: the framework's
+  std::string network;         // between machines
   // One process feeds all GPUs and copies the parameters to each in every step, as
   // torch.nn.DataParallel does; else a process for each and an all-reduce of gradients.
   bool replicate = false;

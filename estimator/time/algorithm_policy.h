@@ -21,6 +21,11 @@ enum class AlgorithmPolicy : uint8_t {
   kForced,         // TimeOptions::forced where it exists, else as autotune
 };
 
+// Whether the library chooses without timing.
+constexpr bool is_guessed(AlgorithmPolicy policy) {
+  return policy == AlgorithmPolicy::kHeuristic || policy == AlgorithmPolicy::kGuessOnce;
+}
+
 struct AskedAlgorithm {
   AlgorithmPolicy policy = AlgorithmPolicy::kAutotune;
   ConvAlgorithm algorithm = ConvAlgorithm::kImplicitGemm;  // for kForced

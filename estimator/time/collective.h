@@ -14,7 +14,5 @@ struct LinkRates {
 
 // Seconds of one all-reduce over `devices`; 0 for one device.
 double all_reduce_seconds(double bytes, int64_t devices, const LinkRates& link);
-// What of it a step still waits for, after `backward` seconds of work to hide behind.
-double exposed_all_reduce(double bytes, int64_t devices, double backward, const LinkRates& link);
 
 }  // namespace plimsoll

@@ -200,12 +200,13 @@ ConvCost ConvModel::winograd_fused(const ConvShape& s, double limit) const {
   g.slower = 1 / fused_;
   g.prologue = .125;
   const GemmCost cost = gemm_.cost(g, limit);
-  return {.algorithm = ConvAlgorithm::kWinograd,
-          .seconds = cost.seconds,
-          .flop = 2 * 16 * tiles * from * to * s.groups,
-          .bytes = cost.bytes,
-          .workspace = 0,
-          .memory_bound = cost.memory_seconds > cost.compute_seconds};
+  return {
+      .algorithm = ConvAlgorithm::kWinograd,
+      .seconds = cost.seconds,
+      .flop = 2 * 16 * tiles * from * to * s.groups,
+      .bytes = cost.bytes,
+      .workspace = 16 * z.i * z.o * s.groups * sizeof(float),  // filters, as legacy_algorithms()
+      .memory_bound = cost.memory_seconds > cost.compute_seconds};
 }
 
 ConvCost ConvModel::winograd_nonfused(const ConvShape& s, double limit, double outputs) const {

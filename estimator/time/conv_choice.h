@@ -19,6 +19,8 @@ struct ConvOffers {
   WorkspacePolicy policy;
   // Filters of one pixel go to the library of products.
   bool pointwise_by_gemm = false;
+  // Somebody asks what scratch memory buys, by a limit of his own.
+  bool asks_for_trade = false;
 };
 
 // The one to take of several: the shortest, or the first that takes hardly longer, in the time of

@@ -62,11 +62,39 @@ double input_path(const Platform& platform, bool pageable) {
   return (pageable ? platform.host.pageable_copy : platform.host.pinned_copy).value;
 }
 
+LinkRates link_rates(const Link& link, int64_t members) {
+  const LinkPoint& point = link.point(members);
+  return {.bandwidth = point.bus_bandwidth.value, .latency = point.latency.value};
+}
+
+void set_exchange(const Platform& platform, const Request& request, StepTimeInput& input) {
+  const FrameworkProfile& framework = platform.framework;
+  input.devices = request.gpu_count;
+  input.replicate = request.replicate;
+  input.group = {.per_node = request.gpu_count / request.nodes, .nodes = request.nodes};
+  const std::string& name = request.exchange.empty() ? framework.exchange : request.exchange;
+  if (const ExchangeScheme* scheme = find_exchange_scheme(name)) input.scheme = scheme;
+  input.exchange_overlaps = framework.exchange_overlaps;
+  const Link* link = platform.link ? &*platform.link : nullptr;
+  input.rates = exchange_rates(link, input.group.per_node, platform.host);
+  input.rates.card_memory = platform.device.bandwidth.value;
+  if (platform.network) input.rates.network = link_rates(*platform.network, request.nodes);
+}
+
 // Watts below which a card lowers its clock under the load of a step, by how much nobody measured:
 // NeuSight's transformers take twice as long as predicted on the P4 (75 W) and T4 (70 W).
 constexpr double kSustains = 80;
 
 }  // namespace
+
+ExchangeRates exchange_rates(const Link* link, int64_t gpus, const Host& host) {
+  ExchangeRates rates;
+  if (link) rates.link = link_rates(*link, gpus);
+  rates.copy = host.pinned_copy.value;
+  rates.host_sum = host.gradient_sum.value;
+  rates.messages = host.messages.value;
+  return rates;
+}
 
 LoaderKind loader_of(const Request& request) {
   return request.loader.value_or(request.workers ? LoaderKind::kConvert : LoaderKind::kNone);
@@ -145,14 +173,8 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
   input.habits = habits_of(platform, model.recipe.mode != Mode::kInference);
   input.habits.loader = loader_habits(platform, request);
   input.parameter_arrays = model.step.parameter_arrays;
-  if (platform.link && request.gpu_count > 1) {
-    const LinkPoint& point = platform.link->point(request.gpu_count);
-    input.devices = request.gpu_count;
-    input.replicate = request.replicate;
-    input.training = model.recipe.mode != Mode::kInference;
-    input.link.bandwidth = point.bus_bandwidth.value;
-    input.link.latency = point.latency.value;
-  }
+  input.training = model.recipe.mode != Mode::kInference;
+  if (request.gpu_count > 1) set_exchange(platform, request, input);
   const bool pageable = platform.framework.input_path == FrameworkProfile::InputPath::kPageable;
   if (request.input_copy.value_or(pageable)) {
     input.habits.input_bandwidth = input_path(platform, pageable);

@@ -32,6 +32,10 @@ std::string host_basis(const Platform& platform, const Request& request);
 StepTimeInput step_conditions(const CompiledModel& model, const Platform& platform,
                               const Request& request);
 
+// What `gpus` of one machine have to exchange gradients with; `link` is null for one alone. Without
+// the card's own memory.
+ExchangeRates exchange_rates(const Link* link, int64_t gpus, const Host& host);
+
 // What a step copies in and exchanges, at one point after another.
 class StepBytes {
  public:

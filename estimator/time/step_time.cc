@@ -34,13 +34,19 @@ double device_or_host(double gpu, double host) {
 constexpr double kWarmFill = 8e9, kFreshFill = 2.4e9;
 constexpr double kAlwaysFresh = 32 << 20;
 
+// Seconds of threads that load one batch, which takes `factor` times as long as it does.
+double loading_seconds(const LoaderHabits& loader, const StepTimeInput& input, double factor) {
+  if (!loader.counted()) return 0;
+  const auto bytes = static_cast<double>(input.input_bytes);
+  return factor * input.samples * loader.per_sample +
+         bytes / (bytes > kAlwaysFresh ? kFreshFill : kWarmFill);
+}
+
 // Of the step that waits for nothing else, `alone`.
 double wait_for_loader(const LoaderHabits& loader, const StepTimeInput& input, double alone,
                        double factor) {
   if (!loader.counted()) return 0;
-  const auto bytes = static_cast<double>(input.input_bytes);
-  const double batch = factor * input.samples * loader.per_sample +
-                       bytes / (bytes > kAlwaysFresh ? kFreshFill : kWarmFill);
+  const double batch = loading_seconds(loader, input, factor);
   if (loader.processes == 0 && !loader.beside) return batch;
   const double each = batch / static_cast<double>(std::max<int64_t>(1, loader.processes));
   return std::max(0.0, each - alone);
@@ -79,14 +85,17 @@ void add_devices(const StepTimeInput& input, double forward, StepTime& step) {
   const double backward = step.phase[static_cast<size_t>(StepPhase::kBackward)];
   const auto bytes = static_cast<double>(input.parameter_bytes);
   if (!input.replicate || input.devices <= 1) {
-    step.communication = exposed_all_reduce(bytes, input.devices, backward, input.link);
+    if (input.devices > 1 && input.training)
+      step.communication = exposed_exchange(*input.scheme, bytes, input.group, input.rates,
+                                            backward, input.exchange_overlaps);
     return;
   }
   const auto others = static_cast<double>(input.devices - 1);
   step.host += others * kThreads * forward;
   step.fixed +=
       others * (habits.forward + static_cast<double>(input.parameter_arrays) * habits.per_replica);
-  const double once = input.link.bandwidth > 0 ? bytes / input.link.bandwidth : 0;
+  const double rate = input.rates.link.bandwidth;
+  const double once = rate > 0 ? bytes / rate : 0;
   step.communication = input.training ? 2 * once : once;
 }
 
@@ -132,6 +141,7 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
   const double busy = device_or_host(step.gpu, step.host);
   const double alone = busy + step.fixed + step.input_copy + step.communication;
   step.load = step.seconds - alone;
+  step.loading = loading_seconds(around.habits.loader, around, 1);
   step.host_bound = step.host + step.fixed + step.load > step.gpu;
   step.input_bound = step.load + step.input_copy > busy + step.fixed + step.communication;
   const auto spread = [](double linear, double squares) {

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "estimator/time/collective.h"
+#include "estimator/time/exchange.h"
 #include "estimator/time/kernel_time.h"
 
 namespace plimsoll {
@@ -80,7 +80,11 @@ struct StepTimeInput {
   // interpreter lock) and copies parameters out and gradients back; backward passes have threads.
   bool replicate = false;
   bool training = true;
-  LinkRates link;  // used where devices > 1
+  // Used where devices > 1.
+  const ExchangeScheme* scheme = &exchange_schemes().front();
+  bool exchange_overlaps = true;
+  ExchangeGroup group;
+  ExchangeRates rates;
 };
 
 struct StepTime {
@@ -92,6 +96,7 @@ struct StepTime {
   double input_copy = 0;
   double fixed = 0;          // the framework's own terms
   double load = 0;           // what of loading the next batch the step waits for
+  double loading = 0;        // of all threads that load it
   bool host_bound = false;   // launches, own terms and loader take longer than the device's work
   bool input_bound = false;  // loader and copy take longer than all else
   double gpu_busy = 0;       // gpu / seconds

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/time/class_share.h"
 #include "graph/base/range.h"
 #include "graph/symbol/dim.h"
 
@@ -37,13 +38,17 @@ struct TimeEstimate {
   // What the step is made of: device work, dispatch by the host, the framework's own terms, what of
   // loading the next batch it waits for.
   int64_t gpu_ns = 0, host_ns = 0, framework_ns = 0, loader_ns = 0;
+  int64_t loading_ns = 0;  // of all threads and processes that load, waited for or not
   std::string host_id;
+  int64_t host_cores = 0;    // 0: not known
   double single_thread = 1;  // of the host, a Skylake-SP's at 3.7 GHz being 1
   std::string loader;        // "none": it is not in the figure
   int64_t roofline_ns = 0;   // of its kernels by datasheet figures alone: what a guess would say
   Range step_range_ns;
   double gpu_busy = 0, fp32_utilisation = 0, cpu_utilisation = 0;
   int64_t pcie_bytes = 0;
+  // Over the slot of one GPU in a step; nothing: not known.
+  std::optional<int64_t> to_device_bytes, from_device_bytes;
   bool host_bound = false;   // launches, framework and loader take longer than the device's work
   bool input_bound = false;  // loader and copy take longer than all else
   int64_t launches = 0, parameter_arrays = 0;
@@ -56,6 +61,7 @@ struct TimeEstimate {
   std::string evidence;           // what most of it was measured on, see Evidence: "card", ...
   std::vector<LengthTime> lengths;
   std::vector<KernelShare> kernels;
+  std::vector<ClassShare> by_class;  // most time first
 };
 
 }  // namespace plimsoll

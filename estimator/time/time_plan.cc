@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "estimator/request/platform.h"
 #include "estimator/time/roofline.h"
@@ -44,6 +47,52 @@ std::vector<KernelShare> rank(const BoundStep& bound, const TimePlan& plan,
   return shares;
 }
 
+// Of one launch, as its algorithm does them; of what has no algorithm, as counted.
+double executed_flop(const KernelAt& kernel, const KernelTime& time) {
+  return time.flop > 0 ? time.flop : static_cast<double>(kernel.flop);
+}
+
+// Classes of kernels by their share of the step, as rank().
+std::vector<ClassShare> rank_classes(const BoundStep& bound, const TimePlan& plan,
+                                     const std::vector<int64_t>& counts,
+                                     const std::vector<double>& seconds, const StepTime& step,
+                                     const Platform& platform, int cudnn) {
+  const Peak* fp32 = platform.device.peak("fp32");
+  std::map<std::string, std::pair<ClassShare, double>> classes;  // and seconds
+  for (KernelId id = 0; id < counts.size(); ++id) {
+    if (counts[id] == 0) continue;
+    const KernelAt& kernel = bound.kernels[id];
+    auto& [sum, all] = classes[class_of(kernel)];
+    sum.library_kernel = library_kernel(kernel, platform.framework.framework, cudnn);
+    sum.count += counts[id];
+    all += seconds[id];
+    // Operations for now, a share of the peak below.
+    sum.fp32_utilisation +=
+        executed_flop(kernel, plan.kernels[id]) * static_cast<double>(counts[id]);
+  }
+  std::vector<ClassShare> shares;
+  for (auto& [name, entry] : classes) {
+    auto& [sum, all] = entry;
+    sum.kernel_class = name;
+    sum.ns = to_ns(all);
+    sum.share = step.gpu > 0 ? all / step.gpu : 0;
+    const double most = fp32 ? fp32->rate.value * all : 0;
+    sum.fp32_utilisation = most > 0 ? sum.fp32_utilisation / most : 0;
+    shares.push_back(std::move(sum));
+  }
+  std::ranges::stable_sort(shares, std::ranges::greater{}, &ClassShare::ns);
+  return shares;
+}
+
+constexpr int64_t kLossBytes = 4;  // one number in single precision
+
+// Of an all-reduce over PCIe, either way: a ring sends 2 (n - 1) / n of the gradients.
+int64_t exchanged_over_slot(const StepTimeInput& input, const Platform& platform) {
+  const int64_t n = input.group.per_node;
+  if (n <= 1 || !platform.link || platform.link->kind != "pcie") return 0;
+  return 2 * (n - 1) * input.parameter_bytes / n;
+}
+
 TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
                          const Platform& platform) {
   TimeEstimate t;
@@ -68,13 +117,17 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
   t.cpu_utilisation =
       step.seconds > 0 ? std::min(1.0, (step.host + step.fixed + step.load) / step.seconds) : 0;
   t.pcie_bytes = input.input_bytes;
+  t.loading_ns = to_ns(step.loading);
+  t.host_cores = platform.host.cores;
+  t.to_device_bytes = input.input_bytes + exchanged_over_slot(input, platform);
+  if (input.training) t.from_device_bytes = kLossBytes + exchanged_over_slot(input, platform);
   double flop = 0;
   for (size_t i = 0; i < input.kernels.size(); ++i) {
     const CountedKernel& k = input.kernels[i];
     const auto& [count, phase, dispatched] = k.launches;
     const int64_t launches = count * step.kernels[i].launches;
     const int64_t dispatches = dispatched ? launches : 0;
-    flop += static_cast<double>(k.kernel.flop) * static_cast<double>(count);
+    flop += executed_flop(k.kernel, step.kernels[i]) * static_cast<double>(count);
     t.launches += std::max(launches, count);
     t.dispatches += dispatches;
     if (phase == StepPhase::kForward) t.forward_dispatches += dispatches;
@@ -151,6 +204,8 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
     t.run_ns = to_ns(steps * static_cast<double>(request.epochs) * step.seconds);
   }
   t.provenance = used.empty() ? "uncalibrated" : plan.basis.front();
+  t.by_class =
+      rank_classes(bound, plan, counts, seconds, step, platform, context.options().library.cudnn);
   t.kernels = rank(bound, plan, counts, seconds, step, context.rates().bandwidth);
   return plan;
 }

@@ -121,6 +121,38 @@ TEST_CASE("memory is read at the longest batch of the data set, time at the usua
   CHECK(asked.memory.device_bytes < usual.memory.device_bytes);
 }
 
+TEST_CASE("an algorithm that some convolutions cannot take is named with what they take") {
+  Request request = test::request("builtin:alexnet-kim", "gtx-titan-x", 128);
+  request.framework = "torch7";
+  request.cudnn = "5.1";
+  const auto said = [&](const char* algorithm) {
+    request.conv_algorithm = algorithm;
+    for (const Diagnostic& d : answer(request).diagnostics) {
+      if (d.code == "N526") return d.message;
+    }
+    return std::string();
+  };
+  // The first layer has a stride of four: its forward pass and its gradients.
+  CHECK(said("FFT").find("--conv-algo FFT: ") == 0);
+  CHECK(said("FFT").find("IMPLICIT_PRECOMP_GEMM") != std::string::npos);
+  CHECK(said("IMPLICIT_GEMM").empty());
+  CHECK(said("autotune").empty());
+}
+
+TEST_CASE("a link that was measured with fewer GPUs is named") {
+  Request request = resnet50();
+  request.link = "pcie-3-x16";
+  const auto said = [&](int64_t gpus, int64_t nodes) {
+    request.gpu_count = gpus;
+    request.nodes = nodes;
+    request.network = "ethernet-10g";
+    return std::ranges::count(answer(request).diagnostics, "N527", &Diagnostic::code);
+  };
+  CHECK(said(8, 1) == 0);
+  CHECK(said(16, 1) == 1);
+  CHECK(said(16, 2) == 0);  // eight in each
+}
+
 TEST_CASE("GPUs that share the work hold NCCL's buffers beside the context") {
   Request request = test::request("builtin:resnet18", "a100", 8);
   const Estimate one = answer(request);

@@ -231,3 +231,31 @@ TEST_CASE("memory facts: TensorFlow takes the card, PyTorch what it needs") {
     CHECK(memory.device_bytes < memory.taken_bytes / 4);
   }
 }
+
+// TensorFlow has the whole card: a step runs in the smallest pool that suffices, whatever its
+// allocator would keep where there is room.
+TEST_CASE("memory facts: what TensorFlow needs grows with the batch and not with the card") {
+  const auto at = [](int64_t batch, const char* gpu) {
+    Request request = test::request("builtin:resnet50", gpu, batch);
+    request.framework = "tensorflow-1.3";
+    const auto e = estimate(request, test::hwdb());
+    REQUIRE(e);
+    return e->memory;
+  };
+  int64_t before = 0;
+  for (const int64_t batch : {2, 8, 16, 32}) {
+    const MemoryEstimate m = at(batch, "quadro-p4000");
+    CHECK(m.device_bytes > before);
+    CHECK(m.device_bytes - m.context_bytes >= m.live_peak_bytes);
+    REQUIRE(m.grown);
+    CHECK(m.grown->bytes >= m.device_bytes);
+    CHECK(static_cast<double>(m.device_range.high) < 1.5 * static_cast<double>(m.device_range.low));
+    before = m.device_bytes;
+  }
+  const auto pool = [&](const char* gpu) {
+    const MemoryEstimate m = at(32, gpu);
+    return static_cast<double>(m.device_bytes - m.context_bytes);
+  };
+  // Of the same architecture: twice and thrice as large.
+  CHECK(pool("gtx-1080") == doctest::Approx(pool("quadro-p6000")).epsilon(.001));
+}

@@ -158,3 +158,25 @@ TEST_CASE("framework: a context may hold for one loading of modules and some ver
   CHECK(code(R"("inference": "4 MiB")") == "E402");  // above with_cudnn
   CHECK(code(R"("loading": "lazy")") == "E304");
 }
+
+TEST_CASE("framework: a version has the libraries that its binaries were built with") {
+  const Hwdb hwdb = *Hwdb::open();
+  const auto libraries = [&](const char* name) {
+    const FrameworkProfile profile = hwdb.framework(name).value();
+    return std::pair(profile.cudnn.text(), profile.cuda.text());
+  };
+  CHECK(libraries("tensorflow-0.10") == std::pair<std::string, std::string>("4.0", "7.5"));
+  CHECK(libraries("tensorflow-0.5") == std::pair<std::string, std::string>("4.0", "7.5"));
+  CHECK(libraries("tensorflow-1.3") == std::pair<std::string, std::string>("6.0", "8.0"));
+  CHECK(libraries("tensorflow-1.15") == std::pair<std::string, std::string>("7.4", "10.0"));
+  CHECK(libraries("cntk-2.0") == std::pair<std::string, std::string>("5.1", "8.0"));
+  CHECK(libraries("cntk") == std::pair<std::string, std::string>("7.3.1", "10.0"));
+}
+
+TEST_CASE("framework: Theano takes products, Torch7 has no workspace where it guesses") {
+  const Hwdb hwdb = *Hwdb::open();
+  CHECK(hwdb.framework("theano")->conv_policy == FrameworkProfile::ConvPolicy::kProducts);
+  const FrameworkProfile torch = hwdb.framework("torch7").value();
+  CHECK(torch.guess_limit->value == 0);
+  CHECK_FALSE(torch.workspace_limit);
+}

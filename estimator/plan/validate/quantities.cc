@@ -38,13 +38,19 @@ int64_t after_forward(const MemoryEstimate& m) {
          kPassesHeld * (m.input_bytes + m.saved_bytes) + m.workspace_bytes;
 }
 
+// What a process takes whose framework was told to take no more than it comes to need.
+GrownMemory told_to_grow(const MemoryEstimate& m) {
+  return m.grown.value_or(GrownMemory{m.device_bytes, m.device_range});
+}
+
 MeasuredQuantity process_memory(const MeasuredRun& run, MeasuredQuantity q) {
   const double unit = unit_of(run, q.name);
   if (run.retains_activations.value_or(false) && run.mode == "inference") {
     q.predict = [unit](const Answer& a) { return Value(real(after_forward(a.memory)) / unit); };
     q.range = [unit](const Answer& a) {
-      const int64_t more = after_forward(a.memory) - a.memory.device_bytes;
-      const Range& range = a.memory.device_range;
+      const GrownMemory grown = told_to_grow(a.memory);
+      const int64_t more = after_forward(a.memory) - grown.bytes;
+      const Range& range = grown.range;
       return scaled({range.low + more, range.high + more}, unit);
     };
     return q;
@@ -53,10 +59,10 @@ MeasuredQuantity process_memory(const MeasuredRun& run, MeasuredQuantity q) {
   const bool card = run.meter == "card";
   const auto all = [card](const Answer& a) { return card && a.memory.taken_bytes > 0; };
   q.predict = [unit, all](const Answer& a) {
-    return real(all(a) ? a.memory.taken_bytes : a.memory.device_bytes) / unit;
+    return real(all(a) ? a.memory.taken_bytes : told_to_grow(a.memory).bytes) / unit;
   };
   q.range = [unit, all](const Answer& a) {
-    return all(a) ? no_range(a) : scaled(a.memory.device_range, unit);
+    return all(a) ? no_range(a) : scaled(told_to_grow(a.memory).range, unit);
   };
   return q;
 }
@@ -74,7 +80,10 @@ MeasuredQuantity tensor_memory(const MeasuredRun& run, MeasuredQuantity q) {
 
 MeasuredQuantity segments(const MeasuredRun& run, MeasuredQuantity q) {
   const double unit = unit_of(run, q.name);
-  q.predict = [unit](const Answer& a) { return Value(real(a.memory.reserved_bytes) / unit); };
+  q.predict = [unit](const Answer& a) {
+    const MemoryEstimate& m = a.memory;
+    return Value(real(m.grown ? m.grown->bytes - m.context_bytes : m.reserved_bytes) / unit);
+  };
   q.range = no_range;
   return q;
 }

@@ -14,6 +14,7 @@
     ["feature_map", "feature maps", "#009e73"],
     ["temporary", "temporaries", "#f0e442"],
     ["workspace", "workspace", "#d55e00"],
+    ["autotuning", "scratch of timed algorithms", "#d9b38c"],
     ["slack", "allocator slack", "#c7c7c7"],
   ];
   const TITLES = Object.fromEntries(ROLES.map(([id, title]) => [id, title]));

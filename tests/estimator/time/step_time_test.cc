@@ -86,7 +86,7 @@ TEST_CASE(
   input.habits.forward = 2;
   input.parameter_arrays = 3;
   input.parameter_bytes = 500;
-  input.link.bandwidth = 10;
+  input.rates.link.bandwidth = 10;
   const StepTime one = step_time(input, unit_context());
   input.devices = 2;
   input.replicate = true;

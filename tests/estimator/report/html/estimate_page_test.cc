@@ -160,7 +160,7 @@ TEST_CASE("estimate page: every colour of a role is the same in tables and chart
           page.npos);
     roles.insert((*at)[1]);
   }
-  CHECK(roles.size() == 10);
+  CHECK(roles.size() == 11);
 }
 
 TEST_CASE("estimate page: where no batch can be searched it says why") {

@@ -1,0 +1,95 @@
+#include "estimator/answer/metrics.h"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+std::optional<double> over(double part, double whole) {
+  return whole > 0 ? std::optional(part / whole) : std::nullopt;
+}
+
+std::optional<double> as_real(const std::optional<int64_t>& bytes) {
+  return bytes ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
+}
+
+// Busy time of all cores: dispatch, the framework's own terms and all threads that load.
+Metric cpu_utilisation(const TimeEstimate& t) {
+  const auto cores = static_cast<double>(t.host_cores);
+  const auto busy = static_cast<double>(t.host_ns + t.framework_ns + t.loading_ns);
+  return {"cpu_utilisation",
+          "CPU utilisation",
+          "of 1",
+          "busy time of the host's threads over (cores x step): launches, the framework's own "
+          "work and loading",
+          over(busy, cores * static_cast<double>(t.step_ns)),
+          "how many cores the host has is not known: --host names one"};
+}
+
+std::vector<Metric> rates_of(const Estimate& e) {
+  const TimeEstimate& t = e.time;
+  const double seconds = static_cast<double>(t.step_ns) * 1e-9;
+  constexpr std::string_view kNoStep = "nothing runs on the device";
+  const std::optional<double> in = as_real(t.to_device_bytes), out = as_real(t.from_device_bytes);
+  constexpr std::string_view kNoReading = "what a program reads of the result is its own";
+  return {{"throughput", "throughput", t.sample_unit + "/s",
+           "units of all GPUs' batches over the time of one step, after warm-up",
+           t.samples_per_second > 0 ? std::optional(t.samples_per_second) : std::nullopt, kNoStep},
+          {"gpu_utilisation", "GPU compute utilisation", "of 1",
+           "time in which at least one kernel runs over the time of the step",
+           t.step_ns > 0 ? std::optional(t.gpu_busy) : std::nullopt, kNoStep},
+          {"fp32_utilisation", "FP32 utilisation", "of 1",
+           "executed floating-point operations over (peak FP32 rate x time in which kernels run); "
+           "Winograd's and Fourier's are counted as they are done",
+           t.gpu_ns > 0 ? std::optional(t.fp32_utilisation) : std::nullopt, kNoStep},
+          cpu_utilisation(t),
+          {"pcie_to_device_bytes", "PCIe to the GPU", "B",
+           "bytes a step over the slot of one GPU: its batch, and of gradients exchanged over PCIe",
+           in, kNoStep},
+          {"pcie_from_device_bytes", "PCIe from the GPU", "B",
+           "bytes a step over the slot of one GPU: the loss, and of gradients exchanged over PCIe",
+           out, kNoReading},
+          {"pcie_to_device_rate", "PCIe rate to the GPU", "B/s", "those bytes over the step",
+           in ? over(*in, seconds) : std::nullopt, kNoStep},
+          {"pcie_from_device_rate", "PCIe rate from the GPU", "B/s", "those bytes over the step",
+           out ? over(*out, seconds) : std::nullopt, kNoReading}};
+}
+
+std::vector<MemoryCategory> categories_of(const MemoryEstimate& m) {
+  const auto at_peak = [&](Role role) { return m.peak_by_role[static_cast<size_t>(role)]; };
+  const auto most = [&](Role role) { return m.max_by_role[static_cast<size_t>(role)]; };
+  const auto phase = [&](Phase p) { return m.max_temporary[static_cast<size_t>(p)]; };
+  const bool in_backward = m.peak_phase == Phase::kBackward;
+  const int64_t temporary = at_peak(Role::kTemporary);
+  const int64_t elsewhere =
+      std::max({phase(Phase::kForward), phase(Phase::kLoss), phase(Phase::kUpdate)});
+  const auto lasting = [](const auto& of) { return of(Role::kOptimizerState) + of(Role::kInput); };
+  std::vector<MemoryCategory> all = {
+      {"weights", "weights", "parameters and buffers, such as running statistics",
+       at_peak(Role::kParameter) + at_peak(Role::kBuffer),
+       most(Role::kParameter) + most(Role::kBuffer)},
+      {"gradients", "weight gradients", "gradients of parameters", at_peak(Role::kGradient),
+       most(Role::kGradient)},
+      {"gradient_maps", "gradient maps",
+       "what backward kernels make for each other: gradients of feature maps",
+       in_backward ? temporary : 0, phase(Phase::kBackward)},
+      {"feature_maps", "feature maps", "results of the forward pass kept for the backward pass",
+       at_peak(Role::kFeatureMap), most(Role::kFeatureMap)},
+      {"workspace", "workspace", "scratch memory of the library's kernels",
+       at_peak(Role::kWorkspace), most(Role::kWorkspace)},
+      {"dynamic", "dynamic", "batches, optimizer state, temporaries of other passes",
+       lasting(at_peak) + (in_backward ? 0 : temporary), lasting(most) + elsewhere}};
+  int64_t sum = 0;
+  for (const MemoryCategory& c : all) sum += c.maximum_bytes;
+  for (MemoryCategory& c : all)
+    c.share = over(static_cast<double>(c.maximum_bytes), static_cast<double>(sum)).value_or(0);
+  return all;
+}
+
+}  // namespace
+
+Metrics metrics_of(const Estimate& estimate) {
+  return {rates_of(estimate), categories_of(estimate.memory)};
+}
+
+}  // namespace plimsoll

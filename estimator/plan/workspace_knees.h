@@ -1,0 +1,24 @@
+// The trade of scratch memory against time: what a step takes at each limit of --workspace-limit at
+// which convolutions choose otherwise.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "estimator/answer/estimate.h"
+#include "estimator/request/request.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+
+struct WorkspaceKnee {
+  int64_t limit_bytes = 0;
+  int64_t step_ns = 0, device_bytes = 0, workspace_bytes = 0;
+  Verdict verdict = Verdict::kDoesNotFit;
+};
+
+// From no scratch memory to 16 GiB, by powers of two from 64 KiB on: those at which step or peak is
+// another than at the one before, by a thousandth or more. Cost: twenty estimates.
+Result<std::vector<WorkspaceKnee>> workspace_knees(const Request& request, const Hwdb& hwdb);
+
+}  // namespace plimsoll

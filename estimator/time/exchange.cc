@@ -1,0 +1,90 @@
+#include "estimator/time/exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace plimsoll {
+namespace {
+
+double at_rate(double bytes, double rate) { return rate > 0 ? bytes / rate : 0; }
+
+// The latency of a link is that of a ring of nothing, 2 (n - 1) hops.
+double hop(double n, const LinkRates& link) { return link.latency / (2 * (n - 1)); }
+
+double ring(double bytes, double n, const ExchangeRates& r) {
+  return all_reduce_seconds(bytes, static_cast<int64_t>(n), r.link);
+}
+
+double tree(double bytes, double n, const ExchangeRates& r) {
+  return 2 * std::ceil(std::log2(n)) * hop(n, r.link) +
+         at_rate(2 * (n - 1) / n * bytes, r.link.bandwidth);
+}
+
+double one_by_one(double transfers, double bytes, double n, const LinkRates& link) {
+  return transfers * (at_rate(bytes, link.bandwidth) + hop(n, link));
+}
+
+double sequential(double bytes, double n, const ExchangeRates& r) {
+  return one_by_one(2 * (n - 1), bytes, n, r.link);
+}
+
+double logarithmic(double bytes, double n, const ExchangeRates& r) {
+  return one_by_one(2 * std::ceil(std::log2(n)), bytes, n, r.link);
+}
+
+double parameter_server(double bytes, double n, const ExchangeRates& r) {
+  return at_rate(2 * bytes, r.copy) + at_rate((n - 1) * bytes, r.host_sum);
+}
+
+double through_host(double bytes, double n, const ExchangeRates& r) {
+  return at_rate(2 * bytes, r.copy) + at_rate(2 * (n - 1) / n * bytes, r.messages);
+}
+
+// Microsoft/CNTK, Source/Math/MatrixQuantizerGPU.cu: gradient and residual are read, the residual
+// is written; the same where it is put back. A column of bits has two numbers in single precision,
+// small beside it.
+double one_bit(double bytes, double n, const ExchangeRates& r) {
+  constexpr double kBits = 32, kPasses = 6;
+  return through_host(bytes / kBits, n, r) + at_rate(kPasses * bytes, r.card_memory);
+}
+
+constexpr std::array kSchemes = {
+    ExchangeScheme{"ring", "an all-reduce around a ring, as NCCL's", ring},
+    ExchangeScheme{"tree", "an all-reduce by two binary trees, as NCCL's", tree},
+    ExchangeScheme{"sequential", "one GPU gathers and sends, one after the other", sequential},
+    ExchangeScheme{"logarithmic", "pairs of GPUs, then pairs of those", logarithmic},
+    ExchangeScheme{"device", "each GPU serves its share of the arrays", ring},
+    ExchangeScheme{"parameter-server", "the host holds the parameters", parameter_server},
+    ExchangeScheme{"cpu", "an all-reduce in the host's memory", through_host},
+    ExchangeScheme{"one-bit", "as cpu, by one bit for each number", one_bit}};
+
+}  // namespace
+
+std::span<const ExchangeScheme> exchange_schemes() { return kSchemes; }
+
+const ExchangeScheme* find_exchange_scheme(std::string_view name) {
+  const auto* row = std::ranges::find(kSchemes, name, &ExchangeScheme::name);
+  return row == kSchemes.end() ? nullptr : row;
+}
+
+double exchange_seconds(const ExchangeScheme& scheme, double bytes, const ExchangeGroup& group,
+                        const ExchangeRates& rates) {
+  const double within =
+      group.per_node > 1 ? scheme.seconds(bytes, static_cast<double>(group.per_node), rates) : 0;
+  return within + all_reduce_seconds(bytes, group.nodes, rates.network);
+}
+
+// The last bucket of gradients is whole only when the backward pass ends: PyTorch's
+// DistributedDataParallel fills buckets of 25 MiB (bucket_cap_mb); others send array by array.
+constexpr double kBucketBytes = 25 * 1024.0 * 1024.0;
+
+double exposed_exchange(const ExchangeScheme& scheme, double bytes, const ExchangeGroup& group,
+                        const ExchangeRates& rates, double backward, bool overlaps) {
+  const double all = exchange_seconds(scheme, bytes, group, rates);
+  if (!overlaps) return all;
+  const double last = exchange_seconds(scheme, std::min(bytes, kBucketBytes), group, rates);
+  return std::max(last, all - rates.link.overlap * backward);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,62 @@
+// Exchange of gradients between devices, by scheme: who sends what to whom, and what of it a step
+// waits for. A scheme is a row; which one a framework uses, and whether it begins while the
+// backward pass runs, is in its profile.
+//
+//   bytes b of gradients on each of n devices, B a link's rate as a ring sees it, h the latency of
+//   one hop, C a card's copies to and from the host, S what a host adds up of gradients with all
+//   its threads, M what processes exchange through its memory
+//
+//   ring                    2 (n - 1) / n b / B
+//   tree                    the same, in 2 log2 n hops (NCCL's double binary trees)
+//   sequential              2 (n - 1) b / B: one card gathers, adds, updates and sends, in turn
+//   logarithmic             2 ceil(log2 n) b / B: pairs, then pairs of those (Caffe's tree)
+//   device                  2 (n - 1) / n b / B: each card serves its share of the arrays
+//   parameter-server        2 b / C + (n - 1) b / S: the host holds the parameters
+//   cpu                     2 b / C + 2 (n - 1) / n b / M: an all-reduce in the host's memory
+//   one-bit                 as cpu with a bit for a number, and three passes over gradients each
+//   way
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "estimator/time/collective.h"
+
+namespace plimsoll {
+
+// What a machine gives an exchange; bytes per second.
+struct ExchangeRates {
+  LinkRates link;          // among the devices of one machine
+  LinkRates network;       // among machines, by the ring; used where there are several
+  double copy = 0;         // of a card to or from the host
+  double host_sum = 0;     // of gradients that the host adds with all its threads
+  double messages = 0;     // of an all-reduce among processes in the host's memory
+  double card_memory = 0;  // of a card's own memory: passes that quantise
+};
+
+struct ExchangeScheme {
+  std::string_view name;
+  std::string_view help;
+  // Seconds of exchanging `bytes` between n > 1 devices of one machine.
+  double (*seconds)(double bytes, double n, const ExchangeRates& rates);
+};
+
+std::span<const ExchangeScheme> exchange_schemes();
+// Null for a word that names none.
+const ExchangeScheme* find_exchange_scheme(std::string_view name);
+
+// Who takes part: `per_node` devices in each of `nodes` machines.
+struct ExchangeGroup {
+  int64_t per_node = 1, nodes = 1;
+};
+
+// Within each machine by the scheme, then between machines by a ring of one port each.
+double exchange_seconds(const ExchangeScheme& scheme, double bytes, const ExchangeGroup& group,
+                        const ExchangeRates& rates);
+
+// What a step waits for after `backward` seconds of work; all of it where nothing overlaps.
+double exposed_exchange(const ExchangeScheme& scheme, double bytes, const ExchangeGroup& group,
+                        const ExchangeRates& rates, double backward, bool overlaps);
+
+}  // namespace plimsoll

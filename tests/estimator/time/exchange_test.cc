@@ -1,0 +1,87 @@
+#include "estimator/time/exchange.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+namespace {
+
+// A link of 10 B/s without latency, a host that copies at 5, adds at 20 and passes on 2 B/s.
+ExchangeRates slow() {
+  return {.link = {.bandwidth = 10, .latency = 0},
+          .network = {.bandwidth = 1, .latency = 0},
+          .copy = 5,
+          .host_sum = 20,
+          .messages = 2,
+          .card_memory = 600};
+}
+
+double seconds(std::string_view scheme, int64_t per_node, int64_t nodes = 1) {
+  const ExchangeScheme* row = find_exchange_scheme(scheme);
+  REQUIRE(row != nullptr);
+  return exchange_seconds(*row, 1000, {.per_node = per_node, .nodes = nodes}, slow());
+}
+
+}  // namespace
+
+TEST_CASE("exchange: schemes by their formulas") {
+  CHECK(seconds("ring", 4) == doctest::Approx(150));         // 2 * 3/4 * 100
+  CHECK(seconds("device", 4) == doctest::Approx(150));       // a quarter each
+  CHECK(seconds("tree", 4) == doctest::Approx(150));         // as a ring of bytes
+  CHECK(seconds("sequential", 4) == doctest::Approx(600));   // 2 * 3 transfers
+  CHECK(seconds("logarithmic", 4) == doctest::Approx(400));  // two levels up and down
+  CHECK(seconds("logarithmic", 3) == doctest::Approx(400));
+  CHECK(seconds("parameter-server", 3) == doctest::Approx(400 + 100));
+  CHECK(seconds("cpu", 2) == doctest::Approx(400 + 500));
+  CHECK(seconds("one-bit", 2) == doctest::Approx(900.0 / 32 + 10));
+  CHECK(find_exchange_scheme("nobody's") == nullptr);
+}
+
+TEST_CASE("exchange: every framework's scheme is one of these") {
+  const Hwdb hwdb = *Hwdb::open();
+  for (const std::string& id : hwdb.framework_ids()) {
+    CAPTURE(id);
+    CHECK(find_exchange_scheme(hwdb.framework(id)->exchange) != nullptr);
+  }
+}
+
+TEST_CASE("exchange: with two devices, trees and one by one are what a pair does") {
+  for (const char* scheme : {"sequential", "logarithmic"})
+    CHECK(seconds(scheme, 2) == doctest::Approx(200));
+  CHECK(seconds("ring", 2) == doctest::Approx(100));  // both ways at once
+}
+
+TEST_CASE("exchange: machines come on top, by their network") {
+  CHECK(seconds("ring", 1, 2) == doctest::Approx(1000));
+  CHECK(seconds("ring", 4, 2) == doctest::Approx(1150));
+  CHECK(seconds("ring", 1, 1) == 0);
+}
+
+TEST_CASE("exchange: a tree has fewer hops than a ring") {
+  ExchangeRates rates = slow();
+  rates.link.latency = 14;  // of 2 * 7 hops among 8
+  const auto of_nothing = [&](std::string_view scheme) {
+    return exchange_seconds(*find_exchange_scheme(scheme), 0, {.per_node = 8}, rates);
+  };
+  CHECK(of_nothing("ring") == doctest::Approx(14));
+  CHECK(of_nothing("tree") == doctest::Approx(6));
+}
+
+TEST_CASE("exchange: what hides behind the backward pass is not waited for") {
+  const ExchangeScheme& ring = *find_exchange_scheme("ring");
+  const ExchangeGroup group{.per_node = 2};
+  const double bytes = 1e9;  // of which 26 MB come last
+  ExchangeRates rates = slow();
+  rates.link.bandwidth = 1e8;
+  const auto waited = [&](double backward, bool overlaps) {
+    return exposed_exchange(ring, bytes, group, rates, backward, overlaps);
+  };
+  CHECK(waited(4, false) == doctest::Approx(10));
+  CHECK(waited(4, true) == doctest::Approx(8));  // half of the backward pass
+  CHECK(waited(100, true) == doctest::Approx(.262144));
+}
+
+}  // namespace plimsoll
