@@ -11,6 +11,7 @@
 #include "graph/exporter/weight_places.h"
 #include "graph/ir/module_path.h"
 #include "graph/ops/input_independent.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 
@@ -97,15 +98,13 @@ bool is_sliced_square(const Graph& graph, const std::vector<std::vector<NodeId>>
 // mask of ones and zeros, whatever its name (minGPT's "attn.bias").
 bool is_compared(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
                  TensorId table) {
-  static constexpr std::array<std::string_view, 7> kCompare = {
-      "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not", "IsNaN"};
   bool compared = false;
   std::vector<TensorId> pending{table};
   for (size_t visited = 0; visited < pending.size(); ++visited) {
     if (visited >= 64) return false;
     for (const NodeId id : readers[pending[visited]]) {
       const Node& node = graph.nodes[id];
-      const bool compares = among(node.op, kCompare);
+      const bool compares = has(node, OpRow::kComparison) || node.op == "Not" || node.op == "IsNaN";
       const bool as_bool =
           node.op == "Cast" && graph.tensors[node.outputs[0]].dtype == DType::kBool;
       compared = compared || compares || as_bool;
@@ -242,7 +241,7 @@ void find_computed(const Graph& graph, const std::set<std::string_view>& folded,
 void find_first_states(const Graph& graph, std::vector<ParameterKind>& kinds) {
   if (graph.producer.starts_with("pytorch")) return;
   for (const Node& node : graph.nodes) {
-    if (node.op != "LSTM" && node.op != "GRU" && node.op != "RNN") continue;
+    if (!has(node, OpRow::kRecurrent)) continue;
     for (size_t i = 5; i < std::min<size_t>(node.inputs.size(), 7); ++i) {
       const TensorId state = node.inputs[i];
       if (state != kNoTensor && kinds[state] == ParameterKind::kTrained)

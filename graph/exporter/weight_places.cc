@@ -5,14 +5,11 @@
 #include <string_view>
 
 #include "graph/base/among.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 
-bool is_squashing(const Node& node) {
-  static constexpr std::array<std::string_view, 4> kOps = {"Sigmoid", "Tanh", "Softplus",
-                                                           "Softmax"};
-  return among(node.op, kOps);
-}
+bool is_squashing(const Node& node) { return has(node, OpRow::kSquashing); }
 
 bool multiplies_by_weight(const Node& node) {
   static constexpr std::array<std::string_view, 11> kOps = {
@@ -22,9 +19,6 @@ bool multiplies_by_weight(const Node& node) {
 }
 
 bool is_weight_place(const Node& node, size_t input) {
-  static constexpr std::array<std::string_view, 5> kNorms = {
-      "BatchNormalization", "LayerNormalization", "GroupNormalization", "InstanceNormalization",
-      "RMSNormalization"};
   const bool reads_first =
       node.op == "Gather" || node.op == "GatherND" || node.op == "SpectralNorm";
   if (reads_first || is_squashing(node)) return input == 0;
@@ -32,10 +26,9 @@ bool is_weight_place(const Node& node, size_t input) {
   // A weight that is standardised at every step (NF-ResNets), folded to the shape a norm reads.
   if (node.op == "BatchNormalization" && input == 0) return true;
   // Lengths and first states lie between a recurrent layer's bias and its peepholes.
-  if (node.op == "LSTM" || node.op == "GRU" || node.op == "RNN")
-    return (input >= 1 && input <= 3) || input == 7;
+  if (has(node, OpRow::kRecurrent)) return (input >= 1 && input <= 3) || input == 7;
   if (node.op == "DeformConv") return input == 1 || input == 3;
-  return input > 0 && (multiplies_by_weight(node) || among(node.op, kNorms));
+  return input > 0 && (multiplies_by_weight(node) || has(node, OpRow::kNorm));
 }
 
 std::string_view module_called(const Node& node) {
@@ -45,11 +38,7 @@ std::string_view module_called(const Node& node) {
   return counted && node.notes.calls.empty() ? module.substr(0, digits) : module;
 }
 
-bool is_view(const Node& node) {
-  static constexpr std::array<std::string_view, 7> kOps = {
-      "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Flatten", "Identity", "Cast"};
-  return among(node.op, kOps);
-}
+bool is_view(const Node& node) { return has(node, OpRow::kView) || node.op == "Cast"; }
 
 TensorId behind_views(const Graph& graph, TensorId tensor) {
   for (int steps = 0; steps < 8; ++steps) {

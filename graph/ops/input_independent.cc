@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/ops/op_row.h"
+
 namespace plimsoll {
 
 std::vector<char> made_of_shapes(const Graph& graph, std::vector<char> besides) {
@@ -13,13 +15,11 @@ std::vector<char> made_of_shapes(const Graph& graph, std::vector<char> besides) 
                (t.kind == TensorKind::kParameter && (t.from_constant_node || !is_float(t.dtype)));
   }
   for (const Node& node : graph.nodes) {
-    const bool random = node.op.starts_with("Random") || node.op == "Bernoulli" ||
-                        node.op == "Multinomial" || node.op == "Dropout";
-    const bool all = node.op == "Shape" || node.op == "Size" ||
+    const bool all = has(node, OpRow::kShapeOf) ||
                      std::all_of(node.inputs.begin(), node.inputs.end(),
                                  [&](TensorId in) { return in == kNoTensor || made[in]; });
     for (const TensorId out : node.outputs) {
-      if (out != kNoTensor && all && !random) made[out] = 1;
+      if (out != kNoTensor && all && !has(node, OpRow::kRandom)) made[out] = 1;
     }
   }
   return made;

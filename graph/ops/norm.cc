@@ -119,6 +119,7 @@ Result<void> mean_variance(InferContext& c) {
 
 constexpr OpRow kNormRows[] = {
     {.name = "BatchNormalization",
+     .traits = OpRow::kNorm,
      .inputs = 5,
      .attributes = "consumed_inputs epsilon is_test momentum spatial training_mode",
      .shape = batch_norm,
@@ -135,6 +136,7 @@ constexpr OpRow kNormRows[] = {
      .example = "i32[B,S] i32[B,S] f32[100,16] f32[50,16] f32[2,16] f32[16] f32[16] -> "
                 "f32[B,S,16] i32[B]"},
     {.name = "GroupNormalization",
+     .traits = OpRow::kNorm,
      .since = 18,
      .inputs = 3,
      .attributes = "epsilon num_groups stash_type",
@@ -143,6 +145,7 @@ constexpr OpRow kNormRows[] = {
      .host_from = 1,  // a constant scale is no tensor: the layer has none
      .example = "f32[B,8,7,7] f32[8] f32[8] {num_groups=2} -> f32[B,8,7,7]"},
     {.name = "InstanceNormalization",
+     .traits = OpRow::kNorm,
      .inputs = 3,
      .attributes = "consumed_inputs epsilon",
      .shape = instance_norm,
@@ -155,6 +158,7 @@ constexpr OpRow kNormRows[] = {
      .lower = lower::lrn,
      .example = "f32[B,8,7,7] {size=5} -> f32[B,8,7,7]"},
     {.name = "LayerNormalization",
+     .traits = OpRow::kNorm,
      .since = 17,
      .inputs = 2,
      .attributes = "axis epsilon stash_type",
@@ -174,6 +178,7 @@ constexpr OpRow kNormRows[] = {
      .lower = lower::mean_variance_norm,
      .example = "f32[B,8,7,7] -> f32[B,8,7,7]"},
     {.name = "RMSNormalization",
+     .traits = OpRow::kNorm,
      .since = 23,
      .inputs = 2,
      .attributes = "axis epsilon stash_type",

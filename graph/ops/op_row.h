@@ -13,6 +13,7 @@
 // one family file. Nothing else switches over operators.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -94,7 +95,19 @@ using Lower = std::vector<eager::Value> (*)(eager::Lowering&);
 inline constexpr size_t kEveryInput = ~size_t{0};
 
 struct OpRow {
+  // What consumers ask of an operator in place of its name, one bit each.
+  enum Trait : uint32_t {
+    kView = 1,        // its first input's elements in another shape or order
+    kComparison = 2,  // of two values, without a gradient
+    kRandom = 4,      // draws anew at every step
+    kShapeOf = 8,     // reads extents, no elements
+    kRecurrent = 16,  // ONNX's layers over time: x, three weights, lengths, first states, peepholes
+    kNorm = 32,       // x, gain, shift: a layer's, with weights
+    kSquashing = 64,  // weights are put through it too: gates, mixes
+  };
+
   std::string_view name;
+  uint32_t traits = 0;           // of Trait
   std::string_view domain = "";  // "" is ONNX's own; "plimsoll" the composites of recover()
   int since = 1;                 // first opset that has it
   size_t inputs = 1;             // how many inputs must be present
@@ -112,6 +125,9 @@ struct OpRow {
 
 // Whether the operator has an attribute of this name.
 bool has_attribute(const OpRow& row, std::string_view name);
+
+// Whether the operator of a node has a trait. One hashing of its name.
+bool has(const Node& node, OpRow::Trait trait);
 
 // The row for an operator, or null. Domains "" and "ai.onnx" are one.
 const OpRow* find_op(std::string_view domain, std::string_view name);

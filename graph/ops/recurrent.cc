@@ -47,6 +47,7 @@ Result<void> lstm(InferContext& c) { return recurrent(c, 4); }
 
 constexpr OpRow kRecurrentRows[] = {
     {.name = "GRU",
+     .traits = OpRow::kRecurrent,
      .since = 7,
      .inputs = 3,
      .attributes = "activation_alpha activation_beta activations clip direction hidden_size layout "
@@ -56,6 +57,7 @@ constexpr OpRow kRecurrentRows[] = {
      .example = "f32[S,B,8] f32[1,48,8] f32[1,48,16] {hidden_size=16} -> "
                 "f32[S,1,B,16] f32[1,B,16]"},
     {.name = "LSTM",
+     .traits = OpRow::kRecurrent,
      .since = 7,
      .inputs = 3,
      .attributes = "activation_alpha activation_beta activations clip direction hidden_size "
@@ -65,6 +67,7 @@ constexpr OpRow kRecurrentRows[] = {
      .example = "f32[S,B,8] f32[2,64,8] f32[2,64,16] {hidden_size=16, direction=\"bidirectional\"}"
                 " -> f32[S,2,B,16] f32[2,B,16] f32[2,B,16]"},
     {.name = "RNN",
+     .traits = OpRow::kRecurrent,
      .since = 7,
      .inputs = 3,
      .attributes = "activation_alpha activation_beta activations clip direction hidden_size layout "

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
+#include <unordered_map>
 
 #include "graph/ops/families.h"
 #include "graph/ops/op_row.h"
@@ -33,7 +34,28 @@ const std::vector<const OpRow*>& rows() {
   return kRows;
 }
 
+// Of ONNX's own operators, those that have any: passes ask of every node, several times.
+const std::unordered_map<std::string_view, uint32_t>& traits_by_name() {
+  static const auto kTraits = [] {
+    std::unordered_map<std::string_view, uint32_t> traits;
+    for (const OpRow* row : rows()) {
+      if (row->domain.empty() && row->traits != 0) traits[row->name] |= row->traits;
+    }
+    return traits;
+  }();
+  return kTraits;
+}
+
 }  // namespace
+
+bool has(const Node& node, OpRow::Trait trait) {
+  if (!node.domain.empty() && node.domain != "ai.onnx") {
+    const OpRow* row = find_op(node.domain, node.op);
+    return row != nullptr && (row->traits & trait) != 0;
+  }
+  const auto at = traits_by_name().find(node.op);
+  return at != traits_by_name().end() && (at->second & trait) != 0;
+}
 
 std::span<const OpRow* const> all_ops() { return rows(); }
 

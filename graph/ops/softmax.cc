@@ -28,6 +28,7 @@ constexpr OpRow kSoftmaxRows[] = {
      .lower = lower::log_softmax,
      .example = "f32[B,10] {axis=1} -> f32[B,10]"},
     {.name = "Softmax",
+     .traits = OpRow::kSquashing,
      .attributes = "axis",
      .shape = softmax,
      .lower = lower::softmax,

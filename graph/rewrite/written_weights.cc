@@ -6,14 +6,14 @@
 
 #include "graph/base/among.h"
 #include "graph/exporter/weight_places.h"
+#include "graph/ops/op_row.h"
 #include "graph/rewrite/editor.h"
 
 namespace plimsoll {
 namespace {
 
 bool is_norm_without_statistics(const Node& node) {
-  return node.op == "InstanceNormalization" || node.op == "LayerNormalization" ||
-         node.op == "GroupNormalization" || node.op == "RMSNormalization";
+  return has(node, OpRow::kNorm) && node.op != "BatchNormalization";
 }
 
 // Puts arrays together or picks from them, as plumbing around gates does.
@@ -57,7 +57,7 @@ class Search {
   bool fed(TensorId tensor) const { return tensor != kNoTensor && fed_[tensor] != 0; }
 
   void follow(const Node& node) {
-    const bool by_extents = node.op == "Shape" || node.op == "Size";
+    const bool by_extents = has(node, OpRow::kShapeOf);
     const bool data = !by_extents && std::any_of(node.inputs.begin(), node.inputs.end(),
                                                  [&](TensorId in) { return fed(in); });
     for (const TensorId out : node.outputs) {
@@ -71,7 +71,7 @@ class Search {
       const TensorId in = inputs[i];
       if (in == kNoTensor || fed(in)) continue;
       const Node& node = graph_.nodes[id];
-      const bool recurrent = node.op == "LSTM" || node.op == "GRU" || node.op == "RNN";
+      const bool recurrent = has(node, OpRow::kRecurrent);
       if (is_place(node, i) && !(recurrent && gather_gates(in))) mark(in);
     }
     look_at_affine(graph_.nodes[id]);

@@ -10,6 +10,7 @@
 
 #include "graph/base/among.h"
 #include "graph/exporter/weight_places.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
@@ -127,7 +128,7 @@ class DoubtSearch {
       array = array || (t.producer == kNoNode && is_float(t.dtype) && count && *count > 1);
       if (t.producer == kNoNode) continue;
       const Node& maker = graph_.nodes[t.producer];
-      if (maker.op == "Shape" || maker.op == "Size") continue;
+      if (plimsoll::has(maker, OpRow::kShapeOf)) continue;
       for (const TensorId in : maker.inputs) {
         if (in != kNoTensor) pending.push_back(in);
       }
