@@ -112,7 +112,7 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
   size_t place = 0;
   // Of a leaf: accumulates into `gradient`.
   bool is_leaf = false;
-  bool muted = false;  // wants no gradient for now
+  bool muted = false;    // wants no gradient for now
   bool reached = false;  // some backward pass of the step came to it
   Value leaf;
   Value gradient;
