@@ -266,6 +266,12 @@ NodeId Rewrite::first_reader(TensorId tensor) const {
   return kNoNode;
 }
 
+NodeId Rewrite::right_after(TensorId tensor) const {
+  const NodeId maker = graph_.tensors[tensor].producer;
+  const NodeId reader = first_reader(tensor);
+  return maker < first_inserted() && reader < first_inserted() ? maker + 1 : reader;
+}
+
 std::vector<NodeId> Rewrite::finish() {
   std::vector<NodeId> new_id(graph_.nodes.size(), kNoNode);
   std::vector<Node> nodes;

@@ -53,8 +53,9 @@ class Rewrite {
   // Node `at` becomes `op` of `inputs`; it keeps outputs, name and module.
   Node& replace(NodeId at, std::string_view domain, std::string_view op,
                 std::vector<TensorId> inputs);
-  // The node that came next in the graph as it was given; kNoNode where `id` was inserted.
-  NodeId next(NodeId id) const { return id + 1 < first_inserted() ? id + 1 : kNoNode; }
+  // Before which node something runs right after the node that made `tensor`, and before all that
+  // read it, of which there is one. Its first reader where either of them was inserted.
+  NodeId right_after(TensorId tensor) const;
   // A new node just before `at`. Its output is a new tensor of the given type.
   TensorId insert_before(NodeId at, Node node, DType dtype, Shape shape);
   // A copy of a node just before `at`, as part of the module that `at` belongs to.

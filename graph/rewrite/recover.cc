@@ -17,9 +17,7 @@ void patterns::Finder::copy_for_readers(std::string_view pattern, TensorId value
             .attributes = {},
             .inputs = {value},
             .outputs = {}};
-  // The copy is part of the line that made the value.
-  const NodeId next = r.next(r.producer(value));
-  const NodeId at = next == kNoNode ? r.first_reader(value) : next;
+  const NodeId at = r.right_after(value);  // the copy is part of the line that made the value
   const DType dtype = r.tensor(value).dtype;
   Shape shape = *r.tensor(value).shape;
   const TensorId copied = r.insert_before(at, std::move(copy), dtype, std::move(shape));

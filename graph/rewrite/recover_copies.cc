@@ -12,7 +12,7 @@ namespace plimsoll::patterns {
 namespace {
 
 // The copy is part of the line that transposes: it runs next.
-void copy_transposed(Finder& f, NodeId id, NodeId next) {
+void copy_transposed(Finder& f, NodeId id) {
   Rewrite& r = f.r;
   const Node& flip = r.node(id);
   const TensorId value = flip.outputs[0];
@@ -29,7 +29,8 @@ void copy_transposed(Finder& f, NodeId id, NodeId next) {
   const std::vector<NodeId> readers = r.readers(value);
   const DType dtype = r.tensor(value).dtype;
   Shape shape = *r.tensor(value).shape;
-  const TensorId copied = r.insert_before(next, std::move(copy), dtype, std::move(shape));
+  const TensorId copied =
+      r.insert_before(r.right_after(value), std::move(copy), dtype, std::move(shape));
   for (const NodeId reader : readers) r.read_instead(reader, value, copied);
   f.note("transposed values made contiguous", r.producer(copied), r.deaths());
 }
@@ -84,7 +85,7 @@ void copies(Finder& f) {
     if (f.r.dead(id)) continue;
     const Node& node = f.r.node(id);
     if (node.op == "Transpose" && node.notes.contiguous && is_read_as_it_lies(f.r, node.outputs[0]))
-      copy_transposed(f, id, id + 1);
+      copy_transposed(f, id);
     if (by_pytorch) give_copy(f, id);
   }
 }

@@ -83,4 +83,24 @@ TEST_CASE("rewrite: nodes inserted before the same one keep their order") {
   CHECK(listing(graph) == "Exp Relu Neg Abs Tanh");
 }
 
+TEST_CASE(
+    "rewrite: what runs right after a value's maker runs before its readers, inserted ones too") {
+  for (const bool inserted : {false, true}) {
+    Graph graph = two_readers();
+    Rewrite r(graph);
+    const TensorId a = graph.nodes[0].outputs[0];
+    if (inserted) {
+      Node node = copy_of(a);
+      node.op = "Neg";
+      r.insert_before(1, std::move(node), DType::kFloat32, Shape{Dim(4)});
+    }
+    const std::vector<NodeId> readers = r.readers(a);
+    const TensorId copy =
+        r.insert_before(r.right_after(a), copy_of(a), DType::kFloat32, Shape{Dim(4)});
+    for (const NodeId reader : readers) r.read_instead(reader, a, copy);
+    r.finish();
+    CHECK(listing(graph) == (inserted ? "Exp Identity Neg Relu Tanh" : "Exp Identity Relu Tanh"));
+  }
+}
+
 }  // namespace plimsoll

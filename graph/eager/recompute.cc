@@ -1,0 +1,89 @@
+#include "graph/eager/recompute.h"
+
+#include <algorithm>
+
+#include "graph/eager/machine.h"
+
+namespace plimsoll::eager {
+
+void Machine::begin_region(std::span<const Value> inputs,
+                           std::function<void(const Region&)> again) {
+  region_ = std::make_shared<Region>();
+  region_->again = std::move(again);
+  region_->inputs = std::make_shared<GradNode>();
+  region_->inputs->node = node_;
+  for (const Value& in : inputs)
+    region_->inputs->kept.push_back({in, "a checkpoint keeps what its block reads"});
+  grad_nodes_.push_back(region_->inputs);
+}
+
+// In forward the node forgets what it keeps, but for its layout; when the block runs again, that is
+// put by for it.
+void Machine::keep_for_region(GradNode& node, std::span<const Value> inputs,
+                              std::span<const Value> outputs) {
+  const bool keeps = std::any_of(node.kept.begin(), node.kept.end(), [](const Kept& k) {
+    return k.value.defined() && k.value.on_device();
+  });
+  if (!keeps) return;
+  if (running_again_) {
+    if (idle_) return;  // the block has all that it needs
+    running_again_->made.push_back(node.kept);
+    if (running_again_->complete()) stop_early(node, inputs, outputs);
+    return;
+  }
+  node.region = region_;
+  node.place = region_->keepers++;
+  for (Kept& k : node.kept) {
+    if (k.value.defined()) k.value = {k.value.layout_ref(), nullptr};
+  }
+}
+
+// Inputs are kept before an operator runs, what it makes after it: where nothing that it makes is
+// kept, the last operator of all does not run.
+void Machine::stop_early(const GradNode& last, std::span<const Value> inputs,
+                         std::span<const Value> outputs) {
+  idle_ = true;
+  const auto is_read = [&](const Value& v) {
+    return std::ranges::any_of(
+        inputs, [&](const Value& in) { return in.on_device() && in.storage() == v.storage(); });
+  };
+  const bool keeps_inputs = std::ranges::all_of(
+      last.kept, [&](const Kept& k) { return !k.value.on_device() || is_read(k.value); });
+  const bool makes_outputs = std::ranges::all_of(outputs, [&](const Value& out) {
+    if (!out.on_device() || is_read(out) || out.storage()->id() == kNoBuffer) return false;
+    const Buffer& made = step_.buffers[out.storage()->id()];
+    return made.node == node_ && !made.resident;
+  });
+  if (!keeps_inputs || !makes_outputs) return;
+  BufferId first = kNoBuffer;
+  for (const Value& out : outputs) {
+    step_.buffers[out.storage()->id()].bytes = 0;
+    first = std::min(first, out.storage()->id());
+  }
+  std::vector<Event>& events = step_.events;
+  const auto begin = std::ranges::find_if(events.rbegin(), events.rend(), [&](const Event& e) {
+                       return e.kind == Event::Kind::kAllocate && e.id == first;
+                     }).base();
+  const auto at = static_cast<size_t>(begin - events.begin());
+  std::erase_if(accesses_, [&](const Access& a) { return a.event >= at; });
+  events.erase(std::remove_if(begin, events.end(),
+                              [](const Event& e) { return e.kind == Event::Kind::kLaunch; }),
+               events.end());
+}
+
+void Machine::run_again(Region& region) {
+  const NodeId node = node_;
+  running_again_ = &region;
+  grad_enabled_ = true;
+  begin_autocast();
+  region.again(region);
+  end_autocast();
+  idle_ = false;
+  grad_enabled_ = false;
+  running_again_ = nullptr;
+  node_ = node;
+  region.ran_again = true;
+  region.made.resize(region.keepers);
+}
+
+}  // namespace plimsoll::eager
