@@ -1,8 +1,8 @@
-#include "graph/eager/recompute.h"
-
+// Activation checkpointing, as the Machine does it: blocks forget what they keep, and run again.
 #include <algorithm>
 
 #include "graph/eager/machine.h"
+#include "graph/eager/recompute.h"
 
 namespace plimsoll::eager {
 
