@@ -281,6 +281,8 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
   const auto compiler = compiler_basis(model, binding);
   e.basis.insert(e.basis.end(), compiler.begin(), compiler.end());
+  const auto replay = replay_basis(model, request_);
+  e.basis.insert(e.basis.end(), replay.begin(), replay.end());
   e.basis.insert(e.basis.end(), time.basis.begin(), time.basis.end());
   if (platform_.device.sustained_clock < platform_.device.boost_clock) {
     e.basis.push_back(fmt::format("time: {:.0f} MHz under the power limit, of {:.0f}",

@@ -95,13 +95,23 @@ std::vector<std::string> compiler_basis(const CompiledModel& model, const Bindin
   const std::optional<Fusion>& fusion = model.step.fusion;
   if (!fusion) return {};
   const double spared = static_cast<double>(fusion->spared.evaluate(binding).value_or(0));
-  return {fmt::format("compile: as torch.compile's Inductor in its default mode: {} launches of "
+  return {fmt::format("compile: as torch.compile's Inductor: {} launches of "
                       "forward, loss and backward are {}, and {:.1f} MB fewer are moved; "
                       "convolutions, products and attention stay the libraries', loss and update "
                       "eager; nothing is made anew instead of kept",
                       fusion->eager_launches, fusion->launches, spared / 1e6),
           "compile: memory is the eager figure; its range is wider, since what a compiled program "
           "keeps is its compiler's choice"};
+}
+
+std::vector<std::string> replay_basis(const CompiledModel& model, const Request& request) {
+  if (!request.cuda_graphs) return {};
+  return {fmt::format("cuda graphs: each forward{} pass is captured once and replayed by one "
+                      "launch{}; sizes are taken to stay the same, capturing itself is not counted",
+                      model.recipe.mode == Mode::kInference ? "" : " and backward",
+                      model.recipe.mode == Mode::kInference ? "" : ", loss and update stay eager"),
+          "cuda graphs: memory reaches higher: what a graph's own pool keeps the rest of the step "
+          "cannot use"};
 }
 
 }  // namespace plimsoll

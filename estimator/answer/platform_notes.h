@@ -30,4 +30,7 @@ Diagnostics other_algorithms(const Request& request, const BoundStep& bound, con
 // What a compiler made of the step's launches, and what of it is eager's; nothing where none did.
 std::vector<std::string> compiler_basis(const CompiledModel& model, const Binding& binding);
 
+// What --cuda-graphs takes the step to be; nothing without it.
+std::vector<std::string> replay_basis(const CompiledModel& model, const Request& request);
+
 }  // namespace plimsoll

@@ -197,6 +197,7 @@ Result<Request> to_request(const SharedFlags& flags) {
   choice = 0;
   reader.word("attention", choice, {"fused", "math"});
   if (value_of(flags, "attention")) request.attention = choice == 0 ? "fused" : "math";
+  request.cuda_graphs = flags.cuda_graphs;
   choice = 0;
   reader.word("cudnn-benchmark", choice, {"off", "on"});
   if (value_of(flags, "cudnn-benchmark")) request.cudnn_benchmark = choice == 1;

@@ -22,7 +22,8 @@ struct SharedFlags {
   // Of single-valued flags, by name without dashes; each as often as it was given.
   std::map<std::string, std::vector<std::string>> values;
   std::vector<TrainingRule> training;  // --freeze and --train, in the order given
-  bool weight_decay = false, compile = false, no_recover = false, strict = false;
+  bool weight_decay = false, compile = false, cuda_graphs = false, no_recover = false,
+       strict = false;
 };
 
 // One shared flag: how it is declared, and what help says of it. To add one: a row, and a line of

@@ -28,8 +28,9 @@ std::string flag_of(std::string name) {
 
 std::string nearest_flag(const std::string& flag) {
   static const std::vector<std::string> kKnown = {
-      "batch", "gpu",   "image",  "precision", "optimizer", "framework", "checkpoint", "accumulate",
-      "gpus",  "cudnn", "layout", "conv-algo", "attention", "sequence",  "compile"};
+      "batch",      "gpu",        "image",   "precision",  "optimizer", "framework",
+      "checkpoint", "accumulate", "gpus",    "cudnn",      "layout",    "conv-algo",
+      "attention",  "sequence",   "compile", "cuda-graphs"};
   return nearest(flag, kKnown);
 }
 
@@ -40,11 +41,11 @@ Result<bool> decays(const JsonValue& value) {
   return error("E103", fmt::format("weight_decay takes a number, found {}", value.description()));
 }
 
-Result<bool> compiles(const JsonValue& value) {
+Result<bool> is_on(std::string_view flag, const JsonValue& value) {
   if (const auto word = value.boolean()) return *word;
   const std::string* text = value.string();
   if (text && (*text == "on" || *text == "off")) return *text == "on";
-  return error("E103", fmt::format("compile is true or false, found {}", value.description()));
+  return error("E103", fmt::format("{} is true or false, found {}", flag, value.description()));
 }
 
 // "backbone.*, head.*"; "none" is no rule.
@@ -70,10 +71,10 @@ Result<void> set(SharedFlags& flags, const std::string& flag, const std::string&
     const auto decay = decays(value);
     if (!decay) return tl::make_unexpected(decay.error());
     flags.weight_decay = *decay;
-  } else if (flag == "compile") {
-    const auto compiled = compiles(value);
-    if (!compiled) return tl::make_unexpected(compiled.error());
-    flags.compile = *compiled;
+  } else if (flag == "compile" || flag == "cuda-graphs") {
+    const auto on = is_on(flag, value);
+    if (!on) return tl::make_unexpected(on.error());
+    (flag == "compile" ? flags.compile : flags.cuda_graphs) = *on;
   } else if (flag.empty()) {
     flags.settings.push_back(name + "=" + text_of(value));
   } else {
@@ -108,6 +109,7 @@ bool is_given(const SharedFlags& base, const std::string& flag) {
   if (flag == "gpu") return !base.gpus.empty();
   if (flag == "weight-decay") return base.weight_decay;
   if (flag == "compile") return base.compile;
+  if (flag == "cuda-graphs") return base.cuda_graphs;
   if (flag == "freeze" || flag == "train") return !base.training.empty();
   return value_of(base, flag) != nullptr;
 }

@@ -54,6 +54,13 @@ Result<void> check_compiler(const Platform& platform) {
   return {};
 }
 
+// torch.cuda.CUDAGraph is of PyTorch 1.10.
+Result<void> check_graphs(const FrameworkProfile& framework) {
+  if (framework.framework == "pytorch" && !(framework.asked < Version{{1, 10}})) return {};
+  return error("E116", fmt::format("--cuda-graphs: {} does not replay passes", framework.id), {},
+               "CUDA graphs are of PyTorch 1.10 and later");
+}
+
 Result<void> check_versions(const Request& request, const Platform& platform) {
   for (const AskedVersion& asked : asked_versions(request, platform)) {
     const auto fact = find_release(platform.hwdb, asked.product, *asked.version);
@@ -86,6 +93,9 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
   }
   if (request.recipe.compiled) {
     if (auto compiler = check_compiler(platform); !compiler) return compiler;
+  }
+  if (request.cuda_graphs) {
+    if (auto graphs = check_graphs(framework); !graphs) return graphs;
   }
   if (request.reserve_bytes > 0 && usable_bytes(platform, request) == 0) {
     return error("E116", "--reserve leaves nothing of the GPU's memory");

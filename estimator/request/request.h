@@ -57,6 +57,7 @@ struct Request {
   std::string allocator;  // PyTorch's settings, as in PYTORCH_CUDA_ALLOC_CONF
   std::optional<bool> cudnn_benchmark;
   std::string conv_algorithm;  // empty: the framework's policy
+  bool cuda_graphs = false;    // forward and backward passes are captured once and replayed
   std::string layout;          // "nchw" or "nhwc"; empty: the framework's
   std::string attention;       // "math", "fused"; empty: as the framework chooses
   int64_t gpu_count = 1;       // of all machines

@@ -99,6 +99,13 @@ void add_devices(const StepTimeInput& input, double forward, StepTime& step) {
   step.communication = input.training ? 2 * once : once;
 }
 
+// Of one kernel, seconds of the host.
+double dispatch_of(const KernelAt& kernel, StepPhase phase, const StepHabits& habits) {
+  const bool captured = phase == StepPhase::kForward || phase == StepPhase::kBackward;
+  if (habits.replay && captured) return habits.replay->per_node;
+  return is_unrolled(kernel) ? habits.cell_launch : habits.launch;
+}
+
 }  // namespace
 
 double in_step(const KernelTime& time, const StepHabits& habits, const DeviceRates& rates) {
@@ -121,14 +128,16 @@ void StepSum::add(const KernelAt& kernel, const Launches& launches, const Kernel
   low_squares_ += below * below;
   high_squares_ += above * above;
   if (!launches.dispatched) return;
-  const double launch = is_unrolled(kernel) ? habits_->cell_launch : habits_->launch;
-  const double dispatch = static_cast<double>(launches.count * time.launches) * launch;
+  const double dispatch = static_cast<double>(launches.count * time.launches) *
+                          dispatch_of(kernel, launches.phase, *habits_);
   step_.host += dispatch;
   if (launches.phase == StepPhase::kForward) forward_ += dispatch;
 }
 
 StepTime StepSum::finish(const StepTimeInput& around) const {
   StepTime step = step_;
+  if (const auto& replay = habits_->replay)
+    step.host += static_cast<double>(replay->passes) * replay->per_pass;
   step.fixed =
       habits_->fixed + habits_->per_parameter * static_cast<double>(around.parameter_arrays);
   if (habits_->input_bandwidth > 0) {

@@ -2,7 +2,7 @@
 // it fed, and what of the exchange between devices stays visible.
 //
 //   gpu  = sum of count * kernel_time; compute-bound ones at the clock that the card sustains
-//   host = launches * host_seconds_per_launch
+//   host = launches * host_seconds_per_launch, of passes that are replayed one for each
 //   load = samples * loader's seconds + bytes / its copy
 //   step = (gpu^p + host^p)^(1/p) + copies + framework's own terms + exposed communication + load
 //
@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "estimator/time/exchange.h"
@@ -43,6 +44,13 @@ struct LoaderHabits {
   bool counted() const { return per_sample > 0; }
 };
 
+// Forward and backward passes that were captured as CUDA graphs and are replayed. Seconds each.
+struct GraphReplay {
+  int64_t passes = 1;   // of a step
+  double per_pass = 0;  // to replay one
+  double per_node = 0;  // ... of each of its kernels
+};
+
 // Habits of a framework on a host: from its profile, never fitted to one card. Seconds each.
 struct StepHabits {
   double launch = 0;           // host time to dispatch one kernel
@@ -55,6 +63,7 @@ struct StepHabits {
   double gpu_factor = 1;   // in-situ kernels against those timed alone
   double forward = 0;      // around a forward pass, of each further device of one process
   double per_replica = 0;  // of a parameter array copied to one more device by one process
+  std::optional<GraphReplay> replay;  // nothing: every kernel is dispatched
   LoaderHabits loader;
 };
 

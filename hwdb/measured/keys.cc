@@ -111,6 +111,7 @@ const MeasuredKey kKeys[] = {
     {"input_copy", &R::input_copy},
     {"weight_decay", &R::weight_decay},
     {"compile", &R::compiled},
+    {"cuda_graphs", &R::cuda_graphs},
     {"batch_statistics", &R::batch_statistics},
     {"prefetch", &R::prefetch},
     {"attention", &R::attention},

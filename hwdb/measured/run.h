@@ -100,6 +100,7 @@ struct MeasuredRun {
   std::optional<bool> batch_statistics;    // of batch norms, in a forward pass alone too
   std::optional<bool> weight_decay;        // the optimizer decayed weights
   std::optional<bool> compiled;            // as --compile
+  std::optional<bool> cuda_graphs;         // as --cuda-graphs
   std::string attention;                   // as --attention
   std::string module_loading;              // as --module-loading
   std::string cudnn_rnn;                   // "Yes", "No": recurrent layers were the library's

@@ -107,6 +107,7 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
   if (run.conv_library.find("im2col") != std::string::npos) q.conv_algorithm = "im2col";
   if (!run.host.empty()) q.host = run.host;
   q.cpu = run.cpu;
+  q.cuda_graphs = run.cuda_graphs.value_or(false);
   if (run.workers) q.workers = *run.workers;
   if (run.layout == "nchw" || run.layout == "nhwc") q.layout = run.layout;
   if (run.attention == "math" || run.attention == "fused") q.attention = run.attention;
