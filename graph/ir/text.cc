@@ -146,11 +146,8 @@ Result<TensorType> parse_type(std::string_view text) {
 Result<Graph> parse_text(std::string_view text) {
   GraphReader reader;
   for (int number = 1; !text.empty(); ++number) {
-    const size_t end = text.find('\n');
-    if (auto read = reader.line(text.substr(0, end), number); !read) {
+    if (auto read = reader.line(notation::next_line(text), number); !read)
       return tl::unexpected(read.error());
-    }
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
   return reader.take();
 }

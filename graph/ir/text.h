@@ -1,4 +1,5 @@
-// The text notation of graphs, one line per node, for tests, dumps and the examples of operators.
+// The text notation of graphs, one line per node, for tests, dumps and the examples of operators
+// and patterns. A semicolon ends a line too.
 //
 //   # a comment
 //   opset 17

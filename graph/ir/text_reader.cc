@@ -1,5 +1,6 @@
 #include "graph/ir/text_reader.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace plimsoll::notation {
@@ -10,6 +11,19 @@ bool is_name_character(char c) {
 }
 bool is_symbol_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+}
+
+std::string_view next_line(std::string_view& text) {
+  bool quoted = false, comment = false;
+  size_t end = 0;
+  for (; end < text.size() && text[end] != '\n'; ++end) {
+    if (text[end] == ';' && !quoted && !comment) break;
+    if (text[end] == '"' && (end == 0 || text[end - 1] != '\\')) quoted = !quoted;
+    comment = comment || (!quoted && text.substr(end, 2) == "# ");
+  }
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
 }
 
 namespace {

@@ -34,6 +34,9 @@ inline constexpr std::pair<std::string_view, bool NodeNotes::*> kNotes[] = {
 bool is_name_character(char c);
 bool is_symbol_character(char c);
 
+// Takes the first line off `text`: up to its end or a semicolon outside of quotes.
+std::string_view next_line(std::string_view& text);
+
 // Reads one line from left to right. The first error sticks, and then nothing is read any more.
 class Reader {
  public:

@@ -104,6 +104,7 @@ struct OpRow {
     kRecurrent = 16,  // ONNX's layers over time: x, three weights, lengths, first states, peepholes
     kNorm = 32,       // x, gain, shift: a layer's, with weights
     kSquashing = 64,  // weights are put through it too: gates, mixes
+    kCommutes = 128,  // two operands in either order
   };
 
   std::string_view name;

@@ -7,25 +7,29 @@
 #include <initializer_list>
 
 #include "graph/rewrite/editor.h"
+#include "graph/rewrite/pattern.h"
 
 namespace plimsoll {
 namespace {
 
 using Words = std::initializer_list<std::string_view>;
 
-bool is_one_of(std::string_view op, Words words) {
-  return std::find(words.begin(), words.end(), op) != words.end();
-}
-
-bool is_linear(const Node& node) { return is_one_of(node.op, {"Linear", "Gemm"}); }
-bool is_window(const Node& node) {
-  return is_one_of(node.op,
-                   {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity"});
-}
-bool is_activation(const Node& node) {
-  return is_one_of(node.op, {"Relu", "Gelu", "Silu", "HardSwish", "Tanh", "LeakyRelu", "Mish",
-                             "Elu", "Selu", "Clip"});
-}
+constinit const patterns::Fragment kDropoutNode("y = Dropout(_)");
+constinit const patterns::Fragment kFusedAttention("y = Attention(_)");
+constinit const patterns::Fragment kWeighing("w = Softmax(_); y = MatMul(w!, _)");
+constinit const patterns::Fragment kLinearLayer("y = Linear|Gemm(x)");
+constinit const patterns::Fragment kConvolving("y = Conv(x)");
+constinit const patterns::Fragment kStack("y = Recurrent(_)");
+constinit const patterns::Fragment kReadsStack("y = Linear|Gemm|MatMul|Recurrent(_)");
+constinit const patterns::Fragment kWindow(
+    "y = Reshape|Transpose|Squeeze|Unsqueeze|Flatten|Identity(x)");
+constinit const patterns::Fragment kGained("y = Mul(x, $w)");  // a learned scale of the branch
+constinit const patterns::Fragment kActivated(
+    "y = Relu|Gelu|Silu|HardSwish|Tanh|LeakyRelu|Mish|Elu|Selu|Clip(x)");
+constinit const patterns::Fragment kSpread("y = Resize|GlobalAveragePool|ReduceMean(x)");
+constinit const patterns::Fragment kSummed("y = Add(a, b)");
+constinit const patterns::Fragment kEmbedded("y = Gather(table, tokens)");
+constinit const patterns::Fragment kOfEmbedding("y = Add|LayerNormalization|Mul|Cast(_)");
 
 bool ends_with_one_of(std::string_view module, Words endings) {
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) {
@@ -49,17 +53,16 @@ class DropoutPass {
   DropoutPass(Graph& graph, double ratio) : r_(graph), ratio_(ratio), count_(r_.nodes()) {}
 
   AssumedDropout run() {
-    const auto has_ratio = [](const Node& node) { return node.op == "Dropout"; };
-    const auto& nodes = r_.graph().nodes;
-    done_.has_own = std::any_of(nodes.begin(), nodes.end(), has_ratio);
+    for (NodeId id = 0; id < count_; ++id) {
+      if (kDropoutNode.at(r_, id)) done_.has_own = true;
+    }
     if (done_.has_own) return done_;
     for (NodeId id = 0; id < count_; ++id) {
-      const std::string op = r_.node(id).op;
-      if (op == "Attention") fused_attention(id);
-      if (op == "Softmax") separate_attention(id);
-      if (op == "Add") residual_sum(id);
-      if (op == "Gather") embedding(id);
-      if (op == "Recurrent") recurrent(id);
+      if (kFusedAttention.at(r_, id)) fused_attention(id);
+      if (const auto weighing = kWeighing.at(r_, id)) separate_attention((*weighing)["w"]);
+      if (const auto sum = kSummed.at(r_, id)) residual_sum((*sum)["a"], (*sum)["b"]);
+      if (const auto rows = kEmbedded.at(r_, id)) embedding(*rows);
+      if (kStack.at(r_, id)) recurrent(id);
     }
     for (const TensorId out : std::vector<TensorId>(r_.graph().outputs)) head(out);
     r_.finish();
@@ -72,7 +75,7 @@ class DropoutPass {
     const Tensor& tensor = r_.tensor(t);
     const std::vector<NodeId> readers = r_.readers(t);
     const bool is_data = tensor.shape && is_float(tensor.dtype) && r_.producer(t) != kNoNode;
-    if (!is_data || readers.empty() || r_.node(r_.producer(t)).op == "Dropout") return false;
+    if (!is_data || readers.empty() || kDropoutNode.of(r_, t)) return false;
     const NodeId first = *std::min_element(readers.begin(), readers.end());
     if (first >= count_) return false;  // dropped already
     const Node& maker = r_.node(r_.producer(t));
@@ -98,11 +101,8 @@ class DropoutPass {
     ++done_.attention;
   }
 
-  void separate_attention(NodeId id) {
-    const TensorId weights = r_.node(id).outputs[0];
-    const NodeId reader = r_.only_reader(weights);
-    if (reader == kNoNode || r_.node(reader).op != "MatMul") return;
-    if (r_.node(reader).inputs[0] == weights && drop(weights)) ++done_.attention;
+  void separate_attention(TensorId weights) {
+    if (drop(weights)) ++done_.attention;
   }
 
   // The linear layer that made `t`, through windows on it and a learned scale of the branch.
@@ -110,30 +110,19 @@ class DropoutPass {
     for (int steps = 0; steps < 8; ++steps) {
       const NodeId id = r_.producer(t);
       if (id == kNoNode || id >= count_ || r_.uses(t) != 1) return kNoNode;
-      const Node& node = r_.node(id);
-      if (is_linear(node)) return id;
-      if (node.op == "Mul") {
-        const bool left = r_.tensor(node.inputs[0]).kind == TensorKind::kParameter;
-        const bool right = r_.tensor(node.inputs[1]).kind == TensorKind::kParameter;
-        if (left == right) return kNoNode;
-        t = node.inputs[left ? 1 : 0];
-      } else if (is_window(node)) {
-        t = node.inputs[0];
-      } else {
-        return kNoNode;
-      }
+      if (kLinearLayer.at(r_, id)) return id;
+      const TensorId seen = kWindow.in(r_, t, "x");
+      t = seen == kNoTensor ? kGained.in(r_, t, "x") : seen;
     }
     return kNoNode;
   }
 
   // stream + branch: one operand comes straight from a linear layer, the other does not.
-  void residual_sum(NodeId id) {
-    const Node& add = r_.node(id);
-    if (add.inputs.size() != 2) return;
+  void residual_sum(TensorId a, TensorId b) {
     const auto is_value = [&](TensorId t) { return r_.tensor(t).kind == TensorKind::kValue; };
-    if (!is_value(add.inputs[0]) || !is_value(add.inputs[1])) return;
-    const NodeId left = linear_behind(add.inputs[0]);
-    const NodeId right = linear_behind(add.inputs[1]);
+    if (!is_value(a) || !is_value(b)) return;
+    const NodeId left = linear_behind(a);
+    const NodeId right = linear_behind(b);
     if ((left == kNoNode) == (right == kNoNode)) return;
     const NodeId last = left == kNoNode ? right : left;
     const Node linear = r_.node(last);
@@ -142,24 +131,20 @@ class DropoutPass {
   }
 
   void inner(TensorId t) {
-    while (r_.producer(t) < count_ && is_window(r_.node(r_.producer(t)))) {
-      t = r_.node(r_.producer(t)).inputs[0];
-    }
-    if (r_.producer(t) != kNoNode && is_activation(r_.node(r_.producer(t))) && drop(t))
-      ++done_.inner;
+    t = kWindow.behind(r_, t);
+    if (kActivated.of(r_, t) && drop(t)) ++done_.inner;
   }
 
   // Tokens, plus positions and segments, normalised: up to where others read it too.
-  void embedding(NodeId id) {
-    const Node& gather = r_.node(id);
-    const Tensor& table = r_.tensor(gather.inputs[0]);
-    const bool embeds = table.kind == TensorKind::kParameter && r_.rank(gather.inputs[0]) == 2 &&
-                        is_float(table.dtype) && !r_.made_of_shapes(gather.inputs[1]) &&
-                        gather.attributes.integer("axis", 0) == 0;
+  void embedding(const patterns::Match& rows) {
+    const TensorId table = rows["table"];
+    const bool embeds = r_.tensor(table).kind == TensorKind::kParameter && r_.rank(table) == 2 &&
+                        is_float(r_.tensor(table).dtype) && !r_.made_of_shapes(rows["tokens"]) &&
+                        rows.root().attributes.integer("axis", 0) == 0;
     if (!embeds) return;
-    TensorId t = gather.outputs[0];
+    TensorId t = rows["y"];
     for (NodeId next = r_.only_reader(t); next < count_; next = r_.only_reader(t)) {
-      if (!is_one_of(r_.node(next).op, {"Add", "LayerNormalization", "Mul", "Cast"})) break;
+      if (!kOfEmbedding.at(r_, next)) break;
       t = r_.node(next).outputs[0];
     }
     if (drop(t)) ++done_.embeddings;
@@ -169,47 +154,39 @@ class DropoutPass {
     TensorId t = r_.node(id).outputs[0];
     if (t == kNoTensor) return;
     NodeId next = r_.only_reader(t);
-    while (next < count_ && is_window(r_.node(next))) {
+    while (next < count_ && kWindow.at(r_, next)) {
       t = r_.node(next).outputs[0];
       next = r_.only_reader(t);
     }
-    if (next >= count_) return;
-    const std::string& op = r_.node(next).op;
-    if ((is_linear(r_.node(next)) || op == "MatMul" || op == "Recurrent") && drop(t))
-      ++done_.recurrent;
+    if (next < count_ && kReadsStack.at(r_, next) && drop(t)) ++done_.recurrent;
   }
 
   // A classifier drops what its last layer reads, and the activations between its linear layers.
   // One made of convolutions has an average or a resampling after its last layer.
   void head(TensorId out) {
-    NodeId id = r_.producer(out);
     bool spread = false;
-    while (id < count_ && !is_linear(r_.node(id)) && r_.node(id).op != "Conv") {
-      const Node& node = r_.node(id);
-      const bool passes = is_window(node) || is_activation(node) || node.op == "Resize" ||
-                          node.op == "GlobalAveragePool" || node.op == "ReduceMean";
-      if (!passes) return;
-      spread = spread || !(is_window(node) || is_activation(node));
-      id = r_.producer(node.inputs[0]);
+    TensorId y = out;
+    while (!kLinearLayer.of(r_, y) && !kConvolving.of(r_, y)) {
+      const TensorId averaged = kSpread.in(r_, y, "x"), seen = kWindow.in(r_, y, "x");
+      spread = spread || averaged != kNoTensor;
+      y = averaged != kNoTensor ? averaged : seen != kNoTensor ? seen : kActivated.in(r_, y, "x");
+      if (y == kNoTensor) return;
     }
+    const NodeId id = r_.producer(y);
     if (id >= count_) return;
-    const bool conv = r_.node(id).op == "Conv";
+    const bool conv = kConvolving.at(r_, id).has_value();
     if (conv != spread || (!conv && r_.rank(r_.node(id).inputs[0]) != 2)) return;
     TensorId t = r_.node(id).inputs[0];
-    if (r_.uses(t) != 1 || r_.made_by(t, "Recurrent")) return;
+    if (r_.uses(t) != 1 || kStack.of(r_, t)) return;
     if (drop(t)) ++done_.heads;
     if (!conv) earlier_heads(t);
   }
 
   void earlier_heads(TensorId t) {
     while (true) {
-      const NodeId activation = r_.producer(t);
-      if (activation >= count_ || !is_activation(r_.node(activation))) return;
-      const NodeId linear = r_.producer(r_.node(activation).inputs[0]);
-      if (linear >= count_ || !is_linear(r_.node(linear))) return;
-      t = r_.node(linear).inputs[0];
-      const NodeId before = r_.producer(t);
-      if (before >= count_ || !is_activation(r_.node(before)) || !drop(t)) return;
+      const TensorId linear = kActivated.in(r_, t, "x");
+      t = kLinearLayer.in(r_, linear, "x");
+      if (t == kNoTensor || !kActivated.of(r_, t) || !drop(t)) return;
       ++done_.heads;
     }
   }

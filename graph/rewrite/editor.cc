@@ -149,6 +149,17 @@ TensorId Rewrite::add_number(double value) {
   return add_tensor(std::move(tensor), true);
 }
 
+Node Rewrite::beside(NodeId at, std::string_view domain, std::string_view op,
+                     std::vector<TensorId> inputs) const {
+  return {.op = std::string(op),
+          .domain = std::string(domain),
+          .name = graph_.nodes[at].name,
+          .module = graph_.nodes[at].module,
+          .attributes = {},
+          .inputs = std::move(inputs),
+          .outputs = {}};
+}
+
 TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) {
   Tensor tensor;
   tensor.name = node.name;

@@ -22,6 +22,7 @@ class Rewrite {
   explicit Rewrite(Graph& graph);
 
   Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
   size_t nodes() const { return graph_.nodes.size(); }
   const Node& node(NodeId id) const { return graph_.nodes[id]; }
   const Tensor& tensor(TensorId id) const { return graph_.tensors[id]; }
@@ -56,6 +57,9 @@ class Rewrite {
   // Before which node something runs right after the node that made `tensor`, and before all that
   // read it, of which there is one. Its first reader where either of them was inserted.
   NodeId right_after(TensorId tensor) const;
+  // A node to be inserted, of the name and module of `at`.
+  Node beside(NodeId at, std::string_view domain, std::string_view op,
+              std::vector<TensorId> inputs) const;
   // A new node just before `at`. Its output is a new tensor of the given type.
   TensorId insert_before(NodeId at, Node node, DType dtype, Shape shape);
   // A copy of a node just before `at`, as part of the module that `at` belongs to.

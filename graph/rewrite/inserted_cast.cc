@@ -6,13 +6,7 @@ namespace plimsoll {
 namespace {
 
 TensorId insert(Rewrite& rewrite, NodeId before, TensorId value, bool NodeNotes::*way) {
-  Node cast{.op = "Cast",
-            .domain = "",
-            .name = rewrite.node(before).name,
-            .module = rewrite.node(before).module,
-            .attributes = {},
-            .inputs = {value},
-            .outputs = {}};
+  Node cast = rewrite.beside(before, "", "Cast", {value});
   cast.notes.*way = true;
   cast.attributes.set("to", static_cast<int64_t>(DType::kFloat32));
   Shape shape = *rewrite.tensor(value).shape;

@@ -16,13 +16,15 @@ std::optional<Dim> places_of(const Rewrite& r, TensorId t) {
   return rows ? std::optional((*r.tensor(t).shape)[r.rank(t) - 2]) : std::nullopt;
 }
 
+constinit const Fragment kTwoOperands("y = Einsum(a, b)");
+
 // Rows [Q, K, D] that queries are multiplied with: as many distances as Q or K positions have.
 std::optional<Dim> distances_of(const Rewrite& r, TensorId t) {
   const auto queries = r.extent(t, 0);
   const auto keys = r.extent(t, 1);
   const auto& readers = r.readers(t);
   const bool multiplied = std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
-    return r.node(reader).op == "Einsum" && r.node(reader).inputs.size() == 2;
+    return kTwoOperands.at(r, reader) && r.node(reader).inputs.size() == 2;
   });
   if (!is_folded_result(r.tensor(t), "index") || r.rank(t) != 3 || !queries || !keys || !multiplied)
     return std::nullopt;
@@ -51,14 +53,8 @@ void lookups(Finder& f) {
     const bool held = near && shape.size() == 3;
     const TensorId index = r.add_parameter(
         held ? name + ".position_ids" : "arange_" + std::to_string(rows), DType::kInt64, places);
-    Node gather{.op = "Gather",
-                .domain = "",
-                .name = r.node(first).name,
-                .module = r.node(first).module,
-                .attributes = {},
-                .inputs = {table, index},
-                .outputs = {}};
-    const TensorId own = r.insert_before(first, std::move(gather), r.tensor(rows).dtype, shape);
+    const TensorId own = r.insert_before(first, r.beside(first, "", "Gather", {table, index}),
+                                         r.tensor(rows).dtype, shape);
     for (const NodeId reader : readers) r.read_instead(reader, rows, own);
     f.note("embedding of known places", r.producer(own), r.deaths());
   }

@@ -5,21 +5,17 @@
 //
 // What a call makes of its argument and goes on to read is its own, not its neighbours'.
 #include <algorithm>
-#include <array>
 #include <map>
 
-#include "graph/base/among.h"
 #include "graph/rewrite/patterns.h"
 
 namespace plimsoll::patterns {
 namespace {
 
-bool is_merged(const Rewrite& r, const Node& node) {
-  static constexpr std::array<std::string_view, 14> kOps = {
-      "Relu", "LeakyRelu", "Elu",     "Gelu",           "HardSwish", "Silu",        "Mish",
-      "Not",  "Dropout",   "Greater", "GreaterOrEqual", "Less",      "LessOrEqual", "Equal"};
-  return among(node.op, kOps) && !r.made_of_shapes(node.outputs[0]);
-}
+constinit const Fragment kMerged(
+    "y = Relu|LeakyRelu|Elu|Gelu|HardSwish|Silu|Mish|Not|Dropout|Greater|GreaterOrEqual|Less|"
+    "LessOrEqual|Equal(_)");
+constinit const Fragment kExtents("y = Shape(_)");
 
 bool is_within(std::string_view module, std::string_view call) {
   return module.starts_with(call) && (module.size() == call.size() || module[call.size()] == '.');
@@ -51,7 +47,7 @@ class Merged {
     bool read_here = false;
     for (const NodeId reader : r_.readers(y)) {
       const std::string& module = r_.node(reader).module;
-      if (r_.node(reader).op == "Shape") continue;
+      if (kExtents.at(r_, reader)) continue;
       if (is_within(module, call)) {
         read_here = true;
         continue;
@@ -102,9 +98,9 @@ void merged(Finder& f) {
   Merged all(f);
   const size_t nodes = f.r.nodes();
   for (NodeId id = 0; id < nodes; ++id) {
-    const bool shared = !f.r.dead(id) && is_merged(f.r, f.r.node(id)) &&
-                        f.r.readers(f.r.node(id).outputs[0]).size() > 1;
-    if (shared) all.take_apart(id);
+    if (f.r.dead(id) || !kMerged.at(f.r, id)) continue;
+    const TensorId y = f.r.node(id).outputs[0];
+    if (f.r.readers(y).size() > 1 && !f.r.made_of_shapes(y)) all.take_apart(id);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "graph/exporter/weight_places.h"
 #include "graph/ir/module_path.h"
+#include "graph/ops/op_row.h"
 #include "graph/rewrite/patterns.h"
 
 namespace plimsoll::patterns {
@@ -12,23 +13,27 @@ namespace {
 // A weight of a layer or norm, by the module that reads it: ("layer1.0.bn1", "bias").
 using Owner = std::pair<std::string_view, std::string_view>;
 
-// What `node` reads at `input`, of a layer's own arrays; empty where it is none.
-std::string_view part_at(const Rewrite& r, const Node& node, size_t input) {
+constinit const Fragment kLayerWithBias("y = Conv|ConvTranspose|Gemm(x, w)");
+constinit const Fragment kProductWith("y = MatMul(x, w)"), kTurned("y = Transpose(w)");
+constinit const Fragment kSumWith("y = Add(MatMul(_), bias)");
+constinit const Fragment kAlias("y = Identity(_)"), kDense("y = Gemm(x, w)");
+
+// What a node reads at `input`, of a layer's own arrays; empty where it is none.
+std::string_view part_at(const Rewrite& r, NodeId id, size_t input) {
   static constexpr const char* kParts[] = {"weight", "bias", "running_mean", "running_var"};
-  const bool norm = node.op.ends_with("Normalization");
+  const Node& node = r.node(id);
+  const bool norm = has(node, OpRow::kNorm);
   if (norm && node.notes.plain_norm) return {};
   if (norm && input >= 1 && input <= 4) return kParts[input - 1];
-  const bool layer = node.op == "Conv" || node.op == "ConvTranspose" || node.op == "Gemm";
-  if ((layer || node.op == "MatMul") && input == 1) return kParts[0];
+  const bool layer = kLayerWithBias.at(r, id).has_value();
+  if ((layer || kProductWith.at(r, id)) && input == 1) return kParts[0];
   if (layer && input == 2) return kParts[1];
-  if (node.op == "Transpose") {
-    const NodeId reader = r.only_reader(node.outputs[0]);
-    const bool right = reader != kNoNode && r.node(reader).op == "MatMul" &&
-                       r.node(reader).inputs[1] == node.outputs[0];
-    return right ? kParts[0] : std::string_view();
+  if (kTurned.at(r, id)) {
+    const auto product = kProductWith.at(r, r.only_reader(node.outputs[0]));
+    return product && (*product)["w"] == node.outputs[0] ? kParts[0] : std::string_view();
   }
-  if (node.op != "Add" || node.inputs.size() != 2) return {};
-  return r.made_by(node.inputs[1 - input], "MatMul") ? kParts[1] : std::string_view();
+  const auto sum = kSumWith.at(r, id);
+  return sum && (*sum)["bias"] == node.inputs[input] ? kParts[1] : std::string_view();
 }
 
 struct Use {
@@ -40,7 +45,7 @@ struct Use {
 void read_directly(Rewrite& r, TensorId array) {
   const std::vector<NodeId> readers = r.readers(array);
   for (const NodeId id : readers) {
-    if (r.dead(id) || r.node(id).op != "Identity") continue;
+    if (r.dead(id) || !kAlias.at(r, id)) continue;
     const TensorId alias = r.node(id).outputs[0];
     const std::vector<NodeId> others = r.readers(alias);
     for (const NodeId reader : others) r.read_instead(reader, alias, array);
@@ -95,7 +100,7 @@ void merged_weights(Finder& f) {
     for (const NodeId reader : readers) {
       const Node& node = r.node(reader);
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        const std::string_view part = node.inputs[i] == id ? part_at(r, node, i) : "";
+        const std::string_view part = node.inputs[i] == id ? part_at(r, reader, i) : "";
         if (!part.empty() && !node.module.empty())
           uses[{module_called(node), part}].push_back({reader, i});
       }
@@ -109,8 +114,8 @@ void removed_biases(Finder& f) {
   Rewrite& r = f.r;
   for (NodeId id = 0; id < r.nodes(); ++id) {
     const Node& node = r.node(id);
-    const bool lacks = node.notes.bias_removed && !node.notes.norm_merged && node.op == "Gemm" &&
-                       node.inputs.size() == 2 && !r.dead(id);
+    const bool lacks = node.notes.bias_removed && !node.notes.norm_merged && !r.dead(id) &&
+                       node.inputs.size() == 2 && kDense.at(r, id);
     if (!lacks) continue;
     const Tensor& y = r.tensor(node.outputs[0]);
     if (!y.shape || y.shape->empty()) continue;

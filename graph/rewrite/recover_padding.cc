@@ -64,14 +64,7 @@ TensorId insert_pad(Rewrite& r, NodeId id, const Padding& all, const std::vector
   Shape padded = *r.tensor(x).shape;
   for (size_t i = 0; i < own.size(); ++i)
     padded[2 + i] = padded[2 + i] + Dim(all.begin[i] + all.end[i] - 2 * own[i]);
-  Node pad{.op = "Pad",
-           .domain = "",
-           .name = r.node(id).name,
-           .module = r.node(id).module,
-           .attributes = {},
-           .inputs = {x},
-           .outputs = {}};
-  return r.insert_before(id, std::move(pad), r.tensor(x).dtype, std::move(padded));
+  return r.insert_before(id, r.beside(id, "", "Pad", {x}), r.tensor(x).dtype, std::move(padded));
 }
 
 // What was padded with what, for convolutions into which the exporter merged a Pad: one that
@@ -114,6 +107,8 @@ void pad_first(Finder& f, NodeId id, const Padding& all, const std::vector<int64
   f.note("padding merged into a convolution", r.producer(copy), r.deaths());
 }
 
+constinit const Fragment kPad("y = Pad(x)"), kConv("y = Conv(x)");
+
 }  // namespace
 
 void padding(Finder& f) {
@@ -122,9 +117,10 @@ void padding(Finder& f) {
   const size_t nodes = r.nodes();
   Padded padded;
   for (NodeId id = 0; id < nodes; ++id) {
+    if (r.dead(id)) continue;
     const Node& conv = r.node(id);
-    if (!r.dead(id) && conv.op == "Pad") note_pad(r, conv, padded);
-    if (r.dead(id) || conv.op != "Conv" || r.rank(conv.inputs[0]) < 3) continue;
+    if (kPad.at(r, id)) note_pad(r, conv, padded);
+    if (!kConv.at(r, id) || r.rank(conv.inputs[0]) < 3) continue;
     const size_t spatial = r.rank(conv.inputs[0]) - 2;
     const auto all = padding_of(r, conv, spatial);
     if (!all || (all->even() && !conv.notes.pad_merged)) continue;

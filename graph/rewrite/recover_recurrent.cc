@@ -1,26 +1,40 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 
+#include "graph/ops/op_row.h"
 #include "graph/rewrite/patterns.h"
 
 namespace plimsoll::patterns {
 namespace {
 
-bool is_recurrent(const Node& node) {
-  return node.domain.empty() && (node.op == "LSTM" || node.op == "GRU" || node.op == "RNN");
+bool is_recurrent(const Rewrite& r, NodeId id) {
+  return id != kNoNode && has(r.node(id), OpRow::kRecurrent);
 }
 
+// "lstm", "gru", "rnn_relu", "rnn_tanh"
 std::string cell_of(const Node& node) {
-  if (node.op != "RNN") return node.op == "LSTM" ? "lstm" : "gru";
+  std::string cell = node.op;
+  for (char& c : cell) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (cell != "rnn") return cell;
   const auto* activations = node.attributes.get<std::vector<std::string>>("activations");
   const bool relu = activations && !activations->empty() && activations->front() == "Relu";
-  return relu ? "rnn_relu" : "rnn_tanh";
+  return cell + (relu ? "_relu" : "_tanh");
 }
 
 int64_t directions_of(const Node& node) {
   return node.attributes.string("direction", "forward") == "bidirectional" ? 2 : 1;
 }
+
+// The plumbing between layers and around their parameters.
+constinit const Fragment kConcatenated("y = Concat(_)");
+constinit const Fragment kMoved("y = Slice|Unsqueeze|Transpose|Squeeze|Reshape(x)");
+constinit const Fragment kSwapped("y = Transpose(x) {perm=[1,0,2]}");
+constinit const Fragment kSqueezed("y = Squeeze(_)"), kTurnedResult("y = Transpose(_)");
+constinit const Fragment kFlattened("y = Reshape(_)");
+constinit const Fragment kDropped("y = Dropout(x, ratio?)");
+constinit const Fragment kFlatResult("y = Squeeze|Reshape(Transpose?(x))");
 
 // The parameters that `t` is cut and joined from, in the order they first appear; nothing where
 // something else feeds it.
@@ -36,12 +50,10 @@ std::optional<std::vector<TensorId>> parameters_behind(const Rewrite& r, TensorI
     }
     const NodeId id = r.producer(at);
     if (id == kNoNode) return std::nullopt;
-    const Node& node = r.node(id);
-    if (node.op == "Concat") {
-      pending.insert(pending.end(), node.inputs.rbegin(), node.inputs.rend());
-    } else if (node.op == "Slice" || node.op == "Unsqueeze" || node.op == "Transpose" ||
-               node.op == "Squeeze" || node.op == "Reshape") {
-      pending.push_back(node.inputs[0]);
+    if (kConcatenated.at(r, id)) {
+      pending.insert(pending.end(), r.node(id).inputs.rbegin(), r.node(id).inputs.rend());
+    } else if (kMoved.at(r, id)) {
+      pending.push_back(r.node(id).inputs[0]);
     } else {
       return std::nullopt;
     }
@@ -118,40 +130,26 @@ bool starts_at_zero(const Rewrite& r, const Node& node) {
   return true;
 }
 
-bool swaps_first_two(const Node& node) {
-  return node.op == "Transpose" &&
-         node.attributes.integers("perm") == std::vector<int64_t>{1, 0, 2};
-}
-
 // From a layer's Y [T,D,N,H] to [T,N,D*H]: Squeeze, or Transpose and Reshape. The node that ends
 // it, or kNoNode.
 NodeId flattening_after(const Rewrite& r, const Node& layer) {
   const NodeId next = r.only_reader(layer.outputs[0]);
-  if (next == kNoNode || r.node(next).op == "Squeeze") return next;
-  if (r.node(next).op != "Transpose") return kNoNode;
+  if (kSqueezed.at(r, next)) return next;
+  if (!kTurnedResult.at(r, next)) return kNoNode;
   const NodeId flat = r.only_reader(r.node(next).outputs[0]);
-  const bool joins_directions =
-      flat != kNoNode && r.node(flat).op == "Reshape" && r.rank(r.node(flat).outputs[0]) == 3;
+  const bool joins_directions = kFlattened.at(r, flat) && r.rank(r.node(flat).outputs[0]) == 3;
   return joins_directions ? flat : kNoNode;
 }
 
 // The layer whose flattened result this one reads, through dropout; kNoNode where it is the first.
 NodeId layer_below(const Rewrite& r, const Node& node, double& dropout) {
   TensorId x = node.inputs[0];
-  if (const Node* drop = r.made_by(x, "Dropout")) {
-    dropout = drop->inputs.size() > 1 ? r.number(drop->inputs[1]).value_or(0.5) : 0.5;
-    x = drop->inputs[0];
+  if (const auto drop = kDropped.of(r, x)) {
+    dropout = (*drop)["ratio"] == kNoTensor ? 0.5 : r.number((*drop)["ratio"]).value_or(0.5);
+    x = (*drop)["x"];
   }
-  for (const std::string_view op : {"Squeeze", "Reshape"}) {
-    const Node* flat = r.made_by(x, op);
-    if (!flat) continue;
-    NodeId below = r.producer(flat->inputs[0]);
-    if (below != kNoNode && r.node(below).op == "Transpose") {
-      below = r.producer(r.node(below).inputs[0]);
-    }
-    if (below != kNoNode && is_recurrent(r.node(below))) return below;
-  }
-  return kNoNode;
+  const NodeId below = r.producer(kFlatResult.in(r, x, "x"));
+  return is_recurrent(r, below) ? below : kNoNode;
 }
 
 struct Stack {
@@ -195,7 +193,7 @@ bool last_states(const Rewrite& r, const Stack& stack, size_t output, TensorId& 
     const TensorId own = node.outputs[output];
     if (r.uses(own) == 0) continue;
     const NodeId reader = r.only_reader(own);
-    const bool joined = reader != kNoNode && r.node(reader).op == "Concat";
+    const bool joined = kConcatenated.at(r, reader).has_value();
     const TensorId now = stack.layers.size() == 1 ? own
                          : joined                 ? r.node(reader).outputs[0]
                                                   : kNoTensor;
@@ -209,8 +207,8 @@ bool last_states(const Rewrite& r, const Stack& stack, size_t output, TensorId& 
 bool is_inner(const Rewrite& r, NodeId flat) {
   const auto& readers = r.readers(r.node(flat).outputs[0]);
   return std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
-    if (r.node(reader).op == "Dropout") reader = r.only_reader(r.node(reader).outputs[0]);
-    return reader != kNoNode && is_recurrent(r.node(reader));
+    if (kDropped.at(r, reader)) reader = r.only_reader(r.node(reader).outputs[0]);
+    return is_recurrent(r, reader);
   });
 }
 
@@ -225,13 +223,12 @@ bool make_stack(Finder& f, Parts& parts, NodeId last) {
     return false;
   TensorId x = r.node(stack->layers.front()).inputs[0];
   NodeId end = flat;
-  const Node* in_front = r.made_by(x, "Transpose");
+  const auto in_front = kSwapped.of(r, x);
   const NodeId after = flat == kNoNode ? kNoNode : r.only_reader(r.node(flat).outputs[0]);
   const bool unread = r.uses(r.node(last).outputs[0]) == 0;
-  const bool batch_first = in_front && swaps_first_two(*in_front) &&
-                           (unread || (after != kNoNode && swaps_first_two(r.node(after))));
+  const bool batch_first = in_front && (unread || kSwapped.at(r, after));
   if (batch_first) {
-    x = in_front->inputs[0];
+    x = (*in_front)["x"];
     end = after;
   }
   const size_t before = r.deaths();
@@ -261,7 +258,7 @@ void recurrent(Finder& f) {
   Parts parts;
   const size_t count = f.r.nodes();
   for (NodeId id = 0; id < count; ++id) {
-    if (!f.r.dead(id) && is_recurrent(f.r.node(id))) make_stack(f, parts, id);
+    if (!f.r.dead(id) && is_recurrent(f.r, id)) make_stack(f, parts, id);
   }
 }
 

@@ -32,17 +32,18 @@ std::optional<int64_t> window_of_bias(const Rewrite& r, TensorId t) {
 }
 
 // The same where a Reshape makes [N, N, heads] of folded rows and a Transpose puts heads first.
-std::optional<int64_t> window_of_rows(const Rewrite& r, const Node& reshape) {
-  if (reshape.op != "Reshape" || r.rank(reshape.inputs[0]) != 2) return std::nullopt;
-  const TensorId out = reshape.outputs[0];
-  const NodeId reader = r.only_reader(out);
-  if (r.rank(out) != 3 || r.extent(out, 0) != r.extent(out, 1) || reader == kNoNode)
-    return std::nullopt;
-  const bool flipped = r.node(reader).op == "Transpose" &&
-                       r.node(reader).attributes.integers("perm") == std::vector<int64_t>{2, 0, 1};
-  return flipped && is_folded(r.tensor(reshape.inputs[0])) ? side_of(r.extent(out, 0))
-                                                           : std::nullopt;
+constinit const Fragment kSquareOfRows("y = Reshape(rows)");
+constinit const Fragment kHeadsFirst("y = Transpose(_) {perm=[2,0,1]}");
+
+std::optional<int64_t> window_of_rows(const Match& m) {
+  const Rewrite& r = m.r;
+  const TensorId out = m["y"];
+  const bool square = r.rank(m["rows"]) == 2 && r.rank(out) == 3 &&
+                      r.extent(out, 0) == r.extent(out, 1) && kHeadsFirst.at(r, r.only_reader(out));
+  return square && is_folded(r.tensor(m["rows"])) ? side_of(r.extent(out, 0)) : std::nullopt;
 }
+
+constinit const Fragment kBiased("y = Add(MatMul(_), bias)");
 
 // Adds nodes before one place of the graph.
 struct Chain {
@@ -50,13 +51,8 @@ struct Chain {
   NodeId at;
   TensorId operator()(std::string_view domain, std::string_view op, std::vector<TensorId> inputs,
                       Shape shape, Attributes attributes = {}) {
-    Node node{.op = std::string(op),
-              .domain = std::string(domain),
-              .name = r.node(at).name,
-              .module = r.node(at).module,
-              .attributes = std::move(attributes),
-              .inputs = std::move(inputs),
-              .outputs = {}};
+    Node node = r.beside(at, domain, op, std::move(inputs));
+    node.attributes = std::move(attributes);
     const DType dtype = r.tensor(r.node(at).outputs[0]).dtype;
     return r.insert_before(at, std::move(node), dtype, std::move(shape));
   }
@@ -102,18 +98,16 @@ void relative_bias(Finder& f) {
   };
   for (NodeId id = 0; id < nodes; ++id) {
     if (r.dead(id)) continue;
-    if (const auto side = window_of_rows(r, r.node(id))) {
-      const TensorId rows = r.node(id).inputs[0];
-      put(id, rows, looked_up(r, id, *side, (*r.tensor(rows).shape)[1]));
+    const auto rows = kSquareOfRows.at(r, id);
+    if (const auto side = rows ? window_of_rows(*rows) : std::nullopt) {
+      const TensorId folded = (*rows)["rows"];
+      put(id, folded, looked_up(r, id, *side, (*r.tensor(folded).shape)[1]));
     }
-    for (size_t i = 0; r.node(id).op == "Add" && i < 2; ++i) {
-      const TensorId bias = r.node(id).inputs[i];
-      const auto side = window_of_bias(r, bias);
-      if (!side || !r.made_by(r.node(id).inputs[1 - i], "MatMul")) continue;
-      const Dim heads = (*r.tensor(bias).shape)[1];
-      put(id, bias, spread(r, id, looked_up(r, id, *side, heads), *side, heads));
-      break;
-    }
+    const TensorId bias = kBiased.in(r, r.node(id).outputs[0], "bias");
+    const auto side = bias == kNoTensor ? std::nullopt : window_of_bias(r, bias);
+    if (!side) continue;
+    const Dim heads = (*r.tensor(bias).shape)[1];
+    put(id, bias, spread(r, id, looked_up(r, id, *side, heads), *side, heads));
   }
 }
 

@@ -10,15 +10,19 @@ namespace {
 
 // A normalised input is multiplied by a weight whose rows were normalised: that is a cosine, and a
 // division too.
-bool is_cosine(const Rewrite& r, TensorId x) {
-  return r.made_by(x, "Div") || r.made_by(x, "LpNormalization");
-}
+constinit const Fragment kConvolution("y = Conv|ConvTranspose(x, weight)");
+constinit const Fragment kTransposing("y = ConvTranspose(_)");
+constinit const Fragment kProductOfLayer("y = Gemm(x, weight) {transB=1}");
+constinit const Fragment kNormalised("y = Div|LpNormalization(_)");
 
-bool is_divided_weight(const Rewrite& r, const Node& layer) {
-  const bool convolves = layer.op == "Conv" || layer.op == "ConvTranspose";
-  const bool multiplies = layer.op == "Gemm" && layer.attributes.integer("transB", 0) == 1;
-  if (!convolves && !(multiplies && !is_cosine(r, layer.inputs[0]))) return false;
-  return is_folded_result(r.tensor(layer.inputs[1]), "div") && r.rank(layer.inputs[1]) > 1;
+// The weight, or kNoTensor.
+TensorId divided_weight(const Rewrite& r, NodeId id) {
+  if (!kConvolution.at(r, id)) {
+    const auto product = kProductOfLayer.at(r, id);
+    if (!product || kNormalised.of(r, (*product)["x"])) return kNoTensor;
+  }
+  const TensorId weight = r.node(id).inputs[1];
+  return is_folded_result(r.tensor(weight), "div") && r.rank(weight) > 1 ? weight : kNoTensor;
 }
 
 }  // namespace
@@ -29,11 +33,11 @@ void spectral_norms(Finder& f) {
   std::map<TensorId, std::pair<TensorId, TensorId>> vectors;  // of a weight: layers may run twice
   const size_t nodes = r.nodes();
   for (NodeId id = 0; id < nodes; ++id) {
-    if (r.dead(id) || !is_divided_weight(r, r.node(id))) continue;
-    const TensorId weight = r.node(id).inputs[1];
+    const TensorId weight = r.dead(id) ? kNoTensor : divided_weight(r, id);
+    if (weight == kNoTensor) continue;
     const Shape shape = *r.tensor(weight).shape;
     const DType dtype = r.tensor(weight).dtype;
-    const size_t axis = r.node(id).op == "ConvTranspose" ? 1 : 0;
+    const size_t axis = kTransposing.at(r, id) ? 1 : 0;
     if (!vectors.count(weight)) {
       const std::string name = r.tensor(weight).name;
       const TensorId u = r.add_parameter(name + ".u", dtype, {shape[axis]});
@@ -41,13 +45,7 @@ void spectral_norms(Finder& f) {
       vectors[weight] = {u, r.add_parameter(name + ".v", dtype, {rest})};
     }
     const auto& [u, v] = vectors[weight];
-    Node divide{.op = "SpectralNorm",
-                .domain = "plimsoll",
-                .name = r.node(id).name,
-                .module = r.node(id).module,
-                .attributes = {},
-                .inputs = {weight, u, v},
-                .outputs = {}};
+    Node divide = r.beside(id, "plimsoll", "SpectralNorm", {weight, u, v});
     divide.attributes.set("axis", static_cast<int64_t>(axis));
     const TensorId divided = r.insert_before(id, std::move(divide), dtype, shape);
     r.read_instead(id, weight, divided);

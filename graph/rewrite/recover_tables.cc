@@ -37,6 +37,8 @@ bool of_another_layer(std::string_view of, std::string_view in) {
   }
 }
 
+constinit const Fragment kRange("y = Range(_)");
+
 class Tables {
  public:
   explicit Tables(Finder& finder) : f_(finder), r_(finder.r) {
@@ -71,7 +73,7 @@ class Tables {
       pending.pop_back();
       if (t == kNoTensor || r_.tensor(t).has_dims || r_.is_host_number(t)) continue;
       const NodeId maker = r_.producer(t);
-      if (maker == kNoNode || r_.node(maker).op == "Range") return true;
+      if (maker == kNoNode || kRange.at(r_, maker)) return true;
       const auto& inputs = r_.node(maker).inputs;
       pending.insert(pending.end(), inputs.begin(), inputs.end());
     }

@@ -9,6 +9,7 @@
 #include "graph/ir/module_path.h"
 #include "graph/rewrite/editor.h"
 #include "graph/rewrite/inserted_cast.h"
+#include "graph/rewrite/pattern.h"
 
 namespace plimsoll {
 namespace {
@@ -29,9 +30,11 @@ std::vector<std::string_view> widened_by(std::string_view casts) {
   return names;
 }
 
-bool is_function(const Node& node, std::string_view called) {
-  return (called == "softmax()" && node.op == "Softmax") ||
-         (called == "log_softmax()" && node.op == "LogSoftmax");
+constinit const patterns::Fragment kSoftmax("y = Softmax(_)"), kLogSoftmax("y = LogSoftmax(_)");
+
+bool is_function(const Rewrite& r, NodeId id, std::string_view called) {
+  return (called == "softmax()" && kSoftmax.at(r, id)) ||
+         (called == "log_softmax()" && kLogSoftmax.at(r, id));
 }
 
 // Is its source a tracer's, "<eval_with_key>.7"?
@@ -102,8 +105,7 @@ class Restored {
   bool widen_function(const Line& line, std::string_view name) {
     bool any = false;
     for (NodeId id = line.first; id <= line.last; ++id) {
-      if (r_.dead(id) || !is_function(r_.node(id), name) || !is_array(r_.node(id).inputs[0]))
-        continue;
+      if (r_.dead(id) || !is_function(r_, id, name) || !is_array(r_.node(id).inputs[0])) continue;
       widen_at(line, id, r_.node(id).inputs[0]);
       any = true;
     }

@@ -6,6 +6,7 @@
 
 #include "graph/rewrite/editor.h"
 #include "graph/rewrite/inserted_cast.h"
+#include "graph/rewrite/pattern.h"
 
 namespace plimsoll {
 namespace {
@@ -17,33 +18,27 @@ struct Norm {
   TensorId narrow = kNoTensor;  // what a cast made x of
 };
 
-const Node* root_inverted_by(const Rewrite& r, TensorId value) {
-  if (const Node* inverse = r.made_by(value, "Reciprocal"))
-    return r.made_by(inverse->inputs[0], "Sqrt");
-  const Node* div = r.made_by(value, "Div");
-  return div && r.is_number(div->inputs[0], 1) ? r.made_by(div->inputs[1], "Sqrt") : nullptr;
-}
+using patterns::Fragment;
+
+constinit const Fragment kNorm(
+    "s = Pow(x, 2); v = Sqrt(Add(ReduceMean(s), _));"
+    "y = Mul(x, Reciprocal(v)) | Mul(x, Div(1, v))");
+constinit const Fragment kCast("y = Cast(x)");
+constinit const Fragment kCentred("mean = ReduceMean(x); y = Sub(x, mean)");
+constinit const Fragment kScaling("y = Mul(a, b)");
 
 // kNoTensor of any other node.
-Norm norm_at(const Rewrite& r, const Node& node) {
-  if (node.op != "Mul" || node.notes.fused_norm) return {};
-  const Node* root = root_inverted_by(r, node.inputs[1]);
-  const Node* shifted = root ? r.made_by(root->inputs[0], "Add") : nullptr;
-  const Node* mean = shifted ? r.made_by(shifted->inputs[0], "ReduceMean") : nullptr;
-  const Node* square = mean ? r.made_by(mean->inputs[0], "Pow") : nullptr;
-  if (!square || !r.is_number(square->inputs[1], 2)) return {};
-  const TensorId x = node.inputs[0];
-  if (square->inputs[0] != x) return {};
-  const Node* cast = r.made_by(x, "Cast");
-  return {x, r.producer(square->outputs[0]), cast ? cast->inputs[0] : kNoTensor};
+Norm norm_at(const Rewrite& r, NodeId id) {
+  const auto norm = r.node(id).notes.fused_norm ? std::nullopt : kNorm.at(r, id);
+  if (!norm || r.node(id).inputs[0] != (*norm)["x"]) return {};
+  return {(*norm)["x"], r.producer((*norm)["s"]), kCast.in(r, (*norm)["x"], "x")};
 }
 
 // One plus a weight, folded: exporters name it after the addition.
 bool is_gain(const Tensor& t) { return t.name == "add" || t.name.starts_with("add_"); }
 
 bool goes_back(const Rewrite& r, TensorId scaled) {
-  const NodeId reader = r.only_reader(scaled);
-  return reader != kNoNode && r.node(reader).op == "Cast";
+  return kCast.at(r, r.only_reader(scaled)).has_value();
 }
 
 // Does the source line cast something of this kind, "x>float" or "()>given"?
@@ -51,18 +46,11 @@ bool writes_cast(const Node& node, std::string_view cast) {
   return node.notes.casts.find(cast) != std::string::npos;
 }
 
-// x - mean(x), whose mean is taken in single precision too; kNoTensor of anything else.
-TensorId centred(const Rewrite& r, TensorId t) {
-  const Node* sub = r.made_by(t, "Sub");
-  const Node* mean = sub ? r.made_by(sub->inputs[1], "ReduceMean") : nullptr;
-  return mean && mean->inputs[0] == sub->inputs[0] ? sub->inputs[0] : kNoTensor;
-}
-
 // The norm reads its operand in single precision; where its line says so, the square alone does.
 void widen_operand(Rewrite& r, NodeId id, const Norm& norm) {
-  if (const TensorId x = centred(r, norm.x); x != kNoTensor) {
-    const NodeId sub = r.producer(norm.x);
-    const NodeId mean = r.producer(r.node(sub).inputs[1]);
+  if (const auto centred = kCentred.of(r, norm.x)) {  // its mean is taken in single precision too
+    const TensorId x = (*centred)["x"];
+    const NodeId sub = centred->at, mean = r.producer((*centred)["mean"]);
     const TensorId wide = widened(r, mean, x);
     r.read_instead(mean, x, wide);
     r.read_instead(sub, x, wide);
@@ -82,13 +70,13 @@ void go_back_after(Rewrite& r, TensorId scaled) {
 }
 
 bool widen(Rewrite& r, NodeId id) {
-  const Norm norm = norm_at(r, r.node(id));
+  const Norm norm = norm_at(r, id);
   const bool cast = norm.narrow != kNoTensor;
   if (norm.x == kNoTensor || r.tensor(norm.x).dtype != DType::kFloat32) return false;
   if (!cast && r.node(id).notes.calls.empty()) return false;
   const TensorId normal = r.node(id).outputs[0];
   const NodeId scale = r.only_reader(normal);
-  if (scale == kNoNode || r.node(scale).op != "Mul") return false;
+  if (!kScaling.at(r, scale)) return false;
   const bool weight_first = r.node(scale).inputs[1] == normal;
   const TensorId weight = r.node(scale).inputs[weight_first ? 0 : 1];
   const bool gain = is_gain(r.tensor(weight));

@@ -1,36 +1,33 @@
 #include "graph/rewrite/written_weights.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
-#include "graph/base/among.h"
 #include "graph/exporter/weight_places.h"
 #include "graph/ops/op_row.h"
 #include "graph/rewrite/editor.h"
+#include "graph/rewrite/pattern.h"
 
 namespace plimsoll {
 namespace {
 
-bool is_norm_without_statistics(const Node& node) {
-  return has(node, OpRow::kNorm) && node.op != "BatchNormalization";
-}
+using patterns::Fragment;
 
+constinit const Fragment kStatistics("y = BatchNormalization(_)");
+constinit const Fragment kMultiplies("y = MatMul|Gemm(_)"), kTensorProduct("y = Einsum(_)");
+constinit const Fragment kConvolves("y = Conv|ConvTranspose(_)");
+constinit const Fragment kLooksUp("y = Gather(table, at)"), kConstant("y = ConstantOfShape(_)");
+constinit const Fragment kAdds("y = Add(a, b)"), kScales("y = Mul(a, b)");
+// What a deviation, or its inverse, divides or multiplies.
+constinit const Fragment kNormal("r = Sqrt|Reciprocal|Pow(_); y = Div(_, r) | Mul(_, r)");
 // Puts arrays together or picks from them, as plumbing around gates does.
-bool stacks(const Node& node) {
-  return is_view(node) || node.op == "Concat" || node.op == "Slice" || node.op == "Split" ||
-         node.op == "Gather";
-}
-
+constinit const Fragment kJoins("y = Concat(_)"), kPicks("y = Slice|Split|Gather(_)");
 // Arithmetic that weights are made of at every step: directions and lengths (weight norm), weights
 // that are standardised, scaled or cut.
-bool computes_weights(const Node& node) {
-  static constexpr std::array<std::string_view, 15> kOps = {
-      "Add",      "Sub",        "Mul",       "Div",        "Neg",
-      "Abs",      "Sqrt",       "Pow",       "Reciprocal", "Expand",
-      "ReduceL2", "ReduceMean", "ReduceSum", "ReduceMax",  "ReduceSumSquare"};
-  return stacks(node) || among(node.op, kOps);
-}
+constinit const Fragment kComputes(
+    "y = "
+    "Add|Sub|Mul|Div|Neg|Abs|Sqrt|Pow|Reciprocal|Expand|ReduceL2|ReduceMean|ReduceSum|ReduceMax|"
+    "ReduceSumSquare(_)");
 
 class Search {
  public:
@@ -72,20 +69,23 @@ class Search {
       if (in == kNoTensor || fed(in)) continue;
       const Node& node = graph_.nodes[id];
       const bool recurrent = has(node, OpRow::kRecurrent);
-      if (is_place(node, i) && !(recurrent && gather_gates(in))) mark(in);
+      if (is_place(id, i) && !(recurrent && gather_gates(in))) mark(in);
     }
-    look_at_affine(graph_.nodes[id]);
+    look_at_affine(id);
   }
 
-  bool is_place(const Node& node, size_t i) const {
+  bool is_place(NodeId id, size_t i) const {
+    const Node& node = graph_.nodes[id];
     const auto& inputs = node.inputs;
-    if (by_pytorch_ && is_norm_without_statistics(node)) return false;  // ones, of one without
-    if (node.op == "MatMul" || node.op == "Gemm" || (node.op == "Einsum" && inputs.size() == 2)) {
+    if (by_pytorch_ && has(node, OpRow::kNorm) && !kStatistics.at(rewrite_, id))
+      return false;  // ones, of one without
+    const bool contracts = kTensorProduct.at(rewrite_, id) && inputs.size() == 2;
+    if (contracts || kMultiplies.at(rewrite_, id)) {
       const size_t other = i == 0 ? 1 : 0;
       return other < inputs.size() && fed(inputs[other]) && (i > 1 || rewrite_.rank(inputs[i]) > 1);
     }
-    if (node.op == "Gather") return i == 0 && fed(inputs[1]) && rewrite_.rank(inputs[0]) == 2;
-    if (node.op == "Add") return inputs.size() == 2 && is_bias(inputs[1 - i], inputs[i]);
+    if (kLooksUp.at(rewrite_, id)) return i == 0 && fed(inputs[1]) && rewrite_.rank(inputs[0]) == 2;
+    if (kAdds.at(rewrite_, id)) return inputs.size() == 2 && is_bias(inputs[1 - i], inputs[i]);
     return i > 0 && is_weight_place(node, i) && fed(inputs[0]);
   }
 
@@ -94,9 +94,9 @@ class Search {
     const NodeId maker = rewrite_.producer(result);
     if (maker == kNoNode || !fed(result)) return false;
     const Node& layer = graph_.nodes[maker];
-    const bool convolves = layer.op == "Conv" || layer.op == "ConvTranspose";
-    const bool einsum = layer.op == "Einsum";
-    if (!convolves && !einsum && layer.op != "MatMul" && layer.op != "Gemm") return false;
+    const bool convolves = kConvolves.at(rewrite_, maker).has_value();
+    const bool einsum = kTensorProduct.at(rewrite_, maker).has_value();
+    if (!convolves && !einsum && !kMultiplies.at(rewrite_, maker)) return false;
     const auto weighs = [&](size_t i) {
       const TensorId in = i < layer.inputs.size() ? layer.inputs[i] : kNoTensor;
       return in != kNoTensor && weighs_[in] != 0;
@@ -128,17 +128,17 @@ class Search {
 
   // normal * scale + shift, channel by channel, of what data become; and such a scale alone of
   // what is divided by a deviation. Numbers for three or four colours are no weights.
-  void look_at_affine(const Node& node) {
-    if (node.op != "Add" && node.op != "Mul") return;
-    const auto [data, own] = operands(node);
+  void look_at_affine(NodeId id) {
+    const bool scales = kScales.at(rewrite_, id).has_value();
+    if (!scales && !kAdds.at(rewrite_, id)) return;
+    const auto [data, own] = operands(graph_.nodes[id]);
     if (data == kNoTensor || !is_channels(own)) return;
-    if (node.op == "Mul") {
-      if (is_normal(data)) mark(own);
+    if (scales) {
+      if (kNormal.of(rewrite_, data)) mark(own);
       return;
     }
-    const NodeId maker = rewrite_.producer(data);
-    if (maker == kNoNode || graph_.nodes[maker].op != "Mul") return;
-    const auto [normal, scale] = operands(graph_.nodes[maker]);
+    if (!kScales.of(rewrite_, data)) return;
+    const auto [normal, scale] = operands(graph_.nodes[rewrite_.producer(data)]);
     if (normal == kNoTensor || graph_.tensors[scale].shape != graph_.tensors[own].shape) return;
     mark(own);
     mark(scale);
@@ -158,16 +158,6 @@ class Search {
     const Tensor& t = graph_.tensors[tensor];
     const auto count = t.shape ? elements(*t.shape).constant() : std::nullopt;
     return is_along_one_axis(t) && count && *count > kColours;
-  }
-
-  bool is_normal(TensorId tensor) const {
-    const auto root = [&](TensorId t) {
-      return rewrite_.made_by(t, "Sqrt") || rewrite_.made_by(t, "Reciprocal") ||
-             rewrite_.made_by(t, "Pow");
-    };
-    if (const Node* div = rewrite_.made_by(tensor, "Div")) return root(div->inputs[1]);
-    const Node* mul = rewrite_.made_by(tensor, "Mul");
-    return mul && mul->inputs.size() == 2 && (root(mul->inputs[0]) || root(mul->inputs[1]));
   }
 
   // Whether a gate's array, or all gates, are made of arrays of the file: one weight from now on.
@@ -193,11 +183,10 @@ class Search {
         if (!written) return false;
         continue;
       }
-      const Node& node = graph_.nodes[maker];
-      if (!stacks(node)) return false;
-      const size_t arrays = node.op == "Concat" ? node.inputs.size() : 1;
-      pending.insert(pending.end(), node.inputs.begin(),
-                     node.inputs.begin() + static_cast<std::ptrdiff_t>(arrays));
+      const auto& inputs = graph_.nodes[maker].inputs;
+      const bool joins = kJoins.at(rewrite_, maker).has_value();
+      if (!joins && !is_view(graph_.nodes[maker]) && !kPicks.at(rewrite_, maker)) return false;
+      pending.insert(pending.end(), inputs.begin(), joins ? inputs.end() : inputs.begin() + 1);
     }
     return true;
   }
@@ -212,7 +201,7 @@ class Search {
     } else {
       const NodeId maker = rewrite_.producer(own);
       if (maker == kNoNode) return;
-      if (graph_.nodes[maker].op != "ConstantOfShape") return mark_factors(tensor);
+      if (!kConstant.at(rewrite_, maker)) return mark_factors(tensor);
       if (!elements(*t.shape).constant()) return;
       rewrite_.make_constant(maker);
     }
@@ -232,13 +221,15 @@ class Search {
       const TensorId t = seen[i];
       const NodeId maker = rewrite_.producer(t);
       if (i > 64 || fed(t)) return;
-      if (maker == kNoNode || graph_.nodes[maker].op == "ConstantOfShape") {
+      if (maker == kNoNode || kConstant.at(rewrite_, maker)) {
         const auto& shape = graph_.tensors[t].shape;
         const auto count = shape ? elements(*shape).constant() : std::nullopt;
         if (count && *count > 1) arrays.push_back(t);
         continue;
       }
-      if (!computes_weights(graph_.nodes[maker])) return;
+      const bool stacks =
+          is_view(graph_.nodes[maker]) || kJoins.at(rewrite_, maker) || kPicks.at(rewrite_, maker);
+      if (!stacks && !kComputes.at(rewrite_, maker)) return;
       made.push_back(t);
       for (const TensorId in : graph_.nodes[maker].inputs) {
         const bool numbers = in != kNoTensor && is_float(graph_.tensors[in].dtype);

@@ -8,20 +8,32 @@
 
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
+#include "graph/rewrite/fold.h"
 #include "graph/rewrite/recover.h"
 
 namespace plimsoll::test {
 
-inline Graph recovered(std::string_view text, const std::string& producer = "pytorch 2.9") {
+inline Graph inferred(std::string_view text) {
   auto graph = parse_text(text);
   REQUIRE_MESSAGE(graph, graph.error().front().message);
-  graph->producer = producer;
   const Binding binding{{"B", 4}};
   Decider decider(binding);
   Diagnostics warnings;
   REQUIRE(infer(*graph, decider, warnings));
-  recover(*graph);
   return std::move(*graph);
+}
+
+inline Graph folded(std::string_view text) {
+  Graph graph = inferred(text);
+  fold(graph);
+  return graph;
+}
+
+inline Graph recovered(std::string_view text, const std::string& producer = "pytorch 2.9") {
+  Graph graph = inferred(text);
+  graph.producer = producer;
+  recover(graph);
+  return graph;
 }
 
 inline std::vector<std::string> op_names(const Graph& graph) {

@@ -12,15 +12,7 @@ bool is_matrix_parameter(const Rewrite& r, TensorId t) {
          tensor.shape->size() == 2 && !tensor.contents;
 }
 
-// The weight [out, in] that a product with `right` multiplies by, or kNoTensor: behind a Transpose,
-// or transposed already by an exporter that folds (undone, where all who read it read it so).
-TensorId weight_behind(Finder& f, TensorId right) {
-  Rewrite& r = f.r;
-  if (const Node* transpose = r.made_by(right, "Transpose")) {
-    return is_matrix_parameter(r, transpose->inputs[0]) ? transpose->inputs[0] : kNoTensor;
-  }
-  return kNoTensor;
-}
+constinit const Fragment kProductOf("y = MatMul(x, w)"), kTransposed("y = Transpose(w)");
 
 // Weight matrices that an exporter folded a transposition into: all their readers multiply by them
 // from the right.
@@ -29,41 +21,44 @@ bool is_folded_weight(const Rewrite& r, TensorId t) {
   const auto& readers = r.readers(t);
   return r.uses(t) == readers.size() &&
          std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
-           const Node& node = r.node(reader);
-           return node.op == "MatMul" && node.inputs[0] != t && node.inputs[1] == t;
+           const auto product = kProductOf.at(r, reader);
+           return product && (*product)["x"] != t && (*product)["w"] == t;
          });
 }
+
+constinit const Fragment kSumOf("y = Add(a, b)");
 
 // The Add after a product, if it adds a trained vector: the bias of the layer.
 TensorId bias_after(const Rewrite& r, TensorId product, TensorId weight, NodeId& add) {
   add = r.only_reader(product);
-  if (add == kNoNode || r.node(add).op != "Add") return kNoTensor;
-  const auto& inputs = r.node(add).inputs;
-  const TensorId other = inputs[0] == product ? inputs[1] : inputs[0];
+  const auto sum = kSumOf.at(r, add);
+  if (!sum) return kNoTensor;
+  const TensorId other = (*sum)[(*sum)["a"] == product ? "b" : "a"];
   const Tensor& bias = r.tensor(other);
   const bool vector = bias.kind == TensorKind::kParameter && bias.shape && bias.shape->size() == 1;
   return vector && (*bias.shape)[0] == (*r.tensor(weight).shape)[0] ? other : kNoTensor;
 }
 
-bool is_scaled(const Rewrite& r, TensorId t) {
-  const Node* mul = r.made_by(t, "Mul");
-  return mul && (r.is_host_number(mul->inputs[0]) || r.is_host_number(mul->inputs[1]));
-}
+constinit const Fragment kTimesNumber("y = Mul(x, #)");
 
 // Is what a table gives scaled before anything else? Done because the table is the head's too,
 // whose entries are small (Gemma).
 bool is_scaled_after(const Rewrite& r, TensorId looked_up) {
   const auto& readers = r.readers(looked_up);
-  return readers.size() == 1 && is_scaled(r, r.node(readers[0]).outputs[0]);
+  return readers.size() == 1 && kTimesNumber.at(r, readers[0]);
 }
 
+constinit const Fragment kCosine("y = Cos(_)"), kJoined("y = Concat(_)");
+
 // Cosines that are joined with sines are positions (XLNet, Funnel); rotary ones multiply data.
-bool is_rotary(const Rewrite& r, const Node& node) {
-  if (node.op != "Cos") return false;
-  const auto& readers = r.readers(node.outputs[0]);
+bool is_rotary(const Rewrite& r, NodeId id) {
+  if (!kCosine.at(r, id)) return false;
+  const auto& readers = r.readers(r.node(id).outputs[0]);
   return std::none_of(readers.begin(), readers.end(),
-                      [&](NodeId reader) { return r.node(reader).op == "Concat"; });
+                      [&](NodeId reader) { return kJoined.at(r, reader).has_value(); });
 }
+
+constinit const Fragment kLayerNorm("y = LayerNormalization(_)"), kLookUp("y = Gather(table, _)");
 
 // A head that multiplies by the embedding's own table: an exporter that folds writes it as a second
 // matrix of the same extents. Networks with layer norm (transformers) tie the two where there is
@@ -73,20 +68,20 @@ bool is_rotary(const Rewrite& r, const Node& node) {
 // tie).
 TensorId tied_table(const Rewrite& r, TensorId weight, NodeId product) {
   if (!r.tensor(weight).name.starts_with("onnx::MatMul")) return kNoTensor;
-  bool scaled = is_scaled(r, r.node(product).inputs[0]);
+  bool scaled = kTimesNumber.of(r, r.node(product).inputs[0]).has_value();
   bool normed = false, rotary = false;
   TensorId table = kNoTensor;
   for (NodeId id = 0; id < r.nodes(); ++id) {
-    const Node& node = r.node(id);
     if (r.dead(id)) continue;
-    normed = normed || node.op == "LayerNormalization";
-    rotary = rotary || is_rotary(r, node);
-    const bool embeds =
-        node.op == "Gather" && id < product && is_matrix_parameter(r, node.inputs[0]);
-    if (!embeds || r.tensor(node.inputs[0]).shape != r.tensor(weight).shape) continue;
-    if (table != kNoTensor && table != node.inputs[0]) return kNoTensor;
-    table = node.inputs[0];
-    scaled = scaled || is_scaled_after(r, node.outputs[0]);
+    normed = normed || kLayerNorm.at(r, id);
+    rotary = rotary || is_rotary(r, id);
+    const auto row = id < product ? kLookUp.at(r, id) : std::nullopt;
+    const TensorId other = row ? (*row)["table"] : kNoTensor;
+    if (!row || !is_matrix_parameter(r, other) || r.tensor(other).shape != r.tensor(weight).shape)
+      continue;
+    if (table != kNoTensor && table != other) return kNoTensor;
+    table = other;
+    scaled = scaled || is_scaled_after(r, (*row)["y"]);
   }
   return scaled || (normed && !rotary) ? table : kNoTensor;
 }
@@ -130,10 +125,11 @@ void linear(Finder& f) {
   Rewrite& r = f.r;
   std::map<TensorId, TensorId> weights;  // by bias
   for (NodeId id = 0; id < r.nodes(); ++id) {
-    if (r.dead(id) || r.node(id).op != "MatMul") continue;
-    const TensorId right = r.node(id).inputs[1];
-    if (const TensorId weight = weight_behind(f, right); weight != kNoTensor) {
-      make_linear(f, id, weight);
+    const auto product = r.dead(id) ? std::nullopt : kProductOf.at(r, id);
+    if (!product) continue;
+    const TensorId right = (*product)["w"];
+    if (const TensorId weight = kTransposed.in(r, right, "w"); weight != kNoTensor) {
+      if (is_matrix_parameter(r, weight)) make_linear(f, id, weight);
     } else if (is_folded_weight(r, right)) {
       auto& shape = *r.graph().tensors[right].shape;
       std::swap(shape[0], shape[1]);
