@@ -299,6 +299,7 @@ void activations(Finder& f) {
 }
 
 void in_place(Finder& f) {
+  if (f.r.graph().told) return;
   for (NodeId id = 0; id < f.r.nodes(); ++id) {
     if (f.r.dead(id)) continue;
     mark_written_sum(f, id);
