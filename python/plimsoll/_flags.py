@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict, Union
 
 Text = Union[str, int, float, "os.PathLike[str]"]
+Name = Union[str, "os.PathLike[str]"]
 Several = Union[Text, Sequence[Text]]
 Named = Mapping[str, Text]
 
@@ -43,7 +44,7 @@ class Flags(TypedDict, total=False):
     dropout: Text
     input_gradient: str
     # The GPU and its memory
-    gpu: Several
+    gpu: Union[Name, Sequence[Name]]
     mem: Text
     reserve: Text
     display: Text

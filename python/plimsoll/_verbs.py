@@ -35,11 +35,12 @@ def max_batch(model: Model, *, vary: str | None = None, multiple: int | None = N
     return MaxBatch(arguments, run(*arguments), model)
 
 
-def compare(models: Model | Sequence[Model], *, gpu: str | Sequence[str], price: dict[str, float] | None = None,
-            **flags: Unpack[Flags]) -> Comparison:  # type: ignore[misc]
-    """One or more models on one or more GPUs: a sequence of estimates, models first."""
+def compare(models: Model | Sequence[Model], *, price: dict[str, float] | None = None,
+            **flags: Unpack[Flags]) -> Comparison:
+    """One or more models on one or more GPUs, `gpu=["t4", "l4"]`: a sequence of estimates, models first."""
     names = [text_of(model) for model in ([models] if isinstance(models, (str, os.PathLike)) else models)]
-    gpus = [gpu] if isinstance(gpu, str) else list(gpu)
+    gpu = flags.pop("gpu", "local")
+    gpus = [text_of(gpu)] if isinstance(gpu, (str, os.PathLike)) else [text_of(one) for one in gpu]
     shared = flags_of(flags)
     arguments = ["compare", *names, *flags_of({"gpu": gpus, "price": price}), *shared, "--json"]
     each = [["estimate", name, f"--gpu={one}", *shared, "--json"] for name in names for one in gpus]
