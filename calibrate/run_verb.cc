@@ -128,7 +128,7 @@ int run(const RunFlags& flags) {
   if (!step) return report(step.error());
   KernelRunPlan plan = plan_of(flags, *step, facts, memory);
   plan.device = device->id;
-  cli::listen_for_interrupts();
+  const cli::Interrupts listening;
   KernelRunHooks hooks{.stop = cli::interrupted};
   std::optional<cli::Progress> progress;
   if (!flags.quiet) {

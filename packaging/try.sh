@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# packaging/try.sh DEB: in a fresh Debian 12: the package installs, its commands answer, pages open,
-# shells complete. Needs root and the archive.
+# packaging/try.sh DEB WHEELS: in a fresh Debian 12: the package installs, its commands answer, pages
+# open, shells complete; the wheel and what it needs, in the folder WHEELS, install into an environment
+# and answer the same. Needs root and the archive.
 set -euo pipefail
 deb=$(realpath "$1")
+wheels=$(realpath "$2")
 root=$(mktemp -d)
 chmod 755 "$root"
 trap 'umount "$root/proc" 2> /dev/null; rm -rf --one-file-system "$root"' EXIT
@@ -29,6 +31,16 @@ inside bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader
   COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}; _plimsoll; printf "%s\n" "${COMPREPLY[@]}"' |
   grep -qx rtx-4090 || fail "bash completes no GPU"
 inside test -s /usr/share/doc/plimsoll/copyright || fail "no notices"
+inside apt-get install -y -q --no-install-recommends python3-venv > /dev/null
+cp -r "$wheels" "$root/tmp/wheels"
+inside python3 -m venv /root/venv
+inside /root/venv/bin/pip install --quiet --no-index --find-links /tmp/wheels plimsoll
+inside plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 --json > "$root/root/said"
+inside /root/venv/bin/plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 --json | cmp - "$root/root/said" ||
+  fail "the wheel's command"
+inside /root/venv/bin/python -c 'import plimsoll
+print(plimsoll.estimate("builtin:resnet50", gpu="rtx-4090", batch=128).to_json(), end="")' | cmp - "$root/root/said" ||
+  fail "the wheel's package"
 inside apt-get purge -y -q plimsoll > /dev/null
 ! inside ls /usr/bin/plimsoll 2> /dev/null || fail "it stays where it is removed"
 echo "passed"

@@ -5,6 +5,9 @@
 #include <exception>
 #include <new>
 
+#include "estimator/cli/command.h"
+#include "estimator/cli/interrupt.h"
+#include "estimator/cli/messages.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
@@ -41,15 +44,29 @@ Verdict verdict_of(plimsoll::Verdict verdict) {
   return Verdict::kDoesNotFit;
 }
 
-void tell(Answer& answer, const Diagnostics& said) {
+template <class Told>
+void tell(Told& told, const Diagnostics& said) {
   for (const Diagnostic& d : said)
-    answer.messages.push_back({severity_of(d.severity), d.code, to_text(d)});
+    told.messages.push_back({severity_of(d.severity), d.code, to_text(d), to_json(d)});
 }
 
-Answer refusal(Answer answer, const Diagnostics& faults) {
-  tell(answer, faults);
-  answer.status = exit_status(faults);
-  return answer;
+template <class Told>
+Told refusal(Told told, const Diagnostics& faults) {
+  tell(told, faults);
+  told.status = exit_status(faults);
+  return told;
+}
+
+// Whatever is thrown, as what is told of it.
+template <class Told, class Ask>
+Told guarded(Ask ask) {
+  try {
+    return ask();
+  } catch (const std::bad_alloc&) {
+    return refusal(Told(), error("E801", "out of memory").value());
+  } catch (const std::exception& e) {
+    return refusal(Told(), error("E901", fmt::format("a bug of ours: {}", e.what())).value());
+  }
 }
 
 Result<void> set_flag(cli::SharedFlags& into, const std::string& name, const std::string& value) {
@@ -123,13 +140,20 @@ Answer answer_to(const std::string& model, const Flags& flags) {
 }  // namespace
 
 Answer estimate(const std::string& model, const Flags& flags) {
-  try {
-    return answer_to(model, flags);
-  } catch (const std::bad_alloc&) {
-    return refusal({}, error("E801", "out of memory").value());
-  } catch (const std::exception& e) {
-    return refusal({}, error("E901", fmt::format("a bug of ours: {}", e.what())).value());
-  }
+  return guarded<Answer>([&] { return answer_to(model, flags); });
+}
+
+Said run(const std::vector<std::string>& arguments) {
+  return guarded<Said>([&] {
+    const cli::Interrupts interrupts;
+    cli::Listener listener;
+    Said said;
+    said.status = cli::run_command(arguments);
+    if (cli::interrupted()) said.status = cli::kInterrupted;
+    tell(said, listener.diagnostics);
+    said.output = std::move(listener.output);
+    return said;
+  });
 }
 
 std::string version() { return std::string(kVersion); }

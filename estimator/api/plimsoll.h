@@ -7,7 +7,7 @@
 //   if (answer.status == 0) show(answer.device_bytes, answer.step_ns);  // it fits
 //
 // Needs C++17 and nothing but the standard library. Everything may be called from many threads.
-// Nothing is printed, no program started, no variable of the environment read.
+// Nothing is printed; but for run(), no program is started, no variable of the environment read.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ struct Message {
   Severity severity = Severity::kNote;
   std::string code;  // "E131"; `plimsoll explain E131` tells more
   std::string text;  // for people; of what is in the model it may quote names, escaped
+  std::string json;  // of --error-format json: code, severity, message, file, line, node, help
 };
 
 struct Range {
@@ -58,6 +59,18 @@ using Flags = std::vector<std::pair<std::string, std::string>>;
 // `model`: model.onnx, model.json or builtin:NAME. Cost: some 10 to 100 ms, and what the model's
 // file takes to read.
 Answer estimate(const std::string& model, const Flags& flags);
+
+// What a command says.
+struct Said {
+  int status = 0;  // its exit status
+  std::vector<Message> messages{};
+  std::string output{};  // what goes to standard output: with "--json" the answer in its schema
+};
+
+// A command of `plimsoll`: {"max-batch", "builtin:resnet50", "--gpu", "local", "--json"}. It does
+// what it does on the command line, the files that it names, plimsoll.yaml, PLIMSOLL_GPU and
+// `local` included. SIGINT is noted while it runs, and ends a sweep: then its status is 130.
+Said run(const std::vector<std::string>& arguments);
 
 // "0.1.0".
 std::string version();

@@ -1,11 +1,11 @@
 #include "estimator/cli/ci_report.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
 
 #include "estimator/cli/flag_groups.h"
+#include "estimator/cli/messages.h"
 #include "estimator/cli/values.h"
 #include "graph/base/escape.h"
 
@@ -40,7 +40,7 @@ void CiReport::add(const ValidationLine& line, LineState state, const std::strin
 
 Result<void> CiReport::finish(const Gate& gate) {
   if (github_) {
-    std::fputs(actions_.annotations().c_str(), stderr);
+    tell(actions_.annotations());
     const char* const path = std::getenv("GITHUB_STEP_SUMMARY");
     if (path && *path != '\0') {
       std::ofstream summary(path, std::ios::app | std::ios::binary);

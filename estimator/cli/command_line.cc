@@ -6,7 +6,7 @@ namespace plimsoll::cli {
 namespace {
 
 std::string& remembered() {
-  static std::string command;
+  thread_local std::string command;
   return command;
 }
 

@@ -7,7 +7,7 @@
 
 namespace plimsoll::cli {
 
-// Once, before a verb runs.
+// Before a verb runs, on its thread.
 void remember_command(std::string_view program, const std::vector<std::string>& arguments);
 // "plimsoll estimate 'my model.onnx' --gpu l4", as a POSIX shell reads it.
 std::string command_line();

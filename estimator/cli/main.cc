@@ -1,169 +1,22 @@
 // The plimsoll command.
-#include <fmt/format.h>
 #include <malloc.h>
 #include <unistd.h>
 
-#include <array>
+#include <cstdio>
 #include <exception>
 #include <new>
 
-#include "estimator/cli/command_line.h"
-#include "estimator/cli/flag_groups.h"
-#include "estimator/cli/help.h"
-#include "estimator/cli/model_name.h"
-#include "estimator/cli/output.h"
-#include "estimator/cli/values.h"
-#include "estimator/cli/verb.h"
-#include "estimator/report/version.h"
-#include "graph/base/escape.h"
+#include "estimator/cli/command.h"
+#include "estimator/cli/messages.h"
 
 namespace plimsoll::cli {
-
 namespace {
-
-constexpr const char* kIntroduction =
-    "plimsoll {} - will this training run fit on this GPU, and how fast will it be?\n\n"
-    "  plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128\n"
-    "  plimsoll max-batch model.onnx --gpu a100-80gb-sxm --precision amp-bf16\n\n"
-    "commands: estimate  max-batch  sweep  compare  validate  check  workspace\n"
-    "          explain  gpus  links  hosts  frameworks  models  ops  schema\n"
-    "          completion  version\n"
-    "'plimsoll COMMAND --help' shows examples first.\n";
 
 // The process ends with its answer: memory that it gave back before would be asked for again.
 void keep_memory() {
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ::mallopt(M_MMAP_THRESHOLD, 1 << 25);  // the most that is taken
   ::mallopt(M_TOP_PAD, 1 << 22);
-}
-
-// --error-format decides how the command line's own errors look, so it is read before the rest.
-Result<void> find_error_format(const std::vector<std::string>& arguments) {
-  constexpr std::string_view kFlag = "--error-format";
-  for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
-    std::string_view value = arguments[i];
-    if (!value.starts_with(kFlag)) continue;
-    value.remove_prefix(kFlag.size());
-    if (value.starts_with("=")) {
-      value.remove_prefix(1);
-    } else if (value.empty() && i + 1 < arguments.size()) {
-      value = arguments[i + 1];
-    } else {
-      continue;  // the parser complains
-    }
-    const auto choice = parse_word(kFlag, value, {"text", "json"});
-    if (!choice) return tl::make_unexpected(choice.error());
-    if (*choice == 1) report_as_json();
-  }
-  return {};
-}
-
-// "@args.txt" means a file of arguments to other tools, and here nothing.
-Result<void> refuse_argument_files(const std::vector<std::string>& arguments) {
-  for (const std::string& argument : arguments) {
-    if (!argument.starts_with("@")) continue;
-    return error("E101",
-                 fmt::format("{}: arguments are not read from files", shortened(argument, 80)), {},
-                 "a model of that name is " + shell_quoted("./" + argument));
-  }
-  return {};
-}
-
-int unknown_command(const std::string& word) {
-  std::vector<std::string> names;
-  for (const VerbRow& verb : all_verbs()) names.emplace_back(verb.name);
-  const std::string near = nearest(word, names);
-  const bool flag = word.starts_with("-");
-  const std::string model = flag || !near.empty() ? "" : model_meant(word);
-  return report(
-      {{.code = "E101",
-        .severity = Severity::kError,
-        .message = fmt::format("unknown {} {}{}", flag ? "flag" : "command", shortened(word, 80),
-                               near.empty() ? "" : fmt::format("; did you mean {}?", near)),
-        .place = {},
-        .help = flag             ? "flags follow the command"
-                : !model.empty() ? fmt::format("plimsoll estimate {} --gpu ID", shell_quoted(model))
-                                 : "'plimsoll' lists the commands"}});
-}
-
-// What a verb's help begins with.
-constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
-    {"estimate", "plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128"},
-    {"estimate", "plimsoll estimate model.onnx --gpu a100 --dim sequence=512 --optimizer adamw"},
-    {"max-batch", "plimsoll max-batch model.onnx --gpu tesla-t4 --multiple 8 --reserve 1GiB"},
-    {"sweep", "plimsoll sweep examples/sweep.yaml"},
-    {"compare", "plimsoll compare builtin:resnet50 --batch 64 --gpu tesla-t4 --gpu l4"},
-    {"validate", "plimsoll validate runs.csv --tolerance memory=10% --tolerance time=15%"},
-    {"check", "plimsoll check model.onnx plan.yaml runs.csv"},
-    {"workspace", "plimsoll workspace --gpu quadro-p4000 --cudnn 9.10 < problems.jsonl"},
-    {"explain", "plimsoll explain E241"},
-    {"explain", "plimsoll explain layer1.0.conv1 builtin:resnet50 --gpu tesla-t4"},
-    {"completion",
-     "plimsoll completion bash > ~/.local/share/bash-completion/completions/plimsoll"},
-    {"gpus", "plimsoll gpus tesla-t4"},
-    {"models", "plimsoll models gpt2"},
-    {"ops", "plimsoll ops Conv"},
-    {"schema", "plimsoll schema estimate"},
-};
-
-std::string help_of_verb(const CLI::App& app, bool all) {
-  std::vector<std::string_view> examples;
-  for (const auto& [verb, example] : kExamples) {
-    if (app.get_name() == verb) examples.push_back(example);
-  }
-  return help_of(app, examples, all, page_of({}));
-}
-
-// The verb that the command line names, alone: the flags of the others need not be declared.
-std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
-  std::vector<Verb> verbs;
-  for (const auto& [name, make] : all_verbs()) {
-    if (name != named) continue;
-    verbs.push_back(make(root));
-    CLI::App& app = *verbs.back().app;
-    app.allow_extras(true);
-    app.add_option("--error-format", "of messages: text, or json for one object a line")
-        ->type_name("FORM")
-        ->group(rarely(kOutputGroup));
-  }
-  return verbs;
-}
-
-int run(const std::vector<std::string>& arguments) {
-  remember_command("plimsoll", arguments);
-  if (auto format = find_error_format(arguments); !format) return report(format.error());
-  if (auto plain = refuse_argument_files(arguments); !plain) return report(plain.error());
-  CLI::App root{"plimsoll"};
-  root.set_help_flag("-h,--help", "show this");
-  root.set_help_all_flag("--help-all", "show all flags");
-  root.set_version_flag("--version", fmt::format("plimsoll {}\n", kVersion));
-  root.require_subcommand(0, 1);
-  root.allow_extras(true);
-  const std::vector<Verb> verbs = make_verbs(root, arguments.empty() ? "" : arguments.front());
-  const std::string introduction = fmt::format(fmt::runtime(kIntroduction), kVersion);
-  if (arguments.empty()) {
-    std::fputs(introduction.c_str(), stderr);
-    return 2;
-  }
-  try {
-    root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::CallForVersion& version) {
-    return print(version.what());
-  } catch (const CLI::Success& asked) {
-    const bool all = asked.get_name() == "CallForAllHelp";
-    for (const Verb& v : verbs) {
-      if (v.app->parsed()) return print(help_of_verb(*v.app, all));
-    }
-    return print(introduction);
-  } catch (const CLI::ParseError& e) {
-    return report(refused(e));
-  }
-  for (const Verb& v : verbs) {
-    if (!v.app->parsed()) continue;
-    const Diagnostics unknown = unknown_arguments(*v.app, v.app->remaining());
-    return unknown.empty() ? v.run() : report(unknown);
-  }
-  return unknown_command(arguments.front());
 }
 
 }  // namespace
@@ -177,7 +30,7 @@ int main(int argc, char** argv) {
   plimsoll::cli::keep_memory();
   plimsoll::cli::keep_standard_descriptors();
   try {
-    return plimsoll::cli::run({argv + 1, argv + argc});
+    return plimsoll::cli::run_command({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
     std::fputs("plimsoll: error: out of memory [E801]\n", stderr);
     return 5;

@@ -15,8 +15,9 @@
 namespace plimsoll::cli {
 namespace {
 
-// Asked for before anything can go wrong; see find_error_format() of main.cc.
-bool errors_as_json = false;
+// Asked for before anything can go wrong; see find_error_format() of command.cc.
+thread_local bool errors_as_json = false;
+thread_local Listener* listener = nullptr;
 
 std::vector<std::string> flag_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -28,9 +29,22 @@ std::vector<std::string> flag_names(const CLI::App& app) {
 
 }  // namespace
 
-void report_as_json() { errors_as_json = true; }
+Listener::Listener() : outer_(listener) { listener = this; }
+Listener::~Listener() { listener = outer_; }
+bool is_listened_to() { return listener != nullptr; }
+
+void report_as_json(bool json) { errors_as_json = json; }
+
+void tell(const std::string& text) {
+  if (!listener) std::fputs(text.c_str(), stderr);
+}
 
 int report(const Diagnostics& diagnostics) {
+  if (listener) {
+    listener->diagnostics.insert(listener->diagnostics.end(), diagnostics.begin(),
+                                 diagnostics.end());
+    return exit_status(diagnostics);
+  }
   constexpr size_t kMostShown = 20;
   std::string text;
   for (size_t i = 0; i < diagnostics.size() && (errors_as_json || i < kMostShown); ++i) {
@@ -46,6 +60,10 @@ int report(const Diagnostics& diagnostics) {
 }
 
 int print(const std::string& text, int status) {
+  if (listener) {
+    listener->output += text;
+    return status;
+  }
   size_t written = 0;
   while (written < text.size()) {
     const ssize_t n = ::write(STDOUT_FILENO, text.data() + written, text.size() - written);

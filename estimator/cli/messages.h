@@ -9,12 +9,32 @@
 
 namespace plimsoll::cli {
 
-// One object a line from now on, for --error-format json.
-void report_as_json();
+// Keeps what is said on this thread while it lives, instead of writing it: a program asks, not a
+// shell.
+class Listener {
+ public:
+  Listener();
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  std::string output;
+  Diagnostics diagnostics;
+
+ private:
+  Listener* outer_;
+};
+bool is_listened_to();
+
+// Diagnostics of this thread as one object a line, or no more, for --error-format.
+void report_as_json(bool json);
 
 // Diagnostics on standard error, at most 20 and a count of the rest; all of them where they are
 // JSON. Returns the exit status they mean.
 int report(const Diagnostics& diagnostics);
+
+// For people alone, on standard error; a listener has it in the answer.
+void tell(const std::string& text);
 
 // The whole text on standard output, or exit status 4 and a message where it cannot be written.
 int print(const std::string& text, int status = 0);

@@ -7,12 +7,13 @@
 #include <cstdlib>
 
 #include "estimator/cli/flag_groups.h"
+#include "estimator/cli/messages.h"
 #include "estimator/cli/values.h"
 
 namespace plimsoll::cli {
 namespace {
 
-bool is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
+bool is_terminal() { return !is_listened_to() && ::isatty(STDOUT_FILENO) == 1; }
 
 size_t terminal_width() {
   constexpr size_t kUnknown = Page{}.width;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "estimator/cli/messages.h"
 #include "estimator/report/human.h"
 
 namespace plimsoll::cli {
@@ -20,7 +21,7 @@ Progress::Progress(std::string what, int64_t all, When when)
       terminal_(::isatty(STDERR_FILENO) == 1),
       begun_(steady_clock::now()),
       said_(begun_) {
-  shown_ = when == When::kAlways || (when == When::kAuto && terminal_);
+  shown_ = when == When::kAlways || (when == When::kAuto && terminal_ && !is_listened_to());
 }
 
 void Progress::end() {

@@ -10,7 +10,7 @@ namespace plimsoll::cli {
 
 class Progress {
  public:
-  enum class When : uint8_t { kAuto, kAlways, kNever };  // kAuto: on a terminal alone
+  enum class When : uint8_t { kAuto, kAlways, kNever };  // kAuto: on a terminal, in the command
 
   // `what` is done: "swept 1280 of 55000, 1830 a second, 29.2 s left".
   Progress(std::string what, int64_t all, When when);

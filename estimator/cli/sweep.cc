@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -33,6 +34,7 @@ struct SweepFlags {
   PageFlags page;
   std::string plan, out, resume, progress = "auto";
   std::optional<int64_t> threads;  // all
+  std::optional<int64_t> seed;     // the plan's
   bool json = false, count_only = false, memory_only = false, dry_run = false;
 };
 
@@ -119,8 +121,14 @@ struct SweepJob {
   const SweepAxes& axes;
   const Hwdb& hwdb;
   int64_t configurations;
+  std::optional<std::vector<int64_t>> chosen;  // of them, rising; else all
   std::optional<SweepLog> log{};
   std::optional<OutputFile> page{};
+
+  int64_t asked() const { return chosen ? std::ssize(*chosen) : configurations; }
+  bool is_asked(const SweptConfiguration& configuration) const {
+    return !chosen || std::ranges::binary_search(*chosen, configuration.number);
+  }
 };
 
 // Takes the answers to all points, in order.
@@ -133,12 +141,13 @@ class SweepAnswer {
         time_(!flags.memory_only),
         page_(job.plan, time_),
         dips_(job.axes.sizes()),
-        progress_("swept", job.configurations, *progress_when(flags.progress)) {}
+        progress_("swept", job.asked(), *progress_when(flags.progress)) {}
 
   // Whether to go on.
   bool add(const SweepPoint& point) {
-    dips_.add(point);
+    if (!job_.chosen) dips_.add(point);
     for (const SweptConfiguration& configuration : job_.axes.at(point)) {
+      if (!job_.is_asked(configuration)) continue;
       plimsoll::add(configuration, point, summary_);
       if (job_.page || listed_) best_.add(configuration, point);
       if (job_.page) page_.add(configuration, point);
@@ -190,12 +199,16 @@ SweepOptions options_of(const SweepJob& job) {
   SweepOptions options{.time = !job.flags.memory_only,
                        .threads = job.flags.threads ? static_cast<size_t>(*job.flags.threads)
                                                     : std::thread::hardware_concurrency()};
-  if (!job.flags.resume.empty()) {
-    options.known = [&job](size_t variant, int64_t index) {
+  if (!job.flags.resume.empty() || job.chosen) {
+    options.known = [&job](size_t variant, int64_t index) -> std::optional<SweepPoint> {
       SweepPoint point;
       point.variant = variant;
       point.point = index;
-      auto known = job.log->known(job.axes.at(point));
+      const auto configurations = job.axes.at(point);
+      const auto asked = [&](const SweptConfiguration& one) { return job.is_asked(one); };
+      if (std::ranges::none_of(configurations, asked)) return point;  // nobody hears of it
+      if (job.flags.resume.empty()) return std::nullopt;
+      auto known = job.log->known(configurations);
       if (known) {
         known->variant = variant;
         known->point = index;
@@ -208,7 +221,8 @@ SweepOptions options_of(const SweepJob& job) {
 
 int answer(SweepJob& job) {
   const auto begun = std::chrono::steady_clock::now();
-  if (job.log) listen_for_interrupts();
+  std::optional<Interrupts> listening;
+  if (job.log) listening.emplace();
   std::optional<SweepAnswer> answer(std::in_place, job, job.flags);
   const auto swept = sweep(job.axes.variants(), job.axes.sizes(), job.hwdb, options_of(job),
                            [&](const SweepPoint& point) { return answer->add(point); });
@@ -217,8 +231,10 @@ int answer(SweepJob& job) {
   if (!swept) return report(in_model(swept.error(), model));
   if (answer->fault()) return report(*answer->fault());
   if (interrupted()) {
-    fmt::print(stderr, "interrupted: {} holds {} of {} configurations; go on with --resume {}\n",
-               job.log->path(), job.log->records(), job.configurations, job.log->path());
+    if (job.log) {
+      tell(fmt::format("interrupted: {} holds {} of {} configurations; go on with --resume {}\n",
+                       job.log->path(), job.log->records(), job.asked(), job.log->path()));
+    }
     return kInterrupted;
   }
   const int status = report(as_strict(in_model(*swept, model), job.flags.shared.strict));
@@ -237,6 +253,17 @@ Result<void> open_log(const SweepFlags& flags, std::optional<SweepLog>& log) {
   return {};
 }
 
+// "48 configurations: 4 batch x 12 gpu", or of how many `chosen` are.
+std::string title_of(const SweepPlan& plan, int64_t configurations, int64_t chosen) {
+  const std::string listed = axes_text(plan);
+  std::string count = std::to_string(configurations);
+  if (chosen >= 0 && plan.random)
+    count = fmt::format("{}, by chance with seed {}, of {}", chosen, plan.seed, configurations);
+  if (chosen >= 0 && !plan.random) count = fmt::format("the first {} of {}", chosen, count);
+  return fmt::format("{} configuration{}{}{}\n", count, configurations == 1 ? "" : "s",
+                     listed.empty() ? "" : ": ", listed);
+}
+
 int run_sweep(const SweepFlags& given) {
   SweepFlags flags = given;
   const auto request = to_request(flags.shared);
@@ -253,8 +280,11 @@ int run_sweep(const SweepFlags& given) {
                                "examples/sweep.yaml; for one run: plimsoll estimate");
       !plan)
     return report(plan.error());
-  const auto plan = read_plan(flags.plan, request->limits);
+  auto plan = read_plan(flags.plan, request->limits);
   if (!plan) return report(plan.error());
+  if (flags.seed) plan->seed = *flags.seed;
+  if (flags.seed && !(plan->random && plan->run_cap))
+    return report(error("E112", "--seed is for plans with method: random and a run_cap").value());
   const auto configurations = plan->configurations(request->limits);
   if (!configurations) return report(configurations.error());
   if (flags.shared.model.empty()) flags.shared.model = model_beside(flags.plan, plan->model);
@@ -271,13 +301,11 @@ int run_sweep(const SweepFlags& given) {
   if (!axes) return report(axes.error());
   if (const int fault = report(as_strict(plan->notes, request->strict)); fault != 0) return fault;
   report(axes->notes());
-  const std::string listed = axes_text(*plan);
-  const std::string title =
-      fmt::format("{} configuration{}{}{}\n", *configurations, *configurations == 1 ? "" : "s",
-                  listed.empty() ? "" : ": ", listed);
+  const auto chosen = plan->chosen(*configurations);
+  const std::string title = title_of(*plan, *configurations, chosen ? std::ssize(*chosen) : -1);
   if (flags.dry_run) return print(title);
   if (!flags.json && print(title) != 0) return 4;
-  SweepJob job{flags, *plan, *axes, *hwdb, *configurations};
+  SweepJob job{flags, *plan, *axes, *hwdb, *configurations, chosen};
   if (const int fault = open_page(flags.page, job.page); fault != 0) return fault;
   if (auto opened = open_log(flags, job.log); !opened) return report(opened.error());
   return answer(job);
@@ -307,6 +335,10 @@ Verb make_sweep(CLI::App& root) {
       ->group(kOutputGroup);
   app->add_option("--resume", flags->resume, "goes on with such a file, and adds to it")
       ->type_name("FILE")
+      ->group(rarely(kOutputGroup));
+  app->add_option("--seed", flags->seed, "of method: random [the plan's, else 0]")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
       ->group(rarely(kOutputGroup));
   app->add_option("--threads", flags->threads, "that work at once [as many as CPUs]")
       ->type_name("N")

@@ -104,7 +104,7 @@ class Answers {
   // `status`: the worst so far, of reading. The exit status.
   int finish(int status) {
     report(judge_.doubted_units());
-    std::fputs(outside_.c_str(), stderr);
+    tell(outside_);
     Gate gate = judge_.gate();
     gate.passed = gate.passed && status == 0;
     const auto sums = summaries_.take();

@@ -143,7 +143,7 @@ void tell_of_weights(CompiledModel& model, bool from_onnx, const RecoverReport& 
   if (model.recipe.mode == Mode::kInference) return;
   if (!model.recipe.training.empty()) model.basis.push_back(trained_of(model));
   tell_of_unreached(model);
-  const Diagnostics doubts = from_onnx
+  const Diagnostics doubts = from_onnx && !model.graph.told
                                  ? weight_doubts(model.graph, model.parameter_kinds, recovered)
                                  : nothing_trained(model.graph, model.parameter_kinds);
   model.warnings.insert(model.warnings.end(), doubts.begin(), doubts.end());

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <random>
+#include <set>
 
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
@@ -15,8 +18,8 @@ namespace {
 
 // What sweep tools say to themselves.
 constexpr std::array kOtherKeys = {
-    "program",         "method",  "metric",  "name",   "description", "project",  "entity",
-    "early_terminate", "command", "run_cap", "schema", "version",     "objective"};
+    "program",         "metric",  "name",   "description", "project",  "entity",
+    "early_terminate", "command", "schema", "version",     "objective"};
 
 bool is_yaml(std::string_view text, std::string_view file) {
   if (file.ends_with(".yaml") || file.ends_with(".yml")) return true;
@@ -44,7 +47,7 @@ class PlanReader {
     }
     plan.model = object.optional_string("model").value_or("");
     for (const char* other : kOtherKeys) object.optional(other);
-    say_unobeyed(object, plan);
+    read_method(object, plan);
     if (const JsonValue* parameters = object.required("parameters", "{\"batch\": [32, 64]}")) {
       if (!parameters->members()) {
         object.fail("E311",
@@ -61,22 +64,31 @@ class PlanReader {
   }
 
  private:
-  // A grid is what it is: every configuration, once.
-  void say_unobeyed(JsonObject& object, SweepPlan& plan) const {
-    const auto say = [&](std::string_view key, std::string message) {
-      const JsonValue& at = *object.value().find(key);
-      plan.notes.push_back(warning("W517", std::move(message),
-                                   {std::string(file_), at.line, at.column, {}},
-                                   "all configurations are answered; nothing is left to choose"));
-    };
-    const JsonValue* method = object.optional("method");
-    const std::string* word = method ? method->string() : nullptr;
-    if (word && *word != "grid") {
-      say("method",
-          fmt::format("method {} is not followed: a sweep here is a grid", shortened(*word, 40)));
+  void read_method(JsonObject& object, SweepPlan& plan) {
+    if (const JsonValue* method = object.optional("method")) {
+      const std::string* word = method->string();
+      plan.random = word && *word == "random";
+      if (!plan.random && !(word && *word == "grid")) {
+        object.fail("E311",
+                    fmt::format("\"method\" is grid or random: {} is not done",
+                                word ? shortened(*word, 40) : method->description()),
+                    *method);
+      }
     }
-    if (object.has("run_cap")) say("run_cap", "run_cap has no effect");
-    if (object.has("early_terminate")) say("early_terminate", "early_terminate has no effect");
+    const auto whole = [&](const char* key, int64_t least) -> std::optional<int64_t> {
+      const JsonValue* value = object.optional(key);
+      if (!value) return std::nullopt;
+      const auto number = value->integer();
+      if (number && *number >= least) return number;
+      object.fail("E311", fmt::format("\"{}\" is a whole number from {}", key, least), *value);
+      return std::nullopt;
+    };
+    plan.run_cap = whole("run_cap", 1);
+    plan.seed = whole("seed", 0).value_or(0);
+    if (const JsonValue* early = object.optional("early_terminate")) {
+      plan.notes.push_back(warning("W517", "early_terminate has no effect: nothing is trained",
+                                   {std::string(file_), early->line, early->column, {}}));
+    }
   }
 
   SweepParameter parameter(const JsonMember& member, JsonObject& plan) {
@@ -172,6 +184,19 @@ Result<int64_t> SweepPlan::configurations(const Limits& limits) const {
     count = *more;
   }
   return count;
+}
+
+std::optional<std::vector<int64_t>> SweepPlan::chosen(int64_t configurations) const {
+  if (!run_cap || *run_cap >= configurations) return std::nullopt;
+  std::set<int64_t> numbers;
+  // Floyd: each step adds one of those up to `last`, all equally likely.
+  std::mt19937_64 chance(static_cast<uint64_t>(seed));
+  for (int64_t last = configurations - *run_cap; random && last < configurations; ++last) {
+    const auto number = static_cast<int64_t>(chance() % static_cast<uint64_t>(last + 1));
+    numbers.insert(numbers.contains(number) ? last : number);
+  }
+  for (int64_t number = 0; !random && number < *run_cap; ++number) numbers.insert(number);
+  return std::vector<int64_t>(numbers.begin(), numbers.end());
 }
 
 Result<SweepPlan> read_sweep_plan(std::string_view text, std::string_view file,

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,13 +31,21 @@ struct SweepParameter {
 struct SweepPlan {
   std::string model;  // empty where the plan names none
   std::vector<SweepParameter> parameters;
-  Diagnostics notes;  // W517: what the plan asks for and a grid does not do
+  // "method" and "run_cap": so many configurations, by chance or the first ones; else all.
+  bool random = false;
+  std::optional<int64_t> run_cap{};
+  int64_t seed = 0;     // of chance
+  Diagnostics notes{};  // W517: what the plan asks for and has no effect here
   // How many there are, parameters without values left out. E818 beyond the limit.
   Result<int64_t> configurations(const Limits& limits) const;
+  // Numbers of those that are asked for, of `configurations`, rising; nothing where all are. The
+  // same seed chooses the same on every machine.
+  std::optional<std::vector<int64_t>> chosen(int64_t configurations) const;
 };
 
 // E3xx for what is no plan: E304 for an unknown key, E311 and E312 for a parameter that is neither
-// a value, a list of values nor a range of whole numbers; E807 for a range
+// a value, a list of values nor a range of whole numbers, for a method other than grid and random,
+// and for a cap or seed that is no whole number; E807 for a range
 // of more values than JSON may hold.
 Result<SweepPlan> read_sweep_plan(std::string_view text, std::string_view file,
                                   const Limits& limits);

@@ -54,6 +54,7 @@ bool is_table(const Tensor& t) {
 std::vector<TensorType> buffers_not_written(const Graph& graph,
                                             const std::vector<ParameterKind>& kinds) {
   std::vector<TensorType> buffers;
+  if (graph.told) return buffers;
   for (const Node& node : graph.nodes) {
     // The count of batches, of a norm that tracks its statistics.
     const bool tracks = node.op == "BatchNormalization" && node.inputs.size() > 3 &&

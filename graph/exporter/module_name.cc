@@ -1,6 +1,10 @@
 #include "graph/exporter/module_name.h"
 
+#include <array>
+#include <utility>
 #include <vector>
+
+#include "graph/json/reader.h"
 
 namespace plimsoll::onnx {
 namespace {
@@ -75,6 +79,24 @@ std::string calls_from_scopes(std::string_view list) {
 ModuleSignature module_signature(std::string_view text) {
   return {.parameters = targets_of(": PARAMETER target='", text),
           .buffers = targets_of(": BUFFER target='", text)};
+}
+
+std::optional<ModuleSignature> module_state(std::string_view text, const Limits& limits) {
+  const auto root = read_json(text, "", limits);
+  if (!root) return std::nullopt;
+  ModuleSignature state;
+  state.complete = true;
+  const std::array<std::pair<std::string_view, std::set<std::string, std::less<>>*>, 3> lists = {
+      {{"parameters", &state.parameters}, {"frozen", &state.frozen}, {"buffers", &state.buffers}}};
+  for (const auto& [key, names] : lists) {
+    const JsonValue* list = root->find(key);
+    if (!list || !list->list()) return std::nullopt;
+    for (const JsonValue& name : *list->list()) {
+      if (!name.string()) return std::nullopt;
+      names->insert(*name.string());
+    }
+  }
+  return state;
 }
 
 }  // namespace plimsoll::onnx

@@ -1,9 +1,12 @@
 // Which module of the user's program a node came from, as far as an exporter says.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+
+#include "graph/base/limits.h"
 
 namespace plimsoll::onnx {
 
@@ -21,9 +24,15 @@ std::string calls_from_scopes(std::string_view list);
 // What a module holds, by path, as torch.export's signature lists it beside a graph.
 struct ModuleSignature {
   std::set<std::string, std::less<>> parameters, buffers;
+  std::set<std::string, std::less<>> frozen{};  // parameters that want no gradient
+  bool complete = false;                        // nothing else is a parameter or a buffer
 };
 
 // "table" of "b_table: BUFFER target='table' persistent=True", and so for "PARAMETER".
 ModuleSignature module_signature(std::string_view text);
+
+// The complete one that Plimsoll's own from_torch() writes, {"parameters": [...], "frozen": [...],
+// "buffers": [...]}; nothing where the text is something else.
+std::optional<ModuleSignature> module_state(std::string_view text, const Limits& limits);
 
 }  // namespace plimsoll::onnx

@@ -333,6 +333,26 @@ bool is_buffer(const Tensor& t) {
          t.name.ends_with("embed_positions.weights") || among(own, kTables);
 }
 
+// What the module itself says, of all that is still read and of what its forward pass never read.
+void take_its_word(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  std::vector<bool> read(graph.tensors.size(), false);
+  for (const Node& node : graph.nodes) {
+    for (const TensorId in : node.inputs) {
+      if (in != kNoTensor) read[in] = true;
+    }
+  }
+  for (TensorId id = 0; id < kinds.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    if (t.kind != TensorKind::kParameter || (!read[id] && !t.spare)) continue;
+    const bool guessed = is_weight(kinds[id]) || kinds[id] == ParameterKind::kBuffer;
+    kinds[id] = t.frozen   ? ParameterKind::kFrozen
+                : t.buffer ? ParameterKind::kBuffer
+                : t.weight ? ParameterKind::kTrained
+                : guessed  ? ParameterKind::kConstant
+                           : kinds[id];
+  }
+}
+
 }  // namespace
 
 std::vector<ParameterKind> classify_parameters(const Graph& graph) {
@@ -383,6 +403,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
     if (!of_module) kinds[id] = ParameterKind::kConstant;
     if (of_module && t.name.ends_with(".embed_scale")) kinds[id] = ParameterKind::kBuffer;
   }
+  if (graph.told) take_its_word(graph, kinds);
   return kinds;
 }
 

@@ -48,12 +48,15 @@ struct Tensor {
   NodeId producer = kNoNode;
   // A parameter that stood in the file as a Constant node: something to train only as a `weight`.
   bool from_constant_node = false;
-  // Stands where layers have their weights, however the file writes it (find_written_weights()).
+  // Stands where layers have their weights, however the file writes it (find_written_weights()), or
+  // is told to be one (Graph::told).
   bool weight = false;
   // The exporter says that the module registered it as a buffer: it is not trained.
   bool buffer = false;
   // A parameter that this step leaves as it is, though it belongs to the network.
   bool frozen = false;
+  // The module holds it, and no node of the file reads it.
+  bool spare = false;
 };
 
 // What importers and passes say about a node to whoever reads it later. None of it can come from a
@@ -115,6 +118,9 @@ struct Graph {
   std::string name;
   std::string producer;  // "pytorch 2.4.0"
   int64_t opset = 0;
+  // The file says what each of its tensors is to the module (`weight`, `frozen`, `buffer` or none
+  // of them) and what runs in place, as from_torch() writes it: neither is guessed.
+  bool told = false;
   std::vector<Tensor> tensors;
   std::vector<Node> nodes;
   std::vector<TensorId> inputs;

@@ -85,7 +85,7 @@ class Decoder {
   void graph(Message message, GraphIndex index);
   void node(Message message, NodeSpec& node, int64_t depth);
   void metadata(Message message, NodeSpec& node);
-  static void graph_metadata(Message message, GraphSpec& graph);
+  void graph_metadata(Message message, GraphSpec& graph);
   GraphIndex later(const Message& message, int64_t depth);
   void reserve(Message message, GraphSpec& graph);
 
@@ -278,17 +278,22 @@ void Decoder::node(Message message, NodeSpec& node, int64_t depth) {
   if (node.module.empty()) node.module = module_from_node_name(node.name);
 }
 
-// The newer exporter of PyTorch lists the parameters and buffers of the module.
+// The newer exporter of PyTorch lists the parameters and buffers of the module; from_torch() all of
+// them, and which are frozen.
 void Decoder::graph_metadata(Message message, GraphSpec& graph) {
   constexpr size_t kMost = size_t{16} << 20;
   std::string key;
   for (Field field; message.next(field);) {
     if (field.number == 1) key = message.clipped(field, "key");
-    if (field.number != 2 || key != "pkg.torch.export.ExportedProgram.graph_signature") continue;
+    const bool ours = key == "plimsoll.state";
+    if (field.number != 2 || (!ours && key != "pkg.torch.export.ExportedProgram.graph_signature"))
+      continue;
     const auto bytes = message.bytes(field, kMost);
     if (!bytes) continue;
-    graph.signature =
-        module_signature({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    if (!ours && !graph.signature.complete) graph.signature = module_signature(text);
+    if (!ours) continue;
+    if (auto state = module_state(text, wire_.limits())) graph.signature = std::move(*state);
   }
 }
 
@@ -304,6 +309,7 @@ void Decoder::metadata(Message message, NodeSpec& node) {
       node.module = module_from_scopes(value);
       node.notes.calls = calls_from_scopes(value);
     }
+    if (key == "plimsoll.in_place") node.notes.in_place = 1;
     if (key == "pkg.torch.onnx.stack_trace") {
       node.notes.statements = statements_of(value);
       node.notes.casts = casts_of(value);

@@ -84,6 +84,21 @@ Result<void> refuse_classical(const ModelSpec& model) {
                {}, "Plimsoll answers for neural networks");
 }
 
+// What a module that tells all holds beyond what its forward pass reads.
+void mark_spare(Graph& graph) {
+  if (!graph.told) return;
+  std::vector<bool> read(graph.tensors.size(), false);
+  for (const Node& node : graph.nodes) {
+    for (const TensorId in : node.inputs) {
+      if (in != kNoTensor) read[in] = true;
+    }
+  }
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    Tensor& t = graph.tensors[id];
+    t.spare = (t.weight || t.buffer) && !read[id];
+  }
+}
+
 Result<Graph> import(const ByteSource& source, const ImportOptions& options,
                      Diagnostics& warnings) {
   if (auto ours = refuse_other_formats(source); !ours) return tl::make_unexpected(ours.error());
@@ -100,6 +115,7 @@ Result<Graph> import(const ByteSource& source, const ImportOptions& options,
   graph.name = model->graphs[0].name;
   graph.producer = model->producer_name;
   if (!model->producer_version.empty()) graph.producer += " " + model->producer_version;
+  graph.told = model->graphs[0].signature.complete;
   if (auto added = add_inputs(model->graphs[0], options, graph, warnings); !added) {
     return tl::make_unexpected(added.error());
   }
@@ -107,6 +123,7 @@ Result<Graph> import(const ByteSource& source, const ImportOptions& options,
   if (auto done = Inliner(*model, options, graph, warnings).run(); !done) {
     return tl::make_unexpected(done.error());
   }
+  mark_spare(graph);
   if (auto verified = verify(graph, warnings); !verified) {
     return tl::make_unexpected(verified.error());
   }

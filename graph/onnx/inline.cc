@@ -171,10 +171,14 @@ Result<void> Inliner::declare_constants(Frame& frame) {
     if (!tensor) return tl::make_unexpected(tensor.error());
     // Who has a parameter's name is one, however small: what it holds now says nothing.
     const bool vector = is_float(tensor->dtype) && !tensor->shape->empty();
-    const bool weight = vector && is_parameter_name(name, graph_.producer.starts_with("pytorch"));
+    const ModuleSignature& module = spec_of(frame).signature;
+    const bool named = vector && is_parameter_name(name, graph_.producer.starts_with("pytorch"));
+    const bool weight = module.complete ? module.parameters.contains(name) : named;
     if (weight) tensor->contents = nullptr;
     tensor->from_constant_node = node && !weight;
-    tensor->buffer = spec_of(frame).signature.buffers.contains(name);
+    tensor->weight = module.complete && weight;
+    tensor->frozen = module.frozen.contains(name);
+    tensor->buffer = module.buffers.contains(name);
     return declare(frame, name, std::move(*tensor));
   };
   for (const TensorSpec& spec : spec_of(frame).initializers) {

@@ -118,6 +118,7 @@ Node& Rewrite::replace(NodeId at, std::string_view domain, std::string_view op,
   kept.calls = std::move(node.notes.calls);
   kept.statements = std::move(node.notes.statements);
   kept.no_autocast = node.notes.no_autocast;
+  kept.in_place = node.notes.in_place;
   node.notes = std::move(kept);
   stop_reading(at, before);
   return node;

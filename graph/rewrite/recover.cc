@@ -28,6 +28,7 @@ struct Step {
   std::span<const patterns::Pattern> (*rows)() = nullptr;
   void (*pass)(patterns::Finder&) = nullptr;
   bool on_finished = false;  // looks at what all steps before it have made of the graph
+  bool guesses = false;      // what a file may say itself (Graph::told)
 };
 
 constexpr Step kSteps[] = {
@@ -53,7 +54,7 @@ constexpr Step kSteps[] = {
     {.name = "layer norms", .rows = patterns::layer_norms},
     {.name = "norms", .rows = patterns::norms},
     // Activations and norms are whole.
-    {.name = "in place", .rows = patterns::in_place},
+    {.name = "in place", .rows = patterns::in_place, .guesses = true},
     // Products of queries and keys are no layers; what transposes their operands copies nothing.
     {.name = "attention", .rows = patterns::attention},
     {.name = "copies", .rows = patterns::copies},
@@ -80,6 +81,7 @@ size_t apply(Graph& graph, Decider* decider, size_t step, RecoverReport& report)
   Rewrite rewrite(graph);
   patterns::Finder finder(rewrite, decider);
   do {
+    if (kSteps[step].guesses && rewrite.graph().told) continue;
     if (kSteps[step].pass) kSteps[step].pass(finder);
     compiled(step).apply(finder);
   } while (++step < std::size(kSteps) && !kSteps[step].on_finished);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -290,4 +291,37 @@ TEST_CASE("cli sweep: a pipe that nobody reads ends it in silence") {
   CHECK(detail::text_of(scratch.path("status")) == "141\n");
   CHECK(detail::text_of(scratch.path("err")).empty());
   CHECK(detail::text_of(scratch.path("out")).starts_with("{"));
+}
+
+TEST_CASE(
+    "cli sweep: some by chance or the first, as the whole grid has them; other methods refused") {
+  if (skipped()) return;
+  const auto by_number = [](const Ran& ran) {
+    std::map<int, json> lines;
+    for (const json& line : lines_of(ran.out)) {
+      if (line.contains("configuration")) lines[line["configuration"].get<int>()] = line;
+    }
+    return lines;
+  };
+  const std::map<int, json> whole = by_number(swept(kSmallPlan, {"--json"}));
+  REQUIRE(whole.size() == 24);
+  const Ran random = swept("method: random\nrun_cap: 7\nseed: 3\n" + kSmallPlan, {"--json"});
+  CHECK(random.status == 0);
+  const std::map<int, json> some = by_number(random);
+  CHECK(some.size() == 7);
+  for (const auto& [number, line] : some) CHECK(line == whole.at(number));
+  CHECK(lines_of(random.out).back()["result"]["configurations"] == 7);
+  const Ran again = swept("method: random\nrun_cap: 7\n" + kSmallPlan, {"--json", "--seed=3"});
+  CHECK(by_number(again) == some);
+  const Ran other = swept("method: random\nrun_cap: 7\n" + kSmallPlan, {"--json", "--seed=4"});
+  CHECK(by_number(other) != some);
+  const Ran first = swept("run_cap: 5\n" + kSmallPlan, {"--json"});
+  CHECK(by_number(first).size() == 5);
+  CHECK(by_number(first).rbegin()->first == 4);
+  CHECK(swept("method: random\nrun_cap: 7\n" + kSmallPlan, {"--dry-run"})
+            .out.starts_with("7, by chance with seed 0, of 24 configurations: "));
+  const Ran bayes = swept("method: bayes\n" + kSmallPlan);
+  CHECK(bayes.status == 3);
+  CHECK(bayes.err.find("bayes is not done") != std::string::npos);
+  CHECK(swept(kSmallPlan, {"--seed=3"}).status == 2);
 }

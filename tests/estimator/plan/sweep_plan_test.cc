@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <set>
 #include <string>
 
 #include "tests/support/refusal.h"
@@ -57,6 +60,32 @@ TEST_CASE("sweep plan: values, a value, ranges, distributions; other tools' keys
   CHECK(plan->configurations({}) == 2 * 3 * 3 * 2 * 2);
 }
 
+TEST_CASE("sweep plan: so many by chance, always the same ones, each once and all as likely") {
+  const std::string text = "method: random\nrun_cap: 8\nparameters: {batch: {min: 1, max: 20}}\n";
+  auto plan = read_sweep_plan(text, "p.yaml", {});
+  REQUIRE(plan);
+  CHECK(plan->seed == 0);
+  std::vector<int> often(20);
+  std::set<std::vector<int64_t>> draws;
+  for (plan->seed = 0; plan->seed < 1000; ++plan->seed) {
+    const auto numbers = plan->chosen(20).value();
+    REQUIRE(numbers.size() == 8);
+    CHECK(std::set(numbers.begin(), numbers.end()).size() == 8);
+    CHECK(std::ranges::is_sorted(numbers));
+    CHECK(numbers == plan->chosen(20));
+    for (const int64_t number : numbers) ++often.at(static_cast<size_t>(number));
+    draws.insert(numbers);
+  }
+  CHECK(draws.size() > 900);
+  // 400 each, six standard deviations of 15.
+  for (const int times : often) CHECK(std::abs(times - 400) < 93);
+  CHECK(!plan->chosen(8));
+  plan->random = false;
+  CHECK(plan->chosen(20) == std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7});
+  plan->run_cap.reset();
+  CHECK(!plan->chosen(20));
+}
+
 TEST_CASE("sweep plan: YAML by its name, JSON by its brace") {
   CHECK(read_sweep_plan(R"({"parameters": {"batch": [1]}})", "-", {}));
   CHECK(read_sweep_plan("{parameters: {batch: [1]}}", "plan.yml", {}));
@@ -73,6 +102,10 @@ TEST_CASE("sweep plan: what it refuses, and where") {
            Refusal{"[1]", "E331", 1, 1},
            Refusal{"parameters: 3\n", "E311", 1, 13},
            Refusal{"parameters: {}\nparamters: {}\n", "E304", 2, 1},
+           Refusal{"method: bayes\nparameters: {}\n", "E311", 1, 9},
+           Refusal{"method: 3\nparameters: {}\n", "E311", 1, 9},
+           Refusal{"run_cap: 0\nparameters: {}\n", "E311", 1, 10},
+           Refusal{"seed: -1\nparameters: {}\n", "E311", 1, 7},
            Refusal{"parameters:\n  batch: []\n", "E311", 2, 10},
            Refusal{"parameters:\n  batch: [1, [2]]\n", "E311", 2, 14},
            Refusal{"parameters:\n  batch: ~\n", "E311", 2, 10},

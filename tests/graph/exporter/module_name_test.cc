@@ -39,6 +39,21 @@ TEST_CASE("a signature of torch.export tells buffers from parameters") {
   CHECK(module_signature("b: BUFFER target='unclosed").buffers.empty());
 }
 
+TEST_CASE("from_torch() tells all that a module holds, or the text is something else") {
+  using Names = std::set<std::string, std::less<>>;
+  const auto state = module_state(
+      R"({"parameters":["a.weight","b"],"frozen":["b"],"buffers":["a.mean"]})", plimsoll::Limits());
+  REQUIRE(state);
+  CHECK(state->complete);
+  CHECK(state->parameters == Names{"a.weight", "b"});
+  CHECK(state->frozen == Names{"b"});
+  CHECK(state->buffers == Names{"a.mean"});
+  for (const char* other : {"", "[]", "{", R"({"parameters":[],"frozen":[]})",
+                            R"({"parameters":[1],"frozen":[],"buffers":[]})",
+                            R"({"parameters":"a","frozen":[],"buffers":[]})"})
+    CHECK(!module_state(other, plimsoll::Limits()));
+}
+
 TEST_CASE("the list of scopes gives the calls around a node, lists of modules left out") {
   CHECK(calls_from_scopes("['', 'encoder', 'encoder.layer.0', 'encoder.layer.0.act', 'relu_1']") ==
         "/encoder/encoder.layer.0/encoder.layer.0.act");

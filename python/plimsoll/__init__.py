@@ -1,0 +1,19 @@
+"""Will this training run fit on this GPU, and how fast will it be?
+
+    import plimsoll
+    plimsoll.estimate("builtin:resnet50", gpu="rtx-4090", batch=128)
+    plimsoll.from_torch(module, (images,), dynamic={0: {0: "batch"}}).max_batch(gpu="t4")
+
+What the command `plimsoll` answers, asked in this process: the same flags, the same figures.
+"""
+from . import callbacks
+from ._answers import Answer, Comparison, Estimate, MaxBatch
+from ._command import Bug, Diagnostic, Error, InputError, LimitError, MissingError, PlimsollWarning, UsageError
+from ._plimsoll import __version__
+from ._sweep import sweep
+from ._torch import TorchModel, from_torch
+from ._verbs import compare, estimate, max_batch, validate
+
+__all__ = [
+    "Answer", "Bug", "Comparison", "Diagnostic", "Error", "Estimate", "InputError", "LimitError", "MaxBatch",
+    "MissingError", "PlimsollWarning", "TorchModel", "UsageError", "__version__", "callbacks", "compare", "estimate", "from_torch", "max_batch", "sweep", "validate"]

@@ -1,0 +1,156 @@
+"""What the command answers, as objects. Every figure is the command's own; nothing is worked out here."""
+from __future__ import annotations
+
+import html
+import json
+import tempfile
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ._command import Diagnostic, Said, run
+
+Json = dict[str, Any]
+
+
+class Answer:
+    """An answer of the command: its JSON, and the report that goes with it."""
+
+    def __init__(self, arguments: Sequence[str], said: Said, kept: object = None) -> None:
+        self._arguments = arguments
+        self._said = said
+        self._kept = kept  # a model's file, which lives as long as this
+
+    def to_json(self) -> str:
+        """As `plimsoll ... --json` prints it, in the form of `plimsoll schema`."""
+        return self._said.output
+
+    def to_dict(self) -> Json:
+        return json.loads(self.to_json())  # anew, so that nobody changes it here
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Notes and warnings."""
+        return self._said.diagnostics
+
+    def to_html(self) -> str:
+        """The report, a page of its own (`--html`); asks the command again."""
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "report.html"
+            run(*self._arguments, f"--html={page}")
+            return page.read_text(encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return framed(self.to_html())
+
+    @cached_property
+    def _result(self) -> Json:
+        return self.to_dict()["result"]
+
+    def __repr__(self) -> str:
+        return f"<plimsoll {' '.join(self._arguments)}: status {self._said.status}>"
+
+
+def framed(page: str) -> str:
+    """A page inside another: neither's style touches the other."""
+    inside = page.replace("&", "&amp;").replace("'", "&#39;")
+    return f"<iframe srcdoc='{inside}' style='width:100%;height:42em;border:0'></iframe>"
+
+
+class Estimate(Answer):
+    """What a training step takes of a GPU, and how long it runs."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the point estimate does; `verdict` looks at its whole range."""
+        return self._result["fits"]
+
+    @property
+    def may_fit(self) -> bool:
+        return self._result["may_fit"]
+
+    @property
+    def verdict(self) -> str:
+        """"fits", "may_fit" or "does_not_fit"."""
+        return self._result["verdict"]
+
+    @property
+    def device_bytes(self) -> int:
+        """Device memory of the process, as the driver shows it."""
+        return self._result["memory"]["device_bytes"]
+
+    @property
+    def device_range_bytes(self) -> tuple[int, int]:
+        low, high = self._result["memory"]["device_range_bytes"]
+        return low, high
+
+    @property
+    def live_peak_bytes(self) -> int:
+        return self._result["memory"]["live_peak_bytes"]
+
+    @property
+    def parameters(self) -> int:
+        """How many."""
+        return self._result["memory"]["parameters"]["count"]
+
+    @property
+    def step_seconds(self) -> float:
+        return self._result["time"]["step_ns"] / 1e9
+
+    @property
+    def step_range_seconds(self) -> tuple[float, float]:
+        low, high = self._result["time"]["step_range_ns"]
+        return low / 1e9, high / 1e9
+
+    @property
+    def samples_per_second(self) -> float:
+        return self._result["time"]["samples_per_second"]
+
+    def __repr__(self) -> str:
+        return (f"<plimsoll.Estimate {self.verdict} on {self._result['device']['id']}: "
+                f"{self.device_bytes / 2**30:.2f} GiB, {1e3 * self.step_seconds:.4g} ms a step>")
+
+
+class MaxBatch(Answer):
+    """The largest batch, or sequence or image, that fits."""
+
+    @property
+    def safe(self) -> int:
+        """0 where none is."""
+        return self._result["safe"]
+
+    @property
+    def may_fit(self) -> tuple[int, int]:
+        """First and last that may fit; both `safe` where there is no doubt."""
+        first, last = self._result["may_fit"]
+        return first, last
+
+    @property
+    def points(self) -> list[Json]:
+        return self._result["points"]
+
+    def __int__(self) -> int:
+        return self.safe
+
+    def __repr__(self) -> str:
+        return f"<plimsoll.MaxBatch safe {self.safe}, may fit {self.may_fit}>"
+
+
+class Comparison(Answer, Sequence):  # type: ignore[type-arg]
+    """Estimates of every model on every GPU, models first."""
+
+    def __init__(self, arguments: Sequence[str], said: Said, kept: object, each: Sequence[Sequence[str]]) -> None:
+        super().__init__(arguments, said, kept)
+        self._each = [Estimate(asked, Said(0 if one["result"]["fits"] else 1, json.dumps(one), said.diagnostics), kept)
+                      for asked, one in zip(each, json.loads(said.output))]
+
+    def to_dict(self) -> Any:
+        """A list of estimates."""
+        return super().to_dict()
+
+    def __len__(self) -> int:
+        return len(self._each)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._each[at]

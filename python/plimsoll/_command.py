@@ -1,0 +1,131 @@
+"""The command, asked from Python: keyword arguments become its flags, its messages exceptions and warnings."""
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import _plimsoll
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A message of the command. `plimsoll explain CODE` tells more of it."""
+
+    code: str
+    severity: str  # "note", "warning" or "error"
+    message: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    node: str | None = None
+    help: str | None = None
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        lines = [f"{place}: " * bool(place) + self.message + f" [{self.code}]"]
+        lines += [f"  at {self.node}"] * bool(self.node) + [f"  {self.help}"] * bool(self.help)
+        return "\n".join(lines)
+
+
+class PlimsollWarning(UserWarning):
+    """What makes an answer doubtful. `strict=True` makes an error of it."""
+
+
+class Error(Exception):
+    """No answer. `code`, `message`, `file`, `line`, `node` and `help` are those of its first error."""
+
+    status = 70
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        errors = [d for d in self.diagnostics if d.severity == "error"]
+        super().__init__("\n".join(map(str, errors)))
+        first = errors[0] if errors else Diagnostic("E901", "error", "no answer and no reason")
+        self.code, self.message, self.help = first.code, first.message, first.help
+        self.file, self.line, self.node = first.file, first.line, first.node
+
+
+class UsageError(Error, ValueError):
+    """An argument is not as it should be."""
+
+    status = 2
+
+
+class InputError(Error, ValueError):
+    """The model, or another file that was read."""
+
+    status = 3
+
+
+class MissingError(Error, OSError):
+    """What this machine lacks: a file, a card, a library."""
+
+    status = 4
+
+
+class LimitError(Error):
+    """More than a limit allows: of reading, of configurations, of memory."""
+
+    status = 5
+
+
+class Bug(Error, RuntimeError):
+    """A fault of Plimsoll's own; please report it."""
+
+
+_ERRORS: dict[int, type[Error]] = {kind.status: kind for kind in (UsageError, InputError, MissingError, LimitError)}
+_INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Said:
+    status: int  # 0 yes, 1 no
+    output: str
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def text_of(value: object) -> str:
+    """A value as a flag takes it."""
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    if hasattr(value, "item"):  # numpy's
+        value = value.item()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def flags_of(keywords: Mapping[str, Any]) -> list[str]:
+    """{"optimizer": "adamw", "dim": {"sequence": 512}, "compile": True} as the command line has it."""
+    arguments = []
+    for name, value in keywords.items():
+        flag = "--" + name.rstrip("_").replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            arguments.append(flag)
+        elif isinstance(value, Mapping):
+            arguments += [f"{flag}={key}={text_of(of)}" for key, of in value.items()]
+        elif isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike)):
+            arguments += [f"{flag}={text_of(one)}" for one in value]
+        else:
+            arguments.append(f"{flag}={text_of(value)}")
+    return arguments
+
+
+def run(verb: str, *arguments: str) -> Said:
+    """The verb's answer; raises where there is none, warns where it is doubtful."""
+    status, output, messages = _plimsoll.run([os.fsencode(a) for a in (verb, *arguments)])
+    if status == _INTERRUPTED:
+        raise KeyboardInterrupt
+    diagnostics = tuple(Diagnostic(**json.loads(message)) for message in messages)
+    if status not in (0, 1):
+        raise _ERRORS.get(status, Bug)(diagnostics)
+    for diagnostic in diagnostics:
+        if diagnostic.severity == "warning":
+            warnings.warn(str(diagnostic), PlimsollWarning, stacklevel=3)
+    return Said(status, output, diagnostics)

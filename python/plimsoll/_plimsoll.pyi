@@ -1,0 +1,6 @@
+from collections.abc import Sequence
+
+__version__: str
+
+def run(arguments: Sequence[str | bytes]) -> tuple[int, str, list[str]]:
+    """A command, run here without the interpreter's lock: exit status, standard output, messages as JSON."""

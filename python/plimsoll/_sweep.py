@@ -1,0 +1,77 @@
+"""plimsoll.sweep(): arrays of parameters in, an array of records out."""
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._command import flags_of, run, text_of
+
+_COUNT, _RANGE, _REAL = np.int64, (np.int64, 2), np.float64
+# What a record holds beside its parameters, and where there is no answer.
+_FIGURES: dict[str, tuple[Any, Any]] = {
+    "fits": (np.bool_, False), "may_fit": (np.bool_, False), "verdict": ("U12", ""), "usable_bytes": (_COUNT, -1),
+    "device_bytes": (_COUNT, -1), "device_range_bytes": (_RANGE, -1), "step_ns": (_COUNT, -1),
+    "step_range_ns": (_RANGE, -1), "samples_per_second": (_REAL, np.nan), "host_bound": (np.bool_, False),
+    "tier": ("U6", "")}
+
+
+def _is_swept(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike, Mapping))
+
+
+def _plain(values: Iterable[Any]) -> list[Any]:
+    return [value.item() if hasattr(value, "item") else value for value in values]
+
+
+def sweep(model: str | os.PathLike[str] | None = None, *, plan: str | os.PathLike[str] | None = None,
+          **parameters: Any) -> NDArray[np.void]:
+    """Every configuration of a grid, or of a plan, in the plan's order: the last parameter changes fastest.
+
+        found = plimsoll.sweep("builtin:resnet50", gpu=["t4", "l4"], batch=np.arange(8, 257, 8))
+        found[found["fits"]]["batch"].max()
+
+    Arrays and lists are swept, every other keyword is a flag of `plimsoll sweep` (`precision="amp-bf16"`,
+    `threads=2`, `out="log.jsonl"`, `memory_only=True`). A record has the parameters, the figures of `sweep --json`,
+    and `error`, empty where there is an answer; without one counts are -1.
+    """
+    swept = {name: _plain(values) for name, values in parameters.items() if _is_swept(values)}
+    flags = flags_of({name: value for name, value in parameters.items() if name not in swept})
+    if model is not None:
+        flags.append(f"--model={text_of(model)}")
+    with tempfile.TemporaryDirectory() as folder:
+        if plan is None:
+            plan = Path(folder) / "plan.json"
+            plan.write_text(json.dumps({"parameters": swept}), encoding="utf-8")
+        elif swept:
+            raise TypeError(f"the plan says what is swept: not {', '.join(swept)} too")
+        said = run("sweep", text_of(plan), *flags, "--json")
+    lines = said.output.splitlines()[:-1]  # the last one sums up
+    records = json.loads("[" + ",".join(lines) + "]")
+    records.sort(key=lambda record: record["configuration"])
+    return _table(records)
+
+
+def _table(records: list[dict[str, Any]]) -> NDArray[np.void]:
+    columns: dict[str, NDArray[Any]] = {}
+    for name in (records[0]["parameters"] if records else {}):
+        columns[name] = np.array([record["parameters"][name] for record in records])
+    columns["device_id"] = np.array([record["device_id"] for record in records])
+    for name, (kind, missing) in _FIGURES.items():
+        if any(name in record for record in records):
+            base, *shape = kind if isinstance(kind, tuple) else (kind,)
+            values = np.full((len(records), *shape), missing, base)
+            for at, record in enumerate(records):
+                values[at] = record.get(name, missing)
+            columns[name] = values
+    columns["error"] = np.array([str(record.get("error", {}).get("message", "")) for record in records])
+    table = np.empty(len(records), [(name, values.dtype, values.shape[1:]) for name, values in columns.items()])
+    for name, values in columns.items():
+        table[name] = values
+    return table

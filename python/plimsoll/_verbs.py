@@ -1,0 +1,57 @@
+"""plimsoll.estimate() and its kin: the command's verbs."""
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+from ._answers import Comparison, Estimate, MaxBatch
+from ._command import flags_of, run, text_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._flags import Flags
+
+Model = Union[str, "os.PathLike[str]"]  # a file, "builtin:NAME", or what from_torch() made
+
+
+def estimate(model: Model, *, ask_cudnn: bool = False, **flags: Unpack[Flags]) -> Estimate:
+    """What a training step takes of a GPU, and how long it runs.
+
+        plimsoll.estimate("builtin:resnet50", gpu="t4", batch=8).fits
+
+    Keywords are the flags of `plimsoll estimate`: `dim={"sequence": 512}`, `freeze=["backbone.*"]`, `compile=True`.
+    """
+    arguments = ["estimate", text_of(model), *flags_of({**flags, "ask_cudnn": ask_cudnn}), "--json"]
+    return Estimate(arguments, run(*arguments), model)
+
+
+def max_batch(model: Model, *, vary: str | None = None, multiple: int | None = None, max: int | None = None,
+              confidence: float | None = None, **flags: Unpack[Flags]) -> MaxBatch:
+    """The largest batch that fits safely, or with `vary` the largest image or dimension."""
+    own = {"vary": vary, "multiple": multiple, "max": max, "confidence": confidence}
+    arguments = ["max-batch", text_of(model), *flags_of({**flags, **own}), "--json"]
+    return MaxBatch(arguments, run(*arguments), model)
+
+
+def compare(models: Model | Sequence[Model], *, price: dict[str, float] | None = None,
+            **flags: Unpack[Flags]) -> Comparison:
+    """One or more models on one or more GPUs, `gpu=["t4", "l4"]`: a sequence of estimates, models first."""
+    names = [text_of(model) for model in ([models] if isinstance(models, (str, os.PathLike)) else models)]
+    gpu = flags.pop("gpu", "local")
+    gpus = [text_of(gpu)] if isinstance(gpu, (str, os.PathLike)) else [text_of(one) for one in gpu]
+    shared = flags_of(flags)
+    arguments = ["compare", *names, *flags_of({"gpu": gpus, "price": price}), *shared, "--json"]
+    each = [["estimate", name, f"--gpu={one}", *shared, "--json"] for name in names for one in gpus]
+    return Comparison(arguments, run(*arguments), models, each)
+
+
+def validate(*files: Model, tolerance: dict[str, str] | None = None, allow_skipped: bool = False,
+             source_machines: bool = False) -> dict[str, Any]:
+    """Measured runs against predictions, as `plimsoll validate --json` has it; `passed` is its verdict."""
+    import json
+
+    own = {"tolerance": tolerance, "allow_skipped": allow_skipped, "source_machines": source_machines}
+    said = run("validate", *map(text_of, files), *flags_of(own), "--json")
+    return {**json.loads(said.output), "passed": said.status == 0}

@@ -1,0 +1,156 @@
+"""Errors, warnings, reports, threads, interrupts: what is Python's own."""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import plimsoll
+from plimsoll._command import flags_of
+from plimsoll._flags import Flags
+from support import command
+
+
+class Errors(unittest.TestCase):
+    def test_usage(self):
+        with self.assertRaises(plimsoll.UsageError) as caught:
+            plimsoll.estimate("builtin:resnet50", gpu="t5")
+        self.assertEqual((caught.exception.code, caught.exception.status), ("E140", 2))
+        self.assertIn("tesla-t4", caught.exception.help)
+        self.assertIsInstance(caught.exception, ValueError)
+        with self.assertRaisesRegex(plimsoll.UsageError, "did you mean --precision"):
+            plimsoll.estimate("builtin:resnet50", gpu="t4", precison="fp16")
+
+    def test_a_file_that_is_no_model(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "bad.onnx"
+            path.write_bytes(b"\x08\x07\xff\xff\xff")
+            with self.assertRaises(plimsoll.InputError) as caught:
+                plimsoll.max_batch(path, gpu="t4")
+            self.assertEqual(caught.exception.file, str(path))
+            self.assertTrue(caught.exception.code.startswith("E2"))
+            self.assertEqual(caught.exception.diagnostics[-1].severity, "error")
+            with self.assertRaises(plimsoll.MissingError):
+                plimsoll.estimate(Path(folder) / "none.onnx", gpu="t4")
+
+    def test_limits(self):
+        with self.assertRaises(plimsoll.LimitError):
+            plimsoll.sweep("builtin:alexnet", gpu="t4", batch=np.arange(1, 50), limit={"sweep": 10})
+
+    def test_warnings(self):
+        flags = {"gpu": "t4", "freeze": "*", "batch": 8}
+        with self.assertWarnsRegex(plimsoll.PlimsollWarning, "frozen"):
+            doubtful = plimsoll.estimate("builtin:alexnet", **flags)
+        self.assertIn("warning", [d.severity for d in doubtful.diagnostics])
+        with self.assertRaises(plimsoll.InputError):
+            plimsoll.estimate("builtin:alexnet", strict=True, **flags)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            plimsoll.estimate("builtin:alexnet", gpu="t4", batch=8)
+
+    def test_two_models_for_one_plan(self):
+        with self.assertRaisesRegex(TypeError, "batch"):
+            plimsoll.sweep(plan="plan.yaml", batch=[1, 2])
+
+
+class Keywords(unittest.TestCase):
+    def test_values(self):
+        self.assertEqual(flags_of({"batch": np.int64(8), "dropout": 0.1, "compile": True, "strict": False, "mem": None}),
+                         ["--batch=8", "--dropout=0.1", "--compile"])
+        self.assertEqual(flags_of({"dim": {"sequence": 512}, "freeze": ["a.*", "b.*"], "machine": Path("m.json")}),
+                         ["--dim=sequence=512", "--freeze=a.*", "--freeze=b.*", "--machine=m.json"])
+
+    def test_every_flag_is_typed(self):
+        _, text = command("estimate", "--help-all")
+        groups = text.split("\nOutput:")[0]
+        flags = {name.replace("-", "_") for name in re.findall(r"^  --([a-z0-9-]+)", groups, re.M)}
+        self.assertGreater(len(flags), 50)
+        self.assertEqual(flags - {"ask_cudnn"}, set(Flags.__annotations__))
+
+
+class Reports(unittest.TestCase):
+    def test_a_notebook_shows_the_page(self):
+        answer = plimsoll.estimate("builtin:alexnet", gpu="t4", batch=8)
+        page = answer.to_html()
+        held = re.search(r'<script type="application/json" id="plimsoll-result">(.*?)</script>', page, re.S)
+        in_page, memory = json.loads(held[1])["result"]["memory"], answer.to_dict()["result"]["memory"]
+        for figure in ("device_bytes", "device_range_bytes", "parameters", "max_by_role"):
+            self.assertEqual(in_page[figure], memory[figure])
+        framed = answer._repr_html_()
+        self.assertTrue(framed.startswith("<iframe srcdoc='<!DOCTYPE html>"))
+        self.assertEqual(framed.count("'"), 4)  # of its two attributes: the page's own are escaped
+        self.assertIn("id=\"plimsoll-result\"", framed)
+
+
+class Threads(unittest.TestCase):
+    def test_others_run_meanwhile(self):
+        done = threading.Event()
+        found = []
+
+        def work():
+            found.append(plimsoll.sweep("builtin:resnet50", gpu="t4", batch=np.arange(1, 1500), threads=1))
+            done.set()
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        turns = 0
+        while not done.wait(0.001):
+            turns += 1
+        worker.join()
+        self.assertEqual(len(found[0]), 1499)
+        self.assertGreater(turns, 20)
+
+    def test_many_at_once(self):
+        alone = plimsoll.estimate("builtin:mlp", gpu="t4", batch=64).to_json()
+        answers = [None] * 8
+
+        def ask(at):
+            if at % 2:
+                try:
+                    plimsoll.estimate("builtin:mlp", gpu="none-such")
+                except plimsoll.UsageError as error:
+                    answers[at] = error.code
+            else:
+                answers[at] = plimsoll.estimate("builtin:mlp", gpu="t4", batch=64).to_json()
+
+        threads = [threading.Thread(target=ask, args=(at,)) for at in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(answers, [alone, "E140"] * 4)
+
+    def test_interrupt(self):
+        child = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(child.stdout.readline(), "begun\n")
+        time.sleep(0.3)
+        child.send_signal(2)
+        said, _ = child.communicate(timeout=60)
+        self.assertEqual(said, "interrupted\nagain\n")
+
+
+INTERRUPTED = """
+import os, signal, numpy, plimsoll
+print("begun", flush=True)
+try:
+    plimsoll.sweep("builtin:resnet50", gpu="t4", batch=numpy.arange(1, 100000))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+try:
+    os.kill(os.getpid(), signal.SIGINT)  # Python hears it again
+    for _ in range(1000):
+        pass
+except KeyboardInterrupt:
+    print("again", flush=True)
+"""
+
+
+if __name__ == "__main__":
+    unittest.main()
