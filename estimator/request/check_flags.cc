@@ -55,9 +55,9 @@ Result<void> check_compiler(const Platform& platform) {
 }
 
 // torch.cuda.CUDAGraph is of PyTorch 1.10.
-Result<void> check_graphs(const FrameworkProfile& framework) {
+Result<void> check_graphs(const FrameworkProfile& framework, const std::string& asked) {
   if (framework.framework == "pytorch" && !(framework.asked < Version{{1, 10}})) return {};
-  return error("E116", fmt::format("--cuda-graphs: {} does not replay passes", framework.id), {},
+  return error("E116", fmt::format("--cuda-graphs: {} does not replay passes", asked), {},
                "CUDA graphs are of PyTorch 1.10 and later");
 }
 
@@ -95,7 +95,7 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
     if (auto compiler = check_compiler(platform); !compiler) return compiler;
   }
   if (request.cuda_graphs) {
-    if (auto graphs = check_graphs(framework); !graphs) return graphs;
+    if (auto graphs = check_graphs(framework, request.framework); !graphs) return graphs;
   }
   if (request.reserve_bytes > 0 && usable_bytes(platform, request) == 0) {
     return error("E116", "--reserve leaves nothing of the GPU's memory");
