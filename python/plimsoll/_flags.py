@@ -37,6 +37,7 @@ class Flags(TypedDict, total=False):
     accumulate: int
     loss: str
     compile: bool
+    cuda_graphs: bool
     freeze: Several
     train: Several
     weight_decay: bool
