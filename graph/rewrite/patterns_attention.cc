@@ -35,11 +35,11 @@ std::optional<Match> softmax_behind(const Rewrite& r, TensorId t, double& dropou
   return kSoftmax.of(r, kGuard.behind(r, t));
 }
 
-constinit const Fragment kScaled("y = Mul(x, #)");
+constinit const Fragment kScaledOperand("y = Mul(x, #)");
 
 // x where `t` is x times a number of the host; `t` itself otherwise.
 TensorId unscaled(const Rewrite& r, TensorId t, bool& scaled) {
-  const TensorId x = kScaled.in(r, t, "x");
+  const TensorId x = kScaledOperand.in(r, t, "x");
   scaled = x != kNoTensor;
   return scaled ? x : t;
 }
@@ -82,7 +82,7 @@ TensorId keys_behind(Finder& f, TensorId t, NodeId at) {
 }
 
 constinit const Fragment kMasked("p = MatMul(q, k); y = Add(p, mask)");
-constinit const Fragment kProduct("y = MatMul(q, k)");
+constinit const Fragment kScores("y = MatMul(q, k)");
 
 // softmax(scale * q k^T + mask) v, where the scale is spread over q and k: the decomposition of the
 // framework's own function. One scale on q alone, or on the product, was written by hand. At scale
@@ -94,7 +94,7 @@ bool match(const Match& m, AttentionParts& parts) {
   parts.v = m["v"];
   const TensorId scores = (*softmax)["scores"];
   const auto masked = kMasked.of(r, scores);
-  const auto product = masked ? std::nullopt : kProduct.of(r, scores);
+  const auto product = masked ? std::nullopt : kScores.of(r, scores);
   if (!masked && !product) return false;
   const Match& found = masked ? *masked : *product;
   parts.mask = found["mask"];
@@ -107,7 +107,7 @@ bool match(const Match& m, AttentionParts& parts) {
 }
 
 constinit const Fragment kTriangle("y = Trilu(_)");
-constinit const Fragment kComparison("y = Less|LessOrEqual|Greater|GreaterOrEqual(a, b)");
+constinit const Fragment kCompared("y = Less|LessOrEqual|Greater|GreaterOrEqual(a, b)");
 
 // Does a mask made of shapes tell queries apart, hence is causal, or is it the same for all?
 bool is_causal(const Rewrite& r, TensorId mask) {
@@ -120,7 +120,7 @@ bool is_causal(const Rewrite& r, TensorId mask) {
     const Node& node = r.node(id);
     if (kTriangle.at(r, id)) return true;
     const size_t rank = r.rank(t);
-    if (kComparison.at(r, id) && rank >= 2 && r.extent(t, rank - 1) != 1 &&
+    if (kCompared.at(r, id) && rank >= 2 && r.extent(t, rank - 1) != 1 &&
         r.extent(t, rank - 2) != 1)
       return true;
     pending.insert(pending.end(), node.inputs.begin(), node.inputs.end());
@@ -129,14 +129,14 @@ bool is_causal(const Rewrite& r, TensorId mask) {
   return false;
 }
 
-constinit const Fragment kShifted("y = Sub(_, width)"), kDistance("y = Abs(_)");
+constinit const Fragment kShiftedWidth("y = Sub(_, width)"), kDistance("y = Abs(_)");
 
 // How far from its query a key may be, by this comparison of positions: k > q - 512, |q - k| <= 64.
 std::optional<int64_t> window_of(const Rewrite& r, NodeId id) {
-  const auto compared = kComparison.at(r, id);
+  const auto compared = kCompared.at(r, id);
   if (!compared) return std::nullopt;
   for (const auto& [side, other] : {std::pair("a", "b"), std::pair("b", "a")}) {
-    const TensorId shift = kShifted.in(r, (*compared)[side], "width");
+    const TensorId shift = kShiftedWidth.in(r, (*compared)[side], "width");
     if (shift == kNoTensor && !kDistance.of(r, (*compared)[side])) continue;
     const auto width = r.number(shift == kNoTensor ? (*compared)[other] : shift);
     if (width && *width >= 1) return static_cast<int64_t>(*width);

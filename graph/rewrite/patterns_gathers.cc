@@ -73,7 +73,7 @@ bool is_assignment(const Match& m) {
 
 NodeId copy_result(Finder& f, const Match& m) { return f.copy_for_readers(m["y"]); }
 
-constinit const Fragment kCut("s = Slice(x)");
+constinit const Fragment kSliced("s = Slice(x)");
 constinit const Fragment kRolled("s = Slice|Concat(x)");
 constinit const Fragment kReshaped("s = Reshape(x)");
 
@@ -87,8 +87,8 @@ bool of_windows(const Rewrite& r, TensorId map) {
 bool cuts_padding_off(const Match& m) {
   const Rewrite& r = m.r;
   const auto& readers = r.readers(m["y"]);
-  if (r.rank(m["y"]) != 4 || readers.empty() || kCut.at(r, readers[0])) return false;
-  const TensorId whole = kCut.behind(r, m["x"]);
+  if (r.rank(m["y"]) != 4 || readers.empty() || kSliced.at(r, readers[0])) return false;
+  const TensorId whole = kSliced.behind(r, m["x"]);
   const auto& before = r.tensor(whole).shape;
   if (!before || before->size() != 4) return false;
   const Shape& after = *r.tensor(m["y"]).shape;

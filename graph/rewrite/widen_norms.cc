@@ -20,7 +20,7 @@ struct Norm {
 
 using patterns::Fragment;
 
-constinit const Fragment kNorm(
+constinit const Fragment kAnyNorm(
     "s = Pow(x, 2); v = Sqrt(Add(ReduceMean(s), _));"
     "y = Mul(x, Reciprocal(v)) | Mul(x, Div(1, v))");
 constinit const Fragment kCast("y = Cast(x)");
@@ -29,7 +29,7 @@ constinit const Fragment kScaling("y = Mul(a, b)");
 
 // kNoTensor of any other node.
 Norm norm_at(const Rewrite& r, NodeId id) {
-  const auto norm = r.node(id).notes.fused_norm ? std::nullopt : kNorm.at(r, id);
+  const auto norm = r.node(id).notes.fused_norm ? std::nullopt : kAnyNorm.at(r, id);
   if (!norm || r.node(id).inputs[0] != (*norm)["x"]) return {};
   return {(*norm)["x"], r.producer((*norm)["s"]), kCast.in(r, (*norm)["x"], "x")};
 }
