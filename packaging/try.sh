@@ -33,13 +33,13 @@ inside bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader
 inside test -s /usr/share/doc/plimsoll/copyright || fail "no notices"
 inside apt-get install -y -q --no-install-recommends python3-venv > /dev/null
 cp -r "$wheels" "$root/tmp/wheels"
-inside python3 -m venv /root/venv
-inside /root/venv/bin/pip install --quiet --no-index --find-links /tmp/wheels plimsoll
-inside plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 --json > "$root/root/said"
-inside /root/venv/bin/plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 --json | cmp - "$root/root/said" ||
+inside python3 -m venv /opt/venv
+inside /opt/venv/bin/pip install --quiet --no-index --find-links /tmp/wheels plimsoll
+inside plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 --json > "$root/tmp/said"
+inside /opt/venv/bin/plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 --json | cmp - "$root/tmp/said" ||
   fail "the wheel's command"
-inside /root/venv/bin/python -c 'import plimsoll
-print(plimsoll.estimate("builtin:resnet50", gpu="rtx-4090", batch=128).to_json(), end="")' | cmp - "$root/root/said" ||
+inside /opt/venv/bin/python -c 'import plimsoll
+print(plimsoll.estimate("builtin:resnet50", gpu="rtx-4090", batch=128).to_json(), end="")' | cmp - "$root/tmp/said" ||
   fail "the wheel's package"
 inside apt-get purge -y -q plimsoll > /dev/null
 ! inside ls /usr/bin/plimsoll 2> /dev/null || fail "it stays where it is removed"
