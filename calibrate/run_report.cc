@@ -13,6 +13,9 @@ namespace plimsoll::calibrate {
 namespace {
 
 constexpr double kMsPerSecond = 1e3;
+// Bytes. Of less a share says nothing: cuDNN asks for some hundred bytes where it was said to need
+// none, and an allocator gives out whole pieces of 2 MiB.
+constexpr double kLeastWorkspace = 1 << 20;
 constexpr std::array<std::string_view, kStepPhaseCount> kPhases = {"forward", "loss", "backward",
                                                                    "update"};
 
@@ -48,9 +51,8 @@ std::vector<ValidationLine> lines_of(const ReportRow& row) {
   workspace.measured = static_cast<double>(*taken->offer.workspace_bytes);
   workspace.predicted = static_cast<double>(row.predicted.workspace_bytes);
   workspace.low = workspace.high = workspace.error = std::nullopt;
-  // A share of nothing is none; where both are nothing the prediction is right.
-  if (*workspace.measured > 0) workspace.error = *workspace.predicted / *workspace.measured - 1;
-  if (*workspace.measured == *workspace.predicted) workspace.error = 0;
+  workspace.error =
+      (*workspace.predicted - *workspace.measured) / std::max(*workspace.measured, kLeastWorkspace);
   return {time, workspace};
 }
 

@@ -72,6 +72,18 @@ def language_model(hidden, layers, tokens):
     return Net(), lambda batch: torch.randint(0, 10000, (batch, tokens), device="cuda"), 10000
 
 
+class Output(torch.nn.Module):
+    """A network whose output is a tensor, as a graph's is."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        out = self.net(x)
+        return out.logits if hasattr(out, "logits") else out
+
+
 def measure(run, steps_only=False):
     """One run's figures; called in a fresh process. `steps_only`: memory of three steps, no times."""
     torch.set_float32_matmul_precision("highest")
@@ -124,6 +136,10 @@ def measure(run, steps_only=False):
     result["before_step"] = torch.cuda.memory_allocated()
     amp = {"amp-fp16": torch.float16, "amp-bf16": torch.bfloat16}.get(run["dtype"])
     scaler = torch.amp.GradScaler("cuda", enabled=amp == torch.float16)
+    if run.get("cuda_graphs"):
+        # Weights that autocast keeps would outlive the capture.
+        with torch.autocast("cuda", dtype=amp or torch.float16, enabled=amp is not None, cache_enabled=False):
+            net = torch.cuda.make_graphed_callables(Output(net), (x.clone(),))
 
     def forward():
         with torch.autocast("cuda", dtype=amp or torch.float16, enabled=amp is not None):
@@ -201,7 +217,18 @@ def runs():
     every += [{**first, "model": "lstm", "hidden": h, "layers": l, "tokens": 35, "batch": b, "dtype": d}
               for h, l, b in ((650, 2, 20), (1500, 2, 20), (1024, 1, 64), (512, 1, 64), (1024, 2, 128))
               for d in ("pytorch", "amp-fp16")]
-    return every
+    return every + graphed_runs(first)
+
+
+def graphed_runs(first):
+    """The same steps without and with their passes captured as CUDA graphs, where the host is what they wait for."""
+    small = [("resnet50", 4), ("resnet50", 32), ("mobilenet_v2", 8), ("efficientnet_b0", 8), ("densenet121", 4), ("vit_b_16", 4),
+             ("swin_t", 4), ("resnet18", 8), ("shufflenet_v2_x1_0", 16), ("mobilenet_v3_large", 8)]
+    pairs = [{**first, "model": m, "batch": b} for m, b in small]
+    pairs += [{**first, "model": m, "batch": 8, "dtype": "amp-bf16"} for m in ("resnet50", "efficientnet_b0")]
+    pairs += [{**first, "model": m, "tokens": t, "batch": b, "optimizer": "adamw", "dtype": d} for m, t, b, d in (
+        ("bert-base", 128, 4, "pytorch"), ("bert-base", 128, 4, "amp-bf16"), ("gpt2", 256, 1, "pytorch"), ("bert-large", 128, 4, "amp-bf16"))]
+    return [{**run, **extra} for run in pairs for extra in ({}, {"cuda_graphs": True})]
 
 
 def main():

@@ -42,6 +42,8 @@ def key(card, run):
         record["layout"] = run["layout"]
     if run.get("autotuned"):
         record["cudnn_benchmark"] = True
+    if run.get("cuda_graphs"):
+        record["cuda_graphs"] = True
     return record
 
 

@@ -16,17 +16,18 @@ namespace {
 
 std::vector<PredictedKernel> kernels_of(const CompiledModel& model, const BoundStep& bound,
                                         const WorkspacePlan& workspaces,
-                                        const Evaluator& evaluator) {
+                                        const FrameworkProfile& framework,
+                                        const TimeContext& context) {
   std::vector<PredictedKernel> kernels;
   std::map<KernelId, size_t> places;
-  const bool adds_bias = !evaluator.platform().framework.bias_is_operator;
+  const bool adds_bias = !framework.bias_is_operator;
   for (const auto& [id, counted] : count_launches(model.step, adds_bias)) {
     const auto [place, is_new] = places.try_emplace(id, kernels.size());
     if (is_new) {
       PredictedKernel& k = kernels.emplace_back();
       k.kernel = bound.kernels[id];
       k.label = kernel_label(k.kernel);
-      k.time = kernel_time(k.kernel, evaluator.context());
+      k.time = kernel_time(k.kernel, context);
       k.algorithm = workspaces.algorithms[id].empty() ? std::string(k.time.algorithm)
                                                       : workspaces.algorithms[id];
       k.workspace_bytes = workspaces.uses[id].bytes;
@@ -51,14 +52,15 @@ Result<PredictedStep> predicted_kernels(const Request& request, const Hwdb& hwdb
   const auto workspaces = plan_workspaces(*bound, evaluator->platform(), evaluator->context());
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   PredictedStep step;
-  step.kernels = kernels_of(*model, *bound, *workspaces, *evaluator);
+  const TimeContext alone = evaluator->context().alone();
+  step.kernels = kernels_of(*model, *bound, *workspaces, evaluator->platform().framework, alone);
   step.policy = evaluator->context().offers()->policy;
   step.framework = evaluator->platform().framework.id;
   step.batch = batch_at(*model, model->binding);
   std::set<int> used;
   for (const PredictedKernel& k : step.kernels) {
     if (used.insert(k.time.basis).second)
-      step.basis.push_back("time: " + evaluator->context().basis(k.time.basis));
+      step.basis.push_back("time: " + alone.basis(k.time.basis));
   }
   return step;
 }

@@ -1,5 +1,5 @@
 // predicted_kernels: the distinct kernels of a step as an estimate prices them, to hold each
-// against a card that runs it.
+// against a card that runs it, one kernel after the other.
 //
 //   const auto step = predicted_kernels(request, hwdb);
 //   for (const PredictedKernel& k : step->kernels) k.kernel, k.time.seconds, k.workspace_bytes
@@ -23,7 +23,7 @@ struct PredictedKernel {
   std::string label;      // as tables of kernels call it
   std::string algorithm;  // the one that its scratch memory is of, else that its time is of
   int64_t workspace_bytes = 0;
-  KernelTime time;                                     // of one launch in a queue
+  KernelTime time;                                     // of one launch, timed alone
   std::array<int64_t, kStepPhaseCount> launches = {};  // by StepPhase
 
   int64_t count() const {

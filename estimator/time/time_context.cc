@@ -153,6 +153,12 @@ const std::string& TimeContext::basis(int basis) const {
   return slots_->all[static_cast<size_t>(basis)].basis;
 }
 
+TimeContext TimeContext::alone() const {
+  TimeOptions options = options_;
+  options.alone = true;
+  return {rates_, calibrations_, std::move(options), offers_};
+}
+
 TimeContext::~TimeContext() = default;
 TimeContext::TimeContext(TimeContext&&) noexcept = default;
 TimeContext& TimeContext::operator=(TimeContext&&) noexcept = default;

@@ -26,6 +26,9 @@ class TimeContext {
   TimeContext(TimeContext&&) noexcept;
   TimeContext& operator=(TimeContext&&) noexcept;
 
+  // The same card and habits for kernels that are timed one by one: see TimeOptions::alone.
+  TimeContext alone() const;
+
   const DeviceRates& rates() const { return rates_; }
   const TimeOptions& options() const { return options_; }
   const ConvOffers* offers() const { return offers_.get(); }
