@@ -53,8 +53,11 @@ void Progress::at(int64_t done, double seconds_left) {
 void Progress::tell(int64_t done, double seconds_left, const std::string& rate) {
   constexpr double kNanoseconds = 1e9;
   told_ = true;
-  fmt::print(stderr, "{}{} {} of {}{}, {} left{}", terminal_ ? kEraseLine : "", what_, done, all_,
-             rate, human_time(static_cast<int64_t>(kNanoseconds * seconds_left)),
+  const std::string end =
+      all_ == 0 ? rate
+                : fmt::format(" of {}{}, {} left", all_, rate,
+                              human_time(static_cast<int64_t>(kNanoseconds * seconds_left)));
+  fmt::print(stderr, "{}{} {}{}{}", terminal_ ? kEraseLine : "", what_, done, end,
              terminal_ ? "" : "\n");
 }
 

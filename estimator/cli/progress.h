@@ -14,6 +14,8 @@ class Progress {
 
   // `what` is done: "swept 1280 of 55000, 1830 a second, 29.2 s left".
   Progress(std::string what, int64_t all, When when);
+  // "validated 1280, 1830 a second": nobody knows how many there are.
+  Progress(std::string what, When when) : Progress(std::move(what), 0, when) {}
   ~Progress() { end(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -30,7 +32,7 @@ class Progress {
   void tell(int64_t done, double seconds_left, const std::string& rate);
 
   std::string what_;
-  int64_t all_;
+  int64_t all_;  // 0: unknown
   bool terminal_, shown_ = false, told_ = false;
   std::chrono::steady_clock::time_point begun_, said_;
 };

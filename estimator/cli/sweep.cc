@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <thread>
 
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/flag_groups.h"
@@ -20,6 +19,7 @@
 #include "estimator/cli/sweep_axes.h"
 #include "estimator/cli/sweep_log.h"
 #include "estimator/cli/verb.h"
+#include "estimator/cli/work_flags.h"
 #include "estimator/model/model_source.h"
 #include "estimator/report/html/sweep_page.h"
 #include "estimator/report/sweep.h"
@@ -32,9 +32,9 @@ namespace {
 struct SweepFlags {
   SharedFlags shared;
   PageFlags page;
-  std::string plan, out, resume, progress = "auto";
-  std::optional<int64_t> threads;  // all
-  std::optional<int64_t> seed;     // the plan's
+  std::string plan, out, resume;
+  WorkFlags work;
+  std::optional<int64_t> seed;  // the plan's
   bool json = false, count_only = false, memory_only = false, dry_run = false;
 };
 
@@ -52,23 +52,9 @@ std::string model_beside(const std::string& plan, const std::string& model) {
   return (std::filesystem::path(plan).parent_path() / model).string();
 }
 
-std::optional<Progress::When> progress_when(const std::string& word) {
-  if (word == "auto") return Progress::When::kAuto;
-  if (word == "always") return Progress::When::kAlways;
-  return word == "never" ? std::optional(Progress::When::kNever) : std::nullopt;
-}
-
 Result<void> check_flags(const SweepFlags& sweep) {
   constexpr std::string_view kExample = "plimsoll sweep plan.yaml, or --model builtin:resnet50";
-  constexpr int64_t kMostThreads = 1024;
-  if (!progress_when(sweep.progress)) {
-    return error("E106", fmt::format("--progress knows no '{}'", shortened(sweep.progress)), {},
-                 "auto, always or never");
-  }
-  if (sweep.threads && (*sweep.threads < 1 || *sweep.threads > kMostThreads)) {
-    return error("E103", fmt::format("--threads must be a whole number from 1 to {}, found '{}'",
-                                     kMostThreads, *sweep.threads));
-  }
+  if (auto good = check_work(sweep.work); !good) return good;
   const SharedFlags& flags = sweep.shared;
   if (flags.model.empty())
     return error("E108", "which model? neither the plan nor --model names one", {},
@@ -141,7 +127,7 @@ class SweepAnswer {
         time_(!flags.memory_only),
         page_(job.plan, time_),
         dips_(job.axes.sizes()),
-        progress_("swept", job.asked(), *progress_when(flags.progress)) {}
+        progress_("swept", job.asked(), *progress_when(flags.work)) {}
 
   // Whether to go on.
   bool add(const SweepPoint& point) {
@@ -196,9 +182,7 @@ class SweepAnswer {
 };
 
 SweepOptions options_of(const SweepJob& job) {
-  SweepOptions options{.time = !job.flags.memory_only,
-                       .threads = job.flags.threads ? static_cast<size_t>(*job.flags.threads)
-                                                    : std::thread::hardware_concurrency()};
+  SweepOptions options{.time = !job.flags.memory_only, .threads = threads_of(job.flags.work)};
   if (!job.flags.resume.empty() || job.chosen) {
     options.known = [&job](size_t variant, int64_t index) -> std::optional<SweepPoint> {
       SweepPoint point;
@@ -340,13 +324,7 @@ Verb make_sweep(CLI::App& root) {
       ->type_name("N")
       ->check(CLI::NonNegativeNumber)
       ->group(rarely(kOutputGroup));
-  app->add_option("--threads", flags->threads, "that work at once [as many as CPUs]")
-      ->type_name("N")
-      ->group(rarely(kOutputGroup));
-  app->add_option("--progress", flags->progress,
-                  "auto, always or never: how far it has come [auto: on a terminal]")
-      ->type_name("WHEN")
-      ->group(rarely(kOutputGroup));
+  add_work(*app, flags->work);
   add_page(*app, flags->page);
   return {app, [flags] { return run_sweep(*flags); }};
 }

@@ -13,12 +13,14 @@
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/output.h"
 #include "estimator/cli/page_file.h"
+#include "estimator/cli/progress.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/tolerances.h"
 #include "estimator/cli/verb.h"
+#include "estimator/cli/work_flags.h"
 #include "estimator/plan/validate/tolerance.h"
-#include "estimator/plan/validate/validate.h"
+#include "estimator/plan/validate/validators.h"
 #include "estimator/report/html/validation_page.h"
 #include "estimator/report/text.h"
 #include "estimator/report/validation.h"
@@ -35,6 +37,7 @@ struct ValidateFlags {
   std::vector<std::string> files, tolerances;
   OutputFlags output;
   CiFlags ci;
+  WorkFlags work;
   bool allow_skipped = false, source_machines = false;
 };
 
@@ -129,21 +132,49 @@ class Answers {
   ValidationReport result_;
 };
 
+// Runs on their way to the validators, some thousand at a time: a bound on memory.
+class Runs {
+ public:
+  Runs(Validators& validators, Answers& answers, Progress::When when)
+      : validators_(validators), answers_(answers), progress_("validated", when) {}
+
+  void add(MeasuredRun&& run, const std::string& file) {
+    runs_.push_back({std::move(run), file});
+    if (runs_.size() == kMost) flush();
+  }
+  void flush() {
+    validators_.answer(
+        runs_, [&](const ValidationLine& line) { answers_.add(line); },
+        [&](size_t done) { progress_.at(before_ + static_cast<int64_t>(done)); });
+    before_ += std::ssize(runs_);
+    runs_.clear();
+    progress_.end();
+  }
+
+ private:
+  static constexpr size_t kMost = 4096;
+  Validators& validators_;
+  Answers& answers_;
+  Progress progress_;
+  std::vector<FiledRun> runs_;
+  int64_t before_ = 0;
+};
+
 // The worst exit status of reading.
 int answer_files(const ValidateFlags& flags, const Request& request, const Hwdb& hwdb,
-                 Validator& validator, Answers& answers) {
+                 Validators& validators, Answers& answers) {
   auto sources = MeasuredSources::open(hwdb, flags.source_machines);
   if (!sources) return report(sources.error());
+  Runs runs(validators, answers, *progress_when(flags.work));
   int worst = 0;
   for (const std::string& name : flags.files) {
-    const auto each = [&](MeasuredRun&& run) {
-      for (const ValidationLine& line : validator.answer(run, name)) answers.add(line);
-    };
+    const auto each = [&](MeasuredRun&& run) { runs.add(std::move(run), name); };
     Diagnostics warnings;
     const auto read = read_runs(name, *sources, each, request.limits, &warnings);
     const int fault = report(as_strict(std::move(warnings), request.strict));
     worst = std::max({worst, fault, read ? 0 : report(read.error())});
   }
+  runs.flush();
   return worst;
 }
 
@@ -172,6 +203,7 @@ int run_validate(const ValidateFlags& flags) {
   auto tolerances = parse_tolerances(flags.tolerances);
   if (!tolerances) return report(tolerances.error());
   if (auto named = check_files(flags); !named) return report(named.error());
+  if (auto good = check_work(flags.work); !good) return report(good.error());
   auto metered = by_flags ? read_meters(flags.meters, *request) : MeteredRun();
   if (!metered) return report(metered.error());
   std::optional<OutputFile> file;
@@ -184,11 +216,15 @@ int run_validate(const ValidateFlags& flags) {
   if (!by_flags) report(hwdb->own_faults());
   auto calibrations = Calibrations::open(*hwdb);
   if (!calibrations) return report(calibrations.error());
-  Validator validator(*hwdb, *request, std::move(*calibrations));
   Answers answers(flags, std::move(*tolerances), std::move(*ci), std::move(file));
-  const int worst = by_flags
-                        ? answer_metered(std::move(*metered), *request, *hwdb, validator, answers)
-                        : answer_files(flags, *request, *hwdb, validator, answers);
+  int worst = 0;
+  if (by_flags) {
+    Validator validator(*hwdb, *request, std::move(*calibrations));
+    worst = answer_metered(std::move(*metered), *request, *hwdb, validator, answers);
+  } else {
+    Validators validators(*hwdb, *request, std::move(*calibrations), threads_of(flags.work));
+    worst = answer_files(flags, *request, *hwdb, validators, answers);
+  }
   return answers.finish(worst);
 }
 
@@ -219,6 +255,7 @@ Verb make_validate(CLI::App& root) {
   add_output(*app, flags->output, "every record and the summaries as JSON", "");
   add_page(*app, flags->page);
   add_ci(*app, flags->ci);
+  add_work(*app, flags->work);
   return {app, [flags] { return run_validate(*flags); }};
 }
 

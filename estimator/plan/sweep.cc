@@ -31,9 +31,14 @@ Request family_of(Request request) {
 
 // A model at work in a sweep.
 struct Compiled {
-  Compiled(Recipe asked, CompiledModel compiled)
-      : recipe(std::move(asked)), model(std::move(compiled)), step(model.step), bytes(model) {}
-  Recipe recipe;  // as asked for: a config may say its own loss
+  Compiled(Recipe asked, const Policy& habits, CompiledModel compiled)
+      : recipe(std::move(asked)),
+        policy(habits),
+        model(std::move(compiled)),
+        step(model.step),
+        bytes(model) {}
+  Recipe recipe;  // as asked for: a config may say its own loss,
+  Policy policy;  // and compiling may turn the layout
   CompiledModel model;
   StepBinder step;
   StepBytes bytes;
@@ -186,7 +191,7 @@ class Sweeper {
 
   Result<Compiled*> compiled_at(const Variant& variant, int64_t point) {
     for (Compiled& known : family_->models) {
-      if (known.recipe != variant.request.recipe || known.model.policy != variant.policy) continue;
+      if (known.recipe != variant.request.recipe || known.policy != variant.policy) continue;
       if (guards_hold(known.model.step, binding_at(known.model, point))) return &known;
     }
     Request here = variant.request;
@@ -203,7 +208,8 @@ class Sweeper {
     auto model = compile(here, platform);
     if (!model) return tl::make_unexpected(model.error());
     block_.warnings.add_model(std::move(model->warnings));
-    Compiled& compiled = family_->models.emplace_back(here.recipe, std::move(*model));
+    Compiled& compiled =
+        family_->models.emplace_back(here.recipe, variant.policy, std::move(*model));
     family_->events += compiled.model.step.events.size();
     if (options_.time) number_kernels(compiled, platform);
     return &compiled;

@@ -7,11 +7,10 @@
 #include <charconv>
 #include <cmath>
 
-#include "estimator/estimator.h"
+#include "estimator/plan/validate/estimate_cache.h"
 #include "estimator/plan/validate/gap.h"
 #include "estimator/plan/validate/measured_request.h"
 #include "estimator/plan/validate/quantities.h"
-#include "estimator/request/find_platform.h"
 #include "estimator/time/collective.h"
 #include "graph/base/byte_source.h"
 
@@ -20,49 +19,12 @@ namespace {
 
 using Reason = tl::unexpected<std::string>;
 
-// What an Evaluator depends on.
-std::string evaluator_key(const Request& q) {
-  const auto word = [](const std::optional<bool>& flag) { return flag ? int{*flag} : -1; };
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0],
-                     q.framework, q.recipe.precision->name, q.cudnn.value_or(""), q.conv_algorithm,
-                     word(q.cudnn_benchmark), word(q.input_copy), q.host, q.gpu_count, q.link,
-                     q.exchange, q.prefetch, q.samples_in_memory, q.replicate, q.layout,
-                     q.share_storages, q.cuda.value_or(""),
-                     q.module_loading ? name(*q.module_loading) : "", q.cpu, q.workers.value_or(-1),
-                     static_cast<int>(q.loader.value_or(LoaderKind::kNone)));
-}
-
-std::string attention_key(const AttentionKernels& a) {
-  return fmt::format("{:d}{:d}{:d}{:d}{:d}{:d}-{}-{}", a.library, a.library_wide, a.flash,
-                     a.flash_wide_backward, a.memory_efficient, a.memory_efficient_bf16,
-                     a.alignment, a.half_alignment);
-}
-
-// What a compiled model depends on beside the batch.
-std::string model_key(const Request& q, const Policy& p) {
-  const Recipe& r = q.recipe;
-  std::string key =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.model, q.image.value_or(0),
-                  static_cast<int>(r.mode), r.optimizer->name, r.weight_decay, r.batch_statistics,
-                  r.precision->name, q.loss_given ? static_cast<int>(r.loss) : -1, q.framework,
-                  attention_key(p.attention), p.tf32_convolutions, p.tf32_matmuls,
-                  p.first_layer_data_gradient, p.channels_last);
-  key += fmt::format("|{}|{}|{}|{}", r.unrolled ? int{*r.unrolled} : -1,
-                     static_cast<int>(p.cell_form), r.checkpoint, r.compiled);
-  for (const auto& [name, value] : q.settings) key += "|" + name + "=" + value;
-  for (const auto& [name, value] : q.dims) key += fmt::format("|{}:{}", name, value);
-  return key;
-}
-
 }  // namespace
 
 struct ModelPredictor::State {
   const Hwdb& hwdb;
   Request base;
-  std::map<std::string, CompiledModel> models;
-  std::map<std::string, tl::expected<Evaluator, std::string>> evaluators;
-  // Sources that measured time and memory ask for the same estimate twice, in two files.
-  std::map<std::string, tl::expected<Answer, std::string>> answers;
+  EstimateCache estimates;
   std::map<std::string, std::string> hashes{};  // of models' files, by path
 
   // Why a model's file is not the one that was measured; empty where it is, or nobody says.
@@ -80,40 +42,13 @@ struct ModelPredictor::State {
                        at->second);
   }
 
-  tl::expected<const Evaluator*, std::string> evaluator_for(const Request& q) {
-    const std::string key = evaluator_key(q);
-    auto at = evaluators.find(key);
-    if (at == evaluators.end()) at = evaluators.emplace(key, make_evaluator(q)).first;
-    if (!at->second) return Reason(at->second.error());
-    return &*at->second;
-  }
-
-  tl::expected<Evaluator, std::string> make_evaluator(const Request& q) const {
-    auto platform = find_platform(hwdb, q, q.devices[0]);
-    if (!platform) return Reason(platform.error().front().message);
-    auto evaluator = Evaluator::make(std::move(*platform), q);
-    if (!evaluator) return Reason(evaluator.error().front().message);
-    return std::move(*evaluator);
-  }
-
-  tl::expected<Answer, std::string> answer(const Request& q) {
-    const auto evaluator = evaluator_for(q);
-    if (!evaluator) return Reason(evaluator.error());
-    const Platform& platform = (*evaluator)->platform();
-    const std::string key = model_key(q, policy_for(platform, q));
-    const std::string whole_key = fmt::format("{}|{}|{}", evaluator_key(q), key, *q.batch);
-    const auto known = answers.find(whole_key);
-    if (known != answers.end()) return known->second;
-    return answers.emplace(whole_key, estimate(q, **evaluator, key)).first->second;
-  }
-
   // The largest power of two that fits: studies of training double the batch until it does not.
   tl::expected<int64_t, std::string> largest_batch(Request q) {
     constexpr int64_t kMost = int64_t{1} << 16;
     int64_t fits = 0;
     for (int64_t batch = 1; batch <= kMost; batch *= 2) {
       q.batch = batch;
-      const auto found = this->answer(q);
+      const auto found = estimates.answer(q);
       if (!found) return Reason(found.error());
       if (!found->fits) break;
       fits = batch;
@@ -127,49 +62,17 @@ struct ModelPredictor::State {
     std::array<double, 2> rates{};
     for (size_t i = 0; i < 2; ++i) {
       q.batch = batches[i];
-      const auto found = this->answer(q);
+      const auto found = estimates.answer(q);
       if (!found) return Reason(found.error());
       rates[i] = found->time.samples_per_second;
     }
     if (rates[1] <= 0) return Reason("the step takes no time");
     return rates[0] / rates[1];
   }
-
-  // An image size is a dimension of the model, or a parameter that decides its structure.
-  static Result<CompiledModel> compile_at(const Request& q, const Platform& platform) {
-    auto model = compile(q, platform);
-    if (model || !q.image) return model;
-    Request other = q;
-    other.image.reset();
-    other.settings["image"] = fmt::format("{}", *q.image);
-    auto again = compile(other, platform);
-    return again ? std::move(again) : std::move(model);
-  }
-
-  tl::expected<Answer, std::string> estimate(const Request& q, const Evaluator& evaluator,
-                                             const std::string& key) {
-    auto at = models.find(key);
-    Binding binding;
-    if (at != models.end()) {
-      binding = at->second.binding;
-      binding[at->second.batch_symbol] = *q.batch;
-    }
-    if (at == models.end() || !guards_hold(at->second.step, binding)) {
-      auto model = compile_at(q, evaluator.platform());
-      if (!model) return Reason(model.error().front().message);
-      binding = model->binding;
-      at = models.insert_or_assign(key, std::move(*model)).first;
-    }
-    auto estimated = evaluator.estimate(at->second, binding);
-    if (!estimated) return Reason(estimated.error().front().message);
-    return Answer{.memory = std::move(estimated->memory),
-                  .time = std::move(estimated->time),
-                  .fits = estimated->fits};
-  }
 };
 
 ModelPredictor::ModelPredictor(const Hwdb& hwdb, Request base)
-    : state_(std::make_unique<State>(State{hwdb, std::move(base), {}, {}, {}})) {}
+    : state_(std::make_unique<State>(State{hwdb, std::move(base), EstimateCache(hwdb)})) {}
 ModelPredictor::~ModelPredictor() = default;
 
 namespace {
@@ -311,7 +214,7 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
   const bool keeps = r.retains_activations.value_or(false);
   if (keeps && request->recipe.mode == Mode::kInference)
     request->recipe.mode = Mode::kTrainNoUpdate;
-  auto answer = state_->answer(*request);
+  auto answer = state_->estimates.answer(*request);
   if (!answer) return skip_all(answer.error());
   for (size_t i = 0; i < lines.size(); ++i) {
     const auto predicted = quantities[i].predict(*answer);
