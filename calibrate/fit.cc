@@ -171,6 +171,7 @@ Fit blank_fit(const FitPlan& plan, const Trial& trial) {
   fit.library_first = plan.first;
   fit.library_last = plan.last;
   fit.in_situ = plan.in_situ;
+  fit.queued = plan.queued;
   fit.odd_shapes = plan.odd_shapes;
   fit.note = plan.note;
   const auto terms = static_cast<std::ptrdiff_t>(trial.size() - plan.cards.size());

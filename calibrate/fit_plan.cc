@@ -107,7 +107,8 @@ FitPlan h100_row(std::string_view name, std::string_view kernel_class, std::stri
           .capabilities = {90},
           .library = library,
           .sources = kOwn,
-          .cards = kH100};
+          .cards = kH100,
+          .queued = true};  // graphs of many calls (calibrate/measure/timing.py)
 }
 
 Plans h100_gemm_plans() {
@@ -140,6 +141,7 @@ Plans h100_conv_plans() {
   grouped.kernel_class = "grouped";
   grouped.given = {};
   grouped.held = {"fixed_us"};  // measured in a queue, which hides launches: part of the chain
+  grouped.queued = false;
   grouped.note = "groups of 48 channels";
   plans.push_back(grouped);
   return plans;
@@ -286,6 +288,12 @@ Plans recurrent_plans() {
                    .sources = kDeepbench,
                    .cards = cards};
   };
+  // Several streams each: timed as the host launches them.
+  const auto hopper = [](std::string_view name, std::string_view of, std::string_view arithmetic) {
+    FitPlan plan = h100_row(name, of, arithmetic, 919);
+    plan.queued = false;
+    return plan;
+  };
   FitPlan sm61 = row("recurrent-sm61", "f32", 61, 600, kPascal);
   sm61.first = 501;
   sm61.sources = {"deepbench", "deepbench-inference"};
@@ -298,11 +306,11 @@ Plans recurrent_plans() {
           row("recurrent-v100", "f32", 70, 706, kV100),
           row("recurrent-p100-f16", "f16", 60, 600, kP100),
           row("recurrent-v100-tensor", "f16_tensor", 70, 706, kV100),
-          h100_row("recurrent-h100", "recurrent", "f32", 919),
-          h100_row("recurrent-h100-tf32", "recurrent", "tf32_tensor", 919),
-          h100_row("recurrent-h100-f16", "recurrent", "f16_tensor", 919),
-          h100_row("persistent-h100", "persistent", "f32", 919),
-          h100_row("persistent-h100-f16", "persistent", "f16_tensor", 919)};
+          hopper("recurrent-h100", "recurrent", "f32"),
+          hopper("recurrent-h100-tf32", "recurrent", "tf32_tensor"),
+          hopper("recurrent-h100-f16", "recurrent", "f16_tensor"),
+          hopper("persistent-h100", "persistent", "f32"),
+          hopper("persistent-h100-f16", "persistent", "f16_tensor")};
 }
 
 // Single kernels of PyTorch 2.11 on H100 (measured/operators-h100.csv): layer norm where columns

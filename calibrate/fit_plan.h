@@ -45,6 +45,7 @@ struct FitPlan {
   int measured_library = 0;  // 0: `library`
   double tiles = 1;          // factor on the base's tile efficiencies
   double in_situ = 1;        // as Fit::in_situ, from steps
+  bool queued = false;       // as Fit::queued
   std::string_view note{};
 };
 

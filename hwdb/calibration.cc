@@ -104,6 +104,7 @@ Fit read_fit(JsonObject object) {
   fit.correlation = object.required_real("correlation", {.low = -1, .high = 1});
   fit.range90 = object.required_real("range90", {.low = 0, .high = 5});
   fit.in_situ = object.required_real("in_situ", {.low = .5, .high = 2});
+  fit.queued = object.optional_bool("queued").value_or(false);
   fit.note = object.optional_string("note").value_or("");
   fit.passes = read_passes(object.required_object("passes"));
   fit.terms = read_terms(object.required_object("terms"), fit);
@@ -147,6 +148,7 @@ void write_fit(JsonWriter& out, const Fit& fit) {
   out.key("correlation").real(rounded(fit.correlation));
   out.key("range90").real(rounded(fit.range90));
   out.key("in_situ").real(rounded(fit.in_situ));
+  if (fit.queued) out.key("queued").boolean(true);
   if (!fit.note.empty()) out.key("note").string(fit.note);
   write_passes(out, fit.passes);
   out.key("terms").begin_object();

@@ -210,7 +210,8 @@ KernelTime time_of(const KernelAt& kernel, const Draft& draft, const ClassModel&
                    const TimeContext& context) {
   const bool alone = context.options().alone;
   const double longest = model.rows ? kRowsLaunchInQueue : kLongestLaunchInQueue;
-  const double launch = alone ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
+  const bool whole = alone || (model.fit && model.fit->queued);
+  const double launch = whole ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
   const double in_situ = alone || draft.in_situ || !model.fit ? 1 : model.fit->in_situ;
   const double work = std::max(0.0, draft.seconds - model.fixed);
   const MachineFactor* machine = machine_factor(model, kernel.pass);
