@@ -9,6 +9,7 @@
 #include "calibrate/formula.h"
 #include "calibrate/score.h"
 #include "calibrate/search.h"
+#include "estimator/time/conv_call.h"
 #include "estimator/time/fit_class.h"
 #include "hwdb/calibration_terms.h"
 
@@ -29,6 +30,11 @@ bool winograd_serves(const MeasuredKernel& k) {
   return p != nullptr && p->filter[1] == 3 && p->filter[2] == 3 && p->stride[1] == 1;
 }
 
+bool is_odd(const MeasuredKernel& k) {
+  const auto* p = std::get_if<ConvProblem<int64_t>>(&k.kernel.problem);
+  return p != nullptr && has_odd_channels(*p);
+}
+
 bool in_plan(const FitPlan& plan, const MeasuredKernel& k) {
   const bool card =
       std::ranges::any_of(plan.cards, [&](const FitCard& c) { return c.device == k.device; });
@@ -36,6 +42,7 @@ bool in_plan(const FitPlan& plan, const MeasuredKernel& k) {
   const int library = plan.measured_library > 0 ? plan.measured_library : plan.library;
   if (!card || !source || k.library != library || k.host_bound) return false;
   if (!plan.lender.empty() && winograd_serves(k)) return false;
+  if (plan.shapes_apart && is_odd(k) != plan.odd_shapes) return false;
   if (plan.arithmetic != kAnyArithmetic && name(k.arithmetic) != plan.arithmetic) return false;
   return plan.kernel_class != "rows" || k.seconds > kShortestRows;
 }

@@ -130,6 +130,14 @@ Plans h100_conv_plans() {
                  h100_row("conv-h100-f16", "conv", "f16_tensor", 919)};
   // Gradients of weights: cuDNN's own answers for a described H100 name up to 788 slices.
   for (FitPlan& plan : plans) plan.many_slices = true;
+  // Tensor cores read aligned rows alone: a third of the filters of several taps have odd channels.
+  for (const auto& [even, name] : {std::pair(1, "conv-h100-tf32-odd"), {2, "conv-h100-f16-odd"}}) {
+    plans[even].shapes_apart = true;
+    FitPlan odd = plans[even];
+    odd.name = name;
+    odd.odd_shapes = true;
+    plans.push_back(odd);
+  }
   FitPlan depthwise = h100_row("depthwise-h100", "depthwise", kAnyArithmetic, 919);
   depthwise.sources = {"plimsoll-grouped"};
   depthwise.cards = {{"h100-sxm-80gb"}};  // terms are clocks

@@ -30,9 +30,10 @@ struct FitPlan {
   std::vector<std::string_view> sources{};  // none: nothing is measured, all comes from `base`
   std::vector<FitCard> cards{};
   bool splits_k = true;
-  bool many_slices = false;  // ... into more than 32
-  bool odd_rows = false;     // sizes measured are odd enough to tell what misaligned rows cost
-  bool odd_shapes = false;   // as Fit::odd_shapes
+  bool many_slices = false;   // ... into more than 32
+  bool odd_rows = false;      // sizes measured are odd enough to tell what misaligned rows cost
+  bool odd_shapes = false;    // as Fit::odd_shapes
+  bool shapes_apart = false;  // measurements of the other shapes are another plan's
   // A row whose terms stand in where the measurements say nothing: those named `held` stay as they
   // are there, all of them where it says "all".
   std::string_view base{};

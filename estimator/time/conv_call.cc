@@ -27,13 +27,12 @@ bool calls_each_group(const ConvProblem<int64_t>& p, const TimeOptions& options)
 // Compute Capability 7.x to 9.0); before, parts of 32 lanes or of two schedulers.
 constexpr int kSameMultiprocessorSince = 70;
 
-// Such channels no network has but for its image; libraries have other kernels for them.
-bool is_odd(const ConvProblem<int64_t>& p) {
+}  // namespace
+
+bool has_odd_channels(const ConvProblem<int64_t>& p) {
   const int64_t in = p.c / p.groups, out = p.k / p.groups;
   return (in > 4 && in % 4 != 0) || out % 4 != 0;
 }
-
-}  // namespace
 
 Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context) {
   const Arithmetic unit = arithmetic_on(context.rates(), kernel.dtype, kernel.tensor_core);
@@ -51,7 +50,7 @@ ConvShape shape_of(const KernelAt& kernel, const TimeContext& context) {
 
 const ClassModel& convolution_model(const KernelAt& kernel, const TimeContext& context) {
   const Arithmetic unit = unit_of(kernel, context);
-  const bool odd = is_odd(std::get<ConvProblem<int64_t>>(kernel.problem));
+  const bool odd = has_odd_channels(std::get<ConvProblem<int64_t>>(kernel.problem));
   const ClassModel& conv = odd ? context.odd_conv(unit) : context.conv(unit);
   const bool columns = context.options().policy == AlgorithmPolicy::kIm2col;
   const auto& problem = std::get<ConvProblem<int64_t>>(kernel.problem);

@@ -8,6 +8,9 @@
 
 namespace plimsoll {
 
+// Such channels no network has but for its image; libraries have other kernels for them.
+bool has_odd_channels(const ConvProblem<int64_t>& problem);
+
 // The unit that multiplies `kernel`, a convolution or not.
 Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context);
 
