@@ -13,8 +13,8 @@ namespace plimsoll::calibrate {
 namespace {
 
 constexpr double kMsPerSecond = 1e3;
-// Bytes. Of less a share says nothing: cuDNN asks for some hundred bytes where it was said to need
-// none, and an allocator gives out whole pieces of 2 MiB.
+// Bytes. A workspace is off by a share of the larger of both, and of so much at least: cuDNN asks
+// for some hundred bytes, or none, where tens of MiB were expected, and the other way round.
 constexpr double kLeastWorkspace = 1 << 20;
 constexpr std::array<std::string_view, kStepPhaseCount> kPhases = {"forward", "loss", "backward",
                                                                    "update"};
@@ -51,8 +51,8 @@ std::vector<ValidationLine> lines_of(const ReportRow& row) {
   workspace.measured = static_cast<double>(*taken->offer.workspace_bytes);
   workspace.predicted = static_cast<double>(row.predicted.workspace_bytes);
   workspace.low = workspace.high = workspace.error = std::nullopt;
-  workspace.error =
-      (*workspace.predicted - *workspace.measured) / std::max(*workspace.measured, kLeastWorkspace);
+  const double larger = std::max({*workspace.predicted, *workspace.measured, kLeastWorkspace});
+  workspace.error = (*workspace.predicted - *workspace.measured) / larger;
   return {time, workspace};
 }
 

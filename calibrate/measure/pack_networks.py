@@ -1,6 +1,7 @@
 """From networks.jsonl to the measured-run files of tests/measured: times of steps, and memory.
 
     python3 pack_networks.py h100 networks.jsonl ../../tests/measured
+    python3 pack_networks.py h100 graphs.jsonl ../../tests/measured graphs
 """
 
 import json
@@ -13,6 +14,7 @@ MODELS = {"inception_v3": "torchvision/inception_v3", "googlenet": "torchvision/
 NOT_BUILT_IN = ("distilbert", "gpt2-medium")
 ENVIRONMENT = {"framework": "pytorch", "framework_version": "2.11.0", "cuda": "13.0", "cudnn": "9.19.0"}
 CARDS = {"h100": ("h100-sxm-80gb", "H100 80GB HBM3 (SXM)"), "h200": ("h200", "H200")}
+GRAPHS = ("With cuda_graphs, forward and backward are captured by torch.cuda.make_graphed_callables, without autocast's cache of weights. ")
 NOTES = ("One {} of a virtual machine with 16 processors, driver 580.159.04, November 2026; "
          "calibrate/measure/networks.py: every run a process of its own, synthetic batches on the device, cross "
          "entropy, torchvision 0.26 and transformers 5.17 (BERT and GPT-2 with their language heads). fp32 is "
@@ -56,12 +58,14 @@ def write(card, path, kind, title, notes, records):
 
 def main():
     card, lines, folder = sys.argv[1], open(sys.argv[2]), pathlib.Path(sys.argv[3])
+    of, name = ("networks", "networks") if len(sys.argv) < 5 else ("networks without and with CUDA graphs", sys.argv[4])
     runs = [json.loads(line) for line in lines]
     # Convolutions without TF32 are no precision that Plimsoll is asked for.
     runs = [r for r in runs if r["kind"] == "network" and r["dtype"] != "fp32" and r["model"] not in NOT_BUILT_IN]
-    write(card, folder / f"{card}-networks.json", "model", f"Steps of networks on an {card.upper()}", NOTES + TIME,
+    notes = NOTES + (GRAPHS if any(r.get("cuda_graphs") for r in runs) else "")
+    write(card, folder / f"{card}-{name}.json", "model", f"Steps of {of} on an {card.upper()}", notes + TIME,
           [{**key(card, r), "total_ms": round(r["queued_ms"], 3), "gpu_ms": round(r["gpu_ms"], 3)} for r in runs])
-    write(card, folder / f"{card}-networks-memory.json", "memory", f"Memory of networks on an {card.upper()}", NOTES + MEMORY,
+    write(card, folder / f"{card}-{name}-memory.json", "memory", f"Memory of {of} on an {card.upper()}", notes + MEMORY,
           [{**key(card, r), "module_loading": "lazy", "peak_allocated_mb": round(r["peak_allocated"] / MIB, 3),
             "nvidia_smi_mb": round(r["used"] / MIB, 1), "unit": "MiB"} for r in runs])
 

@@ -45,8 +45,8 @@ def is_step(l):
 
 
 def compiled(l):
-    """By torch.compile: judged by itself, and no fit's."""
-    return bool(l["run"].get("compile"))
+    """By torch.compile, or with CUDA graphs: judged by itself, and no fit's."""
+    return bool(l["run"].get("compile") or l["run"].get("cuda_graphs"))
 
 
 def on_several(l):
