@@ -101,6 +101,22 @@ TEST_CASE("a data-parallel run answers for all devices and names their link") {
   CHECK(answer(request).time.communication_ns > 10 * four.time.communication_ns);
 }
 
+// A table is of one size: 29 and 30 words, the mean of padded batches, in all its columns.
+TEST_CASE("layers are told at the sizes at which they are timed, not at the longest batch's") {
+  Request request = test::request("builtin:seq2seq-nmt", "quadro-p4000", 16);
+  const Estimate usual = answer(request);
+  request.dims = {{"source", 29}, {"target", 30}};
+  const Estimate asked = answer(request);
+  CHECK(usual.memory.device_bytes > asked.memory.device_bytes);
+  REQUIRE(usual.layers.size() == asked.layers.size());
+  for (size_t i = 0; i < usual.layers.size(); ++i) {
+    CAPTURE(usual.layers[i].node);
+    CHECK(usual.layers[i].flop_forward == asked.layers[i].flop_forward);
+    CHECK(usual.layers[i].feature_map_bytes == asked.layers[i].feature_map_bytes);
+    CHECK(usual.layers[i].forward_ns == asked.layers[i].forward_ns);
+  }
+}
+
 // Sentences differ in length: memory has to hold the longest batch, time is that of the usual one.
 TEST_CASE("memory is read at the longest batch of the data set, time at the usual one") {
   Request request = test::request("builtin:seq2seq-sockeye", "quadro-p4000", 16);
@@ -111,7 +127,9 @@ TEST_CASE("memory is read at the longest batch of the data set, time at the usua
   CHECK(usual.time.step_ns < longest.time.step_ns);
   const auto said = [](const Estimate& e) {
     return std::any_of(e.basis.begin(), e.basis.end(), [](const std::string& line) {
-      return line == "memory at source 100, target 100, the longest that batches get";
+      return line ==
+             "memory at source 100, target 100, the longest that batches get; time and layers at "
+             "source 29, target 30";
     });
   };
   CHECK(said(usual));
