@@ -70,6 +70,11 @@ struct EffectRow {
 constexpr EffectRow kEffectRows[] = {
     {"optimizer", updates, "nothing is updated in this mode"},
     {"weight-decay", updates, "nothing is updated in this mode"},
+    {"recipe",
+     [](const Asked& a) {
+       return !a.request.recipe.published || a.model.meta.optimizer != nullptr;
+     },
+     "the model's file does not say how it was trained"},
     {"loss", trains, "inference has no loss"},
     {"checkpoint", trains, "inference keeps nothing for a backward pass"},
     {"accumulate", trains, "inference has no gradients"},

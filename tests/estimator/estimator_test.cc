@@ -117,6 +117,24 @@ TEST_CASE("layers are told at the sizes at which they are timed, not at the long
   }
 }
 
+TEST_CASE("a built-in is trained as its sources did where that is asked for") {
+  Request request = test::request("builtin:seq2seq-nmt", "quadro-p4000", 16);
+  const Estimate usual = answer(request);
+  request.recipe.published = true;  // with Adam, whose states are two for momentum's one
+  const Estimate published = answer(request);
+  CHECK(published.memory.optimizer_state_bytes == 2 * usual.memory.optimizer_state_bytes);
+  const auto told = [](const std::string& line) { return line.starts_with("recipe: adam"); };
+  CHECK(std::ranges::any_of(published.basis, told));
+  CHECK(std::ranges::none_of(usual.basis, told));
+  request.model = "builtin:resnet50";  // of which nothing is told
+  request.given = {"recipe"};
+  const Estimate untold = answer(request);
+  CHECK(untold.memory.optimizer_state_bytes == untold.memory.parameter_bytes);
+  CHECK(std::ranges::any_of(untold.diagnostics, [](const Diagnostic& d) {
+    return d.message.find("how it was trained") != std::string::npos;
+  }));
+}
+
 // Sentences differ in length: memory has to hold the longest batch, time is that of the usual one.
 TEST_CASE("memory is read at the longest batch of the data set, time at the usual one") {
   Request request = test::request("builtin:seq2seq-sockeye", "quadro-p4000", 16);
