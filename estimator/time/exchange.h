@@ -15,6 +15,7 @@
 //   cpu                     2 b / C + 2 (n - 1) / n b / M: an all-reduce in the host's memory
 //   one-bit                 as cpu with a bit for a number, and three passes over gradients each
 //   way
+//   fp16                    (n - 1) / n b / B, and four passes' traffic of the card's own memory
 #pragma once
 
 #include <cstdint>
