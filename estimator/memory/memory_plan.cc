@@ -74,7 +74,7 @@ int64_t handle_bytes(const ContextRow& row, const Graph& graph) {
 Context collective_buffers(const Platform& platform, const Request& request) {
   constexpr int64_t kConnection = 524288 + 4915200 + 4194304;
   const std::optional<Link>& link = platform.link ? platform.link : platform.network;
-  const bool collective = link && request.gpu_count > 1 && !request.replicate &&
+  const bool collective = link && request.gpu_count > 1 && !request.one_process() &&
                           platform.framework.framework == "pytorch";
   if (!collective) return {};
   const int64_t ring = kConnection * link->channels;

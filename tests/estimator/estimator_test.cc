@@ -198,8 +198,32 @@ TEST_CASE("GPUs that share the work hold NCCL's buffers beside the context") {
   CHECK(eight.memory.context_bytes - one.memory.context_bytes == 441 * (int64_t{1} << 20));
   request.link = "pcie-4-x16";
   CHECK(answer(request).memory.context_bytes < eight.memory.context_bytes);
-  request.replicate = true;  // one process, copies without NCCL
+  request.exchange = "data-parallel";  // one process, no NCCL of its own for each
   CHECK(answer(request).memory.context_bytes == one.memory.context_bytes);
+}
+
+TEST_CASE("one process for all GPUs is asked for as an exchange, of PyTorch and of one machine") {
+  Request request = test::request("builtin:resnet18", "a100", 8);
+  request.gpu_count = 4;
+  const Estimate each = answer(request);
+  request.exchange = "data-parallel";
+  const Estimate one = answer(request);
+  CHECK(one.time.communication_ns > each.time.communication_ns);
+  CHECK(one.time.step_ns > each.time.step_ns);
+  CHECK(std::ranges::any_of(one.basis, [](const std::string& line) {
+    return line.find("exchange data-parallel; the first also holds") != std::string::npos;
+  }));
+  const auto refused = [](const Request& asked) {
+    const auto e = estimate(asked, test::hwdb());
+    return e ? "" : e.error().front().code;
+  };
+  Request other = request;
+  other.framework = "mxnet";
+  CHECK(refused(other) == "E116");
+  other = request;
+  other.nodes = 2;
+  other.network = "infiniband-edr";
+  CHECK(refused(other) == "E116");
 }
 
 TEST_CASE("the context is that of how modules are loaded, and says which row it is") {

@@ -23,12 +23,12 @@ using Reason = tl::unexpected<std::string>;
 // What an Evaluator depends on.
 std::string evaluator_key(const Request& q) {
   const auto word = [](const std::optional<bool>& flag) { return flag ? int{*flag} : -1; };
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0],
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", q.devices[0],
                      q.framework, q.recipe.precision->name, q.cudnn.value_or(""), q.conv_algorithm,
                      word(q.cudnn_benchmark), word(q.input_copy), q.host, q.gpu_count, q.link,
-                     q.exchange, q.prefetch, q.samples_in_memory, q.replicate, q.layout,
-                     q.share_storages, q.cuda.value_or(""),
-                     q.module_loading ? name(*q.module_loading) : "", q.cpu, q.workers.value_or(-1),
+                     q.exchange, q.prefetch, q.samples_in_memory, q.layout, q.share_storages,
+                     q.cuda.value_or(""), q.module_loading ? name(*q.module_loading) : "", q.cpu,
+                     q.workers.value_or(-1),
                      static_cast<int>(q.loader.value_or(LoaderKind::kNone)));
 }
 
