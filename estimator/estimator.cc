@@ -213,9 +213,16 @@ void set_rates(Estimate& e, const BoundStep& bound, const DeviceRates& rates) {
   e.bandwidth_bytes_per_second = known(rates.bandwidth);
 }
 
-std::string largest_batch_note(Binding at, const Binding& usual) {
+std::string largest_batch_note(Binding at, Binding usual) {
   std::erase_if(at, [&](const auto& size) { return size.second == usual.at(size.first); });
-  return fmt::format("memory at {}, the longest that batches get", listed(at));
+  std::erase_if(usual, [&](const auto& size) { return !at.contains(size.first); });
+  return fmt::format("memory at {}, the longest that batches get; time and layers at {}",
+                     listed(at), listed(usual));
+}
+
+void set_workspaces(TimePlan& time, const WorkspacePlan& workspaces) {
+  for (size_t id = 0; id < time.prices.size(); ++id)
+    time.prices[id].workspace_bytes = workspaces.uses[id].bytes;
 }
 
 }  // namespace
@@ -243,17 +250,22 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   const int64_t batch = batch_at(model, binding);
   TimePlan time = plan_time(model, *bound, binding, platform_, context_, request_);
   if (!countable(time.estimate)) return too_long(platform_.device);
-  const Binding largest = largest_batch(model, binding);
-  if (largest != binding) bound = bind_where_valid(model, largest);
-  if (!bound) return tl::make_unexpected(bound.error());
-  const auto workspaces = plan_workspaces(*bound, platform_, context_);
+  auto workspaces = plan_workspaces(*bound, platform_, context_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
-  // At the sizes at which memory is read.
-  for (size_t id = 0; id < time.prices.size(); ++id)
-    time.prices[id].workspace_bytes = workspaces->uses[id].bytes;
+  set_workspaces(time, *workspaces);
+  const int64_t granule = granule_of(platform_.framework);
+  // A table is of one size: layers as time is, memory and what is beside it where it is read.
+  std::vector<LayerEstimate> layers = layers_of(model, *bound, granule, time.prices);
+  const Binding largest = largest_batch(model, binding);
+  if (largest != binding) {
+    bound = bind_where_valid(model, largest);
+    if (!bound) return tl::make_unexpected(bound.error());
+    workspaces = plan_workspaces(*bound, platform_, context_);
+    if (!workspaces) return tl::make_unexpected(workspaces.error());
+    set_workspaces(time, *workspaces);
+  }
   auto memory = plan_memory(model, *bound, largest, platform_, request_, *workspaces);
   if (!memory) return tl::make_unexpected(memory.error());
-  const int64_t granule = granule_of(platform_.framework);
   Estimate e;
   e.input = model.facts;
   e.input.batch = batch;
@@ -266,7 +278,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.memory = std::move(*memory);
   e.time = time.estimate;
   e.fits = e.memory.device_bytes <= e.usable_bytes;
-  e.layers = layers_of(model, *bound, granule, time.prices);
+  e.layers = std::move(layers);
   e.kept = kept_of(model, *bound, granule);
   if (request_.trace || request_.detail) {
     const auto storages = storages_of(model, *bound, platform_.framework);

@@ -95,7 +95,8 @@ struct FrameworkProfile {
   // Half-width of the 95 % range of what the framework takes beside its context, as a share, where
   // its allocations are modelled in outline only; 0 where they are replayed one by one.
   double memory_spread = 0;
-  // The same of the smallest pool in which the steps run, of one that takes the whole card.
+  // The same of the smallest memory in which the steps run, by which a framework is judged that
+  // takes more where there is room; 0: it is judged by what it takes.
   double demand_spread = 0;
   // How gradients of several GPUs come together, by the name of a scheme
   // (estimator/time/exchange.h), and whether that begins while the backward pass runs.

@@ -70,6 +70,11 @@ struct EffectRow {
 constexpr EffectRow kEffectRows[] = {
     {"optimizer", updates, "nothing is updated in this mode"},
     {"weight-decay", updates, "nothing is updated in this mode"},
+    {"recipe",
+     [](const Asked& a) {
+       return !a.request.recipe.published || a.model.meta.optimizer != nullptr;
+     },
+     "the model's file does not say how it was trained"},
     {"loss", trains, "inference has no loss"},
     {"checkpoint", trains, "inference keeps nothing for a backward pass"},
     {"accumulate", trains, "inference has no gradients"},
@@ -80,7 +85,8 @@ constexpr EffectRow kEffectRows[] = {
     {"dropout", drops, "no dropout runs in this model and mode"},
     {"link", [](const Asked& a) { return a.platform.link.has_value(); },
      "one GPU of a machine exchanges nothing in it: --gpus N is how many share the work"},
-    {"exchange", [](const Asked& a) { return several(a) && trains(a); },
+    {"exchange",
+     [](const Asked& a) { return several(a) && (trains(a) || a.request.one_process()); },
      "nothing is exchanged: --gpus N is how many share the work of training"},
     {"network", [](const Asked& a) { return a.request.nodes > 1; },
      "one machine has no other: --nodes N is how many there are"},

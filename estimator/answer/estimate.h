@@ -62,7 +62,7 @@ struct Estimate {
   InputFacts input;
   std::string device_id, device_name;
   int64_t device_memory_bytes = 0;
-  int64_t usable_bytes = 0;  // the device's memory less the user's reserve
+  int64_t usable_bytes = 0;  // the device's memory less what is kept free (platform.h)
   // Of the units that the step's products run on, the fastest at the card's highest clock, and of
   // device memory: no kernel takes less than its work at these rates. Nothing: not known.
   std::optional<double> peak_flops, bandwidth_bytes_per_second;

@@ -66,7 +66,8 @@ std::string devices_text(const Platform& platform, const Request& request) {
     text += fmt::format(", in {} machines over {}", request.nodes, platform.network->id);
   const std::string& scheme =
       request.exchange.empty() ? platform.framework.exchange : request.exchange;
-  return text + (request.replicate ? "" : ", exchange " + scheme);
+  text += ", exchange " + scheme;
+  return text + (request.one_process() ? "; the first also holds what all give out" : "");
 }
 
 Diagnostics other_algorithms(const Request& request, const BoundStep& bound, const TimePlan& time) {

@@ -33,7 +33,7 @@ void add_meters(CLI::App& app, MeterFlags& flags) {
       ->allow_extra_args(false)
       ->type_name("FORM=FILE")
       ->group(kVerbGroup);
-  app.add_option("--steps", flags.steps, "training steps that nsys saw")
+  app.add_option("--steps", flags.steps, "training steps that nsys or nvprof saw")
       ->type_name("N")
       ->group(kVerbGroup);
 }

@@ -109,6 +109,8 @@ constexpr int64_t kLargestCount = int64_t{1} << 31;
 void read_recipe(Reader& reader, const SharedFlags& flags, Recipe& recipe) {
   reader.word("mode", recipe.mode, {"train", "train_no_update", "inference"});
   reader.row("optimizer", recipe.optimizer, optimizers());
+  reader.word("recipe", recipe.published, {"usual", "published"});
+  if (value_of(flags, "optimizer")) recipe.published = false;  // as asked
   reader.row("precision", recipe.precision, precisions());
   reader.word("loss", recipe.loss, {"cross_entropy", "mse", "bce", "sum", "ctc", "none"});
   reader.word("zero-grad", recipe.zero_grad, {"none", "before", "after", "keep"});

@@ -108,6 +108,8 @@ constexpr FlagRow kFlags[] = {
      .value = "NAME",
      .help = "sgd, momentum, adam, adamw and others",
      .words = all_of<optimizers>},
+    {"recipe", kTraining, kRarely, "WHICH",
+     "usual, or published: the optimizer that a built-in's sources trained it with", "usual"},
     {"checkpoint", kTraining, kOften, "WHAT", "none, blocks, mirror, or a module path", "none"},
     {"accumulate", kTraining, kRarely, "N", "forward-backward passes per update", "1"},
     {"loss", kTraining, kRarely, "NAME", "cross_entropy, mse, bce, sum, ctc or none",

@@ -13,9 +13,9 @@ namespace plimsoll::cli {
 namespace {
 
 // Flags of the recipe: steps that differ in them share nearly all of their kernels.
-constexpr std::array<std::string_view, 11> kRecipeFlags = {
-    "optimizer", "accumulate",   "checkpoint", "zero-grad", "dropout", "recurrent",
-    "compile",   "weight-decay", "mode",       "freeze",    "train"};
+constexpr std::array<std::string_view, 12> kRecipeFlags = {
+    "optimizer", "recipe",  "accumulate",   "checkpoint", "zero-grad", "dropout",
+    "recurrent", "compile", "weight-decay", "mode",       "freeze",    "train"};
 // Flags whose effect no configuration of a sweep shows.
 constexpr std::array<std::string_view, 5> kElsewhere = {"hwdb", "epochs", "samples",
                                                         "samples-in-memory", "workers"};

@@ -13,7 +13,7 @@
 
 namespace plimsoll {
 
-// Of a process whose allocator starts small and takes more as it needs it.
+// Of a process that takes more than it needs as long as there is room: pools, scratch memory.
 struct GrownMemory {
   int64_t bytes = 0;
   Range range;
@@ -51,8 +51,8 @@ struct MemoryEstimate {
   // Smallest capacity in which the step still runs, at most device_bytes; where the request asks.
   std::optional<int64_t> minimum_bytes;
   // By a framework that takes the card whatever it needs, else 0; and what the process takes where
-  // it is told to grow instead. What it needs, the smallest pool in which its steps run and the
-  // context, is device_bytes then.
+  // there is room (told to grow where it would take the card). What it needs, the smallest memory
+  // in which its steps run and the context, is device_bytes then (demand.h).
   int64_t taken_bytes = 0;
   std::optional<GrownMemory> grown;
   int64_t host_bytes = 0;   // of the process and those that load its batches

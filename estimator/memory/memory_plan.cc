@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "estimator/memory/allocator/options.h"
+#include "estimator/memory/demand.h"
 #include "estimator/memory/host_memory.h"
 #include "estimator/memory/replay_input.h"
 #include "estimator/request/platform.h"
@@ -73,7 +74,7 @@ int64_t handle_bytes(const ContextRow& row, const Graph& graph) {
 Context collective_buffers(const Platform& platform, const Request& request) {
   constexpr int64_t kConnection = 524288 + 4915200 + 4194304;
   const std::optional<Link>& link = platform.link ? platform.link : platform.network;
-  const bool collective = link && request.gpu_count > 1 && !request.replicate &&
+  const bool collective = link && request.gpu_count > 1 && !request.one_process() &&
                           platform.framework.framework == "pytorch";
   if (!collective) return {};
   const int64_t ring = kConnection * link->channels;
@@ -199,24 +200,32 @@ void widen_where_short(DeviceMemory& memory, int64_t usable) {
     memory.low = std::min(memory.low, memory.context + memory.allocated);
 }
 
-// A framework that has the whole card runs in the smallest pool that suffices: what its allocator
-// keeps beyond that, and scratch memory for algorithms that are tried, it takes where there is
-// room.
-GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spread) {
-  const GrownMemory grown{memory.device_bytes, {memory.low, memory.high}};
-  memory.device_bytes = memory.minimum;
-  memory.reserved = memory.minimum - memory.context;
-  memory.allocated = std::min(memory.allocated, memory.reserved);
-  memory.live = std::min(memory.live, memory.allocated);
-  memory.fragmentation = memory.reserved - memory.allocated;
-  const double half = spread * static_cast<double>(memory.reserved);
-  const auto reach = [&](int64_t of_context) {
-    return static_cast<int64_t>(std::llround(std::hypot(half, static_cast<double>(of_context))));
-  };
-  memory.low = std::max<int64_t>(0, memory.minimum - reach(context.bytes - context.low));
-  memory.high = memory.minimum + reach(context.high - context.bytes);
-  return grown;
-}
+// What a step's replay is of, with one or another plan of scratch memory.
+struct Replaying {
+  const CompiledModel& model;
+  const BoundStep& bound;
+  const Platform& platform;
+  const Request& request;
+  const AllocatorRules& rules;
+  const Context& context;
+  const DevicePlan& plan;  // with modules and storages
+  int64_t capacity = 0;    // of pool_capacity()
+
+  Result<DeviceMemory> with(const WorkspacePlan& scratch, bool with_minimum) const {
+    const FrameworkProfile& framework = platform.framework;
+    ReplayInput input = replay_input(model, bound, scratch, framework, library_buffers(platform),
+                                     plan.modules, plan.storages);
+    if (plan.modules) {
+      const int64_t granule = granule_of(framework);
+      add_unnamed(input, walk(model.step, bound, granule, plan.storages).peak_bytes);
+    }
+    set_loader(input, request, framework);
+    if (std::holds_alternative<StaticRules>(rules)) set_static(input);
+    input.timing_empties_cache = framework.autotune_empties_cache;
+    input.capacity = capacity;
+    return device_memory(input, rules, context, range_of(framework), with_minimum);
+  }
+};
 
 }  // namespace
 
@@ -239,17 +248,8 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   if (framework.execution == FrameworkProfile::Execution::kModules)
     plan.modules = module_storages(model.graph, binding, module_habits(model, framework, request));
   plan.storages = storages_of(model, bound, framework);
-  ReplayInput input = replay_input(model, bound, workspaces, framework, library_buffers(platform),
-                                   plan.modules, plan.storages);
-  if (plan.modules) {
-    const int64_t granule = granule_of(framework);
-    add_unnamed(input, walk(model.step, bound, granule, plan.storages).peak_bytes);
-  }
-  set_loader(input, request, framework);
   const auto rules = rules_of(framework, request);
   if (!rules) return tl::make_unexpected(rules.error());
-  if (std::holds_alternative<StaticRules>(*rules)) set_static(input);
-  input.timing_empties_cache = framework.autotune_empties_cache;
   const auto choice = chosen_context(platform, request);
   if (!choice) return tl::make_unexpected(choice.error());
   const Context context = context_of(*choice->row, platform, request, model, bound);
@@ -259,14 +259,23 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
     plan.context->why +=
         fmt::format(", the driver's {} MiB of it as measured on this card", bytes >> 20);
   }
-  input.capacity = pool_capacity(platform, request, context);
-  if (framework.takes_whole_card) plan.taken_bytes = context.bytes + input.capacity;
-  const bool whole = framework.takes_whole_card;
-  auto memory =
-      device_memory(input, *rules, context, range_of(framework), request.minimum || whole);
+  const int64_t capacity = pool_capacity(platform, request, context);
+  if (framework.takes_whole_card) plan.taken_bytes = context.bytes + capacity;
+  const bool judged_by_demand = framework.takes_whole_card || framework.demand_spread > 0;
+  const Replaying replaying{model, bound, platform, request, *rules, context, plan, capacity};
+  auto memory = replaying.with(workspaces, request.minimum || judged_by_demand);
   if (!memory) return tl::make_unexpected(memory.error());
+  // A plan of memory is made of the algorithms that are left; the BFC allocator is refused scratch.
+  const bool is_refused = std::holds_alternative<BfcRules>(*rules);
+  if (judged_by_demand && !is_refused) {
+    const auto least = replaying.with(with_least_scratch(workspaces), false);
+    if (!least) return tl::make_unexpected(least.error());
+    memory->minimum = std::min(memory->minimum, least->device_bytes);
+    memory->allocated = std::min(memory->allocated, least->allocated);
+    memory->live = std::min(memory->live, least->live);
+  }
   plan.memory = std::move(*memory);
-  if (whole) plan.grown = take_demand(plan.memory, context, framework.demand_spread);
+  if (judged_by_demand) plan.grown = take_demand(plan.memory, context, framework.demand_spread);
   if (model.recipe.mode == Mode::kInference && framework.framework == "pytorch") {
     const int64_t granule = granule_of(framework);
     plan.held_by_names = largest_value_at_peak(model.step, bound, granule,

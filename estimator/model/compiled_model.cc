@@ -168,6 +168,17 @@ int64_t batch_at(const CompiledModel& model, const Binding& binding) {
 
 namespace {
 
+// As the model's sources trained it, where that was asked for and its config tells.
+void take_published(CompiledModel& model) {
+  const OptimizerRow* optimizer = model.meta.optimizer;
+  if (!model.recipe.published || optimizer == nullptr) return;
+  model.recipe.optimizer = optimizer;
+  model.recipe.weight_decay = model.recipe.weight_decay || model.meta.weight_decay;
+  model.basis.push_back(fmt::format("recipe: {}{}, as published ({})", optimizer->name,
+                                    model.meta.weight_decay ? " with weight decay" : "",
+                                    model.meta.optimizer_source));
+}
+
 // A compiler's own choice, where the program's images have channels first.
 void turn_layout(CompiledModel& model) {
   if (model.policy.channels_last ||
@@ -193,6 +204,7 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   Graph& graph = compiled.graph;
   TrainingPlan plan = merge(model.config, graph, request.loss_given);
   compiled.batch_symbol = graph.batch_symbol;
+  take_published(compiled);
   if (const auto& losses = plan.networks.front().losses; !losses.empty()) {
     compiled.recipe.loss = losses.front().kind;
   }

@@ -61,6 +61,7 @@ void change_optimizer(const Request& request, std::vector<Change>& changes) {
   if (smaller.empty()) return;
   changes.push_back({fmt::format("--optimizer {}", smaller), "smaller states", request});
   changes.back().request.recipe.optimizer = find_optimizer(smaller);
+  changes.back().request.recipe.published = false;
 }
 
 std::vector<Change> changes_of(const Request& request, const Hwdb& hwdb, const Estimate& today) {

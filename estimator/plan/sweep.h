@@ -33,7 +33,7 @@ struct SweepPoint {
   int64_t point = 0;  // of the grid of sizes
   std::string device_id;
   std::optional<Diagnostics> failure;  // what estimate() says there; then nothing below holds
-  int64_t usable_bytes = 0;            // the device's memory less the user's reserve
+  int64_t usable_bytes = 0;            // the device's memory less what is kept free
   int64_t device_bytes = 0;
   Range device_range_bytes;
   bool fits = false;  // the point, as estimate() says

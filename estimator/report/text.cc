@@ -91,6 +91,9 @@ std::string breakdown(const Estimate& e, const Page& page) {
     if (e.memory.grown)
       text += fmt::format(", {} where told to grow", human_bytes(e.memory.grown->bytes));
     text += "\n";
+  } else if (e.memory.grown && e.memory.grown->bytes > e.memory.device_bytes) {
+    text += fmt::format("  needed; where there is room the process takes {}\n",
+                        human_bytes(e.memory.grown->bytes));
   }
   return text;
 }

@@ -61,6 +61,16 @@ Result<void> check_graphs(const FrameworkProfile& framework, const std::string& 
                "CUDA graphs are of PyTorch 1.10 and later");
 }
 
+Result<void> check_one_process(const Request& request, const FrameworkProfile& framework) {
+  if (framework.framework != "pytorch")
+    return error("E116", fmt::format("--exchange {}: it is PyTorch's", kDataParallel));
+  if (request.nodes > 1) {
+    return error("E116", fmt::format("--exchange {}: one process feeds one machine", kDataParallel),
+                 {}, "leave --nodes out");
+  }
+  return {};
+}
+
 Result<void> check_versions(const Request& request, const Platform& platform) {
   for (const AskedVersion& asked : asked_versions(request, platform)) {
     const auto fact = find_release(platform.hwdb, asked.product, *asked.version);
@@ -87,6 +97,9 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
   if (given("cudnn-benchmark") && given("conv-algo")) {
     return error("E116", "--cudnn-benchmark and --conv-algo both say how algorithms are chosen", {},
                  "leave one of them out");
+  }
+  if (request.one_process()) {
+    if (auto whole = check_one_process(request, framework); !whole) return whole;
   }
   if (request.attention == "fused" && !framework.policy.attention.memory_efficient) {
     return error("E116", fmt::format("--attention fused: {} has no fused attention", framework.id));

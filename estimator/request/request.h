@@ -29,6 +29,10 @@ struct LengthBucket {
   bool operator==(const LengthBucket&) const = default;
 };
 
+// The exchange of torch.nn.DataParallel: one process feeds all GPUs, copies the parameters to each
+// in every step and gathers what they give out; else there is a process for each.
+inline constexpr std::string_view kDataParallel = "data-parallel";
+
 struct Request {
   std::string model;                    // path, or "builtin:NAME"
   std::vector<std::string> devices;     // ids or aliases; at least one to evaluate
@@ -56,17 +60,14 @@ struct Request {
   std::optional<int64_t> workspace_limit;
   std::string allocator;  // PyTorch's settings, as in PYTORCH_CUDA_ALLOC_CONF
   std::optional<bool> cudnn_benchmark;
-  std::string conv_algorithm;  // empty: the framework's policy
-  bool cuda_graphs = false;    // forward and backward passes are captured once and replayed
-  std::string layout;          // "nchw" or "nhwc"; empty: the framework's
-  std::string attention;       // "math", "fused"; empty: as the framework chooses
-  int64_t gpu_count = 1;       // of all machines
-  int64_t nodes = 1;           // machines, each with gpu_count / nodes of them
-  std::string exchange;        // of gradients, a scheme's name; empty: the framework's
-  std::string network;         // between machines
-  // One process feeds all GPUs and copies the parameters to each in every step, as
-  // torch.nn.DataParallel does; else a process for each and an all-reduce of gradients.
-  bool replicate = false;
+  std::string conv_algorithm;      // empty: the framework's policy
+  bool cuda_graphs = false;        // forward and backward passes are captured once and replayed
+  std::string layout;              // "nchw" or "nhwc"; empty: the framework's
+  std::string attention;           // "math", "fused"; empty: as the framework chooses
+  int64_t gpu_count = 1;           // of all machines
+  int64_t nodes = 1;               // machines, each with gpu_count / nodes of them
+  std::string exchange;            // of gradients, a scheme's name; empty: the framework's
+  std::string network;             // between machines
   std::string link;                // between the GPUs; empty: PCIe or NVLink as the card has
   std::string host = "generic";    // the machine around them: an id, an alias or a file
   std::optional<Machine> machine;  // what was measured on one card; acts on that card alone
@@ -96,6 +97,8 @@ struct Request {
   std::string hwdb_directory;  // overrides embedded data, file by file
   Limits limits;
   bool operator==(const Request&) const = default;
+
+  bool one_process() const { return exchange == kDataParallel; }
 };
 
 }  // namespace plimsoll

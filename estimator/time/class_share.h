@@ -18,6 +18,10 @@ struct ClassShare {
   double fp32_utilisation = 0;      // executed operations over the card's peak for that time
 };
 
+// Of the copies between layouts around kernels that want another one: transposes of a framework,
+// or of the library itself.
+inline constexpr std::string_view kTurningClass = "layout conversion";
+
 // What a kernel belongs to.
 std::string class_of(const KernelAt& kernel);
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "estimator/request/request.h"
+
 namespace plimsoll {
 namespace {
 
@@ -41,6 +43,19 @@ double through_host(double bytes, double n, const ExchangeRates& r) {
   return at_rate(2 * bytes, r.copy) + at_rate(2 * (n - 1) / n * bytes, r.messages);
 }
 
+// torch/distributed/algorithms/ddp_comm_hooks/default_hooks.py, fp16_compress_hook: gradients are
+// cast, divided where they lie and put back; `bytes` are those of single precision.
+double ring_in_16_bits(double bytes, double n, const ExchangeRates& r) {
+  constexpr double kPasses = 1.5 + 1 + 1.5;
+  return ring(bytes / 2, n, r) + at_rate(kPasses * bytes, r.card_memory);
+}
+
+// torch/nn/parallel/data_parallel.py: a step sends parameters from the first GPU to all others and
+// gathers their gradients there, each time once around (torch/csrc/cuda/comm.cpp: by NCCL).
+double replicated(double bytes, double /*n*/, const ExchangeRates& r) {
+  return at_rate(2 * bytes, r.link.bandwidth);
+}
+
 // Microsoft/CNTK, Source/Math/MatrixQuantizerGPU.cu: gradient and residual are read, the residual
 // is written; the same where it is put back. A column of bits has two numbers in single precision,
 // small beside it.
@@ -57,7 +72,10 @@ constexpr std::array kSchemes = {
     ExchangeScheme{"device", "each GPU serves its share of the arrays", ring},
     ExchangeScheme{"parameter-server", "the host holds the parameters", parameter_server},
     ExchangeScheme{"cpu", "an all-reduce in the host's memory", through_host},
-    ExchangeScheme{"one-bit", "as cpu, by one bit for each number", one_bit}};
+    ExchangeScheme{"one-bit", "as cpu, by one bit for each number", one_bit},
+    ExchangeScheme{"fp16", "as ring, gradients cast to 16 bits for it", ring_in_16_bits},
+    ExchangeScheme{kDataParallel, "one process scatters, replicates and gathers", replicated,
+                   true}};
 
 }  // namespace
 

@@ -15,6 +15,9 @@
 //   cpu                     2 b / C + 2 (n - 1) / n b / M: an all-reduce in the host's memory
 //   one-bit                 as cpu with a bit for a number, and three passes over gradients each
 //   way
+//   fp16                    (n - 1) / n b / B, and four passes' traffic of the card's own memory
+//   data-parallel           2 b / B: parameters out, gradients back, by one process, which issues
+//   the work of all devices
 #pragma once
 
 #include <cstdint>
@@ -40,6 +43,9 @@ struct ExchangeScheme {
   std::string_view help;
   // Seconds of exchanging `bytes` between n > 1 devices of one machine.
   double (*seconds)(double bytes, double n, const ExchangeRates& rates);
+  // One process feeds all devices: it dispatches the forward passes one after the other (Python's
+  // interpreter lock), backward passes have threads; half of the exchange is of parameters.
+  bool one_process = false;
 };
 
 std::span<const ExchangeScheme> exchange_schemes();

@@ -126,9 +126,12 @@ double own_kernel(const KernelAt& kernel, const TimeOptions& options) {
 Draft draft_rows(const KernelAt& kernel, const ClassModel& model, const TimeOptions& options) {
   const MemoryBoundCost cost = model.rows->cost(kernel, options.layout != Layout::kChannelsLast);
   const double own = own_kernel(kernel, options);
+  // A norm's image is turned to the library's layout and back.
+  const bool turns = is_batch_norm(kernel) && own > 1;
   return {.seconds = cost.seconds * own,
           .flop = static_cast<double>(kernel.flop),
           .bytes = cost.bytes * own,
+          .turned = turns ? cost.seconds * (own - 1) : 0,
           .memory_bound = true};
 }
 
@@ -215,8 +218,8 @@ KernelTime time_of(const KernelAt& kernel, const Draft& draft, const ClassModel&
   const double in_situ = alone || draft.in_situ || !model.fit ? 1 : model.fit->in_situ;
   const double work = std::max(0.0, draft.seconds - model.fixed);
   const MachineFactor* machine = machine_factor(model, kernel.pass);
-  const double predicted = ((work + launch) * in_situ + draft.layout_conversion) *
-                           (machine != nullptr ? machine->factor : 1);
+  const double on_machine = machine != nullptr ? machine->factor : 1;
+  const double predicted = ((work + launch) * in_situ + draft.layout_conversion) * on_machine;
 
   const double bandwidth = or_endless(context.rates().bandwidth);
   const double highest_flops = or_endless(model.highest_flops);
@@ -228,6 +231,7 @@ KernelTime time_of(const KernelAt& kernel, const Draft& draft, const ClassModel&
                   .flop = draft.flop,
                   .bytes = draft.bytes,
                   .workspace = draft.workspace,
+                  .turned = (draft.turned * in_situ + draft.layout_conversion) * on_machine,
                   .basis = model.basis,
                   .launches = draft.launches};
   const bool is_sharp = machine != nullptr && machine->range90 > 0;

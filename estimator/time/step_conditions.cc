@@ -82,7 +82,6 @@ LinkRates link_rates(const Link& link, int64_t members) {
 void set_exchange(const Platform& platform, const Request& request, StepTimeInput& input) {
   const FrameworkProfile& framework = platform.framework;
   input.devices = request.gpu_count;
-  input.replicate = request.replicate;
   input.group = {.per_node = request.gpu_count / request.nodes, .nodes = request.nodes};
   const std::string& name = request.exchange.empty() ? framework.exchange : request.exchange;
   if (const ExchangeScheme* scheme = find_exchange_scheme(name)) input.scheme = scheme;
@@ -234,7 +233,7 @@ double samples_per_step(const CompiledModel& model, const Binding& binding, int6
 }
 
 double samples_loaded(const CompiledModel& model, const Binding& binding, const Request& request) {
-  return samples_per_step(model, binding, request.replicate ? request.gpu_count : 1);
+  return samples_per_step(model, binding, request.one_process() ? request.gpu_count : 1);
 }
 
 double samples_per_second(const CompiledModel& model, const Binding& binding, int64_t devices,

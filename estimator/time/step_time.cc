@@ -84,8 +84,9 @@ void add_devices(const StepTimeInput& input, double forward, StepTime& step) {
   const StepHabits& habits = input.habits;
   const double backward = step.phase[static_cast<size_t>(StepPhase::kBackward)];
   const auto bytes = static_cast<double>(input.parameter_bytes);
-  if (!input.replicate || input.devices <= 1) {
-    if (input.devices > 1 && input.training)
+  if (input.devices <= 1) return;
+  if (!input.scheme->one_process) {
+    if (input.training)
       step.communication = exposed_exchange(*input.scheme, bytes, input.group, input.rates,
                                             backward, input.exchange_overlaps);
     return;
@@ -94,9 +95,8 @@ void add_devices(const StepTimeInput& input, double forward, StepTime& step) {
   step.host += others * kThreads * forward;
   step.fixed +=
       others * (habits.forward + static_cast<double>(input.parameter_arrays) * habits.per_replica);
-  const double rate = input.rates.link.bandwidth;
-  const double once = rate > 0 ? bytes / rate : 0;
-  step.communication = input.training ? 2 * once : once;
+  const double both = exchange_seconds(*input.scheme, bytes, input.group, input.rates);
+  step.communication = input.training ? both : both / 2;
 }
 
 // Of one kernel, seconds of the host.

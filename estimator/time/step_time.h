@@ -85,9 +85,6 @@ struct StepTimeInput {
   StepHabits habits;
   StepRange errors;
   int64_t devices = 1;
-  // One process feeds all devices: it dispatches the forward passes one after the other (Python's
-  // interpreter lock) and copies parameters out and gradients back; backward passes have threads.
-  bool replicate = false;
   bool training = true;
   // Used where devices > 1.
   const ExchangeScheme* scheme = &exchange_schemes().front();

@@ -52,6 +52,9 @@ double executed_flop(const KernelAt& kernel, const KernelTime& time) {
   return time.flop > 0 ? time.flop : static_cast<double>(kernel.flop);
 }
 
+// An image is turned to the layout that a library's kernel wants, and its result back.
+constexpr int64_t kTurnsOfAKernel = 2;
+
 // Classes of kernels by their share of the step, as rank().
 std::vector<ClassShare> rank_classes(const BoundStep& bound, const TimePlan& plan,
                                      const std::vector<int64_t>& counts,
@@ -62,13 +65,19 @@ std::vector<ClassShare> rank_classes(const BoundStep& bound, const TimePlan& pla
   for (KernelId id = 0; id < counts.size(); ++id) {
     if (counts[id] == 0) continue;
     const KernelAt& kernel = bound.kernels[id];
+    const KernelTime& each = plan.kernels[id];
+    const double turned = each.seconds > 0 ? seconds[id] * each.turned / each.seconds : 0;
+    if (turned > 0) {
+      auto& [copies, turning] = classes[std::string(kTurningClass)];
+      copies.count += kTurnsOfAKernel * counts[id];
+      turning += turned;
+    }
     auto& [sum, all] = classes[class_of(kernel)];
     sum.library_kernel = library_kernel(kernel, platform.framework.framework, cudnn);
     sum.count += counts[id];
-    all += seconds[id];
+    all += seconds[id] - turned;
     // Operations for now, a share of the peak below.
-    sum.fp32_utilisation +=
-        executed_flop(kernel, plan.kernels[id]) * static_cast<double>(counts[id]);
+    sum.fp32_utilisation += executed_flop(kernel, each) * static_cast<double>(counts[id]);
   }
   std::vector<ClassShare> shares;
   for (auto& [name, entry] : classes) {

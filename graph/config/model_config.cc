@@ -104,6 +104,14 @@ class Reader {
       }
       longest->finish();
     }
+    if (auto recipe = object->optional_object("recipe")) {
+      std::vector<std::string> names;
+      for (const OptimizerRow& row : optimizers()) names.emplace_back(row.name);
+      meta.optimizer = find_optimizer(recipe->required_choice("optimizer", names));
+      meta.weight_decay = recipe->optional_bool("weight_decay").value_or(false);
+      meta.optimizer_source = recipe->required_string("source");
+      recipe->finish();
+    }
     object->finish();
   }
 

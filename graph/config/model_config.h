@@ -32,6 +32,7 @@
 
 #include "graph/config/parameters.h"
 #include "graph/ir/graph.h"
+#include "graph/ir/optimizer.h"
 #include "graph/ir/training_plan.h"
 
 namespace plimsoll {
@@ -62,6 +63,10 @@ struct Meta {
   int64_t samples_per_epoch = 0;
   // Sizes of the largest batch, where batches differ: memory is read there, time at the defaults.
   Binding longest;
+  // How its sources trained it; null where the config does not say.
+  const OptimizerRow* optimizer = nullptr;
+  bool weight_decay = false;
+  std::string optimizer_source;
 };
 
 struct ConfigParameter {

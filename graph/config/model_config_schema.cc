@@ -95,6 +95,8 @@ constexpr std::string_view kHead = R"({
       "unit": {"type": "string", "description": "what throughput counts: images, tokens"},
       "units_per_sample": {"$ref": "#/$defs/count"},
       "longest": {"type": "object", "description": "parameters' values in the largest batch, where batches differ: memory is read there", "additionalProperties": {"type": "integer", "minimum": 1}},
+      "recipe": {"type": "object", "description": "how its sources trained it: --recipe published", "required": ["optimizer", "source"], "additionalProperties": false,
+        "properties": {"optimizer": {"type": "string"}, "weight_decay": {"type": "boolean"}, "source": {"type": "string"}}},
       "dataset": {"type": "object", "required": ["name", "samples"], "additionalProperties": false,
         "properties": {"name": {"type": "string"}, "samples": {"type": "integer", "minimum": 1}}}}},
     "blocks": {"type": "object", "additionalProperties": {"type": "object", "required": ["layers"], "additionalProperties": false,

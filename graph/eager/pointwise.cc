@@ -147,7 +147,9 @@ Value unary(Machine& m, std::string_view op, const Value& given, Keeps keeps, st
            [op = std::string(op), flop_per_element, temporaries](Machine& mm, const Gradients& g,
                                                                  const GradNode& n) {
              std::vector<Value> operands = g;
-             for (const Kept& k : n.kept) operands.push_back(k.value);
+             // Who keeps both hands both to cuDNN, whose kernel reads the result alone: the slopes
+             // of ReLU, tanh and the sigmoid are functions of it.
+             if (!n.kept.empty()) operands.push_back(n.kept.back().value);
              std::vector<Value> made(temporaries);
              for (Value& t : made) t = elementwise(mm, op, g, g[0].dtype());
              return Gradients{elementwise(mm, op, operands, g[0].dtype(), 2 * flop_per_element)};

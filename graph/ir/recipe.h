@@ -40,6 +40,8 @@ struct Recipe {
   // module-path prefix.
   std::string checkpoint = "none";
   bool weight_decay = false;
+  // The optimizer is the model's own, as its sources trained it, where its config tells.
+  bool published = false;
   ZeroGrad zero_grad = ZeroGrad::kNone;
   // Dropout ratio to assume where the file has none; nothing: only what the file says.
   std::optional<double> assumed_dropout;

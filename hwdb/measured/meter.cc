@@ -87,6 +87,7 @@ Result<MeterReading> read_meter(const ByteSource& source, MeterForm form,
   if (auto data = refuse_pickle(source); !data) return tl::make_unexpected(data.error());
   if (form == MeterForm::kSnapshot) return read_snapshot(source, limits);
   if (form == MeterForm::kSummary) return read_summary(source, limits);
+  if (form == MeterForm::kNvprof) return read_nvprof(source, steps, limits);
   return read_meter_csv(source, form, steps, limits);
 }
 

@@ -1,5 +1,6 @@
 // Files that meters wrote of a run which some other file describes: PyTorch's memory snapshot and
-// summary, CSV of nvidia-smi and of nsys stats. Each gives the figures that validate() compares.
+// summary, CSV of nvidia-smi, of nsys stats and of nvprof. Each gives the figures that validate()
+// compares.
 //
 //   snapshot    torch.cuda.memory._snapshot() as JSON: peak_allocated_mb and peak_reserved_mb, read
 //               back from the last state through the history of allocations, where it was recorded
@@ -9,6 +10,8 @@
 //               or --query-gpu=memory.used: device_used_mb of one card; the largest of its samples
 //   nsys        nsys stats --report cuda_gpu_kern_sum --format csv: gpu_ms, the time of all kernels
 //               over the number of steps
+//   nvprof      nvprof --csv --print-gpu-summary: kernel_share_pct of each kernel in the time of
+//               all, by its name without scope and arguments; with the number of steps gpu_ms
 #pragma once
 
 #include <array>
@@ -25,9 +28,15 @@
 
 namespace plimsoll {
 
-enum class MeterForm : uint8_t { kSnapshot, kSummary, kNvidiaSmi, kNsys };
-inline constexpr std::array<std::string_view, 4> kMeterForms = {"snapshot", "summary", "nvidia-smi",
-                                                                "nsys"};
+enum class MeterForm : uint8_t { kSnapshot, kSummary, kNvidiaSmi, kNsys, kNvprof };
+inline constexpr std::array<std::string_view, 5> kMeterForms = {"snapshot", "summary", "nvidia-smi",
+                                                                "nsys", "nvprof"};
+
+// Before a kernel's name, the name of what is measured of it: per cent of all kernels' time.
+inline constexpr std::string_view kKernelShare = "kernel_share_pct ";
+
+// "void cudnn::detail::bn_fw_tr_1C11_kernel_new<float, 512>(...)": bn_fw_tr_1C11_kernel_new.
+std::string_view bare_kernel_name(std::string_view name);
 
 struct MeterReading {
   std::vector<Measurement> measured;
@@ -45,5 +54,7 @@ Result<MeterReading> read_meter(const ByteSource& source, MeterForm form,
 Result<MeterReading> read_snapshot(const ByteSource& source, const Limits& limits);
 Result<MeterReading> read_meter_csv(const ByteSource& source, MeterForm form,
                                     std::optional<int64_t> steps, const Limits& limits);
+Result<MeterReading> read_nvprof(const ByteSource& source, std::optional<int64_t> steps,
+                                 const Limits& limits);
 
 }  // namespace plimsoll

@@ -17,7 +17,7 @@ constexpr double kMiB = 1048576.0;
 // Blocks are of whole granules (kMinBlockSize); the history tells the bytes that were asked for.
 constexpr int64_t kGranule = 512;
 // Of one block or segment: no sum of all that a file can hold overflows.
-constexpr IntegerRange kBytes{.low = 0, .high = int64_t{1} << 40};
+constexpr IntegerRange kSizes{.low = 0, .high = int64_t{1} << 40};
 constexpr IntegerRange kIndex{.low = 0, .high = 1'000'000};
 
 int64_t in_granules(int64_t bytes) { return (bytes + kGranule - 1) / kGranule * kGranule; }
@@ -32,13 +32,13 @@ Held last_state(JsonObject& root, std::set<int64_t>& devices) {
   for (const JsonValue& value : root.required_list("segments")) {
     JsonObject segment(value, root.file(), root.faults());
     devices.insert(segment.optional_integer("device", kIndex).value_or(0));
-    held.reserved += segment.required_integer("total_size", kBytes);
+    held.reserved += segment.required_integer("total_size", kSizes);
     for (const JsonValue& item : segment.required_list("blocks")) {
       JsonObject block(item, root.file(), root.faults());
       // "active_awaiting_free" was given back by the program and is no longer counted.
       if (block.required_string("state") != "active_allocated") continue;
-      const int64_t size = block.required_integer("size", kBytes);
-      const auto requested = block.optional_integer("requested_size", kBytes);
+      const int64_t size = block.required_integer("size", kSizes);
+      const auto requested = block.optional_integer("requested_size", kSizes);
       held.allocated += requested ? in_granules(*requested) : size;
     }
   }
@@ -48,7 +48,7 @@ Held last_state(JsonObject& root, std::set<int64_t>& devices) {
 // Takes back what an action did.
 void undo(JsonObject& entry, Held& held) {
   const std::string action = entry.required_string("action");
-  const int64_t size = entry.optional_integer("size", kBytes).value_or(0);
+  const int64_t size = entry.optional_integer("size", kSizes).value_or(0);
   if (action == "alloc") held.allocated -= in_granules(size);
   if (action == "free_requested") held.allocated += in_granules(size);
   if (action == "segment_alloc" || action == "segment_map") held.reserved -= size;

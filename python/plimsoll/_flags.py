@@ -33,6 +33,7 @@ class Flags(TypedDict, total=False):
     mode: str
     precision: str
     optimizer: str
+    recipe: str
     checkpoint: str
     accumulate: int
     loss: str

@@ -1,5 +1,5 @@
 """What docs/accuracy.md has a row for, in order, each a title and which lines it takes (records.load)."""
-from records import calibrated, compiled, is_step, on_several, training, uncalibrated
+from records import calibrated, compiled, input_bound, is_step, on_several, replicated, training, uncalibrated
 
 H100 = "h100-sxm-80gb"
 
@@ -86,7 +86,6 @@ CLASSES = [
     ("... above 1 MiB that an H100 gave out, TF32 and 16 bits", scratch("used")),
     ("storages of Torch7's modules, plain and shared (optnet)", in_file("optnet-memory", "total_mb")),
     ("memory of the host's process", lambda l: l["quantity"] == "host_mb" and l["device"] != "host"),
-    ("memory of a host with all that ran on it, framework not named (Mahendran)", in_file("seeds-mahendran", "host_mb")),
     ("step or forward pass, one GPU", is_step),
     ("... on cards whose kernels were measured (TITAN X, Xp, P100, M40, 1080 Ti), fp32", calibrated),
     ("... ... training steps alone", lambda l: calibrated(l) and training(l)),
@@ -113,6 +112,9 @@ CLASSES = [
     ("step or forward pass in 16 bits", lambda l: is_step(l) and ("16" in l["dtype"] or l["dtype"] == "apex-o2")),
     ("... in 64 bits", lambda l: is_step(l) and l["dtype"] == "fp64"),
     ("step, several GPUs and one beside them", on_several),
+    ("... batches lie ready", replicated),
+    ("... ... training", lambda l: replicated(l) and training(l)),
+    ("... decoded or proposed by the host in the step (Gavel, Detectron)", input_bound),
     ("forward part of a step", lambda l: l["quantity"] == "forward_ms"),
     ("backward part of a step", lambda l: l["quantity"] == "backward_ms"),
     ("one layer in a framework", lambda l: l["kind"] == "layer"),
@@ -144,7 +146,8 @@ SHOWN = {
     "... ... batches of 1 to 8": "... batches of 1 to 8",
     "... of PyTorch 2.11 on H100, fp32 and TF32": "PyTorch 2.11 on H100, fp32 and TF32",
     "... ... on H200, whose kernels no fit has seen, all": "... on H200",
-    "step, several GPUs and one beside them": "step of several GPUs",
+    "... batches lie ready": "step of several GPUs, batches ready",
+    "... decoded or proposed by the host in the step (Gavel, Detectron)": "... decoded or proposed by the host",
 }
 
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from statistics import mean, median
 
-from records import CARDS_OF_ALGORITHMS, named
+from records import CARDS_OF_ALGORITHMS, named, read_from
 from table import markdown, percent
 
 REASONS = json.loads((Path(__file__).parent / "reasons.json").read_text())["reasons"]
@@ -65,7 +65,7 @@ def facts(lines):
             what = r.get("quantity") or " ".join(filter(None, (r.get("layer"), r.get("layer_type"), l["quantity"])))
             rows.append((l["source"], l["model"] or "", r.get("framework", ""), l["device"] or "", what, reported,
                          "–" if l["predicted"] is None else f"{l['predicted']:.4g}",
-                         "–" if l["error"] is None else percent(l["error"]), l["skipped"] or ""))
+                         "a constant was read from it" if read_from(l) else "–" if l["error"] is None else percent(l["error"]), l["skipped"] or ""))
     return ["## What studies report", "", markdown(["study", "model", "framework", "card", "what", "reported", "predicted", "error", "not predicted because"], rows), ""]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from classes import PROCESS, of_today
-from records import calibrated, is_step, training, uncalibrated
+from records import calibrated, is_step, replicated, training, uncalibrated
 from table import against_roofline, five_fold_score, inside, mape, measured, percent
 
 CARDS = [("RTX 3090", "rtx-3090", .12), ("RTX 4090", "rtx-4090", .10), ("A100", "a100", .17), ("V100", "tesla-v100", .12),
@@ -78,7 +78,8 @@ def table_of(lines, folds):
             ("H100, machine unknown", lambda l: is_step(l) and l["source"] == "h100-networks", .13),
             ("H200, machine unknown", lambda l: is_step(l) and l["source"] == "h200-networks", .15),
             ("batches of 1 to 8, published since 2020", lambda l: of_today()(l) and small_batch(l), .2),
-            ("... of all sources", small_batch, .2)]:
+            ("... of all sources", small_batch, .2),
+            ("several GPUs of one machine and one beside them, batches ready, machine unknown", replicated, .15)]:
         taken = select(takes)
         rows.append((f"{title}: mean error", f"{100 * must:.1f} %", percent(mape(taken)), at_most(mape(taken), must), taken, must))
     memory = [l for l in lines if l["quantity"] in PROCESS]

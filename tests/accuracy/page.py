@@ -25,7 +25,9 @@ A row is what the default command answers, told what its user would know: the ca
 framework and what the program does. What a source alone tells of its machine (its host, a context measured on it) moves a
 second row below it, told by `{TOLD}`. The roofline is the sum over kernels of max(flop / the datasheet's peak, bytes / the
 datasheet's bandwidth), by the flop and bytes of the prediction itself. The last column names what was chosen with these
-records among others: such rows are no forecast of how other records come out, those with something left out are."""
+records among others: such rows are no forecast of how other records come out, those with something left out are. Records that
+a constant was read from (Torres et al. 2021, Table 4; some of Kim et al. 2017, Table IV), or that one constant stands for
+(Mahendran), are in no row."""
 LEFT_OUT = """## Left out of every fit
 
 A source, a card or a network at a time is left out of what the unknown host costs, of the kernels' fits (a card, with its

@@ -54,6 +54,31 @@ def on_several(l):
     return l["quantity"] == "total_ms" and l["kind"] in ("model", "scaling") and not is_step(l) and not compiled(l)
 
 
+# Several GPUs of one machine whose batches do not lie ready: Gavel's read and decode them, Detectron's bring their heads'
+# proposals from the host; neither says how long that takes.
+INPUT_BOUND = ("gavel-throughputs", "detectron-model-zoo")
+
+
+def input_bound(l):
+    return on_several(l) and l["source"] in INPUT_BOUND
+
+
+def replicated(l):
+    """A step of several GPUs, or of one beside them, whose batches lie ready."""
+    return on_several(l) and l["source"] not in INPUT_BOUND
+
+
+# Records that a constant was read from: the host's memory of PyTorch 1.4 and TensorFlow 2.2 and what a data set takes of it
+# (Torres et al. 2021, Table 4), CNTK's and Theano's own kernels of a bias and a ReLU (Kim et al. 2017, Table IV);
+# hwdb/frameworks says so where the constants stand. Mahendran names no framework: one assumed constant stands for all.
+def read_from(l):
+    """Such a record says nothing of how well others are predicted."""
+    if l["quantity"] == "host_mb":
+        return l["source"] in ("seeds-torres-memory", "seeds-mahendran")
+    kernel = (l["run"].get("framework"), l.get("op"))
+    return l["source"] == "seeds-kim" and kernel in (("cntk", "bias addition"), ("theano", "bias addition"), ("theano", "relu"))
+
+
 def training(l):
     return l["run"].get("mode", "train") != "inference"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from classes import CLASSES, FIVE_FOLD, SHOWN, saw
-from records import CARDS_OF_ALGORITHMS, compiled, is_step, named
+from records import CARDS_OF_ALGORITHMS, compiled, is_step, named, read_from
 
 HEAD = ["what", "n", "skipped", "exact", "median error", "mean error", "95 % below", "bias (median)", "inside its range",
         "half its width (median)", "roofline's mean error", "roofline is nearer", "its coefficients saw these"]
@@ -124,6 +124,7 @@ def all_rows(lines, told):
     """By title, in order; `lines` as answered by default, `told` with what sources tell of their machines."""
     lines = lines + list(slopes(lines)) + list(compiled_gains(lines))
     rows = []
+    lines = [l for l in lines if not read_from(l)]
     for title, takes in CLASSES:
         if taken := [l for l in lines if takes(l)]:
             rows.append((title, row(title, taken)))

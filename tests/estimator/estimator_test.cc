@@ -101,6 +101,40 @@ TEST_CASE("a data-parallel run answers for all devices and names their link") {
   CHECK(answer(request).time.communication_ns > 10 * four.time.communication_ns);
 }
 
+// A table is of one size: 29 and 30 words, the mean of padded batches, in all its columns.
+TEST_CASE("layers are told at the sizes at which they are timed, not at the longest batch's") {
+  Request request = test::request("builtin:seq2seq-nmt", "quadro-p4000", 16);
+  const Estimate usual = answer(request);
+  request.dims = {{"source", 29}, {"target", 30}};
+  const Estimate asked = answer(request);
+  CHECK(usual.memory.device_bytes > asked.memory.device_bytes);
+  REQUIRE(usual.layers.size() == asked.layers.size());
+  for (size_t i = 0; i < usual.layers.size(); ++i) {
+    CAPTURE(usual.layers[i].node);
+    CHECK(usual.layers[i].flop_forward == asked.layers[i].flop_forward);
+    CHECK(usual.layers[i].feature_map_bytes == asked.layers[i].feature_map_bytes);
+    CHECK(usual.layers[i].forward_ns == asked.layers[i].forward_ns);
+  }
+}
+
+TEST_CASE("a built-in is trained as its sources did where that is asked for") {
+  Request request = test::request("builtin:seq2seq-nmt", "quadro-p4000", 16);
+  const Estimate usual = answer(request);
+  request.recipe.published = true;  // with Adam, whose states are two for momentum's one
+  const Estimate published = answer(request);
+  CHECK(published.memory.optimizer_state_bytes == 2 * usual.memory.optimizer_state_bytes);
+  const auto told = [](const std::string& line) { return line.starts_with("recipe: adam"); };
+  CHECK(std::ranges::any_of(published.basis, told));
+  CHECK(std::ranges::none_of(usual.basis, told));
+  request.model = "builtin:resnet50";  // of which nothing is told
+  request.given = {"recipe"};
+  const Estimate untold = answer(request);
+  CHECK(untold.memory.optimizer_state_bytes == untold.memory.parameter_bytes);
+  CHECK(std::ranges::any_of(untold.diagnostics, [](const Diagnostic& d) {
+    return d.message.find("how it was trained") != std::string::npos;
+  }));
+}
+
 // Sentences differ in length: memory has to hold the longest batch, time is that of the usual one.
 TEST_CASE("memory is read at the longest batch of the data set, time at the usual one") {
   Request request = test::request("builtin:seq2seq-sockeye", "quadro-p4000", 16);
@@ -111,7 +145,9 @@ TEST_CASE("memory is read at the longest batch of the data set, time at the usua
   CHECK(usual.time.step_ns < longest.time.step_ns);
   const auto said = [](const Estimate& e) {
     return std::any_of(e.basis.begin(), e.basis.end(), [](const std::string& line) {
-      return line == "memory at source 100, target 100, the longest that batches get";
+      return line ==
+             "memory at source 100, target 100, the longest that batches get; time and layers at "
+             "source 29, target 30";
     });
   };
   CHECK(said(usual));
@@ -162,8 +198,32 @@ TEST_CASE("GPUs that share the work hold NCCL's buffers beside the context") {
   CHECK(eight.memory.context_bytes - one.memory.context_bytes == 441 * (int64_t{1} << 20));
   request.link = "pcie-4-x16";
   CHECK(answer(request).memory.context_bytes < eight.memory.context_bytes);
-  request.replicate = true;  // one process, copies without NCCL
+  request.exchange = "data-parallel";  // one process, no NCCL of its own for each
   CHECK(answer(request).memory.context_bytes == one.memory.context_bytes);
+}
+
+TEST_CASE("one process for all GPUs is asked for as an exchange, of PyTorch and of one machine") {
+  Request request = test::request("builtin:resnet18", "a100", 8);
+  request.gpu_count = 4;
+  const Estimate each = answer(request);
+  request.exchange = "data-parallel";
+  const Estimate one = answer(request);
+  CHECK(one.time.communication_ns > each.time.communication_ns);
+  CHECK(one.time.step_ns > each.time.step_ns);
+  CHECK(std::ranges::any_of(one.basis, [](const std::string& line) {
+    return line.find("exchange data-parallel; the first also holds") != std::string::npos;
+  }));
+  const auto refused = [](const Request& asked) {
+    const auto e = estimate(asked, test::hwdb());
+    return e ? "" : e.error().front().code;
+  };
+  Request other = request;
+  other.framework = "mxnet";
+  CHECK(refused(other) == "E116");
+  other = request;
+  other.nodes = 2;
+  other.network = "infiniband-edr";
+  CHECK(refused(other) == "E116");
 }
 
 TEST_CASE("the context is that of how modules are loaded, and says which row it is") {

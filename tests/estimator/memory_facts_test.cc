@@ -259,3 +259,42 @@ TEST_CASE("memory facts: what TensorFlow needs grows with the batch and not with
   // Of the same architecture: twice and thrice as large.
   CHECK(pool("gtx-1080") == doctest::Approx(pool("quadro-p6000")).epsilon(.001));
 }
+
+// A plan of memory is made of what the step needs; scratch memory for faster algorithms the process
+// takes where there is room. Nothing of it depends on the card's size.
+TEST_CASE("memory facts: other frameworks' steps run in less than their processes take") {
+  struct Case {
+    const char* framework;
+    double widest;  // high over low; of CNTK's and Theano's plans no process is measured
+  };
+  for (const auto& [framework, widest] :
+       {Case{"mxnet-0.11", 1.5}, Case{"caffe", 1.5}, Case{"cntk-2.0", 1.7}, Case{"theano", 1.7}}) {
+    CAPTURE(std::string(framework));
+    const auto at = [name = std::string(framework)](int64_t batch, const char* gpu) {
+      Request request = test::request("builtin:vgg16", gpu, batch);
+      request.framework = name;
+      const auto e = estimate(request, test::hwdb());
+      REQUIRE(e);
+      return e->memory;
+    };
+    int64_t before = 0;
+    for (const int64_t batch : {4, 8, 16, 32}) {
+      const MemoryEstimate m = at(batch, "gtx-1080");
+      CAPTURE(batch);
+      CHECK(m.device_bytes > before);
+      CHECK(m.live_peak_bytes <= m.allocated_peak_bytes);
+      CHECK(m.allocated_peak_bytes <= m.reserved_bytes);
+      REQUIRE(m.grown);
+      CHECK(m.grown->bytes >= m.device_bytes);
+      CHECK(m.taken_bytes == 0);
+      CHECK(static_cast<double>(m.device_range.high) <=
+            widest * static_cast<double>(m.device_range.low));
+      before = m.device_bytes;
+    }
+    const auto tensors = [&](const char* gpu) {
+      const MemoryEstimate m = at(32, gpu);
+      return static_cast<double>(m.device_bytes - m.context_bytes);
+    };
+    CHECK(tensors("gtx-1080") == doctest::Approx(tensors("quadro-p6000")).epsilon(.001));
+  }
+}

@@ -118,7 +118,7 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
   q.samples_in_memory = run.samples.value_or(0);
   q.share_storages = run.shares_storages();
   if (q.gpu_count > 1) q.link = link_of(run);
-  q.replicate = run.parallelism == "nn.DataParallel";
+  if (run.parallelism == "nn.DataParallel") q.exchange = kDataParallel;
   return {};
 }
 

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "hwdb/measured/meter.h"
+
 namespace plimsoll {
 namespace {
 
 constexpr double kNanosecondsPerMs = 1e6;
+constexpr double kPercent = 100;
 constexpr double kMiB = 1048576.0;
 
 using Value = std::optional<double>;
@@ -159,7 +162,37 @@ double feature_map_percent(const MemoryEstimate& m) {
   return maps > 0 ? 100 * real(maps) / real(maps + others) : 0;
 }
 
+// Per cent of the GPU's time in classes whose kernels a profiler shows by this name.
+Value share_of_kernel(const Answer& a, std::string_view kernel) {
+  Value sum;
+  for (const ClassShare& c : a.time.by_class) {
+    if (!c.library_kernel.empty() && bare_kernel_name(c.library_kernel) == kernel)
+      sum = sum.value_or(0) + kPercent * c.share;
+  }
+  return sum;
+}
+
+MeasuredQuantity kernel_share(const std::string& kernel, double measured) {
+  MeasuredQuantity q;
+  q.name = std::string(kKernelShare) + kernel;
+  q.measured = measured;
+  q.range = no_range;
+  q.missing = "no class of the step's kernels is known by this kernel's name";
+  q.predict = [kernel](const Answer& a) { return share_of_kernel(a, kernel); };
+  return q;
+}
+
+// A line of a profiler's table, as TBD's have them (Zhu et al., IISWC 2018, tables V and VI): its
+// share. How busy its units were is no share of the peak: batch norms have 42 to 46 % there.
+std::optional<MeasuredQuantity> kernel_line(const MeasuredRun& run) {
+  const auto share = run.value("duration_pct");
+  if (!share) return std::nullopt;
+  return kernel_share(std::string(bare_kernel_name(run.kernel)), *share);
+}
+
 std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measurement& m) {
+  if (m.name.starts_with(kKernelShare))
+    return kernel_share(m.name.substr(kKernelShare.size()), m.value);
   MeasuredQuantity q;
   q.name = m.name;
   q.measured = m.value;
@@ -194,6 +227,7 @@ MeasuredQuantity fits(double measured) {
 
 std::optional<MeasuredQuantity> fact(const MeasuredRun& run) {
   if (run.quantity == "fits") return fits(1);
+  if (run.quantity == "kernel_share_and_fp32_utilisation") return kernel_line(run);
   const auto value = run.value("value");
   if (!value) return std::nullopt;
   MeasuredQuantity q;
@@ -236,7 +270,6 @@ std::string no_prediction(const MeasuredRun& run) {
       {"parameters", "counted, not measured"},
       {"analytic_flop", "counted, not measured"},
       {"qualitative", "words, no figure"},
-      {"kernel_share_and_fp32_utilisation", "share of a kernel by one library's own name"},
       {"strong_scaling", "needs the run it is compared with"},
   };
   for (const auto& [quantity, why] : kReasons) {

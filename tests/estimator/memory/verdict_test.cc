@@ -52,3 +52,18 @@ TEST_CASE("verdict: estimate, sweep and max-batch say the same of VGG-16 on 8 GB
   CHECK(std::ranges::count(seen, Verdict::kMayFit) > 0);
   CHECK(std::ranges::count(seen, Verdict::kDoesNotFit) > 0);
 }
+
+// Regions of TensorFlow's allocator leave the larger of 300 MiB and a twentieth (MinSystemMemory).
+TEST_CASE("verdict: a step cannot use what its framework leaves to the system") {
+  const auto usable = [](const char* framework, const char* gpu, int64_t reserve) {
+    Request request = test::request("builtin:vgg16", gpu, 1);
+    request.framework = framework;
+    request.reserve_bytes = reserve;
+    const Platform platform = *find_platform(*Hwdb::open(), request, gpu);
+    return memory_bytes(platform, request) - usable_bytes(platform, request);
+  };
+  const int64_t mib = 1 << 20;
+  CHECK(usable("tensorflow-1.3", "gtx-titan-x", 0) / mib == 12206 / 20);
+  CHECK(usable("tensorflow-1.3", "gtx-titan-x", 6400 * mib) / mib == 6400 + 300);
+  CHECK(usable("mxnet-0.11", "gtx-titan-x", 0) == 0);
+}

@@ -37,6 +37,8 @@ TEST_CASE("exchange: schemes by their formulas") {
   CHECK(seconds("parameter-server", 3) == doctest::Approx(400 + 100));
   CHECK(seconds("cpu", 2) == doctest::Approx(400 + 500));
   CHECK(seconds("one-bit", 2) == doctest::Approx(900.0 / 32 + 10));
+  CHECK(seconds("fp16", 4) == doctest::Approx(75 + 4000 / 600.0));  // half the bytes, four passes
+  CHECK(seconds("data-parallel", 4) == doctest::Approx(200));  // parameters out, gradients back
   CHECK(find_exchange_scheme("nobody's") == nullptr);
 }
 

@@ -89,7 +89,8 @@ TEST_CASE(
   input.rates.link.bandwidth = 10;
   const StepTime one = step_time(input, unit_context());
   input.devices = 2;
-  input.replicate = true;
+  input.scheme = find_exchange_scheme("data-parallel");
+  input.group.per_node = 2;
   const StepTime two = step_time(input, unit_context());
   CHECK(one.communication == 0);
   CHECK(two.communication == 100);  // 50 s out, 50 s back

@@ -161,3 +161,42 @@ TEST_CASE("meter: nsys, over the steps that it saw") {
   CHECK(fault(MeterForm::kNsys, milliseconds, 10) == "E531");
   CHECK(fault(MeterForm::kNsys, "Operation,Count\nmemcpy,3\n", 1) == "E531");
 }
+
+TEST_CASE("meter: nvprof, each kernel's share of all kernels' time") {
+  const std::string table =
+      "==7== NVPROF is profiling process 7, command: python train.py\n"
+      "==7== Profiling result:\n"
+      "\"Type\",\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n"
+      ",%,ms,,us,us,us,\n"
+      "\"GPU activities\",40,60.0,20,1,1,1,\"void cudnn::detail::bn_fw_tr_1C11_kernel_new"
+      "<float, 512>(float, int)\"\n"
+      "\"GPU activities\",20,30.0,20,1,1,1,\"void cudnn::detail::bn_fw_tr_1C11_kernel_new"
+      "<float, 256>(float, int)\"\n"
+      "\"GPU activities\",20,30.0,20,1,1,1,\"[CUDA memcpy HtoD]\"\n"
+      "\"GPU activities\",20,30.0,40,1,1,1,\"maxwell_sgemm_128x64_nn\"\n"
+      "\"API calls\",90,900.0,80,1,1,1,\"cudaLaunch\"\n";
+  const auto shares = figures(MeterForm::kNvprof, table);
+  CHECK(shares.size() == 2);
+  CHECK(shares.at("kernel_share_pct bn_fw_tr_1C11_kernel_new") == doctest::Approx(75));
+  CHECK(shares.at("kernel_share_pct maxwell_sgemm_128x64_nn") == doctest::Approx(25));
+  const auto counted = figures(MeterForm::kNvprof, table, 10);
+  CHECK(counted.at("gpu_ms") == doctest::Approx(12));
+  CHECK(counted.size() == 3);
+  // Before CUDA 9 what the host calls has a table of its own.
+  const std::string header = "\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n";
+  const std::string older = header + "%,us,,us,us,us,\n100,500,1,1,1,1,\"relu\"\n\n" +
+                            "==7== API calls:\n" + header + "%,ms,,us,us,us,\n" +
+                            "100,9,1,1,1,1,\"cudaLaunch\"\n";
+  CHECK(figures(MeterForm::kNvprof, older, 1).at("gpu_ms") == doctest::Approx(.5));
+  CHECK(fault(MeterForm::kNvprof, "index,memory.used\n0,1\n") == "E531");
+  CHECK(fault(MeterForm::kNvprof, header + "%,fortnights,,us,us,us,\n") == "E531");
+  CHECK(fault(MeterForm::kNvprof, header + "%,ms,,us,us,us,\n1,2\n") == "E511");
+  CHECK(fault(MeterForm::kNvprof, header + "%,ms,,us,us,us,\n1,much,1,1,1,1,relu\n") == "E512");
+  CHECK(fault(MeterForm::kNvprof, header + "%,ms,,us,us,us,\n") == "E531");
+}
+
+TEST_CASE("meter: a kernel's bare name") {
+  CHECK(bare_kernel_name("void cudnn::detail::bn_fw<float, int=512>(float const *)") == "bn_fw");
+  CHECK(bare_kernel_name("cuda::detail::bn_fw") == "bn_fw");
+  CHECK(bare_kernel_name("maxwell_sgemm_128x64_nn") == "maxwell_sgemm_128x64_nn");
+}

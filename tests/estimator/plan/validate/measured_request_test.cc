@@ -124,9 +124,9 @@ TEST_CASE("measured request: layout and one process for all GPUs") {
   r.parallelism = "nn.DataParallel";
   const auto q = request_of(r, {});
   CHECK(q->layout == "nhwc");
-  CHECK(q->replicate);
+  CHECK(q->exchange == "data-parallel");
   r.parallelism = "data (all-reduce)";
-  CHECK_FALSE(request_of(r, {})->replicate);
+  CHECK(request_of(r, {})->exchange.empty());
 }
 
 TEST_CASE("measured request: what is not known is said, never guessed") {

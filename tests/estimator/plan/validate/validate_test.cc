@@ -402,3 +402,26 @@ TEST_CASE("validate: a recurrent layer is predicted as the algorithm that the re
   CHECK(predicted("persistent") == doctest::Approx(.676).epsilon(.1));
   CHECK(predicted("standard") == doctest::Approx(1.58).epsilon(.1));
 }
+
+TEST_CASE("validate: a line of a profiler's table is the share of the classes of its kernel") {
+  const std::string run = R"("device": "quadro-p4000", "model": "resnet-50", "batch": 8,
+      "mode": "train", "framework": "mxnet", "framework_version": "0.11.0", "cudnn": "6",
+      "quantity": "kernel_share_and_fp32_utilisation", "duration_pct": 5.14,
+      "fp32_utilisation_pct": 10, "kernel": )";
+  const auto lines = answer(run + R"("cuda::detail::activation_bw_4d_kernel")", "model");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].quantity == "kernel_share_pct activation_bw_4d_kernel");
+  CHECK(lines[0].measured == 5.14);
+  REQUIRE(lines[0].predicted);
+  Request request = test::request("builtin:resnet50", "quadro-p4000", 8);
+  request.framework = "mxnet-0.11";
+  request.cudnn = "6.0";
+  const auto e = estimate(request, test::hwdb());
+  REQUIRE(e);
+  for (const ClassShare& c : e->time.by_class) {
+    if (c.kernel_class == "relu backward")
+      CHECK(*lines[0].predicted == doctest::Approx(100 * c.share));
+  }
+  CHECK(skipped(run + R"("magma_lds128_sgemm_kernel")", "model")
+            .starts_with("no class of the step's kernels"));
+}

@@ -1,0 +1,22 @@
+// demand: the smallest memory in which a step runs, where a framework takes more as long as there
+// is room: pools that double, scratch memory for faster algorithms of convolutions. By it a verdict
+// goes, for a smaller card refuses the rest and the step runs none the less.
+#pragma once
+
+#include "estimator/memory/device_memory.h"
+#include "estimator/memory/memory_estimate.h"
+#include "estimator/memory/workspace_plan.h"
+
+namespace plimsoll {
+
+// The same kernels with no more scratch memory than they can do with. Whoever times algorithms is
+// left with these where memory is short: what does not get its scratch memory is no candidate
+// (MXNet's cudnnFind, CNTK's, Theano's; Caffe's base_conv_layer takes the algorithm without any).
+WorkspacePlan with_least_scratch(WorkspacePlan workspaces);
+
+// Makes of `memory`, whose minimum is known, what the step needs, and returns what it was: what the
+// process takes where there is room. `spread`: half-width of the 95 % range of what lies beside the
+// context, as a share. Holds live <= allocated <= reserved.
+GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spread);
+
+}  // namespace plimsoll

@@ -1,0 +1,47 @@
+#include "estimator/memory/demand.h"
+
+#include <doctest/doctest.h>
+
+using namespace plimsoll;
+
+TEST_CASE("demand: scratch memory is that of the algorithms that need least") {
+  WorkspacePlan workspaces;
+  workspaces.uses = {{.bytes = 500, .largest = 900, .tried = {500, 900}, .least = 20},
+                     {.bytes = 0, .least = 20}};
+  const WorkspacePlan least = with_least_scratch(workspaces);
+  REQUIRE(least.uses.size() == 2);
+  CHECK(least.uses[0].bytes == 20);
+  CHECK(least.uses[0].largest == 0);  // what was timed with more was no candidate
+  CHECK(least.uses[0].tried.empty());
+  CHECK(least.uses[1].bytes == 0);
+}
+
+TEST_CASE("demand: what is needed takes the place of what is taken, and its range is its own") {
+  DeviceMemory memory;
+  memory.live = 700;
+  memory.allocated = 850;
+  memory.reserved = 900;
+  memory.device_bytes = 1000;
+  memory.context = 100;
+  memory.low = 600;
+  memory.high = 1900;
+  memory.minimum = 900;
+  const GrownMemory grown = take_demand(memory, {.bytes = 100, .low = 40, .high = 180}, .1);
+  CHECK(grown.bytes == 1000);
+  CHECK(grown.range.low == 600);
+  CHECK(grown.range.high == 1900);
+  CHECK(memory.device_bytes == 900);
+  CHECK(memory.reserved == 800);
+  CHECK(memory.allocated == 800);
+  CHECK(memory.live == 700);
+  CHECK(memory.fragmentation == 0);
+  CHECK(memory.low == 800);    // 80 and 60 beside it, which do not depend on each other
+  CHECK(memory.high == 1013);  // 80 and 80
+  // A context that is known: none of the range is its own.
+  memory.minimum = 500;
+  take_demand(memory, {.bytes = 100}, .1);
+  CHECK(memory.low == 460);
+  CHECK(memory.high == 540);
+  CHECK(memory.allocated == 400);
+  CHECK(memory.live == 400);
+}
