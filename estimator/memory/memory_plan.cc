@@ -233,7 +233,8 @@ int64_t granule_of(const FrameworkProfile& framework) {
 
 Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
                                const Binding& binding, const Platform& platform,
-                               const Request& request, const WorkspacePlan& workspaces) {
+                               const Request& request, const WorkspacePlan& workspaces,
+                               LastReplay* last) {
   DevicePlan plan;
   const FrameworkProfile& framework = platform.framework;
   if (framework.execution == FrameworkProfile::Execution::kModules)
@@ -263,7 +264,7 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   if (framework.takes_whole_card) plan.taken_bytes = context.bytes + input.capacity;
   const bool whole = framework.takes_whole_card;
   auto memory =
-      device_memory(input, *rules, context, range_of(framework), request.minimum || whole);
+      device_memory(input, *rules, context, range_of(framework), request.minimum || whole, last);
   if (!memory) return tl::make_unexpected(memory.error());
   plan.memory = std::move(*memory);
   if (whole) plan.grown = take_demand(plan.memory, context, framework.demand_spread);
