@@ -234,14 +234,14 @@ tl::unexpected<Diagnostics> too_long(const Device& device) {
 }
 
 Result<DevicePlan> Evaluator::device(const CompiledModel& model, StepBinder& step,
-                                     const Binding& binding) const {
+                                     const Binding& binding, LastReplay* last) const {
   const Binding largest = largest_batch(model, binding);
   if (!guards_hold(model.step, largest)) return other_decisions(model, largest);
   const auto bound = step(largest);
   if (!bound) return too_large(model, largest, bound.error());
   const auto workspaces = plan_workspaces(**bound, platform_, context_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
-  return plan_device(model, **bound, largest, platform_, request_, *workspaces);
+  return plan_device(model, **bound, largest, platform_, request_, *workspaces, last);
 }
 
 Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& binding) const {

@@ -42,9 +42,10 @@ class Evaluator {
   const TimeContext& context() const { return context_; }
   // At a binding where the model's guards hold; E903 where they do not: compile there.
   Result<Estimate> estimate(const CompiledModel& model, const Binding& binding) const;
-  // What the device needs alone, for searches, whose points share a binder of the model's step.
-  Result<DevicePlan> device(const CompiledModel& model, StepBinder& step,
-                            const Binding& binding) const;
+  // What the device needs alone, for searches, whose points share a binder of the model's step, and
+  // whose devices may share a replay: of one model at one point, framework and allocator being one.
+  Result<DevicePlan> device(const CompiledModel& model, StepBinder& step, const Binding& binding,
+                            LastReplay* last = nullptr) const;
 
  private:
   Evaluator(Platform platform, const Request& request, TimeContext context);

@@ -36,4 +36,9 @@ Result<void> refuse_model(std::string_view word, std::string_view verb, std::str
                fmt::format(fmt::runtime(example), shell_quoted(model)));
 }
 
+std::string model_beside(const std::string& plan, const std::string& model) {
+  if (model.empty() || model.starts_with("builtin:") || plan == "-") return model;
+  return (std::filesystem::path(plan).parent_path() / model).string();
+}
+
 }  // namespace plimsoll::cli

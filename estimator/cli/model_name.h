@@ -17,4 +17,7 @@ std::string model_meant(std::string_view word);
 Result<void> refuse_model(std::string_view word, std::string_view verb, std::string_view wanted,
                           std::string_view example);
 
+// A plan names its model's file as seen from its own folder; `plan` is a path, or - for none.
+std::string model_beside(const std::string& plan, const std::string& model);
+
 }  // namespace plimsoll::cli

@@ -10,11 +10,12 @@ void add_page(CLI::App& app, PageFlags& flags) {
   app.add_option("--html", flags.path, "the answer as a page, with pictures and tables")
       ->type_name("FILE")
       ->group(kOutputGroup);
-  app.add_flag("--force", flags.force, "overwrite the file of --html")->group(rarely(kOutputGroup));
+  app.add_flag("--force", flags.force, "overwrite files that are there")
+      ->group(rarely(kOutputGroup));
 }
 
 int open_page(const PageFlags& flags, std::optional<OutputFile>& page) {
-  if (flags.force && flags.path.empty())
+  if (flags.force && flags.path.empty() && !flags.others)
     report({warning("W516", "--force has no effect: only --html writes a file")});
   const auto opened = OutputFile::open_if_named(flags.path, flags.force, page);
   return opened ? 0 : report(opened.error());

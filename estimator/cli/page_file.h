@@ -12,6 +12,7 @@ namespace plimsoll::cli {
 struct PageFlags {
   std::string path;  // empty: no page
   bool force = false;
+  bool others = false;  // the verb writes other files too, which --force is of as well
 };
 
 // Declares --html and --force. `flags` must outlive the parse.

@@ -2,41 +2,24 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
+#include <tuple>
 
-#include "estimator/cli/command_line.h"
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/interrupt.h"
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/open_database.h"
-#include "estimator/cli/output.h"
-#include "estimator/cli/page_file.h"
-#include "estimator/cli/progress.h"
 #include "estimator/cli/read_request.h"
-#include "estimator/cli/shared_flags.h"
-#include "estimator/cli/sweep_axes.h"
-#include "estimator/cli/sweep_log.h"
+#include "estimator/cli/sweep_answer.h"
+#include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
-#include "estimator/cli/work_flags.h"
 #include "estimator/model/model_source.h"
-#include "estimator/report/html/sweep_page.h"
-#include "estimator/report/sweep.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {
 namespace {
-
-struct SweepFlags {
-  SharedFlags shared;
-  PageFlags page;
-  std::string plan, out, resume;
-  WorkFlags work;
-  std::optional<int64_t> seed;  // the plan's
-  bool json = false, count_only = false, memory_only = false, dry_run = false;
-};
 
 Result<SweepPlan> read_plan(const std::string& path, const Limits& limits) {
   const auto source = ByteSource::open(path, limits);
@@ -46,15 +29,24 @@ Result<SweepPlan> read_plan(const std::string& path, const Limits& limits) {
   return read_sweep_plan(*text, source->name(), limits);
 }
 
-// A plan names its model's file as seen from its own folder.
-std::string model_beside(const std::string& plan, const std::string& model) {
-  if (model.empty() || model.starts_with("builtin:") || plan == "-") return model;
-  return (std::filesystem::path(plan).parent_path() / model).string();
+// "2/8" is the second of eight parts: 1 of them, from 0. The whole is one part.
+Result<std::pair<size_t, size_t>> shard_of(const std::string& text) {
+  if (text.empty()) return std::pair<size_t, size_t>(0, 1);
+  constexpr int64_t kMost = 1'000'000;
+  const size_t slash = std::min(text.find('/'), text.size());
+  const auto parts =
+      parse_count("--shard K/N", text.substr(std::min(slash + 1, text.size())), 1, kMost);
+  if (!parts) return tl::make_unexpected(parts.error());
+  const auto part = parse_count("--shard K/N", text.substr(0, slash), 1, *parts);
+  if (!part) return tl::make_unexpected(part.error());
+  return std::pair(static_cast<size_t>(*part - 1), static_cast<size_t>(*parts));
 }
 
 Result<void> check_flags(const SweepFlags& sweep) {
   constexpr std::string_view kExample = "plimsoll sweep plan.yaml, or --model builtin:resnet50";
   if (auto good = check_work(sweep.work); !good) return good;
+  if (auto good = check_emit(sweep.emit); !good) return good;
+  if (auto good = shard_of(sweep.shard); !good) return tl::make_unexpected(good.error());
   const SharedFlags& flags = sweep.shared;
   if (flags.model.empty())
     return error("E108", "which model? neither the plan nor --model names one", {},
@@ -80,109 +72,9 @@ Result<void> find_local(const SweepPlan& plan, SharedFlags& flags, Hwdb& hwdb) {
   return gpus.empty() ? Result<void>() : find_local_gpu(hwdb, gpus, "");
 }
 
-// What is to be written, in pieces as pipes take them.
-class Output {
- public:
-  bool add(const std::string& text) {
-    text_ += text;
-    return text_.size() < kPiece || flush();
-  }
-  bool flush() {
-    good_ = good_ && print(text_) == 0;
-    text_.clear();
-    return good_;
-  }
-  bool good() const { return good_; }
-
- private:
-  static constexpr size_t kPiece = 1 << 16;
-  std::string text_;
-  bool good_ = true;
-};
-
-// What is asked of a sweep.
-struct SweepJob {
-  const SweepFlags& flags;
-  const SweepPlan& plan;
-  const SweepAxes& axes;
-  const Hwdb& hwdb;
-  int64_t configurations;
-  std::optional<std::vector<int64_t>> chosen;  // of them, rising; else all
-  std::optional<SweepLog> log{};
-  std::optional<OutputFile> page{};
-
-  int64_t asked() const { return chosen ? std::ssize(*chosen) : configurations; }
-  bool is_asked(const SweptConfiguration& configuration) const {
-    return !chosen || std::ranges::binary_search(*chosen, configuration.number);
-  }
-};
-
-// Takes the answers to all points, in order.
-class SweepAnswer {
- public:
-  SweepAnswer(SweepJob& job, const SweepFlags& flags)
-      : job_(job),
-        lines_(flags.json && !flags.count_only),
-        listed_(!flags.json && !flags.count_only),
-        time_(!flags.memory_only),
-        page_(job.plan, time_),
-        dips_(job.axes.sizes()),
-        progress_("swept", job.asked(), *progress_when(flags.work)) {}
-
-  // Whether to go on.
-  bool add(const SweepPoint& point) {
-    if (!job_.chosen) dips_.add(point);
-    for (const SweptConfiguration& configuration : job_.axes.at(point)) {
-      if (!job_.is_asked(configuration)) continue;
-      plimsoll::add(configuration, point, summary_);
-      if (job_.page || listed_) best_.add(configuration, point);
-      if (job_.page) page_.add(configuration, point);
-      if (!job_.log && !lines_) continue;
-      const std::string line = to_json_line(job_.plan, configuration, point, time_);
-      if (lines_) out_.add(line + "\n");
-      if (!job_.log) continue;
-      if (auto added = job_.log->add(configuration, line); !added) fault_ = added.error();
-    }
-    progress_.at(summary_.configurations, job_.log ? static_cast<int64_t>(job_.log->resumed()) : 0);
-    return out_.good() && !fault_ && !interrupted();
-  }
-
-  const std::optional<Diagnostics>& fault() const { return fault_; }
-  // What stands there already.
-  void flush() {
-    progress_.end();
-    out_.flush();
-  }
-
-  int finish(double seconds) {
-    progress_.end();
-    summary_.seconds = seconds;
-    report(dips_.told());
-    if (job_.page) {
-      const std::string& model = job_.flags.shared.model;
-      const int fault =
-          write_page(*job_.page, page_.to_html(summary_, best_, model, command_line()));
-      if (fault != 0) return fault;
-    }
-    out_.add(job_.flags.json ? to_json_line(summary_) : to_text(summary_));
-    if (listed_) out_.add(best_.to_text(job_.plan, time_, page_of({})));
-    return out_.flush() ? (summary_.fit > 0 ? 0 : 1) : 4;
-  }
-
- private:
-  SweepJob& job_;
-  bool lines_, listed_, time_;
-  Output out_;
-  SweepSummary summary_;
-  SweepBest best_;
-  SweepPage page_;
-  SweepDips dips_;
-  Progress progress_;
-  std::optional<Diagnostics> fault_;
-};
-
 SweepOptions options_of(const SweepJob& job) {
   SweepOptions options{.time = !job.flags.memory_only, .threads = threads_of(job.flags.work)};
+  std::tie(options.part, options.parts) = *shard_of(job.flags.shard);
   if (!job.flags.resume.empty() || job.chosen) {
     options.known = [&job](size_t variant, int64_t index) -> std::optional<SweepPoint> {
       SweepPoint point;
@@ -207,10 +99,10 @@ int answer(SweepJob& job) {
   const auto begun = std::chrono::steady_clock::now();
   std::optional<Interrupts> listening;
   if (job.log) listening.emplace();
-  std::optional<SweepAnswer> answer(std::in_place, job, job.flags);
+  std::optional<SweepAnswer> answer(std::in_place, job);
   const auto swept = sweep(job.axes.variants(), job.axes.sizes(), job.hwdb, options_of(job),
                            [&](const SweepPoint& point) { return answer->add(point); });
-  const std::string& model = job.flags.shared.model;
+  const std::string model = job.model();
   if (!swept || answer->fault() || interrupted()) answer->flush();
   if (!swept) return report(in_model(swept.error(), model));
   if (answer->fault()) return report(*answer->fault());
@@ -241,15 +133,66 @@ Result<void> open_log(const SweepFlags& flags, std::optional<SweepLog>& log) {
 std::string title_of(const SweepPlan& plan, int64_t configurations, int64_t chosen) {
   const std::string listed = axes_text(plan);
   std::string count = std::to_string(configurations);
-  if (chosen >= 0 && plan.random)
-    count = fmt::format("{}, by chance with seed {}, of {}", chosen, plan.seed, configurations);
-  if (chosen >= 0 && !plan.random) count = fmt::format("the first {} of {}", chosen, count);
+  if (chosen >= 0) {
+    const bool capped = plan.run_cap && chosen == *plan.run_cap;
+    const std::string how = capped && plan.random ? fmt::format("by chance with seed {}", plan.seed)
+                            : capped              ? "the first ones"
+                                                  : "within the constraints";
+    count = fmt::format("{}, {}, of {}", chosen, how, configurations);
+  }
   return fmt::format("{} configuration{}{}{}\n", count, configurations == 1 ? "" : "s",
                      listed.empty() ? "" : ": ", listed);
 }
 
+// The models of a plan, or the one that flags name.
+Result<std::vector<SweptModel>> read_models(const SweepFlags& flags, const SweepPlan& plan,
+                                            Request request) {
+  std::vector<std::string> names = {flags.shared.model};
+  const auto several = std::ranges::find(plan.parameters, "model", &SweepParameter::name);
+  if (several != plan.parameters.end()) {
+    names.clear();
+    for (const JsonValue& value : several->values)
+      names.push_back(model_beside(flags.plan, text_of(value)));
+  }
+  std::vector<SweptModel> models;
+  for (const std::string& name : names) {
+    request.model = name;
+    const auto model = load_model_inputs(request);
+    if (!model) return tl::make_unexpected(in_model(model.error(), name));
+    models.push_back({name, names_of(*model)});
+  }
+  return models;
+}
+
+// The model to start with: --model's, the plan's, or the first of several.
+Result<void> choose_model(SweepFlags& flags, const SweepPlan& plan) {
+  const auto several = std::ranges::find(plan.parameters, "model", &SweepParameter::name);
+  const bool listed = several != plan.parameters.end();
+  if (listed && several->values.empty()) {
+    return error("E311", "model is a distribution, and needs a list of values here",
+                 several->place);
+  }
+  if (listed && !(flags.shared.model.empty() && plan.model.empty()))
+    return error("E114", "the plan's models and another one exclude each other", several->place);
+  if (flags.shared.model.empty())
+    flags.shared.model =
+        model_beside(flags.plan, listed ? text_of(several->values.front()) : plan.model);
+  return {};
+}
+
+// What no sweep can do as asked.
+Result<void> check_plan(const SweepFlags& flags, const SweepPlan& plan) {
+  if (flags.seed && !(plan.random && plan.run_cap))
+    return error("E112", "--seed is for plans with method: random and a run_cap");
+  const bool of_time = plan.objective && plan.objective->figure != Objective::Figure::kDeviceBytes;
+  if (!flags.memory_only || !of_time) return {};
+  return error("E114", fmt::format("--memory-only, and the plan's objective is {}",
+                                   name(plan.objective->figure)));
+}
+
 int run_sweep(const SweepFlags& given) {
   SweepFlags flags = given;
+  flags.page.others = !flags.emit.forms.empty();
   const auto request = to_request(flags.shared);
   if (!request) return report(request.error());
   if (const int fault = report(as_strict(idle_flags("sweep", *request), request->strict));
@@ -267,30 +210,33 @@ int run_sweep(const SweepFlags& given) {
   auto plan = read_plan(flags.plan, request->limits);
   if (!plan) return report(plan.error());
   if (flags.seed) plan->seed = *flags.seed;
-  if (flags.seed && !(plan->random && plan->run_cap))
-    return report(error("E112", "--seed is for plans with method: random and a run_cap").value());
+  if (auto good = check_plan(flags, *plan); !good) return report(good.error());
   const auto configurations = plan->configurations(request->limits);
   if (!configurations) return report(configurations.error());
-  if (flags.shared.model.empty()) flags.shared.model = model_beside(flags.plan, plan->model);
+  if (auto chosen = choose_model(flags, *plan); !chosen) return report(chosen.error());
   if (auto good = check_flags(flags); !good) return report(good.error());
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return report(hwdb.error());
   report(hwdb->own_faults());
   if (auto found = find_local(*plan, flags.shared, *hwdb); !found) return report(found.error());
-  Request loaded = *request;
-  loaded.model = flags.shared.model;
-  const auto model = load_model_inputs(loaded);
-  if (!model) return report(in_model(model.error(), flags.shared.model));
-  const auto axes = SweepAxes::make(*plan, flags.shared, names_of(*model), *hwdb);
+  auto models = read_models(flags, *plan, *request);
+  if (!models) return report(models.error());
+  const auto axes = SweepAxes::make(*plan, flags.shared, std::move(*models), *hwdb);
   if (!axes) return report(axes.error());
   if (const int fault = report(as_strict(plan->notes, request->strict)); fault != 0) return fault;
   report(axes->notes());
   const auto chosen = plan->chosen(*configurations);
+  if (chosen && chosen->empty())
+    return report(error("E323", "no configuration satisfies the constraints").value());
   const std::string title = title_of(*plan, *configurations, chosen ? std::ssize(*chosen) : -1);
   if (flags.dry_run) return print(title);
   if (!flags.json && print(title) != 0) return 4;
   SweepJob job{flags, *plan, *axes, *hwdb, *configurations, chosen};
   if (const int fault = open_page(flags.page, job.page); fault != 0) return fault;
+  if (!flags.emit.forms.empty()) {
+    job.emitter.emplace(*plan, flags.emit, flags.plan, request->gpu_count, flags.page.force);
+    if (auto opened = job.emitter->open(); !opened) return report(opened.error());
+  }
   if (auto opened = open_log(flags, job.log); !opened) return report(opened.error());
   return answer(job);
 }
@@ -307,12 +253,12 @@ Verb make_sweep(CLI::App& root) {
   app->add_option("--model", flags->shared.model, "instead of the plan's")
       ->type_name("MODEL")
       ->group(kVerbGroup);
-  const auto add = [&](const char* name, bool& into, const char* help, const char* group) {
+  const auto add = [&](const char* name, bool& into, const char* help, const std::string& group) {
     app->add_flag(name, into, help)->group(group);
   };
   add("--memory-only", flags->memory_only, "no times", kVerbGroup);
-  add("--dry-run", flags->dry_run, "how many configurations the plan has", kVerbGroup);
-  add("--count-only", flags->count_only, "how many fit, nothing else", kOutputGroup);
+  add("--dry-run", flags->dry_run, "how many configurations the plan has", rarely(kOutputGroup));
+  add("--count-only", flags->count_only, "how many fit, nothing else", rarely(kOutputGroup));
   add("--json", flags->json, "a line for each configuration, then a summary", kOutputGroup);
   app->add_option("--out", flags->out, "a new file that the lines are added to as they come")
       ->type_name("FILE")
@@ -324,7 +270,11 @@ Verb make_sweep(CLI::App& root) {
       ->type_name("N")
       ->check(CLI::NonNegativeNumber)
       ->group(rarely(kOutputGroup));
+  app->add_option("--shard", flags->shard, "the Kth of N parts, which follow each other [all]")
+      ->type_name("K/N")
+      ->group(rarely(kOutputGroup));
   add_work(*app, flags->work);
+  add_emit(*app, flags->emit);
   add_page(*app, flags->page);
   return {app, [flags] { return run_sweep(*flags); }};
 }

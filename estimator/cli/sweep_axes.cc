@@ -122,13 +122,31 @@ bool assigns(const std::vector<std::string>& list, const std::string& name) {
 
 }  // namespace
 
-Result<void> SweepAxes::add(size_t index, const SharedFlags& base, const ModelNames& names) {
-  const SweepParameter& parameter = plan_->parameters[index];
-  const std::string flag = flag_of(parameter.name);
-  if (parameter.name == "model") {
-    return error("E164", "model is no parameter of a sweep: a sweep has one model", parameter.place,
-                 "one plan for each, with --model");
+// What is a size of one model is one of every other, and so for the models' parameters.
+Result<void> SweepAxes::check_models(const SweepParameter& parameter) const {
+  const auto has = [&](const SweptModel& model) {
+    return model.names.dims.contains(parameter.name)    ? 2
+           : model.names.fixed.contains(parameter.name) ? 1
+                                                        : 0;
+  };
+  for (const SweptModel& model : models_) {
+    if (has(model) == has(models_.front())) continue;
+    const bool here = has(model) > has(models_.front());
+    const SweptModel &with = here ? model : models_.front(),
+                     &without = here ? models_.front() : model;
+    return error("E164",
+                 fmt::format("{} is {} of {}, and not of {}", shortened(parameter.name, 60),
+                             has(with) == 2 ? "a dimension" : "a parameter",
+                             shortened(with.name, 60), shortened(without.name, 60)),
+                 parameter.place, "a plan for each of them");
   }
+  return {};
+}
+
+Result<void> SweepAxes::add(size_t index, const SharedFlags& base) {
+  const SweepParameter& parameter = plan_->parameters[index];
+  const ModelNames& names = models_.front().names;
+  const std::string flag = flag_of(parameter.name);
   for (size_t i = 0; i < index; ++i) {
     if (flag_of(plan_->parameters[i].name) != flag) continue;
     return error(
@@ -137,6 +155,11 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base, const ModelNa
                     shortened(parameter.name, 60)),
         parameter.place);
   }
+  if (parameter.name == "model") {
+    variant_axes_.push_back({index, Kind::kOuter, "model"});
+    return {};
+  }
+  if (auto same = check_models(parameter); !same) return same;
   const bool own = names.dims.contains(parameter.name) || names.fixed.contains(parameter.name);
   const bool recipe = among(flag, kRecipeFlags);
   const bool shared =
@@ -172,7 +195,8 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base, const ModelNa
     notes_.push_back(warning(
         "W120",
         fmt::format("{} has no effect on memory or time of a step", shortened(parameter.name, 60)),
-        parameter.place, near.empty() ? "" : fmt::format("did you mean {}?", near)));
+        parameter.place,
+        near.empty() || near == parameter.name ? "" : fmt::format("did you mean {}?", near)));
   }
   return {};
 }
@@ -199,6 +223,7 @@ Result<void> SweepAxes::add_size(size_t index, std::string symbol) {
 Result<void> SweepAxes::check_values(const Axis& axis, const SharedFlags& base,
                                      const Hwdb& hwdb) const {
   const SweepParameter& parameter = plan_->parameters[axis.parameter];
+  if (axis.flag == "model") return {};  // they have been read
   for (const JsonValue& value : parameter.values) {
     SharedFlags flags = base;
     const auto fault = [&]() -> Result<void> {
@@ -227,6 +252,10 @@ Result<void> SweepAxes::add_variants(const SharedFlags& base) {
     SharedFlags flags = base;
     for (size_t a = 0; a < chosen.size(); ++a) {
       const SweepParameter& parameter = plan_->parameters[variant_axes_[a].parameter];
+      if (variant_axes_[a].flag == "model") {
+        flags.model = models_[chosen[a]].name;
+        continue;
+      }
       auto done = set(flags, variant_axes_[a].flag, parameter.name, parameter.values[chosen[a]]);
       if (!done) return done;
     }
@@ -238,11 +267,10 @@ Result<void> SweepAxes::add_variants(const SharedFlags& base) {
 }
 
 Result<SweepAxes> SweepAxes::make(const SweepPlan& plan, const SharedFlags& base,
-                                  const ModelNames& names, const Hwdb& hwdb) {
-  SweepAxes axes(plan);
+                                  std::vector<SweptModel> models, const Hwdb& hwdb) {
+  SweepAxes axes(plan, std::move(models));
   for (size_t index = 0; index < plan.parameters.size(); ++index) {
-    if (auto added = axes.add(index, base, names); !added)
-      return tl::make_unexpected(added.error());
+    if (auto added = axes.add(index, base); !added) return tl::make_unexpected(added.error());
   }
   std::ranges::stable_sort(axes.variant_axes_, {}, &Axis::kind);
   for (const Axis& axis : axes.variant_axes_) {

@@ -15,12 +15,18 @@
 
 namespace plimsoll::cli {
 
+struct SweptModel {
+  std::string name;  // as the command line has it
+  ModelNames names;
+};
+
 class SweepAxes {
  public:
-  // `base`: the command's own flags. `plan` outlives this. E114 for a parameter that is a flag too,
-  // and at their places what to_request() and hwdb say of values.
+  // `base`: the command's own flags. `models`: one, or those of the plan's parameter "model" by its
+  // values. `plan` outlives this. E114 for a parameter that is a flag too, E164 for one that not
+  // all models have, and at their places what to_request() and hwdb say of values.
   static Result<SweepAxes> make(const SweepPlan& plan, const SharedFlags& base,
-                                const ModelNames& names, const Hwdb& hwdb);
+                                std::vector<SweptModel> models, const Hwdb& hwdb);
 
   // In the order that sweep() works best with.
   const std::vector<Request>& variants() const { return variants_; }
@@ -37,17 +43,20 @@ class SweepAxes {
   struct Axis {
     size_t parameter;  // of the plan
     Kind kind;
-    std::string flag;  // of kOuter and kRecipe; empty: a parameter of the model's
+    std::string flag;  // of kOuter and kRecipe, "model" too; empty: a parameter of the model's
   };
 
-  explicit SweepAxes(const SweepPlan& plan) : plan_(&plan) {}
-  Result<void> add(size_t parameter, const SharedFlags& base, const ModelNames& names);
+  SweepAxes(const SweepPlan& plan, std::vector<SweptModel> models)
+      : plan_(&plan), models_(std::move(models)) {}
+  Result<void> add(size_t parameter, const SharedFlags& base);
+  Result<void> check_models(const SweepParameter& parameter) const;
   Result<void> add_size(size_t parameter, std::string symbol);
   Result<void> check_values(const Axis& axis, const SharedFlags& base, const Hwdb& hwdb) const;
   Result<void> add_variants(const SharedFlags& base);
   size_t count(const Axis& axis) const { return plan_->parameters[axis.parameter].values.size(); }
 
   const SweepPlan* plan_;
+  std::vector<SweptModel> models_;
   std::vector<Axis> variant_axes_;  // outer ones first, then GPUs, then recipes
   std::vector<size_t> size_parameters_, inert_parameters_;
   std::vector<Request> variants_;

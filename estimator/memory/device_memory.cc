@@ -167,16 +167,28 @@ void set_range(DeviceMemory& memory, const Context& context, const RangeRule& ru
 
 Result<Events> replay_events(const ReplayInput& input) { return Program(input).write(); }
 
+namespace {
+
+Result<Replay> replayed_within(const Events& events, const AllocatorRules& rules,
+                               int64_t capacity) {
+  auto replayed = capacity > 0 ? replay(events, rules, capacity) : replay(events, rules);
+  // What does not fit is told without the limit.
+  if (replayed && replayed->out_of_memory) replayed = replay(events, rules);
+  return replayed;
+}
+
+}  // namespace
+
 Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRules& rules,
                                    const Context& context, const RangeRule& range,
-                                   bool with_minimum) {
-  const auto events = replay_events(input);
+                                   bool with_minimum, LastReplay* last) {
+  const bool known = last && last->replay && last->input == input;
+  const auto events = known && !with_minimum ? Events() : replay_events(input);
   if (!events) return tl::unexpected(events.error());
   auto replayed =
-      input.capacity > 0 ? replay(*events, rules, input.capacity) : replay(*events, rules);
-  // What does not fit is told without the limit.
-  if (replayed && replayed->out_of_memory) replayed = replay(*events, rules);
+      known ? Result<Replay>(*last->replay) : replayed_within(*events, rules, input.capacity);
   if (!replayed) return tl::unexpected(replayed.error());
+  if (last && !known) *last = {input, *replayed};
   DeviceMemory memory;
   memory.context = context.bytes;
   memory.steady =

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "estimator/memory/allocator/allocator.h"
@@ -30,6 +31,7 @@ struct StepEvent {
   uint16_t stream = 0;
   int32_t id = 0;
   int64_t bytes = 0;
+  bool operator==(const StepEvent&) const = default;
 };
 
 // One distinct problem's scratch memory.
@@ -42,6 +44,7 @@ struct WorkspaceUse {
   // refuse one.
   std::vector<int64_t> tried = {};
   int64_t least = 0;  // of the plan with the smallest scratch; taken where the device is full
+  bool operator==(const WorkspaceUse&) const = default;
 };
 
 struct ReplayInput {
@@ -63,6 +66,7 @@ struct ReplayInput {
   int steps = 3;
   // What the device has for the allocator, where that shapes what it takes; 0: no matter.
   int64_t capacity = 0;
+  bool operator==(const ReplayInput&) const = default;
 };
 
 // cuBLAS's workspace in PyTorch 2: one per thread that has a handle, `:4096:2:16:8` as cuBLAS
@@ -104,12 +108,20 @@ struct DeviceMemory {
   Replay replay;        // marks: one after each step
 };
 
+// The last program that was replayed, by one set of rules, and what came of it: many cards ask for
+// the same.
+struct LastReplay {
+  ReplayInput input{};
+  std::optional<Replay> replay{};
+};
+
 // The program of all steps, as an allocator sees it. E902 for ids out of range.
 Result<Events> replay_events(const ReplayInput& input);
 
-// Errors as replay(). Cost: one replay, and some ten more for `with_minimum`.
+// Errors as replay(). `last` gets the replay, or saves it. Cost: one replay, and some ten more for
+// `with_minimum`.
 Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRules& rules,
                                    const Context& context, const RangeRule& range = {},
-                                   bool with_minimum = false);
+                                   bool with_minimum = false, LastReplay* last = nullptr);
 
 }  // namespace plimsoll

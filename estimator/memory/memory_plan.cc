@@ -211,7 +211,8 @@ struct Replaying {
   const DevicePlan& plan;  // with modules and storages
   int64_t capacity = 0;    // of pool_capacity()
 
-  Result<DeviceMemory> with(const WorkspacePlan& scratch, bool with_minimum) const {
+  Result<DeviceMemory> with(const WorkspacePlan& scratch, bool with_minimum,
+                            LastReplay* last) const {
     const FrameworkProfile& framework = platform.framework;
     ReplayInput input = replay_input(model, bound, scratch, framework, library_buffers(platform),
                                      plan.modules, plan.storages);
@@ -223,7 +224,7 @@ struct Replaying {
     if (std::holds_alternative<StaticRules>(rules)) set_static(input);
     input.timing_empties_cache = framework.autotune_empties_cache;
     input.capacity = capacity;
-    return device_memory(input, rules, context, range_of(framework), with_minimum);
+    return device_memory(input, rules, context, range_of(framework), with_minimum, last);
   }
 };
 
@@ -242,7 +243,8 @@ int64_t granule_of(const FrameworkProfile& framework) {
 
 Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
                                const Binding& binding, const Platform& platform,
-                               const Request& request, const WorkspacePlan& workspaces) {
+                               const Request& request, const WorkspacePlan& workspaces,
+                               LastReplay* last) {
   DevicePlan plan;
   const FrameworkProfile& framework = platform.framework;
   if (framework.execution == FrameworkProfile::Execution::kModules)
@@ -263,12 +265,12 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   if (framework.takes_whole_card) plan.taken_bytes = context.bytes + capacity;
   const bool judged_by_demand = framework.takes_whole_card || framework.demand_spread > 0;
   const Replaying replaying{model, bound, platform, request, *rules, context, plan, capacity};
-  auto memory = replaying.with(workspaces, request.minimum || judged_by_demand);
+  auto memory = replaying.with(workspaces, request.minimum || judged_by_demand, last);
   if (!memory) return tl::make_unexpected(memory.error());
   // A plan of memory is made of the algorithms that are left; the BFC allocator is refused scratch.
   const bool is_refused = std::holds_alternative<BfcRules>(*rules);
   if (judged_by_demand && !is_refused) {
-    const auto least = replaying.with(with_least_scratch(workspaces), false);
+    const auto least = replaying.with(with_least_scratch(workspaces), false, nullptr);
     if (!least) return tl::make_unexpected(least.error());
     memory->minimum = std::min(memory->minimum, least->device_bytes);
     memory->allocated = std::min(memory->allocated, least->allocated);

@@ -33,11 +33,12 @@ struct DevicePlan {
   int64_t held_by_names = 0;
 };
 
-// E103 for a --cuda that is no version; E232 for sizes beyond all devices; E902 for a step that
-// frees what it never allocated: a bug of ours.
+// `last`: of device_memory(). E103 for a --cuda that is no version; E232 for sizes beyond all
+// devices; E902 for a step that frees what it never allocated: a bug of ours.
 Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
                                const Binding& binding, const Platform& platform,
-                               const Request& request, const WorkspacePlan& workspaces);
+                               const Request& request, const WorkspacePlan& workspaces,
+                               LastReplay* last = nullptr);
 
 // The whole of it; errors as plan_device().
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <list>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "estimator/answer/platform_notes.h"
 #include "estimator/estimator.h"
+#include "estimator/plan/sweep_bundles.h"
 #include "estimator/plan/sweep_warnings.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/step/distinct_kernels.h"
@@ -17,17 +19,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kBlock = 128;       // points of sizes that are priced together
-constexpr size_t kMostVariants = 64;  // ... and that are worked on together: a bound on memory
-
-// What requests share whose models share the names and the work of their kernels.
-Request family_of(Request request) {
-  request.devices.clear();
-  const PrecisionRow* precision = request.recipe.precision;
-  request.recipe = {};
-  request.recipe.precision = precision;
-  return request;
-}
+constexpr int64_t kBlock = 128;          // points of sizes that are priced together
+constexpr size_t kMostHeld = 2'000'000;  // events of replays that are kept for the next device
 
 // A model at work in a sweep.
 struct Compiled {
@@ -70,13 +63,7 @@ struct Entry {
   StepEvidence evidence{};
 };
 
-// Variants that differ in their recipes alone, the first being the `index`-th of the sweep.
-struct Group {
-  size_t index;
-  std::span<const Request> variants;
-};
-
-// What a block of a group's points comes to.
+// What a block of a bundle's points comes to.
 struct BlockAnswer {
   std::vector<SweepPoint> points;
   SweepWarnings warnings;            // of what was compiled for it
@@ -89,21 +76,40 @@ class Sweeper {
       : sizes_(sizes), hwdb_(hwdb), options_(options) {}
 
   // The points from `first` to before `last`.
-  BlockAnswer block(const Group& group, int64_t first, int64_t last) {
+  BlockAnswer block(const SweepBundle& bundle, int64_t first, int64_t last) {
     block_ = {};
-    auto done =
-        variants_.empty() || variants_.front().index != group.index ? begin(group) : Result<void>();
-    if (done) done = run_block(first, last);
+    replays_.clear();
+    held_ = 0;
+    Result<void> done;
+    if (prepared_.empty() || prepared_.front().front().index != bundle.front().index)
+      done = begin(bundle);
+    for (size_t i = 0; done && i < bundle.size(); ++i) {
+      variants_ = prepared_[i];
+      done = run_block(first, last);
+    }
     if (!done) block_.fault = std::move(done.error());
     return std::move(block_);
   }
 
  private:
-  Result<void> begin(const Group& group) {
-    size_t index = group.index;
-    Request family = family_of(group.variants.front());
+  Result<void> begin(const SweepBundle& bundle) {
+    Request family = family_of(bundle.front().variants.front());
     if (!family_ || family_->request != family) family_.emplace(std::move(family));
-    variants_.clear();
+    prepared_.clear();
+    for (const SweepGroup& group : bundle) {
+      auto prepared = prepare(group);
+      if (!prepared) {
+        prepared_.clear();
+        return tl::make_unexpected(std::move(prepared.error()));
+      }
+      prepared_.push_back(std::move(*prepared));
+    }
+    return {};
+  }
+
+  Result<std::vector<Variant>> prepare(const SweepGroup& group) {
+    size_t index = group.index;
+    std::vector<Variant> variants;
     for (const Request& request : group.variants) {
       auto platform = find_platform(hwdb_, request, request.devices.front());
       if (!platform) return tl::make_unexpected(platform.error());
@@ -111,9 +117,9 @@ class Sweeper {
       block_.warnings.add(platform_warnings(*platform, request));
       auto evaluator = Evaluator::make(std::move(*platform), request);
       if (!evaluator) return tl::make_unexpected(evaluator.error());
-      variants_.push_back({index++, request, std::move(*evaluator), policy});
+      variants.push_back({index++, request, std::move(*evaluator), policy});
     }
-    return {};
+    return variants;
   }
 
   Result<void> run_block(int64_t first, int64_t last) {
@@ -121,6 +127,7 @@ class Sweeper {
     for (const Variant& variant : variants_) {
       if (family_->events > options_.most_events) {
         answer(entries);
+        replays_.clear();
         family_.emplace(Request(family_->request));
       }
       for (int64_t point = first; point < last; ++point) {
@@ -167,7 +174,8 @@ class Sweeper {
       entry.compiled->bytes.fill_in(**bound, entry.conditions);
       entry.conditions.samples = samples_loaded(model, binding, variant.request);
     }
-    const auto plan = variant.evaluator.device(model, entry.compiled->step, binding);
+    const auto plan =
+        variant.evaluator.device(model, entry.compiled->step, binding, replay_at(entry));
     if (!plan) return tl::make_unexpected(plan.error());
     const DeviceMemory& memory = plan->memory;
     SweepPoint& answer = entry.answer;
@@ -177,6 +185,14 @@ class Sweeper {
     answer.fits = memory.device_bytes <= answer.usable_bytes;
     answer.verdict = plan->verdict;
     return {};
+  }
+
+  // What the bundle's last device had at this point of this model; null where too many are held.
+  LastReplay* replay_at(const Entry& entry) {
+    const auto key = std::pair(entry.compiled, entry.at);
+    if (const auto known = replays_.find(key); known != replays_.end()) return &known->second;
+    held_ += entry.compiled->model.step.events.size();
+    return prepared_.size() > 1 && held_ < kMostHeld ? &replays_[key] : nullptr;
   }
 
   Binding binding_at(const CompiledModel& model, int64_t point) const {
@@ -316,23 +332,12 @@ class Sweeper {
   const Hwdb& hwdb_;
   SweepOptions options_;
   std::optional<Family> family_;
-  std::vector<Variant> variants_;
+  std::vector<std::vector<Variant>> prepared_;  // of a bundle's groups
+  std::span<const Variant> variants_;           // of the one at work
+  std::map<std::pair<const Compiled*, size_t>, LastReplay> replays_;
+  size_t held_ = 0;
   BlockAnswer block_;
 };
-
-std::vector<Group> groups_of(std::span<const Request> variants) {
-  std::vector<Group> groups;
-  for (size_t begin = 0; begin < variants.size();) {
-    const Request shared = family_of(variants[begin]);
-    size_t end = begin + 1;
-    while (end < variants.size() && end - begin < kMostVariants &&
-           variants[end].devices == variants[begin].devices && family_of(variants[end]) == shared)
-      ++end;
-    groups.push_back({begin, variants.subspan(begin, end - begin)});
-    begin = end;
-  }
-  return groups;
-}
 
 }  // namespace
 
@@ -358,18 +363,23 @@ std::vector<size_t> place_of(int64_t point, std::span<const SizeAxis> sizes) {
 Result<Diagnostics> sweep(std::span<const Request> variants, std::span<const SizeAxis> sizes,
                           const Hwdb& hwdb, const SweepOptions& options,
                           const std::function<bool(const SweepPoint&)>& use) {
-  const std::vector<Group> groups = groups_of(variants);
+  const std::vector<SweepGroup> groups = groups_of(variants);
+  const std::vector<SweepBundle> bundles = bundles_of(groups);
   const int64_t points = points_of(sizes);
-  const auto blocks = static_cast<size_t>((points + kBlock - 1) / kBlock);  // of each group
+  const auto blocks = static_cast<size_t>((points + kBlock - 1) / kBlock);  // of each bundle
+  const size_t units = bundles.size() * blocks;
+  const size_t before = units * options.part / options.parts;
+  const size_t end = units * (options.part + 1) / options.parts;
   SweepWarnings warnings;
   std::optional<Diagnostics> fault;
   const auto make_worker = [&]() -> Worker<BlockAnswer> {
-    return [&, sweeper = std::make_shared<Sweeper>(sizes, hwdb, options)](size_t unit) {
+    return [&, sweeper = std::make_shared<Sweeper>(sizes, hwdb, options)](size_t at) {
+      const size_t unit = before + at;
       const auto first = static_cast<int64_t>(unit % blocks) * kBlock;
-      return sweeper->block(groups[unit / blocks], first, std::min(points, first + kBlock));
+      return sweeper->block(bundles[unit / blocks], first, std::min(points, first + kBlock));
     };
   };
-  work_in_order<BlockAnswer>(groups.size() * blocks, options.threads, make_worker,
+  work_in_order<BlockAnswer>(end - before, options.threads, make_worker,
                              [&](const BlockAnswer& block) {
                                warnings.add(block.warnings);
                                fault = block.fault;

@@ -52,6 +52,8 @@ struct SweepOptions {
   // them.
   size_t most_events = 400'000;
   size_t threads = 1;
+  // The `part`-th of `parts` (from 0), which have all points once, in the order of the whole.
+  size_t part = 0, parts = 1;
   // The answer to a point of a variant that is known already, from an earlier sweep; asked on any
   // thread.
   std::function<std::optional<SweepPoint>(size_t variant, int64_t point)> known{};

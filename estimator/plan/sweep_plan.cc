@@ -7,6 +7,8 @@
 #include <random>
 #include <set>
 
+#include "estimator/plan/hydra_plan.h"
+#include "estimator/plan/plan_parameter.h"
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
 #include "graph/json/object.h"
@@ -18,8 +20,11 @@ namespace {
 
 // What sweep tools say to themselves.
 constexpr std::array kOtherKeys = {
-    "program",         "metric",  "name",   "description", "project",  "entity",
-    "early_terminate", "command", "schema", "version",     "objective"};
+    "program", "metric",          "name",    "description", "project",
+    "entity",  "early_terminate", "command", "schema",      "version"};
+
+constexpr std::array<std::string_view, 3> kObjectiveFigures = {"samples_per_second", "step_ns",
+                                                               "device_bytes"};
 
 bool is_yaml(std::string_view text, std::string_view file) {
   if (file.ends_with(".yaml") || file.ends_with(".yml")) return true;
@@ -28,8 +33,12 @@ bool is_yaml(std::string_view text, std::string_view file) {
   return first == text.npos || text[first] != '{';
 }
 
-bool is_scalar(const JsonValue& value) {
-  return value.string() || value.number() || value.boolean();
+PlanSyntax syntax_of(const JsonValue& root) {
+  if (root.find("parameters") || !root.members()) return PlanSyntax::kParameters;
+  if (root.find("hydra")) return PlanSyntax::kHydra;
+  const bool any = std::ranges::any_of(
+      *root.members(), [](const JsonMember& m) { return is_optuna_distribution(m.value); });
+  return any ? PlanSyntax::kOptuna : PlanSyntax::kParameters;
 }
 
 class PlanReader {
@@ -38,32 +47,83 @@ class PlanReader {
 
   Result<SweepPlan> read(const JsonValue& root) {
     SweepPlan plan;
+    plan.syntax = syntax_of(root);
     JsonObject object(root, file_, faults_, true);
-    const std::string schema = object.optional_string("schema").value_or("");
-    if (schema == "plimsoll.model-config") {
-      return error("E203", "is a model config, not a plan",
-                   {std::string(file_), root.line, root.column, {}},
-                   "a plan names it: model: FILE.json; or give it with --model");
-    }
-    plan.model = object.optional_string("model").value_or("");
-    for (const char* other : kOtherKeys) object.optional(other);
-    read_method(object, plan);
-    if (const JsonValue* parameters = object.required("parameters", "{\"batch\": [32, 64]}")) {
-      if (!parameters->members()) {
-        object.fail("E311",
-                    fmt::format("\"parameters\" is an object, found {}", parameters->description()),
-                    *parameters);
+    if (plan.syntax == PlanSyntax::kHydra) {
+      read_model(object, plan);
+      object.optional("constraints");
+      object.optional("objective");
+      read_hydra_plan(root, file_, limits_, plan, faults_);
+    } else {
+      if (auto plain = check_schema(object, root); !plain)
+        return tl::make_unexpected(plain.error());
+      for (const char* other : kOtherKeys) object.optional(other);
+      read_method(object, plan);
+      read_model(object, plan);
+      object.optional("constraints");
+      object.optional("objective");
+      if (plan.syntax == PlanSyntax::kOptuna) {
+        read_space(object, plan);
       } else {
-        for (const JsonMember& member : *parameters->members())
-          plan.parameters.push_back(parameter(member, object));
+        read_parameters(object, plan);
       }
+      object.finish();
     }
-    object.finish();
+    read_constraints(root, plan);
+    read_objective(root, plan);
     if (has_error(faults_)) return tl::make_unexpected(std::move(faults_));
     return plan;
   }
 
  private:
+  Place place_of(const JsonValue& value) const {
+    return {std::string(file_), value.line, value.column, {}};
+  }
+
+  Result<void> check_schema(JsonObject& object, const JsonValue& root) const {
+    if (object.optional_string("schema").value_or("") != "plimsoll.model-config") return {};
+    return error("E203", "is a model config, not a plan", place_of(root),
+                 "a plan names it: model: FILE.json; or give it with --model");
+  }
+
+  // One model, or several, which are the first parameter.
+  void read_model(JsonObject& object, SweepPlan& plan) {
+    const JsonValue* model = object.optional("model");
+    if (!model) return;
+    if (const std::string* one = model->string()) {
+      plan.model = *one;
+    } else if (model->list() && plan.syntax != PlanSyntax::kHydra) {
+      plan.parameters.push_back(reader(plan).read({"model", model->line, model->column, *model}));
+    } else if (plan.syntax != PlanSyntax::kHydra) {
+      object.fail("E311",
+                  fmt::format("\"model\" is a file, builtin:NAME or a list of them, found {}",
+                              model->description()),
+                  *model);
+    }
+  }
+
+  ParameterReader reader(const SweepPlan& plan) { return {file_, limits_, faults_, plan.random}; }
+
+  void read_parameters(JsonObject& object, SweepPlan& plan) {
+    const JsonValue* parameters = object.required("parameters", "{\"batch\": [32, 64]}");
+    if (!parameters) return;
+    if (!parameters->members()) {
+      return object.fail(
+          "E311", fmt::format("\"parameters\" is an object, found {}", parameters->description()),
+          *parameters);
+    }
+    for (const JsonMember& member : *parameters->members())
+      plan.parameters.push_back(reader(plan).read(member));
+  }
+
+  void read_space(JsonObject& object, SweepPlan& plan) {
+    for (const JsonMember& member : *object.value().members()) {
+      if (!is_optuna_distribution(member.value)) continue;
+      object.optional(member.key);
+      plan.parameters.push_back(reader(plan).read(member));
+    }
+  }
+
   void read_method(JsonObject& object, SweepPlan& plan) {
     if (const JsonValue* method = object.optional("method")) {
       const std::string* word = method->string();
@@ -86,86 +146,62 @@ class PlanReader {
     plan.run_cap = whole("run_cap", 1);
     plan.seed = whole("seed", 0).value_or(0);
     if (const JsonValue* early = object.optional("early_terminate")) {
-      plan.notes.push_back(warning("W517", "early_terminate has no effect: nothing is trained",
-                                   {std::string(file_), early->line, early->column, {}}));
+      plan.notes.push_back(
+          warning("W517", "early_terminate has no effect: nothing is trained", place_of(*early)));
     }
   }
 
-  SweepParameter parameter(const JsonMember& member, JsonObject& plan) {
-    SweepParameter parameter{member.key, {std::string(file_), member.line, member.column, {}}, {}};
-    if (const JsonValue::List* list = member.value.list()) {
-      take(*list, member, plan, parameter);
-    } else if (is_scalar(member.value)) {
-      parameter.values.push_back(member.value);
-    } else if (member.value.members()) {
-      take_object(member, parameter);
-    } else {
-      wrong(member.value, member, plan);
+  void read_constraints(const JsonValue& root, SweepPlan& plan) {
+    const JsonValue* list = root.find("constraints");
+    if (!list) return;
+    std::vector<Constraint::Parameter> names;
+    for (const SweepParameter& parameter : plan.parameters) names.push_back(typed(parameter));
+    const JsonValue::List one = {*list};
+    for (const JsonValue& value : list->list() ? *list->list() : one) {
+      const std::string* text = value.string();
+      auto constraint = text ? Constraint::read(*text, names)
+                             : tl::expected<Constraint, std::string>(tl::unexpected<std::string>(
+                                   "a text is wanted, found " + value.description()));
+      if (constraint) {
+        plan.constraints.push_back(std::move(*constraint));
+      } else {
+        faults_.push_back(error("E324", "constraint: " + constraint.error(), place_of(value),
+                                "for example \"batch * accumulate <= 512 and gpu != 't4'\"")
+                              .value()
+                              .front());
+      }
     }
-    return parameter;
   }
 
-  void take_object(const JsonMember& member, SweepParameter& parameter) {
-    JsonObject object(member.value, file_, faults_);
-    const JsonValue* values = object.optional("values");
-    const JsonValue* value = object.optional("value");
-    const JsonValue* min = object.optional("min");
-    const JsonValue* max = object.optional("max");
-    const JsonValue* step = object.optional("step");
-    for (const char* of_distributions : {"distribution", "mu", "sigma", "q", "probabilities"})
-      object.optional(of_distributions);
-    if (values) {
-      if (const JsonValue::List* list = values->list())
-        return take(*list, member, object, parameter);
-      wrong(*values, member, object);
-    } else if (value) {
-      if (!is_scalar(*value)) wrong(*value, member, object);
-      parameter.values.push_back(*value);
-    } else if (min && max && min->integer() && max->integer()) {
-      take_range(*min, *max, step, object, parameter);
-    } else if (!object.has("distribution") && !(min && max && min->real() && max->real())) {
-      return object.fail("E311", fmt::format("{}: values, a value, or min and max are needed",
-                                             shortened(member.key, 60)));
-    }
+  static Constraint::Parameter typed(const SweepParameter& parameter) {
+    const auto kind = [](const JsonValue& value) {
+      return value.number()   ? Constraint::Kind::kNumber
+             : value.string() ? Constraint::Kind::kText
+                              : Constraint::Kind::kTruth;
+    };
+    // Names without values are nobody's.
+    if (parameter.values.empty()) return {};
+    Constraint::Parameter typed{parameter.name, kind(parameter.values.front())};
+    typed.mixed = std::ranges::any_of(
+        parameter.values, [&](const JsonValue& value) { return kind(value) != typed.kind; });
+    return typed;
+  }
+
+  void read_objective(const JsonValue& root, SweepPlan& plan) {
+    const JsonValue* value = root.find("objective");
+    if (!value) return;
+    JsonObject object(*value, file_, faults_);
+    const std::string word =
+        object.required_choice("name", {kObjectiveFigures.begin(), kObjectiveFigures.end()});
+    const auto goal = object.optional_choice("goal", {"maximize", "minimize"});
     object.finish();
-  }
-
-  void take(const JsonValue::List& list, const JsonMember& member, JsonObject& object,
-            SweepParameter& parameter) {
-    if (list.empty()) {
-      object.fail("E311", fmt::format("{} has no values", shortened(member.key, 60)), member.value);
-    }
-    for (const JsonValue& value : list) {
-      if (!is_scalar(value)) wrong(value, member, object);
-    }
-    parameter.values = list;
-  }
-
-  void take_range(const JsonValue& min, const JsonValue& max, const JsonValue* step,
-                  JsonObject& object, SweepParameter& parameter) {
-    const int64_t low = *min.integer(), high = *max.integer();
-    const int64_t by = step ? step->integer().value_or(0) : 1;
-    if (by < 1) return object.fail("E312", "step is a whole number from 1", *step);
-    if (low < 0 || high < low)
-      return object.fail("E312", "max is not below min, nor min below 0", max);
-    if ((high - low) / by >= limits_.json_values) {
-      const Place place{std::string(file_), min.line, min.column, {}};
-      faults_.push_back(over_limit(limits_, "json-values", place).value().front());
-      return;
-    }
-    for (int64_t value = low; value <= high; value += by) {
-      parameter.values.push_back(
-          {min.line, min.column,
-           JsonNumber{std::to_string(value), static_cast<double>(value), true}});
-      if (high - value < by) break;
-    }
-  }
-
-  static void wrong(const JsonValue& value, const JsonMember& member, JsonObject& object) {
-    object.fail("E311",
-                fmt::format("{} takes words, numbers, true and false, found {}",
-                            shortened(member.key, 60), value.description()),
-                value);
+    const auto at = std::ranges::find(kObjectiveFigures, word);
+    if (at == kObjectiveFigures.end()) return;
+    Objective objective;
+    objective.figure = static_cast<Objective::Figure>(at - kObjectiveFigures.begin());
+    objective.maximize =
+        goal ? *goal == "maximize" : objective.figure == Objective::Figure::kSamplesPerSecond;
+    plan.objective = objective;
   }
 
   std::string_view file_;
@@ -173,7 +209,24 @@ class PlanReader {
   Diagnostics faults_;
 };
 
+// So many of the first `count` numbers, by chance or the first ones.
+std::vector<int64_t> some_of(int64_t count, const SweepPlan& plan) {
+  std::set<int64_t> numbers;
+  // Floyd: each step adds one of those up to `last`, all equally likely.
+  std::mt19937_64 chance(static_cast<uint64_t>(plan.seed));
+  for (int64_t last = count - *plan.run_cap; plan.random && last < count; ++last) {
+    const auto number = static_cast<int64_t>(chance() % static_cast<uint64_t>(last + 1));
+    numbers.insert(numbers.contains(number) ? last : number);
+  }
+  for (int64_t number = 0; !plan.random && number < *plan.run_cap; ++number) numbers.insert(number);
+  return {numbers.begin(), numbers.end()};
+}
+
 }  // namespace
+
+std::string_view name(Objective::Figure figure) {
+  return kObjectiveFigures[static_cast<size_t>(figure)];
+}
 
 Result<int64_t> SweepPlan::configurations(const Limits& limits) const {
   int64_t count = 1;
@@ -186,25 +239,44 @@ Result<int64_t> SweepPlan::configurations(const Limits& limits) const {
   return count;
 }
 
-std::optional<std::vector<int64_t>> SweepPlan::chosen(int64_t configurations) const {
-  if (!run_cap || *run_cap >= configurations) return std::nullopt;
-  std::set<int64_t> numbers;
-  // Floyd: each step adds one of those up to `last`, all equally likely.
-  std::mt19937_64 chance(static_cast<uint64_t>(seed));
-  for (int64_t last = configurations - *run_cap; random && last < configurations; ++last) {
-    const auto number = static_cast<int64_t>(chance() % static_cast<uint64_t>(last + 1));
-    numbers.insert(numbers.contains(number) ? last : number);
+std::vector<size_t> SweepPlan::values_of(int64_t configuration) const {
+  std::vector<size_t> values(parameters.size());
+  for (size_t i = parameters.size(); i-- > 0;) {
+    const auto count = static_cast<int64_t>(parameters[i].values.size());
+    if (count == 0) continue;
+    values[i] = static_cast<size_t>(configuration % count);
+    configuration /= count;
   }
-  for (int64_t number = 0; !random && number < *run_cap; ++number) numbers.insert(number);
-  return std::vector<int64_t>(numbers.begin(), numbers.end());
+  return values;
+}
+
+std::optional<std::vector<int64_t>> SweepPlan::chosen(int64_t configurations) const {
+  if (constraints.empty())
+    return run_cap && *run_cap < configurations ? std::optional(some_of(configurations, *this))
+                                                : std::nullopt;
+  std::vector<int64_t> allowed;
+  for (int64_t number = 0; number < configurations; ++number) {
+    const std::vector<size_t> at = values_of(number);
+    const auto value = [&](size_t i) -> const JsonValue& { return parameters[i].values[at[i]]; };
+    if (std::ranges::all_of(constraints, [&](const Constraint& c) { return c.holds(value); }))
+      allowed.push_back(number);
+  }
+  if (!run_cap || *run_cap >= std::ssize(allowed)) return allowed;
+  std::vector<int64_t> some = some_of(std::ssize(allowed), *this);
+  for (int64_t& number : some) number = allowed[static_cast<size_t>(number)];
+  return some;
 }
 
 Result<SweepPlan> read_sweep_plan(std::string_view text, std::string_view file,
                                   const Limits& limits) {
-  const auto root =
-      is_yaml(text, file) ? read_yaml(text, file, limits) : read_json(text, file, limits);
+  const bool yaml = is_yaml(text, file);
+  auto root = yaml ? read_yaml(text, file, limits) : read_json(text, file, limits);
   if (!root) return tl::make_unexpected(root.error());
-  return PlanReader(file, limits).read(*root);
+  auto plan = PlanReader(file, limits).read(*root);
+  if (!plan) return plan;
+  plan->yaml = yaml;
+  plan->root = std::move(*root);
+  return plan;
 }
 
 std::string text_of(const JsonValue& value) {

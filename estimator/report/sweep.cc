@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "estimator/plan/sweep_bundles.h"
 #include "estimator/report/human.h"
 #include "estimator/report/json_parts.h"
 #include "estimator/report/text.h"
@@ -38,6 +39,23 @@ std::string described(const SweepPlan& plan, const SweptConfiguration& configura
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+double figure_of(const SweepPoint& point, Objective::Figure figure) {
+  switch (figure) {
+    case Objective::Figure::kSamplesPerSecond:
+      return point.samples_per_second;
+    case Objective::Figure::kStepNs:
+      return static_cast<double>(point.step_ns);
+    case Objective::Figure::kDeviceBytes:
+      return static_cast<double>(point.device_bytes);
+  }
+  return 0;
+}
+
+bool is_better(const SweepPoint& a, const SweepPoint& b, const Objective& objective) {
+  const double one = figure_of(a, objective.figure), other = figure_of(b, objective.figure);
+  return objective.maximize ? one > other : one < other;
+}
+
 }  // namespace
 
 void write_sweep_summary(JsonWriter& out, const SweepSummary& summary) {
@@ -49,6 +67,14 @@ void write_sweep_summary(JsonWriter& out, const SweepSummary& summary) {
   out.key("failed").integer(summary.failed);
   out.key("checksum").string(fmt::format("{:016x}", summary.checksum));
   out.key("seconds").real(summary.seconds);
+  if (summary.objective && summary.best) {
+    const Objective& objective = *summary.objective;
+    out.key("best").begin_object();
+    out.key("objective").string(name(objective.figure));
+    out.key("goal").string(objective.maximize ? "maximize" : "minimize");
+    out.key("configuration").integer(summary.best->configuration.number);
+    out.key("value").real(figure_of(summary.best->point, objective.figure)).end_object();
+  }
   out.end_object();
 }
 
@@ -62,6 +88,9 @@ void add(const SweptConfiguration& configuration, const SweepPoint& point, Sweep
   mix(point.fits ? 1 : 0, summary.checksum);
   mix(point.device_bytes, summary.checksum);
   mix(point.step_ns, summary.checksum);
+  const bool counts = summary.objective && point.fits;
+  if (counts && (!summary.best || is_better(point, summary.best->point, *summary.objective)))
+    summary.best = {configuration, point};
 }
 
 std::string axes_text(const SweepPlan& plan) {
@@ -84,6 +113,18 @@ std::string to_text(const SweepSummary& summary) {
   std::string text = fmt::format("{} fit, {} may fit, {} do not fit", yes, perhaps, no);
   if (summary.failed > 0) text += fmt::format(", {} have no answer", summary.failed);
   return text + fmt::format("; {:.1f} s\n", summary.seconds);
+}
+
+std::string best_text(const SweepPlan& plan, const SweepSummary& summary) {
+  if (!summary.objective || !summary.best) return "";
+  const SweepPoint& p = summary.best->point;
+  const Objective::Figure figure = summary.objective->figure;
+  const std::string value = figure == Objective::Figure::kDeviceBytes ? human_bytes(p.device_bytes)
+                            : figure == Objective::Figure::kStepNs
+                                ? human_time(p.step_ns)
+                                : human_number(p.samples_per_second) + " " + p.sample_unit + "/s";
+  return fmt::format("Best by {}: {}: {}\n", name(figure),
+                     described(plan, summary.best->configuration), value);
 }
 
 void SweepBest::add(const SweptConfiguration& configuration, const SweepPoint& point) {
@@ -171,7 +212,6 @@ SweepDips::SweepDips(std::vector<SizeAxis> sizes) : sizes_(std::move(sizes)) {
   const auto at = std::ranges::find(sizes_, "batch", &SizeAxis::symbol);
   if (at == sizes_.end()) return;
   batch_ = static_cast<size_t>(at - sizes_.begin());
-  before_.resize(static_cast<size_t>(points_of(sizes_)) / std::max<size_t>(1, at->values.size()));
 }
 
 void SweepDips::add(const SweepPoint& point) {
@@ -182,13 +222,16 @@ void SweepDips::add(const SweepPoint& point) {
     if (axis != *batch_) other = other * sizes_[axis].values.size() + place[axis];
   }
   const int64_t batch = sizes_[*batch_].values[place[*batch_]];
-  Before& before = before_[other];
-  const bool follows = before.variant == point.variant && before.batch > 0;
-  if (follows && (batch > before.batch ? point.device_bytes < before.bytes
-                                       : point.device_bytes > before.bytes)) {
+  if (before_.size() >= kMostVariants && !before_.contains(point.variant))
+    before_.erase(before_.begin());  // variants rise
+  std::vector<Before>& places = before_[point.variant];
+  if (other >= places.size()) places.resize(other + 1);
+  Before& before = places[other];
+  if (before.batch > 0 && (batch > before.batch ? point.device_bytes < before.bytes
+                                                : point.device_bytes > before.bytes)) {
     if (count_++ == 0) batch_at_first_ = std::max(batch, before.batch);
   }
-  before = {point.variant, batch, point.device_bytes};
+  before = {batch, point.device_bytes};
 }
 
 Diagnostics SweepDips::told() const {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,12 +15,19 @@
 
 namespace plimsoll {
 
+struct SweepCandidate {
+  SweptConfiguration configuration;
+  SweepPoint point;
+};
+
 struct SweepSummary {
   int64_t configurations = 0, failed = 0;
   int64_t fit = 0;                      // points
   std::array<int64_t, 3> by_verdict{};  // of their ranges
   uint64_t checksum = 0;                // of all verdicts, peaks and times, in order
   double seconds = 0;                   // of the sweep
+  std::optional<Objective> objective{};
+  std::optional<SweepCandidate> best{};  // by the objective, of those that fit; the first of equals
 };
 
 void add(const SweptConfiguration& configuration, const SweepPoint& point, SweepSummary& summary);
@@ -30,11 +38,6 @@ std::string axes_text(const SweepPlan& plan);
 // The summary's object, and the line that has it, with its newline.
 void write_sweep_summary(JsonWriter& out, const SweepSummary& summary);
 std::string to_json_line(const SweepSummary& summary);
-
-struct SweepCandidate {
-  SweptConfiguration configuration;
-  SweepPoint point;
-};
 
 // The configurations that fit and that no other beats in both peak memory and samples per second;
 // where none fits, the one nearest to it.
@@ -50,6 +53,8 @@ class SweepBest {
 };
 
 std::string to_text(const SweepSummary& summary);
+// "Best by step_ns: batch 8, gpu t4: 12.3 ms"; empty without an objective, or where nothing fits.
+std::string best_text(const SweepPlan& plan, const SweepSummary& summary);
 
 // Points that take less memory than the one before them along the batch, all else being equal.
 // Tensors never shrink as the batch grows, but allocators take segments, and of several sizes.
@@ -62,12 +67,12 @@ class SweepDips {
 
  private:
   struct Before {
-    size_t variant = 0;
     int64_t batch = 0, bytes = 0;  // batch 0: nothing yet
   };
   std::vector<SizeAxis> sizes_;
   std::optional<size_t> batch_;  // its axis
-  std::vector<Before> before_;   // by the place on the other axes
+  // By the place on the other axes, of the variants that are worked on.
+  std::map<size_t, std::vector<Before>> before_;
   int64_t count_ = 0, batch_at_first_ = 0;
 };
 

@@ -118,8 +118,8 @@ double in_step(const KernelTime& time, const StepHabits& habits, const DeviceRat
 void StepSum::add(const KernelAt& kernel, const Launches& launches, const KernelTime& time) {
   const double each = in_step(time, *habits_, *rates_);
   const auto count = static_cast<double>(launches.count);
-  step_.phase[static_cast<size_t>(launches.phase)] += each * count;
-  step_.gpu += each * count;
+  phase_[static_cast<size_t>(launches.phase)] += each * count;
+  gpu_ += each * count;
   const double scale = time.seconds > 0 ? each / time.seconds : 1;
   const double below = (time.seconds - time.low) * scale * count;
   const double above = (time.high - time.seconds) * scale * count;
@@ -130,12 +130,15 @@ void StepSum::add(const KernelAt& kernel, const Launches& launches, const Kernel
   if (!launches.dispatched) return;
   const double dispatch = static_cast<double>(launches.count * time.launches) *
                           dispatch_of(kernel, launches.phase, *habits_);
-  step_.host += dispatch;
+  host_ += dispatch;
   if (launches.phase == StepPhase::kForward) forward_ += dispatch;
 }
 
 StepTime StepSum::finish(const StepTimeInput& around) const {
-  StepTime step = step_;
+  StepTime step;
+  for (size_t phase = 0; phase < phase_.size(); ++phase) step.phase[phase] = phase_[phase].value();
+  step.gpu = gpu_.value();
+  step.host = host_.value();
   if (const auto& replay = habits_->replay)
     step.host += static_cast<double>(replay->passes) * replay->per_pass;
   step.fixed =
@@ -145,7 +148,7 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
     const double beside = habits_->copies_beside_update ? step.fixed - habits_->fixed : 0;
     step.input_copy = std::max(0.0, copy - beside);
   }
-  add_devices(around, forward_, step);
+  add_devices(around, forward_.value(), step);
   step.seconds = seconds_of(step, around, 1, 1);
   const double busy = device_or_host(step.gpu, step.host);
   const double alone = busy + step.fixed + step.input_copy + step.communication;
@@ -156,7 +159,8 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
   const auto spread = [](double linear, double squares) {
     return kCommonError * linear + (1 - kCommonError) * std::sqrt(squares);
   };
-  set_range(spread(low_, low_squares_), spread(high_, high_squares_), around, step);
+  set_range(spread(low_.value(), low_squares_.value()),
+            spread(high_.value(), high_squares_.value()), around, step);
   step.gpu_busy = step.seconds > 0 ? step.gpu / step.seconds : 0;
   return step;
 }

@@ -18,6 +18,7 @@
 
 #include "estimator/time/exchange.h"
 #include "estimator/time/kernel_time.h"
+#include "graph/base/orderless_sum.h"
 
 namespace plimsoll {
 
@@ -128,9 +129,11 @@ class StepSum {
  private:
   const StepHabits* habits_;
   const DeviceRates* rates_;
-  StepTime step_;
-  double forward_ = 0;  // seconds of dispatch
-  double low_ = 0, high_ = 0, low_squares_ = 0, high_squares_ = 0;
+  // A sweep adds what steps share in an order of its own, and must say what an estimate does.
+  std::array<OrderlessSum, kStepPhaseCount> phase_;
+  OrderlessSum gpu_, host_;
+  OrderlessSum forward_;  // seconds of dispatch
+  OrderlessSum low_, high_, low_squares_, high_squares_;
 };
 
 }  // namespace plimsoll

@@ -126,11 +126,19 @@ void Forward::release() {
   }
 }
 
-// An array of the host, made on the device. One that is expanded there takes no more than before.
+// An array of the host, made on the device. One that is expanded there, and cast at most to the
+// type that it has, takes no more than before.
 Value Forward::filled(TensorId id) {
   const Tensor& t = graph_.tensors[id];
-  const bool expanded = t.producer != kNoNode && graph_.nodes[t.producer].op == "Expand";
-  const auto& small = expanded ? graph_.tensors[graph_.nodes[t.producer].inputs[0]].shape : t.shape;
+  const auto maker = [&](TensorId made) {
+    const NodeId by = graph_.tensors[made].producer;
+    return by == kNoNode ? nullptr : &graph_.nodes[by];
+  };
+  const Node* by = maker(id);
+  while (by && by->op == "Cast" && graph_.tensors[by->inputs[0]].dtype == t.dtype)
+    by = maker(by->inputs[0]);
+  const bool expanded = by && by->op == "Expand";
+  const auto& small = expanded ? graph_.tensors[by->inputs[0]].shape : t.shape;
   if (!expanded || !small || small->empty()) return eager::fill(machine_, t.dtype, *t.shape);
   return eager::expand(machine_, eager::fill(machine_, t.dtype, *small), *t.shape);
 }

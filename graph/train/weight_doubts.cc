@@ -71,7 +71,7 @@ class DoubtSearch {
   }
 
   void follow(const Node& node) {
-    if (node.op == "Shape" || node.op == "Size") return;
+    if (plimsoll::has(node, OpRow::kShapeOf)) return;
     const auto any = [&](const std::vector<char>& set) {
       return std::any_of(node.inputs.begin(), node.inputs.end(),
                          [&](TensorId in) { return has(set, in); });

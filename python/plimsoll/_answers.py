@@ -27,7 +27,8 @@ class Answer:
         return self._said.output
 
     def to_dict(self) -> Json:
-        return json.loads(self.to_json())  # anew, so that nobody changes it here
+        answer: Json = json.loads(self.to_json())  # anew, so that nobody changes it here
+        return answer
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -46,7 +47,8 @@ class Answer:
 
     @cached_property
     def _result(self) -> Json:
-        return self.to_dict()["result"]
+        result: Json = self.to_dict()["result"]
+        return result
 
     def __repr__(self) -> str:
         return f"<plimsoll {' '.join(self._arguments)}: status {self._said.status}>"
@@ -64,21 +66,21 @@ class Estimate(Answer):
     @property
     def fits(self) -> bool:
         """Whether the point estimate does; `verdict` looks at its whole range."""
-        return self._result["fits"]
+        return bool(self._result["fits"])
 
     @property
     def may_fit(self) -> bool:
-        return self._result["may_fit"]
+        return bool(self._result["may_fit"])
 
     @property
     def verdict(self) -> str:
         """"fits", "may_fit" or "does_not_fit"."""
-        return self._result["verdict"]
+        return str(self._result["verdict"])
 
     @property
     def device_bytes(self) -> int:
         """Device memory of the process, as the driver shows it."""
-        return self._result["memory"]["device_bytes"]
+        return int(self._result["memory"]["device_bytes"])
 
     @property
     def device_range_bytes(self) -> tuple[int, int]:
@@ -87,16 +89,16 @@ class Estimate(Answer):
 
     @property
     def live_peak_bytes(self) -> int:
-        return self._result["memory"]["live_peak_bytes"]
+        return int(self._result["memory"]["live_peak_bytes"])
 
     @property
     def parameters(self) -> int:
         """How many."""
-        return self._result["memory"]["parameters"]["count"]
+        return int(self._result["memory"]["parameters"]["count"])
 
     @property
     def step_seconds(self) -> float:
-        return self._result["time"]["step_ns"] / 1e9
+        return float(self._result["time"]["step_ns"] / 1e9)
 
     @property
     def step_range_seconds(self) -> tuple[float, float]:
@@ -105,7 +107,7 @@ class Estimate(Answer):
 
     @property
     def samples_per_second(self) -> float:
-        return self._result["time"]["samples_per_second"]
+        return float(self._result["time"]["samples_per_second"])
 
     def __repr__(self) -> str:
         return (f"<plimsoll.Estimate {self.verdict} on {self._result['device']['id']}: "
@@ -118,7 +120,7 @@ class MaxBatch(Answer):
     @property
     def safe(self) -> int:
         """0 where none is."""
-        return self._result["safe"]
+        return int(self._result["safe"])
 
     @property
     def may_fit(self) -> tuple[int, int]:
@@ -128,7 +130,8 @@ class MaxBatch(Answer):
 
     @property
     def points(self) -> list[Json]:
-        return self._result["points"]
+        points: list[Json] = self._result["points"]
+        return points
 
     def __int__(self) -> int:
         return self.safe

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ def _plain(values: Iterable[Any]) -> list[Any]:
 
 
 def sweep(model: str | os.PathLike[str] | None = None, *, plan: str | os.PathLike[str] | None = None,
+          emit: str | Sequence[str] | None = None, emit_to: str | os.PathLike[str] | None = None,
           **parameters: Any) -> NDArray[np.void]:
     """Every configuration of a grid, or of a plan, in the plan's order: the last parameter changes fastest.
 
@@ -38,11 +39,13 @@ def sweep(model: str | os.PathLike[str] | None = None, *, plan: str | os.PathLik
         found[found["fits"]]["batch"].max()
 
     Arrays and lists are swept, every other keyword is a flag of `plimsoll sweep` (`precision="amp-bf16"`,
-    `threads=2`, `out="log.jsonl"`, `memory_only=True`). A record has the parameters, the figures of `sweep --json`,
+    `threads=2`, `out="log.jsonl"`, `memory_only=True`). `emit="slurm"`, "csv" or "plan", or several of them, writes what
+    fits into the folder `emit_to`. A record has the parameters, the figures of `sweep --json`,
     and `error`, empty where there is an answer; without one counts are -1.
     """
     swept = {name: _plain(values) for name, values in parameters.items() if _is_swept(values)}
     flags = flags_of({name: value for name, value in parameters.items() if name not in swept})
+    flags += flags_of({"emit": emit, "emit_to": emit_to})
     if model is not None:
         flags.append(f"--model={text_of(model)}")
     with tempfile.TemporaryDirectory() as folder:

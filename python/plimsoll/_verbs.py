@@ -48,10 +48,10 @@ def compare(models: Model | Sequence[Model], *, price: dict[str, float] | None =
 
 
 def validate(*files: Model, tolerance: dict[str, str] | None = None, allow_skipped: bool = False,
-             source_machines: bool = False) -> dict[str, Any]:
+             source_machines: bool = False, threads: int | None = None) -> dict[str, Any]:
     """Measured runs against predictions, as `plimsoll validate --json` has it; `passed` is its verdict."""
     import json
 
-    own = {"tolerance": tolerance, "allow_skipped": allow_skipped, "source_machines": source_machines}
+    own = {"tolerance": tolerance, "allow_skipped": allow_skipped, "source_machines": source_machines, "threads": threads}
     said = run("validate", *map(text_of, files), *flags_of(own), "--json")
     return {**json.loads(said.output), "passed": said.status == 0}

@@ -137,7 +137,7 @@ def lightning(**settings: Any) -> Any:
     except ImportError:
         from pytorch_lightning import Callback
 
-    class PlimsollCallback(Check, Callback):  # type: ignore[misc]
+    class PlimsollCallback(Check, Callback):
         def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
             self.watch(pl_module)
 
@@ -162,7 +162,7 @@ def transformers(**settings: Any) -> Any:
     """A callback for transformers' Trainer; settings as Check has them, else as TrainingArguments say."""
     from transformers import TrainerCallback
 
-    class PlimsollCallback(Check, TrainerCallback):  # type: ignore[misc]
+    class PlimsollCallback(Check, TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
             name = getattr(args.optim, "value", args.optim)
             if name not in _OPTIMIZERS and "optimizer" not in self._flags:

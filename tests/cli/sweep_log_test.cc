@@ -2,7 +2,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <sys/wait.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 
 #include "tests/support/run_plimsoll.h"
@@ -23,12 +26,15 @@ class SweepFolder {
     flags.insert(flags.begin(), {"sweep", "p.yaml"});
     return run_plimsoll(std::move(flags), {.folder = scratch_.path("")});
   }
-  // The exit status of a sweep that is killed after so many milliseconds.
-  int killed(const std::string& flags, int milliseconds) const {
+  // Whether a sweep was at work when it was killed, after so many milliseconds.
+  bool killed(const std::string& flags, int milliseconds) const {
+    constexpr int kKilled = 128 + 9;
+    // In the foreground, timeout waits for whom it kills, who holds the file until then.
     const std::string command =
-        fmt::format("cd {} && timeout -s KILL {} {} sweep p.yaml {} > out 2> err",
+        fmt::format("cd {} && timeout --foreground -s KILL {} {} sweep p.yaml {} > out 2> err",
                     scratch_.path(""), 0.001 * milliseconds, plimsoll_binary(), flags);
-    return std::system(command.c_str());
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) && WEXITSTATUS(status) == kKilled;
   }
   std::string text(const std::string& name) const { return detail::text_of(scratch_.path(name)); }
   void write(const std::string& name, const std::string& text) const { scratch_.write(name, text); }
@@ -36,6 +42,12 @@ class SweepFolder {
  private:
   Scratch scratch_;
 };
+
+// Twenty, or as many as whoever tries it by hand asks for.
+int kills() {
+  const char* asked = std::getenv("PLIMSOLL_KILLS");
+  return asked ? std::atoi(asked) : 20;
+}
 
 std::string without_duration(const std::string& text) {
   const size_t at = text.find("\"seconds\"");
@@ -54,11 +66,19 @@ TEST_CASE("cli sweep: killed at twenty points and resumed, nothing is lost or do
   std::mt19937 chance(4);
   int killed = 0;
   folder.write("r.jsonl", "");
-  for (int i = 0; i < 20; ++i) {
-    killed += folder.killed("--resume r.jsonl", static_cast<int>(10 + chance() % 150)) != 0 ? 1 : 0;
-    // What a write that was cut off leaves.
-    if (i % 2 == 0) folder.write("r.jsonl", folder.text("r.jsonl") + R"({"configuration":3,"par)");
+  for (int i = 0; i < kills(); ++i) {
+    if (folder.killed("--resume r.jsonl", static_cast<int>(10 + chance() % 150))) {
+      ++killed;
+      // What a write that was cut off leaves.
+      if (i % 2 == 0)
+        folder.write("r.jsonl", folder.text("r.jsonl") + R"({"configuration":3,"par)");
+    } else if (i + 1 < kills()) {
+      // It came to its end: the next one begins anew.
+      CHECK(folder.text("r.jsonl") == folder.text("whole.jsonl"));
+      folder.write("r.jsonl", "");
+    }
   }
+  MESSAGE(killed << " of " << kills() << " sweeps were killed at work");
   CHECK(killed > 0);
   const Ran last = folder.sweep({"--json", "--resume", "r.jsonl"});
   CAPTURE(last.err);
@@ -76,6 +96,23 @@ TEST_CASE("cli sweep: the number of threads changes nothing that is written") {
     CHECK(without_duration(many.out) == without_duration(one.out));
     CHECK(many.err == one.err);
   }
+}
+
+TEST_CASE("cli sweep: parts that follow each other are the whole") {
+  if (skipped()) return;
+  const SweepFolder folder;
+  REQUIRE(folder.sweep({"--count-only", "--out", "whole.jsonl"}).status == 0);
+  for (const int parts : {2, 3, 9}) {
+    std::string all;
+    for (int part = 1; part <= parts; ++part) {
+      const Ran ran = folder.sweep({"--json", "--shard", fmt::format("{}/{}", part, parts)});
+      CHECK(ran.status <= 1);  // a part may be empty
+      all += ran.out.substr(0, ran.out.rfind('\n', ran.out.size() - 2) + 1);
+    }
+    CHECK(all == folder.text("whole.jsonl"));
+  }
+  for (const char* none : {"0/2", "3/2", "2", "/", "a/b", "1/2/3"})
+    CHECK(folder.sweep({"--shard", none}).status == 2);
 }
 
 TEST_CASE("cli sweep: a file that is there, or another sweep's, is not gone on with by mistake") {

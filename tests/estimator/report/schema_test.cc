@@ -160,7 +160,11 @@ TEST_CASE("a plan's schema takes the plans that the reader takes") {
       {R"({"model": "m.onnx", "parameters": {"batch": [1, 2], "precision": {"values": ["fp32"]}}})",
        R"({"parameters": {"batch": {"min": 32, "max": 256, "step": 32}, "gpu": {"value": "l4"}}})",
        R"({"method": "grid", "parameters": {"batch": 8, "lr": {"distribution": "log_uniform_values",
-            "min": 0.0001, "max": 0.1}}})"}) {
+            "min": 0.0001, "max": 0.1}}})",
+       R"({"model": ["a.onnx", "b.onnx"], "parameters": {"batch": [1, 2]}, "constraints": "batch > 1",
+            "objective": {"name": "step_ns"}})",
+       R"({"batch": {"name": "IntDistribution", "attributes": {"low": 1, "high": 4}}, "run_cap": 3})",
+       R"({"hydra": {"sweeper": {"params": {"batch": "1,2"}}}, "gpu": "l4"})"}) {
     CAPTURE(plan);
     CHECK(schema_fault(schema, json::parse(plan)) == "");
     CHECK(read_sweep_plan(plan, "plan.json", {}));

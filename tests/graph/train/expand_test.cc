@@ -98,4 +98,23 @@ TEST_CASE("expand: a checkpointed block stops before an operator that keeps its 
   CHECK(products("y{i} = Sigmoid(n{i}) module=\"net.{i}.last\"\n") == 7 + 4);
 }
 
+// As PyTorch's exporter writes torch.gather(m, 2, i.expand(...)): with a cast of its positions.
+TEST_CASE("expand: an array that is expanded, and cast to what it is, takes no more than before") {
+  const auto kept = [](const std::string& positions) {
+    const Expanded e = expanded(
+        "opset 17\ninput x: f32[24,16,32]\nparam w: f32[32,32]\nconst zero: i64[] = [0]\n"
+        "const all: i64[] = [16]\nconst one: i64[] = [1]\nconst axis: i64[1] = [0]\n"
+        "const to: i64[3] = [24,16,16]\nm = MatMul(x, w)\nr = Range(zero, all, one)\n"
+        "u = Unsqueeze(r, axis)\ne = Expand(u, to)\n" +
+            positions + "output y\n",
+        {});
+    return bytes_of(e.expansion.step, Role::kFeatureMap);
+  };
+  const int64_t plain = kept("y = GatherElements(m, e) {axis=2}\n");
+  CHECK(kept("i = Cast(e) {to=7}\ny = GatherElements(m, i) {axis=2}\n") == plain);
+  // Of 16 positions in 64 bits each, or of all of them in 32.
+  CHECK(kept("i = Cast(e) {to=6}\ny = GatherElements(m, i) {axis=2}\n") - plain ==
+        24 * 16 * 16 * 4 - 16 * 8);
+}
+
 }  // namespace plimsoll

@@ -1,0 +1,95 @@
+// What a sweep was asked for, and what is written of its answers as they come.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/cli/emit.h"
+#include "estimator/cli/page_file.h"
+#include "estimator/cli/progress.h"
+#include "estimator/cli/shared_flags.h"
+#include "estimator/cli/sweep_axes.h"
+#include "estimator/cli/sweep_log.h"
+#include "estimator/cli/work_flags.h"
+#include "estimator/report/html/sweep_page.h"
+#include "estimator/report/sweep.h"
+
+namespace plimsoll::cli {
+
+struct SweepFlags {
+  SharedFlags shared;
+  PageFlags page;
+  EmitFlags emit;
+  std::string plan, out, resume;
+  WorkFlags work;
+  std::string shard;
+  std::optional<int64_t> seed;  // the plan's
+  bool json = false, count_only = false, memory_only = false, dry_run = false;
+};
+
+// What is asked of a sweep.
+struct SweepJob {
+  const SweepFlags& flags;
+  const SweepPlan& plan;
+  const SweepAxes& axes;
+  const Hwdb& hwdb;
+  int64_t configurations;
+  std::optional<std::vector<int64_t>> chosen;  // of them, rising; else all
+  std::optional<SweepLog> log{};
+  std::optional<OutputFile> page{};
+  std::optional<Emitter> emitter{};
+
+  // Empty where there are several.
+  std::string model() const {
+    const bool several =
+        std::ranges::find(plan.parameters, "model", &SweepParameter::name) != plan.parameters.end();
+    return several ? "" : flags.shared.model;
+  }
+  int64_t asked() const { return chosen ? std::ssize(*chosen) : configurations; }
+  bool is_asked(const SweptConfiguration& configuration) const {
+    return !chosen || std::ranges::binary_search(*chosen, configuration.number);
+  }
+};
+
+// Text on its way out, in pieces as pipes take them.
+class OutputPieces {
+ public:
+  bool add(const std::string& text);
+  bool flush();
+  bool good() const { return good_; }
+
+ private:
+  std::string text_;
+  bool good_ = true;
+};
+
+// Takes the answers to all points, in order.
+class SweepAnswer {
+ public:
+  // `job` outlives this.
+  explicit SweepAnswer(SweepJob& job);
+
+  // Whether to go on.
+  bool add(const SweepPoint& point);
+  const std::optional<Diagnostics>& fault() const { return fault_; }
+  // What stands there already.
+  void flush();
+  // Everything that is written at the end; the exit status.
+  int finish(double seconds);
+
+ private:
+  SweepJob& job_;
+  bool lines_, listed_, time_;
+  OutputPieces out_;
+  SweepSummary summary_;
+  SweepBest best_;
+  SweepPage page_;
+  SweepDips dips_;
+  Progress progress_;
+  std::optional<Diagnostics> fault_;
+};
+
+}  // namespace plimsoll::cli

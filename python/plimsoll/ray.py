@@ -1,0 +1,145 @@
+"""Sweeps on a Ray cluster: what `plimsoll sweep` prints and writes, byte for byte, worked out by many machines.
+
+    python -m plimsoll.ray plan.yaml --json --out swept.jsonl
+    python -m plimsoll.ray plan.yaml --json --resume swept.jsonl --address ray://head:10001
+
+Flags are those of `plimsoll sweep`; `--address` names a running cluster (else RAY_ADDRESS, or one is started on this
+machine) and `--shards` how many parts the sweep is cut into. Plan and models must lie where every machine sees them
+under the same path. A shard whose worker dies is worked out by another.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import logging
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ._command import Error, run
+
+_SHARDS_PER_CPU = 4  # so that none waits long for the slowest
+
+
+class _Refused(Exception):
+    """A shard has no answer: the command's exit status and message."""
+
+
+def _shard(folder: str, arguments: Sequence[str], part: str, known: bytes) -> tuple[int, str]:
+    """0 and the lines of one shard, or the exit status and why. What is in `known` is not worked out again."""
+    os.chdir(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        flags = ["--json", "--threads=1", "--progress=never", f"--shard={part}"]
+        if known:
+            log = Path(scratch) / "known.jsonl"
+            log.write_bytes(known)
+            flags.append(f"--resume={log}")
+        try:
+            said = run("sweep", *arguments, *flags)
+        except Error as error:
+            return error.status, str(error)
+    return 0, "".join(said.output.splitlines(keepends=True)[:-1])  # without the shard's own sum
+
+
+def _shards(arguments: Sequence[str], known: bytes, address: str | None, shards: int | None) -> Iterator[str]:
+    """The lines of all shards, in their order."""
+    import ray
+
+    started = not ray.is_initialized()
+    if started:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        count = shards or max(1, int(_SHARDS_PER_CPU * ray.cluster_resources().get("CPU", 1)))
+        # A worker that dies, or its machine, is no fault of the shard: it is tried again, without an end.
+        remote: Any = ray.remote(num_cpus=1, max_retries=-1)(_shard)
+        text = ray.put(known)
+        waiting = [remote.remote(os.getcwd(), list(arguments), f"{part}/{count}", text) for part in range(1, count + 1)]
+        for done, answer in enumerate(waiting, 1):
+            status, lines = ray.get(answer)
+            if status != 0:
+                raise _Refused(status, lines)
+            yield lines
+            if sys.stderr.isatty():
+                print(f"\r\x1b[Kswept {done} of {count} shards", end="" if done < count else "\r\x1b[K", file=sys.stderr)
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _whole_lines(log: BinaryIO) -> bytes:
+    """What a file of records holds; a line that was cut off is cut away."""
+    text = log.read()
+    text = text[: text.rfind(b"\n") + 1]
+    log.truncate(len(text))
+    log.seek(len(text))
+    return text
+
+
+def _fill(path: Path, arguments: Sequence[str], address: str | None, shards: int | None) -> None:
+    """Appends to the file what it lacks, a shard at a time, in the order of the command."""
+    with open(path, "r+b") as log:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        known = _whole_lines(log)
+        there = set(known.splitlines())
+        for lines in _shards(arguments, known, address, shards):
+            new = [line for line in lines.encode().splitlines() if line not in there]
+            log.write(b"".join(line + b"\n" for line in new))
+            log.flush()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m plimsoll.ray", description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("plan")
+    parser.add_argument("--address", help="of a Ray cluster that runs")
+    parser.add_argument("--shards", type=int, help="parts that the sweep is cut into [4 for each CPU]")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="a new file that the lines are added to, a shard at a time")
+    parser.add_argument("--resume", type=Path, metavar="FILE", help="goes on with such a file, and adds to it")
+    own, flags = parser.parse_known_args(arguments)
+    if own.out and own.resume:
+        parser.error("--out starts a file and --resume goes on with one: name one of them")
+    command = os.path.join(sysconfig.get_path("scripts"), "plimsoll")
+    with tempfile.TemporaryDirectory() as scratch:
+        log: Path = own.resume or own.out or Path(scratch) / "swept.jsonl"
+        if own.out and own.out.exists():
+            parser.error(f"{own.out} exists: --resume {own.out} goes on with what it holds")
+        log.touch()
+        # What shapes the answer, and nothing that shapes a record.
+        shape = ("--json", "--count-only", "--dry-run", "--html", "--emit", "--emit-to", "--force", "--threads", "--progress")
+        try:
+            if "--dry-run" not in flags:
+                # What Ray has to say of machines that die is not the answer.
+                with contextlib.redirect_stdout(sys.stderr):
+                    _fill(log, [own.plan, *_without(flags, shape)], own.address, own.shards)
+        except _Refused as refused:
+            status, message = refused.args
+            print(message, file=sys.stderr)
+            return int(status)
+        # The command has nothing left to work out but the last record, which tells whether all of it is this sweep's.
+        return subprocess.run([command, "sweep", own.plan, *flags, f"--resume={log}"], check=False).returncode
+
+
+def _without(flags: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The flags but for some, with their values."""
+    switches = ("--json", "--count-only", "--dry-run", "--force")
+    kept: list[str] = []
+    dropped = False  # the flag before, whose value comes next
+    for flag in flags:
+        if dropped and not flag.startswith("--"):
+            dropped = False
+            continue
+        name = flag.partition("=")[0]
+        dropped = name in names and name not in switches and "=" not in flag
+        if name not in names:
+            kept.append(flag)
+    return kept
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+#include "estimator/plan/override_text.h"
+
+#include <doctest/doctest.h>
+
+#include "estimator/plan/sweep_plan.h"
+
+using namespace plimsoll;
+
+namespace {
+
+std::string listed(std::string_view text) {
+  const auto read = read_override_text(text);
+  if (!read) return read.error();
+  if (read->kind == OverrideText::Kind::kInterval) return "interval";
+  if (read->kind == OverrideText::Kind::kRange)
+    return std::to_string(read->low) + ":" + std::to_string(read->high) + ":" +
+           std::to_string(read->step);
+  std::string words;
+  for (const JsonValue& value : read->values)
+    words += (value.string() ? "'" : "") + text_of(value) + (value.string() ? "' " : " ");
+  return words;
+}
+
+}  // namespace
+
+// hydra.cc/docs/advanced/override_grammar/extended: its examples, of words and numbers.
+TEST_CASE("override text: choices, ranges, intervals; the rest is refused by name") {
+  const std::pair<const char*, const char*> rows[] = {
+      {"32", "32 "},
+      {" 32, 64 ", "32 64 "},
+      {"choice(a,b,c)", "'a' 'b' 'c' "},
+      {"choice('a, b', \"c\")", "'a, b' 'c' "},
+      {"amp-bf16,fp32", "'amp-bf16' 'fp32' "},
+      {"true,False,'true'", "true false 'true' "},
+      {"1e-3,0.5", "1e-3 0.5 "},
+      {"builtin:resnet50", "'builtin:resnet50' "},
+      {"range(5)", "0:5:1"},
+      {"range(1, 10)", "1:10:1"},
+      {"range(1,10,2)", "1:10:2"},
+      {"interval(0, 1.5)", "interval"},
+      {"shuffle(1,2)", "shuffle(...) is not done"},
+      {"glob(*)", "glob(...) is not done"},
+      {"sort(3,1)", "sort(...) is not done"},
+      {"choice([1,2],3)", "[1 is not done"},
+      {"${oc.env:X}", "${oc.env:X} is not done"},
+      {"null", "null is not done"},
+      {"range(start=1,stop=3)", "start=1 is not done"},
+      {"range(0,1,0.5)", "a range is of whole numbers, found 0.5"},
+      {"'a", "a quote is not closed"},
+      {"", "an empty value"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(std::string(row.first));
+    CHECK(listed(row.first) == row.second);
+  }
+}
+
+TEST_CASE("override text: what is written reads back") {
+  for (const char* text : {"32", "choice(a,b)", "choice('a, b','true',true,64,0.5)", "'7'"}) {
+    const auto read = read_override_text(text);
+    REQUIRE(read);
+    CHECK(to_override_text(read->values) == text);
+  }
+}

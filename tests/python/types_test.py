@@ -1,0 +1,22 @@
+"""The package's types hold in mypy, strictly, as python/pyproject.toml says."""
+import importlib.util
+import shutil
+import subprocess
+import sys
+import unittest
+
+from support import SOURCE
+
+MYPY = [sys.executable, "-m", "mypy"] if importlib.util.find_spec("mypy") else [shutil.which("mypy")]
+
+
+@unittest.skipIf(MYPY == [None], "needs mypy")
+class Types(unittest.TestCase):
+    def test_strict(self):
+        checked = subprocess.run([*MYPY, f"--python-executable={sys.executable}", "--cache-dir=/dev/null", "plimsoll"],
+                                 cwd=SOURCE / "python", capture_output=True, text=True, check=False)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
