@@ -137,13 +137,30 @@ class Unroller {
   std::vector<RepeatedKernel> kernels_;
 };
 
+// One of a loop. A product reads its operands anew.
+KernelAt turn_of(const KernelAt& kernel) {
+  KernelAt turn = kernel;
+  turn.turns = 1;
+  for (int64_t* all : {&turn.flop, &turn.read, &turn.written}) *all /= kernel.turns;
+  if (const auto* g = std::get_if<Gemm>(&turn.problem)) {
+    const int64_t bytes = bits(kernel.dtype) / 8;
+    turn.read = g->batch * (g->m * g->k + g->k * g->n) * bytes;
+    turn.written = g->batch * g->m * g->n * bytes;
+  }
+  return turn;
+}
+
 }  // namespace
 
-std::vector<RepeatedKernel> unroll(const KernelAt& recurrent) { return Unroller(recurrent).run(); }
+std::vector<RepeatedKernel> unroll(const KernelAt& kernel) {
+  if (kernel.turns > 1) return {{turn_of(kernel), kernel.turns}};
+  return Unroller(kernel).run();
+}
 
 // The sum of what every time step launches. Its errors are those of a few distinct kernels, over
 // and over: they add up.
 bool is_unrolled(const KernelAt& kernel) {
+  if (kernel.turns > 1) return true;
   const auto* p = std::get_if<RecurrentProblem<int64_t>>(&kernel.problem);
   return p != nullptr && p->unrolled.has_value();
 }

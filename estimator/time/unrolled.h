@@ -15,11 +15,12 @@ struct RepeatedKernel {
   int64_t count = 1;
 };
 
-// A recurrent layer that no library call runs.
+// A recurrent layer that no library call runs, or what a loop launches in each of its turns.
 bool is_unrolled(const KernelAt& kernel);
 
-// The kernels that stand for one pass of a RecurrentProblem that is unrolled. The data gradient's
-// pass holds the gradients of all that bends, the weight gradient's pass the sums over time.
-std::vector<RepeatedKernel> unroll(const KernelAt& recurrent);
+// The kernels that stand for one pass of a RecurrentProblem that is unrolled, or for all turns of a
+// loop's kernel. The data gradient's pass of a layer holds the gradients of all that bends, the
+// weight gradient's pass the sums over time.
+std::vector<RepeatedKernel> unroll(const KernelAt& kernel);
 
 }  // namespace plimsoll

@@ -61,12 +61,29 @@ std::string layer_name(JsonObject& object, size_t index, const Scope& scope) {
   return *given;
 }
 
+// The parameter over which the program loops around the layer; empty: over none.
+std::string loop_of(JsonObject& object, const Environment& environment) {
+  const auto loop = object.optional_string("loop");
+  if (!loop) return {};
+  const Value* value = environment.find(*loop);
+  const Dim* size = value != nullptr ? std::get_if<Dim>(value) : nullptr;
+  if (size == nullptr || !(*size == Dim::symbol(*loop))) {
+    object.fail("E343",
+                fmt::format("\"loop\" takes a whole number among the parameters, which no layer's "
+                            "form depends on, found \"{}\"",
+                            shortened(*loop)),
+                *object.value().find("loop"));
+  }
+  return *loop;
+}
+
 void add_layer(NetworkBuilder& builder, const JsonValue& value, size_t index, Scope& scope,
                const Environment& environment) {
   if (!builder.count_layer(value)) return;
   JsonObject object(value, builder.file(), builder.faults());
   const std::string name = layer_name(object, index, scope);
   const std::string type_name = object.required_string("type");
+  const std::string turns = loop_of(object, environment);
   if (builder.failed()) return;
   const LayerType* type = find_layer_type(type_name);
   const Value* word = type ? nullptr : environment.find(type_name);
@@ -95,7 +112,12 @@ void add_layer(NetworkBuilder& builder, const JsonValue& value, size_t index, Sc
   layer.path = scope.path.empty() ? name : scope.path + "." + name;
   layer.scope = &scope;
   const JsonValue* around = builder.start_layer(layer.path, value);
+  const size_t first = builder.graph().nodes.size();
   std::vector<TensorId> outputs = type->emit(layer);
+  if (!turns.empty()) {
+    for (size_t id = first; id < builder.graph().nodes.size(); ++id)
+      builder.graph().nodes[id].notes.turns = turns;
+  }
   builder.finish_layer(around);
   if (builder.failed()) return;
   scope.previous = outputs;

@@ -77,7 +77,8 @@ std::string layer_text(const LayerType& type) {
   return fmt::format(R"(      {{"description": {}, "required": [{}], "additionalProperties": false,
        "properties": {{
         "type": {{"const": {}}}, "name": {{"$ref": "#/$defs/name"}},
-        "input": {{"type": "string"}}, "inputs": {{"$ref": "#/$defs/names"}}{}}}}})",
+        "input": {{"type": "string"}}, "inputs": {{"$ref": "#/$defs/names"}},
+        "loop": {{"type": "string", "description": "the parameter over which the program loops around it"}}{}}}}})",
                      json_quoted(type.says), required, json_quoted(type.name), keys);
 }
 

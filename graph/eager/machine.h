@@ -9,6 +9,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,6 +47,8 @@ class Machine {
     phase_ = phase;
     node_ = node;
   }
+  // What is credited to `node`, its backward pass too, runs in a loop over `symbol`.
+  void run_in_loop(NodeId node, std::string symbol) { loops_[node] = std::move(symbol); }
   Phase phase() const { return phase_; }
   NodeId node() const { return node_; }
 
@@ -153,6 +156,7 @@ class Machine {
   size_t unfreed_ = 0;  // storages whose end is not written yet
   Phase phase_ = Phase::kForward;
   NodeId node_ = kNoNode;
+  std::map<NodeId, std::string> loops_;  // their symbols
   bool grad_enabled_ = true;
   bool finished_ = false;
   bool idle_ = false;  // takes no memory and launches nothing: a block has run again far enough

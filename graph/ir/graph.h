@@ -89,6 +89,8 @@ struct NodeNotes {
   bool narrows = false;       // the one that goes back to the type that it was
   bool no_autocast = false;   // its code switches mixed precision off
   bool free = false;          // an unknown operator that was said to cost nothing
+  // A symbol: the program runs it in a loop, once for each of what the symbol counts.
+  std::string turns;
   // An activation that runs in place; of a sum, the operand that it is written to, counted from 1.
   int in_place = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <functional>
+#include <set>
 
 namespace plimsoll {
 
@@ -108,6 +109,28 @@ void bind_problem(AttentionProblem<int64_t>& q, const AttentionProblem<Dim>& p, 
 
 }  // namespace
 
+void take_turns(Kernel& kernel, const std::string& symbol) {
+  const Dim turns = Dim::symbol(symbol);
+  const auto has_part = [&](const Dim& extent) {
+    std::set<std::string> names;
+    extent.collect_symbols(names);
+    return names.contains(symbol);
+  };
+  const auto one = [&](Dim& extent) {
+    if (has_part(extent)) extent = floor_div(extent, turns);
+  };
+  if (auto* rows = std::get_if<RowsProblem<Dim>>(&kernel.problem)) {
+    one(rows->rows);
+    one(rows->columns);
+  } else if (auto* product = std::get_if<GemmProblem<Dim>>(&kernel.problem)) {
+    product->accumulate = product->accumulate || has_part(product->k);
+    for (Dim* extent : {&product->m, &product->n, &product->k, &product->batch}) one(*extent);
+  } else {
+    return;  // no loop's body
+  }
+  kernel.turns = turns;
+}
+
 void bind_into(KernelAt& bound, const Kernel& kernel, const CountAt& at) {
   bound = {.kernel_class = kernel.kernel_class,
            .pass = kernel.pass,
@@ -117,6 +140,7 @@ void bind_into(KernelAt& bound, const Kernel& kernel, const CountAt& at) {
   at(bound.flop, kernel.flop);
   at(bound.read, kernel.read);
   at(bound.written, kernel.written);
+  at(bound.turns, kernel.turns);
   std::visit(
       [&]<template <class> class Problem>(const Problem<Dim>& p) {
         bind_problem(bound.problem.emplace<Problem<int64_t>>(), p, at);

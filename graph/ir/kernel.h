@@ -114,6 +114,9 @@ struct KernelOf {
   std::string op;                 // "batch_norm", "max_pool", "relu": selects a traffic multiplier
   Count flop{0};
   Count read{0}, written{0};  // bytes
+  // The turns of a loop, each a launch of its own: the problem is one turn's, what is above it all
+  // turns'.
+  Count turns{1};
   ProblemOf<Count> problem{};
   bool operator==(const KernelOf&) const = default;
 };
@@ -123,6 +126,10 @@ using KernelAt = KernelOf<int64_t>;
 
 // For tables of kernels: of op, class, pass and the counts' coefficients.
 size_t hash_of(const Kernel& kernel);
+
+// Makes of a launch for all that `symbol` counts one for each: of what a turn has no part of, that
+// is the same. A sum over turns is carried from one to the next.
+void take_turns(Kernel& kernel, const std::string& symbol);
 
 // The kernel at a point: `at` gives each count of it, in its final place, the value of a Dim.
 void bind_into(KernelAt& bound, const Kernel& kernel,

@@ -174,6 +174,7 @@ std::vector<Value> Forward::read_inputs(const Node& node, size_t host_from, bool
 void Forward::execute(NodeId id) {
   machine_.enter(machine_.phase() == Phase::kBackward ? Phase::kBackward : Phase::kForward, id);
   const Node& node = graph_.nodes[id];
+  if (!node.notes.turns.empty()) machine_.run_in_loop(id, node.notes.turns);
   const OpRow* row = find_op(node.domain, node.op);
   bool on_device = false;
   std::vector<Value> inputs =

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include "graph/base/escape.h"
@@ -56,7 +57,8 @@ Result<void> add_row(const Cells& row, const Place& place, KernelTable& table) {
   if (!kernel) return {};
   double value = 0;
   const auto [stop, fault] = std::from_chars(time.data(), time.data() + time.size(), value);
-  if (fault != std::errc() || stop != time.data() + time.size() || value < 0) {
+  const bool counts = std::isfinite(value) && value >= 0;
+  if (fault != std::errc() || stop != time.data() + time.size() || !counts) {
     return error("E512", fmt::format("a number was looked for, found \"{}\"", shortened(time, 60)),
                  place);
   }

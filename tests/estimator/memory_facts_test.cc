@@ -267,12 +267,12 @@ TEST_CASE("memory facts: other frameworks' steps run in less than their processe
     const char* framework;
     double widest;  // high over low; of CNTK's and Theano's plans no process is measured
   };
-  for (const auto& [framework, widest] :
+  for (const Case& of :
        {Case{"mxnet-0.11", 1.5}, Case{"caffe", 1.5}, Case{"cntk-2.0", 1.7}, Case{"theano", 1.7}}) {
-    CAPTURE(std::string(framework));
-    const auto at = [name = std::string(framework)](int64_t batch, const char* gpu) {
+    CAPTURE(std::string(of.framework));
+    const auto at = [&](int64_t batch, const char* gpu) {
       Request request = test::request("builtin:vgg16", gpu, batch);
-      request.framework = name;
+      request.framework = of.framework;
       const auto e = estimate(request, test::hwdb());
       REQUIRE(e);
       return e->memory;
@@ -288,7 +288,7 @@ TEST_CASE("memory facts: other frameworks' steps run in less than their processe
       CHECK(m.grown->bytes >= m.device_bytes);
       CHECK(m.taken_bytes == 0);
       CHECK(static_cast<double>(m.device_range.high) <=
-            widest * static_cast<double>(m.device_range.low));
+            of.widest * static_cast<double>(m.device_range.low));
       before = m.device_bytes;
     }
     const auto tensors = [&](const char* gpu) {

@@ -8,6 +8,8 @@
 namespace plimsoll {
 namespace {
 
+using Gemm = GemmProblem<int64_t>;
+
 constexpr int64_t kBatch = 128, kSteps = 30, kHidden = 512, kInput = 256;
 
 KernelAt lstm(Pass pass, std::optional<CellForm> unrolled, int64_t layers = 1) {
@@ -70,6 +72,30 @@ TEST_CASE("Unrolled, a layer takes longer than in one call, and the host launche
     CHECK(steps.low < steps.seconds);
     CHECK(steps.high > steps.seconds);
   }
+}
+
+TEST_CASE("Of a loop's kernel each turn is a launch, and a product reads its operands in each") {
+  const Gemm one{.m = kBatch, .n = kHidden, .k = kInput};
+  KernelAt product{.kernel_class = KernelClass::kGemm, .op = "mm"};
+  product.flop = kSteps * 2 * one.m * one.n * one.k;
+  product.read = (kSteps * one.m * one.k + one.k * one.n) * 4;
+  product.problem = one;
+  product.turns = kSteps;
+  const auto turns = unroll(product);
+  REQUIRE(turns.size() == 1);
+  CHECK(turns[0].count == kSteps);
+  CHECK(turns[0].kernel.turns == 1);
+  CHECK(turns[0].kernel.flop * kSteps == product.flop);
+  CHECK(turns[0].kernel.read == (one.m * one.k + one.k * one.n) * 4);
+  CHECK(is_unrolled(product));
+  CHECK_FALSE(is_unrolled(turns[0].kernel));
+
+  const auto device = Hwdb::open()->device("quadro-p4000");
+  REQUIRE(device.has_value());
+  const TimeContext context(rates_of(*device), Calibrations::shipped(), TimeOptions{});
+  const KernelTime all = kernel_time(product, context);
+  CHECK(all.launches == kSteps);
+  CHECK(all.seconds == doctest::Approx(kSteps * kernel_time(turns[0].kernel, context).seconds));
 }
 
 }  // namespace

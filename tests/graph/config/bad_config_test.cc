@@ -100,6 +100,7 @@ const std::vector<Bad>& catalogue() {
       {"a name taken", "E340", 5, net(R"({"name": "a", "type": "relu"},
 {"name": "a", "type": "relu"})")},
       {"an unknown parameter", "E343", 4, conv(R"("stride": "m")")},
+      {"a loop over what is no size", "E343", 4, net(R"({"type": "relu", "loop": "m"})")},
       {"a broken expression", "E344", 4, conv(R"("stride": "2*")")},
       {"an uneven division", "E345", 4, conv(R"("stride": "n/3")")},
       {"batch decides the structure", "E346", 4, conv(R"("stride": "batch")")},

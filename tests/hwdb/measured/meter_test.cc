@@ -192,6 +192,7 @@ TEST_CASE("meter: nvprof, each kernel's share of all kernels' time") {
   CHECK(fault(MeterForm::kNvprof, header + "%,fortnights,,us,us,us,\n") == "E531");
   CHECK(fault(MeterForm::kNvprof, header + "%,ms,,us,us,us,\n1,2\n") == "E511");
   CHECK(fault(MeterForm::kNvprof, header + "%,ms,,us,us,us,\n1,much,1,1,1,1,relu\n") == "E512");
+  CHECK(fault(MeterForm::kNvprof, header + "%,ms,,us,us,us,\n1,inf,1,1,1,1,relu\n") == "E512");
   CHECK(fault(MeterForm::kNvprof, header + "%,ms,,us,us,us,\n") == "E531");
 }
 
