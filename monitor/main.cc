@@ -235,6 +235,20 @@ int exit_status_of(const Watch& watch, Watch::End end, const Summary& summary, i
   return fault;
 }
 
+// As a shell says it of a command.
+int not_started(const Diagnostics& faults) {
+  const int status = report(faults);
+  const std::string& code = faults.front().code;
+  return code == "E712" ? kNotFound : code == "E713" ? kNotRunnable : status;
+}
+
+// On a terminal that a command writes to as well, a screen would be written over its lines.
+Terminal terminal_beside(bool command, bool on_error) {
+  Terminal terminal = terminal_of(on_error ? STDERR_FILENO : STDOUT_FILENO);
+  if (command && ::isatty(STDOUT_FILENO) != 0) terminal.screen = false;
+  return terminal;
+}
+
 int watch(const Flags& flags) {
   if (const Diagnostics faults = usage_faults(flags); !faults.empty()) return report(faults);
   const auto interval = parse_duration("--interval", flags.interval, kLeastInterval, kMostInterval);
@@ -253,11 +267,7 @@ int watch(const Flags& flags) {
   if (!gpus && !flags.replay.empty()) return report(gpus.error());
   std::string gpu_source = gpus ? (*gpus)->description() : without_gpus(gpus.error().front());
   auto watched = find_watched(flags, before);
-  if (!watched) {
-    const int status = report(watched.error());
-    const std::string& code = watched.error().front().code;
-    return code == "E712" ? kNotFound : code == "E713" ? kNotRunnable : status;
-  }
+  if (!watched) return not_started(watched.error());
   const bool on_error = watched->command.has_value() || flags.json;
   const bool live = !flags.json && !flags.quiet;
   if (live) show(escaped_format("gpu: {}\n", gpu_source), on_error);
@@ -273,10 +283,8 @@ int watch(const Flags& flags) {
                             .started_unix_ns = unix_ns(),
                             .interval_ns = *interval},
                            band));
-  // On a terminal that a command writes to as well, a screen would be written over its lines.
-  Terminal terminal = terminal_of(on_error ? STDERR_FILENO : STDOUT_FILENO);
-  if (watched->command && ::isatty(STDOUT_FILENO) != 0) terminal.screen = false;
-  LiveView view(terminal, fmt::format("pid {} {}", watched->pid, shortened(watched->name, 60)));
+  LiveView view(terminal_beside(watched->command.has_value(), on_error),
+                fmt::format("pid {} {}", watched->pid, shortened(watched->name, 60)));
   Watch watch(ProcFolder(), watched->pid, watched->command ? &*watched->command : nullptr,
               gpus ? gpus->get() : nullptr,
               {.interval_ns = *interval,

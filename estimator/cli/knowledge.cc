@@ -25,6 +25,15 @@ std::string full_name(const OpRow& row) {
   return row.domain.empty() ? std::string(row.name) : fmt::format("{}:{}", row.domain, row.name);
 }
 
+// An example's types; of one operator on its own also what lowering it gives.
+std::string example_of(const OpRow& row, bool alone) {
+  const std::string_view example = row.example;
+  const size_t bar = std::min(example.find(" | "), example.size());
+  std::string text(example.substr(0, bar));
+  if (alone && bar < example.size()) text += fmt::format("\n  {}", example.substr(bar + 3));
+  return text;
+}
+
 int show_ops(const std::string& name, bool json) {
   if (json) {
     JsonWriter out(JsonWriter::Layout::kIndented);
@@ -45,7 +54,8 @@ int show_ops(const std::string& name, bool json) {
   for (const OpRow* row : all_ops()) {
     names.emplace_back(row->name);
     if (!name.empty() && row->name != name) continue;
-    text += fmt::format("{:<38}since {:<4}{}\n", full_name(*row), row->since, row->example);
+    text += fmt::format("{:<38}since {:<4}{}\n", full_name(*row), row->since,
+                        example_of(*row, !name.empty()));
   }
   if (text.empty()) {
     const std::string near = nearest(name, names);

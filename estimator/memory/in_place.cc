@@ -1,26 +1,31 @@
 #include "estimator/memory/in_place.h"
 
-#include <array>
 #include <numeric>
-#include <string_view>
 
-#include "graph/base/among.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
 
-// Activations whose derivative needs their result only: PyTorch keeps no copy of the input.
-constexpr std::array<std::string_view, 3> kActivations = {"Relu", "LeakyRelu", "Elu"};
-constexpr std::array<std::string_view, 7> kOneInput = {"Relu",    "Clip", "LeakyRelu", "Elu",
-                                                       "Sigmoid", "Tanh", "Dropout"};
-constexpr std::array<std::string_view, 5> kOthers = {"Add", "Sum", "Sub", "Mul", "HardSwish"};
+// PyTorch keeps no copy of what these read.
+bool is_activation(const Node& node) { return has(node, OpRow::kRectifier | OpRow::kOfResult); }
+
+// What layers and operators of other frameworks write to where their input was.
+bool is_of_one_input(const Node& node) {
+  return has(node, OpRow::kOfResult) || node.op == "Clip" || node.op == "Dropout";
+}
+
+bool is_elementwise(const Node& node) {
+  return is_of_one_input(node) || is_sum(node) || is_difference(node) || is_product(node) ||
+         node.op == "HardSwish";
+}
 
 class Habit {
  public:
   Habit(const Graph& graph, InPlaceHabit habit)
       : graph_(graph), habit_(habit), activated_(graph.tensors.size(), false) {
     for (const Node& node : graph.nodes) {
-      if (!among(node.op, kActivations)) continue;
+      if (!is_activation(node)) continue;
       for (const TensorId id : node.inputs) {
         if (id != kNoTensor) activated_[id] = true;
       }
@@ -30,14 +35,13 @@ class Habit {
   bool in_place(NodeId id) const {
     if (habit_ == InPlaceHabit::kNever || id == kNoNode) return false;
     const Node& node = graph_.nodes[id];
-    if (habit_ == InPlaceHabit::kActivations) return among(node.op, kOneInput);
-    if (habit_ == InPlaceHabit::kElementwise)
-      return among(node.op, kOneInput) || among(node.op, kOthers);
+    if (habit_ == InPlaceHabit::kActivations) return is_of_one_input(node);
+    if (habit_ == InPlaceHabit::kElementwise) return is_elementwise(node);
     if (node.outputs.empty()) return false;
     const TensorId out = node.outputs.front();
     const auto& shape = graph_.tensors[out].shape;
     if (!shape || shape->size() < kFeatureMapRank) return false;
-    return among(node.op, kActivations) || (node.op == "Add" && activated_[out]);
+    return is_activation(node) || (is_sum(node) && activated_[out]);
   }
 
  private:

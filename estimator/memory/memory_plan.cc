@@ -12,6 +12,7 @@
 #include "estimator/memory/replay_input.h"
 #include "estimator/request/platform.h"
 #include "graph/ir/display_name.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
@@ -43,7 +44,7 @@ Result<AllocatorRules> rules_of(const FrameworkProfile& framework, const Request
 // Batch norm of plain features is PyTorch's own kernel: use_cudnn in _batch_norm_impl_index asks
 // for three dimensions or more (aten/src/ATen/native/Normalization.cpp).
 bool norm_by_cudnn(const Graph& graph, const Node& node) {
-  if (node.op != "BatchNormalization" || node.inputs.empty()) return false;
+  if (!is_batch_norm(node) || node.inputs.empty()) return false;
   const auto& shape = graph.tensors[node.inputs[0]].shape;
   return !shape || shape->size() >= 3;
 }
@@ -62,7 +63,8 @@ bool uses_cudnn(const Graph& graph, const BoundStep& bound) {
 int64_t handle_bytes(const ContextRow& row, const Graph& graph) {
   int64_t groups = 0;
   for (const Node& node : graph.nodes) {
-    if (node.op == "Conv") groups += std::max<int64_t>(1, node.attributes.integer("group", 1));
+    if (has(node, OpRow::kConvolutional))
+      groups += std::max<int64_t>(1, node.attributes.integer("group", 1));
   }
   return row.per_convolution.value * std::min<int64_t>(groups, int64_t{1} << 20);
 }

@@ -1,23 +1,16 @@
 #include "estimator/memory/module_storages.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <numeric>
-#include <string_view>
 #include <vector>
 
-#include "graph/base/among.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr size_t kNoStorage = static_cast<size_t>(-1);
-
-// Their result is their input in another shape (nn.View, nn.Identity).
-constexpr std::array<std::string_view, 5> kViews = {"Flatten", "Reshape", "Identity", "Squeeze",
-                                                    "Unsqueeze"};
-constexpr std::array<std::string_view, 2> kSums = {"Add", "Sum"};
 
 struct Storage {
   double bytes = 0;
@@ -117,7 +110,8 @@ class Modules {
 
   // The input whose storage the result takes over, if any.
   TensorId taken(const Node& node) const {
-    const bool takes = among(node.op, kViews) || among(node.op, kSums) || in_place(node);
+    // nn.View and nn.Identity show their input in another shape; nn.CAddTable adds to its first.
+    const bool takes = has(node, OpRow::kInOrder) || is_sum(node) || in_place(node);
     return takes && value(source_of(node)) ? source_of(node) : kNoTensor;
   }
 
@@ -128,7 +122,7 @@ class Modules {
   // When the module is called: a container before its branches, which begin where their input has
   // several readers.
   int64_t entered(const Node& node) const {
-    if (node.op != "Concat") return now_;
+    if (!has(node, OpRow::kConcatenates)) return now_;
     int64_t first = now_;
     for (TensorId id : node.inputs) {
       while (value(id) && readers_[id] < 2 && graph_.tensors[id].producer != kNoNode)
@@ -148,7 +142,7 @@ class Modules {
       outputs_[output_[id]].last = now_;
       // nn.Concat reads what its branches keep, but is not given it: in evaluation their results
       // share with none. (Inferred from optnet's printed GoogLeNet, not read in its source.)
-      outputs_[output_[id]].given = node.op != "Concat";
+      outputs_[output_[id]].given = !has(node, OpRow::kConcatenates);
     }
     const TensorId result = node.outputs[0];
     const TensorId source = taken(node);
@@ -169,7 +163,7 @@ class Modules {
     }
     if (habits_.own_layers && node.op == "MaxPool") positions_.push_back(result);
     // Running and saved means and deviations.
-    if (node.op == "BatchNormalization") rest_ += 4 * bytes_of(node.inputs[1]);
+    if (is_batch_norm(node)) rest_ += 4 * bytes_of(node.inputs[1]);
     if (node.op == "Dropout" && habits_.backward) rest_ += result;
   }
 
@@ -201,11 +195,11 @@ class Modules {
     ++now_;
     gradients_[given].last = now_;
     gradients_[given].given = true;
-    const bool passed = node.op == "Concat" || taken(node) != kNoTensor;
+    const bool passed = has(node, OpRow::kConcatenates) || taken(node) != kNoTensor;
     if (narrowed_[result]) given = contiguous(node, given, passed);
     for (const TensorId id : node.inputs) {
       if (!value(id) || (output_[id] == kNoStorage && !habits_.input_gradient)) continue;
-      narrowed_[id] = node.op == "Concat";
+      narrowed_[id] = has(node, OpRow::kConcatenates);
       deliver(id, passed ? given : new_gradient(bytes_of(id)));
     }
   }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "estimator/memory/in_place.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
@@ -141,7 +142,7 @@ class Writer {
   // A layer's blob; Caffe's batch norm works in place and keeps others of its size.
   int64_t kept_bytes(BufferId id) const {
     const NodeId node = step_.buffers[id].node;
-    const bool norm = node != kNoNode && graph_.nodes[node].op == "BatchNormalization";
+    const bool norm = node != kNoNode && is_batch_norm(graph_.nodes[node]);
     return bound_.buffer_bytes[id] * (norm ? framework_.norm_buffers : 1);
   }
 
@@ -193,7 +194,7 @@ class Writer {
   void keep_sum(const Event& e) {
     if (!keeps_all_ || modules_) return;
     const bool sum = e.phase == Phase::kForward && e.node != kNoNode &&
-                     graph_.nodes[e.node].op == "Add" && graph_.nodes[e.node].notes.in_place != 0;
+                     is_sum(graph_.nodes[e.node]) && graph_.nodes[e.node].notes.in_place != 0;
     if (sum) input_.resident.push_back(bound_.kernels[e.id].written);
   }
 

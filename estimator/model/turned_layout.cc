@@ -4,6 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "graph/ops/op_row.h"
+
 namespace plimsoll {
 namespace {
 
@@ -45,7 +47,7 @@ Seen look_at(const Graph& graph, const Node& node, const Binding& binding) {
 bool turns_channels_last(const Graph& graph, Mode mode, const Binding& binding) {
   std::vector<Seen> all;
   for (const Node& node : graph.nodes) {
-    const bool convolution = node.op == "Conv" || node.op == "ConvTranspose";
+    const bool convolution = has(node, OpRow::kConvolutional);
     if (convolution && node.inputs.size() > 1) all.push_back(look_at(graph, node, binding));
   }
   if (all.empty()) return false;

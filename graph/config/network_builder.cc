@@ -98,7 +98,7 @@ TensorId NetworkBuilder::find_parameter(const std::string& name) const {
 TensorId NetworkBuilder::add_fixed(Tensor tensor) {
   tensor.name = fmt::format("constant_{}", constants_++);
   tensor.kind = TensorKind::kParameter;
-  tensor.from_constant_node = true;
+  tensor.origin = Origin::kGenerated;
   return graph_.add_tensor(std::move(tensor));
 }
 

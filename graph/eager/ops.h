@@ -128,8 +128,16 @@ enum class Reduction : uint8_t {
   kExtremum,  // keeps both; backward shares the gradient among equals
   kIndices
 };
+// What a derivative formula makes beside its result, alive until that is (FunctionsManual.cpp):
+// tensors of the input's size and of the result's; and a mask of the result's, in bytes.
+struct ReductionTemporaries {
+  size_t whole = 0, reduced = 0;
+  bool mask = false;
+};
+// self / norm * grad, masked where the norm is zero.
+inline constexpr ReductionTemporaries kNormTemporaries{.whole = 1, .mask = true};
 Value reduce(Machine& m, const std::string& op, const Value& x, const std::vector<size_t>& axes,
-             bool keep_dims, Reduction kind);
+             bool keep_dims, Reduction kind, const ReductionTemporaries& made = {});
 Value softmax(Machine& m, const Value& x, size_t axis, bool log = false);
 
 // --- index.cc ---

@@ -18,20 +18,10 @@ Value spread(Machine& m, const Value& g, const Layout& before, const std::vector
   return expand(m, wide, before.sizes);
 }
 
-// Full-size temporaries of a derivative formula (FunctionsManual.cpp), alive until its result is.
-size_t reduction_temporaries(std::string_view op) {
-  if (op == "ReduceL1") return 1;            // self.sgn() * grad
-  if (op == "ReduceL2") return 1;            // self / norm * grad
-  if (op == "ReduceProd") return 1;          // grad * (result / self)
-  if (op == "Var" || op == "Std") return 1;  // grad * (self - mean)
-  if (op == "ReduceLogSumExp") return 2;     // grad * (self - result).exp()
-  return 0;
-}
-
 }  // namespace
 
 Value reduce(Machine& m, const std::string& op, const Value& x, const std::vector<size_t>& axes,
-             bool keep_dims, Reduction kind) {
+             bool keep_dims, Reduction kind, const ReductionTemporaries& made) {
   Shape sizes;
   for (size_t i = 0; i < x.rank(); ++i) {
     const bool reduced = std::find(axes.begin(), axes.end(), i) != axes.end();
@@ -57,7 +47,7 @@ Value reduce(Machine& m, const std::string& op, const Value& x, const std::vecto
   }
   const Value inputs[] = {x};
   m.record(y, inputs, std::move(kept),
-           [kind, axes, keep_dims, op](Machine& mm, const Gradients& g, const GradNode& n) {
+           [kind, axes, keep_dims, op, made](Machine& mm, const Gradients& g, const GradNode& n) {
              const Layout& before = *n.edges[0].input;
              Value wide = spread(mm, g[0], before, axes, keep_dims);
              if (kind == Reduction::kSum) return Gradients{wide};
@@ -76,12 +66,10 @@ Value reduce(Machine& m, const std::string& op, const Value& x, const std::vecto
                const Value parts[] = {mask, wide};
                return Gradients{elementwise(mm, "mul", parts, before.dtype)};
              }
-             std::vector<Value> temporaries(reduction_temporaries(op));
+             std::vector<Value> temporaries(made.whole);
              for (Value& t : temporaries) t = mm.allocate(before.dtype, before.sizes);
-             // A norm's gradient is zero where the norm is; a variance needs the mean again.
-             if (op == "ReduceL2") temporaries.push_back(mm.allocate(DType::kBool, g[0].sizes()));
-             const size_t small = op == "Std" ? 3 : op == "Var" ? 2 : 0;
-             for (size_t i = 0; i < small; ++i)
+             if (made.mask) temporaries.push_back(mm.allocate(DType::kBool, g[0].sizes()));
+             for (size_t i = 0; i < made.reduced; ++i)
                temporaries.push_back(mm.allocate(before.dtype, g[0].sizes()));
              std::vector<Value> operands{wide};
              for (const Kept& k : n.kept) {

@@ -4,29 +4,29 @@
 #include <string_view>
 
 #include "graph/exporter/weight_places.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 
 namespace {
 
+// What a weight leaves of one, computed at every step (RWKV's mixes).
+constexpr std::string_view kRest = "sub";
+
 bool is_folded(const Tensor& t, ParameterKind kind) {
   return t.kind == TensorKind::kParameter && is_float(t.dtype) &&
-         kind == ParameterKind::kConstant && !t.from_constant_node;
+         kind == ParameterKind::kConstant && t.origin != Origin::kGenerated;
 }
-
-// "sub_1": what a weight leaves of one, computed at every step (RWKV's mixes).
-bool is_rest(std::string_view name) { return name == "sub" || name.starts_with("sub_"); }
 
 // A factor that an exporter folded is trained where what it scales is shifted by a trained tensor
 // of the same extents: the two halves of an affine layer.
 void find_folded_scales(const Graph& graph, std::vector<ParameterKind>& kinds) {
   for (const Node& node : graph.nodes) {
     for (const TensorId shift : node.inputs) {
-      if (node.op != "Add" || shift == kNoTensor || kinds[shift] != ParameterKind::kTrained)
-        continue;
+      if (!is_sum(node) || shift == kNoTensor || kinds[shift] != ParameterKind::kTrained) continue;
       const TensorId product = beside(node, shift);
       const NodeId maker = product == kNoTensor ? kNoNode : graph.tensors[product].producer;
-      if (maker == kNoNode || graph.nodes[maker].op != "Mul") continue;
+      if (maker == kNoNode || !is_product(graph.nodes[maker])) continue;
       for (const TensorId factor : graph.nodes[maker].inputs) {
         const Tensor& t = graph.tensors[factor];
         if (is_folded(t, kinds[factor]) && !t.contents && t.shape == graph.tensors[shift].shape)
@@ -42,7 +42,8 @@ std::vector<char> trained_values(const Graph& graph, const std::vector<Parameter
   for (TensorId id = 0; id < kinds.size(); ++id) trained[id] = kinds[id] == ParameterKind::kTrained;
   for (const Node& node : graph.nodes) {
     const auto holds = [&](TensorId in) { return in != kNoTensor && trained[in] != 0; };
-    if (node.op == "Shape" || std::none_of(node.inputs.begin(), node.inputs.end(), holds)) continue;
+    if (has(node, OpRow::kShapeOf) || std::none_of(node.inputs.begin(), node.inputs.end(), holds))
+      continue;
     for (const TensorId out : node.outputs) {
       if (out != kNoTensor) trained[out] = 1;
     }
@@ -57,10 +58,11 @@ void find_folded_factors(const Graph& graph, std::vector<ParameterKind>& kinds) 
   const std::vector<char> trained = trained_values(graph, kinds);
   for (const Node& node : graph.nodes) {
     for (const TensorId factor : node.inputs) {
-      if (node.op != "Mul" || factor == kNoTensor) continue;
+      if (!is_product(node) || factor == kNoTensor) continue;
       const Tensor& t = graph.tensors[factor];
       const TensorId data = beside(node, factor);
-      const bool weighs = is_folded(t, kinds[factor]) && is_along_one_axis(t) && !is_rest(t.name);
+      const bool weighs =
+          is_folded(t, kinds[factor]) && is_along_one_axis(t) && t.folded_by != kRest;
       if (weighs && data != kNoTensor && trained[data]) kinds[factor] = ParameterKind::kTrained;
     }
   }
@@ -70,11 +72,11 @@ void find_folded_factors(const Graph& graph, std::vector<ParameterKind>& kinds) 
 void find_folded_shifts(const Graph& graph, std::vector<ParameterKind>& kinds) {
   for (const Node& node : graph.nodes) {
     for (const TensorId shift : node.inputs) {
-      if (node.op != "Add" || shift == kNoTensor) continue;
+      if (!is_sum(node) || shift == kNoTensor) continue;
       const Tensor& t = graph.tensors[shift];
       const TensorId product = beside(node, shift);
       const NodeId maker = product == kNoTensor ? kNoNode : graph.tensors[product].producer;
-      if (maker == kNoNode || graph.nodes[maker].op != "Mul" || !is_folded(t, kinds[shift]))
+      if (maker == kNoNode || !is_product(graph.nodes[maker]) || !is_folded(t, kinds[shift]))
         continue;
       for (const TensorId factor : graph.nodes[maker].inputs) {
         const bool scales = factor != kNoTensor && kinds[factor] == ParameterKind::kTrained &&
@@ -102,7 +104,7 @@ void find_folded_tokens(const Graph& graph, std::vector<ParameterKind>& kinds) {
     const Tensor& t = graph.tensors[id];
     if (!is_folded(t, kinds[id]) || !is_rows(t) || readers[id].empty()) continue;
     const bool repeated = std::all_of(readers[id].begin(), readers[id].end(), [&](NodeId reader) {
-      return graph.nodes[reader].op == "Expand" || graph.nodes[reader].op == "Tile";
+      return has(graph.nodes[reader], OpRow::kRepeats);
     });
     if (repeated) kinds[id] = ParameterKind::kTrained;
   }

@@ -57,11 +57,11 @@ std::vector<TensorType> buffers_not_written(const Graph& graph,
   if (graph.told) return buffers;
   for (const Node& node : graph.nodes) {
     // The count of batches, of a norm that tracks its statistics.
-    const bool tracks = node.op == "BatchNormalization" && node.inputs.size() > 3 &&
+    const bool tracks = is_batch_norm(node) && node.inputs.size() > 3 &&
                         graph.tensors[node.inputs[3]].kind == TensorKind::kParameter;
     if (tracks) buffers.push_back({DType::kInt64, {}});
   }
-  if (!graph.producer.starts_with("pytorch")) return buffers;
+  if (graph.exporter != Exporter::kPyTorch) return buffers;
   const auto readers = consumers(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];

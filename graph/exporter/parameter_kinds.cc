@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "graph/base/among.h"
-#include "graph/exporter/folded_names.h"
 #include "graph/exporter/folded_weights.h"
+#include "graph/exporter/tables.h"
 #include "graph/exporter/weight_places.h"
 #include "graph/ir/module_path.h"
 #include "graph/ops/input_independent.h"
@@ -17,163 +17,10 @@ namespace plimsoll {
 
 namespace {
 
-// The parameter that a layer reads, itself or through a view of it: exporters reshape a weight of
-// three dimensions to a matrix.
-TensorId behind_view(const Graph& graph, TensorId tensor) {
-  const NodeId maker = graph.tensors[tensor].producer;
-  if (maker == kNoNode) return tensor;
-  const Node& node = graph.nodes[maker];
-  const bool view = node.op == "Reshape" || node.op == "Transpose" || node.op == "Unsqueeze";
-  return view ? node.inputs[0] : tensor;
-}
-
 // A norm of weights (NF-ResNets, Big Transfer), which has a gain at most: its shift is zeros.
 bool standardises(const Graph& graph, const Node& node) {
-  return node.op == "BatchNormalization" &&
+  return is_batch_norm(node) &&
          graph.tensors[behind_view(graph, node.inputs[0])].kind == TensorKind::kParameter;
-}
-
-// What no node reads is nobody's parameter: passes put others in its place.
-void drop_unread(const Graph& graph, std::vector<ParameterKind>& kinds) {
-  std::vector<bool> read(graph.tensors.size(), false);
-  for (const Node& node : graph.nodes) {
-    for (const TensorId in : node.inputs) {
-      if (in != kNoTensor) read[in] = true;
-    }
-  }
-  for (TensorId id = 0; id < kinds.size(); ++id) {
-    if (!read[id]) kinds[id] = ParameterKind::kConstant;
-  }
-}
-
-// Shows or repeats its first input, or picks from it.
-bool rearranges(const Node& node) {
-  static constexpr std::array<std::string_view, 13> kOps = {
-      "Gather",  "GatherElements", "GatherND", "Expand", "Tile",     "Unsqueeze", "Squeeze",
-      "Reshape", "Transpose",      "Cast",     "Slice",  "Identity", "Split"};
-  return among(node.op, kOps);
-}
-
-// Is what positions pick from this table multiplied with data, and nothing else done with it?
-// Rotary sines are (GPT-J, CodeGen); positions that were learned are added.
-bool picked_factor(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                   const std::vector<char>& from_shapes, TensorId table) {
-  bool picked = false, factor = false;
-  std::vector<TensorId> pending{table};
-  for (size_t visited = 0; visited < pending.size(); ++visited) {
-    if (visited >= 64) return false;
-    const TensorId t = pending[visited];
-    for (const NodeId id : readers[t]) {
-      const Node& node = graph.nodes[id];
-      if (node.op == "Mul" && t != table) {
-        const TensorId other = beside(node, t);
-        factor = factor || (other != kNoTensor && !from_shapes[other]);
-      } else if (rearranges(node) && node.inputs[0] == t) {
-        const bool picks = node.op.starts_with("Gather");
-        if (picks && !from_shapes[node.inputs[1]]) return false;
-        picked = picked || picks;
-        for (const TensorId out : node.outputs) {
-          if (out != kNoTensor) pending.push_back(out);
-        }
-      } else if (node.op != "Shape") {
-        return false;
-      }
-    }
-  }
-  return picked && factor;
-}
-
-// A square for all samples and heads of which slices alone are read, [1, 1, N, N]: the triangle
-// that OpenAI's GPT multiplies its scores with.
-bool is_sliced_square(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                      TensorId table) {
-  const Shape& s = *graph.tensors[table].shape;
-  return s.size() == 4 && s[0] == Dim(1) && s[1] == Dim(1) && s[2] == s[3] &&
-         !readers[table].empty() &&
-         std::all_of(readers[table].begin(), readers[table].end(),
-                     [&](NodeId id) { return graph.nodes[id].op == "Slice"; });
-}
-
-// Does nothing but comparisons read it, or views of it that are compared? Those have no gradient: a
-// mask of ones and zeros, whatever its name (minGPT's "attn.bias").
-bool is_compared(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                 TensorId table) {
-  bool compared = false;
-  std::vector<TensorId> pending{table};
-  for (size_t visited = 0; visited < pending.size(); ++visited) {
-    if (visited >= 64) return false;
-    for (const NodeId id : readers[pending[visited]]) {
-      const Node& node = graph.nodes[id];
-      const bool compares = has(node, OpRow::kComparison) || node.op == "Not" || node.op == "IsNaN";
-      const bool as_bool =
-          node.op == "Cast" && graph.tensors[node.outputs[0]].dtype == DType::kBool;
-      compared = compared || compares || as_bool;
-      if (compares || as_bool || node.op == "Shape") continue;
-      if (!rearranges(node) || node.inputs[0] != pending[visited]) return false;
-      for (const TensorId out : node.outputs) {
-        if (out != kNoTensor) pending.push_back(out);
-      }
-    }
-  }
-  return compared;
-}
-
-// What a layer's weight is multiplied with element by element: the mask of PixelCNN's convolutions.
-// Nobody trains two factors of one weight.
-bool masks_weight(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                  TensorId mask) {
-  const Tensor& t = graph.tensors[mask];
-  if (readers[mask].size() != 1 || !last_part(t.name).ends_with("mask")) return false;
-  const Node& node = graph.nodes[readers[mask][0]];
-  const TensorId weight = node.op == "Mul" ? beside(node, mask) : kNoTensor;
-  return weight != kNoTensor && graph.tensors[weight].kind == TensorKind::kParameter &&
-         graph.tensors[weight].shape == t.shape;
-}
-
-// Sines that diffusers' PatchEmbed (DiT, PixArt, SD3) registers as a buffer; AuraFlow's of this
-// name are learned, and picked by position.
-bool is_patch_positions(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                        TensorId table) {
-  return graph.tensors[table].name.ends_with("pos_embed.pos_embed") &&
-         std::ranges::none_of(readers[table],
-                              [&](NodeId id) { return graph.nodes[id].op.starts_with("Gather"); });
-}
-
-// A table that multiplies nothing but positions, as rotary frequencies do, is not trained; nor is
-// one that a layer takes as its data, as Swin v2 does its coordinates. (A matrix there may be one
-// factor of a weight.)
-void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds) {
-  const std::vector<char> from_shapes = made_of_shapes(graph);
-  const std::vector<std::vector<NodeId>> readers = consumers(graph);
-  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
-    const Tensor& t = graph.tensors[id];
-    const bool table = t.kind == TensorKind::kParameter && t.shape && t.shape->size() == 2 &&
-                       kinds[id] == ParameterKind::kTrained && !t.name.ends_with(".weight");
-    if (table && picked_factor(graph, readers, from_shapes, id)) kinds[id] = ParameterKind::kBuffer;
-    const bool array = kinds[id] == ParameterKind::kTrained && t.shape && t.shape->size() > 1;
-    if (array && (is_compared(graph, readers, id) || masks_weight(graph, readers, id) ||
-                  is_sliced_square(graph, readers, id) || is_patch_positions(graph, readers, id)))
-      kinds[id] = ParameterKind::kBuffer;
-  }
-  for (const Node& node : graph.nodes) {
-    if (node.op == "MatMul" || node.op == "Linear") {
-      const TensorId data = node.inputs[0];
-      const auto& shape = graph.tensors[data].shape;
-      // Beside data it is the weight itself: a capsule's, one matrix for each pair.
-      const bool of_layer = kinds[behind_view(graph, node.inputs[1])] == ParameterKind::kTrained;
-      if (of_layer && kinds[data] == ParameterKind::kTrained && shape && shape->size() > 2)
-        kinds[data] = ParameterKind::kBuffer;
-    }
-    for (const TensorId in : node.inputs) {
-      if (node.op != "Mul" || in == kNoTensor || kinds[in] != ParameterKind::kTrained) continue;
-      const TensorId other = beside(node, in);
-      const auto& shape = graph.tensors[in].shape;
-      if (other == kNoTensor || !from_shapes[other] || !shape || shape->empty()) continue;
-      const auto& positions = graph.tensors[other].shape;  // a single number is a factor
-      const bool table = positions && !positions->empty();
-      if (table) kinds[in] = ParameterKind::kBuffer;
-    }
-  }
 }
 
 // The four of a norm whose statistics no step changes, which is arithmetic and no layer:
@@ -182,9 +29,9 @@ void find_frozen_norms(const Graph& graph, std::vector<ParameterKind>& kinds) {
   constexpr std::string_view kStatistic = "running_var";
   std::set<std::string> norms;
   for (const Node& node : graph.nodes) {
+    if (is_batch_norm(node)) continue;
     for (const TensorId in : node.inputs) {
-      const bool read = in != kNoTensor && node.op != "BatchNormalization";
-      const std::string name = read ? graph.tensors[in].name : std::string();
+      const std::string name = in != kNoTensor ? graph.tensors[in].name : std::string();
       if (last_part(name) == kStatistic)
         norms.insert(name.substr(0, name.size() - kStatistic.size()));
     }
@@ -201,13 +48,13 @@ void find_frozen_norms(const Graph& graph, std::vector<ParameterKind>& kinds) {
 TensorId filled_by_mask(const Graph& graph, const Node& node) {
   if (node.op != "Where") return kNoTensor;
   const NodeId cast = graph.tensors[node.inputs[0]].producer;
-  const bool seen_as_bool = cast != kNoNode && graph.nodes[cast].op == "Cast";
+  const bool seen_as_bool = cast != kNoNode && has(graph.nodes[cast], OpRow::kConversion);
   const Tensor& mask = graph.tensors[seen_as_bool ? graph.nodes[cast].inputs[0] : node.inputs[0]];
   if (mask.kind != TensorKind::kParameter) return kNoTensor;
   for (size_t i = 1; i < 3; ++i) {
     const Tensor& array = graph.tensors[node.inputs[i]];
     const Tensor& number = graph.tensors[node.inputs[3 - i]];
-    if (array.from_constant_node && array.shape == mask.shape && number.contents)
+    if (array.origin == Origin::kGenerated && array.shape == mask.shape && number.contents)
       return node.inputs[i];
   }
   return kNoTensor;
@@ -215,23 +62,21 @@ TensorId filled_by_mask(const Graph& graph, const Node& node) {
 
 // Arrays that PyTorch's exporters folded, and frequencies that positions are divided by (DETR's
 // sine embedding), are made anew at every step.
-void find_computed(const Graph& graph, const std::set<std::string_view>& folded,
-                   std::vector<ParameterKind>& kinds) {
-  if (!graph.producer.starts_with("pytorch")) return;
+void find_computed(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  if (graph.exporter != Exporter::kPyTorch) return;
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (t.kind == TensorKind::kParameter && kinds[id] == ParameterKind::kConstant &&
-        !t.from_constant_node && folded.count(t.name)) {
+        t.origin == Origin::kFolded)
       kinds[id] = ParameterKind::kComputed;
-    }
   }
   const std::vector<char> from_shapes = made_of_shapes(graph);
   for (const Node& node : graph.nodes) {
     if (const TensorId array = filled_by_mask(graph, node); array != kNoTensor)
       kinds[array] = ParameterKind::kComputed;
-    if (node.op != "Div" || !from_shapes[node.inputs[0]]) continue;
+    if (!is_quotient(node) || !from_shapes[node.inputs[0]]) continue;
     const Tensor& divisor = graph.tensors[node.inputs[1]];
-    if (divisor.from_constant_node && divisor.shape && divisor.shape->size() == 1)
+    if (divisor.origin == Origin::kGenerated && divisor.shape && divisor.shape->size() == 1)
       kinds[node.inputs[1]] = ParameterKind::kComputed;
   }
 }
@@ -239,11 +84,10 @@ void find_computed(const Graph& graph, const std::set<std::string_view>& folded,
 // First states of recurrent layers, which frameworks make at every step; a module of PyTorch's that
 // holds them as parameters trains them.
 void find_first_states(const Graph& graph, std::vector<ParameterKind>& kinds) {
-  if (graph.producer.starts_with("pytorch")) return;
+  if (graph.exporter == Exporter::kPyTorch) return;
   for (const Node& node : graph.nodes) {
-    if (!has(node, OpRow::kRecurrent)) continue;
-    for (size_t i = 5; i < std::min<size_t>(node.inputs.size(), 7); ++i) {
-      const TensorId state = node.inputs[i];
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const TensorId state = is_state_place(node, i) ? node.inputs[i] : kNoTensor;
       if (state != kNoTensor && kinds[state] == ParameterKind::kTrained)
         kinds[state] = ParameterKind::kConstant;
     }
@@ -257,9 +101,9 @@ void find_normalisation(const Graph& graph, std::vector<ParameterKind>& kinds) {
   for (const TensorId in : graph.inputs) raw[in] = 1;
   for (const Node& node : graph.nodes) {
     if (node.inputs.empty() || node.inputs[0] == kNoTensor || !raw[node.inputs[0]]) continue;
-    bool still = is_view(node) || node.op == "Resize" || node.op == "Pad";
-    const bool takes = node.op == "Sub" || node.op == "Div";
-    if (takes || node.op == "Mul" || node.op == "Add") {
+    bool still = is_view(node) || has(node, OpRow::kReframes);
+    const bool takes = is_difference(node) || is_quotient(node);
+    if (has_any(node, OpRow::kAddition | OpRow::kMultiplication) && node.inputs.size() == 2) {
       const TensorId own = behind_views(graph, node.inputs[1]);
       const Tensor& t = graph.tensors[own];
       const bool trained = kinds[own] == ParameterKind::kTrained;
@@ -277,9 +121,7 @@ NodeId maker_behind_views(const Graph& graph, TensorId tensor) {
     const NodeId maker = graph.tensors[tensor].producer;
     if (maker == kNoNode) return kNoNode;
     const Node& node = graph.nodes[maker];
-    const bool same = node.op == "Unsqueeze" || node.op == "Expand" || node.op == "Cast" ||
-                      node.op == "Reshape" || node.op == "Squeeze";
-    if (!same) return maker;
+    if (!is_view(node) && !has(node, OpRow::kRepeats)) return maker;
     tensor = node.inputs[0];
   }
   return kNoNode;
@@ -305,8 +147,8 @@ void find_frozen(const Graph& graph, std::vector<ParameterKind>& kinds) {
       if (in == kNoTensor || kinds[in] != ParameterKind::kTrained) continue;
       const std::string& name = graph.tensors[in].name;
       if (!name.ends_with("embed_positions.weight") || has_norm_beside(graph, name)) continue;
-      bool sines = node.op == "Add" && name.ends_with("encoder.embed_positions.weight");
-      if (node.op == "Gather" && in == node.inputs[0] && from_shapes[node.inputs[1]]) {
+      bool sines = is_sum(node) && name.ends_with("encoder.embed_positions.weight");
+      if (has(node, OpRow::kPicksByIndex) && in == node.inputs[0] && from_shapes[node.inputs[1]]) {
         const NodeId maker = maker_behind_views(graph, node.inputs[1]);
         const bool whole = maker == kNoNode && name.ends_with("encoder.embed_positions.weight");
         sines = whole || (maker != kNoNode && graph.nodes[maker].op == "Range");
@@ -333,14 +175,17 @@ bool is_buffer(const Tensor& t) {
          t.name.ends_with("embed_positions.weights") || among(own, kTables);
 }
 
+// What no node reads is nobody's parameter: passes put others in its place.
+void drop_unread(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  const std::vector<char> read = read_by_nodes(graph);
+  for (TensorId id = 0; id < kinds.size(); ++id) {
+    if (!read[id]) kinds[id] = ParameterKind::kConstant;
+  }
+}
+
 // What the module itself says, of all that is still read and of what its forward pass never read.
 void take_its_word(const Graph& graph, std::vector<ParameterKind>& kinds) {
-  std::vector<bool> read(graph.tensors.size(), false);
-  for (const Node& node : graph.nodes) {
-    for (const TensorId in : node.inputs) {
-      if (in != kNoTensor) read[in] = true;
-    }
-  }
+  const std::vector<char> read = read_by_nodes(graph);
   for (TensorId id = 0; id < kinds.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (t.kind != TensorKind::kParameter || (!read[id] && !t.spare)) continue;
@@ -357,13 +202,12 @@ void take_its_word(const Graph& graph, std::vector<ParameterKind>& kinds) {
 
 std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   std::vector<ParameterKind> kinds(graph.tensors.size(), ParameterKind::kConstant);
-  const std::set<std::string_view> folded = folded_names(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (t.kind != TensorKind::kParameter || !is_float(t.dtype)) continue;
     if (t.weight) {
       kinds[id] = ParameterKind::kTrained;
-    } else if (!t.from_constant_node && !folded.count(t.name)) {
+    } else if (t.origin == Origin::kAuthored) {
       kinds[id] = is_buffer(t) ? ParameterKind::kBuffer : ParameterKind::kTrained;
     }
   }
@@ -372,13 +216,12 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
       if (node.inputs[i] == kNoTensor) continue;
       const TensorId in = behind_view(graph, node.inputs[i]);
       if (graph.tensors[in].kind != TensorKind::kParameter) continue;
-      const bool statistic =
-          (node.op == "BatchNormalization" && i >= 3) || (node.op == "SpectralNorm" && i >= 1);
-      if (statistic) kinds[in] = ParameterKind::kBuffer;
+      if (is_statistic_place(node, i)) kinds[in] = ParameterKind::kBuffer;
       if (is_float(graph.tensors[in].dtype) && kinds[in] == ParameterKind::kConstant &&
           is_weight_place(node, i) && !node.notes.plain_norm &&
-          !(i == 2 && standardises(graph, node)) && !graph.tensors[in].from_constant_node &&
-          (is_squashing(node) || node.op == "PRelu" || !graph.tensors[in].contents)) {
+          !(i == 2 && standardises(graph, node)) &&
+          graph.tensors[in].origin != Origin::kGenerated &&
+          (has_any(node, OpRow::kSquashing | OpRow::kRectifier) || !graph.tensors[in].contents)) {
         kinds[in] = ParameterKind::kTrained;
       }
     }
@@ -389,7 +232,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   find_folded_weights(graph, kinds);
   find_frozen(graph, kinds);
   find_frozen_norms(graph, kinds);
-  find_computed(graph, folded, kinds);
+  find_computed(graph, kinds);
   drop_unread(graph, kinds);
   // A number whose value the file gives is no weight, unless it is a module's own ("gain" of a
   // block); `embed_scale` is a buffer of Hugging Face's.
@@ -399,7 +242,7 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
     if (t.frozen) kinds[id] = ParameterKind::kFrozen;
     if (t.buffer) kinds[id] = ParameterKind::kBuffer;
     if (!t.contents || !t.shape || !t.shape->empty()) continue;
-    const bool of_module = graph.producer.starts_with("pytorch") && t.name.find('.') != t.name.npos;
+    const bool of_module = graph.exporter == Exporter::kPyTorch && t.name.find('.') != t.name.npos;
     if (!of_module) kinds[id] = ParameterKind::kConstant;
     if (of_module && t.name.ends_with(".embed_scale")) kinds[id] = ParameterKind::kBuffer;
   }

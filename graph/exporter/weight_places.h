@@ -8,14 +8,6 @@
 
 namespace plimsoll {
 
-// Does this operator read something trained at this input, whoever wrote the file? Of ONNX's
-// operators and of those that recover() makes.
-bool is_weight_place(const Node& node, size_t input);
-
-// Nobody computes these of a constant at every step: what they read is trained, and viewed in
-// another shape by an exporter that folds views alone.
-bool is_squashing(const Node& node);
-
 // Layers that multiply by a weight: convolutions, matrix products, recurrent layers.
 bool multiplies_by_weight(const Node& node);
 
@@ -25,6 +17,10 @@ std::string_view module_called(const Node& node);
 
 // The same elements in another shape or type.
 bool is_view(const Node& node);
+
+// The parameter that a layer reads, itself or through one view: exporters reshape a weight of three
+// dimensions to a matrix.
+TensorId behind_view(const Graph& graph, TensorId tensor);
 
 // The tensor that `tensor` is a view of, through at most eight views; itself where it is none.
 TensorId behind_views(const Graph& graph, TensorId tensor);

@@ -36,6 +36,16 @@ void add_guess(Diagnostics& diagnostics, size_t from, const Guess& guess) {
   }
 }
 
+std::vector<char> read_by_nodes(const Graph& graph) {
+  std::vector<char> read(graph.tensors.size(), 0);
+  for (const Node& node : graph.nodes) {
+    for (const TensorId in : node.inputs) {
+      if (in != kNoTensor) read[in] = 1;
+    }
+  }
+  return read;
+}
+
 std::vector<std::vector<NodeId>> consumers(const Graph& graph) {
   std::vector<std::vector<NodeId>> readers(graph.tensors.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {

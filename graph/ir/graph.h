@@ -34,6 +34,16 @@ struct Contents {
   std::vector<double> reals;      // of float tensors
 };
 
+// Who wrote a file, as far as its habits are known.
+enum class Exporter : uint8_t { kOther, kPyTorch };
+
+// How a parameter came to be, as importers and passes say.
+enum class Origin : uint8_t {
+  kAuthored,   // the network's, under its author's name
+  kFolded,     // an exporter computed it
+  kGenerated,  // a Constant node of the file, or a pass's own: trained only as a `weight`
+};
+
 struct Tensor {
   std::string name;
   TensorKind kind = TensorKind::kValue;
@@ -46,8 +56,9 @@ struct Tensor {
   std::vector<Dim> divisors;
   bool has_dims = false;
   NodeId producer = kNoNode;
-  // A parameter that stood in the file as a Constant node: something to train only as a `weight`.
-  bool from_constant_node = false;
+  Origin origin = Origin::kAuthored;
+  // The operator whose result an exporter folded, where the parameter is called after it: "sub".
+  std::string_view folded_by = {};
   // Stands where layers have their weights, however the file writes it (find_written_weights()), or
   // is told to be one (Graph::told).
   bool weight = false;
@@ -119,6 +130,7 @@ struct Guess {
 struct Graph {
   std::string name;
   std::string producer;  // "pytorch 2.4.0"
+  Exporter exporter = Exporter::kOther;
   int64_t opset = 0;
   // The file says what each of its tensors is to the module (`weight`, `frozen`, `buffer` or none
   // of them) and what runs in place, as from_torch() writes it: neither is guessed.
@@ -150,6 +162,9 @@ void add_guess(Diagnostics& diagnostics, size_t from, const Guess& guess);
 
 // For each tensor, the nodes that read it, in order; one entry per use.
 std::vector<std::vector<NodeId>> consumers(const Graph& graph);
+
+// For each tensor, whether a node reads it.
+std::vector<char> read_by_nodes(const Graph& graph);
 
 // E221 a name nobody produces, E222 produced twice, E223 a cycle (names it). Sorts the nodes if
 // they are not in topological order (W202).

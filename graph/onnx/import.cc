@@ -7,6 +7,7 @@
 
 #include "graph/base/among.h"
 #include "graph/base/escape.h"
+#include "graph/exporter/origin.h"
 #include "graph/onnx/decode.h"
 #include "graph/onnx/file_type.h"
 #include "graph/onnx/inline.h"
@@ -87,12 +88,7 @@ Result<void> refuse_classical(const ModelSpec& model) {
 // What a module that tells all holds beyond what its forward pass reads.
 void mark_spare(Graph& graph) {
   if (!graph.told) return;
-  std::vector<bool> read(graph.tensors.size(), false);
-  for (const Node& node : graph.nodes) {
-    for (const TensorId in : node.inputs) {
-      if (in != kNoTensor) read[in] = true;
-    }
-  }
+  const std::vector<char> read = read_by_nodes(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     Tensor& t = graph.tensors[id];
     t.spare = (t.weight || t.buffer) && !read[id];
@@ -115,6 +111,7 @@ Result<Graph> import(const ByteSource& source, const ImportOptions& options,
   graph.name = model->graphs[0].name;
   graph.producer = model->producer_name;
   if (!model->producer_version.empty()) graph.producer += " " + model->producer_version;
+  graph.exporter = exporter_of(graph.producer);
   graph.told = model->graphs[0].signature.complete;
   if (auto added = add_inputs(model->graphs[0], options, graph, warnings); !added) {
     return tl::make_unexpected(added.error());
@@ -124,6 +121,7 @@ Result<Graph> import(const ByteSource& source, const ImportOptions& options,
     return tl::make_unexpected(done.error());
   }
   mark_spare(graph);
+  set_origins(graph);
   if (auto verified = verify(graph, warnings); !verified) {
     return tl::make_unexpected(verified.error());
   }

@@ -70,7 +70,7 @@ Tensor integer_constant(std::string name, DType dtype, Shape shape, std::vector<
   tensor.dtype = dtype;
   tensor.shape = std::move(shape);
   tensor.contents = std::make_shared<Contents>(std::move(contents));
-  tensor.from_constant_node = true;
+  tensor.origin = Origin::kGenerated;
   return tensor;
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/escape.h"
-#include "graph/exporter/folded_names.h"
+#include "graph/exporter/origin.h"
 #include "graph/onnx/asked_nodes.h"
 #include "graph/ops/op_row.h"
 
@@ -172,10 +172,10 @@ Result<void> Inliner::declare_constants(Frame& frame) {
     // Who has a parameter's name is one, however small: what it holds now says nothing.
     const bool vector = is_float(tensor->dtype) && !tensor->shape->empty();
     const ModuleSignature& module = spec_of(frame).signature;
-    const bool named = vector && is_parameter_name(name, graph_.producer.starts_with("pytorch"));
+    const bool named = vector && is_parameter_name(name, graph_.exporter);
     const bool weight = module.complete ? module.parameters.contains(name) : named;
     if (weight) tensor->contents = nullptr;
-    tensor->from_constant_node = node && !weight;
+    if (node && !weight) tensor->origin = Origin::kGenerated;
     tensor->weight = module.complete && weight;
     tensor->frozen = module.frozen.contains(name);
     tensor->buffer = module.buffers.contains(name);
@@ -315,8 +315,8 @@ Result<void> Inliner::plain(Frame& frame, NodeSpec& spec) {
   node.domain = take(from->domain);
   node.op = take(from->op);
   const auto& listed = spec_of(frame).signature.parameters;
-  node.notes.plain_norm = node.op.ends_with("Normalization") && !listed.empty() &&
-                          !listed.contains(node.module + ".weight");
+  node.notes.plain_norm =
+      has(node, OpRow::kNorm) && !listed.empty() && !listed.contains(node.module + ".weight");
   drop_foreign(node);
   if (from->extras) flatten_tensors(*from->extras, find_op(node.domain, node.op), node.attributes);
   return add(std::move(node));

@@ -101,6 +101,7 @@ Result<void> rotary(InferContext& c) {
 
 constexpr OpRow kAttentionRows[] = {
     {.name = "Attention",
+     .traits = OpRow::kOneType,
      .since = 23,
      .inputs = 3,
      .attributes = "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode "
@@ -108,35 +109,43 @@ constexpr OpRow kAttentionRows[] = {
      .shape = attention,
      .lower = lower::onnx_attention,
      .example = "f32[B,S,96] f32[B,T,32] f32[B,T,64] {q_num_heads=12, kv_num_heads=4} -> "
-                "f32[B,S,192]"},
+                "f32[B,S,192] | flop 576*B*S*T | keeps f32[B,12,32*floor(S + 31 / 32)] i64[] i64[] "
+                "in0 in1 in2 out0 | grads in0 in1 in2"},
     {.name = "Attention",
+     .traits = OpRow::kOneType,
+     .weights = slots(1, 2),
      .domain = "com.microsoft",
      .inputs = 2,
      .attributes = "do_rotary mask_filter_value num_heads past_present_share_buffer "
                    "qkv_hidden_sizes rotary_embedding_dim scale unidirectional",
      .shape = packed_attention,
      .lower = lower::packed_attention,
-     .example = "f32[B,S,96] f32[96,288] f32[288] {num_heads=12} -> f32[B,S,96]"},
+     .example = "f32[B,S,96] f32[96,288] f32[288] {num_heads=12} -> f32[B,S,96] | flop 384*B*S*S + "
+                "55296*B*S | keeps f32[B,12,32*floor(S + 31 / 32)] f32[B,12,S,8] i64[] i64[] in0 "
+                "in1 out0 | grads in0 in1 in2"},
     {.name = "MultiHeadAttention",
      .domain = "com.microsoft",
      .attributes = "mask_filter_value num_heads scale unidirectional",
      .shape = multi_head_attention,
      .lower = lower::onnx_attention,
-     .example = "f32[B,S,96] f32[B,T,96] f32[B,T,96] {num_heads=12} -> f32[B,S,96]"},
+     .example =
+         "f32[B,S,96] f32[B,T,96] f32[B,T,96] {num_heads=12} -> f32[B,S,96] | flop 384*B*S*T | "
+         "keeps f32[B,12,32*floor(S + 31 / 32)] i64[] i64[] in0 in1 in2 out0 | grads in0 in1 in2"},
     {.name = "RotaryEmbedding",
      .since = 23,
      .inputs = 3,
      .attributes = "interleaved num_heads rotary_embedding_dim",
      .shape = rotary,
      .lower = lower::rearrange,
-     .example = "f32[B,12,S,8] f32[100,4] f32[100,4] i64[B,S] -> f32[B,12,S,8]"},
+     .example =
+         "f32[B,12,S,8] f32[100,4] f32[100,4] i64[B,S] -> f32[B,12,S,8] | flop 0 | grads in0"},
     {.name = "RotaryEmbedding",
      .domain = "com.microsoft",
      .inputs = 4,
      .attributes = "interleaved is_packed_batching num_heads rotary_embedding_dim scale",
      .shape = rotary,
      .lower = lower::rearrange,
-     .example = "f32[B,S,96] i64[B,S] f32[100,4] f32[100,4] -> f32[B,S,96]"},
+     .example = "f32[B,S,96] i64[B,S] f32[100,4] f32[100,4] -> f32[B,S,96] | flop 0 | grads in0"},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 namespace plimsoll::ops {
 
 std::span<const OpRow> pointwise_rows();
+std::span<const OpRow> logic_rows();
 std::span<const OpRow> activation_rows();
 std::span<const OpRow> matmul_rows();
 std::span<const OpRow> conv_rows();

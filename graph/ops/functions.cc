@@ -21,7 +21,7 @@ constexpr OpRow function(std::string_view name) {
           .inputs = 2,
           .shape = broadcast_rule,
           .lower = lower::function_of_two,
-          .example = "f32[B,4] f32[4] -> f32[B,4]"};
+          .example = "f32[B,4] f32[4] -> f32[B,4] | flop 32*B | keeps in0 in1 | grads in0 in1"};
 }
 
 constexpr OpRow loss_of_two(std::string_view name) {
@@ -31,7 +31,8 @@ constexpr OpRow loss_of_two(std::string_view name) {
           .attributes = "rank",
           .shape = number_of_rank,
           .lower = lower::function_of_two,
-          .example = "f32[B,4] f32[B,4] {rank=1} -> f32[1]"};
+          .example =
+              "f32[B,4] f32[B,4] {rank=1} -> f32[1] | flop 32*B | keeps in0 in1 | grads in0 in1"};
 }
 
 constexpr OpRow shrinking(std::string_view name) {
@@ -39,7 +40,7 @@ constexpr OpRow shrinking(std::string_view name) {
           .domain = "plimsoll",
           .shape = like_first,
           .lower = lower::keep_input,
-          .example = "f32[B,4] -> f32[B,4]"};
+          .example = "f32[B,4] -> f32[B,4] | flop 4*B | keeps in0 | grads in0"};
 }
 
 // a [..., P, M], b [..., R, M] -> [..., P, R]
@@ -59,12 +60,14 @@ Result<void> distances(InferContext& c) {
 }
 
 constexpr OpRow distance(std::string_view name) {
-  return {.name = name,
-          .domain = "plimsoll",
-          .inputs = 2,
-          .shape = distances,
-          .lower = lower::distances,
-          .example = "f32[B,6,4] f32[B,9,4] -> f32[B,6,9]"};
+  return {
+      .name = name,
+      .domain = "plimsoll",
+      .inputs = 2,
+      .shape = distances,
+      .lower = lower::distances,
+      .example =
+          "f32[B,6,4] f32[B,9,4] -> f32[B,6,9] | flop 648*B | keeps in0 in1 out0 | grads in0 in1"};
 }
 
 // a [..., I], b [..., J], weight [I, O*J] -> [..., O]
@@ -84,11 +87,14 @@ Result<void> bilinear(InferContext& c) {
 constexpr OpRow kFunctionRows[] = {
     function("Atan2"),
     {.name = "Bilinear",
+     .traits = OpRow::kOneType,
+     .weights = slots(2),
      .domain = "plimsoll",
      .inputs = 3,
      .shape = bilinear,
      .lower = lower::bilinear,
-     .example = "f32[B,6,8] f32[B,6,4] f32[8,12] -> f32[B,6,3]"},
+     .example = "f32[B,6,8] f32[B,6,4] f32[8,12] -> f32[B,6,3] | flop 1152*B | keeps in0 in1 in2 | "
+                "grads in0 in1 in2"},
     distance("Cdist"),
     distance("EuclideanDist"),
     function("Logaddexp"),
@@ -100,7 +106,7 @@ constexpr OpRow kFunctionRows[] = {
      .domain = "plimsoll",
      .shape = like_first,
      .lower = lower::rearrange,
-     .example = "f32[B,4] -> f32[B,4]"},
+     .example = "f32[B,4] -> f32[B,4] | flop 0 | grads in0"},
     loss_of_two("MseLoss"),
     loss_of_two("SmoothL1Loss"),
     shrinking("Hardshrink"),

@@ -12,7 +12,8 @@ std::vector<char> made_of_shapes(const Graph& graph, std::vector<char> besides) 
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     made[id] = made[id] || t.contents || t.has_dims ||
-               (t.kind == TensorKind::kParameter && (t.from_constant_node || !is_float(t.dtype)));
+               (t.kind == TensorKind::kParameter &&
+                (t.origin == Origin::kGenerated || !is_float(t.dtype)));
   }
   for (const Node& node : graph.nodes) {
     const bool all = has(node, OpRow::kShapeOf) ||

@@ -29,14 +29,16 @@ constexpr OpRow kLossRows[] = {
      .attributes = "ignore_index reduction",
      .shape = loss,
      .lower = lower::negative_log_likelihood,
-     .example = "f32[B,10] i64[B] {reduction=\"none\"} -> f32[B]"},
+     .example = "f32[B,10] i64[B] {reduction=\"none\"} -> f32[B] | flop B | keeps f32[] in0 in1 | "
+                "grads in0"},
     {.name = "SoftmaxCrossEntropyLoss",
      .since = 12,
      .inputs = 2,
      .attributes = "ignore_index reduction",
      .shape = loss,
      .lower = lower::softmax_cross_entropy,
-     .example = "f32[B,10,S] i64[B,S] -> f32[] f32[B,10,S]"},
+     .example = "f32[B,10,S] i64[B,S] -> f32[] f32[B,10,S] | flop 51*B*S | keeps f32[] in1 out1 | "
+                "grads in0"},
 };
 
 }  // namespace

@@ -68,7 +68,8 @@ Values cosine_similarity(Lowering& l) {
   for (size_t i = 0; i < 2; ++i) {
     both[i] = eager::expand(l.m, l.in(i), whole);
     const Value length =
-        eager::reduce(l.m, "ReduceL2", both[i], axes, true, eager::Reduction::kKeepsInputAndResult);
+        eager::reduce(l.m, "ReduceL2", both[i], axes, true, eager::Reduction::kKeepsInputAndResult,
+                      eager::kNormTemporaries);
     lengths[i] = eager::clone(l.m, length);
   }
   for (size_t i = 0; i < 2; ++i) both[i] = eager::div(l.m, both[i], lengths[i]);

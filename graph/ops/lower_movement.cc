@@ -167,14 +167,15 @@ Values grid_sample(Lowering& l) {
 
 namespace {
 
-Values reduced(Lowering& l, eager::Reduction kind) {
+Values reduced(Lowering& l, eager::Reduction kind, const eager::ReductionTemporaries& made = {}) {
   const Value& x = l.in(0);
   const bool named =
       kind == eager::Reduction::kKeepsInputAndResult || kind == eager::Reduction::kKeepsInput;
   const bool keep = l.attributes().integer("keepdims", 1) != 0;
   const auto axes = l.axes(1, x.rank(), true);
   if (axes.empty()) return {x};
-  return {eager::reduce(l.m, named ? l.node().op : std::string("reduce"), x, axes, keep, kind)};
+  return {
+      eager::reduce(l.m, named ? l.node().op : std::string("reduce"), x, axes, keep, kind, made)};
 }
 
 }  // namespace
@@ -182,8 +183,23 @@ Values reduced(Lowering& l, eager::Reduction kind) {
 Values reduce_sum(Lowering& l) { return reduced(l, eager::Reduction::kSum); }
 Values reduce_mean(Lowering& l) { return reduced(l, eager::Reduction::kMean); }
 Values reduce_keeping_input(Lowering& l) { return reduced(l, eager::Reduction::kKeepsInput); }
+// grad * self.sgn(), grad * (result / self)
 Values reduce_keeping_both(Lowering& l) {
-  return reduced(l, eager::Reduction::kKeepsInputAndResult);
+  return reduced(l, eager::Reduction::kKeepsInputAndResult, {.whole = 1});
+}
+Values reduce_l2(Lowering& l) {
+  return reduced(l, eager::Reduction::kKeepsInputAndResult, eager::kNormTemporaries);
+}
+// grad * (self - result).exp()
+Values reduce_log_sum_exp(Lowering& l) {
+  return reduced(l, eager::Reduction::kKeepsInputAndResult, {.whole = 2});
+}
+// grad * (self - mean), for which the mean is made again; a deviation divides the gradient, too.
+Values variance(Lowering& l) {
+  return reduced(l, eager::Reduction::kKeepsInput, {.whole = 1, .reduced = 2});
+}
+Values standard_deviation(Lowering& l) {
+  return reduced(l, eager::Reduction::kKeepsInputAndResult, {.whole = 1, .reduced = 3});
 }
 // max and min along one dimension keep their positions, which nobody need have asked for;
 // torch.amax keeps its input. Exporters write the same for both, and people write max; max over all

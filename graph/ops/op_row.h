@@ -94,21 +94,50 @@ using Lower = std::vector<eager::Value> (*)(eager::Lowering&);
 // least.
 inline constexpr size_t kEveryInput = ~size_t{0};
 
+// A set of inputs, for OpRow::weights and its like: slots(1, 2); slots_from(1) is input 1 and all
+// behind it.
+template <typename... Inputs>
+constexpr uint32_t slots(Inputs... inputs) {
+  return ((uint32_t{1} << inputs) | ...);
+}
+constexpr uint32_t slots_from(int input) { return ~uint32_t{0} << input; }
+
 struct OpRow {
   // What consumers ask of an operator in place of its name, one bit each.
   enum Trait : uint32_t {
-    kView = 1,        // its first input's elements in another shape or order
-    kComparison = 2,  // of two values, without a gradient
-    kRandom = 4,      // draws anew at every step
-    kShapeOf = 8,     // reads extents, no elements
-    kRecurrent = 16,  // ONNX's layers over time: x, three weights, lengths, first states, peepholes
-    kNorm = 32,       // x, gain, shift: a layer's, with weights
-    kSquashing = 64,  // weights are put through it too: gates, mixes
-    kCommutes = 128,  // two operands in either order
+    kView = 1 << 0,           // its first input's elements in another shape or order
+    kInOrder = 1 << 1,        // a view that keeps their order
+    kSharesStorage = 1 << 2,  // eager code shows its first input's storage: views, parts, repeats
+    kSlices = 1 << 3,         // a part of its first input, at fixed places
+    kRepeats = 1 << 4,        // its first input, as often as extents say
+    kPicksByIndex = 1 << 5,   // elements of its first input, where its second says
+    kConcatenates = 1 << 6,   // its inputs, one behind the other
+    kReframes = 1 << 7,       // an image enlarged, cropped or with a margin
+    kConversion = 1 << 8,     // to another type
+    kPredicate = 1 << 9,      // true or false of each element, without a gradient
+    kRandom = 1 << 10,        // draws anew at every step
+    kShapeOf = 1 << 11,       // reads extents, no elements
+    kAddition = 1 << 12,      // of two: Add and, without kCommutes, its inverse
+    kMultiplication =
+        1 << 13,           // of two, element by element: Mul and, without kCommutes, its inverse
+    kCommutes = 1 << 14,   // two operands in either order
+    kSquashing = 1 << 15,  // weights are put through it too: gates, mixes
+    kRectifier = 1 << 16,  // an activation between layers: what is large passes, or half of it
+    kOfResult = 1 << 23,   // an activation whose gradient its result alone tells
+    kOneType = 1 << 24,    // all its operands are of one type, or it does not run
+    kNorm = 1 << 17,       // of features: x; gain and shift where they are `weights`
+    kDense = 1 << 18,      // x times a matrix; a bias where it is among `weights`
+    kConvolutional = 1 << 19,  // x, filters [channels, channels / groups, ...], bias
+    kRecurrent = 1 << 20,  // ONNX's layers over time: x, three weights, lengths, states, peepholes
+    kOverTime = 1 << 21,   // a recurrent layer, stack or cell of any form
+    kQuantised = 1 << 22,  // of whole numbers and their scales
   };
 
   std::string_view name;
-  uint32_t traits = 0;           // of Trait
+  uint32_t traits = 0;  // of Trait
+  // Inputs by what a network holds there, bits of slots(): what is trained where it is a parameter,
+  // what the operator itself updates, and what a sequence begins with.
+  uint32_t weights = 0, statistics = 0, states = 0;
   std::string_view domain = "";  // "" is ONNX's own; "plimsoll" the composites of recover()
   int since = 1;                 // first opset that has it
   size_t inputs = 1;             // how many inputs must be present
@@ -127,8 +156,26 @@ struct OpRow {
 // Whether the operator has an attribute of this name.
 bool has_attribute(const OpRow& row, std::string_view name);
 
-// Whether the operator of a node has a trait. One hashing of its name.
-bool has(const Node& node, OpRow::Trait trait);
+// Whether the operator of a node has all of these traits, or any of them. One hashing of its name.
+bool has(const Node& node, uint32_t traits);
+bool has_any(const Node& node, uint32_t traits);
+// x + y, x - y, x * y and x / y, element by element.
+inline bool is_sum(const Node& node) { return has(node, OpRow::kAddition | OpRow::kCommutes); }
+inline bool is_difference(const Node& node) { return has(node, OpRow::kAddition) && !is_sum(node); }
+inline bool is_product(const Node& node) {
+  return has(node, OpRow::kMultiplication | OpRow::kCommutes);
+}
+inline bool is_quotient(const Node& node) {
+  return has(node, OpRow::kMultiplication) && !is_product(node);
+}
+// Whether an input is among its row's weights; or its statistics, or first states.
+bool is_weight_place(const Node& node, size_t input);
+bool is_statistic_place(const Node& node, size_t input);
+bool is_state_place(const Node& node, size_t input);
+// A norm that keeps statistics of its own, in inputs 3 and 4.
+inline bool is_batch_norm(const Node& node) {
+  return has(node, OpRow::kNorm) && is_statistic_place(node, 3);
+}
 
 // The row for an operator, or null. Domains "" and "ai.onnx" are one.
 const OpRow* find_op(std::string_view domain, std::string_view name);

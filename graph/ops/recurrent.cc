@@ -47,35 +47,43 @@ Result<void> lstm(InferContext& c) { return recurrent(c, 4); }
 
 constexpr OpRow kRecurrentRows[] = {
     {.name = "GRU",
-     .traits = OpRow::kRecurrent,
+     .traits = OpRow::kRecurrent | OpRow::kOverTime | OpRow::kOneType,
+     .weights = slots(1, 2, 3, 7),
+     .states = slots(5, 6),
      .since = 7,
      .inputs = 3,
      .attributes = "activation_alpha activation_beta activations clip direction hidden_size layout "
                    "linear_before_reset output_sequence",
      .shape = gru,
      .lower = lower::onnx_recurrent,
-     .example = "f32[S,B,8] f32[1,48,8] f32[1,48,16] {hidden_size=16} -> "
-                "f32[S,1,B,16] f32[1,B,16]"},
+     .example = "f32[S,B,8] f32[1,48,8] f32[1,48,16] {hidden_size=16} -> f32[S,1,B,16] f32[1,B,16] "
+                "| flop 2304*B*S | keeps f32[1,B,16] in0 out0 u8[256*B*S] | grads in0 in1 in2"},
     {.name = "LSTM",
-     .traits = OpRow::kRecurrent,
+     .traits = OpRow::kRecurrent | OpRow::kOverTime | OpRow::kOneType,
+     .weights = slots(1, 2, 3, 7),
+     .states = slots(5, 6),
      .since = 7,
      .inputs = 3,
      .attributes = "activation_alpha activation_beta activations clip direction hidden_size "
                    "input_forget layout output_sequence",
      .shape = lstm,
      .lower = lower::onnx_recurrent,
-     .example = "f32[S,B,8] f32[2,64,8] f32[2,64,16] {hidden_size=16, direction=\"bidirectional\"}"
-                " -> f32[S,2,B,16] f32[2,B,16] f32[2,B,16]"},
+     .example = "f32[S,B,8] f32[2,64,8] f32[2,64,16] {hidden_size=16, direction=\"bidirectional\"} "
+                "-> f32[S,2,B,16] f32[2,B,16] f32[2,B,16] | flop 6144*B*S | keeps f32[2,B,16] "
+                "f32[2,B,16] in0 out0 u8[640*B*S] | grads in0 in1 in2"},
     {.name = "RNN",
-     .traits = OpRow::kRecurrent,
+     .traits = OpRow::kRecurrent | OpRow::kOverTime | OpRow::kOneType,
+     .weights = slots(1, 2, 3, 7),
+     .states = slots(5, 6),
      .since = 7,
      .inputs = 3,
      .attributes = "activation_alpha activation_beta activations clip direction hidden_size layout "
                    "output_sequence",
      .shape = rnn,
      .lower = lower::onnx_recurrent,
-     .example = "f32[B,S,8] f32[1,16,8] f32[1,16,16] {hidden_size=16, layout=1} -> "
-                "f32[B,S,1,16] f32[B,1,16]"},
+     .example =
+         "f32[B,S,8] f32[1,16,8] f32[1,16,16] {hidden_size=16, layout=1} -> f32[B,S,1,16] "
+         "f32[B,1,16] | flop 768*B*S | keeps f32[1,B,16] in0 out0 u8[128*B*S] | grads in0 in1 in2"},
 };
 
 }  // namespace

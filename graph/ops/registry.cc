@@ -22,7 +22,7 @@ std::vector<const OpRow*> gather_rows() {
         ops::movement_rows(),  ops::slicing_rows(),    ops::resample_rows(),  ops::index_rows(),
         ops::recurrent_rows(), ops::attention_rows(),  ops::create_rows(),    ops::signal_rows(),
         ops::loss_rows(),      ops::quantize_rows(),   ops::composite_rows(), ops::function_rows(),
-        ops::feature_rows()}) {
+        ops::feature_rows(),   ops::logic_rows()}) {
     for (const OpRow& row : family) rows.push_back(&row);
   }
   std::sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return before(*a, *b); });
@@ -34,27 +34,53 @@ const std::vector<const OpRow*>& rows() {
   return kRows;
 }
 
-// Of ONNX's own operators, those that have any: passes ask of every node, several times.
-const std::unordered_map<std::string_view, uint32_t>& traits_by_name() {
-  static const auto kTraits = [] {
-    std::unordered_map<std::string_view, uint32_t> traits;
+// ONNX's own operators: passes ask of every node, several times.
+const std::unordered_map<std::string_view, const OpRow*>& rows_by_name() {
+  static const auto kRows = [] {
+    std::unordered_map<std::string_view, const OpRow*> by_name;
     for (const OpRow* row : rows()) {
-      if (row->domain.empty() && row->traits != 0) traits[row->name] |= row->traits;
+      if (row->domain.empty()) by_name[row->name] = row;
     }
-    return traits;
+    return by_name;
   }();
-  return kTraits;
+  return kRows;
+}
+
+const OpRow* row_of(const Node& node) {
+  if (!node.domain.empty()) return find_op(node.domain, node.op);
+  const auto at = rows_by_name().find(node.op);
+  return at == rows_by_name().end() ? nullptr : at->second;
+}
+
+bool is_among(uint32_t slots, size_t input) {
+  return ((slots >> std::min<size_t>(input, 31)) & 1) != 0;
 }
 
 }  // namespace
 
-bool has(const Node& node, OpRow::Trait trait) {
-  if (!node.domain.empty() && node.domain != "ai.onnx") {
-    const OpRow* row = find_op(node.domain, node.op);
-    return row != nullptr && (row->traits & trait) != 0;
-  }
-  const auto at = traits_by_name().find(node.op);
-  return at != traits_by_name().end() && (at->second & trait) != 0;
+bool has(const Node& node, uint32_t traits) {
+  const OpRow* row = row_of(node);
+  return row && (row->traits & traits) == traits;
+}
+
+bool has_any(const Node& node, uint32_t traits) {
+  const OpRow* row = row_of(node);
+  return row && (row->traits & traits) != 0;
+}
+
+bool is_weight_place(const Node& node, size_t input) {
+  const OpRow* row = row_of(node);
+  return row && is_among(row->weights, input);
+}
+
+bool is_statistic_place(const Node& node, size_t input) {
+  const OpRow* row = row_of(node);
+  return row && is_among(row->statistics, input);
+}
+
+bool is_state_place(const Node& node, size_t input) {
+  const OpRow* row = row_of(node);
+  return row && is_among(row->states, input);
 }
 
 std::span<const OpRow* const> all_ops() { return rows(); }

@@ -256,30 +256,35 @@ Result<void> pad(InferContext& c) {
 
 constexpr OpRow kSlicingRows[] = {
     {.name = "Concat",
+     .traits = OpRow::kConcatenates,
      .inputs = kEveryInput,
      .attributes = "axis",
      .shape = concat,
      .lower = lower::concat,
-     .example = "f32[B,8,7,7] f32[B,4,7,7] {axis=1} -> f32[B,12,7,7]"},
+     .example = "f32[B,8,7,7] f32[B,4,7,7] {axis=1} -> f32[B,12,7,7] | flop 0 | grads in0 in1"},
     {.name = "Pad",
+     .traits = OpRow::kReframes,
      .attributes = "mode paddings pads value",
      .shape = pad,
      .lower = lower::pad,
      .host_from = 1,
-     .example = "f32[B,8,7,7] i64[8]=[0,0,1,2,0,0,1,2] -> f32[B,8,9,11]"},
+     .example = "f32[B,8,7,7] i64[8]=[0,0,1,2,0,0,1,2] -> f32[B,8,9,11] | flop 0 | grads in0"},
     {.name = "Slice",
+     .traits = OpRow::kSharesStorage | OpRow::kSlices,
      .attributes = "axes ends starts",
      .shape = slice,
      .lower = lower::slice,
      .host_from = 1,
      .example = "f32[B,8,7,7] i64[2]=[1,-1] i64[2]=[9223372036854775807,0] i64[2]=[1,3] "
-                "i64[2]=[1,-2] -> f32[B,7,7,3]"},
+                "i64[2]=[1,-2] -> f32[B,7,7,3] | flop 0 | grads in0"},
     {.name = "Split",
+     .traits = OpRow::kSharesStorage | OpRow::kSlices,
      .attributes = "axis num_outputs split",
      .shape = split,
      .lower = lower::split,
      .host_from = 1,
-     .example = "f32[B,10] {axis=1, num_outputs=3} -> f32[B,4] f32[B,4] f32[B,2]"},
+     .example =
+         "f32[B,10] {axis=1, num_outputs=3} -> f32[B,4] f32[B,4] f32[B,2] | flop 0 | grads in0"},
 };
 
 }  // namespace

@@ -21,18 +21,19 @@ constexpr OpRow kSoftmaxRows[] = {
      .attributes = "axis",
      .shape = softmax,
      .lower = lower::no_gradient,
-     .example = "f32[B,10] -> f32[B,10]"},
+     .example = "f32[B,10] -> f32[B,10] | flop 10*B"},
     {.name = "LogSoftmax",
      .attributes = "axis",
      .shape = softmax,
      .lower = lower::log_softmax,
-     .example = "f32[B,10] {axis=1} -> f32[B,10]"},
+     .example = "f32[B,10] {axis=1} -> f32[B,10] | flop 50*B | keeps out0 | grads in0"},
     {.name = "Softmax",
      .traits = OpRow::kSquashing,
+     .weights = slots(0),
      .attributes = "axis",
      .shape = softmax,
      .lower = lower::softmax,
-     .example = "f32[B,H,S,S] {axis=-1} -> f32[B,H,S,S]"},
+     .example = "f32[B,H,S,S] {axis=-1} -> f32[B,H,S,S] | flop 5*B*H*S*S | keeps out0 | grads in0"},
 };
 
 }  // namespace

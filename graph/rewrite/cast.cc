@@ -1,48 +1,20 @@
 #include "graph/rewrite/cast.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
-#include <string_view>
 #include <utility>
+
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr size_t kLongestRegion = 4096;
 
-template <size_t n>
-bool is_one_of(const Node& node, const std::array<std::string_view, n>& ops) {
-  return std::find(ops.begin(), ops.end(), node.op) != ops.end();
-}
+// Does it take weights, or another value, of the type of what it reads and of no other?
+bool wants_one_type(const Node& node) { return has(node, OpRow::kOneType); }
 
-// Operators that take weights, or another value, of the type of what they read and of no other.
-bool wants_one_type(const Node& node) {
-  static constexpr std::array<std::string_view, 17> kOps = {"Bilinear",
-                                                            "Conv",
-                                                            "ConvTranspose",
-                                                            "MatMul",
-                                                            "Gemm",
-                                                            "Linear",
-                                                            "Einsum",
-                                                            "LSTM",
-                                                            "GRU",
-                                                            "RNN",
-                                                            "Attention",
-                                                            "BatchNormalization",
-                                                            "LayerNormalization",
-                                                            "GroupNormalization",
-                                                            "InstanceNormalization",
-                                                            "RMSNormalization",
-                                                            "MatMulInteger"};
-  return is_one_of(node, kOps);
-}
-
-bool shows_its_input(const Node& node) {
-  static constexpr std::array<std::string_view, 7> kOps = {
-      "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Expand", "Slice", "Identity"};
-  return is_one_of(node, kOps);
-}
+bool shows_its_input(const Node& node) { return has(node, OpRow::kSharesStorage); }
 
 // Finds which values of a graph stay in single precision.
 class Widened {
@@ -59,7 +31,7 @@ class Widened {
     return t != kNoTensor && graph_.tensors[t].dtype == DType::kFloat32;
   }
   bool widens(const Node& node) const {
-    return node.op == "Cast" && is_single_type(node.outputs[0]);
+    return has(node, OpRow::kConversion) && is_single_type(node.outputs[0]);
   }
 
   // A number widens nothing.
@@ -108,7 +80,7 @@ class Widened {
       for (const NodeId reader : readers_[value]) {
         const Node& node = graph_.nodes[reader];
         const bool goes_on = node.notes.widens || (node.notes.narrows && again);
-        if (node.op == "Cast" && !goes_on) continue;
+        if (has(node, OpRow::kConversion) && !goes_on) continue;
         if (wants_one_type(node) && meets_another_type(node, region)) return true;
         for (const TensorId out : node.outputs) {
           if (!is_single_type(out) || !region.insert(out).second) continue;
@@ -139,7 +111,7 @@ bool is_in_16_bits(const Graph& graph) {
 std::vector<bool> of_batch_norms(const Graph& graph) {
   std::vector<bool> theirs(graph.tensors.size());
   for (const Node& node : graph.nodes) {
-    if (node.op != "BatchNormalization") continue;
+    if (!is_batch_norm(node)) continue;
     for (size_t i = 1; i < node.inputs.size(); ++i) {
       if (node.inputs[i] != kNoTensor) theirs[node.inputs[i]] = true;
     }

@@ -146,7 +146,7 @@ TensorId Rewrite::add_number(double value) {
   tensor.dtype = DType::kFloat32;
   tensor.shape = Shape{};
   tensor.contents = std::make_shared<Contents>(Contents{.integers = {}, .reals = {value}});
-  tensor.from_constant_node = true;
+  tensor.origin = Origin::kGenerated;
   return add_tensor(std::move(tensor), true);
 }
 

@@ -13,10 +13,7 @@ Expression compiled(std::string_view text, Diagnostics& errors) {
 }
 
 bool is_written_by(const Graph& graph, const Pattern& row) {
-  const bool by_pytorch = graph.producer.starts_with("pytorch");
-  const bool exporter =
-      row.exporter == Exporter::kAny || by_pytorch == (row.exporter == Exporter::kPyTorch);
-  return exporter && graph.opset <= row.last_opset;
+  return (!row.exporter || *row.exporter == graph.exporter) && graph.opset <= row.last_opset;
 }
 
 }  // namespace

@@ -40,12 +40,10 @@
 
 namespace plimsoll::patterns {
 
-enum class Exporter : uint8_t { kAny, kPyTorch, kOther };
-
 struct Pattern {
-  std::string_view name;  // as reports say it: "GELU (tanh)"
-  Exporter exporter = Exporter::kAny;
-  int64_t last_opset = 1'000'000;  // in which it is written so
+  std::string_view name;                  // as reports say it: "GELU (tanh)"
+  std::optional<Exporter> exporter = {};  // of any
+  int64_t last_opset = 1'000'000;         // in which it is written so
   std::string_view match;
   std::string_view result = "";  // one operator of what was matched; "": `build` makes it
   // What the text cannot say. Another order of the operands is tried where it is false.

@@ -11,7 +11,7 @@ namespace {
 // Of a factored tanh: Bloom runs it as an autograd function of its own that keeps the input;
 // elsewhere (transformers' "gelu_fast") it runs in pieces.
 bool is_function_of_bloom(const Match& m) {
-  return !m.r.graph().producer.starts_with("pytorch") || m.root().module.ends_with("gelu_impl");
+  return m.r.graph().exporter != Exporter::kPyTorch || m.root().module.ends_with("gelu_impl");
 }
 
 // The framework's own is one Split in the file, whose second half is the gate.

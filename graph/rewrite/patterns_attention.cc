@@ -226,8 +226,9 @@ TensorId behind_views(const Rewrite& r, TensorId t) {
 // exporter folded ("val_7", "onnx::Where_12").
 bool is_registered(const Rewrite& r, TensorId t) {
   const Tensor& mask = r.tensor(t);
-  return mask.kind == TensorKind::kParameter && !mask.from_constant_node && r.rank(t) >= 2 &&
-         mask.name.find('.') != mask.name.npos && mask.name.find("::") == mask.name.npos;
+  return mask.kind == TensorKind::kParameter && mask.origin != Origin::kGenerated &&
+         r.rank(t) >= 2 && mask.name.find('.') != mask.name.npos &&
+         mask.name.find("::") == mask.name.npos;
 }
 
 constinit const Fragment kWhere("y = Where(_)");
@@ -280,7 +281,7 @@ constinit const Fragment kFlippedHeads("y = Transpose(Reshape(_)) {perm=[0,1,3,2
 // Heads taken from an image, [B, heads, D, S], are made contiguous when they are flipped (MobileNet
 // V4), which leaves no node. Keys and values go the same way.
 bool flips_heads_of_image(const Rewrite& r, TensorId q) {
-  return kFlippedHeads.of(r, q) && r.graph().producer.starts_with("pytorch");
+  return kFlippedHeads.of(r, q) && r.graph().exporter == Exporter::kPyTorch;
 }
 
 TensorId contiguous_before(Rewrite& r, NodeId at, TensorId t) {

@@ -6,19 +6,15 @@
 namespace plimsoll::patterns {
 
 bool is_folded_result(const Tensor& t, std::string_view of) {
-  if (t.kind != TensorKind::kParameter || !is_float(t.dtype) || !t.shape || t.shape->empty() ||
-      !t.name.starts_with(of))
-    return false;
-  const std::string_view rest = std::string_view(t.name).substr(of.size());
-  return rest.empty() ||
-         (rest[0] == '_' && rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
+  return t.kind == TensorKind::kParameter && is_float(t.dtype) && t.shape && !t.shape->empty() &&
+         t.folded_by == of;
 }
 
 namespace {
 
 bool is_mix(const Match& m) {
   const Tensor& weight = m.r.tensor(m["w"]);
-  return is_folded_result(m.r.tensor(m["rest"]), "sub") && !weight.from_constant_node &&
+  return is_folded_result(m.r.tensor(m["rest"]), "sub") && weight.origin != Origin::kGenerated &&
          !is_folded_result(weight, "sub") && !is_folded_result(weight, "sigmoid") &&
          weight.kind == TensorKind::kParameter && weight.shape &&
          weight.shape == m.r.tensor(m["rest"]).shape;

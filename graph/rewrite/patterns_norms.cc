@@ -27,8 +27,9 @@ bool is_weight_norm(const Match& m) {
 // A norm's weight; kNoTensor where the exporter put a number in place of one that it has not.
 TensorId own_weight(const Rewrite& r, TensorId weight) {
   const bool stands_in = r.number(weight) && r.tensor(weight).contents;
-  return stands_in && (r.tensor(weight).from_constant_node || r.rank(weight) != 1) ? kNoTensor
-                                                                                   : weight;
+  return stands_in && (r.tensor(weight).origin == Origin::kGenerated || r.rank(weight) != 1)
+             ? kNoTensor
+             : weight;
 }
 
 bool has_groups(const Match& m) { return m.r.extent(m["groups"], 0).has_value(); }

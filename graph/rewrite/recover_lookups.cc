@@ -35,7 +35,7 @@ std::optional<Dim> distances_of(const Rewrite& r, TensorId t) {
 
 void lookups(Finder& f) {
   Rewrite& r = f.r;
-  if (!r.graph().producer.starts_with("pytorch")) return;
+  if (r.graph().exporter != Exporter::kPyTorch) return;
   const size_t tensors = r.graph().tensors.size();
   for (TensorId rows = 0; rows < tensors; ++rows) {
     if (r.readers(rows).empty()) continue;
@@ -53,6 +53,7 @@ void lookups(Finder& f) {
     const bool held = near && shape.size() == 3;
     const TensorId index = r.add_parameter(
         held ? name + ".position_ids" : "arange_" + std::to_string(rows), DType::kInt64, places);
+    if (!held) r.graph().tensors[index].origin = Origin::kFolded;
     const TensorId own = r.insert_before(first, r.beside(first, "", "Gather", {table, index}),
                                          r.tensor(rows).dtype, shape);
     for (const NodeId reader : readers) r.read_instead(reader, rows, own);

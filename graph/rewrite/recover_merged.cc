@@ -94,7 +94,7 @@ class Merged {
 }  // namespace
 
 void merged(Finder& f) {
-  if (!f.r.graph().producer.starts_with("pytorch")) return;
+  if (f.r.graph().exporter != Exporter::kPyTorch) return;
   Merged all(f);
   const size_t nodes = f.r.nodes();
   for (NodeId id = 0; id < nodes; ++id) {

@@ -87,12 +87,12 @@ void separate(Finder& f, TensorId array, const std::map<Owner, std::vector<Use>>
 // reader says whose they were. A matrix that modules of different names read is shared on purpose.
 void merged_weights(Finder& f) {
   Rewrite& r = f.r;
-  if (!r.graph().producer.starts_with("pytorch")) return;
+  if (r.graph().exporter != Exporter::kPyTorch) return;
   const size_t tensors = r.graph().tensors.size();
   for (TensorId id = 0; id < tensors; ++id) {
     const Tensor& t = r.tensor(id);
     const bool array = t.kind == TensorKind::kParameter && is_float(t.dtype) && t.shape &&
-                       !t.shape->empty() && !t.from_constant_node;
+                       !t.shape->empty() && t.origin != Origin::kGenerated;
     if (!array || r.readers(id).size() < 2) continue;
     read_directly(r, id);
     std::map<Owner, std::vector<Use>> uses;

@@ -113,7 +113,7 @@ constinit const Fragment kPad("y = Pad(x)"), kConv("y = Conv(x)");
 
 void padding(Finder& f) {
   Rewrite& r = f.r;
-  if (!r.graph().producer.starts_with("pytorch")) return;
+  if (r.graph().exporter != Exporter::kPyTorch) return;
   const size_t nodes = r.nodes();
   Padded padded;
   for (NodeId id = 0; id < nodes; ++id) {

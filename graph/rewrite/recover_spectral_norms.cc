@@ -29,7 +29,7 @@ TensorId divided_weight(const Rewrite& r, NodeId id) {
 
 void spectral_norms(Finder& f) {
   Rewrite& r = f.r;
-  if (!r.graph().producer.starts_with("pytorch")) return;
+  if (r.graph().exporter != Exporter::kPyTorch) return;
   std::map<TensorId, std::pair<TensorId, TensorId>> vectors;  // of a weight: layers may run twice
   const size_t nodes = r.nodes();
   for (NodeId id = 0; id < nodes; ++id) {

@@ -100,7 +100,7 @@ bool widen(Rewrite& r, NodeId id) {
 }  // namespace
 
 size_t widen_norms(Graph& graph) {
-  if (!graph.producer.starts_with("pytorch")) return 0;
+  if (graph.exporter != Exporter::kPyTorch) return 0;
   Rewrite rewrite(graph);
   size_t count = 0;
   const size_t nodes = rewrite.nodes();

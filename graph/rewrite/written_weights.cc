@@ -34,7 +34,7 @@ class Search {
   explicit Search(Graph& graph)
       : graph_(graph),
         rewrite_(graph),
-        by_pytorch_(graph.producer.starts_with("pytorch")),
+        by_pytorch_(graph.exporter == Exporter::kPyTorch),
         fed_(graph.tensors.size(), 0),
         weighs_(graph.tensors.size(), 0) {
     for (const TensorId in : graph.inputs) fed_[in] = 1;
@@ -58,7 +58,7 @@ class Search {
     const bool data = !by_extents && std::any_of(node.inputs.begin(), node.inputs.end(),
                                                  [&](TensorId in) { return fed(in); });
     for (const TensorId out : node.outputs) {
-      if (out != kNoTensor && (data || node.op.starts_with("Random"))) fed_[out] = 1;
+      if (out != kNoTensor && (data || has(node, OpRow::kRandom))) fed_[out] = 1;
     }
   }
 
@@ -86,7 +86,8 @@ class Search {
     }
     if (kLooksUp.at(rewrite_, id)) return i == 0 && fed(inputs[1]) && rewrite_.rank(inputs[0]) == 2;
     if (kAdds.at(rewrite_, id)) return inputs.size() == 2 && is_bias(inputs[1 - i], inputs[i]);
-    return i > 0 && is_weight_place(node, i) && fed(inputs[0]);
+    const bool place = is_weight_place(node, i) || is_statistic_place(node, i);
+    return i > 0 && place && fed(inputs[0]);
   }
 
   // A number for each channel of what a layer makes.
@@ -178,8 +179,8 @@ class Search {
       if (t == kNoTensor || visited > 256) return false;
       if (maker == kNoNode) {
         const Tensor& array = graph_.tensors[t];
-        const bool written =
-            array.kind == TensorKind::kParameter && (array.from_constant_node || !by_pytorch_);
+        const bool written = array.kind == TensorKind::kParameter &&
+                             (array.origin == Origin::kGenerated || !by_pytorch_);
         if (!written) return false;
         continue;
       }
@@ -197,7 +198,7 @@ class Search {
     Tensor& t = graph_.tensors[own];
     if (!is_float(t.dtype) || !t.shape) return;
     if (t.kind == TensorKind::kParameter) {
-      if (by_pytorch_ && !t.from_constant_node) return;
+      if (by_pytorch_ && t.origin != Origin::kGenerated) return;
     } else {
       const NodeId maker = rewrite_.producer(own);
       if (maker == kNoNode) return;
@@ -253,6 +254,7 @@ class Search {
   void become_weight(TensorId tensor) {
     Tensor& t = graph_.tensors[tensor];
     forget(t);
+    if (t.kind != TensorKind::kParameter) t.origin = Origin::kFolded;
     t.kind = TensorKind::kParameter;
     t.weight = true;
     weighs_[tensor] = 1;

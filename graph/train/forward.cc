@@ -10,6 +10,7 @@
 #include "graph/eager/ops.h"
 #include "graph/exporter/missing_buffers.h"
 #include "graph/ops/lower.h"
+#include "graph/ops/op_row.h"
 #include "graph/train/last_use.h"
 #include "graph/train/mirror.h"
 
@@ -105,14 +106,12 @@ Value Forward::constant(TensorId id) {
 }
 
 void Forward::find_data(const std::vector<TensorId>& returned) {
-  is_read_.assign(graph_.tensors.size(), false);
+  const std::vector<char> read = read_by_nodes(graph_);
+  is_read_.assign(read.begin(), read.end());
   for (const TensorId out : returned) is_read_[out] = true;
   let_go_ = values_let_go(graph_, returned, machine_.policy().names_hold_values);
   read_as_data_.assign(graph_.tensors.size(), false);
   for (const Node& node : graph_.nodes) {
-    for (const TensorId in : node.inputs) {
-      if (in != kNoTensor) is_read_[in] = true;
-    }
     const size_t last = std::min(node.inputs.size(), host_from(node));
     for (size_t i = 0; i < last; ++i) {
       if (node.inputs[i] != kNoTensor) read_as_data_[node.inputs[i]] = true;
@@ -135,9 +134,9 @@ Value Forward::filled(TensorId id) {
     return by == kNoNode ? nullptr : &graph_.nodes[by];
   };
   const Node* by = maker(id);
-  while (by && by->op == "Cast" && graph_.tensors[by->inputs[0]].dtype == t.dtype)
+  while (by && has(*by, OpRow::kConversion) && graph_.tensors[by->inputs[0]].dtype == t.dtype)
     by = maker(by->inputs[0]);
-  const bool expanded = by && by->op == "Expand";
+  const bool expanded = by && has(*by, OpRow::kRepeats | OpRow::kSharesStorage);
   const auto& small = expanded ? graph_.tensors[by->inputs[0]].shape : t.shape;
   if (!expanded || !small || small->empty()) return eager::fill(machine_, t.dtype, *t.shape);
   return eager::expand(machine_, eager::fill(machine_, t.dtype, *small), *t.shape);
@@ -148,7 +147,7 @@ Value Forward::filled(TensorId id) {
 std::vector<Value> Forward::read_inputs(const Node& node, size_t host_from, bool& on_device) {
   const size_t data = std::min(node.inputs.size(), host_from);
   // Chance strikes tensors: what is dropped out, positions too, is on the device.
-  on_device = host_from == 0 || (node.op == "Dropout" && machine_.grad_enabled());
+  on_device = host_from == 0 || (has(node, OpRow::kRandom) && machine_.grad_enabled());
   for (size_t i = 0; i < data; ++i) {
     const TensorId in = node.inputs[i];
     on_device = on_device || (in != kNoTensor && values_[in].on_device());

@@ -1,11 +1,10 @@
 #include "graph/train/last_use.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
-#include "graph/base/among.h"
 #include "graph/ir/module_path.h"
+#include "graph/ops/op_row.h"
 #include "graph/train/held_names.h"
 
 namespace plimsoll {
@@ -39,14 +38,12 @@ struct Call {
 };
 
 bool is_arithmetic(const Node& node) {
-  return node.op == "Add" || node.op == "Sub" || node.op == "Mul" || node.op == "Div";
+  return has_any(node, OpRow::kAddition | OpRow::kMultiplication);
 }
 
 // Is it more than shape arithmetic or another view?
 bool makes_data(const Graph& graph, const Node& node) {
-  static constexpr std::array<std::string_view, 7> kViews = {
-      "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Slice", "Split", "Expand"};
-  if (among(node.op, kViews)) return false;
+  if (has(node, OpRow::kSharesStorage)) return false;
   return std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId out) {
     return out != kNoTensor && is_float(graph.tensors[out].dtype) && !graph.tensors[out].has_dims;
   });
@@ -145,7 +142,7 @@ class Calls {
   // the others there, the last one is in it too.
   bool has_waiting_twin(NodeId id, TensorId in) const {
     const Node& node = graph_.nodes[id];
-    if (node.op != "Concat") return false;
+    if (!has(node, OpRow::kConcatenates)) return false;
     const std::string& op = graph_.nodes[graph_.tensors[in].producer].op;
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId other) {
       const NodeId maker = graph_.tensors[other].producer;
@@ -158,7 +155,7 @@ class Calls {
   bool joins(NodeId producer, std::vector<Call>::const_iterator maker) const {
     const Node& node = graph_.nodes[producer];
     const auto depth = static_cast<size_t>(maker - open_.begin());
-    return node.op == "Concat" && calls_around(node).size() == depth &&
+    return has(node, OpRow::kConcatenates) && calls_around(node).size() == depth &&
            std::none_of(node.inputs.begin(), node.inputs.end(), [&](TensorId in) {
              const NodeId made = graph_.tensors[in].producer;
              return made != kNoNode && made >= maker->begin;
@@ -185,7 +182,7 @@ std::vector<std::vector<TensorId>> values_let_go(const Graph& graph,
     for (const TensorId in : graph.nodes[id].inputs) {
       if (in == kNoTensor) continue;
       calls.hold(in, id);
-      if (names_hold && graph.nodes[id].op != "Shape") calls.read(id, in);
+      if (names_hold && !has(graph.nodes[id], OpRow::kShapeOf)) calls.read(id, in);
     }
   }
   calls.leave(0, static_cast<NodeId>(graph.nodes.size()));

@@ -1,24 +1,15 @@
 #include "graph/train/mirror.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
-#include "graph/base/among.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
 
-bool is_product(const Node& node) {
-  static constexpr std::array<std::string_view, 5> kProducts = {"Conv", "ConvTranspose", "Gemm",
-                                                                "MatMul", "Linear"};
-  return among(node.op, kProducts);
-}
+bool multiplies(const Node& node) { return has_any(node, OpRow::kDense | OpRow::kConvolutional); }
 
 bool is_mirrored(const Node& node) {
-  static constexpr std::array<std::string_view, 6> kKept = {"Concat", "Dropout", "LSTM",
-                                                            "GRU",    "RNN",     "Recurrent"};
-  return !is_product(node) && std::find(kKept.begin(), kKept.end(), node.op) == kKept.end();
+  return !multiplies(node) &&
+         !has_any(node, OpRow::kConcatenates | OpRow::kRandom | OpRow::kOverTime);
 }
 
 }  // namespace
@@ -34,7 +25,7 @@ std::vector<ModuleRange> mirrored_runs(const Graph& graph) {
       continue;
     }
     ModuleRange run{.module = "mirror", .first = first, .last = id};
-    if (id < count && is_product(graph.nodes[id])) {
+    if (id < count && multiplies(graph.nodes[id])) {
       const TensorId read = graph.nodes[id].inputs.front();
       const NodeId maker = read == kNoTensor ? kNoNode : graph.tensors[read].producer;
       if (maker != kNoNode && maker >= first) run.last = ++id;

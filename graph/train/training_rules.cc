@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "graph/base/escape.h"
-#include "graph/exporter/folded_names.h"
 #include "graph/exporter/weight_places.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
 
 // What a layer calls what it reads there; empty where its own names tell more.
 std::string_view part_at(const Node& node, size_t input) {
-  if (node.op == "LSTM" || node.op == "GRU" || node.op == "RNN" || node.op == "Recurrent")
-    return {};
+  if (has(node, OpRow::kOverTime)) return {};
   if (input < 2) return "weight";
   return input == 2 ? "bias" : "";
 }
@@ -65,7 +63,6 @@ bool matches(std::string_view glob, std::string_view path) {
 }
 
 std::vector<WeightPath> weight_paths(const Graph& graph, const std::vector<ParameterKind>& kinds) {
-  const std::set<std::string_view> renamed = folded_names(graph);
   std::vector<WeightPath> paths;
   std::vector<char> called(graph.tensors.size(), 0);  // after the first layer that reads it
   for (const Node& node : graph.nodes) {
@@ -76,7 +73,7 @@ std::vector<WeightPath> weight_paths(const Graph& graph, const std::vector<Param
       const bool weight = t.kind == TensorKind::kParameter && is_weight(kinds[id]);
       const std::string_view part = part_at(node, i);
       if (!weight || called[id] || part.empty() || node.module.empty()) continue;
-      if (node.op != "Gather" && !renamed.contains(t.name)) continue;
+      if (!has(node, OpRow::kPicksByIndex) && t.origin == Origin::kAuthored) continue;
       called[id] = 1;
       paths.push_back({id, fmt::format("{}.{}", node.module, part)});
     }
@@ -84,7 +81,7 @@ std::vector<WeightPath> weight_paths(const Graph& graph, const std::vector<Param
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (t.kind != TensorKind::kParameter || !is_weight(kinds[id])) continue;
-    if (!called[id] || !renamed.contains(t.name)) paths.push_back({id, t.name});
+    if (!called[id] || t.origin == Origin::kAuthored) paths.push_back({id, t.name});
   }
   return paths;
 }

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string_view>
 
-#include "graph/base/among.h"
 #include "graph/exporter/weight_places.h"
 #include "graph/ops/op_row.h"
 
@@ -89,10 +87,10 @@ class DoubtSearch {
     if (multiplies_by_weight(node) && multiplies_by_fixed(node)) fixed_.add(id);
     if (is_quantised(node)) quantised_.add(id);
     if (multiplies_by_weight(node) && node.inputs.size() > 1) look_at_sharing(id);
-    const bool convolution = node.op == "Conv" || node.op == "ConvTranspose";
+    const bool convolution = plimsoll::has(node, OpRow::kConvolutional);
     const bool bias = node.inputs.size() > 2 && node.inputs[2] != kNoTensor;
-    has_bias_or_norm_ = has_bias_or_norm_ || node.op.ends_with("Normalization") ||
-                        (bias && (convolution || node.op == "Linear" || node.op == "Gemm"));
+    has_bias_or_norm_ = has_bias_or_norm_ || plimsoll::has(node, OpRow::kNorm) ||
+                        (bias && (convolution || plimsoll::has(node, OpRow::kDense)));
     if (convolution && !bias && !reads_input(node) && !reads_norm(node) && !is_untouched(node) &&
         covers_an_area(node) && runs_into_activation(node))
       bare_.add(id);
@@ -104,12 +102,17 @@ class DoubtSearch {
       const TensorId in = node.inputs[i],
                      other = node.inputs.size() > 1 ? node.inputs[1 - i] : kNoTensor;
       const bool data = has(fed_, other) || (has(weighed_, other) && depends_on_nodes(other));
-      if (in == kNoTensor || !data || (i == 0 && node.op != "MatMul")) continue;
+      if (in == kNoTensor || !data || (i == 0 && !multiplies_any_two(node))) continue;
       const Tensor& t = graph_.tensors[in];
       const bool array = is_float(t.dtype) && t.shape && t.shape->size() > 1 && !t.has_dims;
       if (array && !has(fed_, in) && !has(weighed_, in) && comes_from_file(in)) return true;
     }
     return false;
+  }
+
+  // A product without a place for a bias is no layer's: either operand may be the matrix.
+  static bool multiplies_any_two(const Node& node) {
+    return plimsoll::has(node, OpRow::kDense) && !is_weight_place(node, 2);
   }
 
   bool depends_on_nodes(TensorId tensor) const {
@@ -136,12 +139,7 @@ class DoubtSearch {
     return array;
   }
 
-  static bool is_quantised(const Node& node) {
-    static constexpr std::array<std::string_view, 6> kOps = {
-        "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear",
-        "ConvInteger",    "MatMulInteger",    "QLinearConv"};
-    return among(node.op, kOps) || node.op.starts_with("QLinear");
-  }
+  static bool is_quantised(const Node& node) { return plimsoll::has(node, OpRow::kQuantised); }
 
   // A first layer may go without a norm (DCGAN, arXiv:1511.06434, section 3).
   bool reads_input(const Node& node) const {
@@ -151,7 +149,7 @@ class DoubtSearch {
   // A block that norms what it reads has no norm after its layers (visformer's MLPs).
   bool reads_norm(const Node& node) const {
     const NodeId maker = graph_.tensors[behind_views(graph_, node.inputs[0])].producer;
-    return maker != kNoNode && graph_.nodes[maker].op.ends_with("Normalization");
+    return maker != kNoNode && plimsoll::has(graph_.nodes[maker], OpRow::kNorm);
   }
 
   // Whoever folds a norm into a weight gives it another name, or says so beside the node: a
@@ -169,11 +167,8 @@ class DoubtSearch {
   }
 
   bool runs_into_activation(const Node& node) const {
-    static constexpr std::array<std::string_view, 13> kOps = {
-        "Relu",      "LeakyRelu", "PRelu", "Clip", "Elu",   "Selu",    "Silu",
-        "HardSwish", "Gelu",      "Mish",  "Celu", "Relu6", "Softplus"};
     const auto& readers = readers_[node.outputs[0]];
-    return readers.size() == 1 && among(graph_.nodes[readers[0]].op, kOps);
+    return readers.size() == 1 && plimsoll::has(graph_.nodes[readers[0]], OpRow::kRectifier);
   }
 
   // Modules that multiply by one matrix: shared on purpose, or equal by chance and merged.

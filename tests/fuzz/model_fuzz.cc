@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   infer_options.assume["Assumed"] = "ELEMENTWISE";
   const auto done = infer(*graph, decider, warnings, infer_options);
   if (done) {
-    graph->producer = "pytorch 2.9";  // whose habits most patterns are
+    graph->exporter = Exporter::kPyTorch;  // whose habits most patterns are
     recover(*graph);
     const auto step = expand(*graph, plan_for(*graph), Recipe{}, Policy{}, decider);
     if (!step && step.error().empty()) __builtin_trap();

@@ -10,6 +10,7 @@
 #include "graph/exporter/parameter_kinds.h"
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
+#include "tests/support/written_by.h"
 
 namespace plimsoll::test {
 
@@ -28,7 +29,7 @@ struct Classified {
 inline Classified classified(std::string_view text) {
   auto graph = parse_text(text);
   REQUIRE_MESSAGE(graph, graph.error().front().message);
-  graph->producer = "pytorch 2.9";
+  written_by(*graph, "pytorch 2.9");
   for (Tensor& t : graph->tensors) {  // exporters write the values of single numbers
     if (t.kind == TensorKind::kParameter && t.shape && t.shape->empty() && !t.contents)
       t.contents = std::make_shared<Contents>(Contents{.integers = {}, .reals = {0.5}});

@@ -10,6 +10,7 @@
 #include "graph/ops/infer.h"
 #include "graph/rewrite/fold.h"
 #include "graph/rewrite/recover.h"
+#include "tests/support/written_by.h"
 
 namespace plimsoll::test {
 
@@ -31,7 +32,7 @@ inline Graph folded(std::string_view text) {
 
 inline Graph recovered(std::string_view text, const std::string& producer = "pytorch 2.9") {
   Graph graph = inferred(text);
-  graph.producer = producer;
+  written_by(graph, producer);
   recover(graph);
   return graph;
 }

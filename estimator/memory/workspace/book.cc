@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "estimator/memory/allocator/block_list.h"
-#include "estimator/memory/workspace/legacy.h"
+#include "estimator/memory/workspace/formula_choice.h"
 #include "estimator/memory/workspace/on_card.h"
 #include "graph/base/checked.h"
 
@@ -73,19 +73,6 @@ bool convolves_by_columns(const WorkspaceKey& key) {
   return key.dtype == DType::kBFloat16 && key.capability < 80;
 }
 
-// Its own convolution takes images one by one, and groups; a product of pixels needs no columns
-// (aten/src/ATen/native/cuda/ConvolutionMM2d.cu).
-WorkspaceChoice columns_of_one_image(const WorkspaceShape& v, DType dtype) {
-  const bool pixels =
-      v.r == 1 && v.s == 1 && v.stride_h == 1 && v.stride_w == 1 && v.pad_h == 0 && v.pad_w == 0;
-  const int64_t bytes = pixels ? 0 : v.c / v.groups * v.r * v.s * v.p * v.q * (bits(dtype) / 8);
-  return {.plan = {.algorithm = "im2col", .bytes = bytes},
-          .low = bytes,
-          .high = bytes,
-          .largest = bytes,
-          .basis = WorkspaceBasis::kRule};
-}
-
 double flop(const WorkspaceShape& v) {
   const int64_t taps = v.c / v.groups * v.r * v.s;
   return 2.0 * static_cast<double>(v.n) * static_cast<double>(v.p * v.q) *
@@ -128,70 +115,6 @@ Result<std::shared_ptr<const LayerList>> read_layers(const Hwdb& hwdb) {
   auto list = LayerList::read(*bytes);
   if (!list) return tl::unexpected(list.error());
   return std::make_shared<const LayerList>(std::move(*list));
-}
-
-// Of the algorithm that the user asks for; none where it cannot do the problem, or where the
-// library has it no more: cuDNN 9 lists neither Fourier transforms nor Winograd in three kernels.
-std::optional<WorkspaceChoice> forced_choice(const WorkspaceShape& shape, Pass pass, DType dtype,
-                                             int cudnn_major, const std::string& algorithm) {
-  constexpr int kWithoutTransforms = 9;
-  const bool transforms = algorithm.starts_with("fft") || algorithm == "winograd_nonfused";
-  if (transforms && cudnn_major >= kWithoutTransforms) return std::nullopt;
-  auto algorithms = legacy_algorithms(shape, pass, dtype);
-  const int64_t columns = shape.c * shape.r * shape.s * shape.p * shape.q * (bits(dtype) / 8);
-  algorithms.push_back({"im2col", columns});
-  for (const LegacyAlgorithm& known : algorithms) {
-    if (known.name != algorithm) continue;
-    return WorkspaceChoice{.plan = {.algorithm = known.name, .bytes = known.bytes},
-                           .low = known.bytes,
-                           .high = known.bytes,
-                           .largest = known.bytes,
-                           .basis = WorkspaceBasis::kInterval};
-  }
-  return std::nullopt;
-}
-
-WorkspaceChoice legacy(const WorkspaceShape& shape, Pass pass, const WorkspaceKey& key,
-                       const WorkspacePolicy& policy) {
-  WorkspaceChoice choice{.basis = WorkspaceBasis::kInterval};
-  std::vector<ConvPlan>& offered = choice.alternatives;
-  for (const LegacyAlgorithm& known : legacy_algorithms(shape, pass, key.dtype)) {
-    if (policy.limit && known.bytes > *policy.limit) continue;
-    offered.push_back({.algorithm = known.name, .bytes = known.bytes});
-    choice.tried.push_back(known.bytes);
-  }
-  const auto [least, most] = std::ranges::minmax(choice.tried);
-  choice.low = least;
-  choice.high = choice.largest = most;
-  const char* name = legacy_choice(shape, pass, key.dtype, key.capability, policy.limit).name;
-  const auto taken = std::ranges::find(offered, name, &ConvPlan::algorithm);
-  choice.plan = *taken;
-  offered.erase(taken);
-  return choice;
-}
-
-// A 3-D problem: between nothing and copies of all operands.
-WorkspaceChoice bounds_only(const ConvProblem<int64_t>& c, const WorkspaceKey& key) {
-  const int64_t channels = c.c / c.groups;
-  double elements = 0, filter = static_cast<double>(c.k) * static_cast<double>(channels);
-  double x = static_cast<double>(c.n) * static_cast<double>(c.c);
-  double y = static_cast<double>(c.n) * static_cast<double>(c.k);
-  for (size_t i = 0; i < 3; ++i) {
-    x *= static_cast<double>(c.in[i]);
-    y *= static_cast<double>(c.out[i]);
-    filter *= static_cast<double>(c.filter[i]);
-  }
-  elements = std::min(x + y + filter, 1e15);
-  WorkspaceChoice choice{.plan = {.algorithm = "implicit_gemm"}};
-  const auto copies = static_cast<int64_t>(elements) * (bits(key.dtype) / 8);
-  choice.high = copies;
-  // Tensor-core engines convert x and the filter; plain ones need index tables only.
-  if (key.capability >= 80) {
-    choice.plan = {.tensor_core = true, .algorithm = "tensor_core"};
-    choice.plan.bytes = static_cast<int64_t>(std::min(x + filter, 1e15)) * (bits(key.dtype) / 8);
-  }
-  choice.largest = copies;
-  return choice;
 }
 
 }  // namespace
@@ -338,7 +261,7 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   if (!shape) {
     const bool three = problem.in[0] > 1 || problem.filter[0] > 1 || problem.out[0] > 1;
     if (!three) return error("E232", "the convolution is too large or its groups do not divide it");
-    return bounds_only(problem, key_);
+    return bounds_only(problem, key_.dtype, key_.capability);
   }
   if (policy.framework == Framework::kPyTorch &&
       own_kernel(*shape, key_.dtype, key_.channels_last)) {
@@ -347,7 +270,7 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   if (policy.framework == Framework::kPyTorch && convolves_by_columns(key_))
     return columns_of_one_image(*shape, key_.dtype);
   if (!policy.forced.empty()) {
-    if (auto choice = forced_choice(*shape, pass, key_.dtype, key_.cudnn_major, policy.forced))
+    if (auto choice = choice_of(*shape, pass, key_.dtype, key_.cudnn_major, policy.forced))
       return *choice;
   }
   const bool tensor_allowed =
@@ -360,7 +283,7 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
     for (const ConvPlan& plan : order) choice.largest = std::max(choice.largest, plan.bytes);
     choice.basis = WorkspaceBasis::kAsked;
   } else if (key_.cudnn_major < 8) {
-    return legacy(*shape, pass, key_, policy);
+    return legacy_of(*shape, pass, key_.dtype, key_.capability, policy.limit);
   } else {
     auto plans = listed(*shape, pass, tensor_allowed, choice);
     if (!plans) return tl::unexpected(plans.error());

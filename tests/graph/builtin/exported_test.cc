@@ -50,7 +50,7 @@ Counted count(const Graph& graph, int64_t image) {
     for (const TensorId in : node.inputs)
       of_weights = of_weights && (in == kNoTensor || weights.contains(in) ||
                                   graph.tensors[in].kind == TensorKind::kParameter ||
-                                  graph.tensors[in].from_constant_node);
+                                  graph.tensors[in].origin == Origin::kGenerated);
     if (of_weights && node.op == "Transpose") weights.insert(node.outputs[0]);
     const bool conv = node.op == "Conv";
     if (!conv && node.op != "Gemm" && node.op != "MatMul") continue;

@@ -4,6 +4,7 @@
 
 #include "graph/exporter/missing_buffers.h"
 #include "tests/support/classified.h"
+#include "tests/support/written_by.h"
 
 namespace plimsoll {
 using test::classified;
@@ -230,8 +231,9 @@ TEST_CASE("zeros that a mask of the module writes into are made at every step") 
         "m = Where(" +
         condition + ", low, zeros)\ny = Add(x, m)\noutput y\n");
     REQUIRE(graph);
-    graph->producer = "pytorch 2.9";
-    for (Tensor& t : graph->tensors) t.from_constant_node = t.name == "zeros";
+    test::written_by(*graph, "pytorch 2.9");
+    for (Tensor& t : graph->tensors)
+      if (t.name == "zeros") t.origin = Origin::kGenerated;
     Decider decider(Binding{{"B", 4}});
     Diagnostics warnings;
     REQUIRE(infer(*graph, decider, warnings));

@@ -102,7 +102,8 @@ TEST_CASE("golden: initializers less norm statistics are the parameters PyTorch 
     Count parameters, buffers;
     for (TensorId id = 0; id < graph->tensors.size(); ++id) {
       const Tensor& t = graph->tensors[id];
-      if (t.kind != TensorKind::kParameter || t.from_constant_node || !is_float(t.dtype)) continue;
+      if (t.kind != TensorKind::kParameter || t.origin == Origin::kGenerated || !is_float(t.dtype))
+        continue;
       // Buffers of BART's and of Swin v2's.
       const bool buffer =
           t.name.ends_with("final_logits_bias") || t.name.ends_with("relative_coords_table");

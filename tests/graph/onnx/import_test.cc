@@ -44,7 +44,7 @@ TEST_CASE("initializers are parameters; small ones keep their contents") {
   CHECK_FALSE(contents("weight"));
   CHECK(shape_text(graph, "weight") == "f32[64,3,7,7]");
   CHECK(find(graph, "weight").kind == TensorKind::kParameter);
-  CHECK_FALSE(find(graph, "weight").from_constant_node);
+  CHECK(bool(find(graph, "weight").origin == Origin::kAuthored));
   REQUIRE(warnings.size() == 1);  // A38
   CHECK(warnings[0].code == "W205");
   CHECK(warnings[0].message.find("1 tensor, first 'weight'") == 0);
@@ -60,7 +60,7 @@ TEST_CASE("small vectors with a parameter's name are parameters: their contents 
   const Graph graph = import(model(graph_of(parts)));
   CHECK_FALSE(find(graph, "layer.bias").contents);
   CHECK_FALSE(find(graph, "gamma").contents);
-  CHECK_FALSE(find(graph, "gamma").from_constant_node);
+  CHECK(bool(find(graph, "gamma").origin == Origin::kAuthored));
   CHECK(find(graph, "scales").contents);
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("Constant nodes are tensors, not nodes") {
   CHECK(find(graph, "b").contents->integers == std::vector<int64_t>{7});
   CHECK(find(graph, "c").contents->reals == std::vector<double>{0.5});
   CHECK(shape_text(graph, "c") == "f32[]");
-  CHECK(find(graph, "a").from_constant_node);
+  CHECK(bool(find(graph, "a").origin == Origin::kGenerated));
 }
 
 TEST_CASE("a tensor attribute is flattened into contents and element type") {

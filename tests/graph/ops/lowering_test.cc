@@ -1,5 +1,6 @@
-// Every row's lowering against its shape rule, on the row's worked example: what forward computes
-// has the inferred types, and gradients have the sizes of what they are gradients of.
+// Every row's lowering against its shape rule and what its worked example says: what forward
+// computes has the inferred types and the flop, backward reads what is kept, and gradients have the
+// sizes of what they are gradients of.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,14 +18,15 @@ struct Lowered {
     Diagnostics warnings;
     REQUIRE(infer(example.graph, decider, warnings));
     const Node& node = example.graph.nodes[0];
-    std::vector<eager::Value> inputs;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       inputs.push_back(node.inputs[i] == kNoTensor
                            ? eager::Value()
-                           : input(example.graph.tensors[node.inputs[i]], i < row.host_from));
+                           : input(example.graph.tensors[node.inputs[i]],
+                                   i < row.host_from || is_weight_place(node, i)));
     }
-    eager::Lowering lowering(machine, example.graph, 0, std::move(inputs));
+    eager::Lowering lowering(machine, example.graph, 0, inputs);
     outputs = row.lower(lowering);
+    machine.mark_end_of_forward();
   }
 
   eager::Value input(const Tensor& t, bool data) {
@@ -57,8 +59,74 @@ struct Lowered {
   Policy policy;
   eager::Machine machine{recipe, policy, decider};
   Example example;
-  std::vector<eager::Value> outputs;
+  std::vector<eager::Value> inputs, outputs;
 };
+
+// "in0" or "out1"; the type of what is neither an input nor an output.
+std::string label(const Lowered& l, const eager::Value& value) {
+  const auto at = [&](const std::vector<eager::Value>& values) {
+    return std::ranges::find_if(values, [&](const eager::Value& v) {
+      return v.defined() && v.storage() == value.storage();
+    });
+  };
+  if (const auto in = at(l.inputs); in != l.inputs.end())
+    return "in" + std::to_string(in - l.inputs.begin());
+  if (const auto out = at(l.outputs); out != l.outputs.end())
+    return "out" + std::to_string(out - l.outputs.begin());
+  return text(TensorType{value.dtype(), value.sizes()});
+}
+
+// What backward reads, each storage once.
+std::vector<std::string> kept(const Lowered& l) {
+  std::vector<const eager::GradNode*> nodes;
+  const auto visit = [&](const eager::GradNodeRef& node) {
+    if (node && std::ranges::find(nodes, node.get()) == nodes.end()) nodes.push_back(node.get());
+  };
+  for (const eager::Value& y : l.outputs) visit(y.grad());
+  std::vector<eager::StorageRef> seen;
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const eager::Kept& k : nodes[i]->kept) {
+      const bool fresh =
+          k.value.on_device() && std::ranges::find(seen, k.value.storage()) == seen.end();
+      if (!fresh) continue;
+      seen.push_back(k.value.storage());
+      labels.push_back(label(l, k.value));
+    }
+    for (const eager::Edge& edge : nodes[i]->edges) visit(edge.node);
+  }
+  std::ranges::sort(labels);
+  return labels;
+}
+
+std::string listed(const char* word, const std::vector<std::string>& labels) {
+  std::string text = labels.empty() ? "" : std::string(" | ") + word;
+  for (const std::string& one : labels) text += " " + one;
+  return text;
+}
+
+// What an example says behind its types: "flop 128*B | keeps in0 in1 | grads in0 in1".
+std::string worked(const OpRow& row) {
+  Lowered l(row);
+  std::string text = listed("keeps", kept(l));
+  l.backward();
+  std::vector<std::string> reached;
+  for (const eager::GradNodeRef& leaf : l.machine.leaves()) {
+    if (leaf->gradient.defined()) reached.push_back(label(l, leaf->leaf));
+  }
+  text += listed("grads", reached);
+  l.inputs.clear();
+  l.outputs.clear();
+  const Step step = l.machine.finish();
+  Dim flop = 0;
+  EventTimes times(step);
+  for (size_t i = 0; i < step.end_of_forward; ++i) {
+    const int64_t runs = times(i);
+    if (step.events[i].kind == Event::Kind::kLaunch)
+      flop += Dim(runs) * step.kernels[step.events[i].id].flop;
+  }
+  return "flop " + flop.text() + text;
+}
 
 int64_t leaves_with_gradient(std::string_view domain, std::string_view name) {
   Lowered l(*find_op(domain, name));
@@ -91,6 +159,16 @@ TEST_CASE("lowering: results have the inferred types, gradients the sizes of the
     for (const eager::GradNodeRef& leaf : l.machine.leaves()) {
       if (leaf->gradient.defined()) CHECK(l.same(leaf->gradient.sizes(), leaf->leaf.sizes()));
     }
+  }
+}
+
+TEST_CASE("lowering: flop, what is kept and what gets a gradient are as the example says") {
+  for (const OpRow* row : all_ops()) {
+    CAPTURE(row->domain);
+    CAPTURE(row->name);
+    const auto example = parse_example(row->domain, row->name, row->example);
+    REQUIRE(example);
+    CHECK(example->rest == (row->lower ? worked(*row) : ""));
   }
 }
 

@@ -12,7 +12,6 @@
 namespace plimsoll {
 namespace {
 
-using patterns::Exporter;
 using patterns::Expression;
 using patterns::Pattern;
 

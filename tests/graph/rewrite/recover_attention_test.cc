@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/recovered.h"
+#include "tests/support/written_by.h"
 
 namespace plimsoll {
 
@@ -56,7 +57,7 @@ size_t operands(const std::string& condition, int64_t positions) {
       "scores = MatMul(qs, ks)\nmasked = Add(scores, mask)\nw = Softmax(masked) {axis=-1}\n"
       "y = MatMul(w, v)\noutput y\n");
   REQUIRE_MESSAGE(graph, graph.error().front().message);
-  graph->producer = "pytorch 2.9";
+  test::written_by(*graph, "pytorch 2.9");
   const Binding binding{{"S", positions}};
   Decider decider(binding);
   Diagnostics warnings;

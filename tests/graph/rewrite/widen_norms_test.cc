@@ -5,6 +5,7 @@
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
 #include "graph/rewrite/cast.h"
+#include "tests/support/written_by.h"
 
 using namespace plimsoll;
 
@@ -29,7 +30,7 @@ Widened widened(const std::string& scale, const std::string& calls = " calls=\"/
       "s = Sqrt(e)\nr = Reciprocal(s)\nn = Mul(" +
       squared + ", r)" + calls + "\n" + scale + "\ny = MatMul(o, w)\noutput y\n");
   REQUIRE_MESSAGE(graph, graph.error().front().message);
-  graph->producer = producer;
+  test::written_by(*graph, producer);
   const Binding nothing;
   Decider decider(nothing);
   Diagnostics warnings;
@@ -95,7 +96,7 @@ TEST_CASE("widen_norms: a line that widens what it squares widens no more") {
         "\nm = ReduceMean(p, last)\ne = Add(m, eps)\ns = Sqrt(e)\nr = Reciprocal(s)\n"
         "n = Mul(h, r) calls=\"/norm\"\no = Mul(norm.weight, n)\noutput o\n");
     REQUIRE_MESSAGE(graph, graph.error().front().message);
-    graph->producer = "pytorch 2.9";
+    test::written_by(*graph, "pytorch 2.9");
     const Binding nothing;
     Decider decider(nothing);
     Diagnostics warnings;
@@ -120,7 +121,7 @@ TEST_CASE("widen_norms: what is centred first is cast before its mean is taken")
         "s = Sqrt(e)\nr = Reciprocal(s)\nn = Mul(d, r) calls=\"/norm\"\n"
         "o = Mul(norm.weight, n)\noutput o\n");
     REQUIRE_MESSAGE(graph, graph.error().front().message);
-    graph->producer = "pytorch 2.9";
+    test::written_by(*graph, "pytorch 2.9");
     const Binding nothing;
     Decider decider(nothing);
     Diagnostics warnings;

@@ -9,6 +9,7 @@
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
 #include "graph/rewrite/recover.h"
+#include "tests/support/written_by.h"
 
 namespace plimsoll {
 namespace {
@@ -17,8 +18,9 @@ namespace {
 std::set<std::string> trained(std::string_view text, const std::string& producer = "") {
   auto graph = parse_text(text);
   REQUIRE_MESSAGE(graph, graph.error().front().message);
-  graph->producer = producer;
-  for (Tensor& t : graph->tensors) t.from_constant_node = t.kind == TensorKind::kParameter;
+  test::written_by(*graph, producer);
+  for (Tensor& t : graph->tensors)
+    if (t.kind == TensorKind::kParameter) t.origin = Origin::kGenerated;
   Decider decider(Binding{{"B", 4}});
   Diagnostics warnings;
   REQUIRE(infer(*graph, decider, warnings));

@@ -7,6 +7,7 @@
 #include "graph/rewrite/recover.h"
 #include "graph/rewrite/written_weights.h"
 #include "graph/train/training_rules.h"
+#include "tests/support/written_by.h"
 
 namespace plimsoll {
 namespace {
@@ -15,10 +16,10 @@ namespace {
 std::string doubts(std::string_view text, const std::vector<TrainingRule>& rules = {}) {
   auto graph = parse_text(text);
   REQUIRE_MESSAGE(graph, graph.error().front().message);
-  graph->producer = "pytorch 2.9";
+  test::written_by(*graph, "pytorch 2.9");
   graph->batch_symbol = "B";
   for (Tensor& t : graph->tensors)
-    t.from_constant_node = t.from_constant_node || t.name.starts_with("constant");
+    if (t.name.starts_with("constant")) t.origin = Origin::kGenerated;
   Decider decider(Binding{{"B", 4}});
   Diagnostics warnings;
   REQUIRE(infer(*graph, decider, warnings));

@@ -1,6 +1,7 @@
-#include "graph/exporter/folded_names.h"
+#include "graph/exporter/origin.h"
 
 #include <array>
+#include <set>
 
 #include "graph/base/among.h"
 
@@ -33,31 +34,50 @@ bool is_operators_name(std::string_view name) {
   return among(name, kNames);
 }
 
+// The operator of PyTorch's that a folded result is called after: "sub" of "sub" and of "sub_12".
+std::string_view folded_by(std::string_view name) {
+  static constexpr std::array<std::string_view, 5> kNames = {"div", "embedding", "index", "sigmoid",
+                                                             "sub"};
+  for (const std::string_view own : kNames) {
+    if (!name.starts_with(own)) continue;
+    const std::string_view rest = name.substr(own.size());
+    if (rest.empty() || (rest[0] == '_' && rest.find_first_not_of("0123456789", 1) == rest.npos))
+      return own;
+  }
+  return {};
+}
+
 }  // namespace
 
-bool is_parameter_name(std::string_view name, bool by_pytorch) {
+Exporter exporter_of(std::string_view producer) {
+  return producer.starts_with("pytorch") ? Exporter::kPyTorch : Exporter::kOther;
+}
+
+bool is_parameter_name(std::string_view name, Exporter exporter) {
   if (name.find("::") != name.npos || name.find('/') != name.npos) return false;
-  if (by_pytorch && name.find('.') != name.npos) return true;
+  if (exporter == Exporter::kPyTorch && name.find('.') != name.npos) return true;
   std::string_view own = name.substr(name.rfind('.') + 1);
   own = own.substr(0, own.find_last_not_of("0123456789_") + 1);
   return is_word_of_weights(own.substr(own.rfind('_') + 1));
 }
 
-std::set<std::string_view> folded_names(const Graph& graph) {
-  std::set<std::string_view> names, firsts;
+void set_origins(Graph& graph) {
+  // "arange", where "arange_1" was folded, or is computed.
+  std::set<std::string_view> before_folded, before_computed;
   for (const Tensor& t : graph.tensors) {
     const std::string_view name = t.name;
-    if (t.kind == TensorKind::kParameter && is_operators_name(name)) names.insert(name);
-    if (!is_folded_name(name)) continue;
+    if (!is_folded_name(name) || !name.ends_with("_1")) continue;
     const bool folded = t.kind == TensorKind::kParameter;
-    if (folded) names.insert(name);
-    if (name.ends_with("_1")) (folded ? names : firsts).insert(name.substr(0, name.size() - 2));
+    (folded ? before_folded : before_computed).insert(name.substr(0, name.size() - 2));
   }
-  for (const Tensor& t : graph.tensors) {
-    if (t.kind == TensorKind::kParameter && is_float(t.dtype) && firsts.count(t.name))
-      names.insert(t.name);
+  for (Tensor& t : graph.tensors) {
+    if (t.kind != TensorKind::kParameter) continue;
+    t.folded_by = folded_by(t.name);
+    if (t.origin != Origin::kAuthored) continue;
+    const bool first =
+        before_folded.contains(t.name) || (is_float(t.dtype) && before_computed.contains(t.name));
+    if (is_operators_name(t.name) || is_folded_name(t.name) || first) t.origin = Origin::kFolded;
   }
-  return names;
 }
 
 }  // namespace plimsoll
