@@ -8,7 +8,7 @@
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/verb.h"
 #include "estimator/model/model_source.h"
-#include "estimator/plan/sweep_plan.h"
+#include "estimator/plan/read_sweep_plan.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
 #include "graph/json/reader.h"

@@ -15,6 +15,7 @@
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/model/model_source.h"
+#include "estimator/plan/read_sweep_plan.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
 

@@ -12,6 +12,7 @@
 //   objective: {name: samples_per_second, goal: maximize}
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,7 +20,6 @@
 #include <vector>
 
 #include "estimator/plan/constraint.h"
-#include "graph/base/byte_source.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/limits.h"
 #include "graph/json/value.h"
@@ -38,7 +38,10 @@ struct Objective {
   Figure figure = Figure::kSamplesPerSecond;
   bool maximize = true;
 };
-std::string_view name(Objective::Figure figure);  // "samples_per_second"
+// By Figure, as plans name them.
+inline constexpr std::array<std::string_view, 3> kObjectiveFigures = {"samples_per_second",
+                                                                      "step_ns", "device_bytes"};
+std::string_view name(Objective::Figure figure);
 
 enum class PlanSyntax : uint8_t { kParameters, kOptuna, kHydra };
 
@@ -63,13 +66,6 @@ struct SweepPlan {
   // The value that each parameter has in a configuration, by its number; 0 where it has none.
   std::vector<size_t> values_of(int64_t configuration) const;
 };
-
-// E3xx for what is no plan: E304 for an unknown key, E311 and E312 for a parameter that is neither
-// a value, a list of values nor a range of whole numbers, for a method other than grid and random,
-// for whatever else a plan asks for and is not done, and for a cap or seed that is no whole number;
-// E324 for a constraint; E807 for a range of more values than JSON may hold.
-Result<SweepPlan> read_sweep_plan(std::string_view text, std::string_view file,
-                                  const Limits& limits);
 
 // A value as flags take it.
 std::string text_of(const JsonValue& value);

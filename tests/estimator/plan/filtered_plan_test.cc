@@ -1,4 +1,5 @@
 #include "estimator/plan/filtered_plan.h"
+#include "estimator/plan/read_sweep_plan.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "estimator/plan/sweep_plan.h"
+#include "estimator/plan/read_sweep_plan.h"
 
 #include <doctest/doctest.h>
 

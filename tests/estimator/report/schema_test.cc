@@ -7,7 +7,7 @@
 
 #include "estimator/estimator.h"
 #include "estimator/plan/largest_batch.h"
-#include "estimator/plan/sweep_plan.h"
+#include "estimator/plan/read_sweep_plan.h"
 #include "estimator/report/json.h"
 #include "estimator/report/largest_batch.h"
 #include "estimator/report/schemas.h"

@@ -1,4 +1,5 @@
 #include "estimator/report/sweep_record.h"
+#include "estimator/plan/read_sweep_plan.h"
 
 #include <doctest/doctest.h>
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "estimator/plan/read_sweep_plan.h"
 #include "estimator/report/html/compare_page.h"
 #include "estimator/report/html/max_batch_page.h"
 #include "estimator/report/html/sweep_page.h"
