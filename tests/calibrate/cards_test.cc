@@ -57,7 +57,8 @@ Errors errors_of(std::vector<std::string> arguments) {
   CAPTURE(ran.err);
   REQUIRE(ran.status == 0);
   Errors errors;
-  for (const json& line : json::parse(ran.out)["records"]) {
+  const json report = json::parse(ran.out);
+  for (const json& line : report["records"]) {
     if (line["quantity"] != "time_ms" || line["error"].is_null()) continue;
     ++errors.kernels;
     errors.mean += std::abs(line["error"].get<double>());
