@@ -73,7 +73,7 @@ TEST_CASE("calibrate run: a model's kernels on a recorded card, and its records 
 
   const Ran validated = run_plimsoll({"validate", out, "--allow-skipped"});
   CHECK(validated.status == 0);
-  CHECK(says(validated.out, "PASSED 209 compared"));
+  CHECK(says(validated.out, "PASSED 128 compared"));
   CHECK_FALSE(says(validated.err, "did you mean"));
   const Ran fitted = run_calibrate({"fit", out});
   CAPTURE(fitted.err);
@@ -105,7 +105,7 @@ TEST_CASE("calibrate run: a page has every kernel's figures and the command") {
   const std::string page = scratch.path("page.html");
   REQUIRE(replay({"--tolerance", "time=60%", "--html", page}).status == 0);
   const std::string html = detail::text_of(page);
-  CHECK(says(html, "209 compared"));
+  CHECK(says(html, "141 compared"));
   CHECK(says(html, "conv backward_weights 32x3x224x224"));
   CHECK(says(html, "plimsoll-calibrate replay"));
   CHECK(says(html, "skipped: the recording has no such kernel"));
@@ -118,7 +118,7 @@ TEST_CASE("calibrate run: tolerances decide; slips are told") {
   const Ran tight = replay({"--tolerance", "time=5%"});
   CHECK(tight.status == 1);
   CHECK(says(tight.out, "outside: conv "));
-  CHECK(says(tight.out, "FAILED 209 compared"));
+  CHECK(says(tight.out, "FAILED 141 compared"));
   const Ran workspaces = replay({"--tolerance", "workspace=1MiB"});
   CHECK(workspaces.status == 1);
   CHECK(says(workspaces.out, "15.5 MiB predicted, 14.5 MiB measured"));
