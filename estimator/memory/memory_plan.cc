@@ -276,6 +276,7 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
     if (!least) return tl::make_unexpected(least.error());
     memory->minimum = std::min(memory->minimum, least->device_bytes);
     memory->allocated = std::min(memory->allocated, least->allocated);
+    memory->steady = std::min(memory->steady, least->steady);
     memory->live = std::min(memory->live, least->live);
   }
   plan.memory = std::move(*memory);
