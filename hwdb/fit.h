@@ -32,7 +32,8 @@ struct Fit {
   std::vector<std::pair<std::string, double>> clocks;  // by device id
   // A kernel inside a step against the same one repeated alone, with warm caches at its best clock.
   double in_situ = 1;
-  // Kernels were timed in a queue, as a step runs them: what they took of a launch, a step does too.
+  // Kernels were timed in a queue, as a step runs them: what they took of a launch, a step does
+  // too.
   bool queued = false;
   // Five-fold by shape: how often, and how far off.
   int64_t measured = 0;          // points
