@@ -137,16 +137,16 @@ class Threads(unittest.TestCase):
 
 
 INTERRUPTED = """
-import os, signal, numpy, plimsoll
+import os, signal, time, numpy, plimsoll
 print("begun", flush=True)
 try:
     plimsoll.sweep("builtin:resnet50", gpu="t4", batch=numpy.arange(1, 100000))
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 try:
-    os.kill(os.getpid(), signal.SIGINT)  # Python hears it again
+    os.kill(os.getpid(), signal.SIGINT)  # Python hears it again, once some thread has taken it
     for _ in range(1000):
-        pass
+        time.sleep(0.01)
 except KeyboardInterrupt:
     print("again", flush=True)
 """
