@@ -138,6 +138,7 @@ class Threads(unittest.TestCase):
 
 INTERRUPTED = """
 import os, signal, time, numpy, plimsoll
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs lack
 print("begun", flush=True)
 try:
     plimsoll.sweep("builtin:resnet50", gpu="t4", batch=numpy.arange(1, 100000))
