@@ -13,8 +13,8 @@
 #include "estimator/answer/platform_notes.h"
 #include "estimator/memory/memory_plan.h"
 #include "estimator/memory/replay_input.h"
-#include "estimator/request/attention_kernels.h"
 #include "estimator/request/lengths.h"
+#include "estimator/request/policy.h"
 #include "estimator/time/time_plan.h"
 #include "graph/ops/routing.h"
 
@@ -123,25 +123,6 @@ Result<void> check_loading(const Platform& platform, const Request& request) {
 }
 
 }  // namespace
-
-Policy policy_for(const Platform& platform, const Request& request) {
-  Policy policy = platform.framework.policy;
-  policy.attention = attention_kernels(platform, request);
-  // A profile's own layout is what its kernels use; only PyTorch's tensors carry one with them.
-  policy.channels_last = request.layout == "nhwc";
-  if (request.input_gradient) policy.first_layer_data_gradient = *request.input_gradient;
-  policy.gradients_in_place = platform.framework.execution != FrameworkProfile::Execution::kEager;
-  policy.relu_keeps_input = platform.framework.asked < platform.framework.relu_input_dropped;
-  const bool has_tf32 = platform.device.peak("tf32_tensor") != nullptr;
-  policy.tf32_convolutions = has_tf32 && platform.framework.tf32_convolutions;
-  policy.tf32_matmuls = has_tf32 && platform.framework.tf32_matmuls;
-  // kDefaultBucketBytesCap and kDefaultFirstBucketBytes of torch/csrc/distributed/c10d/reducer.hpp.
-  if (request.gpu_count > 1 && platform.framework.framework == "pytorch") {
-    policy.gradient_bucket_bytes = int64_t{25} << 20;
-    policy.first_gradient_bucket_bytes = int64_t{1} << 20;
-  }
-  return policy;
-}
 
 Result<CompiledModel> compile(const Request& request, const Platform& platform) {
   auto model = load_model(request);

@@ -20,9 +20,6 @@
 
 namespace plimsoll {
 
-// The framework's habits on this device: which attention kernel, which rounding.
-Policy policy_for(const Platform& platform, const Request& request);
-
 // platform_warnings() are among the model's.
 Result<CompiledModel> compile(const Request& request, const Platform& platform);
 

@@ -43,6 +43,8 @@ struct Live {
         add(e.id, roles[e.id], 1);
         break;
       case Event::Kind::kLaunch:
+      case Event::Kind::kIssue:
+      case Event::Kind::kAwait:
         break;
     }
   }

@@ -12,6 +12,7 @@
 #include "estimator/plan/sweep_bundles.h"
 #include "estimator/plan/sweep_warnings.h"
 #include "estimator/request/find_platform.h"
+#include "estimator/request/policy.h"
 #include "estimator/step/distinct_kernels.h"
 #include "estimator/time/step_conditions.h"
 #include "graph/base/work_in_order.h"

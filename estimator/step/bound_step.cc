@@ -16,6 +16,9 @@ BoundStep bound_by(const Step& step, const At& at) {
   bound.kernels.resize(step.kernels.size());
   for (KernelId id = 0; id < step.kernels.size(); ++id)
     bind_into(bound.kernels[id], step.kernels[id], std::cref(at));
+  bound.collective_bytes.resize(step.collectives.size());
+  for (size_t i = 0; i < step.collectives.size(); ++i)
+    at(bound.collective_bytes[i], step.collectives[i].bytes);
   return bound;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "estimator/request/request.h"
 
@@ -15,7 +16,7 @@ double at_rate(double bytes, double rate) { return rate > 0 ? bytes / rate : 0; 
 double hop(double n, const LinkRates& link) { return link.latency / (2 * (n - 1)); }
 
 double ring(double bytes, double n, const ExchangeRates& r) {
-  return all_reduce_seconds(bytes, static_cast<int64_t>(n), r.link);
+  return collective_seconds(CollectiveKind::kAllReduce, bytes, static_cast<int64_t>(n), r.link);
 }
 
 double tree(double bytes, double n, const ExchangeRates& r) {
@@ -90,19 +91,46 @@ double exchange_seconds(const ExchangeScheme& scheme, double bytes, const Exchan
                         const ExchangeRates& rates) {
   const double within =
       group.per_node > 1 ? scheme.seconds(bytes, static_cast<double>(group.per_node), rates) : 0;
-  return within + all_reduce_seconds(bytes, group.nodes, rates.network);
+  return within + collective_seconds(CollectiveKind::kAllReduce, bytes, group.nodes, rates.network);
 }
 
-// The last bucket of gradients is whole only when the backward pass ends: PyTorch's
-// DistributedDataParallel fills buckets of 25 MiB (bucket_cap_mb); others send array by array.
-constexpr double kBucketBytes = 25 * 1024.0 * 1024.0;
+namespace {
 
-double exposed_exchange(const ExchangeScheme& scheme, double bytes, const ExchangeGroup& group,
-                        const ExchangeRates& rates, double backward, bool overlaps) {
-  const double all = exchange_seconds(scheme, bytes, group, rates);
-  if (!overlaps) return all;
-  const double last = exchange_seconds(scheme, std::min(bytes, kBucketBytes), group, rates);
-  return std::max(last, all - rates.link.overlap * backward);
+// Beside the kernels of a step a collective gets on so much slower: assumed, as nobody has measured
+// both together.
+constexpr double kBeside = .5;
+
+// Gradients are summed as the scheme has it; what goes one way goes around a ring.
+double seconds_of(const ExchangePoint& point, const ExchangeScheme& scheme,
+                  const ExchangeGroup& group, const ExchangeRates& rates) {
+  const auto bytes = static_cast<double>(point.bytes);
+  if (point.kind == CollectiveKind::kAllReduce)
+    return exchange_seconds(scheme, bytes, group, rates);
+  return collective_seconds(point.kind, bytes, group.per_node, rates.link) +
+         collective_seconds(point.kind, bytes, group.nodes, rates.network);
+}
+
+}  // namespace
+
+double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
+                        std::span<const double> work, const ExchangeGroup& group,
+                        const ExchangeRates& rates) {
+  double issued = 0, done = 0, waited = 0;  // seconds of exchange
+  std::vector<double> ends;                 // by collective, of what is issued
+  for (size_t i = 0; i < points.size(); ++i) {
+    const ExchangePoint& point = points[i];
+    if (i < work.size()) done = std::min(issued, done + kBeside * work[i]);
+    if (!point.awaited) {
+      issued += seconds_of(point, scheme, group, rates);
+      ends.resize(std::max(ends.size(), point.collective + 1));
+      ends[point.collective] = issued;
+      continue;
+    }
+    const double wait = std::max(0.0, ends[point.collective] - done);
+    waited += wait * static_cast<double>(point.times);
+    done += wait;
+  }
+  return waited;
 }
 
 }  // namespace plimsoll

@@ -20,6 +20,7 @@
 //   the work of all devices
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -61,8 +62,19 @@ struct ExchangeGroup {
 double exchange_seconds(const ExchangeScheme& scheme, double bytes, const ExchangeGroup& group,
                         const ExchangeRates& rates);
 
-// What a step waits for after `backward` seconds of work; all of it where nothing overlaps.
-double exposed_exchange(const ExchangeScheme& scheme, double bytes, const ExchangeGroup& group,
-                        const ExchangeRates& rates, double backward, bool overlaps);
+// Where a step begins a collective, or waits for its end.
+struct ExchangePoint {
+  size_t collective = 0;  // its place in Step::collectives
+  bool awaited = false;
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  int64_t bytes = 0;
+  int64_t times = 1;  // in a step
+};
+
+// Seconds that a step waits, of all its points in order. `work[i]`: seconds that its devices work
+// before point i and behind the one before. Collectives run one after the other, beside that work.
+double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
+                        std::span<const double> work, const ExchangeGroup& group,
+                        const ExchangeRates& rates);
 
 }  // namespace plimsoll

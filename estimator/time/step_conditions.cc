@@ -15,6 +15,10 @@ namespace {
 
 StepPhase phase_of(Phase phase) { return static_cast<StepPhase>(phase); }
 
+bool is_exchange(const Event& e) {
+  return e.kind == Event::Kind::kIssue || e.kind == Event::Kind::kAwait;
+}
+
 const Dispatch* dispatch_on(const Platform& platform) {
   return platform.host.find(platform.framework.framework, platform.framework.asked);
 }
@@ -85,7 +89,6 @@ void set_exchange(const Platform& platform, const Request& request, StepTimeInpu
   input.group = {.per_node = request.gpu_count / request.nodes, .nodes = request.nodes};
   const std::string& name = request.exchange.empty() ? framework.exchange : request.exchange;
   if (const ExchangeScheme* scheme = find_exchange_scheme(name)) input.scheme = scheme;
-  input.exchange_overlaps = framework.exchange_overlaps;
   const Link* link = platform.link ? &*platform.link : nullptr;
   input.rates = exchange_rates(link, input.group.per_node, platform.host);
   input.rates.card_memory = platform.device.bandwidth.value;
@@ -139,23 +142,25 @@ std::string host_basis(const Platform& platform, const Request& request) {
 }
 
 std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias) {
-  std::map<std::tuple<KernelId, Phase, bool>, int64_t> counts;
+  std::map<std::tuple<KernelId, Phase, bool, size_t>, int64_t> counts;
   NodeId convolved = kNoNode;  // by the launch before
+  size_t stretch = 0;
   EventTimes times(step);
   for (size_t i = 0; i < step.events.size(); ++i) {
     const Event& e = step.events[i];
+    if (is_exchange(e)) ++stretch;
     if (e.kind != Event::Kind::kLaunch) continue;
     const Kernel& kernel = step.kernels[e.id];
     const bool bias = adds_bias && convolved == e.node && kernel.op == "bias";
-    counts[{e.id, e.phase, e.dispatched && !bias}] += times(i);
+    counts[{e.id, e.phase, e.dispatched && !bias, stretch}] += times(i);
     const bool forward = kernel.op == "conv" && kernel.pass == Pass::kForward;
     convolved = forward ? e.node : kNoNode;
   }
   std::vector<KernelLaunches> launches;
   launches.reserve(counts.size());
   for (const auto& [key, count] : counts) {
-    const auto [id, phase, dispatched] = key;
-    launches.push_back({id, {count, phase_of(phase), dispatched}});
+    const auto [id, phase, dispatched, behind] = key;
+    launches.push_back({id, {count, phase_of(phase), dispatched, behind}});
   }
   return launches;
 }
@@ -164,18 +169,24 @@ StepBytes::StepBytes(const CompiledModel& model) : batches_(batches_per_step(mod
   const Step& step = model.step;
   for (BufferId id = 0; id < step.buffers.size(); ++id) {
     if (step.buffers[id].role == Role::kInput) inputs_.push_back(id);
-    if (step.buffers[id].role == Role::kParameter) parameters_.push_back(id);
+  }
+  EventTimes times(step);
+  for (size_t i = 0; i < step.events.size(); ++i) {
+    const Event& e = step.events[i];
+    if (!is_exchange(e)) continue;
+    points_.push_back({.collective = e.id,
+                       .awaited = e.kind == Event::Kind::kAwait,
+                       .kind = step.collectives[e.id].kind,
+                       .times = times(i)});
   }
 }
 
 void StepBytes::fill_in(const BoundStep& bound, StepTimeInput& input) const {
-  const auto sum = [&](const std::vector<BufferId>& ids) {
-    int64_t bytes = 0;
-    for (const BufferId id : ids) bytes += bound.buffer_bytes[id];
-    return bytes;
-  };
-  input.input_bytes = sum(inputs_) * batches_;
-  input.parameter_bytes = sum(parameters_);
+  input.input_bytes = 0;
+  for (const BufferId id : inputs_) input.input_bytes += bound.buffer_bytes[id] * batches_;
+  input.exchange = points_;
+  for (ExchangePoint& point : input.exchange)
+    point.bytes = bound.collective_bytes[point.collective];
 }
 
 StepTimeInput step_conditions(const CompiledModel& model, const Platform& platform,

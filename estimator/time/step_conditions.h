@@ -44,7 +44,8 @@ class StepBytes {
 
  private:
   int64_t batches_;
-  std::vector<BufferId> inputs_, parameters_;
+  std::vector<BufferId> inputs_;
+  std::vector<ExchangePoint> points_;
 };
 
 // What most of a step's work was measured on.

@@ -79,24 +79,22 @@ void set_range(double below, double above, const StepTimeInput& input, StepTime&
 }
 
 // Exchange of a step on several devices, and what one host does for them; `forward`: seconds of
-// dispatching a forward pass.
-void add_devices(const StepTimeInput& input, double forward, StepTime& step) {
+// dispatching a forward pass, `work`: of the devices between the points of exchange.
+void add_devices(const StepTimeInput& input, double forward, std::vector<double> work,
+                 StepTime& step) {
   const StepHabits& habits = input.habits;
-  const double backward = step.phase[static_cast<size_t>(StepPhase::kBackward)];
-  const auto bytes = static_cast<double>(input.parameter_bytes);
   if (input.devices <= 1) return;
-  if (!input.scheme->one_process) {
-    if (input.training)
-      step.communication = exposed_exchange(*input.scheme, bytes, input.group, input.rates,
-                                            backward, input.exchange_overlaps);
-    return;
+  if (input.scheme->one_process) {
+    const auto others = static_cast<double>(input.devices - 1);
+    step.host += others * kThreads * forward;
+    step.fixed += others * (habits.forward +
+                            static_cast<double>(input.parameter_arrays) * habits.per_replica);
   }
-  const auto others = static_cast<double>(input.devices - 1);
-  step.host += others * kThreads * forward;
-  step.fixed +=
-      others * (habits.forward + static_cast<double>(input.parameter_arrays) * habits.per_replica);
-  const double both = exchange_seconds(*input.scheme, bytes, input.group, input.rates);
-  step.communication = input.training ? both : both / 2;
+  // Where the host holds the devices up, they come by their points later.
+  const double slower = step.gpu > 0 ? device_or_host(step.gpu, step.host) / step.gpu : 1;
+  for (double& seconds : work) seconds *= slower;
+  step.communication =
+      exposed_exchange(*input.scheme, input.exchange, work, input.group, input.rates);
 }
 
 // Of one kernel, seconds of the host.
@@ -119,6 +117,8 @@ void StepSum::add(const KernelAt& kernel, const Launches& launches, const Kernel
   const double each = in_step(time, *habits_, *rates_);
   const auto count = static_cast<double>(launches.count);
   phase_[static_cast<size_t>(launches.phase)] += each * count;
+  if (launches.stretch >= stretches_.size()) stretches_.resize(launches.stretch + 1);
+  stretches_[launches.stretch] += each * count;
   gpu_ += each * count;
   const double scale = time.seconds > 0 ? each / time.seconds : 1;
   const double below = (time.seconds - time.low) * scale * count;
@@ -148,7 +148,9 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
     const double beside = habits_->copies_beside_update ? step.fixed - habits_->fixed : 0;
     step.input_copy = std::max(0.0, copy - beside);
   }
-  add_devices(around, forward_.value(), step);
+  std::vector<double> work;
+  for (const OrderlessSum& sum : stretches_) work.push_back(sum.value());
+  add_devices(around, forward_.value(), std::move(work), step);
   step.seconds = seconds_of(step, around, 1, 1);
   const double busy = device_or_host(step.gpu, step.host);
   const double alone = busy + step.fixed + step.input_copy + step.communication;
@@ -170,7 +172,8 @@ StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
   times.reserve(input.kernels.size());
   StepSum sum(input.habits, context.rates());
   for (const CountedKernel& row : input.kernels) {
-    times.push_back(kernel_time(row.kernel, context));
+    const bool again = !times.empty() && row.kernel == input.kernels[times.size() - 1].kernel;
+    times.push_back(again ? times.back() : kernel_time(row.kernel, context));
     sum.add(row.kernel, row.launches, times.back());
   }
   StepTime step = sum.finish(input);

@@ -30,6 +30,7 @@ struct Launches {
   int64_t count = 1;
   StepPhase phase = StepPhase::kForward;
   bool dispatched = true;  // false: an operator launches it after its main kernel
+  size_t stretch = 0;      // how many of the step's exchange points come before it
 };
 
 struct CountedKernel {
@@ -79,7 +80,6 @@ struct StepRange {
 
 struct StepTimeInput {
   std::vector<CountedKernel> kernels;
-  int64_t parameter_bytes = 0;  // gradients to exchange, bytes
   int64_t parameter_arrays = 0;
   int64_t input_bytes = 0;  // copied to the device in every step
   double samples = 0;       // of a batch, of all passes of a step
@@ -89,7 +89,7 @@ struct StepTimeInput {
   bool training = true;
   // Used where devices > 1.
   const ExchangeScheme* scheme = &exchange_schemes().front();
-  bool exchange_overlaps = true;
+  std::vector<ExchangePoint> exchange;
   ExchangeGroup group;
   ExchangeRates rates;
 };
@@ -99,7 +99,7 @@ struct StepTime {
   std::array<double, kStepPhaseCount> phase{};  // device seconds; they add up to `gpu`
   double gpu = 0;                               // device work, without exchange
   double host = 0;                              // dispatch of all launches
-  double communication = 0;                     // what is not hidden behind the backward pass
+  double communication = 0;                     // what is not hidden behind other work
   double input_copy = 0;
   double fixed = 0;          // the framework's own terms
   double load = 0;           // what of loading the next batch the step waits for
@@ -131,6 +131,7 @@ class StepSum {
   const DeviceRates* rates_;
   // A sweep adds what steps share in an order of its own, and must say what an estimate does.
   std::array<OrderlessSum, kStepPhaseCount> phase_;
+  std::vector<OrderlessSum> stretches_;  // between exchange points
   OrderlessSum gpu_, host_;
   OrderlessSum forward_;  // seconds of dispatch
   OrderlessSum low_, high_, low_squares_, high_squares_;

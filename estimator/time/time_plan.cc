@@ -95,11 +95,17 @@ std::vector<ClassShare> rank_classes(const BoundStep& bound, const TimePlan& pla
 
 constexpr int64_t kLossBytes = 4;  // one number in single precision
 
-// Of an all-reduce over PCIe, either way: a ring sends 2 (n - 1) / n of the gradients.
+// Over PCIe, either way: a ring sends 2 (n - 1) / n of what is summed, all of what goes one way.
 int64_t exchanged_over_slot(const StepTimeInput& input, const Platform& platform) {
   const int64_t n = input.group.per_node;
   if (n <= 1 || !platform.link || platform.link->kind != "pcie") return 0;
-  return 2 * (n - 1) * input.parameter_bytes / n;
+  int64_t bytes = 0;
+  for (const ExchangePoint& point : input.exchange) {
+    if (point.awaited) continue;
+    const bool sum = point.kind == CollectiveKind::kAllReduce;
+    bytes += point.times * (sum ? 2 * (n - 1) * point.bytes / n : point.bytes);
+  }
+  return bytes;
 }
 
 TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
@@ -133,7 +139,7 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
   double flop = 0;
   for (size_t i = 0; i < input.kernels.size(); ++i) {
     const CountedKernel& k = input.kernels[i];
-    const auto& [count, phase, dispatched] = k.launches;
+    const auto& [count, phase, dispatched, stretch] = k.launches;
     const int64_t launches = count * step.kernels[i].launches;
     const int64_t dispatches = dispatched ? launches : 0;
     flop += executed_flop(k.kernel, step.kernels[i]) * static_cast<double>(count);

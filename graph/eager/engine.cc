@@ -165,11 +165,16 @@ void Machine::become_gradient(const Value& value) {
   write(Event::Kind::kBecomeGradient, id);
 }
 
-// The first gradient is taken over where its layout is the parameter's (else cloned), later ones
-// are added into it.
 void Machine::accumulate(GradNode& leaf, Value gradient) {
   if (!gradient.defined() || !gradient.on_device()) return;
   leaf.reached = true;
+  add_gradient(leaf, std::move(gradient));
+  if (told_) told_(leaf);
+}
+
+// The first gradient is taken over where its layout is the parameter's (else cloned), later ones
+// are added into it.
+void Machine::add_gradient(GradNode& leaf, Value gradient) {
   if (leaf.gradient.defined()) {
     Buffer& made = step_.buffers[gradient.storage()->id()];
     if (policy_.gradients_in_place && made.node == node_) {

@@ -219,6 +219,13 @@ void Machine::write_launch(Kernel kernel, std::span<const Value* const> read,
   write(Event::Kind::kLaunch, id, dispatched);
 }
 
+uint32_t Machine::issue(Collective collective) {
+  const auto place = static_cast<uint32_t>(step_.collectives.size());
+  step_.collectives.push_back(std::move(collective));
+  write(Event::Kind::kIssue, place);
+  return place;
+}
+
 void Machine::launch_rows(KernelClass kernel_class, std::string op, const Dim& flop,
                           std::initializer_list<const Value*> read,
                           std::initializer_list<const Value*> written, Dim rows) {

@@ -116,6 +116,14 @@ class Machine {
   // Makes a value that is no parameter one whose gradient is asked for; it comes to the leaf.
   GradNodeRef require_gradient(Value& value);
 
+  // --- other devices ---
+  // Begins a collective beside what is launched; returns its place in Step::collectives.
+  uint32_t issue(Collective collective);
+  // What comes next waits for it.
+  void await(uint32_t collective) { write(Event::Kind::kAwait, collective); }
+  // `told` hears of each parameter's gradient when a backward pass has it whole.
+  void tell_of_gradients(std::function<void(const GradNode&)> told) { told_ = std::move(told); }
+
   // Where the next event will be written.
   size_t here() const { return step_.events.size(); }
   // What was written since `begin` runs `times` times. False, and nothing is changed, where it does
@@ -141,6 +149,7 @@ class Machine {
                     std::span<const Value* const> written, bool dispatched = true);
   void become_gradient(const Value& value);
   void accumulate(GradNode& leaf, Value gradient);
+  void add_gradient(GradNode& leaf, Value gradient);
   Value sum(Value older, const Value& newer);
   void keep_for_region(GradNode& node, std::span<const Value> inputs,
                        std::span<const Value> outputs);
@@ -167,6 +176,7 @@ class Machine {
   uint64_t sequence_ = 0;
   std::vector<std::weak_ptr<GradNode>> grad_nodes_;
   std::vector<GradNodeRef> leaves_;
+  std::function<void(const GradNode&)> told_;
   std::vector<Value> resident_values_;
   std::vector<BufferId> ever_saved_;  // over all passes
   std::unordered_multimap<size_t, KernelId> kernel_index_;

@@ -13,6 +13,7 @@
 #include "graph/ir/kernel.h"
 #include "graph/ir/optimizer.h"
 #include "graph/ir/precision.h"
+#include "graph/ir/sharding_plan.h"
 
 namespace plimsoll {
 
@@ -91,9 +92,7 @@ struct Policy {
   // output.
   bool pool_keeps_indices = true;
   int64_t pool_index_bytes = 8;
-  // Data-parallel runs: gradients are copied into buckets of at least so many bytes, which stay;
-  // the first is smaller. 0: none.
-  int64_t gradient_bucket_bytes = 0, first_gradient_bucket_bytes = 0;
+  ShardingPlan sharding;
   // Optimizers work on lists of parameters, line by line; else by one operator for each parameter.
   bool foreach_optimizer = true;
   AttentionKernels attention;

@@ -50,12 +50,23 @@ struct Event {
     kFree,
     kLaunch,          // id is a KernelId
     kBecomeGradient,  // the buffer is now a parameter's gradient
+    kIssue,           // a collective begins; id is its place in Step::collectives
+    kAwait,           // ... and the step goes on when it has ended
   };
   Kind kind;
   Phase phase;
   uint32_t id;
   NodeId node;
   bool dispatched = true;  // false: a launch more of the call before it
+};
+
+enum class CollectiveKind : uint8_t { kAllReduce, kBroadcast, kReduce };
+
+// What the devices tell each other, beside the step's kernels from its issue on.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  Dim bytes;                    // on each device
+  BufferId buffer = kNoBuffer;  // where they lie, if in one of their own
 };
 
 // What autograd keeps at the end of forward, and why.
@@ -81,6 +92,7 @@ struct Fusion {
 struct Step {
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;  // distinct
+  std::vector<Collective> collectives;
   // Residents are not in the list; everything else is allocated and freed here, once each.
   std::vector<Event> events;
   std::vector<Repeat> repeats;  // of events, in their order, apart from each other

@@ -1,6 +1,7 @@
 #include "graph/train/expand.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "graph/eager/data_parallel.h"
 #include "graph/eager/ops.h"
@@ -161,7 +162,9 @@ class Expander {
       const Value back[] = {leaf->gradient, norm};
       kept.push_back(eager::elementwise(machine_, "norm_backward", back, between.dtype(), 2));
     }
+    devices_->begin_sum();
     backward_from(out, nullptr);
+    devices_->end_sum();
     leaf->gradient = {};
     held_.push_back(out);
   }
@@ -180,6 +183,7 @@ class Expander {
     own_.resize(graph_.tensors.size());
     fed_.resize(graph_.tensors.size());
     for (const TensorId id : graph_.inputs) fed_[id] = value(id);
+    devices_.emplace(machine_);
     if (!trains_) return;
     if (recipe_.precision->loss_scaler) {
       // A gradient scaler's factor, and its count of steps without overflow.
@@ -187,7 +191,6 @@ class Expander {
       machine_.resident(DType::kInt32, {}, Role::kTemporary);
     }
     if (recipe_.mode != Mode::kTrain) return;
-    eager::make_gradient_buckets(machine_);
     if (recipe_.zero_grad == ZeroGrad::kKeep && !recipe_.precision->master) {
       for (const auto& leaf : machine_.leaves()) {
         leaf->gradient = machine_.resident(leaf->leaf.dtype(), leaf->leaf.sizes(), Role::kGradient);
@@ -212,19 +215,21 @@ class Expander {
     return all;
   }
 
-  std::vector<Value> buffers() {
+  static bool is_buffer(ParameterKind kind) { return kind == ParameterKind::kBuffer; }
+
+  std::vector<Value> values_of(bool (*kind)(ParameterKind)) {
     std::vector<Value> all;
     for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
-      const bool buffer = graph_.tensors[id].kind == TensorKind::kParameter &&
-                          kinds_[id] == ParameterKind::kBuffer && value(id).defined();
-      if (buffer) all.push_back(value(id));
+      const bool wanted = graph_.tensors[id].kind == TensorKind::kParameter && kind(kinds_[id]) &&
+                          value(id).defined();
+      if (wanted) all.push_back(value(id));
     }
     return all;
   }
 
   Result<void> pass_once(const Networks& chain, bool last) {
     machine_.enter(Phase::kForward, kNoNode);
-    if (trains_) eager::broadcast_buffers(machine_, buffers());
+    devices_->send(values_of(is_weight), trains_ ? values_of(is_buffer) : std::vector<Value>{});
     const bool masters = recipe_.precision->master && recipe_.mode == Mode::kTrain;
     if (masters) last_gradients_ = eager::last_gradients(machine_);
     run_forward(chain);
@@ -243,7 +248,9 @@ class Expander {
     machine_.mark_end_of_forward();
     machine_.enter(Phase::kBackward, kNoNode);
     if (masters) drop_gradients();
+    if (last) devices_->begin_sum();
     if (loss.defined()) backward_from(scaled, nullptr);
+    devices_->end_sum();
     if (masters) eager::add_to_masters(machine_, master_gradients_);
     if (!last) {
       machine_.enter(Phase::kForward, kNoNode);
@@ -321,6 +328,7 @@ class Expander {
   Forward* forward_ = nullptr;
   std::vector<Value> fed_;               // inputs as the loader brings them
   std::vector<eager::GradNodeRef> own_;  // where weights' gradients go, frozen or not
+  std::optional<eager::DataParallel> devices_;
   std::vector<Value> held_;
   Value scale_;  // of the loss, in fp16 mixed precision
   // Where the optimizer has copies of weights: gradients of the step before, and of the copies.

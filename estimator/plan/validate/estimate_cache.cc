@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "estimator/request/find_platform.h"
+#include "estimator/request/policy.h"
 
 namespace plimsoll {
 namespace {

@@ -103,9 +103,9 @@ ValidationLine all_reduce_line(const MeasuredRun& r, ValidationLine line, const 
   }
   const int64_t gpus = std::max<int64_t>(1, r.n_gpus.value_or(1));
   const LinkPoint& point = link->point(gpus);
-  const LinkRates rates{
-      .bandwidth = point.bus_bandwidth.value, .latency = point.latency.value, .overlap = 0};
-  line.predicted = all_reduce_seconds(static_cast<double>(*r.bytes), gpus, rates) * 1e3;
+  const LinkRates rates{.bandwidth = point.bus_bandwidth.value, .latency = point.latency.value};
+  const auto bytes = static_cast<double>(*r.bytes);
+  line.predicted = collective_seconds(CollectiveKind::kAllReduce, bytes, gpus, rates) * 1e3;
   if (const auto errors = open_step_errors(hwdb)) {
     line.low = *line.predicted * std::exp(-errors->all_reduce);
     line.high = *line.predicted * std::exp(errors->all_reduce);

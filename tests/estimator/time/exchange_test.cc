@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "hwdb/hwdb.h"
 
@@ -72,18 +73,35 @@ TEST_CASE("exchange: a tree has fewer hops than a ring") {
   CHECK(of_nothing("tree") == doctest::Approx(6));
 }
 
-TEST_CASE("exchange: what hides behind the backward pass is not waited for") {
+TEST_CASE("exchange: what runs beside the step's work is not waited for") {
   const ExchangeScheme& ring = *find_exchange_scheme("ring");
-  const ExchangeGroup group{.per_node = 2};
-  const double bytes = 1e9;  // of which 26 MB come last
   ExchangeRates rates = slow();
   rates.link.bandwidth = 1e8;
-  const auto waited = [&](double backward, bool overlaps) {
-    return exposed_exchange(ring, bytes, group, rates, backward, overlaps);
+  // Two sums of 5 s each, begun one after the other, and awaited after so many seconds of work.
+  const std::vector<ExchangePoint> points = {{.collective = 0, .bytes = 500'000'000},
+                                             {.collective = 1, .bytes = 500'000'000},
+                                             {.collective = 0, .awaited = true},
+                                             {.collective = 1, .awaited = true}};
+  const auto waited = [&](std::vector<double> work) {
+    return exposed_exchange(ring, points, work, {.per_node = 2}, rates);
   };
-  CHECK(waited(4, false) == doctest::Approx(10));
-  CHECK(waited(4, true) == doctest::Approx(8));  // half of the backward pass
-  CHECK(waited(100, true) == doctest::Approx(.262144));
+  CHECK(waited({}) == doctest::Approx(10));
+  CHECK(waited({100, 0, 0, 0}) == doctest::Approx(10));  // done before there was anything to sum
+  CHECK(waited({0, 0, 8, 0}) == doctest::Approx(6));     // at half its rate
+  CHECK(waited({0, 4, 4, 0}) == doctest::Approx(6));
+  CHECK(waited({0, 100, 0, 0}) == doctest::Approx(5));  // the first alone can be done
+  CHECK(waited({0, 0, 100, 0}) == 0);
+  // Of a pass that stands for three.
+  const std::vector<ExchangePoint> again = {{.bytes = 500'000'000, .times = 3},
+                                            {.awaited = true, .times = 3}};
+  CHECK(exposed_exchange(ring, again, {}, {.per_node = 2}, rates) == doctest::Approx(15));
+}
+
+TEST_CASE("exchange: what goes one way crosses each link once") {
+  const std::vector<ExchangePoint> points = {{.kind = CollectiveKind::kBroadcast, .bytes = 1000},
+                                             {.awaited = true}};
+  CHECK(exposed_exchange(*find_exchange_scheme("data-parallel"), points, {}, {.per_node = 4},
+                         slow()) == doctest::Approx(100));
 }
 
 }  // namespace plimsoll

@@ -1,0 +1,12 @@
+// What a request's framework does on its device, filled in for the stages behind.
+#pragma once
+
+#include "estimator/request/platform.h"
+
+namespace plimsoll {
+
+// The framework's habits on this device: which attention kernel, which rounding, what its
+// devices tell each other.
+Policy policy_for(const Platform& platform, const Request& request);
+
+}  // namespace plimsoll
