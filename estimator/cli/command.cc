@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/help.h"
@@ -20,10 +22,23 @@ constexpr const char* kIntroduction =
     "plimsoll {} - will this training run fit on this GPU, and how fast will it be?\n\n"
     "  plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128\n"
     "  plimsoll max-batch model.onnx --gpu a100-80gb-sxm --precision amp-bf16\n\n"
-    "commands: estimate  max-batch  sweep  compare  validate  check  workspace\n"
-    "          explain  gpus  links  hosts  frameworks  models  ops  schema\n"
-    "          completion  version\n"
+    "{}"
     "'plimsoll COMMAND --help' shows examples first.\n";
+
+// All verbs, two columns apart, in lines.
+std::string list_of_verbs() {
+  constexpr size_t kColumns = 72;
+  const std::string margin(10, ' ');
+  std::string text, line = "commands: ";
+  for (const VerbRow& verb : all_verbs()) {
+    if (line.size() + verb.name.size() > kColumns) {
+      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+      line = margin;
+    }
+    line += fmt::format("{}  ", verb.name);
+  }
+  return text + line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
 
 // --error-format decides how the command line's own errors look, so it is read before the rest.
 Result<void> find_error_format(const std::vector<std::string>& arguments) {
@@ -75,30 +90,11 @@ int unknown_command(const std::string& word) {
                                  : "'plimsoll' lists the commands"}});
 }
 
-// What a verb's help begins with.
-constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
-    {"estimate", "plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128"},
-    {"estimate", "plimsoll estimate model.onnx --gpu a100 --dim sequence=512 --optimizer adamw"},
-    {"max-batch", "plimsoll max-batch model.onnx --gpu tesla-t4 --multiple 8 --reserve 1GiB"},
-    {"sweep", "plimsoll sweep examples/sweep.yaml"},
-    {"compare", "plimsoll compare builtin:resnet50 --batch 64 --gpu tesla-t4 --gpu l4"},
-    {"validate", "plimsoll validate runs.csv --tolerance memory=10% --tolerance time=15%"},
-    {"check", "plimsoll check model.onnx plan.yaml runs.csv"},
-    {"workspace", "plimsoll workspace --gpu quadro-p4000 --cudnn 9.10 < problems.jsonl"},
-    {"explain", "plimsoll explain E241"},
-    {"explain", "plimsoll explain layer1.0.conv1 builtin:resnet50 --gpu tesla-t4"},
-    {"completion",
-     "plimsoll completion bash > ~/.local/share/bash-completion/completions/plimsoll"},
-    {"gpus", "plimsoll gpus tesla-t4"},
-    {"models", "plimsoll models gpt2"},
-    {"ops", "plimsoll ops Conv"},
-    {"schema", "plimsoll schema estimate"},
-};
-
 std::string help_of_verb(const CLI::App& app, bool all) {
   std::vector<std::string_view> examples;
-  for (const auto& [verb, example] : kExamples) {
-    if (app.get_name() == verb) examples.push_back(example);
+  const auto verb = std::ranges::find(all_verbs(), app.get_name(), &VerbRow::name);
+  for (const std::string_view example : verb->examples) {
+    if (!example.empty()) examples.push_back(example);
   }
   return help_of(app, examples, all, page_of({}));
 }
@@ -106,9 +102,9 @@ std::string help_of_verb(const CLI::App& app, bool all) {
 // The verb that the command line names, alone: the flags of the others need not be declared.
 std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
   std::vector<Verb> verbs;
-  for (const auto& [name, make] : all_verbs()) {
-    if (name != named) continue;
-    verbs.push_back(make(root));
+  for (const VerbRow& verb : all_verbs()) {
+    if (verb.name != named) continue;
+    verbs.push_back(verb.make(root));
     CLI::App& app = *verbs.back().app;
     app.allow_extras(true);
     app.add_option("--error-format", "of messages: text, or json for one object a line")
@@ -131,7 +127,8 @@ int run_command(const std::vector<std::string>& arguments) {
   root.require_subcommand(0, 1);
   root.allow_extras(true);
   const std::vector<Verb> verbs = make_verbs(root, arguments.empty() ? "" : arguments.front());
-  const std::string introduction = fmt::format(fmt::runtime(kIntroduction), kVersion);
+  const std::string introduction =
+      fmt::format(fmt::runtime(kIntroduction), kVersion, list_of_verbs());
   if (arguments.empty()) {
     std::fputs(introduction.c_str(), stderr);
     return 2;

@@ -33,8 +33,7 @@ struct CompareFlags {
 
 std::string answer_of(const Comparison& comparison, const OutputFlags& output) {
   if (output.json) return to_json(comparison);
-  if (output.csv) return comparison_table(comparison).csv();
-  if (output.markdown) return comparison_table(comparison).markdown();
+  if (const TableForm* form = output.table()) return (comparison_table(comparison).*form->write)();
   return to_text(comparison, page_of(output), output.quiet);
 }
 
@@ -42,9 +41,8 @@ std::string answer_of(const Comparison& comparison, const OutputFlags& output) {
 int show_difference(const std::vector<JsonValue>& results, const OutputFlags& output) {
   if (output.json)
     return report(error("E112", "--json is not for two results: --csv has the figures").value());
-  const Table table = difference_table(results[0], results[1]);
-  if (output.csv) return print(table.csv());
-  if (output.markdown) return print(table.markdown());
+  if (const TableForm* form = output.table())
+    return print((difference_table(results[0], results[1]).*form->write)());
   return print(difference_text(results[0], results[1], page_of(output)));
 }
 

@@ -42,7 +42,7 @@ struct EstimateFlags {
 // What shapes the text shapes no JSON, which has all; --force is about a file.
 Diagnostics idle_here(const EstimateFlags& flags) {
   const bool depth = value_of(flags.shared, "depth") != nullptr;
-  const bool one_table = flags.output.csv || flags.output.markdown;
+  const bool one_table = flags.output.table() != nullptr;
   const std::tuple<const char*, bool, bool> of_text[] = {{"layers", flags.layers, false},
                                                          {"why", flags.why, true},
                                                          {"kernels", flags.kernels, false},
@@ -93,9 +93,10 @@ int print_rows(const Result<Rows>& rows, const OutputFlags& output) {
 std::string answer_of(const Estimate& estimate, const EstimateFlags& flags, const TextOptions& text,
                       const LargestBatch* batches) {
   if (flags.output.json) return to_json(estimate, {.batches = batches});
-  if (!flags.output.csv && !flags.output.markdown) return to_text(estimate, text);
+  const TableForm* const form = flags.output.table();
+  if (!form) return to_text(estimate, text);
   const Table table = flags.kernels ? kernel_table(estimate) : layer_table(estimate, text.depth);
-  return flags.output.csv ? table.csv() : table.markdown();
+  return (table.*form->write)();
 }
 
 int run_estimate(EstimateFlags flags) {
@@ -146,7 +147,7 @@ int run_estimate(EstimateFlags flags) {
     auto written = trace->write(to_chrome_trace(*estimated->trace));
     if (!written) return report(written.error());
   }
-  const bool tables_alone = flags.output.quiet || flags.output.csv || flags.output.markdown;
+  const bool tables_alone = flags.output.quiet || flags.output.table() != nullptr;
   if (estimated->memory.verdict != Verdict::kFits && (!tables_alone || page))
     estimated->remedies = remedies(*request, *hwdb, *estimated);
   std::optional<Result<LargestBatch>> batches;

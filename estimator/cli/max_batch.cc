@@ -51,8 +51,7 @@ Result<BatchSearch> search_of(const SharedFlags& flags) {
 
 std::string answer_of(const LargestBatch& largest, const OutputFlags& output) {
   if (output.json) return to_json(largest);
-  if (output.csv) return round_table(largest).csv();
-  if (output.markdown) return round_table(largest).markdown();
+  if (const TableForm* form = output.table()) return (round_table(largest).*form->write)();
   return to_text(largest, page_of(output), output.quiet);
 }
 

@@ -34,13 +34,14 @@ bool has_colours() {
 
 void add_output(CLI::App& app, OutputFlags& flags, const std::string& json,
                 const std::string& table) {
-  const auto add = [&](const char* name, bool& into, const std::string& help) {
+  const auto add = [&](const std::string& name, bool& into, const std::string& help) {
     app.add_flag(name, into, help)->group(rarely(kOutputGroup));
   };
   app.add_flag("--json", flags.json, json)->group(kOutputGroup);
   if (!table.empty()) {
-    add("--csv", flags.csv, table + " as CSV: plain bytes and nanoseconds");
-    add("--markdown", flags.markdown, table + " as a Markdown table");
+    for (const TableForm& form : table_forms())
+      add(fmt::format("--{}", form.name), flags.tables[form.name],
+          fmt::format("{} {}", table, form.help));
   }
   add("--quiet", flags.quiet, "the answer alone");
   add("--wide", flags.wide, "lines as long as they get, nothing cut or left out");
@@ -50,23 +51,30 @@ void add_output(CLI::App& app, OutputFlags& flags, const std::string& json,
       ->group(rarely(kOutputGroup));
 }
 
-Result<Diagnostics> check_output(const OutputFlags& flags) {
-  const std::pair<const char*, bool> forms[] = {
-      {"--json", flags.json}, {"--csv", flags.csv}, {"--markdown", flags.markdown}};
-  const char* form = nullptr;
-  for (const auto& [name, given] : forms) {
-    if (!given) continue;
-    if (form) return error("E114", fmt::format("{} and {} exclude each other", form, name));
-    form = name;
+const TableForm* OutputFlags::table() const {
+  for (const TableForm& form : table_forms()) {
+    const auto asked = tables.find(form.name);
+    if (asked != tables.end() && asked->second) return &form;
   }
+  return nullptr;
+}
+
+Result<Diagnostics> check_output(const OutputFlags& flags) {
+  std::vector<std::string_view> forms;  // asked for
+  if (flags.json) forms.emplace_back("json");
+  for (const auto& [name, given] : flags.tables) {
+    if (given) forms.push_back(name);
+  }
+  if (forms.size() > 1)
+    return error("E114", fmt::format("--{} and --{} exclude each other", forms[0], forms[1]));
   if (auto word = parse_word("--color", flags.color, {"auto", "always", "never"}); !word)
     return tl::make_unexpected(word.error());
   Diagnostics idle;
   const std::pair<const char*, bool> of_text[] = {
       {"--quiet", flags.quiet}, {"--wide", flags.wide}, {"--color", flags.color == "always"}};
   for (const auto& [name, given] : of_text) {
-    if (given && form)
-      idle.push_back(warning("W516", fmt::format("{} has no effect on {}", name, form)));
+    if (given && !forms.empty())
+      idle.push_back(warning("W516", fmt::format("{} has no effect on --{}", name, forms[0])));
   }
   return idle;
 }

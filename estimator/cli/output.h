@@ -1,23 +1,29 @@
-// Forms of an answer that verbs share: text for a page, JSON, and where there is a table CSV and
-// Markdown.
+// Forms of an answer that verbs share: text for a page, JSON, and where there is a table its forms.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "estimator/report/page.h"
+#include "estimator/report/table.h"
 #include "graph/base/diagnostic.h"
 
 namespace plimsoll::cli {
 
 struct OutputFlags {
-  bool json = false, csv = false, markdown = false;
+  bool json = false;
+  std::map<std::string_view, bool> tables;  // by form's name
   bool wide = false, quiet = false;
   std::string color = "auto";
+
+  // Null where none is asked for.
+  const TableForm* table() const;
 };
 
-// Declares them; `json` is what that form holds, `table` what the rows of CSV and Markdown are, or
-// empty where the verb has none.
+// Declares them; `json` is what that form holds, `table` what the rows of tables are, or empty
+// where the verb has none.
 void add_output(CLI::App& app, OutputFlags& flags, const std::string& json,
                 const std::string& table);
 

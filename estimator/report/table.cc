@@ -97,6 +97,17 @@ Table::Layout Table::lay_out(const Page& page, size_t indent) const {
   return layout;
 }
 
+namespace {
+
+constexpr TableForm kTableForms[] = {
+    {"csv", "as CSV: plain bytes and nanoseconds", &Table::csv},
+    {"markdown", "as a Markdown table", &Table::markdown},
+};
+
+}  // namespace
+
+std::span<const TableForm> table_forms() { return kTableForms; }
+
 std::string Table::line(const Layout& layout, const std::vector<std::string>& cells) const {
   std::string text;
   for (size_t i = 0; i < layout.shown.size(); ++i) {

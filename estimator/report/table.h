@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "estimator/report/page.h"
@@ -61,5 +63,13 @@ class Table {
   std::vector<Column> columns_;
   std::vector<Row> rows_;
 };
+
+// What a table is written as beside text: each is a flag, "--csv", of the verbs that have a table.
+struct TableForm {
+  std::string_view name;
+  std::string_view help;  // "as CSV"
+  std::string (Table::*write)() const;
+};
+std::span<const TableForm> table_forms();
 
 }  // namespace plimsoll
