@@ -44,6 +44,8 @@ class Cudnn {
     std::string error;
   };
   Listed ask(const ConvQuestion& question) const;
+  // A layer norm or RMS norm in one pass.
+  Listed ask_norm(const KernelAt& kernel) const;
   // Fused attention in one pass, of 16 bits.
   Listed ask(const AttentionProblem<int64_t>& problem, Pass pass, DType dtype) const;
 

@@ -56,6 +56,23 @@ struct Write {
     number("groups", p.groups);
     out.key("layout").string(p.channels_last ? "nhwc" : "nchw");
   }
+  void operator()(const PoolProblem<int64_t>& p) const {
+    out.key("op").string(name(kernel.kernel_class)).key("function").string(kernel.op);
+    number("n", p.n);
+    number("c", p.c);
+    number("h", p.in[1]);
+    number("w", p.in[2]);
+    out.key("out").begin_array().integer(p.out[1]).integer(p.out[2]).end_array();
+    number("r", p.window[1]);
+    number("s", p.window[2]);
+    number("pad_h", p.pad[1]);
+    number("pad_w", p.pad[2]);
+    number("stride_h", p.stride[1]);
+    number("stride_w", p.stride[2]);
+    if (p.counts_padding) out.key("count_padding").boolean(true);
+    out.key("layout").string(p.channels_last ? "nhwc" : "nchw");
+    traffic();
+  }
   // Row-major as it stands, which records of this variant are.
   void operator()(const GemmProblem<int64_t>& p) const {
     out.key("op").string("gemm").key("variant").string("linear");
@@ -114,6 +131,8 @@ bool is_told(const KernelAt& kernel) {
   if (type_word(kernel).empty()) return false;
   if (std::holds_alternative<ConvProblem<int64_t>>(kernel.problem))
     return conv_question(kernel).has_value();
+  if (const auto* pool = std::get_if<PoolProblem<int64_t>>(&kernel.problem))
+    return pool->in[0] == 1 && pool->window[0] == 1;
   const auto* layers = std::get_if<RecurrentProblem<int64_t>>(&kernel.problem);
   return !layers || !layers->unrolled;
 }

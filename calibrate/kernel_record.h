@@ -12,8 +12,8 @@
 namespace plimsoll::calibrate {
 
 // Whether the keys say all of the kernel. They do not of recurrent layers that are a loop of
-// operators, convolutions in three dimensions or padded unevenly, numbers that are no floats: these
-// get a label, and nothing runs or prices them from a record.
+// operators, convolutions and pools in three dimensions, convolutions padded unevenly, numbers that
+// are no floats: these get a label, and nothing runs or prices them from a record.
 bool is_told(const KernelAt& kernel);
 
 // Into an object that is open.

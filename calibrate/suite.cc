@@ -4,7 +4,6 @@
 #include <set>
 
 #include "calibrate/kernel_record.h"
-#include "calibrate/pool_shape.h"
 #include "graph/ir/precision.h"
 
 namespace plimsoll::calibrate {
@@ -47,9 +46,9 @@ bool can_be_run(const KernelAt& kernel) {
   if (!is_told(kernel)) return false;
   switch (kernel.kernel_class) {
     case KernelClass::kPool:
-      return pool_shape(kernel).has_value();
+      return std::holds_alternative<PoolProblem<int64_t>>(kernel.problem);
     case KernelClass::kNorm:
-      return kernel.op == "batch_norm";
+      return kernel.op == "batch_norm" || kernel.op == "layer_norm" || kernel.op == "rms_norm";
     case KernelClass::kGather:
       return kernel.op == "embedding";
     case KernelClass::kScatter:

@@ -1,66 +1,17 @@
-#include <fmt/format.h>
-
 #include "calibrate/card/cudnn_work.h"
+#include "calibrate/card/graph_work.h"
 #include "calibrate/cudnn/attention_graph.h"
-#include "calibrate/cudnn/plan_list.h"
 
 namespace plimsoll::calibrate {
-namespace {
-
-class AttentionWork : public Work {
- public:
-  AttentionWork(const CudnnHandle& cudnn, const KernelAt& kernel)
-      : cudnn_(cudnn),
-        graph_(cudnn.graph(), std::get<AttentionProblem<int64_t>>(kernel.problem), kernel.pass,
-               kernel.dtype, cudnn.raw()) {
-    PlanList list =
-        list_plans(cudnn.graph(), graph_.graph(), {.device = nullptr, .handle = cudnn.raw()});
-    if (list.plans.empty()) throw CardFault("E724", list.error);
-    for (ListedPlan& listed : list.plans) {
-      offers_.push_back({.algorithm = fmt::format("cudnn_attention_{}", listed.plan.engine),
-                         .workspace_bytes = listed.plan.bytes,
-                         .plan = std::move(listed.plan)});
-      plans_.push_back(std::move(listed.descriptor));
-    }
-    for (const auto& operand : graph_.operands()) ids_.push_back(operand.id);
-    for (const auto& scalar : graph_.scalars()) ids_.push_back(scalar.id);
-  }
-
-  const std::vector<Offer>& offers() const override { return offers_; }
-  std::vector<int64_t> operand_bytes() const override {
-    std::vector<int64_t> bytes;
-    for (const auto& operand : graph_.operands()) bytes.push_back(operand.bytes);
-    return bytes;
-  }
-  void launch(size_t offer, std::span<const DeviceMemory> operands,
-              const DeviceMemory& workspace) override {
-    std::vector<void*> addresses;
-    for (const DeviceMemory& operand : operands) addresses.push_back(operand.pointer());
-    for (const auto& scalar : graph_.scalars())
-      addresses.push_back(const_cast<float*>(&scalar.value));  // it is read alone
-    cudnn_.execute(plans_[offer], ids_, addresses, workspace);
-  }
-
- private:
-  CudnnHandle cudnn_;
-  AttentionGraph graph_;
-  std::vector<Offer> offers_;
-  std::vector<Descriptor> plans_;
-  std::vector<int64_t> ids_;
-};
-
-}  // namespace
 
 std::unique_ptr<Work> attention_work(const CudnnHandle& cudnn, const KernelAt& kernel) {
   const auto& problem = std::get<AttentionProblem<int64_t>>(kernel.problem);
   if (problem.form != AttentionForm::kLibrary)
     throw CardFault("E724", "the framework runs an attention kernel of its own");
-  if (!cudnn.graph().create) throw CardFault("E724", "cuDNN before 8 has no fused attention");
-  try {
-    return std::make_unique<AttentionWork>(cudnn, kernel);
-  } catch (const CudnnRefusal& refusal) {
-    throw CardFault("E724", fmt::format("cuDNN: {}", refusal.what()));
-  }
+  const auto make = [&](const CudnnFunctions& functions, cudnnHandle_t handle) {
+    return attention_graph(functions, problem, kernel.pass, kernel.dtype, handle);
+  };
+  return graph_work(cudnn, make, "cudnn_attention");
 }
 
 }  // namespace plimsoll::calibrate

@@ -20,9 +20,10 @@ std::unique_ptr<Work> conv_work(const CudnnHandle& cudnn, const ConvQuestion& qu
 bool takes_legacy_calls(const CudnnHandle& cudnn, const ComputeCapability& card);
 std::unique_ptr<Work> legacy_conv_work(const CudnnHandle& cudnn, const KernelAt& kernel,
                                        const ConvQuestion& question);
-// Batch norms with the batch's own statistics, as a framework trains; other norms are frameworks'.
+// Batch norms with the batch's own statistics, as a framework trains; layer and RMS norms by the
+// graph interface: cuDNN's own, where PyTorch has kernels of its own.
 std::unique_ptr<Work> norm_work(const CudnnHandle& cudnn, const KernelAt& kernel);
-// Forward; backward no record tells the window.
+// In both passes, of equal windows: cuDNN's own, where PyTorch has kernels of its own.
 std::unique_ptr<Work> pool_work(const CudnnHandle& cudnn, const KernelAt& kernel);
 std::unique_ptr<Work> softmax_work(const CudnnHandle& cudnn, const KernelAt& kernel);
 // A stack in one pass, with each algorithm that takes it; the interface of cuDNN 8 and later.

@@ -1,7 +1,7 @@
-#include <fmt/format.h>
-
 #include "calibrate/card/cudnn_tensor.h"
 #include "calibrate/card/cudnn_work.h"
+#include "calibrate/card/graph_work.h"
+#include "calibrate/cudnn/norm_graph.h"
 
 namespace plimsoll::calibrate {
 namespace {
@@ -17,9 +17,9 @@ DType parameter_type(DType dtype) {
 }
 
 // A row is a channel, over all samples; of one sample here, since nothing tells how many there are.
-class NormWork : public Work {
+class BatchNormWork : public Work {
  public:
-  NormWork(const CudnnHandle& cudnn, const KernelAt& kernel, const RowsProblem<int64_t>& rows)
+  BatchNormWork(const CudnnHandle& cudnn, const KernelAt& kernel, const RowsProblem<int64_t>& rows)
       : cudnn_(cudnn),
         forward_(kernel.pass == Pass::kForward),
         scale_(kernel.dtype),
@@ -108,9 +108,13 @@ class NormWork : public Work {
 }  // namespace
 
 std::unique_ptr<Work> norm_work(const CudnnHandle& cudnn, const KernelAt& kernel) {
-  if (kernel.op != "batch_norm")
-    throw CardFault("E724", fmt::format("{} is the framework's own kernel", kernel.op));
-  return std::make_unique<NormWork>(cudnn, kernel, std::get<RowsProblem<int64_t>>(kernel.problem));
+  if (kernel.op == "batch_norm")
+    return std::make_unique<BatchNormWork>(cudnn, kernel,
+                                           std::get<RowsProblem<int64_t>>(kernel.problem));
+  const auto make = [&](const CudnnFunctions& functions, cudnnHandle_t handle) {
+    return norm_graph(functions, kernel, handle);
+  };
+  return graph_work(cudnn, make, "cudnn_" + kernel.op);
 }
 
 }  // namespace plimsoll::calibrate

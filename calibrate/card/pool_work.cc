@@ -2,19 +2,28 @@
 
 #include "calibrate/card/cudnn_tensor.h"
 #include "calibrate/card/cudnn_work.h"
-#include "calibrate/pool_shape.h"
 
 namespace plimsoll::calibrate {
 namespace {
 
+using Pool = PoolProblem<int64_t>;
+
+cudnnPoolingMode_t mode_of(const std::string& op, const Pool& p) {
+  if (op == "max_pool") return CUDNN_POOLING_MAX;
+  return p.counts_padding ? CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING
+                          : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
+}
+
 class PoolWork : public Work {
  public:
-  PoolWork(const CudnnHandle& cudnn, const KernelAt& kernel, const PoolShape& p)
+  PoolWork(const CudnnHandle& cudnn, const KernelAt& kernel, const Pool& p)
       : cudnn_(cudnn),
+        forward_(kernel.pass == Pass::kForward),
         scale_(kernel.dtype),
-        x_(cudnn, kernel.dtype, std::array{int64_t{1}, p.planes, p.in, p.in}),
-        y_(cudnn, kernel.dtype, std::array{int64_t{1}, p.planes, p.out, p.out}),
-        run_(cudnn.function<decltype(::cudnnPoolingForward)>("cudnnPoolingForward")),
+        x_(cudnn, kernel.dtype, std::array{p.n, p.c, p.in[1], p.in[2]}, order(p)),
+        y_(cudnn, kernel.dtype, std::array{p.n, p.c, p.out[1], p.out[2]}, order(p)),
+        make_(cudnn.function<decltype(::cudnnPoolingForward)>("cudnnPoolingForward")),
+        differentiate_(cudnn.function<decltype(::cudnnPoolingBackward)>("cudnnPoolingBackward")),
         destroy_(cudnn.function<decltype(::cudnnDestroyPoolingDescriptor)>(
             "cudnnDestroyPoolingDescriptor")),
         offers_{{.algorithm = "cudnn_pooling", .workspace_bytes = 0, .plan = {}}} {
@@ -22,28 +31,41 @@ class PoolWork : public Work {
         cudnn.function<decltype(::cudnnCreatePoolingDescriptor)>("cudnnCreatePoolingDescriptor");
     const auto set =
         cudnn.function<decltype(::cudnnSetPooling2dDescriptor)>("cudnnSetPooling2dDescriptor");
-    const auto mode =
-        kernel.op == "max_pool" ? CUDNN_POOLING_MAX : CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING;
-    const int window = narrow(p.window), pad = narrow(p.pad), stride = narrow(p.stride);
     cudnn.check(create(&pool_), "make a pool");
-    cudnn.check(set(pool_, mode, CUDNN_NOT_PROPAGATE_NAN, window, window, pad, pad, stride, stride),
+    cudnn.check(set(pool_, mode_of(kernel.op, p), CUDNN_NOT_PROPAGATE_NAN, narrow(p.window[1]),
+                    narrow(p.window[2]), narrow(p.pad[1]), narrow(p.pad[2]), narrow(p.stride[1]),
+                    narrow(p.stride[2])),
                 "describe a pool");
   }
   ~PoolWork() override { destroy_(pool_); }
 
   const std::vector<Offer>& offers() const override { return offers_; }
-  std::vector<int64_t> operand_bytes() const override { return {x_.bytes(), y_.bytes()}; }
+  // x, y; backward their gradients too.
+  std::vector<int64_t> operand_bytes() const override {
+    if (forward_) return {x_.bytes(), y_.bytes()};
+    return {x_.bytes(), y_.bytes(), x_.bytes(), y_.bytes()};
+  }
   void launch(size_t, std::span<const DeviceMemory> at, const DeviceMemory&) override {
-    cudnn_.check(run_(cudnn_.raw(), pool_, scale_.one(), x_.raw(), at[0].pointer(), scale_.zero(),
-                      y_.raw(), at[1].pointer()),
-                 "pool");
+    const auto status =
+        forward_ ? make_(cudnn_.raw(), pool_, scale_.one(), x_.raw(), at[0].pointer(),
+                         scale_.zero(), y_.raw(), at[1].pointer())
+                 : differentiate_(cudnn_.raw(), pool_, scale_.one(), y_.raw(), at[1].pointer(),
+                                  y_.raw(), at[3].pointer(), x_.raw(), at[0].pointer(),
+                                  scale_.zero(), x_.raw(), at[2].pointer());
+    cudnn_.check(status, "pool");
   }
 
  private:
+  static cudnnTensorFormat_t order(const Pool& p) {
+    return p.channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
+  }
+
   CudnnHandle cudnn_;
+  bool forward_;
   CudnnScale scale_;
   CudnnTensor x_, y_;
-  decltype(::cudnnPoolingForward)* run_;
+  decltype(::cudnnPoolingForward)* make_;
+  decltype(::cudnnPoolingBackward)* differentiate_;
   decltype(::cudnnDestroyPoolingDescriptor)* destroy_;
   cudnnPoolingDescriptor_t pool_ = nullptr;
   std::vector<Offer> offers_;
@@ -52,9 +74,9 @@ class PoolWork : public Work {
 }  // namespace
 
 std::unique_ptr<Work> pool_work(const CudnnHandle& cudnn, const KernelAt& kernel) {
-  const auto shape = pool_shape(kernel);
-  if (!shape) throw CardFault("E724", fmt::format("what {} covers is not told", kernel.op));
-  return std::make_unique<PoolWork>(cudnn, kernel, *shape);
+  const auto* pool = std::get_if<Pool>(&kernel.problem);
+  if (!pool) throw CardFault("E724", fmt::format("{} has no windows that cuDNN takes", kernel.op));
+  return std::make_unique<PoolWork>(cudnn, kernel, *pool);
 }
 
 }  // namespace plimsoll::calibrate

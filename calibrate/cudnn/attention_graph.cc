@@ -6,27 +6,11 @@
 
 namespace plimsoll {
 
-// One operation after the other; a value is the descriptor of its tensor.
-class AttentionBuilder {
+namespace {
+
+class AttentionBuilder : public GraphBuilder {
  public:
-  using Value = const Descriptor*;
-  struct Sizes {
-    std::vector<int64_t> extents, strides;
-  };
-
-  AttentionBuilder(const CudnnFunctions& cudnn, AttentionGraph& graph, cudnnDataType_t type)
-      : cudnn_(cudnn), graph_(graph), type_(type) {}
-
-  // On the card: in the operands' type, or statistics in 32 bits.
-  Value operand(const Sizes& sizes) { return tensor(sizes, type_, Kind::kOperand); }
-  Value statistics(const Sizes& sizes) { return tensor(sizes, CUDNN_DATA_FLOAT, Kind::kOperand); }
-  // Where a stream of random numbers begins.
-  Value seed() { return tensor({{1, 1, 1, 1}, {1, 1, 1, 1}}, CUDNN_DATA_INT64, Kind::kOperand); }
-  Value scalar(float value) {
-    const Value made = tensor({{1, 1, 1, 1}, {1, 1, 1, 1}}, CUDNN_DATA_FLOAT, Kind::kScalar);
-    graph_.scalars_.push_back({next_, value});
-    return made;
-  }
+  using GraphBuilder::GraphBuilder;
 
   Value matmul(Value a, Value b, const Sizes& sizes) {
     const Value y = inner(sizes, CUDNN_DATA_FLOAT);
@@ -98,64 +82,14 @@ class AttentionBuilder {
     return y;
   }
   Value reshape(Value x, const Sizes& sizes) {
-    const Value y = inner(sizes, type_);
+    const Value y = inner(sizes, type());
     Descriptor& operation = part(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
     operation.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, *x)
         .set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, *y);
     finish(operation, "a transposition");
     return y;
   }
-  // Only within the kernel.
-  Value inner(const Sizes& sizes, cudnnDataType_t type) {
-    return tensor(sizes, type, Kind::kInner);
-  }
-  cudnnDataType_t type() const { return type_; }
-
-  void finish_graph(cudnnHandle_t handle) {
-    Descriptor& graph = part(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    if (handle) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, std::vector{handle});
-    graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations_)
-        .finalize("the graph");
-  }
-
- private:
-  enum class Kind { kOperand, kScalar, kInner };
-
-  Descriptor& part(cudnnBackendDescriptorType_t type) {
-    return graph_.parts_.emplace_back(cudnn_, type);
-  }
-  void finish(Descriptor& operation, const char* what) {
-    operation.finalize(what);
-    operations_.push_back(operation.raw());
-  }
-  Value tensor(const Sizes& sizes, cudnnDataType_t type, Kind kind) {
-    Descriptor& d = part(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    d.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, {++next_})
-        .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, {16})
-        .set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, std::vector{type})
-        .set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes.extents)
-        .set(CUDNN_ATTR_TENSOR_STRIDES, sizes.strides)
-        .set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN,
-             std::vector<char>{kind == Kind::kInner})
-        .set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN,
-             std::vector<char>{kind == Kind::kScalar})
-        .finalize("a tensor");
-    if (kind == Kind::kOperand) {
-      int64_t bytes = type == CUDNN_DATA_INT64 ? 8 : type == CUDNN_DATA_FLOAT ? 4 : 2;
-      for (const int64_t extent : sizes.extents) bytes *= extent;
-      graph_.operands_.push_back({next_, bytes});
-    }
-    return &d;
-  }
-
-  const CudnnFunctions& cudnn_;
-  AttentionGraph& graph_;
-  cudnnDataType_t type_;
-  int64_t next_ = 0;  // id of the last tensor
-  std::vector<cudnnBackendDescriptor_t> operations_;
 };
-
-namespace {
 
 using Attention = AttentionProblem<int64_t>;
 using Value = AttentionBuilder::Value;
@@ -185,14 +119,16 @@ struct Shapes {
         v(tokens_of(p, p.kv_heads, p.keys, p.value_size)),
         o(tokens_of(p, p.heads, p.queries, p.value_size)),
         scores(dense(p.batch, p.heads, p.queries, p.keys)),
-        rows(dense(p.batch, p.heads, p.queries, 1)) {}
-  Sizes q, k, v, o, scores, rows;
+        rows(dense(p.batch, p.heads, p.queries, 1)),
+        mask(dense(p.batch, 1, p.queries, p.keys)) {}
+  Sizes q, k, v, o, scores, rows, mask;
 };
 
-// q k' / sqrt(head size), what lies ahead of a token taken out.
+// q k' / sqrt(head size), a mask added, what lies ahead of a token taken out.
 Value scores_of(AttentionBuilder& b, const Attention& p, const Shapes& s, Value q, Value kt,
                 Value scale) {
   Value scores = b.pointwise(kMultiply, b.matmul(q, kt, s.scores), scale, s.scores);
+  if (p.masked) scores = b.pointwise(CUDNN_POINTWISE_ADD, scores, b.operand(s.mask), s.scores);
   if (!p.causal) return scores;
   const Value row = b.inner(s.scores, CUDNN_DATA_INT32);
   b.pointwise_into(CUDNN_POINTWISE_GEN_INDEX, scores, nullptr, nullptr, row, 2, CUDNN_DATA_INT32);
@@ -209,7 +145,7 @@ Value scores_of(AttentionBuilder& b, const Attention& p, const Shapes& s, Value 
 
 float scale_of(const Attention& p) { return 1 / std::sqrt(static_cast<float>(p.head_size)); }
 
-Value mask_of(AttentionBuilder& b, const Shapes& s) {
+Value kept_of(AttentionBuilder& b, const Shapes& s) {
   const Value seed = b.seed(), offset = b.seed();
   return b.stays(1 - kDropout, seed, offset, s.scores);
 }
@@ -230,7 +166,7 @@ void build_forward(AttentionBuilder& b, const Attention& p) {
     return b.matmul_into(weights, v, o);
   }
   Value weights = b.pointwise(CUDNN_POINTWISE_DIV, powers, sums, s.scores);
-  weights = b.pointwise(kMultiply, weights, mask_of(b, s), s.scores);
+  weights = b.pointwise(kMultiply, weights, kept_of(b, s), s.scores);
   weights = b.pointwise(kMultiply, weights, b.scalar(1 / (1 - kDropout)), s.scores, b.type());
   b.matmul_into(weights, v, o);
 }
@@ -250,7 +186,7 @@ void build_backward(AttentionBuilder& b, const Attention& p) {
   const Value o = b.operand(s.o), d_o = b.operand(s.o), statistics = b.statistics(s.rows);
   const Value dq = b.operand(s.q), dk = b.operand(s.k), dv = b.operand(s.v);
   const Value scale = b.scalar(scale_of(p)), one = b.scalar(1);
-  const Value mask = p.dropout ? mask_of(b, s) : one;
+  const Value stays = p.dropout ? kept_of(b, s) : one;
   const Sizes wide = transposed(s.scores);
   const Value both = b.pointwise(kMultiply, d_o, o, s.o);
   const Value sums = b.pointwise(kMultiply, b.reduce(CUDNN_REDUCE_TENSOR_ADD, both, s.rows),
@@ -261,9 +197,9 @@ void build_backward(AttentionBuilder& b, const Attention& p) {
   const Value kept = p.dropout ? b.scalar(1 / (1 - kDropout)) : nullptr;
   Value used = weights;
   if (kept)
-    used = b.pointwise(kMultiply, b.pointwise(kMultiply, used, mask, s.scores), kept, s.scores);
+    used = b.pointwise(kMultiply, b.pointwise(kMultiply, used, stays, s.scores), kept, s.scores);
   gradient_into(b, p, b.reshape(used, wide), d_o, p.value_size, dv);
-  Value d = b.pointwise(kMultiply, b.matmul(d_o, vt, s.scores), mask, s.scores);
+  Value d = b.pointwise(kMultiply, b.matmul(d_o, vt, s.scores), stays, s.scores);
   d = b.pointwise(CUDNN_POINTWISE_SUB, d, sums, s.scores);
   d = b.pointwise(kMultiply, d, weights, s.scores);
   if (kept) d = b.pointwise(kMultiply, d, kept, s.scores);
@@ -280,12 +216,11 @@ cudnnDataType_t sixteen_bits(DType dtype) {
 
 }  // namespace
 
-AttentionGraph::AttentionGraph(const CudnnFunctions& cudnn, const Attention& problem, Pass pass,
+OperationGraph attention_graph(const CudnnFunctions& cudnn, const Attention& problem, Pass pass,
                                DType dtype, cudnnHandle_t handle) {
-  if (problem.masked) throw CudnnRefusal("what the mask covers is not told");
-  AttentionBuilder builder(cudnn, *this, sixteen_bits(dtype));
+  AttentionBuilder builder(cudnn, sixteen_bits(dtype));
   pass == Pass::kForward ? build_forward(builder, problem) : build_backward(builder, problem);
-  builder.finish_graph(handle);
+  return builder.finish_graph(handle);
 }
 
 }  // namespace plimsoll

@@ -6,6 +6,7 @@
 #include "calibrate/cudnn/backend.h"
 #include "calibrate/cudnn/conv_graph.h"
 #include "calibrate/cudnn/library.h"
+#include "calibrate/cudnn/norm_graph.h"
 #include "calibrate/cudnn/plan_list.h"
 #include "calibrate/device_properties.h"
 
@@ -90,6 +91,16 @@ Cudnn::Listed told(PlanList list) {
   return listed;
 }
 
+template <class Impl, class Make>
+Cudnn::Listed told(const Impl& impl, const Make& make) {
+  try {
+    const OperationGraph graph = make();
+    return told(list_plans(impl.functions, graph.graph(), {.device = impl.device.get()}));
+  } catch (const CudnnRefusal& refusal) {
+    return {"instant", {}, refusal.what()};
+  }
+}
+
 }  // namespace
 
 Cudnn::Listed Cudnn::ask(const ConvQuestion& question) const {
@@ -97,12 +108,11 @@ Cudnn::Listed Cudnn::ask(const ConvQuestion& question) const {
 }
 
 Cudnn::Listed Cudnn::ask(const AttentionProblem<int64_t>& problem, Pass pass, DType dtype) const {
-  try {
-    const AttentionGraph graph(impl_->functions, problem, pass, dtype);
-    return told(list_plans(impl_->functions, graph.graph(), {.device = impl_->device.get()}));
-  } catch (const CudnnRefusal& refusal) {
-    return {"instant", {}, refusal.what()};
-  }
+  return told(*impl_, [&] { return attention_graph(impl_->functions, problem, pass, dtype); });
+}
+
+Cudnn::Listed Cudnn::ask_norm(const KernelAt& kernel) const {
+  return told(*impl_, [&] { return norm_graph(impl_->functions, kernel); });
 }
 
 }  // namespace plimsoll

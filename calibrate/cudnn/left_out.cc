@@ -17,6 +17,7 @@ Result<Cudnn> Cudnn::open(const Device&) {
 const std::string& Cudnn::version() const { std::abort(); }
 const std::vector<LoadedLibrary>& Cudnn::libraries() const { std::abort(); }
 Cudnn::Listed Cudnn::ask(const ConvQuestion&) const { std::abort(); }
+Cudnn::Listed Cudnn::ask_norm(const KernelAt&) const { std::abort(); }
 Cudnn::Listed Cudnn::ask(const AttentionProblem<int64_t>&, Pass, DType) const { std::abort(); }
 
 }  // namespace plimsoll

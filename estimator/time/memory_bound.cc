@@ -33,6 +33,8 @@ constexpr double kReadsGiven = 2.25, kReadsOfRest = 2.1;
 // ... and take so much longer backward than max pools (4.65 clocks against 2.5 of 2x2, 3.15 of
 // 3x3).
 constexpr double kAverageBackward = 1.6;
+// A gradient is cleared, then written.
+constexpr double kWritesBackward = 2;
 
 // Batch norm with fixed statistics in 32 bits is cuDNN's, and takes so much longer than PyTorch's
 // own of 16 (1.00 against .84 clocks: ResNet-50, DenseNet-121 and MobileNet-v2 on H100).
@@ -64,7 +66,6 @@ double MemoryBoundModel::norm_last_seconds(const KernelAt& kernel) const {
 // Of all elements, on one multiprocessor.
 double MemoryBoundModel::clocks(const KernelAt& kernel) const {
   const bool forward = kernel.pass == Pass::kForward;
-  const auto* rows = std::get_if<RowsProblem<int64_t>>(&kernel.problem);
   const auto elements = [&](int64_t bytes) {
     return static_cast<double>(bytes) / element_bytes(kernel);
   };
@@ -74,10 +75,8 @@ double MemoryBoundModel::clocks(const KernelAt& kernel) const {
         return elements(kernel.read) * terms_[kClocksPoolForward] *
                (window_reads(kernel) + kReadsOfRest) / (kReadsGiven + kReadsOfRest);
       }
-      if (rows == nullptr) return 0;
       const double longer = is(kernel, "max_pool") ? 1 : kAverageBackward;
-      return static_cast<double>(rows->rows) * static_cast<double>(rows->columns) * longer *
-             terms_[kClocksPoolBackward];
+      return elements(kernel.written) / kWritesBackward * longer * terms_[kClocksPoolBackward];
     }
     case KernelClass::kGather:
     case KernelClass::kScatter:

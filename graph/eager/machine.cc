@@ -226,20 +226,30 @@ uint32_t Machine::issue(Collective collective) {
   return place;
 }
 
-void Machine::launch_rows(KernelClass kernel_class, std::string op, const Dim& flop,
-                          std::initializer_list<const Value*> read,
-                          std::initializer_list<const Value*> written, Dim rows) {
-  Kernel kernel{.kernel_class = kernel_class, .pass = pass(), .op = std::move(op), .flop = flop};
+void Machine::launch_tensors(KernelClass kernel_class, std::string op, const Dim& flop,
+                             std::initializer_list<const Value*> read,
+                             std::initializer_list<const Value*> written, ProblemOf<Dim> problem) {
+  Kernel kernel{.kernel_class = kernel_class,
+                .pass = pass(),
+                .dtype = (*written.begin())->dtype(),
+                .op = std::move(op),
+                .flop = flop};
   for (const Value* v : read) {
     if (v->on_device()) kernel.read += v->bytes();
   }
   for (const Value* v : written) kernel.written += v->bytes();
-  kernel.dtype = (*written.begin())->dtype();
+  kernel.problem = std::move(problem);
+  launch(std::move(kernel), read, written);
+}
+
+void Machine::launch_rows(KernelClass kernel_class, std::string op, const Dim& flop,
+                          std::initializer_list<const Value*> read,
+                          std::initializer_list<const Value*> written, Dim rows) {
   // What a reduction reads falls into groups, of others what they write.
   const Value& grouped = kernel_class == KernelClass::kReduce ? **read.begin() : **written.begin();
   const Dim per_row = rows == Dim(1) ? grouped.count() : floor_div(grouped.count(), rows);
-  kernel.problem = RowsProblem<Dim>{std::move(rows), per_row};
-  launch(std::move(kernel), read, written);
+  launch_tensors(kernel_class, std::move(op), flop, read, written,
+                 RowsProblem<Dim>{std::move(rows), per_row});
 }
 
 void Machine::launch_over(KernelClass kernel_class, std::string op, const Dim& flop,

@@ -94,6 +94,10 @@ class Machine {
   void launch_rows(KernelClass kernel_class, std::string op, const Dim& flop,
                    std::initializer_list<const Value*> read,
                    std::initializer_list<const Value*> written, Dim rows = 1);
+  // The same of another problem.
+  void launch_tensors(KernelClass kernel_class, std::string op, const Dim& flop,
+                      std::initializer_list<const Value*> read,
+                      std::initializer_list<const Value*> written, ProblemOf<Dim> problem);
   // The same over whatever list of tensors.
   void launch_over(KernelClass kernel_class, std::string op, const Dim& flop,
                    std::span<const Value> read, const Value& written, Dim rows = 1);

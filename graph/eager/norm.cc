@@ -198,7 +198,9 @@ Value response_in_pieces(Machine& m, const Value& x, int64_t size) {
   Value part = mul(m, x, x);
   part = view(m, part, deep);
   part = rearrange(m, "pad", part, padded);
-  part = average_pool(m, part, deep, Dim(size));
+  Windows windows{.extents = {Dim(size)}};
+  windows.extents.resize(x.rank() - 1, Dim(1));
+  part = average_pool(m, part, deep, windows);
   const Value means = view(m, part, s);  // has a name there, and lives as long
   part = mul(m, means, number());
   part = add(m, part, number());

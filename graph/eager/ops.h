@@ -113,9 +113,15 @@ Value spectral_norm(Machine& m, const Value& weight, const Value& u, const Value
 Value local_response_norm(Machine& m, const Value& x, int64_t size);
 
 // --- pool.cc ---
-Value max_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& window,
+// What is pooled together, an entry for each dimension of an image; none where it is not told.
+struct Windows {
+  std::vector<Dim> extents{}, pads{};  // begin sides
+  std::vector<int64_t> strides{}, dilations{};
+  bool counts_padding = false;  // as PoolProblem
+};
+Value max_pool(Machine& m, const Value& x, const Shape& out_sizes, const Windows& windows,
                Value* indices);
-Value average_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& window);
+Value average_pool(Machine& m, const Value& x, const Shape& out_sizes, const Windows& windows);
 Value adaptive_average_pool(Machine& m, const Value& x, const Shape& out_sizes);
 
 // --- reduce.cc ---

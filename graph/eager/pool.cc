@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -5,13 +7,60 @@ namespace {
 
 Dim planes(const Value& x) { return x.rank() > 1 ? x.sizes()[0] * x.sizes()[1] : Dim(1); }
 
-Backward pool_backward(std::string op) {
-  return [op = std::move(op)](Machine& m, const Gradients& g, const GradNode& n) {
+using MaybePool = std::optional<PoolProblem<Dim>>;
+
+// Nothing where windows have gaps, or images more than three dimensions.
+MaybePool pool_problem(const Value& x, const Value& y, const Windows& w) {
+  const size_t spatial = std::max<size_t>(x.rank(), 2) - 2;
+  const bool gaps = std::ranges::any_of(w.dilations, [](int64_t d) { return d != 1; });
+  if (spatial < 1 || spatial > 3 || w.extents.size() != spatial || gaps) return std::nullopt;
+  PoolProblem<Dim> p{.n = x.sizes()[0], .c = x.sizes()[1]};
+  for (size_t i = 0; i < spatial; ++i) {
+    const size_t at = 3 - spatial + i;
+    p.in[at] = x.sizes()[2 + i];
+    p.out[at] = y.sizes()[2 + i];
+    p.window[at] = w.extents[i];
+    if (i < w.pads.size()) p.pad[at] = w.pads[i];
+    if (i < w.strides.size()) p.stride[at] = w.strides[i];
+  }
+  p.channels_last = !y.contiguous();
+  p.counts_padding = w.counts_padding;
+  return p;
+}
+
+void launch_pool(Machine& m, const std::string& op, const Dim& flop,
+                 std::initializer_list<const Value*> read,
+                 std::initializer_list<const Value*> written, const MaybePool& problem) {
+  if (problem) return m.launch_tensors(KernelClass::kPool, op, flop, read, written, *problem);
+  m.launch_rows(KernelClass::kPool, op, flop, read, written, planes(**written.begin()));
+}
+
+Backward pool_backward(std::string op, MaybePool problem) {
+  return [op = std::move(op), problem = std::move(problem)](Machine& m, const Gradients& g,
+                                                            const GradNode& n) {
     const Layout& before = *n.edges[0].input;
     Value dx = m.allocate(std::make_shared<Layout>(before));
-    m.launch_rows(KernelClass::kPool, op, dx.count(), {&g[0], &g[0]}, {&dx, &dx}, planes(dx));
+    launch_pool(m, op, dx.count(), {&g[0], &g[0]}, {&dx, &dx}, problem);
     return Gradients{dx};
   };
+}
+
+Dim count_of(const Windows& windows) {
+  Dim count = 1;
+  for (const Dim& extent : windows.extents) count *= extent;
+  return count;
+}
+
+// Those of an adaptive pool where they are equal.
+Windows equal_windows(const Shape& in, const Shape& out) {
+  Windows windows;
+  for (size_t i = 2; i < in.size(); ++i) {
+    const auto from = in[i].constant(), to = out[i].constant();
+    if (!from || !to || *to < 1 || *from % *to != 0) return {};
+    windows.extents.emplace_back(*from / *to);
+    windows.strides.push_back(*from / *to);
+  }
+  return windows;
 }
 
 }  // namespace
@@ -22,7 +71,7 @@ LayoutRef resampled_layout(Machine& m, const Value& x, const Shape& sizes, DType
   return channels_last_layout(dtype, sizes, m.decider());
 }
 
-Value max_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& window,
+Value max_pool(Machine& m, const Value& x, const Shape& out_sizes, const Windows& windows,
                Value* indices) {
   Value y = m.allocate(resampled_layout(m, x, out_sizes, x.dtype()));
   std::vector<Kept> kept{{x, "max pool keeps its input"}};
@@ -36,17 +85,20 @@ Value max_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& wi
   } else {
     kept.push_back({y, "max pool keeps its result"});
   }
-  m.launch_rows(KernelClass::kPool, "max_pool", y.count() * window, {&x}, {&y}, planes(x));
+  const MaybePool problem = pool_problem(x, y, windows);
+  launch_pool(m, "max_pool", y.count() * count_of(windows), {&x}, {&y}, problem);
   const Value inputs[] = {x};
-  m.record(y, inputs, std::move(kept), pool_backward("max_pool"));
+  m.record(y, inputs, std::move(kept), pool_backward("max_pool", problem));
   return y;
 }
 
-Value average_pool(Machine& m, const Value& x, const Shape& out_sizes, const Dim& window) {
+Value average_pool(Machine& m, const Value& x, const Shape& out_sizes, const Windows& windows) {
   Value y = m.allocate(resampled_layout(m, x, out_sizes, x.dtype()));
-  m.launch_rows(KernelClass::kPool, "average_pool", y.count() * window, {&x}, {&y}, planes(x));
+  const MaybePool problem = pool_problem(x, y, windows);
+  launch_pool(m, "average_pool", y.count() * count_of(windows), {&x}, {&y}, problem);
   const Value inputs[] = {x};
-  m.record(y, inputs, {{x, "average pool keeps its input"}}, pool_backward("average_pool"));
+  m.record(y, inputs, {{x, "average pool keeps its input"}},
+           pool_backward("average_pool", problem));
   return y;
 }
 
@@ -60,10 +112,11 @@ Value adaptive_average_pool(Machine& m, const Value& x, const Shape& out_sizes) 
   }
   if (to_one) return reduce(m, "mean", x, axes, true, Reduction::kMean);
   Value y = m.allocate(resampled_layout(m, x, out_sizes, x.dtype()));
-  m.launch_rows(KernelClass::kPool, "adaptive_pool", x.count(), {&x}, {&y}, planes(x));
+  const MaybePool problem = pool_problem(x, y, equal_windows(x.sizes(), out_sizes));
+  launch_pool(m, "adaptive_pool", x.count(), {&x}, {&y}, problem);
   const Value inputs[] = {x};
   m.record(y, inputs, {{x, "adaptive average pool keeps its input"}},
-           pool_backward("adaptive_pool"));
+           pool_backward("adaptive_pool", problem));
   return y;
 }
 

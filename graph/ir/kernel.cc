@@ -81,6 +81,20 @@ void bind_problem(ConvProblem<int64_t>& q, const ConvProblem<Dim>& p, const Coun
   }
 }
 
+void bind_problem(PoolProblem<int64_t>& q, const PoolProblem<Dim>& p, const CountAt& at) {
+  q.stride = p.stride;
+  q.channels_last = p.channels_last;
+  q.counts_padding = p.counts_padding;
+  at(q.n, p.n);
+  at(q.c, p.c);
+  for (size_t i = 0; i < 3; ++i) {
+    at(q.in[i], p.in[i]);
+    at(q.out[i], p.out[i]);
+    at(q.window[i], p.window[i]);
+    at(q.pad[i], p.pad[i]);
+  }
+}
+
 void bind_problem(RecurrentProblem<int64_t>& q, const RecurrentProblem<Dim>& p, const CountAt& at) {
   q.cell = p.cell;
   q.layers = p.layers;
@@ -125,6 +139,9 @@ void take_turns(Kernel& kernel, const std::string& symbol) {
   } else if (auto* product = std::get_if<GemmProblem<Dim>>(&kernel.problem)) {
     product->accumulate = product->accumulate || has_part(product->k);
     for (Dim* extent : {&product->m, &product->n, &product->k, &product->batch}) one(*extent);
+  } else if (auto* pool = std::get_if<PoolProblem<Dim>>(&kernel.problem)) {
+    one(pool->n);
+    one(pool->c);
   } else {
     return;  // no loop's body
   }

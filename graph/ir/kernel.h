@@ -66,6 +66,19 @@ struct ConvProblem {
   bool operator==(const ConvProblem&) const = default;
 };
 
+// x is [n, c, in...], y [n, c, out...], extents as a convolution has them. Both passes of one pool
+// have the same problem; the kernel's op says whether the largest or the mean is taken.
+template <class Count>
+struct PoolProblem {
+  Count n{1}, c{1};
+  std::array<Count, 3> in{1, 1, 1}, out{1, 1, 1}, window{1, 1, 1};
+  std::array<Count, 3> pad{0, 0, 0};  // begin side; the end side follows from `out`
+  std::array<int64_t, 3> stride{1, 1, 1};
+  bool channels_last = false;
+  bool counts_padding = false;  // a mean is of the window's elements, those around x too
+  bool operator==(const PoolProblem&) const = default;
+};
+
 enum class Cell : uint8_t { kRnnTanh, kRnnRelu, kGru, kLstm };
 // How a cell that is no library's multiplies: input and state joined, or each by itself.
 enum class CellForm : uint8_t { kJoined, kApart };
@@ -93,8 +106,8 @@ struct AttentionProblem {
   bool operator==(const AttentionProblem&) const = default;
 };
 
-// Everything else: `rows` independent groups of `columns` (a softmax's rows, a norm's groups, a
-// pool's planes), or rows = 1 for plain element-wise work.
+// Everything else: `rows` independent groups of `columns` (a softmax's rows, a norm's groups, the
+// planes of a pool whose windows are not told), or rows = 1 for plain element-wise work.
 template <class Count>
 struct RowsProblem {
   Count rows{1}, columns{1};
@@ -102,8 +115,9 @@ struct RowsProblem {
 };
 
 template <class Count>
-using ProblemOf = std::variant<RowsProblem<Count>, GemmProblem<Count>, ConvProblem<Count>,
-                               RecurrentProblem<Count>, AttentionProblem<Count>>;
+using ProblemOf =
+    std::variant<RowsProblem<Count>, GemmProblem<Count>, ConvProblem<Count>, PoolProblem<Count>,
+                 RecurrentProblem<Count>, AttentionProblem<Count>>;
 
 template <class Count>
 struct KernelOf {

@@ -26,6 +26,10 @@ struct Describe {
                        p.k, extents(p.filter),
                        p.groups > 1 ? fmt::format(" in {} groups", p.groups) : "");
   }
+  std::string operator()(const PoolProblem<int64_t>& p) const {
+    return fmt::format("{} {} {}x{}x{}, {}", kernel.op, name(kernel.pass), p.n, p.c, extents(p.in),
+                       extents(p.window));
+  }
   std::string operator()(const RecurrentProblem<int64_t>& p) const {
     return fmt::format("recurrent {} {} layers, {} steps, hidden {}", name(kernel.pass), p.layers,
                        p.timesteps, p.hidden);

@@ -37,29 +37,38 @@ Values linear(Lowering& l) { return {eager::linear(l.m, l.in(0), l.in(1), l.in(2
 
 namespace {
 
-eager::Convolution convolution_of(Lowering& l, bool transposed) {
-  const Attributes& at = l.attributes();
-  const size_t spatial = l.in(0).rank() - 2;
-  eager::Convolution c{.stride = at.integers("strides"),
-                       .dilation = at.integers("dilations"),
-                       .pad = {},
-                       .groups = Dim(at.integer("group", 1)),
-                       .transposed = transposed};
-  c.stride.resize(spatial, 1);
-  c.dilation.resize(spatial, 1);
-  const auto pads = at.integers("pads");
-  const std::string automatic = at.string("auto_pad", "NOTSET");
-  for (size_t i = 0; i < spatial; ++i) {
-    Dim pad = i < pads.size() ? Dim(pads[i]) : Dim(0);
-    if (automatic.starts_with("SAME") && !transposed) {
-      const Dim reach = (l.in(1).sizes()[2 + i] - 1) * Dim(c.dilation[i]) + 1;
+std::vector<int64_t> steps_of(Lowering& l, std::string_view attribute) {
+  std::vector<int64_t> steps = l.attributes().integers(attribute);
+  steps.resize(l.in(0).rank() - 2, 1);
+  return steps;
+}
+
+// Of windows of these extents; without them only those that are given.
+std::vector<Dim> begin_pads(Lowering& l, std::span<const Dim> extents) {
+  const auto given = l.attributes().integers("pads");
+  const bool same = l.attributes().string("auto_pad", "NOTSET").starts_with("SAME");
+  const auto strides = steps_of(l, "strides"), dilations = steps_of(l, "dilations");
+  std::vector<Dim> pads;
+  for (size_t i = 0; i < strides.size(); ++i) {
+    Dim pad = i < given.size() ? Dim(given[i]) : Dim(0);
+    if (same && i < extents.size()) {
+      const Dim reach = (extents[i] - 1) * Dim(dilations[i]) + 1;
       const Dim total =
-          (l.out_shape(0)[2 + i] - 1) * Dim(c.stride[i]) + reach - l.in(0).sizes()[2 + i];
+          (l.out_shape(0)[2 + i] - 1) * Dim(strides[i]) + reach - l.in(0).sizes()[2 + i];
       pad = floor_div(max(total, Dim(0)), Dim(2));
     }
-    c.pad.push_back(std::move(pad));
+    pads.push_back(std::move(pad));
   }
-  return c;
+  return pads;
+}
+
+eager::Convolution convolution_of(Lowering& l, bool transposed) {
+  const std::span<const Dim> filter(l.in(1).sizes());
+  return {.stride = steps_of(l, "strides"),
+          .dilation = steps_of(l, "dilations"),
+          .pad = begin_pads(l, transposed ? std::span<const Dim>() : filter.subspan(2)),
+          .groups = Dim(l.attributes().integer("group", 1)),
+          .transposed = transposed};
 }
 
 }  // namespace
@@ -76,10 +85,16 @@ Values conv_transpose(Lowering& l) {
 
 namespace {
 
-Dim window_of(Lowering& l) {
-  Dim window = 1;
-  for (const int64_t k : l.attributes().integers("kernel_shape")) window *= Dim(k);
-  return window;
+eager::Windows windows_of(Lowering& l, std::vector<Dim> extents) {
+  return {.extents = extents,
+          .pads = begin_pads(l, extents),
+          .strides = steps_of(l, "strides"),
+          .dilations = steps_of(l, "dilations"),
+          .counts_padding = l.attributes().integer("count_include_pad", 0) != 0};
+}
+eager::Windows windows_of(Lowering& l) {
+  const auto extents = l.attributes().integers("kernel_shape");
+  return windows_of(l, {extents.begin(), extents.end()});
 }
 
 }  // namespace
@@ -88,13 +103,13 @@ Values max_pool(Lowering& l) {
   Value indices;
   const bool wanted = l.wants(1);
   Value y =
-      eager::max_pool(l.m, l.in(0), l.out_shape(0), window_of(l), wanted ? &indices : nullptr);
+      eager::max_pool(l.m, l.in(0), l.out_shape(0), windows_of(l), wanted ? &indices : nullptr);
   if (!wanted) return {y};
   return {y, indices};
 }
 
 Values average_pool(Lowering& l) {
-  return {eager::average_pool(l.m, l.in(0), l.out_shape(0), window_of(l))};
+  return {eager::average_pool(l.m, l.in(0), l.out_shape(0), windows_of(l))};
 }
 
 Values global_average_pool(Lowering& l) {
@@ -102,8 +117,9 @@ Values global_average_pool(Lowering& l) {
 }
 
 Values global_max_pool(Lowering& l) {
-  return {eager::max_pool(l.m, l.in(0), l.out_shape(0),
-                          elements(l.in(0).sizes(), 2, l.in(0).rank()), nullptr)};
+  const Shape& x = l.in(0).sizes();
+  return {eager::max_pool(l.m, l.in(0), l.out_shape(0), windows_of(l, {x.begin() + 2, x.end()}),
+                          nullptr)};
 }
 
 Values lp_pool(Lowering& l) { return average_pool(l); }

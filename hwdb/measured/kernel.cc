@@ -234,6 +234,31 @@ tl::expected<KernelAt, std::string> told_rows(const MeasuredRun& r, KernelAt ker
   return kernel;
 }
 
+// The same of a pool whose windows are told; older records say its planes alone.
+tl::expected<KernelAt, std::string> told_pool(const MeasuredRun& r, KernelAt kernel) {
+  const std::initializer_list<std::optional<int64_t>> sizes = {r.n, r.c, r.h, r.w, r.r, r.s};
+  const auto is_none = [](const std::optional<int64_t>& size) { return !size || *size < 1; };
+  if (std::ranges::any_of(sizes, is_none) || r.out.size() != 2)
+    return Reason("the record lacks one of n, c, h, w, r, s, out");
+  if (!countable(sizes) || !countable({r.n, r.c, r.out[0], r.out[1], r.r, r.s}) ||
+      !countable({r.pad_h, r.pad_w, r.stride_h, r.stride_w}))
+    return Reason("the sizes are too large");
+  kernel.kernel_class = KernelClass::kPool;
+  kernel.op = r.function;
+  kernel.problem = PoolProblem<int64_t>{.n = *r.n,
+                                        .c = *r.c,
+                                        .in = {1, *r.h, *r.w},
+                                        .out = {1, r.out[0], r.out[1]},
+                                        .window = {1, *r.r, *r.s},
+                                        .pad = {0, r.pad_h.value_or(0), r.pad_w.value_or(0)},
+                                        .stride = {1, std::max<int64_t>(1, r.stride_h.value_or(1)),
+                                                   std::max<int64_t>(1, r.stride_w.value_or(1))},
+                                        .channels_last = r.layout == "nhwc",
+                                        .counts_padding = r.count_padding.value_or(false)};
+  set_told_traffic(r, kernel);
+  return kernel;
+}
+
 // What records call a kernel ("op"), and what becomes of them.
 struct OpRow {
   std::string_view op;
@@ -261,6 +286,8 @@ tl::expected<KernelAt, std::string> kernel_of(const MeasuredRun& r) {
     const auto kernel_class = static_cast<KernelClass>(i);
     const bool of_rows = kernel_class != KernelClass::kConv && kernel_class != KernelClass::kGemm &&
                          kernel_class != KernelClass::kAttention;
+    if (kernel_class == KernelClass::kPool && r.op == name(kernel_class) && r.r)
+      return told_pool(r, std::move(kernel));
     if (of_rows && r.op == name(kernel_class)) return told_rows(r, std::move(kernel), kernel_class);
   }
   const auto* row = std::ranges::find(kOps, r.op, &OpRow::op);

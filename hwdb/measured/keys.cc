@@ -62,6 +62,7 @@ const MeasuredKey kKeys[] = {
     {"value_size", &R::value_size},
     {"causal", &R::causal},
     {"masked", &R::masked},
+    {"count_padding", &R::count_padding},
     {"function", &R::function},
     {"rows", &R::rows},
     {"cols", &R::cols},

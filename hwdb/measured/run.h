@@ -54,6 +54,7 @@ struct MeasuredRun {
   std::string form;                    // of attention: which kernel
   std::optional<int64_t> heads, kv_heads, queries, keys, head_size, value_size;
   std::optional<bool> causal, masked;
+  std::optional<bool> count_padding;  // in the mean of a pool's window
   std::string function;
   std::optional<int64_t> rows, cols, tensors_moved;
   std::optional<int64_t> read_bytes, written_bytes, flop;  // of a kernel, once each

@@ -1,7 +1,7 @@
 // Beside fake_cuda.cc in the same library: cuDNN's calls before its graphs. They refuse what the
 // real ones refuse: extents that do not fit, operands that hold less than their tensor says. A
-// batch norm takes 60 us, a pool 40, a softmax 50, recurrent layers 70 with the standard algorithm;
-// the persistent one is refused, the small one takes 35.
+// batch norm takes 60 us, a pool 40 and 80 backward, a softmax 50, recurrent layers 70 with the
+// standard algorithm; the persistent one is refused, the small one takes 35.
 #include <cudnn.h>
 
 #include <cstdlib>
@@ -161,6 +161,15 @@ cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t pool, cudnnPo
                                           int stride, int) {
   *pool = {window, pad, stride};
   return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t, const cudnnPoolingDescriptor_t pool, const void*,
+                                   const cudnnTensorDescriptor_t y, const void* at,
+                                   const cudnnTensorDescriptor_t dy, const void* gradient,
+                                   const cudnnTensorDescriptor_t x, const void* from, const void*,
+                                   const cudnnTensorDescriptor_t dx, void* to) {
+  const bool sound = holds(at, y) && holds(gradient, dy) && holds(from, x) && holds(to, dx);
+  const int out = (x->sizes[2] + 2 * pool->pad - pool->window) / pool->stride + 1;
+  return took(sound && y->sizes[2] == out && dx->sizes == x->sizes, 80);
 }
 cudnnStatus_t cudnnPoolingForward(cudnnHandle_t, const cudnnPoolingDescriptor_t pool, const void*,
                                   const cudnnTensorDescriptor_t x, const void* from, const void*,

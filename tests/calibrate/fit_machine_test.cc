@@ -49,6 +49,10 @@ TEST_CASE("calibrate fit: what no machine file can be made of is said") {
   const std::string two =
       scratch.write("two.csv", header + "kernel,tesla-t4" + row + "kernel,rtx-3090" + row);
   const std::string none = scratch.write("none.csv", header + "kernel,no-such-card" + row);
+  const std::string pool = scratch.write(
+      "pool.csv",
+      "kind,device,op,function,rows,cols,read_bytes,written_bytes,flop,dtype,time_ms\n"
+      "kernel,tesla-t4,pool,max_pool,2048,3136,102760448,25690112,57802752,fp32,0.7\n");
   const auto fails = [](std::vector<std::string> arguments, const std::string& code) {
     const test::Ran ran = test::run_calibrate(std::move(arguments));
     CAPTURE(ran.err);
@@ -58,6 +62,7 @@ TEST_CASE("calibrate fit: what no machine file can be made of is said") {
   fails({"fit"}, "[E108]");
   fails({"fit", two}, "[E717]");
   fails({"fit", none}, "[E716]");
+  fails({"fit", pool}, "[E716]");  // cuDNN's, where frameworks have their own
   CHECK(test::run_calibrate({"fit", two, "--gpu", "t4"}).status == 0);
 }
 

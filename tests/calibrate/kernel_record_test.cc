@@ -63,6 +63,7 @@ TEST_CASE("kernel record: every kernel of a step that is told is read back as it
   CHECK(told > 100);
   CHECK(classes.contains(KernelClass::kRecurrent));
   CHECK(classes.contains(KernelClass::kAttention));
+  CHECK(classes.contains(KernelClass::kPool));
 }
 
 TEST_CASE("kernel record: keys tell kernels apart; what has no keys has a label") {
@@ -80,6 +81,39 @@ TEST_CASE("kernel record: keys tell kernels apart; what has no keys has a label"
   CHECK(key_of(kernel).find("\"label\"") != std::string::npos);
   CHECK_FALSE(read_back(key_of(kernel)));
   CHECK_FALSE(read_back(R"({"op":"conv","n":4})"));
+}
+
+TEST_CASE("kernel record: a pool has all its keys; of older records only planes are known") {
+  KernelAt kernel;
+  kernel.kernel_class = KernelClass::kPool;
+  kernel.pass = Pass::kBackward;
+  kernel.op = "average_pool";
+  kernel.flop = 11;
+  kernel.read = 33;
+  kernel.written = 77;
+  PoolProblem<int64_t> pool{.n = 2, .c = 8};
+  pool.in = {1, 13, 9};
+  pool.out = {1, 7, 4};
+  pool.window = {1, 3, 2};
+  pool.pad = {0, 1, 0};
+  pool.stride = {1, 2, 3};
+  kernel.problem = pool;
+  CHECK(*read_back(key_of(kernel)) == kernel);
+  const std::string key = key_of(kernel);
+  pool.counts_padding = true;
+  pool.channels_last = true;
+  kernel.problem = pool;
+  CHECK(key_of(kernel) != key);
+  CHECK(*read_back(key_of(kernel)) == kernel);
+  pool.in[0] = pool.out[0] = 4;
+  kernel.problem = pool;
+  CHECK_FALSE(is_told(kernel));
+  const std::string older =
+      R"({"op":"pool","function":"max_pool","rows":6,"cols":16,"read_bytes":9,"written_bytes":5)";
+  const auto read = read_back(older + "}");
+  REQUIRE(read);
+  CHECK(read->problem == ProblemOf<int64_t>(RowsProblem<int64_t>{.rows = 6, .columns = 16}));
+  CHECK_FALSE(read_back(older + R"(,"n":2,"c":8,"h":4,"w":4,"r":2,"s":2})"));  // no output
 }
 
 TEST_CASE("kernel record: recurrent layers and attention have all their keys, or a reason") {

@@ -1,5 +1,5 @@
 // Asks the real cuDNN for the plans of fused attention on a GPU that it is told of: one line for
-// each pass, mask, sharing of heads and dropout. "missing: ..." where a library is missing.
+// each pass, sharing of heads, dropout and mask. "missing: ..." where a library is missing.
 #include <fmt/format.h>
 
 #include "calibrate/cudnn.h"
@@ -15,7 +15,8 @@ int missing(const Diagnostics& why) {
   return 0;
 }
 
-void ask(const Cudnn& cudnn, Pass pass, bool causal, int64_t kv_heads, bool dropout) {
+void ask(const Cudnn& cudnn, Pass pass, bool causal, int64_t kv_heads, bool dropout,
+         bool masked = false) {
   const AttentionProblem<int64_t> p{.form = AttentionForm::kLibrary,
                                     .batch = 4,
                                     .heads = 12,
@@ -25,7 +26,7 @@ void ask(const Cudnn& cudnn, Pass pass, bool causal, int64_t kv_heads, bool drop
                                     .head_size = 64,
                                     .value_size = 64,
                                     .causal = causal,
-                                    .masked = false,
+                                    .masked = masked,
                                     .dropout = dropout};
   const auto listed = cudnn.ask(p, pass, DType::kFloat16);
   fmt::print("{} plans {} workspace {}\n", name(pass), listed.plans.size(),
@@ -47,6 +48,7 @@ int main(int, char** arguments) {
     for (const bool causal : {false, true}) {
       for (const int64_t kv_heads : {12, 4}) {
         for (const bool dropout : {false, true}) ask(*cudnn, pass, causal, kv_heads, dropout);
+        ask(*cudnn, pass, causal, kv_heads, false, true);
       }
     }
   }

@@ -22,6 +22,9 @@ int cuGetErrorString(int, const char** text) {
 #define PLIMSOLL_NO_GPU(name) \
   int name() { return 100; }
 PLIMSOLL_NO_GPU(cuCtxGetCurrent)
+PLIMSOLL_NO_GPU(cuCtxGetLimit)
+PLIMSOLL_NO_GPU(cuCtxPopCurrent)
+PLIMSOLL_NO_GPU(cuCtxPushCurrent)
 PLIMSOLL_NO_GPU(cuDeviceGet)
 PLIMSOLL_NO_GPU(cuKernelGetAttribute)
 PLIMSOLL_NO_GPU(cuKernelSetAttribute)
@@ -36,5 +39,7 @@ PLIMSOLL_NO_GPU(cuLinkAddData)
 PLIMSOLL_NO_GPU(cuLinkComplete)
 PLIMSOLL_NO_GPU(cuLinkCreate)
 PLIMSOLL_NO_GPU(cuLinkDestroy)
+PLIMSOLL_NO_GPU(cuOccupancyMaxPotentialClusterSize)
+PLIMSOLL_NO_GPU(cuStreamGetCtx)
 
 }  // extern "C"

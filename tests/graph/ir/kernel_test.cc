@@ -40,6 +40,11 @@ TEST_CASE("kernel: rows in a loop, and what is no loop's body") {
   CHECK(std::get<RowsProblem<Dim>>(rows.problem).rows == kBatchSize);
   CHECK(std::get<RowsProblem<Dim>>(rows.problem).columns == Dim::symbol("source"));
   CHECK(rows.turns == kTurns);
+  Kernel pool{.kernel_class = KernelClass::kPool, .op = "max_pool"};
+  pool.problem = PoolProblem<Dim>{.n = kBatchSize * kTurns, .c = 8};
+  take_turns(pool, "target");
+  CHECK(std::get<PoolProblem<Dim>>(pool.problem).n == kBatchSize);
+  CHECK(pool.turns == kTurns);
   Kernel whole{.kernel_class = KernelClass::kRecurrent, .op = "recurrent"};
   whole.problem = RecurrentProblem<Dim>{.timesteps = kTurns};
   take_turns(whole, "target");

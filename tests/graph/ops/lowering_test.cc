@@ -135,6 +135,24 @@ int64_t leaves_with_gradient(std::string_view domain, std::string_view name) {
       l.machine.leaves(), [](const eager::GradNodeRef& leaf) { return leaf->gradient.defined(); });
 }
 
+// The windows that forward and backward of such a node have.
+std::vector<PoolProblem<Dim>> pools(std::string_view domain, std::string_view name,
+                                    std::string_view example) {
+  OpRow row = *find_op(domain, name);
+  row.example = example;
+  Lowered l(row);
+  l.backward();
+  l.inputs.clear();
+  l.outputs.clear();
+  std::vector<PoolProblem<Dim>> found;
+  const Step step = l.machine.finish();
+  for (const Kernel& kernel : step.kernels) {
+    const auto* pool = std::get_if<PoolProblem<Dim>>(&kernel.problem);
+    if (pool) found.push_back(*pool);
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("lowering: results have the inferred types, gradients the sizes of their tensors") {
@@ -175,6 +193,43 @@ TEST_CASE("lowering: flop, what is kept and what gets a gradient are as the exam
 TEST_CASE("lowering: a bias that an activation adds is trained") {
   CHECK(leaves_with_gradient("com.microsoft", "BiasGelu") == 2);
   CHECK(leaves_with_gradient("com.microsoft", "FastGelu") == 2);
+}
+
+TEST_CASE("lowering: both passes of a pool have its windows, where they are all alike") {
+  PoolProblem<Dim> pool{.n = Dim::symbol("B"), .c = 8};
+  pool.in = {1, 13, 9};
+  pool.out = {1, 7, 4};
+  pool.window = {1, 3, 2};
+  pool.pad = {0, 1, 0};
+  pool.stride = {1, 2, 2};
+  const std::vector<PoolProblem<Dim>> both(2, pool);
+  const std::string keys = "kernel_shape=[3,2], strides=[2,2], pads=[1,0,1,0]";
+  CHECK(pools("", "MaxPool", "f32[B,8,13,9] {" + keys + "} -> f32[B,8,7,4] i64[B,8,7,4]") == both);
+  CHECK(pools("", "AveragePool", "f32[B,8,13,9] {" + keys + "} -> f32[B,8,7,4]") == both);
+  pool.counts_padding = true;
+  CHECK(pools("", "AveragePool",
+              "f32[B,8,13,9] {" + keys + ", count_include_pad=1} -> f32[B,8,7,4]")[1] == pool);
+  // Padded as it needs, a column more at the end.
+  const auto same = pools("", "AveragePool",
+                          "f32[B,8,14,14] {kernel_shape=[4,3], strides=[2,2], "
+                          "auto_pad=\"SAME_UPPER\"} -> f32[B,8,7,7]");
+  REQUIRE(same.size() == 2);
+  CHECK(same[0].pad == std::array<Dim, 3>{0, 1, 0});
+  const auto whole = pools("", "GlobalMaxPool", "f32[B,8,5,7] -> f32[B,8,1,1]");
+  REQUIRE(whole.size() == 2);
+  CHECK(whole[1].window == std::array<Dim, 3>{1, 5, 7});
+  const auto adaptive =
+      pools("plimsoll", "AdaptiveAveragePool", "f32[B,8,14,12] {sizes=[7,4]} -> f32[B,8,7,4]");
+  REQUIRE(adaptive.size() == 2);
+  CHECK(adaptive[0].window == std::array<Dim, 3>{1, 2, 3});
+  CHECK(adaptive[0].stride == std::array<int64_t, 3>{1, 2, 3});
+  // Windows of several sizes, windows with gaps, and a norm that the word for means stands for.
+  CHECK(pools("plimsoll", "AdaptiveAveragePool", "f32[B,8,14,14] {sizes=[4,4]} -> f32[B,8,4,4]")
+            .empty());
+  CHECK(pools("", "MaxPool",
+              "f32[B,8,9,9] {kernel_shape=[3,3], dilations=[2,2]} -> f32[B,8,5,5] i64[B,8,5,5]")
+            .empty());
+  CHECK(pools("", "GlobalLpPool", "f32[B,8,7,7] -> f32[B,8,1,1]").empty());
 }
 
 }  // namespace plimsoll
