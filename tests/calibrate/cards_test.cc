@@ -84,6 +84,28 @@ TEST_CASE("cards: kernels that ran on an H100 and an H200 are near what was pred
   CHECK(h200.mean < .25);
 }
 
+TEST_CASE("cards: pools and layer norms are cuDNN's, not the framework's own that are predicted") {
+  if (!plimsoll_binary()) return;
+  for (const char* card : {"h100", "h200"}) {
+    CAPTURE(card);
+    std::map<std::string, int> timed;
+    const std::string file = card_file(std::string(card) + "/pools_and_norms.jsonl");
+    for (const json& record : lines_of(file)) {
+      CHECK(record["time_ms"].get<double>() > 0);
+      const std::string algorithm = record["offers"][0]["algorithm"];
+      CHECK(algorithm.starts_with(record["op"] == "pool" ? "cudnn_pooling" : "cudnn_layer_norm_"));
+      ++timed[record["op"].get<std::string>() + " " + record["pass"].get<std::string>()];
+    }
+    CHECK(timed == std::map<std::string, int>{{"norm backward", 2},
+                                              {"norm forward", 2},
+                                              {"pool backward", 28},
+                                              {"pool forward", 28}});
+    const Errors all = errors_of({file});
+    CHECK(all.kernels == 60);
+    CHECK(all.mean > .5);  // backward PyTorch's pools are slower than cuDNN's
+  }
+}
+
 TEST_CASE("cards: a machine file sharpens kernels of networks that it was not made of") {
   if (!has_calibrate()) return;
   const Scratch scratch;
