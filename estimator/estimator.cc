@@ -3,6 +3,7 @@
 #include "estimator/answer/layers.h"
 #include "estimator/answer/mean.h"
 #include "estimator/model/model_source.h"
+#include "estimator/on_host.h"
 #include "estimator/request/find_platform.h"
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include "estimator/request/lengths.h"
 #include "estimator/request/policy.h"
 #include "estimator/time/time_plan.h"
+#include "estimator/valid_step.h"
 #include "graph/ops/routing.h"
 
 namespace plimsoll {
@@ -100,20 +102,6 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   return options;
 }
 
-std::string settings(const CompiledModel& model, const Platform& platform, const Request& request,
-                     int64_t batch) {
-  const Recipe& r = model.recipe;
-  const FrameworkProfile& f = platform.framework;
-  const std::string training =
-      r.mode == Mode::kInference
-          ? "inference"
-          : fmt::format("train, {}, loss {}", r.optimizer->name, name(r.loss));
-  const std::string devices = devices_text(platform, request);
-  return fmt::format("{}, {}{}, batch {}, {}, {} ({}), cuDNN {}", training, r.precision->name,
-                     request.layout.empty() ? "" : ", " + request.layout, batch, devices, f.id,
-                     f.framework, request.cudnn ? *request.cudnn : f.cudnn.text());
-}
-
 Result<void> check_loading(const Platform& platform, const Request& request) {
   const auto cuda = cuda_version(platform, request);
   if (!cuda) return tl::make_unexpected(cuda.error());
@@ -142,6 +130,7 @@ Evaluator::Evaluator(Platform platform, const Request& request, TimeContext cont
     : platform_(std::move(platform)), request_(request), context_(std::move(context)) {}
 
 Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
+  if (platform.device.is_host) return of_memory_alone();
   auto options = time_options(platform, request);
   if (!options) return tl::make_unexpected(options.error());
   auto calibrations = Calibrations::open(platform.hwdb);
@@ -161,44 +150,12 @@ Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
 
 namespace {
 
-// What a size beyond 64 bits belongs to.
-tl::unexpected<Diagnostics> too_large(const CompiledModel& model, const Binding& binding,
-                                      Diagnostics why) {
-  const NodeId node = unbindable_node(model.step, binding);
-  if (node != kNoNode) why.front().place.node = describe(model.graph, node);
-  return tl::make_unexpected(std::move(why));
-}
-
-// Guards that do not hold where the step was just compiled are those that cannot be evaluated.
-tl::unexpected<Diagnostics> other_decisions(const CompiledModel& model, const Binding& binding) {
-  DimEvaluator evaluate(binding);
-  for (const Guard& guard : model.step.guards) {
-    if (auto value = evaluate(guard.expression); !value)
-      return too_large(model, binding, std::move(value.error()));
-  }
-  return error("E903", "the step was compiled for other decisions than this point needs");
-}
-
-Result<BoundStep> bind_where_valid(const CompiledModel& model, const Binding& binding) {
-  if (!guards_hold(model.step, binding)) return other_decisions(model, binding);
-  auto bound = bind_step(model.step, binding);
-  if (!bound) return too_large(model, binding, std::move(bound.error()));
-  return bound;
-}
-
 void set_rates(Estimate& e, const BoundStep& bound, const DeviceRates& rates) {
   const auto known = [](double rate) {
     return rate > 0 ? std::optional<double>(rate) : std::nullopt;
   };
   e.peak_flops = known(highest_flops(bound, rates));
   e.bandwidth_bytes_per_second = known(rates.bandwidth);
-}
-
-std::string largest_batch_note(Binding at, Binding usual) {
-  std::erase_if(at, [&](const auto& size) { return size.second == usual.at(size.first); });
-  std::erase_if(usual, [&](const auto& size) { return !at.contains(size.first); });
-  return fmt::format("memory at {}, the longest that batches get; time and layers at {}",
-                     listed(at), listed(usual));
 }
 
 void set_workspaces(TimePlan& time, const WorkspacePlan& workspaces) {
@@ -267,7 +224,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
     if (request_.detail) add_detail(e, model, *bound, time.prices, granule, storages);
   }
   e.recognised = model.recognised;
-  e.basis.push_back(settings(model, platform_, request_, batch));
+  e.basis.push_back(settings_text(model, platform_, request_, batch));
   if (!request_.defaults.empty()) e.basis.push_back("defaults: " + request_.defaults);
   const auto card = card_basis(platform_.device, request_, e);
   e.basis.insert(e.basis.end(), card.begin(), card.end());
@@ -332,6 +289,7 @@ Result<Estimate> estimate_usual(const Request& request, const Hwdb& hwdb) {
   if (!platform) return tl::make_unexpected(platform.error());
   auto model = compile(request, *platform);
   if (!model) return tl::make_unexpected(model.error());
+  if (platform->device.is_host) return estimate_on_host(*model, *platform, request);
   auto evaluator = Evaluator::make(std::move(*platform), request);
   if (!evaluator) return tl::make_unexpected(evaluator.error());
   return evaluator->estimate(*model, model->binding);

@@ -8,6 +8,7 @@
 
 #include "graph/base/escape.h"
 #include "hwdb/entry.h"
+#include "hwdb/lookup.h"
 
 namespace plimsoll {
 namespace {
@@ -153,6 +154,17 @@ void read_device_fields(JsonObject& root, Device& device) {
 }
 
 }  // namespace
+
+Device host_device() {
+  Device device;
+  device.id = kHostDevice;
+  device.name = "the host, no card";
+  device.architecture = "host";
+  device.is_host = true;
+  return device;
+}
+
+bool is_host_device(std::string_view name) { return lower(name) == kHostDevice; }
 
 const Peak* Device::peak(std::string_view peak_name) const {
   const auto found = peaks.find(peak_name);

@@ -47,6 +47,7 @@ struct Device {
   // a card, this machine's driver. For the report.
   std::string origin;
   bool display = false;  // drives displays, which take some of its memory
+  bool is_host = false;  // the machine itself, no card: its memory alone is known
   std::string name;
   std::string architecture;  // "maxwell", "pascal-gp10x", "ampere-ga100", ...
   std::string chip;          // "GP104"
@@ -79,6 +80,12 @@ struct Device {
   // The peak for operands of a type, on tensor cores or not, where the device has it.
   const Peak* peak(DType dtype, bool tensor_core) const;
 };
+
+// The machine around a card as a device of its own, and how it is asked for: a run on the CPU. Its
+// memory is the host's, where that tells it.
+inline constexpr std::string_view kHostDevice = "cpu";
+Device host_device();
+bool is_host_device(std::string_view name);
 
 // Reads a device file. `stem` is its name without ".json", which the "id" must repeat; empty where
 // the file may have any name.

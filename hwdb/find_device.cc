@@ -75,6 +75,7 @@ void Hwdb::bring(std::string name, Device device) {
 
 Result<Device> Hwdb::device(std::string_view name) const {
   if (const auto brought = brought_.find(name); brought != brought_.end()) return brought->second;
+  if (is_host_device(name)) return host_device();
   if (is_device_file(name)) return read_own_file(std::string(name));
   const auto [card, part] = split_mig(name);
   Result<Device> device = whole_device(card);

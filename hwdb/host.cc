@@ -75,6 +75,7 @@ void read_machine(Figures& figures, Host& host) {
   if (figures.has("messages")) host.messages = figures.quantity<BytesPerSecond>("messages", kCopy);
   if (figures.has("cpu")) figures.text("cpu");
   if (figures.has("cores")) host.cores = figures.integer("cores", {.low = 1, .high = 4096});
+  if (figures.has("memory")) host.memory = figures.quantity<Bytes>("memory", {"1 GB", "100 TB"});
   if (figures.has("clock")) figures.quantity<Hertz>("clock", {"500 MHz", "10 GHz"});
   if (figures.has("pcie_generation")) figures.integer("pcie_generation", {.low = 1, .high = 10});
   if (figures.has("year")) host.year = figures.integer("year", {.low = 2000, .high = 2100});

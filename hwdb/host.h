@@ -77,6 +77,7 @@ struct Host {
   // Of one thread, the reference machine's being 1; nothing: as old as the card (speed()).
   std::optional<double> single_thread;
   int64_t cores = 0;    // 0: not known
+  Bytes memory;         // of the machine itself; 0: not known
   int64_t year = 0;     // of the machine; of the unknown host: when machines were as the reference
   double per_year = 1;  // by which single threads got faster
   std::vector<Dispatch> dispatch;

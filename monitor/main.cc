@@ -24,6 +24,7 @@
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
 #include "estimator/estimator.h"
+#include "estimator/on_host.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
 #include "monitor/attribution.h"
@@ -98,6 +99,7 @@ Result<Prediction> predict(const cli::SharedFlags& flags) {
   if (!request) return tl::make_unexpected(request.error());
   auto hwdb = cli::open_database(*request, "estimate");
   if (!hwdb) return tl::make_unexpected(hwdb.error());
+  if (is_host_device(request->devices.front())) return of_memory_alone();
   auto estimated = estimate(*request, *hwdb);
   if (!estimated) return tl::make_unexpected(cli::in_model(estimated.error(), request->model));
   const Diagnostics said =

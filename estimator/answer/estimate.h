@@ -61,12 +61,17 @@ struct ModuleEstimate {
 struct Estimate {
   InputFacts input;
   std::string device_id, device_name;
-  int64_t device_memory_bytes = 0;
-  int64_t usable_bytes = 0;  // the device's memory less what is kept free (platform.h)
+  // The device is the host itself: memory alone is answered, `time` and what layers and kernels
+  // take of it are empty, and so is scratch memory.
+  bool on_host = false;
+  int64_t device_memory_bytes = 0;  // 0: that of the host, which is not known
+  int64_t usable_bytes = 0;         // the device's memory less what is kept free (platform.h)
   // Of the units that the step's products run on, the fastest at the card's highest clock, and of
   // device memory: no kernel takes less than its work at these rates. Nothing: not known.
   std::optional<double> peak_flops, bandwidth_bytes_per_second;
   bool fits = false;  // the point: memory.device_bytes is at most usable_bytes
+  // Whether `fits` and the verdict say anything: the memory there is, and all of what is taken.
+  bool judged() const { return device_memory_bytes > 0 && !(on_host && memory.host_bytes == 0); }
   MemoryEstimate memory;
   TimeEstimate time;
   std::vector<LayerEstimate> layers;

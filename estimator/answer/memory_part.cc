@@ -23,7 +23,10 @@ std::vector<MemoryPart> memory_parts(const Estimate& e) {
     sum += bytes;
     if (bytes > 0) parts.push_back({name(role), title, bytes});
   }
-  parts.push_back({"context", "context and libraries", e.memory.context_bytes});
+  if (!e.on_host || e.memory.host_bytes > 0) {
+    parts.push_back({"context", e.on_host ? "process, data set, loaders" : "context and libraries",
+                     e.memory.context_bytes});
+  }
   // Of the allocator's peak, what is beside the tensors: scratch memory of the algorithms that run,
   // and of those that are timed first.
   const auto add_scratch = [&](std::string_view id, std::string_view title, int64_t bytes) {

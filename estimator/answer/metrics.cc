@@ -13,8 +13,10 @@ std::optional<double> as_real(const std::optional<int64_t>& bytes) {
   return bytes ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
 }
 
+constexpr std::string_view kOnHost = "of a run on the host memory alone is known";
+
 // Busy time of all cores: dispatch, the framework's own terms and all threads that load.
-Metric cpu_utilisation(const TimeEstimate& t) {
+Metric cpu_utilisation(const TimeEstimate& t, bool on_host) {
   const auto cores = static_cast<double>(t.host_cores);
   const auto busy = static_cast<double>(t.host_ns + t.framework_ns + t.loading_ns);
   return {"cpu_utilisation",
@@ -23,36 +25,37 @@ Metric cpu_utilisation(const TimeEstimate& t) {
           "busy time of the host's threads over (cores x step): launches, the framework's own "
           "work and loading",
           over(busy, cores * static_cast<double>(t.step_ns)),
-          "how many cores the host has is not known: --host names one"};
+          on_host ? kOnHost : "how many cores the host has is not known: --host names one"};
 }
 
 std::vector<Metric> rates_of(const Estimate& e) {
   const TimeEstimate& t = e.time;
   const double seconds = static_cast<double>(t.step_ns) * 1e-9;
-  constexpr std::string_view kNoStep = "nothing runs on the device";
+  const std::string_view no_step = e.on_host ? kOnHost : "nothing runs on the device";
   const std::optional<double> in = as_real(t.to_device_bytes), out = as_real(t.from_device_bytes);
-  constexpr std::string_view kNoReading = "what a program reads of the result is its own";
+  const std::string_view no_reading =
+      e.on_host ? kOnHost : "what a program reads of the result is its own";
   return {{"throughput", "throughput", t.sample_unit + "/s",
            "units of all GPUs' batches over the time of one step, after warm-up",
-           t.samples_per_second > 0 ? std::optional(t.samples_per_second) : std::nullopt, kNoStep},
+           t.samples_per_second > 0 ? std::optional(t.samples_per_second) : std::nullopt, no_step},
           {"gpu_utilisation", "GPU compute utilisation", "of 1",
            "time in which at least one kernel runs over the time of the step",
-           t.step_ns > 0 ? std::optional(t.gpu_busy) : std::nullopt, kNoStep},
+           t.step_ns > 0 ? std::optional(t.gpu_busy) : std::nullopt, no_step},
           {"fp32_utilisation", "FP32 utilisation", "of 1",
            "executed floating-point operations over (peak FP32 rate x time in which kernels run); "
            "Winograd's and Fourier's are counted as they are done",
-           t.gpu_ns > 0 ? std::optional(t.fp32_utilisation) : std::nullopt, kNoStep},
-          cpu_utilisation(t),
+           t.gpu_ns > 0 ? std::optional(t.fp32_utilisation) : std::nullopt, no_step},
+          cpu_utilisation(t, e.on_host),
           {"pcie_to_device_bytes", "PCIe to the GPU", "B",
            "bytes a step over the slot of one GPU: its batch, and of gradients exchanged over PCIe",
-           in, kNoStep},
+           in, no_step},
           {"pcie_from_device_bytes", "PCIe from the GPU", "B",
            "bytes a step over the slot of one GPU: the loss, and of gradients exchanged over PCIe",
-           out, kNoReading},
+           out, no_reading},
           {"pcie_to_device_rate", "PCIe rate to the GPU", "B/s", "those bytes over the step",
-           in ? over(*in, seconds) : std::nullopt, kNoStep},
+           in ? over(*in, seconds) : std::nullopt, no_step},
           {"pcie_from_device_rate", "PCIe rate from the GPU", "B/s", "those bytes over the step",
-           out ? over(*out, seconds) : std::nullopt, kNoReading}};
+           out ? over(*out, seconds) : std::nullopt, no_reading}};
 }
 
 std::vector<MemoryCategory> categories_of(const MemoryEstimate& m) {

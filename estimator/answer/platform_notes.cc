@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "estimator/request/lengths.h"
+
 namespace plimsoll {
 
 Diagnostics platform_warnings(const Platform& platform, const Request& request) {
@@ -27,7 +29,7 @@ Diagnostics platform_warnings(const Platform& platform, const Request& request) 
                                 : product_type(p) == DType::kBFloat16 ? "bf16_tensor"
                                 : p.tf32                              ? "tf32_tensor"
                                                                       : "";
-  if (!rate.empty() && !platform.device.peak(rate)) {
+  if (!rate.empty() && !platform.device.is_host && !platform.device.peak(rate)) {
     warnings.push_back(
         warning("W402", fmt::format("{} has no {} rate: its products are priced at the fp32 rate, "
                                     "assumed",
@@ -59,6 +61,7 @@ std::vector<std::string> card_basis(const Device& device, const Request& request
 }
 
 std::string devices_text(const Platform& platform, const Request& request) {
+  if (platform.device.is_host) return "on the host";
   if (request.gpu_count <= 1) return "1 GPU";
   std::string text = fmt::format("on each of {} GPUs", request.gpu_count);
   if (platform.link) text += " over " + platform.link->id;
@@ -68,6 +71,29 @@ std::string devices_text(const Platform& platform, const Request& request) {
       request.exchange.empty() ? platform.framework.exchange : request.exchange;
   text += ", exchange " + scheme;
   return text + (request.one_process() ? "; the first also holds what all give out" : "");
+}
+
+std::string settings_text(const CompiledModel& model, const Platform& platform,
+                          const Request& request, int64_t batch) {
+  const Recipe& r = model.recipe;
+  const FrameworkProfile& f = platform.framework;
+  const std::string training =
+      r.mode == Mode::kInference
+          ? "inference"
+          : fmt::format("train, {}, loss {}", r.optimizer->name, name(r.loss));
+  const std::string devices = devices_text(platform, request);
+  const std::string library =
+      platform.device.is_host ? "" : ", cuDNN " + (request.cudnn ? *request.cudnn : f.cudnn.text());
+  return fmt::format("{}, {}{}, batch {}, {}, {} ({}){}", training, r.precision->name,
+                     request.layout.empty() ? "" : ", " + request.layout, batch, devices, f.id,
+                     f.framework, library);
+}
+
+std::string largest_batch_note(Binding at, Binding usual) {
+  std::erase_if(at, [&](const auto& size) { return size.second == usual.at(size.first); });
+  std::erase_if(usual, [&](const auto& size) { return !at.contains(size.first); });
+  return fmt::format("memory at {}, the longest that batches get; time and layers at {}",
+                     listed(at), listed(usual));
 }
 
 Diagnostics other_algorithms(const Request& request, const BoundStep& bound, const TimePlan& time) {

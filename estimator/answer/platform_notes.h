@@ -23,6 +23,13 @@ std::vector<std::string> card_basis(const Device& device, const Request& request
 // "on each of 8 GPUs over nvlink-2, in 2 machines over ethernet-10g, exchange ring".
 std::string devices_text(const Platform& platform, const Request& request);
 
+// "train, momentum, loss cross_entropy, fp32, batch 32, 1 GPU, pytorch-2 (pytorch), cuDNN 9.10".
+std::string settings_text(const CompiledModel& model, const Platform& platform,
+                          const Request& request, int64_t batch);
+
+// "memory at target 100, the longest that batches get; time and layers at target 29".
+std::string largest_batch_note(Binding at, Binding usual);
+
 // Passes of convolutions that run by another algorithm than --conv-algo names: N526, with what was
 // taken instead; nothing where it names none.
 Diagnostics other_algorithms(const Request& request, const BoundStep& bound, const TimePlan& time);

@@ -12,6 +12,7 @@
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/estimator.h"
+#include "estimator/on_host.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
@@ -126,6 +127,8 @@ Answer answer_to(const std::string& model, const Flags& flags) {
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return refusal(std::move(answer), hwdb.error());
   tell(answer, hwdb->own_faults());
+  if (is_host_device(request->devices.front()))
+    return refusal(std::move(answer), of_memory_alone().value());
   auto estimated = plimsoll::estimate(*request, *hwdb);
   if (!estimated) return refusal(std::move(answer), cli::in_model(estimated.error(), model));
   const Diagnostics said =

@@ -15,6 +15,7 @@
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
+#include "estimator/on_host.h"
 #include "estimator/report/comparison.h"
 #include "estimator/report/difference.h"
 #include "estimator/report/html/compare_page.h"
@@ -80,6 +81,7 @@ Result<void> estimate_all(const std::vector<std::string>& models, Request reques
     request.model = model;
     for (const std::string& device : devices) {
       request.devices = {device};
+      if (is_host_device(device)) return of_memory_alone();
       auto estimated = estimate(request, hwdb);
       if (!estimated) return tl::make_unexpected(in_model(estimated.error(), model));
       comparison.estimates.push_back(std::move(*estimated));

@@ -18,6 +18,7 @@
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
+#include "estimator/on_host.h"
 #include "estimator/plan/largest_batch.h"
 #include "estimator/plan/remedies.h"
 #include "estimator/report/estimate_tables.h"
@@ -83,6 +84,13 @@ bool take_sweep(SharedFlags& flags) {
   return true;
 }
 
+// Of a run on the host memory alone is known: no views of time, no several runs.
+Result<void> check_host_views(const Request& request, const EstimateFlags& flags, bool several) {
+  const bool of_time = !flags.html.empty() || !flags.trace.empty() || flags.kernels;
+  const bool on_host = !request.devices.empty() && is_host_device(request.devices.front());
+  return on_host && (several || of_time || flags.ask_cudnn) ? of_memory_alone() : Result<void>();
+}
+
 // One step under several settings instead of one answer.
 template <class Rows>
 int print_rows(const Result<Rows>& rows, const OutputFlags& output) {
@@ -111,6 +119,8 @@ int run_estimate(EstimateFlags flags) {
   if (!idle) return report(idle.error());
   std::ranges::move(idle_here(flags), std::back_inserter(*idle));
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
+  if (auto whole = check_host_views(*request, flags, *counts || knees); !whole)
+    return report(whole.error());
   if (*counts)
     return print_rows(scaling(*request, *hwdb, (*counts)->first, (*counts)->second), flags.output);
   if (knees) return print_rows(workspace_knees(*request, *hwdb), flags.output);
@@ -148,7 +158,7 @@ int run_estimate(EstimateFlags flags) {
     if (!written) return report(written.error());
   }
   const bool tables_alone = flags.output.quiet || flags.output.table() != nullptr;
-  if (estimated->memory.verdict != Verdict::kFits && (!tables_alone || page))
+  if (estimated->memory.verdict != Verdict::kFits && !estimated->on_host && (!tables_alone || page))
     estimated->remedies = remedies(*request, *hwdb, *estimated);
   std::optional<Result<LargestBatch>> batches;
   if (page) {
@@ -158,7 +168,8 @@ int run_estimate(EstimateFlags flags) {
     if (fault != 0) return fault;
   }
   const LargestBatch* known = batches && *batches ? &**batches : nullptr;
-  return print(answer_of(*estimated, flags, text, known), estimated->fits ? 0 : 1);
+  const bool yes = estimated->fits || !estimated->judged();
+  return print(answer_of(*estimated, flags, text, known), yes ? 0 : 1);
 }
 
 }  // namespace

@@ -117,8 +117,8 @@ int list_devices(const Hwdb& hwdb) {
   const std::string text =
       table.text(page) + "\n" +
       wrapped(
-          "names as nvidia-smi prints them go too, parts as a100:3g.20gb, a device file, or "
-          "'local'",
+          "names as nvidia-smi prints them go too, parts as a100:3g.20gb, a device file, "
+          "'local', or 'cpu': the host itself, its memory alone",
           page, 0);
   report(warnings);
   return print(text);
@@ -145,6 +145,7 @@ std::string figure(const std::string& value) {
 // The file of a card of the database. Of this machine's card what the driver says of it is in
 // there: a file for a card that has none.
 int show_file(const Hwdb& hwdb, const Device& device) {
+  if (device.is_host) return report(error("E140", "the host has no device file").value());
   const std::string id = device.id.substr(0, device.id.find(':'));
   auto text = hwdb.read("devices/" + id + ".json");
   if (!text) return report(text.error());

@@ -21,4 +21,11 @@ HostMemory host_memory(const FrameworkProfile& framework, const HostLoad& load) 
                     all(framework.host_base_high, framework.host_worker_high)}};
 }
 
+Context process_memory(const FrameworkProfile& framework, const HostLoad& load) {
+  const HostMemory host = host_memory(framework, load);
+  if (host.bytes == 0) return {};
+  const int64_t low = host.range.low - framework.host_base_low.value;
+  return {host.bytes, std::max<int64_t>(1, low), host.range.high};  // 0 would say that it is exact
+}
+
 }  // namespace plimsoll

@@ -17,7 +17,9 @@
 namespace plimsoll {
 namespace {
 
-Result<AllocatorRules> rules_of(const FrameworkProfile& framework, const Request& request) {
+Result<AllocatorRules> rules_of(const Platform& platform, const Request& request) {
+  constexpr int64_t kHostGranule = 64;  // c10/core/alignment.h, gAlignment
+  const FrameworkProfile& framework = platform.framework;
   const bool caching = framework.allocator == FrameworkProfile::Allocator::kPytorchCaching;
   if (!caching && !request.allocator.empty()) {
     return error("E161", fmt::format("{} takes no settings of its allocator", framework.id));
@@ -38,7 +40,7 @@ Result<AllocatorRules> rules_of(const FrameworkProfile& framework, const Request
     case FrameworkProfile::Allocator::kNone:
       break;
   }
-  return AllocatorRules(NoAllocator{});
+  return AllocatorRules(platform.device.is_host ? NoAllocator{kHostGranule} : NoAllocator{});
 }
 
 // Batch norm of plain features is PyTorch's own kernel: use_cudnn in _batch_norm_impl_index asks
@@ -115,6 +117,37 @@ Context context_of(const ContextRow& row, const Platform& platform, const Reques
   const Context buffers = collective_buffers(platform, request);
   return {bytes + buffers.bytes, stacks + row.low.value + buffers.low,
           stacks + row.high.value + buffers.high};
+}
+
+HostLoad host_load(const CompiledModel& model, const Binding& binding, const Request& request,
+                   int64_t input_bytes) {
+  const int64_t batch = batch_at(model, binding);
+  return {.bytes_per_sample = batch > 0 ? input_bytes / batch : 0,
+          .samples_in_memory = request.samples_in_memory,
+          .batch = batch,
+          .batches_ahead = request.prefetch,
+          .workers = request.workers.value_or(0)};
+}
+
+Context process_on_host(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
+                        const Platform& platform, const Request& request) {
+  const Timeline t = walk(model.step, bound, granule_of(platform.framework));
+  const int64_t inputs = t.resident_bytes[static_cast<size_t>(Role::kInput)];
+  return process_memory(platform.framework, host_load(model, binding, request, inputs));
+}
+
+// As context_of(), with the row that it is of, where that is not told.
+Result<Context> context_on_card(const CompiledModel& model, const BoundStep& bound,
+                                const Platform& platform, const Request& request,
+                                std::optional<ContextChoice>& row) {
+  const auto choice = chosen_context(platform, request);
+  if (!choice) return tl::make_unexpected(choice.error());
+  const Context context = context_of(*choice->row, platform, request, model, bound);
+  if (!request.context_bytes && context.high > 0) row = *choice;
+  if (const int64_t bytes = measured_context(*choice->row, platform, request); row && bytes > 0) {
+    row->why += fmt::format(", the driver's {} MiB of it as measured on this card", bytes >> 20);
+  }
+  return context;
 }
 
 // Library buffers taken through the allocator, one per thread that multiplies matrices.
@@ -252,17 +285,14 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   if (framework.execution == FrameworkProfile::Execution::kModules)
     plan.modules = module_storages(model.graph, binding, module_habits(model, framework, request));
   plan.storages = storages_of(model, bound, framework);
-  const auto rules = rules_of(framework, request);
+  const auto rules = rules_of(platform, request);
   if (!rules) return tl::make_unexpected(rules.error());
-  const auto choice = chosen_context(platform, request);
-  if (!choice) return tl::make_unexpected(choice.error());
-  const Context context = context_of(*choice->row, platform, request, model, bound);
-  if (!request.context_bytes && context.high > 0) plan.context = *choice;
-  if (const int64_t bytes = measured_context(*choice->row, platform, request);
-      plan.context && bytes > 0) {
-    plan.context->why +=
-        fmt::format(", the driver's {} MiB of it as measured on this card", bytes >> 20);
-  }
+  const auto found =
+      platform.device.is_host
+          ? Result<Context>(process_on_host(model, bound, binding, platform, request))
+          : context_on_card(model, bound, platform, request, plan.context);
+  if (!found) return tl::make_unexpected(found.error());
+  const Context& context = *found;
   const int64_t capacity = pool_capacity(platform, request, context);
   if (framework.takes_whole_card) plan.taken_bytes = context.bytes + capacity;
   const bool judged_by_demand = framework.takes_whole_card || framework.demand_spread > 0;
@@ -351,15 +381,14 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
     return error("E112", fmt::format("--workers: {} loads in threads of its own process",
                                      platform.framework.id));
   }
-  const int64_t batch = batch_at(model, binding);
   const HostMemory host =
-      host_memory(platform.framework, {.bytes_per_sample = batch > 0 ? m.input_bytes / batch : 0,
-                                       .samples_in_memory = request.samples_in_memory,
-                                       .batch = batch,
-                                       .batches_ahead = request.prefetch,
-                                       .workers = workers});
+      host_memory(platform.framework, host_load(model, binding, request, m.input_bytes));
   m.host_bytes = host.bytes;
   m.host_range = host.range;
+  if (platform.device.is_host && host.bytes > 0) {
+    m.host_bytes = m.device_bytes;
+    m.host_range = m.device_range;
+  }
   m.host_asked = workers > 0 || request.samples_in_memory > 0;
   return m;
 }

@@ -139,7 +139,8 @@ Table class_table(const Estimate& e) {
 std::string metrics_text(const Estimate& e, const Page& page) {
   const Metrics metrics = metrics_of(e);
   std::string text = "\n" + rates_table(metrics).text(page) + "\n" +
-                     category_table(metrics).text(page) + "\n" + class_table(e).text(page) + "\n";
+                     category_table(metrics).text(page) + "\n" +
+                     (e.on_host ? "" : class_table(e).text(page) + "\n");
   for (const Metric& m : metrics.rates) {
     text += wrapped(fmt::format("{}: {}{}", m.name, m.definition,
                                 m.value ? "" : fmt::format("; {}", m.unknown)),
@@ -164,6 +165,7 @@ Table layer_table(const Estimate& e, int64_t depth) {
                {"forward", "forward_ns"},
                {"backward", "backward_ns"},
                {"bound by, share of that peak", "bound_by", Column::kRemark, 9}});
+  const auto on_card = [&](TableCell cell) { return e.on_host ? TableCell{} : std::move(cell); };
   for (const LayerEstimate& l : folded(e.layers, depth)) {
     table.add({{l.node},
                {l.op},
@@ -172,12 +174,12 @@ Table layer_table(const Estimate& e, int64_t depth) {
                bytes_cell(l.weight_bytes),
                bytes_cell(l.gradient_bytes),
                bytes_cell(l.feature_map_bytes),
-               bytes_cell(l.workspace_bytes),
+               on_card(bytes_cell(l.workspace_bytes)),
                bytes_cell(l.optimizer_state_bytes),
                {fmt::format("{:.3f}", static_cast<double>(l.flop_forward) / 1e9),
                 std::to_string(l.flop_forward)},
-               time_cell(l.forward_ns),
-               time_cell(l.backward_ns),
+               on_card(time_cell(l.forward_ns)),
+               on_card(time_cell(l.backward_ns)),
                {limits(l)}});
   }
   return table;

@@ -73,12 +73,14 @@ void write_memory(JsonWriter& out, const Estimate& e, bool parts) {
   if (parts) write_memory_parts(out.key("parts"), memory_parts(e));
   if (!e.peak_tensors.empty()) write_peak_tensors(out.key("tensors"), e.peak_tensors);
   out.end_object();
-  out.key("workspace_bytes").integer(m.workspace_bytes);
+  out.key("workspace_bytes");
+  e.on_host ? out.null() : out.integer(m.workspace_bytes);
   out.key("workspace_basis").string(m.workspace_basis);
   out.key("allocated_peak_bytes").integer(m.allocated_peak_bytes);
   out.key("timing_peak_bytes").integer(m.timing_peak_bytes);
   out.key("reserved_bytes").integer(m.reserved_bytes);
-  out.key("context_bytes").integer(m.context_bytes);
+  out.key("context_bytes");
+  (e.on_host && m.host_bytes == 0) ? out.null() : out.integer(m.context_bytes);
   out.key("module_loading");
   m.module_loading ? out.string(plimsoll::name(*m.module_loading)) : out.null();
   out.key("device_bytes").integer(m.device_bytes);
@@ -168,7 +170,11 @@ void write_time(JsonWriter& out, const TimeEstimate& t) {
   out.end_array().end_object();
 }
 
-void write_layer(JsonWriter& out, const LayerEstimate& l) {
+void write_layer(JsonWriter& out, const LayerEstimate& l, bool on_host) {
+  const auto unknown_on_host = [&](std::string_view key, int64_t value) {
+    out.key(key);
+    on_host ? out.null() : out.integer(value);
+  };
   out.begin_object();
   out.key("node").string(l.node);
   out.key("op").string(l.op);
@@ -178,14 +184,14 @@ void write_layer(JsonWriter& out, const LayerEstimate& l) {
   out.key("weight_bytes").integer(l.weight_bytes);
   out.key("gradient_bytes").integer(l.gradient_bytes);
   out.key("feature_map_bytes").integer(l.feature_map_bytes);
-  out.key("workspace_bytes").integer(l.workspace_bytes);
+  unknown_on_host("workspace_bytes", l.workspace_bytes);
   out.key("optimizer_state_bytes").integer(l.optimizer_state_bytes);
   out.key("flop_forward").integer(l.flop_forward);
   out.key("flop_backward").integer(l.flop_backward);
   out.key("bytes_forward").integer(l.bytes_forward);
   out.key("bytes_backward").integer(l.bytes_backward);
-  out.key("forward_ns").integer(l.forward_ns);
-  out.key("backward_ns").integer(l.backward_ns);
+  unknown_on_host("forward_ns", l.forward_ns);
+  unknown_on_host("backward_ns", l.backward_ns);
   const auto of_passes = [&](std::string_view key, const auto& write) {
     out.key(key).begin_object();
     for (const auto& [name, pass] :
@@ -229,16 +235,29 @@ void write_remedies(JsonWriter& out, const std::vector<Remedy>& remedies) {
   out.end_array();
 }
 
+void write_verdict(JsonWriter& out, const Estimate& e) {
+  const bool known = e.judged();
+  const bool may_fit = e.memory.verdict == Verdict::kMayFit;
+  out.key("fits");
+  known ? out.boolean(e.fits) : out.null();
+  out.key("may_fit");
+  known ? out.boolean(may_fit) : out.null();
+  out.key("verdict");
+  known ? out.string(plimsoll::name(e.memory.verdict)) : out.null();
+}
+
 void write_result(JsonWriter& out, const Estimate& e, const JsonOptions& options) {
   out.begin_object();
-  out.key("fits").boolean(e.fits);
-  out.key("may_fit").boolean(e.memory.verdict == Verdict::kMayFit);
-  out.key("verdict").string(plimsoll::name(e.memory.verdict));
+  write_verdict(out, e);
   out.key("device").begin_object();
   out.key("id").string(e.device_id);
   out.key("name").string(e.device_name);
-  out.key("memory_bytes").integer(e.device_memory_bytes);
-  out.key("usable_bytes").integer(e.usable_bytes);
+  const auto capacity = [&](std::string_view key, int64_t bytes) {
+    out.key(key);
+    e.device_memory_bytes > 0 ? out.integer(bytes) : out.null();
+  };
+  capacity("memory_bytes", e.device_memory_bytes);
+  capacity("usable_bytes", e.usable_bytes);
   const auto rate_or_null = [&](std::string_view key, const std::optional<double>& rate) {
     out.key(key);
     rate ? out.real(*rate) : out.null();
@@ -249,11 +268,11 @@ void write_result(JsonWriter& out, const Estimate& e, const JsonOptions& options
   out.key("memory");
   write_memory(out, e, !e.peak_tensors.empty() || options.unbeaten);
   out.key("time");
-  write_time(out, e.time);
+  e.on_host ? static_cast<void>(out.null()) : write_time(out, e.time);
   write_metrics(out.key("metrics"), metrics_of(e));
   out.key("layers").begin_array();
   if (options.lists != JsonOptions::Lists::kNeither) {
-    for (const LayerEstimate& l : e.layers) write_layer(out, l);
+    for (const LayerEstimate& l : e.layers) write_layer(out, l, e.on_host);
   }
   out.end_array();
   if (!e.modules.empty()) write_modules(out.key("modules"), e.modules);

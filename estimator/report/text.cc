@@ -44,7 +44,17 @@ std::string in_columns(const std::string& first, const std::string& second, cons
   return first + "\n       " + second + "\n";
 }
 
+// Of a run on the host where the host's memory, or all that the process takes, is not known.
+std::string answer_unjudged(const Estimate& e, const Page& page) {
+  return in_columns(fmt::format("NOT JUDGED   peak {} of tensors and process",
+                                human_bytes(e.memory.device_bytes)),
+                    fmt::format("range {} - {}", human_bytes(e.memory.device_range.low),
+                                human_bytes(e.memory.device_range.high)),
+                    page);
+}
+
 std::string answer(const Estimate& e, const Page& page) {
+  if (!e.judged()) return answer_unjudged(e, page);
   const int64_t peak = e.memory.device_bytes;
   const int64_t room = e.usable_bytes - peak;
   const std::string_view word = headline(e.memory.verdict);
@@ -57,6 +67,7 @@ std::string answer(const Estimate& e, const Page& page) {
                                             human_bytes(e.memory.device_range.high)),
                                 page);
   text.replace(0, word.size(), toned(word, tone_of(e.memory.verdict), page));
+  if (e.on_host) return text;
   const std::string pace =
       escaped_format("       step {}, {} {}/s{}", human_time(e.time.step_ns),
                      human_number(e.time.samples_per_second), e.time.sample_unit,
@@ -101,12 +112,13 @@ std::string breakdown(const Estimate& e, const Page& page) {
 // Only where it was asked for: the framework's own part says little.
 std::string host(const Estimate& e) {
   const MemoryEstimate& m = e.memory;
-  if (!m.host_asked || m.host_bytes == 0) return "";
+  if (!m.host_asked || m.host_bytes == 0 || e.on_host) return "";
   return fmt::format("\nHost memory: {}, range {} - {}\n", human_bytes(m.host_bytes),
                      human_bytes(m.host_range.low), human_bytes(m.host_range.high));
 }
 
 std::string timing(const Estimate& e, const Page& page) {
+  if (e.on_host) return "";
   const TimeEstimate& t = e.time;
   std::string step =
       fmt::format("Step: forward {}, backward {}, update {}", human_time(t.forward_ns),
@@ -142,7 +154,7 @@ Table kept_table(const Estimate& e) {
 }
 
 std::string help(const Estimate& e, const Page& page) {
-  if (e.memory.verdict == Verdict::kFits) return "";
+  if (e.memory.verdict == Verdict::kFits || e.on_host) return "";
   if (e.remedies.empty())
     return "\n" + wrapped(
                       "Nothing that was tried helps: not the batch, the precision, "

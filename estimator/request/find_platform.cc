@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "estimator/request/check_flags.h"
+#include "estimator/request/host_run.h"
 
 namespace plimsoll {
 namespace {
@@ -93,6 +94,10 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
                     std::move(*network),
                     *errors,
                     hwdb};
+  if (platform.device.is_host) {
+    if (auto sound = check_host_flags(request); !sound) return tl::make_unexpected(sound.error());
+    put_on_host(platform);
+  }
   if (auto sound = check_flags(request, platform); !sound)
     return tl::make_unexpected(sound.error());
   return platform;

@@ -64,18 +64,18 @@ class Estimate(Answer):
     """What a training step takes of a GPU, and how long it runs."""
 
     @property
-    def fits(self) -> bool:
-        """Whether the point estimate does; `verdict` looks at its whole range."""
-        return bool(self._result["fits"])
+    def fits(self) -> bool | None:
+        """Whether the point estimate does; `verdict` looks at its whole range. None: not known (gpu="cpu")."""
+        return None if self._result["fits"] is None else bool(self._result["fits"])
 
     @property
-    def may_fit(self) -> bool:
-        return bool(self._result["may_fit"])
+    def may_fit(self) -> bool | None:
+        return None if self._result["may_fit"] is None else bool(self._result["may_fit"])
 
     @property
-    def verdict(self) -> str:
-        """"fits", "may_fit" or "does_not_fit"."""
-        return str(self._result["verdict"])
+    def verdict(self) -> str | None:
+        """"fits", "may_fit" or "does_not_fit"; None: not known."""
+        return None if self._result["verdict"] is None else str(self._result["verdict"])
 
     @property
     def device_bytes(self) -> int:
@@ -97,21 +97,29 @@ class Estimate(Answer):
         return int(self._result["memory"]["parameters"]["count"])
 
     @property
-    def step_seconds(self) -> float:
-        return float(self._result["time"]["step_ns"] / 1e9)
+    def step_seconds(self) -> float | None:
+        """None: not known, of a run on the host."""
+        time = self._result["time"]
+        return None if time is None else float(time["step_ns"] / 1e9)
 
     @property
-    def step_range_seconds(self) -> tuple[float, float]:
-        low, high = self._result["time"]["step_range_ns"]
+    def step_range_seconds(self) -> tuple[float, float] | None:
+        time = self._result["time"]
+        if time is None:
+            return None
+        low, high = time["step_range_ns"]
         return low / 1e9, high / 1e9
 
     @property
-    def samples_per_second(self) -> float:
-        return float(self._result["time"]["samples_per_second"])
+    def samples_per_second(self) -> float | None:
+        time = self._result["time"]
+        return None if time is None else float(time["samples_per_second"])
 
     def __repr__(self) -> str:
-        return (f"<plimsoll.Estimate {self.verdict} on {self._result['device']['id']}: "
-                f"{self.device_bytes / 2**30:.2f} GiB, {1e3 * self.step_seconds:.4g} ms a step>")
+        seconds = self.step_seconds
+        pace = "" if seconds is None else f", {1e3 * seconds:.4g} ms a step"
+        return (f"<plimsoll.Estimate {self.verdict or 'not judged'} on {self._result['device']['id']}: "
+                f"{self.device_bytes / 2**30:.2f} GiB{pace}>")
 
 
 class MaxBatch(Answer):

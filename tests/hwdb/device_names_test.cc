@@ -118,7 +118,7 @@ TEST_CASE("device names: other makers' accelerators are refused for what they ar
       {"Intel Gaudi 2", "Intel"},
       {"Intel(R) Arc(TM) A770", "Intel"},
       {"aws-trainium2", "AWS"},
-      {"cpu", "CPUs"},
+      {"xeon", "CPUs"},
   };
   for (const auto& [asked, maker] : kOthers) {
     const std::string name = asked;

@@ -1,0 +1,86 @@
+#include "estimator/on_host.h"
+
+#include <fmt/format.h>
+
+#include "estimator/answer/layers.h"
+#include "estimator/answer/platform_notes.h"
+#include "estimator/memory/memory_plan.h"
+#include "estimator/valid_step.h"
+
+namespace plimsoll {
+namespace {
+
+void judge(Estimate& e, const Platform& platform, const Request& request) {
+  e.on_host = true;
+  e.device_id = platform.device.id;
+  e.device_name = platform.device.name;
+  e.device_memory_bytes = memory_bytes(platform, request);
+  e.usable_bytes = usable_bytes(platform, request);
+  e.fits = e.judged() && e.memory.device_bytes <= e.usable_bytes;
+}
+
+void tell_unknown(Estimate& e, const Platform& platform) {
+  e.diagnostics.push_back(
+      note("N528", "time: not known of a run on the host, nor the scratch memory of its library"));
+  if (e.memory.host_bytes == 0) {
+    e.diagnostics.push_back(
+        note("N519", fmt::format("host_bytes: what {} takes of the host's memory beside tensors "
+                                 "is not known; device_bytes are without it",
+                                 platform.framework.id)));
+  }
+  if (!e.judged()) {
+    e.diagnostics.push_back(note(
+        "N529",
+        e.device_memory_bytes == 0
+            ? fmt::format("verdict: how much memory the host {} has is not known", platform.host.id)
+            : "verdict: not all of what the process takes is known",
+        {}, e.device_memory_bytes == 0 ? "--mem SIZE says it" : ""));
+  }
+}
+
+}  // namespace
+
+tl::unexpected<Diagnostics> of_memory_alone() {
+  return error("E116",
+               fmt::format("--gpu {}: of a run on the host memory alone is answered", kHostDevice),
+               {}, "'plimsoll estimate' answers it, a batch at a time");
+}
+
+Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& platform,
+                                  const Request& request) {
+  const auto usual = bind_where_valid(model, model.binding);
+  if (!usual) return tl::make_unexpected(usual.error());
+  // Layers of the usual batch, memory of the longest, as on a card.
+  const Binding largest = largest_batch(model, model.binding);
+  const auto bound = bind_where_valid(model, largest);
+  if (!bound) return tl::make_unexpected(bound.error());
+  WorkspacePlan none;
+  none.uses.resize(bound->kernels.size());
+  none.basis = "none";
+  auto memory = plan_memory(model, *bound, largest, platform, request, none);
+  if (!memory) return tl::make_unexpected(memory.error());
+  const int64_t granule = granule_of(platform.framework);
+  Estimate e;
+  e.input = model.facts;
+  e.input.batch = batch_at(model, model.binding);
+  e.input.symbols = model.binding;
+  e.memory = std::move(*memory);
+  e.time.sample_unit = model.meta.sample_unit;
+  e.layers = layers_of(model, *usual, granule, std::vector<KernelPrice>(usual->kernels.size()));
+  e.kept = kept_of(model, *bound, granule);
+  e.recognised = model.recognised;
+  judge(e, platform, request);
+  e.basis.push_back(settings_text(model, platform, request, e.input.batch));
+  if (!request.defaults.empty()) e.basis.push_back("defaults: " + request.defaults);
+  e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
+  if (e.memory.context_bytes > 0) {
+    e.basis.emplace_back(
+        "process: libraries as beside a card, the low end without them; data set and loaders");
+  }
+  if (largest != model.binding) e.basis.push_back(largest_batch_note(largest, model.binding));
+  e.diagnostics = model.warnings;
+  tell_unknown(e, platform);
+  return e;
+}
+
+}  // namespace plimsoll
