@@ -145,6 +145,8 @@ void read_libraries(Figures& figures, Profile& profile) {
   constexpr RealRange kTimes{.low = 1, .high = 30};
   if (figures.has("turns_half_since"))
     profile.turns_half_since = version(figures, "turns_half_since");
+  if (figures.has("turns_first_since"))
+    profile.turns_first_since = version(figures, "turns_first_since");
   if (figures.has("channels_last_norm"))
     profile.channels_last_norm = figures.real("channels_last_norm", kTimes);
   if (figures.has("channels_last_concat"))
@@ -268,6 +270,7 @@ void read_profile(JsonObject& root, Profile& profile) {
 
 void FrameworkProfile::ask(const Version& version) {
   asked = version;
+  if (turns_first_since && !(version < *turns_first_since)) channels_last = false;
   for (const UsualLibraries& row : libraries) {
     if (version < row.since && &row != &libraries.front()) break;
     cudnn = row.cudnn;

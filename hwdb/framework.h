@@ -77,6 +77,9 @@ struct FrameworkProfile {
   // First version whose graph optimiser turns networks of 16 bits to channels last, where tensor
   // cores are; empty: never.
   std::optional<Version> turns_half_since;
+  // First version whose graph optimiser turns images of a program to channels first, whatever its
+  // layout; empty: never.
+  std::optional<Version> turns_first_since;
   // Traffic of its own forward batch norm and concatenation of channels-last images, times that of
   // the library's kernels.
   double channels_last_norm = 1, channels_last_concat = 1;
@@ -120,7 +123,7 @@ struct FrameworkProfile {
   Diagnostics warnings;
 
   // Stands for this version: with the libraries that its binaries were built with, where a row
-  // says.
+  // says, and the layout that its programs run in.
   void ask(const Version& version);
   // How modules are loaded with a version of CUDA where nobody asks.
   ModuleLoading usual_loading(const Version& with) const;

@@ -168,7 +168,9 @@ int64_t batch_at(const CompiledModel& model, const Binding& binding) {
 
 namespace {
 
-// As the model's sources trained it, where that was asked for and its config tells.
+// As the model's sources trained it, where that was asked for and its config tells. Never by
+// default: what nobody names is momentum for every model, which callers rely on and models are
+// compared by.
 void take_published(CompiledModel& model) {
   const OptimizerRow* optimizer = model.meta.optimizer;
   if (!model.recipe.published || optimizer == nullptr) return;

@@ -115,7 +115,7 @@ Draft draft_persistent_norm(const KernelAt& kernel, const ClassModel& model,
 
 // How much longer than the library's a framework's own kernel takes.
 double own_kernel(const KernelAt& kernel, const TimeOptions& options) {
-  if (is(kernel, "concat")) return options.concat_factor;
+  if (is(kernel, "concat_channels")) return options.concat_factor;
   if (is(kernel, "max_pool") && kernel.pass != Pass::kForward) return options.max_pool_backward;
   if (kernel.pass != Pass::kForward) return 1;
   if (is(kernel, "bias")) return options.bias_factor;

@@ -116,7 +116,7 @@ double MemoryBoundModel::traffic_factor(const KernelAt& kernel) const {
     case KernelClass::kScatter:
       return terms_[kXIndex];
     case KernelClass::kCopy:
-      return is(kernel, "concat") ? terms_[kXConcat] : 1;
+      return kernel.op.starts_with("concat") ? terms_[kXConcat] : 1;
     default:
       return 1;
   }

@@ -29,7 +29,7 @@ Reach reach_of(const Kernel& kernel) {
     case KernelClass::kPointwise:
       return Reach::kElement;
     case KernelClass::kCopy:
-      return kernel.op == "concat" ? Reach::kOpaque : Reach::kElement;
+      return kernel.op.starts_with("concat") ? Reach::kOpaque : Reach::kElement;
     case KernelClass::kReduce:
     case KernelClass::kSoftmax:
       return Reach::kRow;

@@ -289,7 +289,9 @@ Value concat(Machine& m, std::span<const Value> given, size_t axis) {
     layout = strided_layout(parts[0].dtype(), sizes, strides, m.decider());
   }
   Value y = m.allocate(std::move(layout));
-  m.launch_over(KernelClass::kCopy, "concat", 0, parts, y);
+  // Frameworks have kernels of their own for images whose channels are joined.
+  const bool channels = axis == 1 && y.sizes().size() >= 4;
+  m.launch_over(KernelClass::kCopy, channels ? "concat_channels" : "concat", 0, parts, y);
   std::vector<Dim> lengths;
   for (const Value& p : parts) lengths.push_back(p.sizes()[axis]);
   m.record(y, parts, {}, [lengths, axis](Machine& mm, const Gradients& g, const GradNode&) {

@@ -64,7 +64,7 @@ TEST_CASE("batch norm takes a tenth of ResNet-50's step, forward and backward ea
 
 // Kim et al. (ISPASS 2017), section VI: about 200 ms forward and backward at batch 256.
 TEST_CASE("AlexNet on the TITAN X takes about 200 ms forward and backward") {
-  const Estimate e = step("alexnet-kim", "gtx-titan-x", "tensorflow-1.0", "5.0", 256);
+  const Estimate e = step("alexnet-kim", "gtx-titan-x", "tensorflow-1.0", "5.0", 256, "", "nchw");
   const double ms = static_cast<double>(e.time.forward_ns + e.time.backward_ns) / 1e6;
   CHECK(ms == doctest::Approx(200).epsilon(.15));
 }
@@ -77,7 +77,7 @@ double milliseconds(const Estimate& e) {
 TEST_CASE("AlexNet's best convolutions halve the time of plain products") {
   const auto with = [](const std::string& algorithm) {
     return milliseconds(
-        step("alexnet-kim", "gtx-titan-x", "tensorflow-1.0", "5.0", 256, algorithm));
+        step("alexnet-kim", "gtx-titan-x", "tensorflow-1.0", "5.0", 256, algorithm, "nchw"));
   };
   CHECK(with("IMPLICIT_PRECOMP_GEMM") / with("autotune") == doctest::Approx(2).epsilon(.15));
 }

@@ -173,6 +173,17 @@ TEST_CASE("framework: a version has the libraries that its binaries were built w
   CHECK(libraries("cntk") == std::pair<std::string, std::string>("7.3.1", "10.0"));
 }
 
+TEST_CASE(
+    "framework: TensorFlow's programs run in their own layout until its graph optimiser turns "
+    "them") {
+  const Hwdb hwdb = Hwdb::open().value();
+  CHECK(hwdb.framework("tensorflow-0.10")->channels_last);
+  CHECK(hwdb.framework("tensorflow-1.3")->channels_last);
+  CHECK_FALSE(hwdb.framework("tensorflow-1.6")->channels_last);
+  CHECK_FALSE(hwdb.framework("tensorflow-1.15")->channels_last);
+  CHECK_FALSE(hwdb.framework("mxnet-0.11")->channels_last);
+}
+
 TEST_CASE("framework: Theano takes products, Torch7 has no workspace where it guesses") {
   const Hwdb hwdb = *Hwdb::open();
   CHECK(hwdb.framework("theano")->conv_policy == FrameworkProfile::ConvPolicy::kProducts);
