@@ -2,8 +2,8 @@
 #include "estimator/answer/detail.h"
 #include "estimator/answer/layers.h"
 #include "estimator/answer/mean.h"
+#include "estimator/answer/on_host.h"
 #include "estimator/model/model_source.h"
-#include "estimator/on_host.h"
 #include "estimator/request/find_platform.h"
 
 #include <fmt/format.h>
@@ -14,10 +14,10 @@
 #include "estimator/answer/platform_notes.h"
 #include "estimator/memory/memory_plan.h"
 #include "estimator/memory/replay_input.h"
+#include "estimator/model/valid_step.h"
 #include "estimator/request/lengths.h"
 #include "estimator/request/policy.h"
 #include "estimator/time/time_plan.h"
-#include "estimator/valid_step.h"
 #include "graph/ops/routing.h"
 
 namespace plimsoll {

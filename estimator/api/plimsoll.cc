@@ -12,7 +12,7 @@
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/estimator.h"
-#include "estimator/on_host.h"
+#include "estimator/answer/on_host.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"

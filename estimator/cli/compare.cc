@@ -15,7 +15,7 @@
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
-#include "estimator/on_host.h"
+#include "estimator/answer/on_host.h"
 #include "estimator/report/comparison.h"
 #include "estimator/report/difference.h"
 #include "estimator/report/html/compare_page.h"

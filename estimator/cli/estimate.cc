@@ -18,7 +18,7 @@
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
-#include "estimator/on_host.h"
+#include "estimator/answer/on_host.h"
 #include "estimator/plan/largest_batch.h"
 #include "estimator/plan/remedies.h"
 #include "estimator/report/estimate_tables.h"

@@ -1,4 +1,4 @@
-#include "estimator/valid_step.h"
+#include "estimator/model/valid_step.h"
 
 namespace plimsoll {
 

@@ -1,11 +1,11 @@
-#include "estimator/on_host.h"
+#include "estimator/answer/on_host.h"
 
 #include <fmt/format.h>
 
 #include "estimator/answer/layers.h"
 #include "estimator/answer/platform_notes.h"
 #include "estimator/memory/memory_plan.h"
-#include "estimator/valid_step.h"
+#include "estimator/model/valid_step.h"
 
 namespace plimsoll {
 namespace {
