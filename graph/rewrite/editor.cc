@@ -189,7 +189,12 @@ TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) 
 
 NodeId Rewrite::copy_before(NodeId at, NodeId of) {
   Node copy = graph_.nodes[of];
-  copy.module = graph_.nodes[at].module;
+  const Node& near = graph_.nodes[at];
+  copy.module = near.module;
+  copy.notes.calls = near.notes.calls;
+  copy.notes.statements = near.notes.statements;
+  if (copy.name.starts_with('/') && near.name.starts_with('/'))  // the path of calls to it
+    copy.name = near.name.substr(0, near.name.rfind('/')) + copy.name.substr(copy.name.rfind('/'));
   for (TensorId& out : copy.outputs) {
     if (out == kNoTensor) continue;
     const bool from_shapes = from_shapes_[out] != 0;

@@ -62,7 +62,7 @@ class Rewrite {
               std::vector<TensorId> inputs) const;
   // A new node just before `at`. Its output is a new tensor of the given type.
   TensorId insert_before(NodeId at, Node node, DType dtype, Shape shape);
-  // A copy of a node just before `at`, as part of the module that `at` belongs to.
+  // A copy of a node just before `at`, as part of the module and the calls that `at` belongs to.
   NodeId copy_before(NodeId at, NodeId of);
   // A new parameter.
   TensorId add_parameter(std::string name, DType dtype, Shape shape);
