@@ -1,7 +1,10 @@
 #include "graph/train/last_use.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "graph/ir/module_path.h"
 #include "graph/ops/op_row.h"
@@ -31,10 +34,19 @@ std::vector<std::string_view> calls_around(const Node& node) {
   return calls;
 }
 
+// The same as one text.
+std::string_view call_path(const Node& node) {
+  if (!node.notes.calls.empty()) return node.notes.calls;
+  const std::string_view name = node.name;
+  return name.starts_with('/') ? name.substr(0, name.rfind('/')) : std::string_view(node.module);
+}
+
 struct Call {
   std::string_view name;
   NodeId begin;
   std::vector<TensorId> held;  // until it returns
+  // The calls that its code made and that have returned: their first nodes, and which came next.
+  std::vector<std::pair<NodeId, NodeId>> made{};
 };
 
 bool is_arithmetic(const Node& node) {
@@ -49,18 +61,30 @@ bool makes_data(const Graph& graph, const Node& node) {
   });
 }
 
-struct LastReader {
-  NodeId begin = kNoNode;  // of the call, or the node itself
+// Who first read a value in the code of one call, which the value was made in or returned to.
+struct FirstReader {
+  NodeId begin = kNoNode;  // of the call that it was passed to, or the node itself
   bool is_call = false;
+  size_t depth = 0;  // of the call whose code read it, or passed it on
 };
+
+// Parts of lists, each with the first node of the call that it was passed to.
+using PartedLists = std::set<std::pair<NodeId, TensorId>>;
 
 class Calls {
  public:
-  Calls(const Graph& graph, std::vector<NodeId>& last)
-      : graph_(graph), last_(last), names_(graph), first_reader_(graph.tensors.size()) {
+  Calls(const Graph& graph, const HeldNames& names, const PartedLists& parted,
+        std::vector<NodeId>& last)
+      : graph_(graph),
+        names_(names),
+        parted_(parted),
+        last_(last),
+        first_reader_(graph.tensors.size()) {
     kernels_.push_back(0);
-    for (const Node& node : graph.nodes)
+    for (const Node& node : graph.nodes) {
       kernels_.push_back(kernels_.back() + (makes_data(graph, node) ? 1 : 0));
+      if (has(node, OpRow::kConcatenates)) ++joins_in_[call_path(node)];
+    }
   }
 
   void hold(TensorId tensor, NodeId until) {
@@ -85,6 +109,7 @@ class Calls {
   void leave(size_t depth, NodeId next) {
     for (; open_.size() > depth; open_.pop_back()) {
       for (const TensorId value : open_.back().held) hold(value, next - 1);
+      if (open_.size() > 1) open_[open_.size() - 2].made.emplace_back(open_.back().begin, next);
     }
   }
 
@@ -100,23 +125,59 @@ class Calls {
     const auto maker = std::prev(given);
     const bool by_call = given != open_.end();
     if (names_.tell(in, id)) return;
-    const LastReader reader{by_call ? given->begin : id, by_call};
-    LastReader& first = first_reader_[in];
+    const FirstReader reader{by_call ? given->begin : id, by_call,
+                             static_cast<size_t>(maker - open_.begin())};
+    FirstReader& first = first_reader_[in];
     // Of code outside all modules nothing is known unless it calls one; what a call returned has a
     // name there if it is read twice.
     const bool is_known = maker != open_.begin() || by_call || first.is_call ||
                           !calls_around(graph_.nodes[producer]).empty();
-    if (first.begin == kNoNode || first.begin < maker->begin) {
+    // What a call read of its own before it returned it is no reading by the code around it.
+    if (first.begin == kNoNode || first.depth != reader.depth) {
       first = reader;
-      const bool waits = waits_for(reader.begin, producer) || (by_call && joins(producer, maker)) ||
-                         (!by_call && has_waiting_twin(id, in));
+      const auto* call = returned_by(*maker, producer);
+      const NodeId made = call ? call->second - 1 : producer;
+      const bool late = by_call && waits_for(reader.begin, made);
+      if (late) passed_on_[maker->begin][reader.begin].insert(in);
+      if (is_part(reader, in)) return;
+      const bool waits = by_call ? late || joins(producer, maker)
+                                 : waits_for(id, made) || has_waiting_twin(id, in);
       // Scores become their softmax, under one name.
       const bool renamed = !by_call && graph_.nodes[id].op == "Softmax";
-      if (waits && !renamed && maker != open_.begin() && !is_arithmetic(graph_.nodes[producer]))
-        keep(*maker, in, id);
+      const bool named = waits && !renamed && !is_arithmetic(graph_.nodes[producer]);
+      if (maker != open_.begin() && (named || (call && is_base(*call)))) keep(*maker, in, id);
       return;
     }
-    if (first.begin != reader.begin && is_known) keep(*maker, in, id);
+    if (first.begin == reader.begin || !is_known) return;
+    if (by_call) passed_on_[maker->begin][reader.begin].insert(in);
+    if (!is_part(reader, in)) keep(*maker, in, id);
+  }
+
+  // Calls of one call's code that are passed several values each which others were passed before,
+  // and no two of them the same: parts of a list that gets shorter, as a U-Net's decoders take of
+  // what its encoders made. The list's name tells of no part for longer. A single such call may be
+  // passed a list that goes on.
+  PartedLists parted_lists() const {
+    PartedLists parts;
+    for (const auto& [maker, calls] : passed_on_) {
+      std::map<TensorId, size_t> passed;
+      for (const auto& [begin, values] : calls) {
+        for (const TensorId value : values) ++passed[value];
+      }
+      PartedLists found;
+      size_t lists = 0;
+      for (const auto& [begin, values] : calls) {
+        PartedLists own;
+        for (const TensorId value : values) {
+          if (passed[value] == 1) own.emplace(begin, value);
+        }
+        if (own.size() < 2) continue;
+        found.merge(own);
+        ++lists;
+      }
+      if (lists > 1) parts.merge(found);
+    }
+    return parts;
   }
 
   // What names held, where the code's statements tell of them.
@@ -134,8 +195,27 @@ class Calls {
     if (end == kNoNode) maker.held.push_back(in);
   }
 
+  bool is_part(const FirstReader& reader, TensorId value) const {
+    return reader.is_call && parted_.contains({reader.begin, value});
+  }
+
   bool waits_for(NodeId reader, NodeId producer) const {
     return kernels_[reader] > kernels_[producer + 1];
+  }
+
+  // The call that `maker`'s code made and that returned what `producer` made: its first node, and
+  // the node after its last. Null where the code made it itself.
+  static const std::pair<NodeId, NodeId>* returned_by(const Call& maker, NodeId producer) {
+    const auto call = std::upper_bound(maker.made.begin(), maker.made.end(), producer,
+                                       [](NodeId id, const auto& one) { return id < one.second; });
+    return call != maker.made.end() && call->first <= producer ? &*call : nullptr;
+  }
+
+  // Is it the network that a head is put on, which reads the model's inputs and runs most of it?
+  // What it returns is an object with a name (`outputs = self.model(...)`, `features`).
+  bool is_base(const std::pair<NodeId, NodeId>& call) const {
+    const size_t before = kernels_[call.first], inside = kernels_[call.second] - before;
+    return before <= kFirstKernels && 2 * inside > kernels_.back();
   }
 
   // What is joined was put into one list, operand by operand, by the same code: if one waits for
@@ -151,22 +231,30 @@ class Calls {
   }
 
   // A call that joins what it was given has a name for it: `concated_features` of DenseNet's
-  // layers. What it made itself it joins where it passes it on (Segformer's head).
+  // layers. What it made itself it joins where it passes it on (Segformer's head), and the name
+  // that a loop joins under is another's with each turn (the decoders of diffusion's U-Nets).
   bool joins(NodeId producer, std::vector<Call>::const_iterator maker) const {
     const Node& node = graph_.nodes[producer];
     const auto depth = static_cast<size_t>(maker - open_.begin());
     return has(node, OpRow::kConcatenates) && calls_around(node).size() == depth &&
+           joins_in_.at(call_path(node)) == 1 &&
            std::none_of(node.inputs.begin(), node.inputs.end(), [&](TensorId in) {
              const NodeId made = graph_.tensors[in].producer;
              return made != kNoNode && made >= maker->begin;
            });
   }
 
+  // What may run before the first module: a cast, a mask.
+  static constexpr size_t kFirstKernels = 2;
+
   const Graph& graph_;
+  const HeldNames& names_;
+  const PartedLists& parted_;
   std::vector<NodeId>& last_;
-  HeldNames names_;
-  std::vector<LastReader> first_reader_;
-  std::vector<size_t> kernels_;              // before each node
+  std::vector<FirstReader> first_reader_;
+  std::map<std::string_view, size_t> joins_in_;
+  std::map<NodeId, std::map<NodeId, std::set<TensorId>>> passed_on_;  // by whom, to which call
+  std::vector<size_t> kernels_;                                       // before each node
   std::vector<Call> open_{Call{{}, 0, {}}};  // the first is the model itself
 };
 
@@ -175,18 +263,26 @@ class Calls {
 std::vector<std::vector<TensorId>> values_let_go(const Graph& graph,
                                                  std::span<const TensorId> returned,
                                                  bool names_hold) {
+  const HeldNames names(graph);
   std::vector<NodeId> last(graph.tensors.size(), kNoNode);
-  Calls calls(graph, last);
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    calls.enter(id);
-    for (const TensorId in : graph.nodes[id].inputs) {
-      if (in == kNoTensor) continue;
-      calls.hold(in, id);
-      if (names_hold && !has(graph.nodes[id], OpRow::kShapeOf)) calls.read(id, in);
+  const auto run = [&](const PartedLists& parted) {
+    Calls calls(graph, names, parted, last);
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      calls.enter(id);
+      for (const TensorId in : graph.nodes[id].inputs) {
+        if (in == kNoTensor) continue;
+        calls.hold(in, id);
+        if (names_hold && !has(graph.nodes[id], OpRow::kShapeOf)) calls.read(id, in);
+      }
     }
+    calls.leave(0, static_cast<NodeId>(graph.nodes.size()));
+    if (names_hold) calls.hold_names();
+    return calls.parted_lists();
+  };
+  if (const PartedLists parted = run({}); !parted.empty()) {
+    std::fill(last.begin(), last.end(), kNoNode);
+    run(parted);
   }
-  calls.leave(0, static_cast<NodeId>(graph.nodes.size()));
-  if (names_hold) calls.hold_names();
   std::vector<std::vector<TensorId>> let_go(graph.nodes.size());
   for (const TensorId out : returned) last[out] = kNoNode;
   for (TensorId id = 0; id < last.size(); ++id) {

@@ -126,5 +126,73 @@ TEST_CASE("lifetimes: what a call joins has a name there if the call was given a
   CHECK(joined("block") == 3);
 }
 
+Graph inferred(const std::string& text) {
+  auto graph = parse_text("opset 17\n" + text);
+  REQUIRE(graph);
+  const Binding nothing;
+  Decider decider(nothing);
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  return std::move(*graph);
+}
+
+// The decoders of diffusion's U-Nets: hidden = cat([hidden, skip]); hidden = block(hidden).
+TEST_CASE("lifetimes: what a loop joins has its name until the next turn") {
+  const Graph graph = inferred(
+      "input x: f32[4]\na = Relu(x) module=\"stem\"\n"
+      "b = Concat(a, a) {axis=0} module=\"up\"\nc = Exp(b) module=\"up.first\"\n"
+      "d = Neg(c) module=\"up.first\"\n"
+      "e = Concat(d, a) {axis=0} module=\"up\"\nf = Exp(e) module=\"up.second\"\n"
+      "g = Exp(f) module=\"head\"\noutput g\n");
+  CHECK(let_go_by(graph, "b", true) == 3);
+  CHECK(let_go_by(graph, "e", true) == 5);
+}
+
+// TNT's blocks read their pixels once more before they return them.
+TEST_CASE("lifetimes: a call's own reading of what it returns is none of the code around it") {
+  const Graph graph = inferred(
+      "input x: f32[4]\na = Relu(x) module=\"blocks.0.mlp\"\nb = Exp(a) module=\"blocks.0\"\n"
+      "c = Exp(a) module=\"blocks.1.mlp\"\nd = Add(b, c) module=\"blocks.1\"\n"
+      "e = Exp(d) module=\"head\"\noutput e\n");
+  CHECK(let_go_by(graph, "a", true) == 3);
+}
+
+// A U-Net's encoders make a list; its decoders take two of it at a time, or one each by name.
+TEST_CASE("lifetimes: parts of a list that is cut are held by the call that they are passed to") {
+  const auto skip = [](const std::string& deep, const std::string& shallow) {
+    return let_go_by(
+        inferred(
+            "input x: f32[4]\n"
+            "a = Exp(x) module=\"one\"\nb = Exp(a) module=\"two\"\nc = Exp(b) module=\"three\"\n"
+            "d = Exp(c) module=\"four\"\ne = Exp(d) module=\"mid\"\n"
+            "f = Add(e, d) module=\"" +
+            deep + "\"\ng = Add(f, c) module=\"" + deep +
+            "\"\n"
+            "h = Add(g, b) module=\"" +
+            shallow + "\"\ni = Add(h, a) module=\"" + shallow +
+            "\"\n"
+            "j = Exp(i) module=\"head\"\noutput j\n"),
+        "d", true);
+  };
+  CHECK(skip("up.0", "up.1") == 6);
+  CHECK(skip("up.0", "up.0") == 9);  // the names go on
+}
+
+// outputs = self.model(...); logits = self.head(outputs[0])
+TEST_CASE("lifetimes: what most of a network returns to where its head is called has a name") {
+  const auto returned_by = [](const std::string& first) {
+    return let_go_by(inferred("input x: f32[4]\na = Relu(x) module=\"" + first +
+                              "\"\nb = Exp(a) module=\"net.base.two\"\n"
+                              "c = Exp(b) module=\"net.base.two\"\n"
+                              "d = Exp(c) module=\"net.base.two\"\n"
+                              "e = Exp(d) module=\"net.head.one\"\n"
+                              "f = Exp(e) module=\"net.head.two\"\n"
+                              "g = Exp(f) module=\"net.tail\"\noutput g\n"),
+                     "d", true);
+  };
+  CHECK(returned_by("net.base.one") == 6);
+  CHECK(returned_by("net.stem") == 5);
+}
+
 }  // namespace
 }  // namespace plimsoll
