@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "graph/ir/module_path.h"
+#include "graph/ops/op_row.h"
 #include "graph/rewrite/patterns.h"
 
 namespace plimsoll::patterns {
@@ -89,6 +90,27 @@ constexpr Pattern kActivationRows[] = {
      .near_miss = "y = Mul(m, s) module=\"h.0.act\""},
 };
 
+// Does the line write into a name that the line which made the value gave it no name by? What did
+// left no node: x + 0, say, with which a sum of branches begins.
+bool writes_into_copy(const Rewrite& r, const Node& add) {
+  const Node& maker = r.node(r.producer(add.inputs[0]));
+  const auto now = parts_between(';', add.notes.statements);
+  const auto then = parts_between(';', maker.notes.statements);
+  if (now.size() > then.size()) return false;
+  const size_t inner = now.size() - 1;
+  if (!std::equal(now.begin(), now.begin() + static_cast<ptrdiff_t>(inner), then.begin()))
+    return false;
+  const auto file = [](std::string_view s) { return s.substr(0, s.find(':')); };
+  const auto names = [](std::string_view s) {  // "x,y" of "a.py:3 x,y...", "x" of "a.py:3 x+="
+    s.remove_prefix(std::min(s.find(' ') + 1, s.size()));
+    return s.substr(0, std::min(s.find("+="), s.find("...")));
+  };
+  if (file(now[inner]) != file(then[inner]) || then[inner].find(' ') == then[inner].npos)
+    return false;
+  const auto given = parts_between(',', names(then[inner]));
+  return std::find(given.begin(), given.end(), names(now[inner])) == given.end();
+}
+
 // x += y, by its source line: the last sum of that line, into what it names.
 NodeId mark_written_sum(Finder& f, const Match& m) {
   Node& add = f.r.graph().nodes[m.at];
@@ -101,7 +123,18 @@ NodeId mark_written_sum(Finder& f, const Match& m) {
   const Tensor& into = f.r.tensor(add.inputs[0]);
   const bool fits = into.kind == TensorKind::kValue && into.producer != kNoNode && into.shape &&
                     into.shape == f.r.tensor(add.outputs[0]).shape;
-  if (last && fits) add.notes.in_place = 1;
+  if (!last || !fits) return kNoNode;
+  add.notes.in_place = 1;
+  if (!writes_into_copy(f.r, add)) return kNoNode;
+  const TensorId x = add.inputs[0], zero = f.r.add_number(0);
+  Node copy = f.r.beside(m.at, "", "Add", {x, zero});
+  copy.notes.calls = f.r.node(m.at).notes.calls;
+  copy.notes.statements = f.r.node(m.at).notes.statements;
+  const DType dtype = f.r.tensor(x).dtype;
+  Shape shape = *f.r.tensor(x).shape;
+  const NodeId at = f.r.right_after(x);
+  const TensorId copied = f.r.insert_before(at, std::move(copy), dtype, std::move(shape));
+  f.r.read_at(m.at, 0, copied);
   return kNoNode;
 }
 
@@ -128,6 +161,15 @@ NodeId mark_with_sum(Finder& f, const Match& m) {
   return mark(f, m);
 }
 
+// No other layer has run since the one whose result it takes. Else that result waited under a name,
+// and what is made of it is another value: act(x1) * x2 of two layers (StarNet).
+bool runs_at_once(const Match& m) {
+  for (NodeId id = m.r.producer(m["h"]) + 1; id < m.at; ++id) {
+    if (!m.r.dead(id) && has_any(m.r.node(id), OpRow::kDense | OpRow::kConvolutional)) return false;
+  }
+  return true;
+}
+
 bool is_act(const Match& m) { return last_part(m.root().module) == "act"; }
 bool has_slope(const Match& m) {
   return is_act(m) || std::abs(m.root().attributes.real("alpha", 0.01) - 0.01) >= 1e-6;
@@ -147,10 +189,11 @@ constexpr Pattern kInPlaceRows[] = {
     {.name = "activation of a layer in place",
      .match = "h = Conv|ConvTranspose|Gemm|BatchNormalization|InstanceNormalization(_);"
               "y = Relu|Clip|HardSwish|Silu(h!)",
+     .when = runs_at_once,
      .build = mark,
      .example = "input x: f32[B,8,4,4]; param w: f32[8,8,1,1]; h = Conv(x, w); y = Relu(h)",
      .after = "h = Conv(x, w); y = Relu(h) in_place=1",
-     .near_miss = "z = Neg(h)"},
+     .near_miss = "g = Conv(x, w); y = Relu(h)"},
     {.name = "activation of a norm in groups in place",
      .match = "y = Relu|Clip|HardSwish(GroupNormalization(_)!)",
      .build = mark,

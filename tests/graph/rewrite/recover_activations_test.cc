@@ -57,4 +57,26 @@ TEST_CASE("a sum that its line writes into a name is in place, whatever reads it
   CHECK(sums("net.py:3 h+=;layer.py:5 y") == std::pair(0, 0));
 }
 
+// FastViT's branches: "out = scale + identity", where identity is 0, and "out += conv(x)".
+TEST_CASE("a sum written into a name that no statement gave a value is written into a copy") {
+  const auto nodes = [](const std::string& made, const std::string& written) {
+    return test::recovered(
+               "opset 21\ninput x: f32[B,8]\nparam b: f32[8]\n"
+               "h = Tanh(x) calls=\"/\" statements=\"" +
+               made + "\"\nc = Exp(x) calls=\"/\"\ns = Add(h, c) calls=\"/\" statements=\"" +
+               written + "\"\noutput s\n")
+        .nodes;
+  };
+  const auto copied = nodes("net.py:3 scale;bn.py:7 y", "net.py:5 out+=");
+  REQUIRE(copied.size() == 4);
+  CHECK(copied[1].op == "Add");
+  CHECK(copied[3].inputs[0] == copied[1].outputs[0]);
+  CHECK(copied[3].notes.in_place == 1);
+  CHECK(nodes("net.py:3 out;bn.py:7 y", "net.py:5 out+=").size() == 3);
+  CHECK(nodes("net.py:3 a,out...", "net.py:5 out+=").size() == 3);
+  CHECK(nodes("net.py:2 out+=", "net.py:5 out+=").size() == 3);
+  CHECK(nodes("net.py:3", "net.py:5 out+=").size() == 3);                  // a term without a name
+  CHECK(nodes("net.py:1 y;a.py:3 h", "net.py:2 y;b.py:5 h").size() == 3);  // another call's
+}
+
 }  // namespace plimsoll
