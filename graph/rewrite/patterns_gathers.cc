@@ -71,6 +71,14 @@ bool is_assignment(const Match& m) {
          !m.r.made_of_shapes(m["x"]);
 }
 
+// Rows added to zeros, where one number each says, and the sum added: index_add().
+bool is_index_add(const Match& m) {
+  const Shape& to = *m.r.tensor(m["y"]).shape;
+  return m.r.made_of_shapes(m["zeros"]) && to.size() == 2 && m.r.extent(m["i"], 1) == 1 &&
+         m.r.rank(m["i"]) == 2 && m.node("s").attributes.integer("axis", 0) == 0 &&
+         m.r.tensor(m["u"]).shape == m.r.tensor(m["rows"]).shape && m.r.tensor(m["x"]).shape == to;
+}
+
 NodeId copy_result(Finder& f, const Match& m) { return f.copy_for_readers(m["y"]); }
 
 constinit const Fragment kSliced("s = Slice(x)");
@@ -225,6 +233,15 @@ constexpr Pattern kGatherRows[] = {
                 "y = ReduceMean(b) {axes=[4,5], keepdims=0}",
      .after = "y = plimsoll:AdaptiveAveragePool(x) {sizes=[1,1]}",
      .near_miss = "y = ReduceMax(b) {axes=[4,5], keepdims=0}"},
+    {.name = "rows added where numbers say",
+     .exporter = Exporter::kPyTorch,
+     .match = "rows = Expand(u); s = ScatterElements(zeros, Expand(i), rows); y = Add(x, s!)",
+     .result = "y = ScatterND(x, i, u) {reduction=\"add\"}",
+     .when = is_index_add,
+     .example = "input x: f32[B,8]; input u: f32[2,8]; input i: i64[2,1]; const t: i64[2] = [2,8];"
+                "n = Shape(x); z = ConstantOfShape(n); e = Expand(i, t); r = Expand(u, t);"
+                "s = ScatterElements(z, e, r) {axis=0}; y = Add(x, s)",
+     .near_miss = "s = ScatterElements(z, e, r) {axis=1}"},
     // x[window] = y: the copy is in place.
     {.name = "assignment to a part",
      .exporter = Exporter::kPyTorch,
