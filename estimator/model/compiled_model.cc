@@ -229,6 +229,8 @@ Result<CompiledModel> compile(LoadedModel model, const Request& request, const P
   const PrecisionRow& precision = *compiled.recipe.precision;
   if (precision.storage != DType::kFloat32)
     cast(graph, precision.storage, !precision.batch_norms_in_fp32);
+  else if (model.from_onnx && is_half(precision))
+    drop_given_casts(graph);
   if (model.from_onnx) {
     compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());
     find_written_weights(graph);

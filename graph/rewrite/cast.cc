@@ -26,6 +26,13 @@ class Widened {
 
   bool operator[](TensorId id) const { return single_[id] != 0; }
 
+  // x.to(y.dtype), which an exporter wrote as a Cast.
+  bool is_given_its_type(const Node& node) const {
+    const bool put_back = node.notes.widens || node.notes.narrows;
+    return !put_back && widens(node) && is_single_type(node.inputs[0]) &&
+           !single_[node.inputs[0]] && !single_[node.outputs[0]] && is_array(node.inputs[0]);
+  }
+
  private:
   bool is_single_type(TensorId t) const {
     return t != kNoTensor && graph_.tensors[t].dtype == DType::kFloat32;
@@ -120,6 +127,18 @@ std::vector<bool> of_batch_norms(const Graph& graph) {
 }
 
 }  // namespace
+
+size_t drop_given_casts(Graph& graph) {
+  const Widened stays(graph);
+  size_t count = 0;
+  for (Node& node : graph.nodes) {
+    if (!stays.is_given_its_type(node)) continue;
+    node.op = "Identity";
+    node.attributes = {};
+    ++count;
+  }
+  return count;
+}
 
 void cast(Graph& graph, DType to, bool batch_norms_too) {
   if (is_in_16_bits(graph)) return;

@@ -1,6 +1,8 @@
 // cast(): what model.half() or model.double() do to a model in single precision.
 #pragma once
 
+#include <cstddef>
+
 #include "graph/ir/graph.h"
 
 namespace plimsoll {
@@ -15,5 +17,10 @@ namespace plimsoll {
 // overlap: each is followed for at most a few thousand tensors.
 // `batch_norms_too`: else their weights and statistics stay in fp32.
 void cast(Graph& graph, DType to, bool batch_norms_too = true);
+
+// For mixed precision: casts of that last kind become Identity, for there, too, the type that they
+// name is the one that their input has (`hidden_states.to(query.dtype)` behind attention). How many
+// there were. Cost: as cast().
+size_t drop_given_casts(Graph& graph);
 
 }  // namespace plimsoll

@@ -81,3 +81,22 @@ TEST_CASE("cast: nothing is undone in a file that is in 16 bits itself") {
       "d = MatMul(c, w)\noutput d\n";
   CHECK(types(nodes, {"a", "b", "c", "d"}, "bf16") == std::vector{kSingle, kSingle, kHalf, kHalf});
 }
+
+TEST_CASE("cast: in mixed precision too, a cast whose result meets weights names the type it has") {
+  const auto ops = [](const std::string& nodes) {
+    auto graph = parse_text("opset 17\ninput x: f32[2,8]\nparam w: f32[8,8]\n" + nodes);
+    REQUIRE_MESSAGE(graph, graph.error().front().message);
+    const Binding nothing;
+    Decider decider(nothing);
+    Diagnostics warnings;
+    REQUIRE(infer(*graph, decider, warnings));
+    const size_t dropped = drop_given_casts(*graph);
+    std::string all = std::to_string(dropped);
+    for (const Node& node : graph->nodes) all += " " + node.op;
+    return all;
+  };
+  CHECK(ops("a = Relu(x)\nb = Cast(a) {to=1}\nc = MatMul(b, w)\noutput c\n") ==
+        "1 Relu Identity MatMul");
+  CHECK(ops("a = MatMul(x, w)\nb = Cast(a) {to=1}\nc = Softmax(b)\nd = Cast(c) {to=1}\n"
+            "e = MatMul(d, w)\noutput e\n") == "0 MatMul Cast Softmax Cast MatMul");
+}
