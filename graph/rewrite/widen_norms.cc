@@ -46,7 +46,8 @@ bool writes_cast(const Node& node, std::string_view cast) {
   return node.notes.casts.find(cast) != std::string::npos;
 }
 
-// The norm reads its operand in single precision; where its line says so, the square alone does.
+// The norm reads its operand in single precision; where the square's line says so and the norm's
+// own does not, the square alone does.
 void widen_operand(Rewrite& r, NodeId id, const Norm& norm) {
   if (const auto centred = kCentred.of(r, norm.x)) {  // its mean is taken in single precision too
     const TensorId x = (*centred)["x"];
@@ -58,7 +59,9 @@ void widen_operand(Rewrite& r, NodeId id, const Norm& norm) {
   }
   const TensorId wide = widened(r, norm.square, norm.x);
   r.read_instead(norm.square, norm.x, wide);
-  if (!writes_cast(r.node(norm.square), ">float")) r.read_instead(id, norm.x, wide);
+  const bool square_alone =
+      writes_cast(r.node(norm.square), ">float") && !writes_cast(r.node(id), ">float");
+  if (!square_alone) r.read_instead(id, norm.x, wide);
 }
 
 // All that read `scaled` read it in the norm's own type.
@@ -92,7 +95,8 @@ bool widen(Rewrite& r, NodeId id) {
     r.read_instead(scale, normal, narrowed(r, scale, normal));
     return true;
   }
-  if (wide_weight) r.read_instead(scale, weight, widened(r, scale, weight));
+  // A gain is known for a weight where it scales, and nowhere behind a cast.
+  if (wide_weight && !gain) r.read_instead(scale, weight, widened(r, scale, weight));
   go_back_after(r, r.node(scale).outputs[0]);
   return true;
 }

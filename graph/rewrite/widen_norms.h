@@ -11,7 +11,8 @@ namespace plimsoll {
 // they scale: weight * norm(x.to(torch.float32)).to(x.dtype), as transformers has it
 // (modeling_llama.py), or after it where the weight is a gain beside one (modeling_gemma.py) or the
 // line that scales says so (modeling_olmo2.py, modeling_cohere.py: NodeNotes::casts). A line that
-// widens what it squares, and no more, is believed too (modeling_t5.py).
+// widens what it squares, and no more, is believed too (modeling_t5.py); one that widens what it
+// gives to a function that is the whole norm widens both (self._norm(x.float()), modeling_gemma3.py).
 // PyTorch's newer exporter drops casts that change nothing, as these do in a model in single
 // precision. Such norms get theirs back; returns how many. Those of its older exporter, which
 // writes every cast that ran, stay as they are, but for one form: what widens the operand of its

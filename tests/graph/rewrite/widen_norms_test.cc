@@ -82,19 +82,22 @@ TEST_CASE("widen_norms: a line that casts what it has scaled scales in fp32") {
   CHECK(result.halves == "hsssssssshh");
   // ... and its weight's cast
   CHECK(widened("o = Mul(norm.weight, n) casts=\"self.weight>float\"").halves == "hssssssssshh");
+  // output * (1.0 + self.weight.float()), whose sum was folded: the gain stays where it scales.
+  CHECK(widened("o = Mul(n, add_7) casts=\"self.weight>float\"").halves == "hsssssssshh");
   // Near miss: the norm alone is cast, as usual.
   CHECK(widened("o = Mul(norm.weight, n) casts=\"x>given\"").halves == "hssssssshhh");
 }
 
 // modeling_t5.py: the norm multiplies x as it is.
 TEST_CASE("widen_norms: a line that widens what it squares widens no more") {
-  const auto wide_readers = [](const std::string& square_line) {
+  const auto wide_readers = [](const std::string& square_line, const std::string& norm_line = "") {
     auto graph = parse_text(
         "opset 20\ninput x: f32[2,8]\nparam norm.weight: f32[8]\nconst two: f32[] = [2]\n"
         "const eps: f32[] = [0.001]\nconst last: i64[1] = [-1]\nh = Relu(x)\np = Pow(h, two)" +
         square_line +
         "\nm = ReduceMean(p, last)\ne = Add(m, eps)\ns = Sqrt(e)\nr = Reciprocal(s)\n"
-        "n = Mul(h, r) calls=\"/norm\"\no = Mul(norm.weight, n)\noutput o\n");
+        "n = Mul(h, r) calls=\"/norm\"" +
+        norm_line + "\no = Mul(norm.weight, n)\noutput o\n");
     REQUIRE_MESSAGE(graph, graph.error().front().message);
     test::written_by(*graph, "pytorch 2.9");
     const Binding nothing;
@@ -107,6 +110,8 @@ TEST_CASE("widen_norms: a line that widens what it squares widens no more") {
   CHECK(wide_readers("") == 2);
   CHECK(wide_readers(" casts=\"h>float\"") == 1);
   CHECK(wide_readers(" casts=\"()>given\"") == 2);
+  // modeling_gemma3.py: self._norm(x.float()), which is all of the norm
+  CHECK(wide_readers(" casts=\"x>float\"", " casts=\"x>float\"") == 2);
 }
 
 // Cohere's layer norm: the difference is one of single precision.
