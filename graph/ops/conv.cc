@@ -146,8 +146,8 @@ constexpr OpRow kConvRows[] = {
      .inputs = 2,
      .attributes = "auto_pad dilations group kernel_shape pads strides",
      .shape = conv_integer,
-     .lower = lower::no_gradient,
-     .example = "u8[B,8,16,16] u8[4,8,3,3] -> i32[B,4,14,14] | flop 784*B"},
+     .lower = lower::integer_product,
+     .example = "u8[B,8,16,16] u8[4,8,3,3] -> i32[B,4,14,14] | flop 112896*B"},
     {.name = "ConvTranspose",
      .traits = OpRow::kConvolutional | OpRow::kOneType,
      .weights = slots(1, 2),
@@ -163,8 +163,8 @@ constexpr OpRow kConvRows[] = {
      .inputs = 3,
      .attributes = "dilations group kernel_shape offset_group pads strides",
      .shape = deform_conv,
-     .lower = lower::keep_inputs,
-     .example = "f32[B,8,16,16] f32[4,8,3,3] f32[B,18,14,14] -> f32[B,4,14,14] | flop 784*B | "
+     .lower = lower::deform_conv,
+     .example = "f32[B,8,16,16] f32[4,8,3,3] f32[B,18,14,14] -> f32[B,4,14,14] | flop 112896*B | "
                 "keeps in0 in1 in2 | grads in0 in1 in2"},
     {.name = "QLinearConv",
      .traits = OpRow::kQuantised,
@@ -172,9 +172,9 @@ constexpr OpRow kConvRows[] = {
      .inputs = 8,
      .attributes = "auto_pad dilations group kernel_shape pads strides",
      .shape = qlinear_conv,
-     .lower = lower::no_gradient,
+     .lower = lower::integer_product,
      .example = "u8[B,8,16,16] f32[] u8[] i8[4,8,3,3] f32[] i8[] f32[] u8[] -> u8[B,4,14,14] | "
-                "flop 784*B"},
+                "flop 112896*B"},
     {.name = "FusedConv",
      .traits = OpRow::kConvolutional | OpRow::kOneType,
      .weights = slots(1, 2),

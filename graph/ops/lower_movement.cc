@@ -180,6 +180,14 @@ Values reduced(Lowering& l, eager::Reduction kind, const eager::ReductionTempora
 
 }  // namespace
 
+Values arg_extremum(Lowering& l) {
+  const Value& x = l.in(0);
+  Value y = l.m.allocate(l.out_dtype(0), l.out_shape(0));
+  l.m.launch_rows(KernelClass::kReduce, l.node().op == "ArgMax" ? "argmax" : "argmin", x.count(),
+                  {&x}, {&y}, y.count());
+  return {y};
+}
+
 Values reduce_sum(Lowering& l) { return reduced(l, eager::Reduction::kSum); }
 Values reduce_mean(Lowering& l) { return reduced(l, eager::Reduction::kMean); }
 Values reduce_keeping_input(Lowering& l) { return reduced(l, eager::Reduction::kKeepsInput); }

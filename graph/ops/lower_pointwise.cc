@@ -169,6 +169,15 @@ Values clip(Lowering& l) {
   return {y};
 }
 
+namespace {
+
+// What one element of a convolution sums over, by its kernels [outputs, inputs of a group, ...].
+Dim terms_of_kernel(const Value& kernels) {
+  return floor_div(kernels.count(), kernels.sizes()[0]);
+}
+
+}  // namespace
+
 Values no_gradient(Lowering& l) {
   Values outputs;
   for (size_t i = 0; i < l.node().outputs.size(); ++i) {
@@ -183,7 +192,22 @@ Values no_gradient(Lowering& l) {
   return outputs;
 }
 
-Values keep_inputs(Lowering& l) {
+// A product of whole numbers, which its zero points and scales go with: what each element sums over
+// is the last axis of its first operand, or of a convolution one kernel.
+Values integer_product(Lowering& l) {
+  const Value& x = l.in(0);
+  const Value& w = l.in(l.inputs().size() >= 8 ? 3 : 1);
+  const bool convolves = l.node().op == "ConvInteger" || l.node().op == "QLinearConv";
+  const Dim terms = convolves ? terms_of_kernel(w) : x.sizes().back();
+  Value y = l.m.allocate(l.out_dtype(0), l.out_shape(0));
+  l.m.launch_over(KernelClass::kPointwise, spelled(l.node().op), y.count() * terms * Dim(2),
+                  l.inputs(), y);
+  return {y};
+}
+
+namespace {
+
+Values keeping_inputs(Lowering& l, const Dim& flop_of_each) {
   Values outputs;
   std::vector<eager::Kept> kept;
   for (const Value& v : l.inputs()) {
@@ -193,7 +217,8 @@ Values keep_inputs(Lowering& l) {
     outputs.push_back(l.wants(i) ? l.m.allocate(l.out_dtype(i), l.out_shape(i)) : Value());
   }
   const std::string op = spelled(l.node().op);
-  l.m.launch_over(KernelClass::kPointwise, op, outputs[0].count(), l.inputs(), outputs[0]);
+  l.m.launch_over(KernelClass::kPointwise, op, outputs[0].count() * flop_of_each, l.inputs(),
+                  outputs[0]);
   l.m.record(outputs, l.inputs(), std::move(kept),
              [op](eager::Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
                eager::Gradients out(n.edges.size());
@@ -206,6 +231,12 @@ Values keep_inputs(Lowering& l) {
              });
   return outputs;
 }
+
+}  // namespace
+
+Values keep_inputs(Lowering& l) { return keeping_inputs(l, Dim(1)); }
+// torchvision's: gathered columns, and a product with the kernels.
+Values deform_conv(Lowering& l) { return keeping_inputs(l, terms_of_kernel(l.in(1)) * Dim(2)); }
 
 Values create(Lowering& l) {
   Values outputs;

@@ -18,7 +18,10 @@ Values biased_gelu(Lowering& l);
 Values zero_gradient(Lowering& l);  // floor, round, sign: zeros, but the graph goes on
 Values glu(Lowering& l);            // keeps both halves of its input
 Values keep_inputs(Lowering& l);    // any number of operands, all of them kept
-Values no_gradient(Lowering& l);  // comparisons, rounding, arg max: any output without a derivative
+Values deform_conv(Lowering& l);
+Values no_gradient(Lowering& l);  // comparisons, rounding: any output without a derivative
+Values integer_product(Lowering& l);
+Values arg_extremum(Lowering& l);
 Values leaky_relu(Lowering& l);
 Values softsign(Lowering& l);
 Values add(Lowering& l);

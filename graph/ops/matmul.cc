@@ -177,15 +177,15 @@ constexpr OpRow kMatmulRows[] = {
      .since = 10,
      .inputs = 2,
      .shape = matmul_integer,
-     .lower = lower::no_gradient,
-     .example = "u8[B,4] u8[4,16] -> i32[B,16] | flop 16*B"},
+     .lower = lower::integer_product,
+     .example = "u8[B,4] u8[4,16] -> i32[B,16] | flop 128*B"},
     {.name = "QLinearMatMul",
      .traits = OpRow::kQuantised,
      .since = 10,
      .inputs = 8,
      .shape = qlinear_matmul,
-     .lower = lower::no_gradient,
-     .example = "u8[B,4] f32[] u8[] u8[4,16] f32[] u8[] f32[] u8[] -> u8[B,16] | flop 16*B"},
+     .lower = lower::integer_product,
+     .example = "u8[B,4] f32[] u8[] u8[4,16] f32[] u8[] f32[] u8[] -> u8[B,16] | flop 128*B"},
 };
 
 }  // namespace
