@@ -103,4 +103,19 @@ TEST_CASE(
   }
 }
 
+// Else it would seem to end the call that runs around it, and what that call made to outlive it.
+TEST_CASE("rewrite: a copy runs in the calls of the node that it is made for") {
+  auto graph = parse_text(
+      "opset 20\ninput x: f32[4]\na = Relu(x) name=\"/one/act/Relu\" module=\"one.act\"\n"
+      "b = Exp(a) name=\"/two/fc/Exp\" module=\"two.fc\" calls=\"/two/two.fc\" "
+      "statements=\"a.py:3 y\"\noutput b\n");
+  REQUIRE(graph);
+  Rewrite r(*graph);
+  const Node& copy = r.node(r.copy_before(1, 0));
+  CHECK(copy.name == "/two/fc/Relu");
+  CHECK(copy.module == "two.fc");
+  CHECK(copy.notes.calls == "/two/two.fc");
+  CHECK(copy.notes.statements == "a.py:3 y");
+}
+
 }  // namespace plimsoll
