@@ -12,6 +12,7 @@
 #include "graph/rewrite/recover.h"
 #include "graph/rewrite/restore_casts.h"
 #include "graph/rewrite/widen_norms.h"
+#include "graph/rewrite/widen_softmax.h"
 #include "graph/rewrite/written_weights.h"
 #include "graph/train/weight_doubts.h"
 
@@ -106,6 +107,7 @@ void widen(Graph& graph, std::vector<std::string>& basis) {
         fmt::format("{} RMS norms assumed to compute in fp32: exporters drop casts "
                     "that change nothing",
                     norms));
+  widen_softmax(graph);
   if (const size_t lines = restore_casts(graph); lines > 0)
     basis.push_back(fmt::format("{} expressions in fp32, as their source lines have it", lines));
 }

@@ -26,6 +26,7 @@ constinit const Fragment kAnyNorm(
 constinit const Fragment kCast("y = Cast(x)");
 constinit const Fragment kCentred("mean = ReduceMean(x); y = Sub(x, mean)");
 constinit const Fragment kScaling("y = Mul(a, b)");
+constinit const Fragment kWideGain("y = Add(Cast($w), 1)");
 
 // kNoTensor of any other node.
 Norm norm_at(const Rewrite& r, NodeId id) {
@@ -82,6 +83,13 @@ bool widen(Rewrite& r, NodeId id) {
   if (!kScaling.at(r, scale)) return false;
   const bool weight_first = r.node(scale).inputs[1] == normal;
   const TensorId weight = r.node(scale).inputs[weight_first ? 0 : 1];
+  if (cast && kWideGain.of(r, weight) && !goes_back(r, r.node(scale).outputs[0])) {
+    // x.float() of x in single precision is x, and whoever reads x seems to read the cast.
+    for (const NodeId reader : std::vector<NodeId>(r.readers(norm.x)))
+      if (reader != id && reader != norm.square) r.read_instead(reader, norm.x, norm.narrow);
+    go_back_after(r, r.node(scale).outputs[0]);
+    return true;
+  }
   const bool gain = is_gain(r.tensor(weight));
   if (r.tensor(weight).kind != TensorKind::kParameter || !(weight_first || gain)) return false;
   if (cast) {

@@ -66,6 +66,19 @@ TEST_CASE("widen_norms: a norm with a cast in front alone goes back before it is
   CHECK(one("b = Mul(norm.weight, n)\no = Cast(b) {to=1}").norms == 0);
 }
 
+// modeling_gemma.py by the older exporter, which leaves out output.type_as(x).
+TEST_CASE("widen_norms: a norm with a cast in front whose gain is cast goes back behind it") {
+  const auto one = [](const std::string& scale) { return widened(scale, "", "pytorch 2.9", "c"); };
+  const std::string gain =
+      "const one: f32[] = [1]\nf = Cast(norm.weight) {to=1}\ng = Add(f, one)\n";
+  CHECK(one(gain + "o = Mul(n, g)").norms == 1);
+  // matmul; cast to norm; cast, sum, scale; cast, matmul
+  CHECK(one(gain + "o = Mul(n, g)").halves == "hsssssssssshh");
+  CHECK(one(gain + "b = Mul(n, g)\no = Cast(b) {to=1}").norms == 0);
+  // A residual that seems to read the cast reads what is cast.
+  CHECK(one(gain + "b = Mul(n, g)\no = Add(b, c)").halves == "hsssssssssshhh");
+}
+
 TEST_CASE("widen_norms: what says that it has all its casts, or scales in its own type, stays") {
   const std::string scale = "o = Mul(norm.weight, n)";
   CHECK(widened(scale, "").norms == 0);  // the older exporter names no calls
