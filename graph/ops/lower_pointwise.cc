@@ -172,9 +172,7 @@ Values clip(Lowering& l) {
 namespace {
 
 // What one element of a convolution sums over, by its kernels [outputs, inputs of a group, ...].
-Dim terms_of_kernel(const Value& kernels) {
-  return floor_div(kernels.count(), kernels.sizes()[0]);
-}
+Dim terms_of_kernel(const Value& kernels) { return floor_div(kernels.count(), kernels.sizes()[0]); }
 
 }  // namespace
 
