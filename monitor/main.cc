@@ -24,7 +24,7 @@
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
 #include "estimator/estimator.h"
-#include "estimator/on_host.h"
+#include "estimator/answer/on_host.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
 #include "monitor/attribution.h"

@@ -43,6 +43,7 @@ void DataParallel::plan_buckets() {
 }
 
 void DataParallel::send(std::span<const Value> weights, std::span<const Value> buffers) {
+  if (plan_.data_ranks <= 1) return;
   if (plan_.replicates) {
     Dim bytes = 0;
     for (const auto values : {weights, buffers}) {

@@ -160,6 +160,16 @@ TEST_CASE("data parallel: one process sends weights out and gathers gradients") 
 
 TEST_CASE("data parallel: one device tells nobody anything") {
   CHECK(exchange_of({.data_ranks = 1}) == "gradient gradient gradient ");
+  const Recipe recipe;
+  Policy policy;
+  policy.sharding = ddp(25 * kMiB, kMiB);
+  policy.sharding.data_ranks = 1;
+  const Binding none;
+  Decider decider(none);
+  Machine m(recipe, policy, decider);
+  const Value statistics[] = {m.resident(DType::kFloat32, {Dim(64)}, Role::kBuffer)};
+  DataParallel(m).send({}, statistics);
+  CHECK(m.finish().events.empty());
 }
 
 }  // namespace plimsoll::eager
