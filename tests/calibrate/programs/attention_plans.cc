@@ -1,5 +1,6 @@
 // Asks the real cuDNN for the plans of fused attention on a GPU that it is told of: one line for
-// each pass, sharing of heads, dropout and mask. "missing: ..." where a library is missing.
+// each pass, sharing of heads, dropout and mask; and of the gradients of norms. "missing: ..."
+// where a library is missing.
 #include <fmt/format.h>
 
 #include "calibrate/cudnn.h"
@@ -33,6 +34,13 @@ void ask(const Cudnn& cudnn, Pass pass, bool causal, int64_t kv_heads, bool drop
              listed.plans.empty() ? -1 : listed.plans.front().bytes);
 }
 
+// Forward it compiles for minutes (9.10, H100).
+void ask_norm(const Cudnn& cudnn, const char* op) {
+  KernelAt kernel{.kernel_class = KernelClass::kNorm, .pass = Pass::kBackward, .op = op};
+  kernel.problem = RowsProblem<int64_t>{.rows = 4096, .columns = 768};
+  fmt::print("{} plans {}\n", op, cudnn.ask_norm(kernel).plans.size());
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
@@ -44,6 +52,7 @@ int main(int, char** arguments) {
   const auto cudnn = Cudnn::open(*device);
   if (!cudnn) return missing(cudnn.error());
   fmt::print("cuDNN {}\n", cudnn->version());
+  for (const char* op : {"layer_norm", "group_norm"}) ask_norm(*cudnn, op);
   for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
     for (const bool causal : {false, true}) {
       for (const int64_t kv_heads : {12, 4}) {
