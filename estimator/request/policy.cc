@@ -8,7 +8,8 @@ namespace {
 ShardingPlan sharding_for(const Platform& platform, const Request& request) {
   ShardingPlan plan{.data_ranks = request.gpu_count,
                     .replicates = request.one_process(),
-                    .sums_during_backward = platform.framework.exchange_overlaps};
+                    .sums_during_backward = platform.framework.exchange_overlaps,
+                    .splits_layers = request.exchange == kSplitLayers};
   // kDefaultBucketBytesCap and kDefaultFirstBucketBytes of torch/csrc/distributed/c10d/reducer.hpp.
   if (platform.framework.framework == "pytorch" && !plan.replicates) {
     plan.bucket_bytes = int64_t{25} << 20;

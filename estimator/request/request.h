@@ -33,6 +33,9 @@ struct LengthBucket {
 // in every step and gathers what they give out; else there is a process for each.
 inline constexpr std::string_view kDataParallel = "data-parallel";
 
+// Fully connected layers are split over the GPUs, gradients of the others come around a ring.
+inline constexpr std::string_view kSplitLayers = "split-layers";
+
 struct Request {
   std::string model;                    // path, or "builtin:NAME"
   std::vector<std::string> devices;     // ids or aliases; at least one to evaluate

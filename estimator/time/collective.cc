@@ -2,12 +2,26 @@
 
 namespace plimsoll {
 
+double share_of_link(CollectiveKind kind, double devices) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (devices - 1) / devices;
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kReduce:
+      return 1;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+      return (devices - 1) / devices;
+  }
+  return 1;
+}
+
 double collective_seconds(CollectiveKind kind, double bytes, int64_t devices,
                           const LinkRates& link) {
   if (devices <= 1 || link.bandwidth <= 0) return 0;
-  const double n = static_cast<double>(devices);
-  if (kind != CollectiveKind::kAllReduce) return link.latency / 2 + bytes / link.bandwidth;
-  return link.latency + 2 * (n - 1) / n * bytes / link.bandwidth;
+  const double hops = kind == CollectiveKind::kAllReduce ? link.latency : link.latency / 2;
+  return hops + share_of_link(kind, static_cast<double>(devices)) * bytes / link.bandwidth;
 }
 
 }  // namespace plimsoll

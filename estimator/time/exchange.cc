@@ -75,6 +75,7 @@ constexpr std::array kSchemes = {
     ExchangeScheme{"cpu", "an all-reduce in the host's memory", through_host},
     ExchangeScheme{"one-bit", "as cpu, by one bit for each number", one_bit},
     ExchangeScheme{"fp16", "as ring, gradients cast to 16 bits for it", ring_in_16_bits},
+    ExchangeScheme{kSplitLayers, "as ring; fully connected layers are split over the GPUs", ring},
     ExchangeScheme{kDataParallel, "one process scatters, replicates and gathers", replicated,
                    true}};
 

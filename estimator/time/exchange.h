@@ -16,6 +16,8 @@
 //   one-bit                 as cpu with a bit for a number, and three passes over gradients each
 //   way
 //   fp16                    (n - 1) / n b / B, and four passes' traffic of the card's own memory
+//   split-layers            ring, of what layers other than fully connected ones have; those are
+//   split over the devices, whose collectives are events of the step
 //   data-parallel           2 b / B: parameters out, gradients back, by one process, which issues
 //   the work of all devices
 #pragma once

@@ -95,17 +95,17 @@ std::vector<ClassShare> rank_classes(const BoundStep& bound, const TimePlan& pla
 
 constexpr int64_t kLossBytes = 4;  // one number in single precision
 
-// Over PCIe, either way: a ring sends 2 (n - 1) / n of what is summed, all of what goes one way.
+// Over PCIe, either way.
 int64_t exchanged_over_slot(const StepTimeInput& input, const Platform& platform) {
   const int64_t n = input.group.per_node;
   if (n <= 1 || !platform.link || platform.link->kind != "pcie") return 0;
-  int64_t bytes = 0;
+  double bytes = 0;
   for (const ExchangePoint& point : input.exchange) {
-    if (point.awaited) continue;
-    const bool sum = point.kind == CollectiveKind::kAllReduce;
-    bytes += point.times * (sum ? 2 * (n - 1) * point.bytes / n : point.bytes);
+    if (!point.awaited)
+      bytes += share_of_link(point.kind, static_cast<double>(n)) *
+               static_cast<double>(point.times * point.bytes);
   }
-  return bytes;
+  return std::llround(bytes);
 }
 
 TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,

@@ -29,6 +29,7 @@ void DataParallel::plan_buckets() {
   };
   const auto& leaves = m_.leaves();
   for (size_t i = leaves.size(); i-- > 0;) {  // backward reaches the last parameters first
+    if (leaves[i]->split) continue;
     const DType type = leaves[i]->leaf.dtype();
     Open& at = open[type];
     at.bucket.leaves.push_back(leaves[i].get());

@@ -114,6 +114,7 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
   bool is_leaf = false;
   bool muted = false;    // wants no gradient for now
   bool reached = false;  // some backward pass of the step came to it
+  bool split = false;    // this device's part alone, whose gradient nobody else has a share of
   Value leaf;
   Value gradient;
   // Links those that are let go after this one (~GradNode, which must not ask for memory).

@@ -18,6 +18,9 @@ struct ShardingPlan {
   // ... in buckets of at least so many bytes, which close as gradients come in, the first of each
   // type earlier; 0: array by array.
   int64_t bucket_bytes = 0, first_bucket_bytes = 0;
+  // Fully connected layers are split instead: each device has the weights of some of their outputs
+  // and applies them to the samples of all.
+  bool splits_layers = false;
   // The buckets are copies that stay beside the gradients.
   bool copies_buckets = false;
 

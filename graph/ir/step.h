@@ -60,12 +60,19 @@ struct Event {
   bool dispatched = true;  // false: a launch more of the call before it
 };
 
-enum class CollectiveKind : uint8_t { kAllReduce, kBroadcast, kReduce };
+enum class CollectiveKind : uint8_t {
+  kAllReduce,
+  kBroadcast,
+  kReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+};
 
 // What the devices tell each other, beside the step's kernels from its issue on.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  Dim bytes;                    // on each device
+  Dim bytes;                    // of what each device sends, or has after an all-gather
   BufferId buffer = kNoBuffer;  // where they lie, if in one of their own
 };
 

@@ -255,7 +255,7 @@ constexpr OpRow kCompositeRows[] = {
      .lower = lower::rearrange,
      .example = "f32[B,8,16,16] {windows=[3,3,14,14]} -> f32[B,8,3,3,14,14] | flop 0 | grads in0"},
     {.name = "Linear",
-     .traits = OpRow::kDense | OpRow::kOneType,
+     .traits = OpRow::kDense | OpRow::kOneType | OpRow::kOutputsFirst,
      .weights = slots(1, 2),
      .domain = "plimsoll",
      .inputs = 2,

@@ -131,6 +131,7 @@ struct OpRow {
     kRecurrent = 1 << 20,  // ONNX's layers over time: x, three weights, lengths, states, peepholes
     kOverTime = 1 << 21,   // a recurrent layer, stack or cell of any form
     kQuantised = 1 << 22,  // of whole numbers and their scales
+    kOutputsFirst = 1 << 25,  // a dense operator whose matrix has a row for each output
   };
 
   std::string_view name;

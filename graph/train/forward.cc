@@ -8,11 +8,13 @@
 #include "graph/base/escape.h"
 #include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
+#include "graph/eager/split_layer.h"
 #include "graph/exporter/missing_buffers.h"
 #include "graph/ops/lower.h"
 #include "graph/ops/op_row.h"
 #include "graph/train/last_use.h"
 #include "graph/train/mirror.h"
+#include "graph/train/split_weights.h"
 
 namespace plimsoll {
 
@@ -55,6 +57,8 @@ Forward::Forward(const Graph& graph, const std::vector<ParameterKind>& kinds,
                  const std::vector<TensorId>& returned, Machine& machine)
     : graph_(graph), machine_(machine), values_(graph.tensors.size()) {
   find_data(returned);
+  const ShardingPlan& sharding = machine.policy().sharding;
+  if (sharding.splits_layers && sharding.data_ranks > 1) split_ = split_weights(graph);
   const auto make = [&](ParameterKind kind, auto&& creator) {
     for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
       const Tensor& t = graph_.tensors[id];
@@ -62,10 +66,13 @@ Forward::Forward(const Graph& graph, const std::vector<ParameterKind>& kinds,
       values_[id] = creator(id, t);
     }
   };
-  make(ParameterKind::kTrained,
-       [&](TensorId, const Tensor& t) { return machine_.parameter(t.dtype, *t.shape); });
-  make(ParameterKind::kFrozen, [&](TensorId, const Tensor& t) {
-    return machine_.resident(t.dtype, *t.shape, Role::kParameter);
+  make(ParameterKind::kTrained, [&](TensorId id, const Tensor& t) {
+    Value weight = machine_.parameter(t.dtype, own_part(id));
+    if (weight.requires_grad()) weight.grad()->split = split_.contains(id);
+    return weight;
+  });
+  make(ParameterKind::kFrozen, [&](TensorId id, const Tensor& t) {
+    return machine_.resident(t.dtype, own_part(id), Role::kParameter);
   });
   make(ParameterKind::kBuffer, [&](TensorId, const Tensor& t) {
     return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
@@ -80,6 +87,14 @@ Forward::Forward(const Graph& graph, const std::vector<ParameterKind>& kinds,
     const Tensor& t = graph_.tensors[id];
     if (t.shape) values_[id] = machine_.resident(t.dtype, *t.shape, Role::kInput);
   }
+}
+
+// What this device holds of a weight.
+Shape Forward::own_part(TensorId id) const {
+  Shape shape = *graph_.tensors[id].shape;
+  if (const auto at = split_.find(id); at != split_.end())
+    shape[at->second] = eager::part_of(machine_, shape[at->second]);
+  return shape;
 }
 
 // Parameters of this kind go after their last reader, as values do.
@@ -182,8 +197,14 @@ void Forward::execute(NodeId id) {
   if (on_device && !is_host_arithmetic(node)) {
     std::optional<eager::AutocastPause> off;
     if (node.notes.no_autocast) off.emplace(machine_);
+    const bool split = inputs.size() > 1 && split_.contains(node.inputs[1]);
+    if (split) inputs[0] = eager::gather_samples(machine_, inputs[0]);
     eager::Lowering lowering(machine_, graph_, id, std::move(inputs));
     outputs = row && row->lower ? row->lower(lowering) : assumed(lowering);
+    if (split) {
+      const Dim& all = graph_.tensors[node.outputs[0]].shape->back();
+      outputs[0] = eager::gather_outputs(machine_, outputs[0], all);
+    }
   }
   inputs.clear();
   outputs.resize(node.outputs.size());

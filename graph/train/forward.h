@@ -7,6 +7,7 @@
 //   const Value& logits = forward[graph.outputs[0]];
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ class Forward {
 
   void find_data(const std::vector<TensorId>& returned);
   void let_go_of(const std::vector<ParameterKind>& kinds, ParameterKind kind);
+  Shape own_part(TensorId id) const;
   eager::Value constant(TensorId id);
   eager::Value filled(TensorId id);
   std::vector<eager::Value> read_inputs(const Node& node, size_t host_from, bool& on_device);
@@ -59,6 +61,7 @@ class Forward {
   std::vector<bool> read_as_data_;
   std::vector<std::vector<TensorId>> let_go_;  // by node
   std::vector<ModuleRange> blocks_;            // checkpointed
+  std::map<TensorId, size_t> split_;           // weights, by the dimension in which they are
 };
 
 }  // namespace plimsoll

@@ -39,6 +39,7 @@ TEST_CASE("exchange: schemes by their formulas") {
   CHECK(seconds("cpu", 2) == doctest::Approx(400 + 500));
   CHECK(seconds("one-bit", 2) == doctest::Approx(900.0 / 32 + 10));
   CHECK(seconds("fp16", 4) == doctest::Approx(75 + 4000 / 600.0));  // half the bytes, four passes
+  CHECK(seconds("split-layers", 4) == doctest::Approx(150));
   CHECK(seconds("data-parallel", 4) == doctest::Approx(200));  // parameters out, gradients back
   CHECK(find_exchange_scheme("nobody's") == nullptr);
 }
@@ -95,6 +96,14 @@ TEST_CASE("exchange: what runs beside the step's work is not waited for") {
   const std::vector<ExchangePoint> again = {{.bytes = 500'000'000, .times = 3},
                                             {.awaited = true, .times = 3}};
   CHECK(exposed_exchange(ring, again, {}, {.per_node = 2}, rates) == doctest::Approx(15));
+}
+
+TEST_CASE("exchange: of what each device has a part, a link carries all other parts") {
+  CHECK(share_of_link(CollectiveKind::kAllReduce, 4) == 1.5);
+  CHECK(share_of_link(CollectiveKind::kBroadcast, 4) == 1);
+  for (const CollectiveKind kind :
+       {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll})
+    CHECK(share_of_link(kind, 4) == .75);
 }
 
 TEST_CASE("exchange: what goes one way crosses each link once") {
