@@ -68,6 +68,7 @@ struct OptimizerRow {
   // all states are there before it computes.
   bool states_of_gradients = false;
   std::string_view spoken{};  // by which words records of measured runs say it; "": its name
+  // The library and its version; "no library" where there is none to compare with.
   std::string_view source;
   std::string_view smaller{};  // one with smaller states, to offer where memory is short; "": none
 };

@@ -67,7 +67,7 @@ try_all() {
     local plimsoll=build/fast/plimsoll
     asks 'keeps in0' "$plimsoll" ops Hardshrink
     asks 'Example Card' "$plimsoll" gpus example-card
-    asks 'peak' "$plimsoll" estimate builtin:mlp --batch 8 --gpu example-card --framework pytorch-9 --optimizer tiger
+    asks 'peak' "$plimsoll" estimate builtin:mlp --batch 8 --gpu example-card --framework pytorch-1.6 --optimizer tiger
     asks "$(printf 'layer\t\|node\t')" "$plimsoll" estimate builtin:mlp --batch 8 --gpu example-card --tsv
     asks 'nodes' "$plimsoll" limits
   )

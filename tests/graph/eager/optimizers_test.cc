@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -110,7 +111,12 @@ TEST_CASE("optimizers: every row's worked example holds") {
 
 TEST_CASE("optimizers: states and temporaries are the libraries' own") {
   const auto golden = test::read_golden("memory/optimizers.json");
-  REQUIRE(golden["cases"].size() == 4 * optimizers().size());
+  for (const OptimizerRow& row : optimizers()) {
+    CAPTURE(row.name);
+    const auto cases = std::ranges::count_if(
+        golden["cases"], [&](const auto& one) { return one["optimizer"] == row.name; });
+    CHECK(cases == (row.source.starts_with("no library") ? 0 : 4));
+  }
   for (const auto& one : golden["cases"]) {
     const std::string name = one["optimizer"];
     const OptimizerRow* row = find_optimizer(name);
