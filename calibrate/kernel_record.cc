@@ -38,19 +38,25 @@ struct Write {
 
   void number(const char* key, int64_t value) const { out.key(key).integer(value); }
 
-  void operator()(const ConvProblem<int64_t>& p) const {
-    out.key("op").string("conv");
+  void image(const auto& p) const {
     number("n", p.n);
     number("c", p.c);
     number("h", p.in[1]);
     number("w", p.in[2]);
-    number("k", p.k);
-    number("r", p.filter[1]);
-    number("s", p.filter[2]);
+  }
+  void steps(const auto& p) const {
     number("pad_h", p.pad[1]);
     number("pad_w", p.pad[2]);
     number("stride_h", p.stride[1]);
     number("stride_w", p.stride[2]);
+  }
+  void operator()(const ConvProblem<int64_t>& p) const {
+    out.key("op").string("conv");
+    image(p);
+    number("k", p.k);
+    number("r", p.filter[1]);
+    number("s", p.filter[2]);
+    steps(p);
     number("dil_h", p.dilation[1]);
     number("dil_w", p.dilation[2]);
     number("groups", p.groups);
@@ -58,17 +64,11 @@ struct Write {
   }
   void operator()(const PoolProblem<int64_t>& p) const {
     out.key("op").string(name(kernel.kernel_class)).key("function").string(kernel.op);
-    number("n", p.n);
-    number("c", p.c);
-    number("h", p.in[1]);
-    number("w", p.in[2]);
+    image(p);
     out.key("out").begin_array().integer(p.out[1]).integer(p.out[2]).end_array();
     number("r", p.window[1]);
     number("s", p.window[2]);
-    number("pad_h", p.pad[1]);
-    number("pad_w", p.pad[2]);
-    number("stride_h", p.stride[1]);
-    number("stride_w", p.stride[2]);
+    steps(p);
     if (p.counts_padding) out.key("count_padding").boolean(true);
     out.key("layout").string(p.channels_last ? "nhwc" : "nchw");
     traffic();

@@ -30,8 +30,8 @@ tl::unexpected<Diagnostics> too_long(const Device& device);
 // here; immutable afterwards.
 class Evaluator {
  public:
-  // E116 for the host as a device; E106 for a --conv-algo nobody knows, E103 for a --cudnn or --cuda that is no version, E162 for
-  // modules loaded lazily by a CUDA that cannot.
+  // E116 for the host as a device; E106 for a --conv-algo nobody knows, E103 for a --cudnn or
+  // --cuda that is no version, E162 for modules loaded lazily by a CUDA that cannot.
   static Result<Evaluator> make(Platform platform, const Request& request);
 
   const Platform& platform() const { return platform_; }

@@ -31,12 +31,12 @@ class Hwdb {
   static Result<Hwdb> open(const std::string& folder = {});
 
   // By id, alias, a name as drivers print it ("NVIDIA A100-SXM4-40GB"), any of them with a part of
-  // the card ("a100:3g.20gb"), a path to a device file, or kHostDevice. E140 for an unknown GPU, with the
-  // nearest ids; E145 for an accelerator that is no NVIDIA GPU; E148 for a part the card does not
-  // have; E141 where a part of an id or a driver's name is that of several; E403 where two files
-  // claim the name; a file's own faults (E3xx, E4xx, E6xx). `warnings` of the result says which
-  // file won where the folder overrides a built-in one, and W405 where other cards are called so
-  // too. Cost: one file, and those of the user's folder.
+  // the card ("a100:3g.20gb"), a path to a device file, or kHostDevice. E140 for an unknown GPU,
+  // with the nearest ids; E145 for an accelerator that is no NVIDIA GPU; E148 for a part the card
+  // does not have; E141 where a part of an id or a driver's name is that of several; E403 where two
+  // files claim the name; a file's own faults (E3xx, E4xx, E6xx). `warnings` of the result says
+  // which file won where the folder overrides a built-in one, and W405 where other cards are called
+  // so too. Cost: one file, and those of the user's folder.
   Result<Device> device(std::string_view name) const;
   // The ids of all devices that `name` is an id, an alias or a driver's name of, sorted.
   std::vector<std::string> devices_called(std::string_view name) const;

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "calibrate/nvml.h"
+#include "estimator/answer/on_host.h"
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/completion.h"
 #include "estimator/cli/help.h"
@@ -24,7 +25,6 @@
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/values.h"
 #include "estimator/estimator.h"
-#include "estimator/answer/on_host.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
 #include "monitor/attribution.h"

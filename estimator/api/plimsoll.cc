@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include "estimator/answer/on_host.h"
 #include "estimator/cli/command.h"
 #include "estimator/cli/interrupt.h"
 #include "estimator/cli/messages.h"
@@ -12,7 +13,6 @@
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/estimator.h"
-#include "estimator/answer/on_host.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 
+#include "estimator/answer/on_host.h"
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/defaults.h"
 #include "estimator/cli/flag_groups.h"
@@ -15,7 +16,6 @@
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
-#include "estimator/answer/on_host.h"
 #include "estimator/report/comparison.h"
 #include "estimator/report/difference.h"
 #include "estimator/report/html/compare_page.h"

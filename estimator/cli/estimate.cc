@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "estimator/answer/on_host.h"
 #include "estimator/cli/ask_cudnn.h"
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/defaults.h"
@@ -18,7 +19,6 @@
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
-#include "estimator/answer/on_host.h"
 #include "estimator/plan/largest_batch.h"
 #include "estimator/plan/remedies.h"
 #include "estimator/report/estimate_tables.h"

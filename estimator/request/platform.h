@@ -21,8 +21,9 @@ struct Platform {
   Hwdb hwdb{};  // where they are from
 };
 
-// The device's memory, or what the request says, 0 where a host's is not known; and without the user's reserve, a display's share
-// and what the framework leaves to the system (TensorFlow's MinSystemMemory).
+// The device's memory, or what the request says, 0 where a host's is not known; and without the
+// user's reserve, a display's share and what the framework leaves to the system (TensorFlow's
+// MinSystemMemory).
 int64_t memory_bytes(const Platform& platform, const Request& request);
 int64_t usable_bytes(const Platform& platform, const Request& request);
 

@@ -65,34 +65,32 @@ void bind_problem(GemmProblem<int64_t>& q, const GemmProblem<Dim>& p, const Coun
   at(q.batch, p.batch);
 }
 
-void bind_problem(ConvProblem<int64_t>& q, const ConvProblem<Dim>& p, const CountAt& at) {
+// What slides over images.
+template <class Bound, class Problem>
+void bind_sliding(Bound& q, const Problem& p, const CountAt& at) {
   q.stride = p.stride;
-  q.dilation = p.dilation;
   q.channels_last = p.channels_last;
   at(q.n, p.n);
   at(q.c, p.c);
-  at(q.k, p.k);
-  at(q.groups, p.groups);
   for (size_t i = 0; i < 3; ++i) {
     at(q.in[i], p.in[i]);
     at(q.out[i], p.out[i]);
-    at(q.filter[i], p.filter[i]);
     at(q.pad[i], p.pad[i]);
   }
 }
 
+void bind_problem(ConvProblem<int64_t>& q, const ConvProblem<Dim>& p, const CountAt& at) {
+  bind_sliding(q, p, at);
+  q.dilation = p.dilation;
+  at(q.k, p.k);
+  at(q.groups, p.groups);
+  for (size_t i = 0; i < 3; ++i) at(q.filter[i], p.filter[i]);
+}
+
 void bind_problem(PoolProblem<int64_t>& q, const PoolProblem<Dim>& p, const CountAt& at) {
-  q.stride = p.stride;
-  q.channels_last = p.channels_last;
+  bind_sliding(q, p, at);
   q.counts_padding = p.counts_padding;
-  at(q.n, p.n);
-  at(q.c, p.c);
-  for (size_t i = 0; i < 3; ++i) {
-    at(q.in[i], p.in[i]);
-    at(q.out[i], p.out[i]);
-    at(q.window[i], p.window[i]);
-    at(q.pad[i], p.pad[i]);
-  }
+  for (size_t i = 0; i < 3; ++i) at(q.window[i], p.window[i]);
 }
 
 void bind_problem(RecurrentProblem<int64_t>& q, const RecurrentProblem<Dim>& p, const CountAt& at) {
