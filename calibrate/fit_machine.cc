@@ -32,6 +32,7 @@ bool differs_by_pass(std::string_view kernel_class) {
 // Of `run`: cuDNN's kernel where frameworks have one of their own, which it is no measure of.
 bool stands_in(const MeasuredRun& run) {
   return run.function == "layer_norm" || run.function == "rms_norm" ||
+         (run.op == "attention" && run.form != name(AttentionForm::kLibrary)) ||
          (!run.function.empty() && (run.op == "pool" || run.op == "softmax"));
 }
 

@@ -153,6 +153,17 @@ TEST_CASE("cuda card: batch norms, recurrent layers and look-ups run as framewor
   REQUIRE(gpt.status == 0);
   CHECK(of_class(gpt, "attention").ns.at("cudnn_attention_12") ==
         doctest::Approx(20'000).epsilon(.001));
+  // Elsewhere cuDNN's stands in for the framework's own.
+  const Ran own = gpu.run({"--json", "--model", "builtin:bert-base", "--batch", "1", "--precision",
+                           "amp-fp16", "--gpu", "h100"});
+  CAPTURE(own.err);
+  REQUIRE(own.status == 0);
+  CHECK(of_class(own, "attention").ns.at("cudnn_attention_12") ==
+        doctest::Approx(20'000).epsilon(.001));
+  const Ran single = gpu.run({"--json", "--model", "builtin:bert-base", "--batch", "1"});
+  CAPTURE(single.err);
+  CHECK(single.status == 0);
+  CHECK_FALSE(of_class(single, "attention").skipped.empty());
   const OfClass layer_norms = of_class(gpt, "norm");
   CHECK(layer_norms.ns.at("cudnn_layer_norm_12") == doctest::Approx(20'000).epsilon(.001));
   CHECK(layer_norms.skipped.empty());
