@@ -185,12 +185,13 @@ void build_backward(AttentionBuilder& b, const Attention& p) {
   const Value q = b.operand(s.q), kt = b.operand(transposed(s.k)), vt = b.operand(transposed(s.v));
   const Value o = b.operand(s.o), d_o = b.operand(s.o), statistics = b.statistics(s.rows);
   const Value dq = b.operand(s.q), dk = b.operand(s.k), dv = b.operand(s.v);
-  const Value scale = b.scalar(scale_of(p)), one = b.scalar(1);
-  const Value stays = p.dropout ? kept_of(b, s) : one;
+  const Value scale = b.scalar(scale_of(p));
+  // Execution refuses a scalar that no operation reads: 1 is one only where nothing is dropped.
+  const Value stays = p.dropout ? kept_of(b, s) : b.scalar(1);
   const Sizes wide = transposed(s.scores);
   const Value both = b.pointwise(kMultiply, d_o, o, s.o);
   const Value sums = b.pointwise(kMultiply, b.reduce(CUDNN_REDUCE_TENSOR_ADD, both, s.rows),
-                                 p.dropout ? b.scalar(1 - kDropout) : one, s.rows);
+                                 p.dropout ? b.scalar(1 - kDropout) : stays, s.rows);
   const Value scores = scores_of(b, p, s, q, kt, scale);
   const Value less = b.pointwise(CUDNN_POINTWISE_SUB, scores, statistics, s.scores);
   const Value weights = b.pointwise(CUDNN_POINTWISE_EXP, less, nullptr, s.scores);

@@ -106,6 +106,29 @@ TEST_CASE("cards: pools and layer norms are cuDNN's, not the framework's own tha
   }
 }
 
+TEST_CASE("cards: attention ran in both passes, masked, with dropout and with shared heads") {
+  std::map<std::string, int> timed;
+  for (const json& record : lines_of(card_file("h200/attention.jsonl"))) {
+    CHECK(record["time_ms"].get<double>() > 0);
+    CHECK(record["offers"][0]["algorithm"].get<std::string>().starts_with("cudnn_attention_"));
+    std::string kind = record["pass"];
+    if (record["masked"].get<bool>()) kind += " masked";
+    if (record["dropout"].get<bool>()) kind += " dropout";
+    if (record["heads"] != record["kv_heads"]) kind += " shared";
+    ++timed[kind];
+  }
+  CHECK(timed == std::map<std::string, int>{{"backward", 1},
+                                            {"backward dropout", 4},
+                                            {"backward masked", 2},
+                                            {"backward masked dropout", 2},
+                                            {"backward shared", 1},
+                                            {"forward", 1},
+                                            {"forward dropout", 4},
+                                            {"forward masked", 2},
+                                            {"forward masked dropout", 2},
+                                            {"forward shared", 1}});
+}
+
 TEST_CASE("cards: a machine file sharpens kernels of networks that it was not made of") {
   if (!has_calibrate()) return;
   const Scratch scratch;
