@@ -11,8 +11,7 @@ class GraphWork : public Work {
  public:
   GraphWork(const CudnnHandle& cudnn, OperationGraph graph, std::string_view name)
       : cudnn_(cudnn), graph_(std::move(graph)) {
-    PlanList list =
-        list_plans(cudnn.graph(), graph_.graph(), {.device = nullptr, .handle = cudnn.raw()});
+    PlanList list = list_plans(cudnn.graph(), graph_, {.device = nullptr, .handle = cudnn.raw()});
     if (list.plans.empty()) throw CardFault("E724", list.error);
     for (ListedPlan& listed : list.plans) {
       offers_.push_back({.algorithm = fmt::format("{}_{}", name, listed.plan.engine),

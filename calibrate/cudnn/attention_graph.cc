@@ -190,8 +190,9 @@ void build_backward(AttentionBuilder& b, const Attention& p) {
   const Value stays = p.dropout ? kept_of(b, s) : b.scalar(1);
   const Sizes wide = transposed(s.scores);
   const Value both = b.pointwise(kMultiply, d_o, o, s.o);
-  const Value sums = b.pointwise(kMultiply, b.reduce(CUDNN_REDUCE_TENSOR_ADD, both, s.rows),
-                                 p.dropout ? b.scalar(1 - kDropout) : stays, s.rows);
+  const Value sums = b.scratch(s.rows);
+  b.pointwise_into(kMultiply, b.reduce(CUDNN_REDUCE_TENSOR_ADD, both, s.rows),
+                   p.dropout ? b.scalar(1 - kDropout) : stays, nullptr, sums, {});
   const Value scores = scores_of(b, p, s, q, kt, scale);
   const Value less = b.pointwise(CUDNN_POINTWISE_SUB, scores, statistics, s.scores);
   const Value weights = b.pointwise(CUDNN_POINTWISE_EXP, less, nullptr, s.scores);
@@ -206,7 +207,10 @@ void build_backward(AttentionBuilder& b, const Attention& p) {
   if (kept) d = b.pointwise(kMultiply, d, kept, s.scores);
   d = b.pointwise(kMultiply, d, scale, s.scores);
   gradient_into(b, p, b.reshape(d, wide), q, p.head_size, dk);
-  b.matmul_into(d, b.reshape(kt, s.k), dq);
+  const Value dq_sums =
+      b.scratch(dense(p.batch, p.heads, p.queries, p.head_size), CUDNN_TENSOR_REORDERING_F16x16);
+  b.matmul_into(d, b.reshape(kt, s.k), dq_sums);
+  b.pointwise_into(CUDNN_POINTWISE_IDENTITY, dq_sums, nullptr, nullptr, dq, {});
 }
 
 cudnnDataType_t sixteen_bits(DType dtype) {

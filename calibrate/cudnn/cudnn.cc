@@ -95,7 +95,7 @@ template <class Impl, class Make>
 Cudnn::Listed told(const Impl& impl, const Make& make) {
   try {
     const OperationGraph graph = make();
-    return told(list_plans(impl.functions, graph.graph(), {.device = impl.device.get()}));
+    return told(list_plans(impl.functions, graph, {.device = impl.device.get()}));
   } catch (const CudnnRefusal& refusal) {
     return {"instant", {}, refusal.what()};
   }

@@ -8,6 +8,13 @@ GraphBuilder::Value GraphBuilder::scalar(float value) {
   return made;
 }
 
+GraphBuilder::Value GraphBuilder::scratch(const Sizes& sizes,
+                                          cudnnBackendTensorReordering_t order) {
+  const Value made = tensor(sizes, CUDNN_DATA_FLOAT, Kind::kOperand, order);
+  graph_.scratch_bytes_ += graph_.operands_.back().bytes;
+  return made;
+}
+
 void GraphBuilder::finish(Descriptor& operation, const char* what) {
   operation.finalize(what);
   operations_.push_back(operation.raw());
@@ -21,7 +28,8 @@ OperationGraph GraphBuilder::finish_graph(cudnnHandle_t handle) {
   return std::move(graph_);
 }
 
-GraphBuilder::Value GraphBuilder::tensor(const Sizes& sizes, cudnnDataType_t type, Kind kind) {
+GraphBuilder::Value GraphBuilder::tensor(const Sizes& sizes, cudnnDataType_t type, Kind kind,
+                                         cudnnBackendTensorReordering_t order) {
   Descriptor& d = part(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   d.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, {++next_})
       .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, {16})
@@ -32,6 +40,7 @@ GraphBuilder::Value GraphBuilder::tensor(const Sizes& sizes, cudnnDataType_t typ
            std::vector<char>{kind == Kind::kInner})
       .set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN,
            std::vector<char>{kind == Kind::kScalar})
+      .set(CUDNN_ATTR_TENSOR_REORDERING_MODE, CUDNN_TYPE_TENSOR_REORDERING_MODE, std::vector{order})
       .finalize("a tensor");
   if (kind == Kind::kOperand) {
     int64_t bytes = type == CUDNN_DATA_INT64 ? 8 : type == CUDNN_DATA_FLOAT ? 4 : 2;

@@ -18,6 +18,8 @@ class OperationGraph {
     int64_t bytes;  // on the card
   };
   const std::vector<Operand>& operands() const { return operands_; }
+  // Of those operands that a caller has to bring as scratch memory, beside the plan's own.
+  int64_t scratch_bytes() const { return scratch_bytes_; }
   // Given by value, from the host's memory.
   struct Scalar {
     int64_t id;
@@ -30,6 +32,7 @@ class OperationGraph {
   std::deque<Descriptor> parts_;  // each before those that it is a part of
   std::vector<Operand> operands_;
   std::deque<Scalar> scalars_;
+  int64_t scratch_bytes_ = 0;
 };
 
 // Makes one, an operation after the other; a value is the descriptor of its tensor. All throw
@@ -46,6 +49,9 @@ class GraphBuilder {
   // On the card: in the operands' type, or statistics in 32 bits.
   Value operand(const Sizes& sizes) { return tensor(sizes, type_, Kind::kOperand); }
   Value statistics(const Sizes& sizes) { return tensor(sizes, CUDNN_DATA_FLOAT, Kind::kOperand); }
+  // Scratch memory of 32 bits; what blocks add up there lies in the order of tensor cores' tiles.
+  Value scratch(const Sizes& sizes,
+                cudnnBackendTensorReordering_t order = CUDNN_TENSOR_REORDERING_NONE);
   // Where a stream of random numbers begins.
   Value seed() { return tensor({{1, 1, 1, 1}, {1, 1, 1, 1}}, CUDNN_DATA_INT64, Kind::kOperand); }
   Value scalar(float value);
@@ -65,7 +71,8 @@ class GraphBuilder {
 
  private:
   enum class Kind { kOperand, kScalar, kInner };
-  Value tensor(const Sizes& sizes, cudnnDataType_t type, Kind kind);
+  Value tensor(const Sizes& sizes, cudnnDataType_t type, Kind kind,
+               cudnnBackendTensorReordering_t order = CUDNN_TENSOR_REORDERING_NONE);
 
   const CudnnFunctions& cudnn_;
   OperationGraph graph_;

@@ -114,6 +114,13 @@ PlanList list_plans(const CudnnFunctions& cudnn, const Descriptor& graph,
   return {"fallback", {}, "cuDNN lists no plan"};
 }
 
+PlanList list_plans(const CudnnFunctions& cudnn, const OperationGraph& graph,
+                    const CudnnTarget& target) {
+  PlanList listed = list_plans(cudnn, graph.graph(), target);
+  for (ListedPlan& plan : listed.plans) plan.plan.bytes += graph.scratch_bytes();
+  return listed;
+}
+
 PlanList list_plans(const CudnnFunctions& cudnn, const ConvQuestion& question,
                     const CudnnTarget& target) {
   const ConvProblem<int64_t>& c = question.problem;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibrate/cudnn/backend.h"
+#include "calibrate/cudnn/operation_graph.h"
 #include "estimator/memory/workspace/asked.h"
 #include "estimator/memory/workspace/conv_question.h"
 
@@ -33,6 +34,9 @@ PlanList list_plans(const CudnnFunctions& cudnn, const ConvQuestion& question,
                     const CudnnTarget& target);
 // The same of any graph, which outlives its plans. Throws CudnnRefusal.
 PlanList list_plans(const CudnnFunctions& cudnn, const Descriptor& graph,
+                    const CudnnTarget& target);
+// Of an operation graph, with the scratch memory that it brings in each plan's bytes.
+PlanList list_plans(const CudnnFunctions& cudnn, const OperationGraph& graph,
                     const CudnnTarget& target);
 
 }  // namespace plimsoll
