@@ -282,34 +282,51 @@ def update(clock, deadline):
 
 # --- attention ---
 
+# batch, heads, heads of keys and values, queries, keys, head size
+ATTENTION = ((32, 12, 12, 128, 128, 64), (32, 12, 12, 512, 512, 64), (8, 12, 12, 1024, 1024, 64), (64, 12, 12, 197, 197, 64),
+             (8, 16, 16, 2048, 2048, 64), (4, 16, 16, 4096, 4096, 128), (2, 32, 32, 8192, 8192, 128), (1, 12, 12, 128, 128, 64),
+             (128, 3, 3, 197, 197, 64), (8, 32, 32, 1024, 1024, 80), (16, 8, 8, 77, 77, 40), (256, 4, 4, 49, 49, 32),
+             (16, 8, 2, 512, 512, 64), (4, 32, 8, 2048, 2048, 128), (16, 12, 12, 300, 300, 96), (8, 8, 8, 1500, 1500, 64),
+             (16, 8, 8, 4096, 77, 40), (32, 8, 8, 30, 50, 64), (8, 16, 16, 500, 500, 192))
+
+
 def attention(clock, deadline):
+    """Times, and the scratch memory of both passes, which no dispatch on fake tensors sees."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     forms = {"flash": SDPBackend.FLASH_ATTENTION, "memory_efficient": SDPBackend.EFFICIENT_ATTENTION,
              "library": SDPBackend.CUDNN_ATTENTION, "math": SDPBackend.MATH}
-    shapes = [(b, h, s, d, causal) for b, h, s, d in
-              ((32, 12, 128, 64), (32, 12, 512, 64), (8, 12, 1024, 64), (64, 12, 197, 64), (8, 16, 2048, 64),
-               (4, 16, 4096, 128), (2, 32, 8192, 128), (1, 12, 128, 64), (128, 3, 197, 64), (8, 32, 1024, 80),
-               (16, 8, 77, 40), (256, 4, 49, 32)) for causal in (False, True)]
+    problems = [(shape, seen) for shape in ATTENTION for seen in ("all", "causal", "masked")]
     for arithmetic in wanted("f16_tensor", "bf16_tensor", "f32", "tf32_tensor"):
         dtype = use(arithmetic)
         for form, backend in forms.items():
-            for b, h, s, d, causal in shapes:
+            for (b, h, kv, s, t, d), seen in problems:
                 if deadline.passed():
                     return say("stopped", at="attention " + arithmetic)
-                if form == "math" and b * h * s * s > 1 << 29:
+                if form == "math" and b * h * s * t > 1 << 29:
                     continue
-                q, k, v, g = (made((b, h, s, d), dtype) for _ in range(4))
+                q, k, v, g = (made((b, heads, n, d), dtype) for heads, n in ((h, s), (kv, t), (kv, t), (h, s)))
+                options = {"is_causal": seen == "causal", "enable_gqa": kv != h}
+                if seen == "masked":
+                    options["attn_mask"] = made((b, 1, s, t), dtype)
+
+                def attend(*operands):
+                    return F.scaled_dot_product_attention(*operands, **options)
+
                 try:
                     with sdpa_kernel(backend):
-                        forward = clock.seconds([lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal)])
-                        q2, k2, v2 = (t.detach().requires_grad_() for t in (q, k, v))
-                        both = clock.seconds([lambda: torch.autograd.grad(
-                            F.scaled_dot_product_attention(q2, k2, v2, is_causal=causal), (q2, k2, v2), g)])
+                        forward = clock.seconds([lambda: attend(q, k, v)])
+                        q2, k2, v2 = (x.detach().requires_grad_() for x in (q, k, v))
+                        both = clock.seconds([lambda: torch.autograd.grad(attend(q2, k2, v2), (q2, k2, v2), g)])
+                        scratch = workspace(lambda: attend(q2, k2, v2))
+                        y = attend(q2, k2, v2)
+                        scratch_back = workspace(lambda: torch.autograd.grad(y, (q2, k2, v2), g, retain_graph=True))
+                        del y
                 except RuntimeError:
                     torch.cuda.synchronize()
                     continue
-                say("attention", arithmetic=arithmetic, form=form, batch=b, heads=h, tokens=s, head_size=d,
-                    causal=causal, forward_ms=forward * 1e3, backward_ms=(both - forward) * 1e3)
+                say("attention", arithmetic=arithmetic, form=form, batch=b, heads=h, kv_heads=kv, tokens=s, keys=t, head_size=d,
+                    causal=int(seen == "causal"), masked=int(seen == "masked"), forward_ms=forward * 1e3,
+                    backward_ms=(both - forward) * 1e3, forward_workspace=scratch, backward_workspace=scratch_back)
 
 
 def main():

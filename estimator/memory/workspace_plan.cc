@@ -4,6 +4,8 @@
 #include <cctype>
 #include <utility>
 
+#include "estimator/memory/workspace/attention.h"
+#include "estimator/memory/workspace/reduction.h"
 #include "estimator/request/platform.h"
 #include "estimator/time/kernel_time.h"
 #include "graph/ir/kernel_label.h"
@@ -87,6 +89,16 @@ void take_priced(WorkspaceChoice& choice, const KernelAt& kernel, const TimeCont
   if (plan != choice.alternatives.end()) std::swap(*plan, choice.plan);
 }
 
+// Of kernels of PyTorch's own.
+int64_t own_scratch(const KernelAt& kernel, const TimeContext& context, const Device& device) {
+  if (context.offers()->policy.framework != WorkspacePolicy::Framework::kPyTorch) return 0;
+  if (const auto* attention = std::get_if<AttentionProblem<int64_t>>(&kernel.problem))
+    return attention_workspace(*attention, kernel.pass, kernel.dtype);
+  if (kernel.op != "column_sum" || kernel.written == 0) return 0;
+  return reduction_workspace(kernel.read / kernel.written, kernel.written * 8 / bits(kernel.dtype),
+                             device);
+}
+
 }  // namespace
 
 Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
@@ -99,6 +111,11 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
   std::optional<WorkspaceBasis> worst;
   for (KernelId id = 0; id < bound.kernels.size(); ++id) {
     const KernelAt& kernel = bound.kernels[id];
+    if (const int64_t bytes = own_scratch(kernel, context, platform.device); bytes > 0) {
+      plan.uses[id] = {.bytes = bytes, .least = bytes};
+      plan.bases[id] = name(WorkspaceBasis::kRule);
+      worst = std::max(worst.value_or(WorkspaceBasis::kRule), WorkspaceBasis::kRule);
+    }
     if (!std::holds_alternative<ConvProblem<int64_t>>(kernel.problem)) continue;
     auto choice = conv_scratch(kernel, context);
     if (!choice) {
