@@ -127,8 +127,8 @@ std::vector<std::string> compiler_basis(const CompiledModel& model, const Bindin
                       "convolutions, products and attention stay the libraries', loss and update "
                       "eager; nothing is made anew instead of kept",
                       fusion->eager_launches, fusion->launches, spared / 1e6),
-          "compile: memory is the eager figure; its range is wider, since what a compiled program "
-          "keeps is its compiler's choice"};
+          "compile: memory is the eager figure, less scratch of sums that are fused; its range is "
+          "wider, since what a compiled program keeps is its compiler's choice"};
 }
 
 std::vector<std::string> replay_basis(const CompiledModel& model, const Request& request) {

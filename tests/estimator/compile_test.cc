@@ -51,7 +51,9 @@ TEST_CASE("compiled: fewer launches, no longer step, memory as eager's in a wide
         const BothWays ways = both_ways(asked);
         CHECK(ways.compiled.time.launches <= ways.eager.time.launches);
         CHECK(ways.compiled.time.step_ns <= ways.eager.time.step_ns);
-        CHECK(ways.compiled.memory.device_bytes == ways.eager.memory.device_bytes);
+        // Sums over rows that are fused have no scratch memory of PyTorch's.
+        CHECK(ways.compiled.memory.device_bytes <= ways.eager.memory.device_bytes);
+        CHECK(ways.compiled.memory.live_peak_bytes == ways.eager.memory.live_peak_bytes);
         CHECK(ways.compiled.memory.saved_bytes == ways.eager.memory.saved_bytes);
         CHECK(ways.compiled.memory.device_range.low < ways.eager.memory.device_range.low);
         CHECK(ways.compiled.memory.device_range.high > ways.eager.memory.device_range.high);
