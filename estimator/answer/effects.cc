@@ -103,8 +103,6 @@ constexpr EffectRow kEffectRows[] = {
     {"attention", attends, "no attention was recognised in the model"},
     {"module-loading", [](const Asked& a) { return !a.request.context_bytes; },
      "--context says what the context takes"},
-    {"samples", [](const Asked& a) { return a.request.epochs > 0; },
-     "--epochs N asks for the time of a whole run"},
     {"epochs",
      [](const Asked& a) { return a.request.samples > 0 || a.model.meta.samples_per_epoch > 0; },
      "--samples N says how long an epoch is"},

@@ -69,6 +69,8 @@ TimeEstimate mean_time(const Mean& mean, const TimeEstimate& nearest) {
   t.host_bound = t.host_ns + t.framework_ns + t.loader_ns > t.gpu_ns;
   const int64_t input = t.loader_ns + t.input_copy_ns;
   t.input_bound = input > t.step_ns - input;
+  if (t.epoch_ns)
+    t.epoch_ns = rounded([](const TimeEstimate& x) { return x.epoch_ns.value_or(0); });
   if (t.run_ns) t.run_ns = rounded([](const TimeEstimate& x) { return x.run_ns.value_or(0); });
   return t;
 }

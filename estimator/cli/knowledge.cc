@@ -102,10 +102,10 @@ int show_model(const std::string& name) {
   std::string text = wrapped(fmt::format("{}: {}", row->name, row->description), page) +
                      wrapped(row->source, page) + parameters_text(*model, row->image, page);
   if (!model->config.meta.dataset.empty()) {
-    text += "\n" + wrapped(fmt::format("data set: {}, {} {} an epoch", model->config.meta.dataset,
-                                       model->config.meta.samples_per_epoch,
-                                       model->config.meta.sample_unit),
-                           page);
+    text +=
+        "\n" + wrapped(fmt::format("data set: {}, {} samples an epoch", model->config.meta.dataset,
+                                   model->config.meta.samples_per_epoch),
+                       page);
   }
   return print(text);
 }

@@ -190,7 +190,7 @@ constexpr FlagRow kFlags[] = {
      "batches lie ready"},
     {"loader", kRun, kRarely, "HOW", "none, memory, convert or transform: how samples get there"},
     {"epochs", kRun, kRarely, "N", "passes over the data, for the time of a whole run"},
-    {"samples", kRun, kRarely, "N", "per epoch"},
+    {"samples", kRun, kRarely, "N", "per epoch", "the built-in's data set"},
     {"samples-in-memory", kRun, kRarely, "N", "samples of a data set that the host holds"},
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace plimsoll {
 
@@ -12,7 +13,7 @@ WorkspacePlan with_least_scratch(WorkspacePlan workspaces) {
 }
 
 GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spread) {
-  const GrownMemory grown{memory.device_bytes, {memory.low, memory.high}};
+  GrownMemory grown{memory.device_bytes, {memory.low, memory.high}};
   memory.device_bytes = memory.minimum;
   memory.reserved = memory.minimum - memory.context;
   memory.allocated = std::min(memory.allocated, memory.reserved);
@@ -26,7 +27,28 @@ GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spr
   const int64_t above = context.high > 0 ? context.high - context.bytes : 0;
   memory.low = std::max<int64_t>(0, memory.minimum - reach(below));
   memory.high = memory.minimum + reach(above);
+  grown.range.low = std::max(grown.range.low, std::min(memory.low, grown.bytes));
   return grown;
+}
+
+Range tensors_range(const DeviceMemory& memory, const Step& step,
+                    const std::vector<BytesByRole>& live, const WorkspacePlan& workspaces,
+                    double spread) {
+  int64_t tensors = 0, chosen = 0, most = 0;
+  for (size_t i = 0; i < live.size(); ++i) {
+    const int64_t here = std::accumulate(live[i].begin(), live[i].end(), int64_t{0});
+    const Event& e = step.events[i];
+    tensors = std::max(tensors, here);
+    if (e.kind != Event::Kind::kLaunch) continue;
+    const WorkspaceUse& use = workspaces.uses[e.id];
+    chosen = std::max(chosen, here + use.bytes);
+    most = std::max(most, here + std::max(use.bytes, use.largest));
+  }
+  const int64_t more = std::max<int64_t>(0, most - std::max(tensors, chosen));
+  const auto times = [](int64_t bytes, double factor) {
+    return static_cast<int64_t>(std::llround(factor * static_cast<double>(bytes)));
+  };
+  return {times(tensors, 1 - spread), times(memory.steady + more, 1 + spread)};
 }
 
 }  // namespace plimsoll

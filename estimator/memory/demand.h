@@ -3,8 +3,11 @@
 // goes, for a smaller card refuses the rest and the step runs none the less.
 #pragma once
 
+#include <vector>
+
 #include "estimator/memory/device_memory.h"
 #include "estimator/memory/memory_estimate.h"
+#include "estimator/memory/timeline.h"
 #include "estimator/memory/workspace_plan.h"
 
 namespace plimsoll {
@@ -15,8 +18,16 @@ namespace plimsoll {
 WorkspacePlan with_least_scratch(WorkspacePlan workspaces);
 
 // Makes of `memory`, whose minimum is known, what the step needs, and returns what it was: what the
-// process takes where there is room. `spread`: half-width of the 95 % range of what lies beside the
-// context, as a share. Holds live <= allocated <= reserved.
+// process takes where there is room, which is never less than the step needs. `spread`: half-width
+// of the 95 % range of what lies beside the context, as a share. Holds live <= allocated <=
+// reserved.
 GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spread);
+
+// Of memory.steady: tensors alone, and what it comes to where each problem is given the most
+// scratch memory that an algorithm was timed with; `spread` off. `live`: after each event of the
+// step.
+Range tensors_range(const DeviceMemory& memory, const Step& step,
+                    const std::vector<BytesByRole>& live, const WorkspacePlan& workspaces,
+                    double spread);
 
 }  // namespace plimsoll

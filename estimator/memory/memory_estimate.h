@@ -36,7 +36,10 @@ struct MemoryEstimate {
   int64_t timed_workspace_bytes = 0;  // most that timing an algorithm asks for; 0: none is timed
   std::string workspace_basis;        // "rule", "asked", "measured", "none"
   int64_t allocated_peak_bytes = 0, reserved_bytes = 0;
-  int64_t steady_allocated_bytes = 0;  // of a later step, in which nothing is tried out
+  // Of a later step, in which nothing is tried out; its range where how far off a framework's plan
+  // of its tensors is has been measured.
+  int64_t steady_allocated_bytes = 0;
+  std::optional<Range> steady_range;
   // Of a first step in which plans are timed with scratch memory that is given back, and that may
   // be less where the card is full; else 0.
   int64_t timing_peak_bytes = 0;

@@ -364,6 +364,10 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.max_by_role[static_cast<size_t>(Role::kWorkspace)] = m.workspace_bytes;
   m.allocated_peak_bytes = device.allocated;
   m.steady_allocated_bytes = device.steady;
+  if (const double spread = platform.framework.demand_spread; spread > 0) {
+    const auto live = profile(model.step, bound, granule_of(platform.framework), plan->storages);
+    m.steady_range = tensors_range(device, model.step, live, workspaces, spread);
+  }
   m.timing_peak_bytes = device.timing;
   m.reserved_bytes = device.reserved;
   m.context_bytes = device.context;

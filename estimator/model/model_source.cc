@@ -73,6 +73,11 @@ Result<LoadedModel> load_builtin(const std::string& name, const Request& request
   auto model = load_onnx(ByteSource::of(file, std::move(found->bytes)), request, inputs_only, true);
   if (!model) return model;
   model->builtin = true;
+  // torchvision/references/classification, timm's train.py: what their networks are published for.
+  Meta& meta = model->config.meta;
+  meta.sample_unit = "images";
+  meta.dataset = "ImageNet-1k";
+  meta.samples_per_epoch = 1281167;
   for (const char* side : {"height", "width"}) {
     model->config.networks.front().graph.defaults.try_emplace(side, found->image);
   }

@@ -147,6 +147,7 @@ void write_time(JsonWriter& out, const TimeEstimate& t) {
   out.key("launches").integer(t.launches);
   out.key("samples_per_second").real(t.samples_per_second);
   out.key("sample_unit").string(t.sample_unit);
+  if (t.epoch_ns) out.key("epoch_ns").integer(*t.epoch_ns);
   if (t.run_ns) out.key("run_ns").integer(*t.run_ns);
   out.key("provenance").string(t.provenance);
   if (!t.lengths.empty()) write_lengths(out, t.lengths);

@@ -71,7 +71,9 @@ std::string answer(const Estimate& e, const Page& page) {
   const std::string pace =
       escaped_format("       step {}, {} {}/s{}", human_time(e.time.step_ns),
                      human_number(e.time.samples_per_second), e.time.sample_unit,
-                     e.time.run_ns ? ", whole run " + human_time(*e.time.run_ns) : "");
+                     e.time.run_ns     ? ", whole run " + human_time(*e.time.run_ns)
+                     : e.time.epoch_ns ? ", epoch " + human_time(*e.time.epoch_ns)
+                                       : "");
   return text + in_columns(pace,
                            fmt::format("range {} - {}", human_time(e.time.step_range_ns.low),
                                        human_time(e.time.step_range_ns.high)),

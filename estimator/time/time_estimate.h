@@ -56,9 +56,10 @@ struct TimeEstimate {
   int64_t dispatches = 0, forward_dispatches = 0;
   double samples_per_second = 0;  // of all devices together
   std::string sample_unit = "samples";
-  std::optional<int64_t> run_ns;  // of --epochs and --samples
-  std::string provenance;         // "uncalibrated", "calibrated: ..."
-  std::string evidence;           // what most of it was measured on, see Evidence: "card", ...
+  // Once through the samples that the request or the model's config tells, and --epochs times.
+  std::optional<int64_t> epoch_ns, run_ns;
+  std::string provenance;  // "uncalibrated", "calibrated: ..."
+  std::string evidence;    // what most of it was measured on, see Evidence: "card", ...
   std::vector<LengthTime> lengths;
   std::vector<KernelShare> kernels;
   std::vector<ClassShare> by_class;  // most time first

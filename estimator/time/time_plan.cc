@@ -152,6 +152,19 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
   return t;
 }
 
+// Of all samples in turn; nothing where nobody says how many there are, or where nanoseconds do not
+// count so far: what nobody asked for is no fault. A forward pass alone is no part of an epoch.
+std::optional<double> epoch_seconds(const CompiledModel& model, const Request& request,
+                                    double whole_batch, double step_seconds) {
+  constexpr double kMost = 9e9;
+  const bool asked = request.samples > 0 || request.epochs > 0;
+  const int64_t samples = request.samples > 0 ? request.samples : model.meta.samples_per_epoch;
+  if (samples <= 0 || whole_batch <= 0) return std::nullopt;
+  if (!asked && model.recipe.mode == Mode::kInference) return std::nullopt;
+  const double seconds = std::ceil(static_cast<double>(samples) / whole_batch) * step_seconds;
+  return asked || seconds < kMost ? std::optional(seconds) : std::nullopt;
+}
+
 }  // namespace
 
 double highest_flops(const BoundStep& bound, const DeviceRates& rates) {
@@ -163,7 +176,8 @@ double highest_flops(const BoundStep& bound, const DeviceRates& rates) {
 
 bool countable(const TimeEstimate& time) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  return time.step_range_ns.high < kMost && time.run_ns.value_or(0) < kMost;
+  return time.step_range_ns.high < kMost && time.epoch_ns.value_or(0) < kMost &&
+         time.run_ns.value_or(0) < kMost;
 }
 
 TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
@@ -213,10 +227,12 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
   t.roofline_ns = to_ns(roofline);
   t.evidence = name(evidence.of_most());
   const double whole_batch = samples_per_step(model, binding, input.devices);
-  const int64_t samples = request.samples > 0 ? request.samples : model.meta.samples_per_epoch;
-  if (request.epochs > 0 && samples > 0 && whole_batch > 0) {
-    const double steps = std::ceil(static_cast<double>(samples) / whole_batch);
-    t.run_ns = to_ns(steps * static_cast<double>(request.epochs) * step.seconds);
+  if (const auto epoch = epoch_seconds(model, request, whole_batch, step.seconds)) {
+    t.epoch_ns = to_ns(*epoch);
+    if (request.epochs > 0) t.run_ns = to_ns(*epoch * static_cast<double>(request.epochs));
+    if (request.samples == 0)
+      plan.basis.push_back(fmt::format("an epoch: the {} samples of {}",
+                                       model.meta.samples_per_epoch, model.meta.dataset));
   }
   t.provenance = used.empty() ? "uncalibrated" : plan.basis.front();
   t.by_class =

@@ -4,11 +4,12 @@ The reasons are reasons.json's, by source, framework, device, mode and model; ev
 """
 import collections
 import json
+import math
 from pathlib import Path
 from statistics import mean, median
 
 from records import CARDS_OF_ALGORITHMS, named, read_from
-from table import markdown, percent
+from table import inside, markdown, percent
 
 REASONS = json.loads((Path(__file__).parent / "reasons.json").read_text())["reasons"]
 HEAD = ["source", "framework", "card", "mode", "n", "mean error", "bias (median)", "share of the class's error", "bound by the host"]
@@ -122,3 +123,32 @@ def odd_shapes(lines):
             "Where a shape takes long, the P4 takes about twice as long for it as the P100, as their peaks "
             "have it; where it is short, little longer: a part of what was timed is not the kernel, and no record says what.", "",
             markdown(["measured", "n", "mean error", "bias (median)", "share of the error", "P4 over P100, one shape (pairs)"], rows), ""]
+
+
+def narrowest(lines, share):
+    """Upper over lower of the narrowest range around predictions, one for all, that so many records lie in."""
+    off = sorted(l["measured"] / l["predicted"] for l in lines)
+    held = math.ceil(share * len(off))
+    return min(off[i + held - 1] / off[i] for i in range(len(off) - held + 1))
+
+
+def widths_of_memory(lines):
+    """How wide ranges of memory are, by framework, where one source ran several, and of TensorFlow's tensors."""
+    of = collections.defaultdict(list)
+    for l in lines:
+        if l["source"] in ("dlinfbench-memory", "salus-workloads-memory") and l["range"]:
+            what = "tensors (Salus)" if l["quantity"] == "peak_allocated_mb" else "process (DLInfBench)"
+            of[l["run"]["framework"], what].append(l)
+    rows = []
+    for (framework, what), ranged in sorted(of.items()):
+        over = [l["range"][1] / l["range"][0] for l in ranged]
+        rows.append((framework, what, len(ranged), percent(inside(ranged)), f"{median(over):.2f}", percent(mean(r <= 1.5 for r in over)),
+                     f"{narrowest(ranged, .85):.2f}"))
+    return ["## How wide ranges of memory are", "",
+            "Ranges that hold for 95 of 100, of what a process takes where there is room and of what TensorFlow's allocator has handed out. Caffe's blobs "
+            "are there from the start and its scratch memory is 8 MiB. MXNet plans its tensors too, but algorithms that it times leave up to 1 GiB of scratch "
+            "memory, and of a process of 500 MiB the context is most, known to 100 MiB on cards that nobody measured. What TensorFlow takes grows by regions "
+            "that double: a tensor that asks for a byte more takes twice as much, and no range of 1.5 is right for it. What its step needs and its tensors are figures "
+            "of their own; tensors are within 1.5 where no algorithm with much scratch memory is as fast as one without (ResNets, not VGG). The last column is "
+            "what one range around all predictions would need to hold for 85 of 100.", "",
+            markdown(["framework", "what", "n", "inside its range", "upper over lower (median)", "at most 1.5", "narrowest for 85 %"], rows), ""]

@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from misses import algorithms, blame, facts, odd_shapes
+from misses import algorithms, blame, facts, odd_shapes, widths_of_memory
 from musts import table_of
 from records import load
 from table import HEAD, TOLD, all_rows, for_readme, left_out_rows, markdown
@@ -53,7 +53,7 @@ def main(readme, docs, folder, folds_file=None):
     text = [ABOUT, ""] + asked(table_of(lines, folds)) + ["## All rows", "", markdown(HEAD, [cells for _, cells in rows]), ""]
     if folds:
         text += [LEFT_OUT, "", markdown(HEAD[:12], left_out_rows(folds)), ""]
-    text += odd_shapes(lines) + algorithms(lines) + facts(lines)
+    text += widths_of_memory(lines) + odd_shapes(lines) + algorithms(lines) + facts(lines)
     Path(docs).parent.mkdir(exist_ok=True)
     Path(docs).write_text("\n".join(text).rstrip() + "\n")
     page = Path(readme).read_text()

@@ -168,7 +168,7 @@ const std::vector<Row> kRows = {
     {"effect", estimate({"--mode", "inference", "--zero-grad", "after"}), 0, "W516", "gradients"},
     {"effect", estimate({"--mode", "inference", "--freeze", "*"}), 0, "W516", "trains nothing"},
     {"effect", estimate({"--link", "pcie-3-x16"}), 0, "W516", "--gpus N"},
-    {"effect", estimate({"--samples", "10"}), 0, "W516", "--epochs N"},
+    {"effect", estimate({"--epochs", "10"}), 0, "W516", "--samples N"},
     {"output", estimate({"--json", "--csv"}), 2, "E114", "exclude each other"},
     {"output", estimate({"--color", "sometimes"}), 2, "E106", "auto, always, never"},
     {"output", estimate({"--json", "--wide"}), 0, "W516", "no effect on --json"},

@@ -136,6 +136,24 @@ TEST_CASE("a built-in is trained as its sources did where that is asked for") {
 }
 
 // Sentences differ in length: memory has to hold the longest batch, time is that of the usual one.
+TEST_CASE("a built-in is timed for an epoch of the data set that it is published for") {
+  Request request = resnet50();
+  const auto epoch_of = [](const Estimate& e, int64_t steps) { return steps * e.time.step_ns; };
+  const Estimate e = answer(request);
+  CHECK(e.time.sample_unit == "images");
+  REQUIRE(e.time.epoch_ns);
+  CHECK(static_cast<double>(*e.time.epoch_ns) == doctest::Approx(epoch_of(e, 160146)));
+  CHECK_FALSE(e.time.run_ns);
+  CHECK(std::ranges::count(e.basis, "an epoch: the 1281167 samples of ImageNet-1k") == 1);
+  request.samples = 80;
+  const Estimate own = answer(request);
+  CHECK(static_cast<double>(*own.time.epoch_ns) == doctest::Approx(epoch_of(own, 10)));
+  CHECK(std::ranges::count(own.basis, "an epoch: the 1281167 samples of ImageNet-1k") == 0);
+  request = resnet50();
+  request.recipe.mode = Mode::kInference;
+  CHECK_FALSE(answer(request).time.epoch_ns);
+}
+
 TEST_CASE("memory is read at the longest batch of the data set, time at the usual one") {
   Request request = test::request("builtin:seq2seq-sockeye", "quadro-p4000", 16);
   const Estimate usual = answer(request);

@@ -77,7 +77,9 @@ MeasuredQuantity tensor_memory(const MeasuredRun& run, MeasuredQuantity q) {
     const MemoryEstimate& m = a.memory;
     return real(std::max(m.steady_allocated_bytes, first ? m.timing_peak_bytes : 0)) / unit;
   };
-  q.range = no_range;
+  q.range = [unit](const Answer& a) {
+    return a.memory.steady_range ? scaled(*a.memory.steady_range, unit) : std::nullopt;
+  };
   return q;
 }
 

@@ -28,7 +28,7 @@ TEST_CASE("demand: what is needed takes the place of what is taken, and its rang
   memory.minimum = 900;
   const GrownMemory grown = take_demand(memory, {.bytes = 100, .low = 40, .high = 180}, .1);
   CHECK(grown.bytes == 1000);
-  CHECK(grown.range.low == 600);
+  CHECK(grown.range.low == 800);  // of what is needed: nothing takes less
   CHECK(grown.range.high == 1900);
   CHECK(memory.device_bytes == 900);
   CHECK(memory.reserved == 800);
@@ -44,4 +44,21 @@ TEST_CASE("demand: what is needed takes the place of what is taken, and its rang
   CHECK(memory.high == 540);
   CHECK(memory.allocated == 400);
   CHECK(memory.live == 400);
+}
+
+TEST_CASE("demand: tensors have the most scratch memory that was timed beside them, or none") {
+  Step step;
+  step.events = {{.kind = Event::Kind::kAllocate, .id = 0},
+                 {.kind = Event::Kind::kLaunch, .id = 1},
+                 {.kind = Event::Kind::kLaunch, .id = 0}};
+  const std::vector<BytesByRole> live = {{100}, {100, 200}, {50}};
+  WorkspacePlan workspaces;
+  workspaces.uses = {{.bytes = 350, .largest = 900}, {.bytes = 40}};  // by kernel
+  DeviceMemory memory;
+  memory.steady = 500;  // its allocator's blocks are larger than what was asked for
+  const Range range = tensors_range(memory, step, live, workspaces, .1);
+  CHECK(range.low == 270);
+  CHECK(range.high == 1155);       // 550 more
+  workspaces.uses[0].largest = 0;  // nothing was timed
+  CHECK(tensors_range(memory, step, live, workspaces, .1).high == 550);
 }

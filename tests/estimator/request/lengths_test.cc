@@ -45,6 +45,7 @@ TEST_CASE("time is the mean over the lengths of batches, memory that of the long
   CHECK(static_cast<double>(e.time.step_ns) == doctest::Approx(mean(&TimeEstimate::step_ns)));
   CHECK(static_cast<double>(e.time.gpu_ns) == doctest::Approx(mean(&TimeEstimate::gpu_ns)));
   CHECK(static_cast<double>(*e.time.run_ns) == doctest::Approx(100 * mean(&TimeEstimate::step_ns)));
+  CHECK(e.time.epoch_ns == e.time.run_ns);
   // As many samples in every batch: the rate is their number over the mean time.
   CHECK(e.time.samples_per_second == doctest::Approx(8e9 / mean(&TimeEstimate::step_ns)));
   CHECK(e.time.step_range_ns.low < e.time.step_ns);
