@@ -73,19 +73,16 @@ Result<ConvOffers> conv_offers(const Platform& platform, const Request& request,
 
 namespace {
 
-// Whether memory is that of the algorithm that time is of, where algorithms are timed, before cuDNN
-// 8 tells: a limit of the user's own asks what scratch memory buys, and TensorFlow tries each with
-// what it asks for (Salus: its tensors 14 % off, 21 by the library's rule). Elsewhere that rule
-// stays, which is nearer to measured processes (nicklhy/DLInfBench, MXNet: 8.5 against 9.5 %)
-// until one choice serves both.
-bool takes_priced(const Platform& platform, const TimeContext& context) {
+// A limit of the user's own asks what scratch memory buys: where algorithms are timed, before cuDNN
+// 8 tells, the memory is then that of the algorithms that the time is of. Elsewhere the library's
+// rule stays, which is nearer to measured processes (nicklhy/DLInfBench, MXNet: 8.5 against 9.5 %)
+// and to what TBD saw of ResNet-50's workspaces; Salus' tensors, TensorFlow, are the other way
+// round (14 against 21 %), until one choice serves both.
+void take_priced(WorkspaceChoice& choice, const KernelAt& kernel, const TimeContext& context) {
   constexpr int kAskedSince = 800;
   const ConvOffers& offers = *context.offers();
-  if (!offers.policy.benchmark || context.options().library.cudnn >= kAskedSince) return false;
-  return offers.asks_for_trade || platform.framework.autotune_tries_each;
-}
-
-void take_priced(WorkspaceChoice& choice, const KernelAt& kernel, const TimeContext& context) {
+  if (!offers.asks_for_trade || !offers.policy.benchmark) return;
+  if (context.options().library.cudnn >= kAskedSince) return;
   std::string priced(kernel_time(kernel, context).algorithm);
   std::ranges::transform(priced, priced.begin(),
                          [](unsigned char letter) { return std::tolower(letter); });
@@ -108,7 +105,6 @@ int64_t own_scratch(const KernelAt& kernel, const TimeContext& context, const De
 Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
                                       const TimeContext& context) {
   const bool timed = context.offers()->policy.benchmark && !platform.framework.autotune_outside;
-  const bool priced = takes_priced(platform, context);
   WorkspacePlan plan;
   plan.uses.resize(bound.kernels.size());
   plan.bases.resize(bound.kernels.size());
@@ -129,7 +125,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
       return tl::unexpected(std::move(faults));
     }
     if (choice->plan.algorithm.empty()) continue;  // the library is not asked
-    if (priced) take_priced(*choice, kernel, context);
+    take_priced(*choice, kernel, context);
     plan.algorithms[id] = choice->plan.algorithm;
     plan.uses[id] = {
         .bytes = choice->plan.bytes, .largest = timed ? choice->largest : 0, .least = choice->low};

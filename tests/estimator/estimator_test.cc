@@ -138,7 +138,9 @@ TEST_CASE("a built-in is trained as its sources did where that is asked for") {
 // Sentences differ in length: memory has to hold the longest batch, time is that of the usual one.
 TEST_CASE("a built-in is timed for an epoch of the data set that it is published for") {
   Request request = resnet50();
-  const auto epoch_of = [](const Estimate& e, int64_t steps) { return steps * e.time.step_ns; };
+  const auto epoch_of = [](const Estimate& e, double steps) {
+    return steps * static_cast<double>(e.time.step_ns);
+  };
   const Estimate e = answer(request);
   CHECK(e.time.sample_unit == "images");
   REQUIRE(e.time.epoch_ns);
