@@ -48,9 +48,11 @@ TEST_CASE("demand: what is needed takes the place of what is taken, and its rang
 
 TEST_CASE("demand: tensors have the most scratch memory that was timed beside them, or none") {
   Step step;
-  step.events = {{.kind = Event::Kind::kAllocate, .id = 0},
-                 {.kind = Event::Kind::kLaunch, .id = 1},
-                 {.kind = Event::Kind::kLaunch, .id = 0}};
+  const auto event = [](Event::Kind kind, uint32_t id) {
+    return Event{.kind = kind, .phase = Phase::kForward, .id = id, .node = kNoNode};
+  };
+  step.events = {event(Event::Kind::kAllocate, 0), event(Event::Kind::kLaunch, 1),
+                 event(Event::Kind::kLaunch, 0)};
   const std::vector<BytesByRole> live = {{100}, {100, 200}, {50}};
   WorkspacePlan workspaces;
   workspaces.uses = {{.bytes = 350, .largest = 900}, {.bytes = 40}};  // by kernel
