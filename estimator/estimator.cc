@@ -18,6 +18,7 @@
 #include "estimator/request/lengths.h"
 #include "estimator/request/policy.h"
 #include "estimator/time/time_plan.h"
+#include "graph/base/setting.h"
 #include "graph/ops/routing.h"
 
 namespace plimsoll {
@@ -106,8 +107,9 @@ Result<void> check_loading(const Platform& platform, const Request& request) {
   const auto cuda = cuda_version(platform, request);
   if (!cuda) return tl::make_unexpected(cuda.error());
   if (request.module_loading != ModuleLoading::kLazy || can_load_lazily(*cuda)) return {};
-  return error("E162", fmt::format("--module-loading lazy: CUDA {} of {} cannot, 11.7 is the first",
-                                   cuda->text(), platform.framework.id));
+  return error("E162",
+               fmt::format("{}: CUDA {} of {} cannot, 11.7 is the first",
+                           setting("module-loading", "lazy"), cuda->text(), platform.framework.id));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 using Run = std::tuple<int, std::string, std::vector<std::string>>;
 
 Run run(const std::vector<std::string>& arguments) {
-  plimsoll::api::Said said = plimsoll::api::run(arguments);
+  plimsoll::api::Said said = plimsoll::api::run(arguments, plimsoll::api::Spelling::kKeywords);
   std::vector<std::string> messages;
   for (plimsoll::api::Message& message : said.messages) messages.push_back(std::move(message.json));
   return {said.status, std::move(said.output), std::move(messages)};

@@ -8,6 +8,7 @@
 #include "estimator/request/check_flags.h"
 #include "estimator/request/platform.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/ops/op_row.h"
 #include "hwdb/releases.h"
 
@@ -62,9 +63,10 @@ bool knows_loader(const Asked& a) {
 }
 
 struct EffectRow {
-  std::string_view flag;
+  std::string_view setting;
   bool (*acts)(const Asked&);
-  std::string_view why;
+  std::string_view why;      // {}: another setting
+  std::string_view other{};  // its name
 };
 
 constexpr EffectRow kEffectRows[] = {
@@ -84,12 +86,12 @@ constexpr EffectRow kEffectRows[] = {
     {"input-gradient", trains, "inference has no gradients"},
     {"dropout", drops, "no dropout runs in this model and mode"},
     {"link", [](const Asked& a) { return a.platform.link.has_value(); },
-     "one GPU of a machine exchanges nothing in it: --gpus N is how many share the work"},
+     "one GPU of a machine exchanges nothing in it: {} is how many share the work", "gpus"},
     {"exchange",
      [](const Asked& a) { return several(a) && (trains(a) || a.request.one_process()); },
-     "nothing is exchanged: --gpus N is how many share the work of training"},
+     "nothing is exchanged: {} is how many share the work of training", "gpus"},
     {"network", [](const Asked& a) { return a.request.nodes > 1; },
-     "one machine has no other: --nodes N is how many there are"},
+     "one machine has no other: {} is how many there are", "nodes"},
     {"conv-algo", convolves, "the model has no convolution"},
     {"cudnn-benchmark", convolves, "the model has no convolution"},
     {"workspace-limit", convolves, "the model has no convolution"},
@@ -102,10 +104,10 @@ constexpr EffectRow kEffectRows[] = {
     {"recurrent", recurs, "the model has no recurrent layer"},
     {"attention", attends, "no attention was recognised in the model"},
     {"module-loading", [](const Asked& a) { return !a.request.context_bytes; },
-     "--context says what the context takes"},
+     "{} says what the context takes", "context"},
     {"epochs",
      [](const Asked& a) { return a.request.samples > 0 || a.model.meta.samples_per_epoch > 0; },
-     "--samples N says how long an epoch is"},
+     "{} says how long an epoch is", "samples"},
     {"machine",
      [](const Asked& a) {
        return a.request.machine && a.request.machine->gpu == a.platform.device.id;
@@ -116,6 +118,11 @@ constexpr EffectRow kEffectRows[] = {
      "the host's memory of this framework is not known"},
 };
 
+std::string why_of(const EffectRow& row) {
+  const std::string_view value = row.other == "context" ? "" : "N";
+  return fmt::format(fmt::runtime(row.why), setting(row.other, value));
+}
+
 }  // namespace
 
 Diagnostics without_effect(const Request& request, const Platform& platform,
@@ -123,16 +130,16 @@ Diagnostics without_effect(const Request& request, const Platform& platform,
   Diagnostics said;
   const Asked asked{request, platform, model};
   for (const EffectRow& row : kEffectRows) {
-    if (!request.given.contains(row.flag) || row.acts(asked)) continue;
+    if (!request.given.contains(row.setting) || row.acts(asked)) continue;
     said.push_back(warning(std::string(kWithoutEffect),
-                           fmt::format("--{} has no effect: {}", row.flag, row.why)));
+                           fmt::format("{} has no effect: {}", setting(row.setting), why_of(row))));
   }
   for (const auto& [name, price] : request.assume) {
     const bool known = find_op("", name) != nullptr;
     if (known)
       said.push_back(warning(
           std::string(kWithoutEffect),
-          fmt::format("--assume {} has no effect: the operator is known", shortened(name, 60))));
+          setting_entry("assume", shortened(name, 60)) + " has no effect: the operator is known"));
   }
   for (Diagnostic& newer : newer_versions(request, platform)) said.push_back(std::move(newer));
   return said;
@@ -147,7 +154,7 @@ Result<void> check_assumed(const LoadedModel& model, const Request& request) {
     if (std::ranges::find(ops, name) != ops.end()) continue;
     const std::string near = nearest(name, ops);
     return error("E118",
-                 fmt::format("--assume {}: the model has no such operator", shortened(name, 60)),
+                 setting_entry("assume", shortened(name, 60)) + ": the model has no such operator",
                  {}, near.empty() ? "" : fmt::format("did you mean {}?", shortened(near)));
   }
   return {};

@@ -1,6 +1,10 @@
 #include "estimator/answer/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 namespace {
@@ -25,16 +29,18 @@ Metric cpu_utilisation(const TimeEstimate& t, bool on_host) {
           "busy time of the host's threads over (cores x step): launches, the framework's own "
           "work and loading",
           over(busy, cores * static_cast<double>(t.step_ns)),
-          on_host ? kOnHost : "how many cores the host has is not known: --host names one"};
+          on_host ? std::string(kOnHost)
+                  : fmt::format("how many cores the host has is not known: {} names one",
+                                setting("host"))};
 }
 
 std::vector<Metric> rates_of(const Estimate& e) {
   const TimeEstimate& t = e.time;
   const double seconds = static_cast<double>(t.step_ns) * 1e-9;
-  const std::string_view no_step = e.on_host ? kOnHost : "nothing runs on the device";
+  const std::string no_step(e.on_host ? kOnHost : "nothing runs on the device");
   const std::optional<double> in = as_real(t.to_device_bytes), out = as_real(t.from_device_bytes);
-  const std::string_view no_reading =
-      e.on_host ? kOnHost : "what a program reads of the result is its own";
+  const std::string no_reading(e.on_host ? kOnHost
+                                         : "what a program reads of the result is its own");
   return {{"throughput", "throughput", t.sample_unit + "/s",
            "units of all GPUs' batches over the time of one step, after warm-up",
            t.samples_per_second > 0 ? std::optional(t.samples_per_second) : std::nullopt, no_step},

@@ -18,7 +18,7 @@ struct Metric {
   std::string unit;  // "images/s", "of 1", "B", "B/s"
   std::string_view definition;
   std::optional<double> value;
-  std::string_view unknown;  // why there is no value
+  std::string unknown;  // why there is no value
 };
 
 // Of TBD's memory profiles. Bytes on one GPU, in granules of the framework's allocator.

@@ -6,6 +6,7 @@
 #include "estimator/answer/platform_notes.h"
 #include "estimator/memory/memory_plan.h"
 #include "estimator/model/valid_step.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 namespace {
@@ -34,7 +35,7 @@ void tell_unknown(Estimate& e, const Platform& platform) {
         e.device_memory_bytes == 0
             ? fmt::format("verdict: how much memory the host {} has is not known", platform.host.id)
             : "verdict: not all of what the process takes is known",
-        {}, e.device_memory_bytes == 0 ? "--mem SIZE says it" : ""));
+        {}, e.device_memory_bytes == 0 ? setting("mem", "SIZE") + " says it" : ""));
   }
 }
 
@@ -42,8 +43,8 @@ void tell_unknown(Estimate& e, const Platform& platform) {
 
 tl::unexpected<Diagnostics> of_memory_alone() {
   return error("E116",
-               fmt::format("--gpu {}: of a run on the host memory alone is answered", kHostDevice),
-               {}, "'plimsoll estimate' answers it, a batch at a time");
+               setting("gpu", kHostDevice) + ": of a run on the host memory alone is answered", {},
+               "'plimsoll estimate' answers it, a batch at a time");
 }
 
 Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& platform,

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "estimator/request/lengths.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 
@@ -54,8 +55,8 @@ std::vector<std::string> card_basis(const Device& device, const Request& request
       range.low <= answer.usable_bytes && answer.usable_bytes - kDesktop < range.high;
   if (device.display && !request.memory_bytes && matters) {
     basis.push_back(
-        "display: none is counted; a desktop on this card would take up to 1 GiB of it, which "
-        "--display 1GiB takes off");
+        "display: none is counted; a desktop on this card would take up to 1 GiB of it, which " +
+        setting("display", "1GiB") + " takes off");
   }
   return basis;
 }
@@ -113,9 +114,9 @@ Diagnostics other_algorithms(const Request& request, const BoundStep& bound, con
   std::string list;
   for (const auto& [name, count] : others)
     list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, name);
-  return {note("N526", fmt::format("--conv-algo {}: {} of {} distinct convolutions cannot, and run "
-                                   "by {}",
-                                   request.conv_algorithm, other, all, list))};
+  return {
+      note("N526", fmt::format("{}: {} of {} distinct convolutions cannot, and run by {}",
+                               setting("conv-algo", request.conv_algorithm), other, all, list))};
 }
 
 std::vector<std::string> compiler_basis(const CompiledModel& model, const Binding& binding) {

@@ -9,8 +9,8 @@
 namespace plimsoll {
 
 struct Remedy {
-  std::string flags;   // to paste: "--precision amp-bf16"
-  std::string effect;  // "largest safe batch"
+  std::string settings;  // as a text names them: precision amp-bf16
+  std::string effect;    // "largest safe batch"
   Verdict verdict = Verdict::kDoesNotFit;
   int64_t device_bytes = 0;
   Range device_range;

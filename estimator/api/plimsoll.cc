@@ -47,8 +47,10 @@ Verdict verdict_of(plimsoll::Verdict verdict) {
 
 template <class Told>
 void tell(Told& told, const Diagnostics& said) {
-  for (const Diagnostic& d : said)
+  for (const Diagnostic& as_said : said) {
+    const Diagnostic d = spelled(as_said, plimsoll::Spelling::kPair);
     told.messages.push_back({severity_of(d.severity), d.code, to_text(d), to_json(d)});
+  }
 }
 
 template <class Told>
@@ -146,10 +148,11 @@ Answer estimate(const std::string& model, const Flags& flags) {
   return guarded<Answer>([&] { return answer_to(model, flags); });
 }
 
-Said run(const std::vector<std::string>& arguments) {
+Said run(const std::vector<std::string>& arguments, Spelling spelling) {
   return guarded<Said>([&] {
     const cli::Interrupts interrupts;
-    cli::Listener listener;
+    cli::Listener listener(spelling == Spelling::kKeywords ? plimsoll::Spelling::kKeyword
+                                                           : plimsoll::Spelling::kFlag);
     Said said;
     said.status = cli::run_command(arguments);
     if (cli::interrupted()) said.status = cli::kInterrupted;

@@ -23,7 +23,9 @@ enum class Severity { kNote, kWarning, kError };
 struct Message {
   Severity severity = Severity::kNote;
   std::string code;  // "E131"; `plimsoll explain E131` tells more
-  std::string text;  // for people; of what is in the model it may quote names, escaped
+  // For people; settings in it are written as they are here: {"batch", "32"}. Of what is in the
+  // model it may quote names, escaped.
+  std::string text;
   std::string json;  // of --error-format json: code, severity, message, file, line, node, help
 };
 
@@ -67,10 +69,13 @@ struct Said {
   std::string output{};  // what goes to standard output: with "--json" the answer in its schema
 };
 
+// How what is said names a setting: as a flag to paste, or as a keyword argument of Python's.
+enum class Spelling { kFlags, kKeywords };
+
 // A command of `plimsoll`: {"max-batch", "builtin:resnet50", "--gpu", "local", "--json"}. It does
 // what it does on the command line, the files that it names, plimsoll.yaml, PLIMSOLL_GPU and
 // `local` included. SIGINT is noted while it runs, and ends a sweep: then its status is 130.
-Said run(const std::vector<std::string>& arguments);
+Said run(const std::vector<std::string>& arguments, Spelling spelling = Spelling::kFlags);
 
 // "0.1.0".
 std::string version();

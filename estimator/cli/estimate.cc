@@ -27,6 +27,7 @@
 #include "estimator/report/text.h"
 #include "estimator/report/trace.h"
 #include "estimator/report/trade.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -68,9 +69,9 @@ Result<std::optional<std::pair<int64_t, int64_t>>> take_counts(SharedFlags& flag
   const size_t dots = text ? text->find("..") : std::string::npos;
   if (dots == std::string::npos) return std::nullopt;
   constexpr int64_t kMost = 1024;
-  const auto first = parse_count("--gpus", text->substr(0, dots), 1, kMost);
+  const auto first = parse_count(setting("gpus"), text->substr(0, dots), 1, kMost);
   if (!first) return tl::make_unexpected(first.error());
-  const auto last = parse_count("--gpus", text->substr(dots + 2), *first, kMost);
+  const auto last = parse_count(setting("gpus"), text->substr(dots + 2), *first, kMost);
   if (!last) return tl::make_unexpected(last.error());
   flags.values.erase("gpus");
   return std::optional(std::pair(*first, *last));
@@ -131,7 +132,7 @@ int run_estimate(EstimateFlags flags) {
                    .quiet = flags.output.quiet,
                    .page = page_of(flags.output)};
   if (const std::string* depth = value_of(flags.shared, "depth")) {
-    auto value = parse_count("--depth", *depth, 1, 64);
+    auto value = parse_count(setting("depth"), *depth, 1, 64);
     if (!value) return report(value.error());
     text.depth = *value;
   }

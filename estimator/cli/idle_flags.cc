@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/base/setting.h"
+
 namespace plimsoll::cli {
 namespace {
 
@@ -50,12 +52,13 @@ Diagnostics idle_flags(std::string_view verb, const Request& request) {
   for (const IdleRow& row : kIdleRows) {
     if (row.verb != verb || !request.given.contains(row.flag)) continue;
     if (row.refused) {
-      said.push_back(error("E117", fmt::format("--{} is not for {}: {}", row.flag, verb, row.why))
-                         .value()
-                         .front());
-    } else {
       said.push_back(
-          warning("W516", fmt::format("--{} has no effect on {}: {}", row.flag, verb, row.why)));
+          error("E117", fmt::format("{} is not for {}: {}", setting(row.flag), verb, row.why))
+              .value()
+              .front());
+    } else {
+      said.push_back(warning(
+          "W516", fmt::format("{} has no effect on {}: {}", setting(row.flag), verb, row.why)));
     }
   }
   return said;

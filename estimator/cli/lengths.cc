@@ -4,6 +4,7 @@
 
 #include "estimator/cli/values.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -13,7 +14,7 @@ constexpr size_t kBuckets = 256;  // each costs an estimate
 
 // "128:0.25"
 Result<LengthBucket> parse_bucket(const std::string& name, std::string_view text) {
-  const std::string flag = fmt::format("--lengths {}", shortened(name, 60));
+  const std::string flag = setting_entry("lengths", shortened(name, 60));
   const size_t colon = text.find(':');
   const auto length = parse_count(flag, text.substr(0, colon), 1, kLongestSample);
   if (!length) return tl::make_unexpected(length.error());
@@ -36,8 +37,8 @@ Result<void> add_lengths(const std::string& name, std::string_view text,
     if (!bucket) return tl::make_unexpected(bucket.error());
     own.push_back(std::move(*bucket));
     if (own.size() > kBuckets)
-      return error("E115", fmt::format("--lengths takes at most {} lengths", kBuckets), {},
-                   "round them: batches of about the same length take about the same time");
+      return error("E115", fmt::format("{} takes at most {} lengths", setting("lengths"), kBuckets),
+                   {}, "round them: batches of about the same length take about the same time");
     if (comma == text.npos) break;
     text.remove_prefix(comma + 1);
   }
@@ -45,16 +46,16 @@ Result<void> add_lengths(const std::string& name, std::string_view text,
     buckets = std::move(own);
     return {};
   }
-  const std::string shown = shortened(name, 60);
-  if (buckets.front().sizes.contains(name))
-    return error("E114", fmt::format("--lengths {} is given twice", shown));
+  const std::string shown = setting_entry("lengths", shortened(name, 60));
+  if (buckets.front().sizes.contains(name)) return error("E114", shown + " is given twice");
   bool pairs = own.size() == buckets.size();
   for (size_t i = 0; pairs && i < own.size(); ++i) pairs = own[i].share == buckets[i].share;
   if (!pairs) {
-    return error("E115",
-                 fmt::format("--lengths {} does not pair with --lengths {}", shown,
-                             shortened(buckets.front().sizes.begin()->first, 60)),
-                 {}, "give both as many lengths, with the same shares in the same order");
+    return error(
+        "E115",
+        fmt::format("{} does not pair with {}", shown,
+                    setting_entry("lengths", shortened(buckets.front().sizes.begin()->first, 60))),
+        {}, "give both as many lengths, with the same shares in the same order");
   }
   for (size_t i = 0; i < own.size(); ++i) buckets[i].sizes.merge(own[i].sizes);
   return {};

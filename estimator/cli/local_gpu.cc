@@ -12,6 +12,7 @@
 #include "estimator/cli/child.h"
 #include "estimator/report/text.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "hwdb/mig.h"
 
 namespace plimsoll::cli {
@@ -114,7 +115,7 @@ Result<Device> device_of(const Hwdb& hwdb, const LocalGpu& gpu) {
 
 tl::unexpected<Diagnostics> failed(const std::string& why) {
   return error("E147", "nvidia-smi does not tell this machine's GPU: " + why, {},
-               "name it with --gpu ID; 'plimsoll gpus' lists them");
+               fmt::format("name it with {}; 'plimsoll gpus' lists them", setting("gpu", "ID")));
 }
 
 Result<std::vector<LocalGpu>> ask_driver(const std::string& program) {
@@ -142,7 +143,7 @@ Result<std::string> ask_profile(const std::string& program) {
   return error("E146",
                fmt::format("this machine's card is given out in different parts: {}",
                            fmt::join(profiles, ", ")),
-               {}, "name one: --gpu ID:" + profiles.front());
+               {}, "name one: " + setting("gpu", "ID:" + profiles.front()));
 }
 
 Result<Device> ask(const Hwdb& hwdb, const std::string& program) {
@@ -156,7 +157,8 @@ Result<Device> ask(const Hwdb& hwdb, const std::string& program) {
   }
   if (names.size() > 1) {
     return error("E146", fmt::format("this machine has different GPUs: {}", fmt::join(names, ", ")),
-                 {}, fmt::format("name one: --gpu \"{}\"", names.front()));
+                 {},
+                 fmt::format("name one: {}", setting("gpu", fmt::format("\"{}\"", names.front()))));
   }
   std::string profile;
   if (first.mig) {
@@ -254,10 +256,12 @@ Result<void> find_local_gpu(Hwdb& hwdb, std::vector<std::string>& gpus,
   if (!gpus.empty() && !named) return {};
   const std::string program = find_program("nvidia-smi");
   if (program.empty()) {
-    return error("E109",
-                 named ? "--gpu local: there is no nvidia-smi on the PATH; give --gpu ID"
-                       : "which GPU? give --gpu ID; 'plimsoll gpus' lists them",
-                 {}, example);
+    return error(
+        "E109",
+        named ? fmt::format("{}: there is no nvidia-smi on the PATH; give {}",
+                            setting("gpu", "local"), setting("gpu", "ID"))
+              : fmt::format("which GPU? give {}; 'plimsoll gpus' lists them", setting("gpu", "ID")),
+        {}, example);
   }
   auto device = ask(hwdb, program);
   if (!device) return tl::make_unexpected(device.error());

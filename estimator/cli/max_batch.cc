@@ -14,6 +14,7 @@
 #include "estimator/plan/largest_batch.h"
 #include "estimator/report/html/max_batch_page.h"
 #include "estimator/report/largest_batch.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -42,7 +43,7 @@ Result<BatchSearch> search_of(const SharedFlags& flags) {
     return tl::make_unexpected(read.error());
   if (auto read = count("max", search.max); !read) return tl::make_unexpected(read.error());
   if (const std::string* text = value_of(flags, "confidence")) {
-    auto value = parse_real("--confidence", *text, .5, .99);
+    auto value = parse_real(setting("confidence"), *text, .5, .99);
     if (!value) return tl::make_unexpected(value.error());
     search.confidence = *value;
   }

@@ -29,9 +29,10 @@ std::vector<std::string> flag_names(const CLI::App& app) {
 
 }  // namespace
 
-Listener::Listener() : outer_(listener) { listener = this; }
+Listener::Listener(Spelling as) : spelling(as), outer_(listener) { listener = this; }
 Listener::~Listener() { listener = outer_; }
 bool is_listened_to() { return listener != nullptr; }
+Spelling spelling() { return listener ? listener->spelling : Spelling::kFlag; }
 
 void report_as_json(bool json) { errors_as_json = json; }
 
@@ -41,8 +42,8 @@ void tell(const std::string& text) {
 
 int report(const Diagnostics& diagnostics) {
   if (listener) {
-    listener->diagnostics.insert(listener->diagnostics.end(), diagnostics.begin(),
-                                 diagnostics.end());
+    for (const Diagnostic& d : diagnostics)
+      listener->diagnostics.push_back(spelled(d, listener->spelling));
     return exit_status(diagnostics);
   }
   constexpr size_t kMostShown = 20;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/report/spelling.h"
 #include "graph/base/diagnostic.h"
 
 namespace plimsoll::cli {
@@ -13,11 +14,12 @@ namespace plimsoll::cli {
 // shell.
 class Listener {
  public:
-  Listener();
+  explicit Listener(Spelling spelling);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
+  const Spelling spelling;  // of settings in what is said
   std::string output;
   Diagnostics diagnostics;
 
@@ -25,6 +27,9 @@ class Listener {
   Listener* outer_;
 };
 bool is_listened_to();
+
+// How who asked writes settings.
+Spelling spelling();
 
 // Diagnostics of this thread as one object a line, or no more, for --error-format.
 void report_as_json(bool json);

@@ -6,6 +6,7 @@
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/messages.h"
 #include "estimator/cli/values.h"
+#include "graph/base/setting.h"
 #include "hwdb/measured/meter.h"
 
 namespace plimsoll::cli {
@@ -17,7 +18,7 @@ constexpr const char* kExample =
 Result<MeterReading> read_one(const std::string& form, const std::string& path,
                               std::optional<int64_t> steps, const Limits& limits) {
   const std::vector<std::string> forms(kMeterForms.begin(), kMeterForms.end());
-  const auto which = parse_word("--from", form, forms);
+  const auto which = parse_word(setting("from"), form, forms);
   if (!which) return tl::make_unexpected(which.error());
   const auto source = ByteSource::open(path, limits);
   if (!source) return tl::make_unexpected(source.error());
@@ -39,17 +40,19 @@ void add_meters(CLI::App& app, MeterFlags& flags) {
 }
 
 Result<MeteredRun> read_meters(const MeterFlags& flags, Request& request) {
-  if (request.model.empty()) return error("E108", "which model ran? --model", {}, kExample);
-  if (!request.batch) return error("E108", "at which batch? --batch N", {}, kExample);
+  if (request.model.empty())
+    return error("E108", "which model ran? " + setting("model"), {}, kExample);
+  if (!request.batch)
+    return error("E108", "at which batch? " + setting("batch", "N"), {}, kExample);
   std::optional<int64_t> steps;
   if (!flags.steps.empty()) {
-    const auto count = parse_count("--steps", flags.steps, 1, 1'000'000'000);
+    const auto count = parse_count(setting("steps"), flags.steps, 1, 1'000'000'000);
     if (!count) return tl::make_unexpected(count.error());
     steps = *count;
   }
   MeteredRun metered;
   for (const std::string& text : flags.from) {
-    const auto pair = parse_assignment("--from", text);
+    const auto pair = parse_assignment(setting("from"), text);
     if (!pair) return tl::make_unexpected(pair.error());
     auto reading = read_one(pair->first, pair->second, steps, request.limits);
     if (!reading) return tl::make_unexpected(reading.error());

@@ -5,6 +5,7 @@
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/messages.h"
 #include "estimator/model/model_source.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 
@@ -14,8 +15,9 @@ Result<Hwdb> open_database(Request& request, std::string_view verb, Gpus gpus) {
   if (request.model.empty())
     return error("E108", "which model? name a file or builtin:NAME", {}, example);
   if (gpus == Gpus::kOne && request.devices.size() > 1) {
-    return error("E114", "--gpu is given more than once", {},
-                 "'plimsoll compare' takes several; '--gpus N' is how many share the work");
+    return error("E114", setting("gpu") + " is given more than once", {},
+                 fmt::format("'plimsoll compare' takes several; '{}' is how many share the work",
+                             setting("gpus", "N")));
   }
   if (!request.defaults.empty()) report({note("N523", "defaults: " + request.defaults)});
   auto hwdb = Hwdb::open(request.hwdb_directory);

@@ -6,6 +6,7 @@
 
 #include "estimator/cli/values.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 
@@ -19,19 +20,19 @@ Result<std::map<std::string, double>> parse_prices(const std::vector<std::string
   }
   std::map<std::string, double> by_id;
   for (const std::string& text : prices) {
-    const auto pair = parse_assignment("--price", text);
+    const auto pair = parse_assignment(setting("price"), text);
     if (!pair) return tl::make_unexpected(pair.error());
     const auto device = hwdb.device(pair->first);
     if (!device) return tl::make_unexpected(device.error());
-    const auto price = parse_real("--price " + pair->first, pair->second, 0, kHighest);
+    const auto price = parse_real(setting_entry("price", pair->first), pair->second, 0, kHighest);
     if (!price) return tl::make_unexpected(price.error());
     if (!ids.contains(device->id)) {
       return error("E118", fmt::format("--price {}: that GPU is not compared",
                                        shortened(pair->first, kQuotedColumns)));
     }
     if (!by_id.emplace(device->id, *price).second) {
-      return error(
-          "E114", fmt::format("--price {} is given twice", shortened(pair->first, kQuotedColumns)));
+      return error("E114", setting_entry("price", shortened(pair->first, kQuotedColumns)) +
+                               " is given twice");
     }
   }
   return by_id;

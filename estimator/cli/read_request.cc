@@ -7,6 +7,7 @@
 #include "estimator/memory/workspace/asked.h"
 #include "estimator/time/exchange.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -25,7 +26,7 @@ class Reader {
     for (const auto& [name, given] : flags.values) {
       for (const std::string& value : given) {
         if (value == given.front() || fault_) continue;
-        fault_ = error("E114", fmt::format("--{} is given twice: {} and {}", name,
+        fault_ = error("E114", fmt::format("{} is given twice: {} and {}", setting(name),
                                            shortened(given.front(), 60), shortened(value, 60)))
                      .value();
       }
@@ -36,7 +37,7 @@ class Reader {
   void read(std::string_view name, T& into, Parse parse) {
     const std::string* text = value_of(flags_, name);
     if (!text || fault_) return;
-    auto value = parse(fmt::format("--{}", name), *text);
+    auto value = parse(setting(name), *text);
     if (value) {
       into = *value;
     } else {
@@ -79,18 +80,18 @@ class Reader {
     if (const std::string* given = value_of(flags_, name)) into = *given;
   }
   template <class Use>
-  void each(const std::vector<std::string>& list, std::string_view flag, Use use) {
+  void each(const std::vector<std::string>& list, std::string_view name, Use use) {
     std::map<std::string, std::string> given;
     for (const std::string& item : list) {
       if (fault_) return;
-      auto pair = parse_assignment(flag, item);
+      auto pair = parse_assignment(setting(name), item);
       if (!pair) {
         fault_ = pair.error();
       } else if (const auto [at, first] = given.insert(*pair);
                  !first && at->second != pair->second) {
-        fault_ = error("E114", fmt::format("{} {} is given twice: {} and {}", flag,
-                                           shortened(pair->first, 60), shortened(at->second, 60),
-                                           shortened(pair->second, 60)))
+        fault_ = error("E114", fmt::format("{} is given twice: {} and {}",
+                                           setting_entry(name, shortened(pair->first, 60)),
+                                           shortened(at->second, 60), shortened(pair->second, 60)))
                      .value();
       } else if (auto used = use(pair->first, pair->second); !used) {
         fault_ = used.error();
@@ -213,63 +214,65 @@ Result<Request> to_request(const SharedFlags& flags) {
   reader.word("module-loading", choice, {"lazy", "eager"});
   if (value_of(flags, "module-loading"))
     request.module_loading = choice == 0 ? ModuleLoading::kLazy : ModuleLoading::kEager;
-  const auto sizes = [&](const std::vector<std::string>& list, const std::string& flag,
+  const auto sizes = [&](const std::vector<std::string>& list, std::string_view entries,
                          Binding& into) {
-    reader.each(list, flag, [&](const std::string& name, const std::string& text) -> Result<void> {
-      auto value = parse_count(flag + " " + name, text, 1, kLargestCount);
-      if (!value) return tl::make_unexpected(value.error());
-      into[name] = *value;
-      return {};
-    });
+    reader.each(list, entries,
+                [&](const std::string& name, const std::string& text) -> Result<void> {
+                  auto value = parse_count(setting_entry(entries, name), text, 1, kLargestCount);
+                  if (!value) return tl::make_unexpected(value.error());
+                  into[name] = *value;
+                  return {};
+                });
   };
-  sizes(flags.dims, "--dim", request.dims);
-  sizes(flags.longest, "--longest", request.longest);
-  reader.each(flags.lengths, "--lengths", [&](const std::string& name, const std::string& text) {
+  sizes(flags.dims, "dim", request.dims);
+  sizes(flags.longest, "longest", request.longest);
+  reader.each(flags.lengths, "lengths", [&](const std::string& name, const std::string& text) {
     return add_lengths(name, text, request.lengths);
   });
-  reader.each(flags.settings, "--set",
+  reader.each(flags.settings, "set",
               [&](const std::string& name, const std::string& text) -> Result<void> {
                 request.settings[name] = text;
                 return {};
               });
-  reader.each(flags.shapes, "--shape",
+  reader.each(flags.shapes, "shape",
               [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto extents = parse_extents("--shape " + name, text);
+                auto extents = parse_extents(setting_entry("shape", name), text);
                 if (!extents) return tl::make_unexpected(extents.error());
                 request.shapes[name] = *extents;
                 return {};
               });
-  reader.each(flags.trips, "--trip",
+  reader.each(flags.trips, "trip",
               [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto value = parse_count("--trip " + name, text, 0, 1 << 20);
+                auto value = parse_count(setting_entry("trip", name), text, 0, 1 << 20);
                 if (!value) return tl::make_unexpected(value.error());
                 request.trips[name] = *value;
                 return {};
               });
-  reader.each(flags.branches, "--branch",
+  reader.each(flags.branches, "branch",
               [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto word = parse_word("--branch " + name, text, {"then", "else"});
+                auto word = parse_word(setting_entry("branch", name), text, {"then", "else"});
                 if (!word) return tl::make_unexpected(word.error());
                 request.branches[name] = text;
                 return {};
               });
-  reader.each(flags.contents, "--contents",
+  reader.each(flags.contents, "contents",
               [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto numbers = parse_numbers("--contents " + name, text);
+                auto numbers = parse_numbers(setting_entry("contents", name), text);
                 if (!numbers) return tl::make_unexpected(numbers.error());
                 request.contents[name] = std::move(*numbers);
                 return {};
               });
-  reader.each(flags.assume, "--assume",
+  reader.each(
+      flags.assume, "assume",
+      [&](const std::string& name, const std::string& text) -> Result<void> {
+        auto word = parse_word(setting_entry("assume", name), text, {"ELEMENTWISE", "FREE"});
+        if (!word) return tl::make_unexpected(word.error());
+        request.assume[name] = text;
+        return {};
+      });
+  reader.each(flags.limits, "limit",
               [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto word = parse_word("--assume " + name, text, {"ELEMENTWISE", "FREE"});
-                if (!word) return tl::make_unexpected(word.error());
-                request.assume[name] = text;
-                return {};
-              });
-  reader.each(flags.limits, "--limit",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto value = parse_count("--limit " + name, text, 1, int64_t{1} << 62);
+                auto value = parse_count(setting_entry("limit", name), text, 1, int64_t{1} << 62);
                 if (!value) return tl::make_unexpected(value.error());
                 return set_limit(request.limits, name, *value);
               });
@@ -284,11 +287,12 @@ Result<Request> to_request(const SharedFlags& flags) {
     }
     request.machine = std::move(*opened);
   }
-  if (request.memory_bytes == 0) return error("E104", "--mem: a capacity of nothing");
+  if (request.memory_bytes == 0) return error("E104", setting("mem") + ": a capacity of nothing");
   for (const auto& [name, size] : request.dims) {
     if (request.lengths.empty() || !request.lengths.front().sizes.contains(name)) continue;
-    return error(
-        "E114", fmt::format("--dim {0} and --lengths {0} exclude each other", shortened(name, 60)));
+    return error("E114", fmt::format("{} and {} exclude each other",
+                                     setting_entry("dim", shortened(name, 60)),
+                                     setting_entry("lengths", shortened(name, 60))));
   }
   return request;
 }

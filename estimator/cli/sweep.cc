@@ -18,6 +18,7 @@
 #include "estimator/plan/read_sweep_plan.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -50,15 +51,18 @@ Result<void> check_flags(const SweepFlags& sweep) {
   if (auto good = shard_of(sweep.shard); !good) return tl::make_unexpected(good.error());
   const SharedFlags& flags = sweep.shared;
   if (flags.model.empty())
-    return error("E108", "which model? neither the plan nor --model names one", {},
-                 std::string(kExample));
+    return error("E108",
+                 fmt::format("which model? neither the plan nor {} names one", setting("model")),
+                 {}, std::string(kExample));
   if (flags.model == "-")
     return error("E112", "a sweep reads its model more than once: name a file, not -");
   if (flags.gpus.size() > 1)
-    return error("E114", "--gpu is given more than once", {}, "in the plan: gpu: [ID, ID]");
+    return error("E114", setting("gpu") + " is given more than once", {},
+                 "in the plan: gpu: [ID, ID]");
   if (!flags.lengths.empty() || !flags.longest.empty()) {
-    return error("E112", "--lengths and --longest are not for sweeps", {},
-                 "name the dimension as a parameter of the plan");
+    return error(
+        "E112", fmt::format("{} and {} are not for sweeps", setting("lengths"), setting("longest")),
+        {}, "name the dimension as a parameter of the plan");
   }
   return {};
 }
@@ -67,7 +71,7 @@ Result<void> check_flags(const SweepFlags& sweep) {
 Result<void> find_local(const SweepPlan& plan, SharedFlags& flags, Hwdb& hwdb) {
   const auto swept = std::ranges::find(plan.parameters, "gpu", &SweepParameter::name);
   if (swept == plan.parameters.end())
-    return find_local_gpu(hwdb, flags.gpus, "in the plan, or with --gpu ID");
+    return find_local_gpu(hwdb, flags.gpus, "in the plan, or with " + setting("gpu", "ID"));
   std::vector<std::string> gpus;
   for (const JsonValue& value : swept->values) gpus.push_back(text_of(value));
   return gpus.empty() ? Result<void>() : find_local_gpu(hwdb, gpus, "");
@@ -122,7 +126,8 @@ int answer(SweepJob& job) {
 
 Result<void> open_log(const SweepFlags& flags, std::optional<SweepLog>& log) {
   if (!flags.out.empty() && !flags.resume.empty())
-    return error("E114", "--out starts a file and --resume goes on with one: name one of them");
+    return error("E114", fmt::format("{} starts a file and {} goes on with one: name one of them",
+                                     setting("out"), setting("resume")));
   if (flags.out.empty() && flags.resume.empty()) return {};
   auto opened = flags.resume.empty() ? SweepLog::start(flags.out) : SweepLog::resume(flags.resume);
   if (!opened) return tl::make_unexpected(opened.error());
@@ -184,10 +189,10 @@ Result<void> choose_model(SweepFlags& flags, const SweepPlan& plan) {
 // What no sweep can do as asked.
 Result<void> check_plan(const SweepFlags& flags, const SweepPlan& plan) {
   if (flags.seed && !(plan.random && plan.run_cap))
-    return error("E112", "--seed is for plans with method: random and a run_cap");
+    return error("E112", setting("seed") + " is for plans with method: random and a run_cap");
   const bool of_time = plan.objective && plan.objective->figure != Objective::Figure::kDeviceBytes;
   if (!flags.memory_only || !of_time) return {};
-  return error("E114", fmt::format("--memory-only, and the plan's objective is {}",
+  return error("E114", fmt::format("{}, and the plan's objective is {}", setting("memory-only"),
                                    name(plan.objective->figure)));
 }
 

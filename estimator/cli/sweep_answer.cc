@@ -30,7 +30,10 @@ SweepAnswer::SweepAnswer(SweepJob& job)
   summary_.objective = job.plan.objective;
 }
 
-bool SweepAnswer::add(const SweepPoint& point) {
+bool SweepAnswer::add(SweepPoint point) {
+  if (point.failure) {
+    for (Diagnostic& d : *point.failure) d = spelled(std::move(d), spelling());
+  }
   if (!job_.chosen && job_.flags.shard.empty()) dips_.add(point);
   for (const SweptConfiguration& configuration : job_.axes.at(point)) {
     if (!job_.is_asked(configuration)) continue;

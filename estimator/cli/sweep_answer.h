@@ -73,7 +73,7 @@ class SweepAnswer {
   explicit SweepAnswer(SweepJob& job);
 
   // Whether to go on.
-  bool add(const SweepPoint& point);
+  bool add(SweepPoint point);
   const std::optional<Diagnostics>& fault() const { return fault_; }
   // What stands there already.
   void flush();

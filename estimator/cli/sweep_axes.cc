@@ -8,6 +8,7 @@
 #include "estimator/cli/values.h"
 #include "graph/base/among.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -172,7 +173,7 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base) {
   }
   if (shared && is_given(base, flag)) {
     return error("E114",
-                 fmt::format("--{} and the plan's {} exclude each other", flag,
+                 fmt::format("{} and the plan's {} exclude each other", setting(flag),
                              shortened(parameter.name, 60)),
                  parameter.place);
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 
@@ -12,7 +13,7 @@ Result<SweepLog> SweepLog::start(const std::string& path) {
   std::error_code unknown;
   if (std::filesystem::exists(path, unknown)) {
     return error("E610", "exists", {.file = path, .node = {}},
-                 fmt::format("--resume {} goes on with what it holds", path));
+                 setting("resume", path) + " goes on with what it holds");
   }
   return resume(path);
 }
@@ -28,7 +29,7 @@ Result<SweepLog> SweepLog::resume(const std::string& path) {
     if (!record) {
       return error("E321", fmt::format("{} is no record of a sweep", shortened(line, 60)),
                    {.file = path, .line = number, .node = {}},
-                   "name a file that --out has written");
+                   fmt::format("name a file that {} has written", setting("out")));
     }
     log.last_ = record->number;
     log.recorded_.insert_or_assign(record->number, Recorded{line, std::move(record->point)});
@@ -57,7 +58,8 @@ Result<void> SweepLog::add(const SweptConfiguration& configuration, const std::s
   return error(
       "E322",
       fmt::format("{} holds another answer to configuration {}", path_, configuration.number), {},
-      "another plan, model, version or other flags wrote it: start a new file with --out");
+      "another plan, model, version or other flags wrote it: start a new file with " +
+          setting("out"));
 }
 
 }  // namespace plimsoll::cli

@@ -4,6 +4,7 @@
 
 #include "estimator/cli/values.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 // "10%", "1MiB" of bytes, "5ms" of times. A bare number would be a share to one reader and per cent
 // to another.
 Result<Tolerance> parse_tolerance(const std::string& name, const std::string& text) {
-  const std::string flag = "--tolerance " + name;
+  const std::string flag = setting_entry("tolerance", name);
   const bool of_bytes = name == "memory" || name == "workspace";
   const auto number = [&](size_t unit) {
     return parse_real(flag, std::string_view(text).substr(0, text.size() - unit), 0, 1e6);
@@ -43,13 +44,13 @@ Result<Tolerance> parse_tolerance(const std::string& name, const std::string& te
 Result<Tolerances> parse_tolerances(const std::vector<std::string>& texts) {
   Tolerances tolerances;
   for (const std::string& text : texts) {
-    auto pair = parse_assignment("--tolerance", text);
+    auto pair = parse_assignment(setting("tolerance"), text);
     if (!pair) return tl::make_unexpected(pair.error());
     const auto& [name, value] = *pair;
-    if (auto known = parse_word("--tolerance", name, tolerance_classes()); !known)
+    if (auto known = parse_word(setting("tolerance"), name, tolerance_classes()); !known)
       return tl::make_unexpected(known.error());
     if (tolerances.contains(name))
-      return error("E114", fmt::format("--tolerance {} is given twice", name));
+      return error("E114", setting_entry("tolerance", name) + " is given twice");
     auto tolerance = parse_tolerance(name, value);
     if (!tolerance) return tl::make_unexpected(tolerance.error());
     tolerances[name] = *tolerance;

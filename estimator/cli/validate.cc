@@ -25,6 +25,7 @@
 #include "estimator/report/text.h"
 #include "estimator/report/validation.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "hwdb/measured/source.h"
 
 namespace plimsoll::cli {
@@ -65,11 +66,13 @@ Result<void> check_files(const ValidateFlags& flags) {
                  "plimsoll validate runs.json --tolerance memory=10%, or --from snapshot=FILE");
   }
   if (!files.empty() && metered) {
-    return error("E114", "measured runs and --from at once", {},
-                 "--from is of one run that flags describe; files of runs say themselves");
+    return error(
+        "E114", fmt::format("measured runs and {} at once", setting("from")), {},
+        setting("from") + " is of one run that flags describe; files of runs say themselves");
   }
   if (!metered && !flags.shared.model.empty())
-    return error("E117", "--model is for --from alone: records name their models");
+    return error("E117", fmt::format("{} is for {} alone: records name their models",
+                                     setting("model"), setting("from")));
   for (const std::string& file : files) {
     auto runs = refuse_model(file, "validate", "files of measured runs",
                              "plimsoll estimate {} --gpu ID; measured runs are JSON or CSV that "

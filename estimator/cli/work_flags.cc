@@ -6,6 +6,7 @@
 
 #include "estimator/cli/flag_groups.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 
@@ -22,12 +23,13 @@ void add_work(CLI::App& app, WorkFlags& flags) {
 Result<void> check_work(const WorkFlags& flags) {
   constexpr int64_t kMostThreads = 1024;
   if (!progress_when(flags)) {
-    return error("E106", fmt::format("--progress knows no '{}'", shortened(flags.progress)), {},
-                 "auto, always or never");
+    return error("E106",
+                 fmt::format("{} knows no '{}'", setting("progress"), shortened(flags.progress)),
+                 {}, "auto, always or never");
   }
   if (flags.threads && (*flags.threads < 1 || *flags.threads > kMostThreads)) {
-    return error("E103", fmt::format("--threads must be a whole number from 1 to {}, found '{}'",
-                                     kMostThreads, *flags.threads));
+    return error("E103", fmt::format("{} must be a whole number from 1 to {}, found '{}'",
+                                     setting("threads"), kMostThreads, *flags.threads));
   }
   return {};
 }

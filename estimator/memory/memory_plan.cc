@@ -11,6 +11,7 @@
 #include "estimator/memory/host_memory.h"
 #include "estimator/memory/replay_input.h"
 #include "estimator/request/platform.h"
+#include "graph/base/setting.h"
 #include "graph/ir/display_name.h"
 #include "graph/ops/op_row.h"
 
@@ -382,8 +383,8 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   if (request.minimum) m.minimum_bytes = device.minimum;
   const int64_t workers = request.workers.value_or(0);
   if (workers > 0 && platform.framework.batches_per_worker == 0) {
-    return error("E112", fmt::format("--workers: {} loads in threads of its own process",
-                                     platform.framework.id));
+    return error("E112", fmt::format("{}: {} loads in threads of its own process",
+                                     setting("workers"), platform.framework.id));
   }
   const HostMemory host =
       host_memory(platform.framework, host_load(model, binding, request, m.input_bytes));

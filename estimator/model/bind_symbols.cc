@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 namespace {
@@ -43,15 +44,14 @@ Result<Binding> bind_symbols(const Graph& graph, const Request& request, bool bu
   std::string help;
   for (const std::string& symbol : free_symbols(graph)) {
     if (binding.contains(symbol)) continue;
-    const std::string flag = symbol == graph.batch_symbol
-                                 ? "--batch 32"
-                                 : fmt::format("--dim {}=N", shell_quoted(symbol));
+    const std::string value =
+        symbol == graph.batch_symbol ? setting("batch", "32") : setting_entry("dim", symbol, "N");
     missing.push_back({.code = "E131",
                        .severity = Severity::kError,
                        .message = fmt::format("dimension '{}' of {} has no value", symbol,
                                               users_of(graph, symbol)),
                        .place = {},
-                       .help = "add: " + flag});
+                       .help = "add: " + value});
   }
   for (const auto& [symbol, value] : binding) {
     // A file's own extent may be 0, which makes empty tensors; nobody asks for none.

@@ -4,6 +4,7 @@
 
 #include "estimator/model/bind_symbols.h"
 #include "estimator/model/turned_layout.h"
+#include "graph/base/setting.h"
 #include "graph/ops/infer.h"
 #include "graph/rewrite/assume_dropout.h"
 #include "graph/rewrite/cast.h"
@@ -120,7 +121,8 @@ std::string trained_of(const CompiledModel& model) {
     weights += is_weight(model.parameter_kinds[id]) ? 1 : 0;
     trained += model.parameter_kinds[id] == ParameterKind::kTrained ? 1 : 0;
   }
-  return fmt::format("{} of {} weights are trained, by --freeze and --train", trained, weights);
+  return fmt::format("{} of {} weights are trained, by {} and {}", trained, weights,
+                     setting("freeze"), setting("train"));
 }
 
 // Weights that nothing trains although nobody froze them, as a module that a forward pass leaves

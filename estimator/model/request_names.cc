@@ -7,13 +7,14 @@
 #include <set>
 
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 namespace {
 
 std::string remedy(const ModelNames& names, const std::string& name) {
   if (names.fixed.contains(name))
-    return fmt::format("it is a parameter that shapes the model: --set {}=N", shell_quoted(name));
+    return "it is a parameter that shapes the model: " + setting_entry("set", name, "N");
   const std::vector<std::string> known(names.dims.begin(), names.dims.end());
   if (known.empty()) return "it has none";
   const std::string near = nearest(name, known);
@@ -23,10 +24,11 @@ std::string remedy(const ModelNames& names, const std::string& name) {
 }
 
 tl::unexpected<Diagnostics> no_dimension(const ModelNames& names, const std::string& name,
-                                         std::string_view flag) {
-  return error("E113",
-               fmt::format("{}: the model has no dimension '{}'", flag, shortened(name, 60)), {},
-               remedy(names, name));
+                                         std::string_view asked_by) {
+  return error(
+      "E113",
+      fmt::format("{}: the model has no dimension '{}'", setting(asked_by), shortened(name, 60)),
+      {}, remedy(names, name));
 }
 
 void add_names(const Graph& graph, bool from_onnx, ModelNames& names) {
@@ -61,17 +63,17 @@ ModelNames names_of_onnx(const Graph& graph) {
 Result<void> check_sizes(const ModelNames& names, const Request& request) {
   for (const LengthBucket& bucket : request.lengths) {
     for (const auto& [name, value] : bucket.sizes) {
-      if (!names.dims.contains(name)) return no_dimension(names, name, "--lengths");
+      if (!names.dims.contains(name)) return no_dimension(names, name, "lengths");
     }
   }
   for (const auto& [name, value] : request.dims) {
-    if (!names.dims.contains(name)) return no_dimension(names, name, "--dim");
+    if (!names.dims.contains(name)) return no_dimension(names, name, "dim");
   }
   for (const auto& [name, value] : request.longest) {
-    if (!names.dims.contains(name)) return no_dimension(names, name, "--longest");
+    if (!names.dims.contains(name)) return no_dimension(names, name, "longest");
   }
-  if (request.batch && !names.batch) return no_dimension(names, "batch", "--batch");
-  if (request.image && !names.images) return no_dimension(names, "image", "--image");
+  if (request.batch && !names.batch) return no_dimension(names, "batch", "batch");
+  if (request.image && !names.images) return no_dimension(names, "image", "image");
   return {};
 }
 
@@ -79,16 +81,17 @@ Result<void> check_names(const LoadedModel& model, const Request& request) {
   if (auto sizes = check_sizes(names_of(model), request); !sizes) return sizes;
   if (!model.from_onnx) {
     if (!request.shapes.empty())
-      return error("E112", "--shape is for ONNX graphs; a config says its own shapes");
+      return error("E112", setting("shape") + " is for ONNX graphs; a config says its own shapes");
     if (!request.trips.empty())
-      return error("E112", "--trip is for ONNX graphs; a config repeats layers by itself");
+      return error("E112",
+                   setting("trip") + " is for ONNX graphs; a config repeats layers by itself");
     if (!request.branches.empty())
-      return error("E112", "--branch is for ONNX graphs; a config has no branches");
+      return error("E112", setting("branch") + " is for ONNX graphs; a config has no branches");
   } else if (!request.settings.empty()) {
     return error("E134",
-                 fmt::format("--set {}: an ONNX graph has no parameters",
-                             shortened(request.settings.begin()->first, 60)),
-                 {}, "its symbolic dimensions are bound with --dim NAME=N");
+                 fmt::format("{}: an ONNX graph has no parameters",
+                             setting_entry("set", shortened(request.settings.begin()->first, 60))),
+                 {}, "its symbolic dimensions are bound with " + setting_entry("dim", "NAME", "N"));
   }
   return {};
 }

@@ -10,6 +10,7 @@
 #include "estimator/time/step_conditions.h"
 #include "estimator/time/time_plan.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/ir/display_name.h"
 #include "graph/ir/kernel_label.h"
 
@@ -35,8 +36,10 @@ std::vector<NodeId> find_nodes(const Graph& graph, std::string_view name) {
 
 tl::unexpected<Diagnostics> unknown_node(const Graph& graph, std::string_view name) {
   if (name == "(loss)") {  // as lists of layers call it
-    return error("E153", "the loss is no node of the model, but the one that --loss names", {},
-                 "plimsoll estimate --layers has its figures");
+    return error(
+        "E153",
+        fmt::format("the loss is no node of the model, but the one that {} names", setting("loss")),
+        {}, "plimsoll estimate " + setting("layers") + " has its figures");
   }
   std::vector<std::string> names;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -45,8 +48,9 @@ tl::unexpected<Diagnostics> unknown_node(const Graph& graph, std::string_view na
   }
   const std::string near = nearest(name, names);
   return error("E153", fmt::format("the model has no node or module '{}'", shortened(name, 80)), {},
-               near.empty() ? "'plimsoll estimate MODEL --layers' lists them"
-                            : fmt::format("did you mean {}?", shortened(near)));
+               near.empty()
+                   ? fmt::format("'plimsoll estimate MODEL {}' lists them", setting("layers"))
+                   : fmt::format("did you mean {}?", shortened(near)));
 }
 
 TensorReport report_tensor(const Tensor& tensor, const Binding& binding) {

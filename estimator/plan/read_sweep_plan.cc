@@ -9,6 +9,7 @@
 #include "estimator/plan/plan_parameter.h"
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 #include "graph/json/yaml_reader.h"
@@ -77,7 +78,7 @@ class PlanReader {
   Result<void> check_schema(JsonObject& object, const JsonValue& root) const {
     if (object.optional_string("schema").value_or("") != "plimsoll.model-config") return {};
     return error("E203", "is a model config, not a plan", place_of(root),
-                 "a plan names it: model: FILE.json; or give it with --model");
+                 "a plan names it: model: FILE.json; or give it with " + setting("model"));
   }
 
   // One model, or several, which are the first parameter.

@@ -6,19 +6,20 @@
 
 #include "estimator/estimator.h"
 #include "estimator/plan/largest_batch.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 namespace {
 
 struct Change {
-  std::string flags, effect;
+  std::string settings, effect;
   Request request;
 };
 
 std::optional<Remedy> tried(const Change& change, const Hwdb& hwdb) {
   const auto estimated = estimate(change.request, hwdb);
   if (!estimated) return std::nullopt;  // the model, the framework or the card does not allow it
-  return Remedy{.flags = change.flags,
+  return Remedy{.settings = change.settings,
                 .effect = change.effect,
                 .verdict = estimated->memory.verdict,
                 .device_bytes = estimated->memory.device_bytes,
@@ -32,13 +33,14 @@ void change_batch(const Request& request, const Hwdb& hwdb, int64_t batch,
   const auto largest = largest_batch(request, hwdb, {.max = batch, .rounds = 0});
   if (!largest || largest->answer.safe == 0 || largest->answer.safe >= batch) return;
   const int64_t safe = largest->answer.safe;
-  changes.push_back({fmt::format("--batch {}", safe), "largest safe batch", request});
+  changes.push_back({setting("batch", fmt::to_string(safe)), "largest safe batch", request});
   changes.back().request.batch = safe;
   if (request.recipe.mode != Mode::kTrain || request.recipe.accumulate > 1) return;
   constexpr int64_t kMostPasses = 64;
   for (int64_t passes = 2; passes <= kMostPasses && batch % passes == 0; passes *= 2) {
     if (batch / passes > safe) continue;
-    changes.push_back({fmt::format("--batch {} --accumulate {}", batch / passes, passes),
+    changes.push_back({fmt::format("{} {}", setting("batch", fmt::to_string(batch / passes)),
+                                   setting("accumulate", fmt::to_string(passes))),
                        fmt::format("still {} an update", batch), request});
     changes.back().request.batch = batch / passes;
     changes.back().request.recipe.accumulate = passes;
@@ -52,14 +54,14 @@ void change_precision(const Request& request, const Hwdb& hwdb, std::vector<Chan
   const PrecisionRow& now = *request.recipe.precision;
   if (!device || now.storage != DType::kFloat32 || now.autocast) return;
   const char* const wanted = device->peak("bf16_tensor") ? "amp-bf16" : "amp-fp16";
-  changes.push_back({fmt::format("--precision {}", wanted), "", request});
+  changes.push_back({setting("precision", wanted), "", request});
   changes.back().request.recipe.precision = find_precision(wanted);
 }
 
 void change_optimizer(const Request& request, std::vector<Change>& changes) {
   const std::string_view smaller = request.recipe.optimizer->smaller;
   if (smaller.empty()) return;
-  changes.push_back({fmt::format("--optimizer {}", smaller), "smaller states", request});
+  changes.push_back({setting("optimizer", smaller), "smaller states", request});
   changes.back().request.recipe.optimizer = find_optimizer(smaller);
   changes.back().request.recipe.published = false;
 }
@@ -71,17 +73,17 @@ std::vector<Change> changes_of(const Request& request, const Hwdb& hwdb, const E
   if (request.recipe.mode == Mode::kTrain) {
     change_optimizer(request, changes);
     if (request.recipe.checkpoint == "none") {
-      changes.push_back({"--checkpoint blocks", "recomputes them", request});
+      changes.push_back({setting("checkpoint", "blocks"), "recomputes them", request});
       changes.back().request.recipe.checkpoint = "blocks";
     }
   }
   constexpr int64_t kLittleWorkspace = int64_t{64} << 20;
   if (today.memory.workspace_bytes > kLittleWorkspace && !request.workspace_limit) {
-    changes.push_back({"--workspace-limit 64MiB", "", request});
+    changes.push_back({setting("workspace-limit", "64MiB"), "", request});
     changes.back().request.workspace_limit = kLittleWorkspace;
   }
   if (request.allocator.empty() && request.framework.starts_with("pytorch")) {
-    changes.push_back({"--allocator expandable_segments:True", "", request});
+    changes.push_back({setting("allocator", "expandable_segments:True"), "", request});
     changes.back().request.allocator = "expandable_segments:True";
   }
   return changes;

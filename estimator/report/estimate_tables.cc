@@ -7,6 +7,7 @@
 
 #include "estimator/answer/metrics.h"
 #include "estimator/report/human.h"
+#include "estimator/report/spelling.h"
 
 namespace plimsoll {
 namespace {
@@ -142,9 +143,9 @@ std::string metrics_text(const Estimate& e, const Page& page) {
                      category_table(metrics).text(page) + "\n" +
                      (e.on_host ? "" : class_table(e).text(page) + "\n");
   for (const Metric& m : metrics.rates) {
-    text += wrapped(fmt::format("{}: {}{}", m.name, m.definition,
-                                m.value ? "" : fmt::format("; {}", m.unknown)),
-                    page, 2);
+    text += wrapped(
+        fmt::format("{}: {}{}", m.name, m.definition, m.value ? "" : "; " + spelled(m.unknown)),
+        page, 2);
   }
   for (const MemoryCategory& c : metrics.memory)
     text += wrapped(fmt::format("{}: {}", c.name, c.definition), page, 2);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/report/spelling.h"
 #include "estimator/report/validation.h"
 #include "graph/base/escape.h"
 
@@ -45,13 +46,14 @@ void GithubReport::add(const ValidationLine& l, LineState state, const std::stri
   const std::string why = outside && l.gap ? "; most of it is " + gap_text(*l.gap) : "";
   if (listed_ < kMostRows) {
     ++listed_;
-    table_.add({{fmt::format("{}:{}", shortened(l.file), l.index)},
-                {shortened(what)},
-                {shortened(l.quantity)},
-                figure(l.measured),
-                figure(l.predicted),
-                {l.error ? fmt::format("{:+.1f} %", 100 * *l.error) : "-"},
-                {outside ? "allowed " + allowed + why : "skipped: " + shortened(l.skipped)}});
+    table_.add(
+        {{fmt::format("{}:{}", shortened(l.file), l.index)},
+         {shortened(what)},
+         {shortened(l.quantity)},
+         figure(l.measured),
+         figure(l.predicted),
+         {l.error ? fmt::format("{:+.1f} %", 100 * *l.error) : "-"},
+         {outside ? "allowed " + allowed + why : "skipped: " + shortened(spelled(l.skipped))}});
   } else {
     ++unlisted_;
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "estimator/report/json_parts.h"
+#include "estimator/report/spelling.h"
 #include "estimator/report/version.h"
 #include "graph/json/writer.h"
 
@@ -21,7 +22,8 @@ std::string_view name(Severity severity) {
   return "error";
 }
 
-void write_diagnostic(JsonWriter& out, const Diagnostic& d) {
+void write_diagnostic(JsonWriter& out, const Diagnostic& diagnostic) {
+  const Diagnostic d = spelled(diagnostic);
   out.begin_object();
   out.key("code").string(d.code);
   out.key("severity").string(name(d.severity));
@@ -225,7 +227,7 @@ void write_remedies(JsonWriter& out, const std::vector<Remedy>& remedies) {
   out.key("remedies").begin_array();
   for (const Remedy& r : remedies) {
     out.begin_object();
-    out.key("flags").string(r.flags);
+    out.key("flags").string(spelled(r.settings));
     out.key("effect").string(r.effect);
     out.key("verdict").string(plimsoll::name(r.verdict));
     out.key("device_bytes").integer(r.device_bytes);
@@ -299,7 +301,7 @@ std::string to_json(const Estimate& e, const JsonOptions& options) {
   out.key("result");
   write_result(out, e, options);
   out.key("basis").begin_array();
-  for (const std::string& text : e.basis) out.string(text);
+  for (const std::string& text : e.basis) out.string(spelled(text));
   out.end_array();
   out.key("diagnostics").begin_array();
   for (const Diagnostic& d : e.diagnostics) write_diagnostic(out, d);

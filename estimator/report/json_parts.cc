@@ -1,4 +1,5 @@
 #include "estimator/report/json_parts.h"
+#include "estimator/report/spelling.h"
 
 namespace plimsoll {
 namespace {
@@ -114,7 +115,7 @@ void write_metrics(JsonWriter& out, const Metrics& metrics) {
     m.value ? out.real(*m.value) : out.null();
     out.key("unit").string(m.unit);
     out.key("definition").string(m.definition);
-    if (!m.value) out.key("unknown").string(m.unknown);
+    if (!m.value) out.key("unknown").string(spelled(m.unknown));
     out.end_object();
   }
   out.key("memory").begin_array();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimator/report/markup_text.h"
+#include "estimator/report/spelling.h"
 #include "estimator/report/validation.h"
 
 namespace plimsoll {
@@ -24,7 +25,7 @@ void JunitReport::add(const ValidationLine& line, LineState state, const std::st
   cases_ += "    <testcase" + attribute("classname", what) +
             attribute("name", fmt::format("{}:{} {}", line.file, line.index, line.quantity));
   if (state == LineState::kSkipped) {
-    cases_ += "><skipped" + attribute("message", line.skipped) + "/></testcase>\n";
+    cases_ += "><skipped" + attribute("message", spelled(line.skipped)) + "/></testcase>\n";
     return;
   }
   const std::string figures =

@@ -8,6 +8,7 @@
 #include "estimator/plan/sweep_bundles.h"
 #include "estimator/report/human.h"
 #include "estimator/report/json_parts.h"
+#include "estimator/report/spelling.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
@@ -150,7 +151,7 @@ void SweepBest::add(const SweptConfiguration& configuration, const SweepPoint& p
 std::string SweepBest::to_text(const SweepPlan& plan, bool time, const Page& page) const {
   std::string text;
   if (failed_) {
-    const Diagnostic& why = failed_->point.failure->front();
+    const Diagnostic why = spelled(failed_->point.failure->front());
     text += wrapped(escaped_format("no answer, for example, at {}: {} [{}]",
                                    described(plan, failed_->configuration),
                                    shortened(why.message, 200), why.code),

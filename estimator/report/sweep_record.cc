@@ -3,6 +3,7 @@
 #include <array>
 
 #include "estimator/report/json_parts.h"
+#include "estimator/report/spelling.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll {
@@ -80,7 +81,7 @@ void write_sweep_record(JsonWriter& out, const SweepPlan& plan,
   if (point.failure) {
     out.key("error").begin_object();
     out.key("code").string(point.failure->front().code);
-    out.key("message").string(point.failure->front().message).end_object();
+    out.key("message").string(spelled(point.failure->front().message)).end_object();
     return;
   }
   out.key("tier").string("replay");

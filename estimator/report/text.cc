@@ -8,6 +8,7 @@
 
 #include "estimator/answer/memory_part.h"
 #include "estimator/report/estimate_tables.h"
+#include "estimator/report/spelling.h"
 #include "estimator/request/lengths.h"
 #include "graph/base/escape.h"
 
@@ -169,7 +170,7 @@ std::string help(const Estimate& e, const Page& page) {
                {"", {}, Column::kRemark},
                {"", {}, Column::kRemark, 1}});
   for (const Remedy& r : e.remedies) {
-    table.add({{r.flags},
+    table.add({{spelled(r.settings)},
                bytes_cell(r.device_bytes),
                time_cell(r.step_ns),
                number_cell(r.samples_per_second),
@@ -195,11 +196,12 @@ std::string to_text(const Estimate& e, const TextOptions& options) {
   if (options.why) text += "\nKept for the backward pass:\n" + kept_table(e).text(page, 2);
   text += escaped_format("\ngpu: {} ({})\n", e.device_name, e.device_id);
   for (const std::string& basis : e.basis)
-    text += wrapped(escaped_format("basis: {}", shortened(basis, 400)), page, 7);
+    text += wrapped(escaped_format("basis: {}", shortened(spelled(basis), 400)), page, 7);
   return text;
 }
 
-std::string to_text(const Diagnostic& d) {
+std::string to_text(const Diagnostic& diagnostic) {
+  const Diagnostic d = spelled(diagnostic);
   std::string text;
   if (!d.place.file.empty()) text += escaped_format("{}:", shortened(d.place.file, 400));
   if (d.place.line > 0) text += fmt::format("{}:", d.place.line);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimator/report/human.h"
+#include "estimator/report/spelling.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
 #include "graph/json/writer.h"
@@ -78,7 +79,7 @@ void write_line(JsonWriter& out, const ValidationLine& l, LineState state) {
   l.algorithm ? write_choice(out, *l.algorithm) : static_cast<void>(out.null());
   out.key("gap");
   l.gap ? write_gap(out, *l.gap) : static_cast<void>(out.null());
-  text_or_null(out, "skipped", l.skipped);
+  text_or_null(out, "skipped", spelled(l.skipped));
   out.key("within_tolerance");
   const bool judged = state == LineState::kInside || state == LineState::kOutside;
   judged ? out.boolean(state == LineState::kInside) : out.null();
@@ -139,7 +140,7 @@ std::vector<TableCell> run_row(const ValidationLine& l, LineState state) {
 
 std::string why_skipped(const ValidationLine& l, const Page& page) {
   return wrapped(escaped_format("skipped: {}:{}: {}", shortened(l.file, 33), l.index,
-                                shortened(l.skipped, 200)),
+                                shortened(spelled(l.skipped), 200)),
                  page, 9);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/base/setting.h"
 #include "hwdb/releases.h"
 
 namespace plimsoll {
@@ -17,20 +18,20 @@ constexpr std::array<std::string_view, 8> kTimesAlgorithms = {
     "pytorch", "torch7", "chainer", "mxnet", "tensorflow", "caffe2", "detectron", "theano"};
 
 struct AskedVersion {
-  std::string flag, product;
+  std::string setting, product;  // by its name
   std::optional<Version> version;
 };
 
-// --framework's is what stands behind its last hyphen.
+// A framework's is what stands behind its last hyphen.
 std::vector<AskedVersion> asked_versions(const Request& request, const Platform& platform) {
   std::vector<AskedVersion> asked;
   if (request.given.contains("cudnn") && request.cudnn)
-    asked.push_back({"--cudnn", "cudnn", parse_version(*request.cudnn)});
+    asked.push_back({"cudnn", "cudnn", parse_version(*request.cudnn)});
   if (request.given.contains("cuda") && request.cuda)
-    asked.push_back({"--cuda", "cuda", parse_version(*request.cuda)});
+    asked.push_back({"cuda", "cuda", parse_version(*request.cuda)});
   const size_t hyphen = request.framework.rfind('-');
   if (request.given.contains("framework") && hyphen != std::string::npos) {
-    asked.push_back({"--framework", platform.framework.framework,
+    asked.push_back({"framework", platform.framework.framework,
                      parse_version(std::string_view(request.framework).substr(hyphen + 1))});
   }
   std::erase_if(asked, [](const AskedVersion& a) { return !a.version; });
@@ -42,14 +43,14 @@ std::vector<AskedVersion> asked_versions(const Request& request, const Platform&
 Result<void> check_compiler(const Platform& platform) {
   const FrameworkProfile& framework = platform.framework;
   if (framework.framework != "pytorch" || framework.asked < Version{{2, 0}}) {
-    return error("E116", fmt::format("--compile: {} has no such compiler", framework.id), {},
+    return error("E116",
+                 fmt::format("{}: {} has no such compiler", setting("compile"), framework.id), {},
                  "torch.compile is of PyTorch 2.0 and later");
   }
   if (platform.device.compute_capability < ComputeCapability{7, 0}) {
-    return error("E116",
-                 fmt::format("--compile: {} is too old for Triton, which makes the kernels of "
-                             "torch.compile from compute capability 7.0 on",
-                             platform.device.id));
+    return error("E116", fmt::format("{}: {} is too old for Triton, which makes the kernels of "
+                                     "torch.compile from compute capability 7.0 on",
+                                     setting("compile"), platform.device.id));
   }
   return {};
 }
@@ -57,16 +58,16 @@ Result<void> check_compiler(const Platform& platform) {
 // torch.cuda.CUDAGraph is of PyTorch 1.10.
 Result<void> check_graphs(const FrameworkProfile& framework, const std::string& asked) {
   if (framework.framework == "pytorch" && !(framework.asked < Version{{1, 10}})) return {};
-  return error("E116", fmt::format("--cuda-graphs: {} does not replay passes", asked), {},
-               "CUDA graphs are of PyTorch 1.10 and later");
+  return error("E116", fmt::format("{}: {} does not replay passes", setting("cuda-graphs"), asked),
+               {}, "CUDA graphs are of PyTorch 1.10 and later");
 }
 
 Result<void> check_one_process(const Request& request, const FrameworkProfile& framework) {
   if (framework.framework != "pytorch")
-    return error("E116", fmt::format("--exchange {}: it is PyTorch's", kDataParallel));
+    return error("E116", setting("exchange", kDataParallel) + ": it is PyTorch's");
   if (request.nodes > 1) {
-    return error("E116", fmt::format("--exchange {}: one process feeds one machine", kDataParallel),
-                 {}, "leave --nodes out");
+    return error("E116", setting("exchange", kDataParallel) + ": one process feeds one machine", {},
+                 fmt::format("leave {} out", setting("nodes")));
   }
   return {};
 }
@@ -76,10 +77,10 @@ Result<void> check_versions(const Request& request, const Platform& platform) {
     const auto fact = find_release(platform.hwdb, asked.product, *asked.version);
     if (!fact) return tl::make_unexpected(fact.error());
     if (fact->state != ReleaseState::kUnknown) continue;
-    return error(
-        "E163",
-        fmt::format("{}: nobody released {} {}", asked.flag, asked.product, asked.version->text()),
-        {}, fmt::format("nearest: {}; newest known: {}", fact->nearest, fact->newest));
+    return error("E163",
+                 fmt::format("{}: nobody released {} {}", setting(asked.setting), asked.product,
+                             asked.version->text()),
+                 {}, fmt::format("nearest: {}; newest known: {}", fact->nearest, fact->newest));
   }
   return {};
 }
@@ -91,18 +92,22 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
   const auto given = [&](std::string_view flag) { return request.given.contains(flag); };
   if (given("cudnn-benchmark") &&
       std::ranges::find(kTimesAlgorithms, framework.framework) == kTimesAlgorithms.end()) {
-    return error("E116", fmt::format("--cudnn-benchmark: {} has no such switch", framework.id), {},
-                 "--conv-algo says how it chooses");
+    return error("E116",
+                 fmt::format("{}: {} has no such switch", setting("cudnn-benchmark"), framework.id),
+                 {}, setting("conv-algo") + " says how it chooses");
   }
   if (given("cudnn-benchmark") && given("conv-algo")) {
-    return error("E116", "--cudnn-benchmark and --conv-algo both say how algorithms are chosen", {},
-                 "leave one of them out");
+    return error("E116",
+                 fmt::format("{} and {} both say how algorithms are chosen",
+                             setting("cudnn-benchmark"), setting("conv-algo")),
+                 {}, "leave one of them out");
   }
   if (request.one_process()) {
     if (auto whole = check_one_process(request, framework); !whole) return whole;
   }
   if (request.attention == "fused" && !framework.policy.attention.memory_efficient) {
-    return error("E116", fmt::format("--attention fused: {} has no fused attention", framework.id));
+    return error("E116", fmt::format("{}: {} has no fused attention", setting("attention", "fused"),
+                                     framework.id));
   }
   if (request.recipe.compiled) {
     if (auto compiler = check_compiler(platform); !compiler) return compiler;
@@ -111,7 +116,7 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
     if (auto graphs = check_graphs(framework, request.framework); !graphs) return graphs;
   }
   if (request.reserve_bytes > 0 && usable_bytes(platform, request) == 0) {
-    return error("E116", "--reserve leaves nothing of the GPU's memory");
+    return error("E116", setting("reserve") + " leaves nothing of the GPU's memory");
   }
   return check_versions(request, platform);
 }
@@ -121,10 +126,10 @@ Diagnostics newer_versions(const Request& request, const Platform& platform) {
   for (const AskedVersion& asked : asked_versions(request, platform)) {
     const auto fact = find_release(platform.hwdb, asked.product, *asked.version);
     if (!fact || fact->state != ReleaseState::kNewer) continue;
-    said.push_back(warning(
-        "W518", fmt::format("{}: {} {} is newer than what is known, {}: taken "
-                            "to be like it",
-                            asked.flag, asked.product, asked.version->text(), fact->newest)));
+    said.push_back(warning("W518", fmt::format("{}: {} {} is newer than what is known, {}: taken "
+                                               "to be like it",
+                                               setting(asked.setting), asked.product,
+                                               asked.version->text(), fact->newest)));
   }
   return said;
 }

@@ -7,6 +7,7 @@
 
 #include "estimator/request/check_flags.h"
 #include "estimator/request/host_run.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 namespace {
@@ -60,8 +61,8 @@ Result<std::optional<Link>> find_link(const Hwdb& hwdb, const Request& request,
 Result<std::optional<Link>> find_network(const Hwdb& hwdb, const Request& request) {
   if (request.nodes <= 1) return std::nullopt;
   if (request.network.empty()) {
-    return error("E116", "--nodes: what joins the machines is not said", {},
-                 "--network ID, such as ethernet-10g; 'plimsoll links' lists them");
+    return error("E116", setting("nodes") + ": what joins the machines is not said", {},
+                 setting("network", "ID") + ", such as ethernet-10g; 'plimsoll links' lists them");
   }
   auto found = hwdb.link(request.network);
   if (!found) return tl::make_unexpected(found.error());

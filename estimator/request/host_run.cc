@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "graph/base/setting.h"
+
 namespace plimsoll {
 namespace {
 
@@ -32,11 +34,11 @@ void put_on_host(Platform& platform) {
 }
 
 Result<void> check_host_flags(const Request& request) {
-  for (const std::string_view flag : kOfCards) {
-    if (!request.given.contains(flag)) continue;
-    return error("E116", fmt::format("--{}: --gpu {} is a run on the host, of which memory alone "
-                                     "is answered",
-                                     flag, kHostDevice));
+  for (const std::string_view name : kOfCards) {
+    if (!request.given.contains(name)) continue;
+    return error("E116",
+                 fmt::format("{}: {} is a run on the host, of which memory alone is answered",
+                             setting(name), setting("gpu", kHostDevice)));
   }
   return {};
 }

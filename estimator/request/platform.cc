@@ -3,17 +3,18 @@
 #include <fmt/format.h>
 
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 namespace {
 
-Result<Version> asked_version(std::string_view flag, std::string_view example,
+Result<Version> asked_version(std::string_view asked_by, std::string_view example,
                               const std::optional<std::string>& asked, const Version& usual) {
   if (!asked) return usual;
   auto version = parse_version(*asked);
   if (!version) {
-    return error("E103", fmt::format("{} takes a version such as {}, found '{}'", flag, example,
-                                     shortened(*asked, 40)));
+    return error("E103", fmt::format("{} takes a version such as {}, found '{}'", setting(asked_by),
+                                     example, shortened(*asked, 40)));
   }
   return *version;
 }
@@ -39,11 +40,11 @@ int64_t usable_bytes(const Platform& platform, const Request& request) {
 }
 
 Result<Version> cudnn_version(const Platform& platform, const Request& request) {
-  return asked_version("--cudnn", "7.6", request.cudnn, platform.framework.cudnn);
+  return asked_version("cudnn", "7.6", request.cudnn, platform.framework.cudnn);
 }
 
 Result<Version> cuda_version(const Platform& platform, const Request& request) {
-  return asked_version("--cuda", "12.8", request.cuda, platform.framework.cuda);
+  return asked_version("cuda", "12.8", request.cuda, platform.framework.cuda);
 }
 
 }  // namespace plimsoll

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "graph/base/setting.h"
+
 namespace plimsoll {
 namespace {
 
@@ -27,7 +29,8 @@ Result<AskedAlgorithm> asked_algorithm(std::string_view word) {
   if (const auto algorithm = conv_algorithm_from_name(word)) {
     return AskedAlgorithm{.policy = AlgorithmPolicy::kForced, .algorithm = *algorithm};
   }
-  return error("E106", fmt::format("--conv-algo: no algorithm is called '{}'", word), {},
+  return error("E106", fmt::format("{}: no algorithm is called '{}'", setting("conv-algo"), word),
+               {},
                "autotune, heuristic, guess_once, time_once, deterministic, im2col, IMPLICIT_GEMM, "
                "IMPLICIT_PRECOMP_GEMM, WINOGRAD, WINOGRAD_NONFUSED, FFT, FFT_TILING");
 }

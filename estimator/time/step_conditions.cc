@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "estimator/request/platform.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 namespace {
@@ -127,8 +128,8 @@ std::string host_basis(const Platform& platform, const Request& request) {
   }
   const LoaderKind kind = loader_of(request);
   if (kind == LoaderKind::kNone)
-    return text +
-           "; batches lie ready, no loader is in the time: --workers N or --loader counts it";
+    return text + fmt::format("; batches lie ready, no loader is in the time: {} or {} counts it",
+                              setting("workers", "N"), setting("loader"));
   if (!dispatch || !dispatch->loader)
     return text +
            fmt::format("; what {} takes to load a sample is not known: no loader is in the time",

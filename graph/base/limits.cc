@@ -6,6 +6,7 @@
 #include <array>
 
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 namespace {
@@ -65,7 +66,7 @@ tl::unexpected<Diagnostics> over_limit(const Limits& limits, std::string_view na
     message = fmt::format("more than {} {}", limits.*(row->member), row->meaning);
   }
   return error(std::string(row->code), std::move(message), std::move(place),
-               fmt::format("if this is meant, raise the limit with --limit {}=N", name));
+               "if this is meant, raise the limit with " + setting_entry("limit", name, "N"));
 }
 
 }  // namespace plimsoll

@@ -2,7 +2,7 @@
 // E8xx that says which, and the flag that raises it.
 //
 //   Limits limits;
-//   set_limit(limits, "nodes", 5'000'000);                       // --limit nodes=5000000
+//   set_limit(limits, "nodes", 5'000'000);                       // as who asks says it
 //   if (nodes > limits.nodes) return over_limit(limits, "nodes");
 #pragma once
 

@@ -122,7 +122,7 @@ struct Node {
 struct Guess {
   std::string node;               // "node 3 'choice' (If)"
   std::string taken;              // "then"
-  std::string remedy;             // "--branch 'choice=else'", for the other
+  std::string remedy;             // the setting for the other
   TensorId first = 0, end = 0;    // tensors of the branch
   std::vector<TensorId> outputs;  // and of the If
 };

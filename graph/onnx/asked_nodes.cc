@@ -7,6 +7,7 @@
 #include <set>
 
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::onnx {
 namespace {
@@ -41,11 +42,13 @@ std::string remedy(const std::set<std::string>& names) {
 }
 
 Result<void> check(const std::set<std::string>& names, const std::string& asked,
-                   std::string_view flag, std::string_view what) {
+                   std::string_view asked_by, std::string_view what) {
   if (is_one_of(names, asked)) return {};
   const std::string near = nearest(asked, {names.begin(), names.end()});
-  return error("E255", fmt::format("{} {}: no {} is called so", flag, shortened(asked, 60), what),
-               {}, near.empty() ? remedy(names) : fmt::format("did you mean {}?", shortened(near)));
+  return error(
+      "E255",
+      fmt::format("{}: no {} is called so", setting_entry(asked_by, shortened(asked, 60)), what),
+      {}, near.empty() ? remedy(names) : fmt::format("did you mean {}?", shortened(near)));
 }
 
 }  // namespace
@@ -59,13 +62,13 @@ Result<void> check_asked_nodes(const ModelSpec& model, const ImportOptions& opti
     const auto loops =
         handles(model, [](std::string_view op) { return op == "Loop" || op == "Scan"; });
     for (const auto& [name, count] : options.trips) {
-      if (auto known = check(loops, name, "--trip", "Loop or Scan"); !known) return known;
+      if (auto known = check(loops, name, "trip", "Loop or Scan"); !known) return known;
     }
   }
   if (!options.branches.empty()) {
     const auto choices = handles(model, [](std::string_view op) { return op == "If"; });
     for (const auto& [name, branch] : options.branches) {
-      if (auto known = check(choices, name, "--branch", "If"); !known) return known;
+      if (auto known = check(choices, name, "branch", "If"); !known) return known;
     }
   }
   return {};

@@ -7,6 +7,7 @@
 
 #include "graph/base/among.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/exporter/origin.h"
 #include "graph/onnx/decode.h"
 #include "graph/onnx/file_type.h"
@@ -61,8 +62,8 @@ void warn_of_training(const ModelSpec& model, Diagnostics& warnings) {
   const auto& nodes = model.graphs[0].nodes;
   const bool backward = std::any_of(nodes.begin(), nodes.end(), is_training_node);
   if (!backward && !model.has_training_info) return;
-  warnings.push_back(
-      warning("W213", "the graph already has gradient nodes", {}, "use --mode inference"));
+  warnings.push_back(warning("W213", "the graph already has gradient nodes", {},
+                             fmt::format("use {}", setting("mode", "inference"))));
 }
 
 // Models that no step of gradients trains: trees, and what is fitted in closed form or by its own

@@ -10,6 +10,7 @@
 
 #include "graph/base/among.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/onnx/asked_nodes.h"
 #include "graph/onnx/inline.h"
 
@@ -103,10 +104,10 @@ Result<void> Inliner::branch(Frame& frame, const NodeSpec& spec) {
     then = answer.then;
     guess = answer.guess;
   } else if (asked && *asked != side(then) && overruled_.insert(asked).second) {
-    warnings_.push_back(warning(
-        "W240",
-        fmt::format("--branch has no effect: the condition is known, {} is taken", side(then)),
-        place(frame, spec)));
+    warnings_.push_back(warning("W240",
+                                fmt::format("{} has no effect: the condition is known, {} is taken",
+                                            setting("branch"), side(then)),
+                                place(frame, spec)));
   }
   if (asked) used_.insert(asked);
   Frame body = inner(frame, spec, then ? *then_graph : *else_graph);
@@ -126,11 +127,10 @@ Inliner::Answer Inliner::answer_to(const Frame& frame, const NodeSpec& spec, Ten
   }
   const auto before = answers_.find(asks);
   if (before != answers_.end()) return {before->second.then != negated, before->second.guess};
-  const std::string name = shell_quoted(handle(spec));
   Guess guess;
   guess.node = place(frame, spec).node;
   guess.taken = side(larger_is_then);
-  guess.remedy = fmt::format("--branch {}={}", name, side(!larger_is_then));
+  guess.remedy = setting_entry("branch", handle(spec), side(!larger_is_then));
   if (asked_guesses_.empty()) decided_by_ = decided_by(condition);
   asked_guesses_.push_back(std::move(guess));
   const Answer answer{larger_is_then != negated, asked_guesses_.size() - 1};
@@ -150,10 +150,10 @@ size_t Inliner::note_guess(size_t guess, const std::vector<TensorId>& outputs) {
 void Inliner::warn_of_guesses() {
   if (asked_guesses_.empty()) return;
   constexpr size_t kShown = 4;
-  std::vector<std::string> flags;
+  std::vector<std::string> remedies;
   for (const Guess& guess : asked_guesses_) {
-    const bool told = std::ranges::find(flags, guess.remedy) != flags.end();
-    if (flags.size() < kShown && !told) flags.push_back(guess.remedy);
+    const bool told = std::ranges::find(remedies, guess.remedy) != remedies.end();
+    if (remedies.size() < kShown && !told) remedies.push_back(guess.remedy);
   }
   const size_t count = graph_.guesses.size();
   warnings_.push_back(warning(
@@ -162,21 +162,19 @@ void Inliner::warn_of_guesses() {
                   "the value{}",
                   count, count == 1 ? "" : "s", decided_by_.empty() ? " of data" : decided_by_),
       {.file = {}, .node = asked_guesses_.front().node},
-      fmt::format("for the other give {}", fmt::join(flags, " or "))));
+      fmt::format("for the other give {}", fmt::join(remedies, " or "))));
 }
 
 void Inliner::warn_of_unused() {
   for (const auto& [name, branch] : options_.branches) {
     if (used_.contains(&branch)) continue;
-    warnings_.push_back(warning("W240", fmt::format("--branch {} has no effect: the If is never "
-                                                    "reached",
-                                                    shortened(name, 60))));
+    warnings_.push_back(warning("W240", setting_entry("branch", shortened(name, 60)) +
+                                            " has no effect: the If is never reached"));
   }
   for (const auto& [name, count] : options_.trips) {
     if (used_.contains(&count)) continue;
-    warnings_.push_back(warning("W240", fmt::format("--trip {} has no effect: the loop is never "
-                                                    "reached",
-                                                    shortened(name, 60))));
+    warnings_.push_back(warning("W240", setting_entry("trip", shortened(name, 60)) +
+                                            " has no effect: the loop is never reached"));
   }
 }
 

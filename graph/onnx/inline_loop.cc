@@ -6,6 +6,7 @@
 
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/onnx/asked_nodes.h"
 #include "graph/onnx/inline.h"
 
@@ -53,16 +54,16 @@ std::optional<Diagnostics> Inliner::unknown_trips() const {
   if (unknown_trips_.empty()) return std::nullopt;
   constexpr size_t kShown = 32;
   const size_t count = unknown_trips_.size();
-  std::string flags;
+  std::string settings;
   for (const UnknownTrips& one : unknown_trips_) {
     if (&one - unknown_trips_.data() == kShown) break;
-    flags += fmt::format(" --trip '{}=10'", shortened(one.handle));
+    settings += " " + setting_entry("trip", one.handle, "10");
   }
   std::string why = unknown_trips_.front().why;
   if (count > 1) why += fmt::format("; the same holds for {} more", count - 1);
   Diagnostics told =
       error("E225", std::move(why), unknown_trips_.front().place,
-            fmt::format("give the number{} of iterations with{}", count == 1 ? "" : "s", flags))
+            fmt::format("give the number{} of iterations with{}", count == 1 ? "" : "s", settings))
           .value();
   if (const auto guess = unknown_trips_.front().guess) add_guess(told, 0, graph_.guesses[*guess]);
   return told;
@@ -225,10 +226,9 @@ Result<void> Inliner::afford(Place place, GraphIndex body, int64_t iterations) c
 
 Result<void> Inliner::start_loop(Frame& frame, const NodeSpec& spec, LoopState state) {
   if (state.trips < 0 || (state.trips == 0 && state.stacks() > 0)) {
-    return error(
-        "E225", fmt::format("{} iterations give no output to stack", state.trips),
-        place(frame, spec),
-        fmt::format("give the number of iterations with --trip {}=10", shell_quoted(handle(spec))));
+    return error("E225", fmt::format("{} iterations give no output to stack", state.trips),
+                 place(frame, spec),
+                 "give the number of iterations with " + setting_entry("trip", handle(spec), "10"));
   }
   if (state.trips < kForEver) {
     if (auto good = afford(place(frame, spec), state.body, state.trips); !good) return good;

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::onnx {
 namespace {
@@ -132,7 +133,7 @@ Result<Tensor> Inputs::declare(const ValueSpec& input) {
   const bool given = options_.shapes.find(input.name) != options_.shapes.end();
   if (!input.has_shape && !given) {
     return error("E235", "the file does not say its shape", place_of(input),
-                 fmt::format("give it with --shape {}=1x3x224x224", shell_quoted(input.name)));
+                 "give it with " + setting_entry("shape", input.name, "1x3x224x224"));
   }
   Tensor tensor;
   tensor.name = input.name;
@@ -209,10 +210,10 @@ Result<void> Inputs::set_default(const std::string& symbol, int64_t value,
 Result<void> Inputs::reshape(Tensor& input, const std::vector<int64_t>& extents) {
   const Place place{.file = {}, .node = fmt::format("input '{}'", shortened(input.name))};
   if (extents.size() != input.shape->size()) {
-    return error(
-        "E236",
-        fmt::format("has rank {}; --shape gives {} extents", input.shape->size(), extents.size()),
-        place);
+    return error("E236",
+                 fmt::format("has rank {}; {} gives {} extents", input.shape->size(),
+                             setting("shape"), extents.size()),
+                 place);
   }
   for (size_t k = 0; k < extents.size(); ++k) {
     if (extents[k] < 1) return error("E231", fmt::format("an extent of {}", extents[k]), place);

@@ -6,6 +6,7 @@
 
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/ops/op_row.h"
 #include "graph/ops/rules.h"
 
@@ -92,7 +93,7 @@ namespace {
 // Contents that nobody can know, as the user says them.
 Result<void> take_said(Tensor& t, const std::vector<int64_t>& said, Decider& decider) {
   const auto refused = [&](const std::string& why) {
-    return error("E112", fmt::format("--contents {}: {}", shortened(t.name), why));
+    return error("E112", fmt::format("{}: {}", setting_entry("contents", shortened(t.name)), why));
   };
   if (is_float(t.dtype)) return refused("shapes depend on whole numbers, and this has others");
   std::vector<Dim> dims(said.begin(), said.end());
@@ -150,9 +151,9 @@ Result<void> infer_unknown(InferContext& context, const InferOptions& options) {
       "E210",
       fmt::format("operator '{}{}{}' is not known", node.domain, node.domain.empty() ? "" : ":",
                   node.op),
-      fmt::format("price it as an element-wise operator with --assume {}=ELEMENTWISE, or as "
-                  "nothing with --assume {}=FREE",
-                  shell_quoted(node.op), shell_quoted(node.op)));
+      fmt::format("price it as an element-wise operator with {}, or as nothing with {}",
+                  setting_entry("assume", node.op, "ELEMENTWISE"),
+                  setting_entry("assume", node.op, "FREE")));
 }
 
 struct ExtentFault {
@@ -267,13 +268,15 @@ Result<void> check_said(const Graph& graph, const std::vector<bool>& read,
     if (at != graph.tensors.end() && read[static_cast<size_t>(at - graph.tensors.begin())])
       continue;
     if (at != graph.tensors.end()) {
-      return error("E112", fmt::format("--contents {}: no node reads it", shortened(said.first)));
+      return error("E112", setting_entry("contents", shortened(said.first)) + ": no node reads it");
     }
     std::vector<std::string> names;
     for (const Tensor& t : graph.tensors) names.push_back(t.name);
     const std::string near = nearest(said.first, names);
-    return error("E112", fmt::format("--contents: no tensor is called '{}'", shortened(said.first)),
-                 {}, near.empty() ? "" : fmt::format("did you mean {}?", shortened(near)));
+    return error(
+        "E112",
+        fmt::format("{}: no tensor is called '{}'", setting("contents"), shortened(said.first)), {},
+        near.empty() ? "" : fmt::format("did you mean {}?", shortened(near)));
   }
   return {};
 }

@@ -13,7 +13,7 @@ struct InferOptions {
   // What every extent must come to: an ONNX file may cut tensors to nothing, a config's layers
   // none.
   int64_t least_extent = 0;
-  // Operators priced by assumption: name -> "ELEMENTWISE" or "FREE" (--assume).
+  // Operators priced by assumption: name -> "ELEMENTWISE" or "FREE" as asked.
   std::map<std::string, std::string, std::less<>> assume{};
   // Contents of tensors that are computed from data, but that shapes depend on (--contents).
   std::map<std::string, std::vector<int64_t>, std::less<>> contents{};

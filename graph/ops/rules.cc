@@ -8,6 +8,7 @@
 #include <array>
 #include <numeric>
 
+#include "graph/base/setting.h"
 #include "graph/ops/static_batch.h"
 
 namespace plimsoll::ops {
@@ -215,8 +216,8 @@ tl::unexpected<Diagnostics> unknown_contents(InferContext& c, size_t input, std:
   return c.fail(
       "E254",
       fmt::format("{} come from '{}', which is computed from data", what, c.tensor(input).name),
-      fmt::format("say them with --contents {}=N,N,..., or export with constant shapes",
-                  shell_quoted(c.tensor(input).name)));
+      fmt::format("say them with {}, or export with constant shapes",
+                  setting_entry("contents", c.tensor(input).name, "N,N,...")));
 }
 
 Result<Shape> broadcast_two(InferContext& c, const Shape& a, const Shape& b) {

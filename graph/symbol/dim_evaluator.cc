@@ -5,6 +5,7 @@
 
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/symbol/dim.h"
 
 namespace plimsoll {
@@ -21,7 +22,7 @@ Result<int64_t> DimEvaluator::atom(const Dim::Atom& atom) {
     const auto found = binding_.find(atom.name);
     if (found == binding_.end()) {
       return error("E131", fmt::format("dimension '{}' has no value", atom.name), {},
-                   fmt::format("add: --dim {}=N", shell_quoted(atom.name)));
+                   "add: " + setting_entry("dim", atom.name, "N"));
     }
     last_ = &atom;
     last_value_ = found->second;

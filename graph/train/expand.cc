@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "graph/base/setting.h"
 #include "graph/eager/data_parallel.h"
 #include "graph/eager/ops.h"
 #include "graph/eager/update.h"
@@ -316,7 +317,7 @@ class Expander {
     }
     if (loss.defined()) return {};
     return error("E260", "the graph has no float output to take a loss of", {},
-                 "use --mode inference, or name a model with outputs");
+                 fmt::format("use {}, or name a model with outputs", setting("mode", "inference")));
   }
 
   const Graph& graph_;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 #include "graph/eager/split_layer.h"
@@ -233,8 +234,8 @@ Result<void> Forward::checkpoint(const std::string& which) {
                               : modules_below(graph_, which == "blocks" ? "" : which);
   if (!blocks_.empty()) return {};
   const std::string help =
-      "--checkpoint takes none, blocks, mirror, or a module's path, as 'estimate --json' lists "
-      "them";
+      fmt::format("{} takes none, blocks, mirror, or a module's path, as 'estimate {}' lists them",
+                  setting("checkpoint"), setting("json"));
   if (which == "blocks")
     return error("E261", "the file names no repeated modules to checkpoint", {}, help);
   return error("E261", fmt::format("no module is called '{}'", shortened(which, 60)), {}, help);

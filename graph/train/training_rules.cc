@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/exporter/weight_places.h"
 #include "graph/ops/op_row.h"
 
@@ -99,8 +100,8 @@ Result<void> apply_rules(const Graph& graph, const std::vector<TrainingRule>& ru
     }
     if (matched) continue;
     return error("E262",
-                 fmt::format("--{} {}: no weight of the network is called so",
-                             rule.trained ? "train" : "freeze", shortened(rule.glob, 80)),
+                 setting(rule.trained ? "train" : "freeze", shortened(rule.glob, 80)) +
+                     ": no weight of the network is called so",
                  {}, remedy(rule.glob, paths));
   }
   return {};

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "graph/base/setting.h"
 #include "graph/exporter/weight_places.h"
 #include "graph/ops/op_row.h"
 
@@ -48,7 +49,8 @@ class DoubtSearch {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) look_at(id);
     tell("W231", fixed_, "layer", "multiplies by a weight that is not trained",
          "multiply by weights that are not trained",
-         "export with named parameters, or say '--freeze' if they are fixed");
+         fmt::format("export with named parameters, or say '{}' if they are fixed",
+                     setting("freeze")));
     if (has_bias_or_norm_) {
       tell("W232", bare_, "convolution", "runs into an activation with neither bias nor norm",
            "run into an activation with neither bias nor norm",
@@ -198,7 +200,7 @@ class DoubtSearch {
   }
 
   void tell(const char* code, const Tally& tally, std::string_view what, std::string_view one,
-            std::string_view many, const char* help) {
+            std::string_view many, const std::string& help) {
     if (tally.count == 0) return;
     doubts_.push_back(
         warning(code,
@@ -236,10 +238,11 @@ Diagnostics nothing_trained(const Graph& graph, const std::vector<ParameterKind>
   }
   if (frozen > 0) {
     return {warning("W230", fmt::format("all {} weights are frozen: nothing is trained", frozen),
-                    {}, "--train GLOB names weights to train")};
+                    {}, setting("train", "GLOB") + " names weights to train")};
   }
   return {warning("W230", "the network has no weights: nothing is trained", {},
-                  "use --mode inference, or export with the weights as initializers")};
+                  fmt::format("use {}, or export with the weights as initializers",
+                              setting("mode", "inference")))};
 }
 
 Diagnostics weight_doubts(const Graph& graph, const std::vector<ParameterKind>& kinds,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "hwdb/measured/csv.h"
 #include "hwdb/measured/meter.h"
 
@@ -156,7 +157,7 @@ Result<MeterReading> read_meter_csv(const ByteSource& source, MeterForm form,
   if (form == MeterForm::kNvidiaSmi) return read_nvidia_smi(source, limits);
   if (steps) return read_nsys(source, *steps, limits);
   return error("E108", "nsys adds up all kernels it saw: of how many steps?",
-               {source.name(), 0, 0, {}}, "--steps N");
+               {source.name(), 0, 0, {}}, setting("steps", "N"));
 }
 
 }  // namespace plimsoll

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/base/setting.h"
 #include "tests/support/import_support.h"
 #include "tests/support/scratch.h"
 
@@ -256,7 +257,7 @@ TEST_CASE("A16: subgraphs nested too deep are refused at the limit, however deep
     const Diagnostic d = refusal(nested(depth));
     CHECK(d.code == "E803");
     CHECK(d.message == "nested deeper than 32");
-    CHECK(d.help.find("--limit depth=") != std::string::npos);
+    CHECK(d.help.find(setting_entry("limit", "depth", "N")) != std::string::npos);
   }
   CHECK(refusal(nested(32)).code == "E247");  // an If without a condition
   ImportOptions options;

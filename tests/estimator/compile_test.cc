@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "estimator/report/spelling.h"
 #include "tests/support/refusal.h"
 #include "tests/support/requests.h"
 
@@ -113,7 +114,7 @@ TEST_CASE("compiled: refused where there is no such compiler") {
     asked.recipe.compiled = true;
     const auto e = estimate(asked, test::hwdb());
     REQUIRE_FALSE(e);
-    return e.error().front().code + " " + e.error().front().message;
+    return e.error().front().code + " " + spelled(e.error().front().message);
   };
   CHECK(refused("pytorch-1.13", "a100").starts_with("E116 --compile: pytorch-1.13"));
   CHECK(refused("tensorflow", "a100").starts_with("E116"));

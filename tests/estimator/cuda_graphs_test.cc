@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "estimator/report/spelling.h"
 #include "tests/support/refusal.h"
 #include "tests/support/requests.h"
 
@@ -25,7 +26,7 @@ std::string refused(const char* framework) {
   asked.framework = framework;
   const auto e = estimate(asked, test::hwdb());
   REQUIRE_FALSE(e);
-  return e.error().front().code + " " + e.error().front().message;
+  return e.error().front().code + " " + spelled(e.error().front().message);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "estimator/report/spelling.h"
 #include "hwdb/hwdb.h"
 #include "tests/support/golden_memory.h"
 #include "tests/support/requests.h"
@@ -184,7 +185,7 @@ TEST_CASE("an algorithm that some convolutions cannot take is named with what th
   const auto said = [&](const char* algorithm) {
     request.conv_algorithm = algorithm;
     for (const Diagnostic& d : answer(request).diagnostics) {
-      if (d.code == "N526") return d.message;
+      if (d.code == "N526") return spelled(d.message);
     }
     return std::string();
   };

@@ -49,6 +49,7 @@ class Errors(unittest.TestCase):
         with self.assertWarnsRegex(plimsoll.PlimsollWarning, "frozen"):
             doubtful = plimsoll.estimate("builtin:alexnet", **flags)
         self.assertIn("warning", [d.severity for d in doubtful.diagnostics])
+        self.assertIn("train=GLOB names weights to train", [d.help for d in doubtful.diagnostics])
         with self.assertRaises(plimsoll.InputError):
             plimsoll.estimate("builtin:alexnet", strict=True, **flags)
         with warnings.catch_warnings():

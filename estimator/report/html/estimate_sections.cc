@@ -7,6 +7,7 @@
 
 #include "estimator/answer/memory_part.h"
 #include "estimator/report/human.h"
+#include "estimator/report/spelling.h"
 #include "estimator/report/text.h"
 #include "graph/base/escape.h"
 
@@ -203,7 +204,7 @@ void write_remedies_section(Markup& out, const Estimate& e) {
                   {{"flags"}, {"effect"}, {"verdict"}, {"peak", true}, {"step", true}},
                   {{"class", "sortable"}});
   for (const Remedy& r : e.remedies) {
-    table.row().cell(r.flags).cell(r.effect).cell(headline(r.verdict));
+    table.row().cell(spelled(r.settings)).cell(r.effect).cell(headline(r.verdict));
     table.bytes(r.device_bytes).time(r.step_ns);
   }
   table.end();
@@ -238,7 +239,7 @@ void write_notes(Markup& out, const Estimate& e) {
   };
   listed("Said about this input", e.diagnostics, [](const Diagnostic& d) { return to_text(d); });
   listed("Basis: defaults taken, and where figures come from", e.basis,
-         [](const std::string& text) { return shortened(text, 400); });
+         [](const std::string& text) { return shortened(spelled(text), 400); });
   listed("Recognised in the graph", e.recognised,
          [](const std::string& text) { return shortened(text, 400); });
 }

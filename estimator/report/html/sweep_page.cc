@@ -7,6 +7,7 @@
 
 #include "estimator/report/html/estimate_sections.h"
 #include "estimator/report/html/page.h"
+#include "estimator/report/spelling.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
 #include "graph/base/escape.h"
@@ -85,7 +86,7 @@ void SweepPage::write_table(Markup& out, const std::vector<Shown>& shown) const 
           shortened(text_of(plan_.parameters[i].values[s.candidate->configuration.values[i]]), 40));
     if (p.failure) {
       for (int empty = 0; empty < (time_ ? 4 : 2); ++empty) table.cell("");
-      table.cell(shortened(p.failure->front().message, 120)).cell("");
+      table.cell(shortened(spelled(p.failure->front().message), 120)).cell("");
       continue;
     }
     table.bytes(p.device_bytes).bytes(p.usable_bytes);

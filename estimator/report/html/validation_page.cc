@@ -6,6 +6,7 @@
 
 #include "estimator/report/html/estimate_sections.h"
 #include "estimator/report/html/page.h"
+#include "estimator/report/spelling.h"
 #include "estimator/report/validation.h"
 #include "graph/base/escape.h"
 
@@ -126,7 +127,7 @@ std::string ValidationPage::to_html(const std::vector<ValidationSummary>& summar
     table.cell(shortened(l.device, 40)).cell(shortened(l.quantity, 40));
     for (const auto* value : {&l.measured, &l.predicted, &l.low, &l.high}) add_value(table, *value);
     add_error(table, l.error);
-    table.cell(k.state == LineState::kSkipped ? "skipped: " + shortened(l.skipped, 120)
+    table.cell(k.state == LineState::kSkipped ? "skipped: " + shortened(spelled(l.skipped), 120)
                                               : std::string(state_text(k.state)));
     table.cell(l.gap ? gap_text(*l.gap) : "");
   }

@@ -7,6 +7,7 @@
 
 #include "estimator/estimator.h"
 #include "estimator/plan/largest_batch.h"
+#include "estimator/report/spelling.h"
 #include "tests/support/requests.h"
 
 namespace plimsoll {
@@ -15,7 +16,8 @@ namespace {
 Request too_much() { return test::request("builtin:resnet50", "tesla-t4", 600); }
 
 const Remedy* find(const std::vector<Remedy>& remedies, const std::string& flags) {
-  const auto at = std::ranges::find(remedies, flags, &Remedy::flags);
+  const auto at = std::ranges::find_if(
+      remedies, [&](const Remedy& remedy) { return spelled(remedy.settings) == flags; });
   return at == remedies.end() ? nullptr : &*at;
 }
 
@@ -32,7 +34,7 @@ TEST_CASE("remedies: single changes that need less, the verdict first, then the 
   REQUIRE(found.size() >= 5);
   CHECK(found.front().verdict == Verdict::kFits);
   for (size_t i = 0; i < found.size(); ++i) {
-    CAPTURE(found[i].flags);
+    CAPTURE(found[i].settings);
     CHECK(found[i].device_bytes < today->memory.device_bytes);
     CHECK(found[i].device_range.low <= found[i].device_bytes);
     CHECK(found[i].device_range.high >= found[i].device_bytes);
@@ -76,11 +78,12 @@ TEST_CASE("remedies: what the request already has, and what its mode lacks, is n
   REQUIRE(today);
   REQUIRE(today->memory.verdict != Verdict::kFits);
   for (const Remedy& remedy : remedies(request, *hwdb, *today)) {
-    CAPTURE(remedy.flags);
-    CHECK(remedy.flags.find("--precision") == remedy.flags.npos);
-    CHECK(remedy.flags.find("--optimizer") == remedy.flags.npos);
-    CHECK(remedy.flags.find("--checkpoint") == remedy.flags.npos);
-    CHECK(remedy.flags.find("--accumulate") == remedy.flags.npos);
+    const std::string flags = spelled(remedy.settings);
+    CAPTURE(flags);
+    CHECK(flags.find("--precision") == flags.npos);
+    CHECK(flags.find("--optimizer") == flags.npos);
+    CHECK(flags.find("--checkpoint") == flags.npos);
+    CHECK(flags.find("--accumulate") == flags.npos);
   }
 }
 

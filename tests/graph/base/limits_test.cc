@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "graph/base/setting.h"
+
 using namespace plimsoll;
 
 TEST_CASE("every limit can be raised by its name and is reported with its flag") {
@@ -17,7 +19,7 @@ TEST_CASE("every limit can be raised by its name and is reported with its flag")
     const Diagnostics refused = over_limit(limits, row.name).value();
     CHECK(refused[0].code == row.code);
     CHECK(refused[0].message.find("more than 7 ") == 0);
-    CHECK(refused[0].help.find("--limit " + std::string(row.name) + "=") != std::string::npos);
+    CHECK(refused[0].help.find(setting_entry("limit", row.name, "N")) != std::string::npos);
     CHECK(exit_status(refused) == 5);
   }
 }

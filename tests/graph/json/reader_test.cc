@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "graph/base/setting.h"
 #include "tests/support/refusal.h"
 
 using namespace plimsoll;
@@ -135,7 +136,8 @@ TEST_CASE("JSON reader: limits name themselves") {
   const auto keys = read_json("{\"a\":1,\"b\":2,\"c\":3}", "f", limits);
   REQUIRE_FALSE(keys);
   CHECK(keys.error()[0].code == "E807");
-  CHECK(keys.error()[0].help == "if this is meant, raise the limit with --limit json-keys=N");
+  CHECK(keys.error()[0].help ==
+        "if this is meant, raise the limit with " + setting_entry("limit", "json-keys", "N"));
   limits = {};
   limits.json_values = 3;
   CHECK(read_json("[1,2]", "f", limits));

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "graph/base/setting.h"
 #include "graph/ops/infer.h"
 #include "tests/support/import_support.h"
 
@@ -106,7 +107,7 @@ TEST_CASE("a guess names the input that decides and the flag for the other branc
   CHECK(warnings[0].message ==
         "1 If node: the branch with more nodes is taken, for the condition depends on the value of "
         "input 'sr'");
-  CHECK(warnings[0].help == "for the other give --branch choice=then");
+  CHECK(warnings[0].help == "for the other give " + setting_entry("branch", "choice", "then"));
   warnings.clear();
   ImportOptions options = at_batch(4);
   options.branches["choice"] = "then";
@@ -125,7 +126,7 @@ TEST_CASE("Ifs that ask the same question take the same answer") {
   CHECK(last_op(two("d"), at_batch(4), &warnings) == "Abs");
   CHECK(last_op(two("n"), at_batch(4), &warnings) == "Relu");
   REQUIRE(codes(warnings) == "W212 W212");
-  CHECK(warnings[1].help == "for the other give --branch first=then");
+  CHECK(warnings[1].help == "for the other give " + setting_entry("branch", "first", "then"));
   ImportOptions options = at_batch(4);
   options.branches["first"] = "then";
   CHECK(last_op(two("d"), options) == "Relu");
@@ -150,8 +151,8 @@ TEST_CASE("what follows from a guess says so") {
   REQUIRE_FALSE(inferred);
   CHECK(inferred.error()[0].code == "E253");
   CHECK(inferred.error()[0].help ==
-        "the else branch of node 1 'choice' (If) was guessed; for the other give --branch "
-        "choice=then");
+        "the else branch of node 1 'choice' (If) was guessed; for the other give " +
+            setting_entry("branch", "choice", "then"));
 }
 
 TEST_CASE("a loop of unknown length in a guessed branch names the guess, too") {
@@ -168,9 +169,9 @@ TEST_CASE("a loop of unknown length in a guessed branch names the guess, too") {
                                     choice("c", "y", "choice", kRelu, loops)}),
                                at_batch(4));
   CHECK(d.code == "E225");
-  CHECK(d.help ==
-        "give the number of iterations with --trip 'loop=10'; the else branch of node 1 'choice' "
-        "(If) was guessed; for the other give --branch choice=then");
+  CHECK(d.help == "give the number of iterations with " + setting_entry("trip", "loop", "10") +
+                      "; the else branch of node 1 'choice' (If) was guessed; for the other give " +
+                      setting_entry("branch", "choice", "then"));
 }
 
 TEST_CASE("--branch for an If that is decided has no effect, and is told") {
@@ -202,7 +203,8 @@ TEST_CASE("--branch and --trip for nodes in a branch that is not taken have no e
   Diagnostics warnings;
   CHECK(last_op(model, options, &warnings) == "Abs");
   REQUIRE(codes(warnings) == "W240");
-  CHECK(warnings[0].message == "--trip loop has no effect: the loop is never reached");
+  CHECK(warnings[0].message ==
+        setting_entry("trip", "loop") + " has no effect: the loop is never reached");
 }
 
 TEST_CASE("--branch and --trip that name no node are refused with the nearest") {
@@ -210,7 +212,7 @@ TEST_CASE("--branch and --trip that name no node are refused with the nearest") 
   options.branches["chioce"] = "then";
   Diagnostic d = refusal(asks("Equal", 1, 8), options);
   CHECK(d.code == "E255");
-  CHECK(d.message == "--branch chioce: no If is called so");
+  CHECK(d.message == setting_entry("branch", "chioce") + ": no If is called so");
   CHECK(d.help == "did you mean choice?");
   options.branches = {{"outer/choice", "then"}};  // a path to it
   import(asks("Equal", 1, 8), options);

@@ -1,6 +1,8 @@
 // Loops whose length is computed, or not known at all.
 #include <doctest/doctest.h>
 
+#include "graph/base/setting.h"
+
 #include "tests/support/import_support.h"
 
 using namespace plimsoll;
@@ -88,8 +90,9 @@ TEST_CASE("all unknown trip counts are asked for at once, nested ones too") {
   CHECK(d.code == "E225");
   CHECK(d.message == "the file does not say how often the loop runs; the same holds for 2 more");
   CHECK(d.place.node == "node 2 'outer' (Loop)");
-  CHECK(d.help ==
-        "give the numbers of iterations with --trip 'outer=10' --trip 'inner=10' --trip 'last=10'");
+  CHECK(d.help == "give the numbers of iterations with " + setting_entry("trip", "outer", "10") +
+                      " " + setting_entry("trip", "inner", "10") + " " +
+                      setting_entry("trip", "last", "10"));
   ImportOptions options = at_batch(4);
   options.trips = {{"outer", 2}, {"inner", 3}, {"last", 1}};
   CHECK(count(import(model, options), "Relu") == 2 * 3 + 1);

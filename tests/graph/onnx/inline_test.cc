@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "graph/base/setting.h"
 #include "tests/support/import_support.h"
 
 using namespace plimsoll;
@@ -98,7 +99,7 @@ TEST_CASE("A27: an expansion bomb is counted, not built") {
   functions.push_back(function("f", "F40", {"i"}, {"o"}, {node("Relu", {"i"}, {"o"})}));
   const Diagnostic d = refusal(model_of({node("F0", {"x"}, {"y"}, {}, "", "f")}, functions));
   CHECK(d.code == "E802");
-  CHECK(d.help == "if this is meant, raise the limit with --limit nodes=N");
+  CHECK(d.help == "if this is meant, raise the limit with " + setting_entry("limit", "nodes", "N"));
 }
 
 TEST_CASE("calls nested deeper than the limit are refused") {
@@ -202,7 +203,7 @@ TEST_CASE("A44: an unknown trip count is an error with the flag to paste; --trip
   const Diagnostic d = refusal(dynamic);
   CHECK(d.code == "E225");
   CHECK(d.place.node == "node 1 'loop' (Loop)");
-  CHECK(d.help == "give the number of iterations with --trip 'loop=10'");
+  CHECK(d.help == "give the number of iterations with " + setting_entry("trip", "loop", "10"));
   ImportOptions options;
   options.trips["loop"] = 2;
   CHECK(import(dynamic, options).nodes.size() == 1 + 2 * 2 + 3);

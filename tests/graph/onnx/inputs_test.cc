@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "graph/base/setting.h"
 #include "tests/support/import_support.h"
 
 using namespace plimsoll;
@@ -101,7 +102,7 @@ TEST_CASE("--shape gives an input the shape the file does not say") {
   CHECK(shape_text(with_inputs({shapeless}, options), "x") == "f32[batch,10]");
   const Diagnostic d = refused({shapeless});
   CHECK(d.code == "E235");
-  CHECK(d.help == "give it with --shape x=1x3x224x224");
+  CHECK(d.help == "give it with " + setting_entry("shape", "x", "1x3x224x224"));
 }
 
 TEST_CASE("--shape that cannot be is refused") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "graph/base/setting.h"
 #include "graph/exporter/parameter_kinds.h"
 #include "graph/ir/text.h"
 
@@ -55,7 +56,8 @@ TEST_CASE("infer: contents that are not known can be said, as E254 asks") {
   const auto unknown = inferred(graph);
   REQUIRE(!unknown);
   CHECK(unknown.error().front().code == "E254");
-  CHECK(unknown.error().front().help.find("--contents sizes=N,N,...") != std::string::npos);
+  CHECK(unknown.error().front().help.find(setting_entry("contents", "sizes", "N,N,...")) !=
+        std::string::npos);
   graph = parsed(kComputed);
   InferOptions options;
   options.contents["sizes"] = {4, -1};
