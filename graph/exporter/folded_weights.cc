@@ -1,8 +1,12 @@
 #include "graph/exporter/folded_weights.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <string>
 #include <string_view>
 
+#include "graph/base/among.h"
 #include "graph/exporter/weight_places.h"
 #include "graph/ops/op_row.h"
 
@@ -110,6 +114,63 @@ void find_folded_tokens(const Graph& graph, std::vector<ParameterKind>& kinds) {
   }
 }
 
+// A folded array that the code of one module reads.
+struct OwnArray {
+  std::string_view module;
+  TensorId id;
+  bool operator<(const OwnArray& other) const { return module < other.module; }
+};
+
+std::vector<OwnArray> folded_arrays(const Graph& graph) {
+  const std::vector<std::vector<NodeId>> readers = consumers(graph);
+  std::vector<OwnArray> arrays;
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    const bool folded = t.kind == TensorKind::kParameter && is_float(t.dtype) &&
+                        t.origin == Origin::kFolded && t.shape && elements(*t.shape) != Dim(1);
+    if (folded && !readers[id].empty())
+      arrays.push_back({graph.nodes[readers[id].front()].module, id});
+  }
+  std::sort(arrays.begin(), arrays.end());
+  return arrays;
+}
+
+// How many of a sorted range are in a module or in one inside it.
+template <class Range, class Key>
+std::ptrdiff_t count_within(const Range& sorted, const std::string& module, Key key) {
+  const auto before = [&](const auto& one, const std::string& text) { return key(one) < text; };
+  const auto from = [&](const std::string& text) {
+    return std::lower_bound(sorted.begin(), sorted.end(), text, before);
+  };
+  constexpr char kPastDot = '.' + 1;
+  return std::distance(from(module), from(module + '\0')) +
+         std::distance(from(module + '.'), from(module + kPastDot));
+}
+
+// Has it as many elements as what it was made of?
+bool keeps_elements(const Tensor& t) {
+  static constexpr std::array<std::string_view, 6> kOperators = {"exp",     "neg",       "permute",
+                                                                 "sigmoid", "unsqueeze", "view"};
+  return among(t.folded_by, kOperators);
+}
+
+// Where a module lacks as many parameters as its code reads folded arrays, each array is one of
+// them: Mamba's A of -exp(A_log), DeBERTa's q_bias seen by head. Those that have lost their extents
+// on the way (a product of one with a table) stay.
+void find_counted(const Graph& graph, std::vector<ParameterKind>& kinds) {
+  if (graph.unwritten.empty()) return;
+  const std::vector<OwnArray> arrays = folded_arrays(graph);
+  const std::vector<std::string_view> lacking(graph.unwritten.begin(), graph.unwritten.end());
+  for (const OwnArray& array : arrays) {
+    const Tensor& t = graph.tensors[array.id];
+    if (!is_folded(t, kinds[array.id]) || t.contents || !keeps_elements(t)) continue;
+    const std::string module(array.module);
+    const auto read = count_within(arrays, module, [](const OwnArray& one) { return one.module; });
+    const auto lacks = count_within(lacking, module, [](std::string_view name) { return name; });
+    if (read == lacks) kinds[array.id] = ParameterKind::kTrained;
+  }
+}
+
 }  // namespace
 
 void find_folded_weights(const Graph& graph, std::vector<ParameterKind>& kinds) {
@@ -117,6 +178,7 @@ void find_folded_weights(const Graph& graph, std::vector<ParameterKind>& kinds) 
   find_folded_factors(graph, kinds);
   find_folded_shifts(graph, kinds);
   find_folded_tokens(graph, kinds);
+  find_counted(graph, kinds);
 }
 
 }  // namespace plimsoll

@@ -36,8 +36,8 @@ bool is_operators_name(std::string_view name) {
 
 // The operator of PyTorch's that a folded result is called after: "sub" of "sub" and of "sub_12".
 std::string_view folded_by(std::string_view name) {
-  static constexpr std::array<std::string_view, 5> kNames = {"div", "embedding", "index", "sigmoid",
-                                                             "sub"};
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "div", "embedding", "exp", "index", "neg", "permute", "sigmoid", "sub", "unsqueeze", "view"};
   for (const std::string_view own : kNames) {
     if (!name.starts_with(own)) continue;
     const std::string_view rest = name.substr(own.size());

@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -135,6 +136,9 @@ struct Graph {
   // The file says what each of its tensors is to the module (`weight`, `frozen`, `buffer` or none
   // of them) and what runs in place, as from_torch() writes it: neither is guessed.
   bool told = false;
+  // Parameters of the module, by path, that no array of the file is called after: folded ones, and
+  // those of two names. Empty where the exporter lists none.
+  std::set<std::string, std::less<>> unwritten;
   std::vector<Tensor> tensors;
   std::vector<Node> nodes;
   std::vector<TensorId> inputs;

@@ -96,6 +96,15 @@ void mark_spare(Graph& graph) {
   }
 }
 
+// What the module is said to hold and the file writes under no name of its own.
+void list_unwritten(const ModuleSignature& module, Graph& graph) {
+  if (graph.told) return;
+  graph.unwritten = module.parameters;
+  for (const Tensor& t : graph.tensors) {
+    if (t.kind == TensorKind::kParameter) graph.unwritten.erase(t.name);
+  }
+}
+
 Result<Graph> import(const ByteSource& source, const ImportOptions& options,
                      Diagnostics& warnings) {
   if (auto ours = refuse_other_formats(source); !ours) return tl::make_unexpected(ours.error());
@@ -122,6 +131,7 @@ Result<Graph> import(const ByteSource& source, const ImportOptions& options,
     return tl::make_unexpected(done.error());
   }
   mark_spare(graph);
+  list_unwritten(model->graphs[0].signature, graph);
   set_origins(graph);
   if (auto verified = verify(graph, warnings); !verified) {
     return tl::make_unexpected(verified.error());

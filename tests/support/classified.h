@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,10 +28,13 @@ struct Classified {
   }
 };
 
-inline Classified classified(std::string_view text) {
+// `unwritten`: as Graph::unwritten.
+inline Classified classified(std::string_view text,
+                             const std::set<std::string, std::less<>>& unwritten = {}) {
   auto graph = parse_text(text);
   REQUIRE_MESSAGE(graph, graph.error().front().message);
   written_by(*graph, "pytorch 2.9");
+  graph->unwritten = unwritten;
   for (Tensor& t : graph->tensors) {  // exporters write the values of single numbers
     if (t.kind == TensorKind::kParameter && t.shape && t.shape->empty() && !t.contents)
       t.contents = std::make_shared<Contents>(Contents{.integers = {}, .reals = {0.5}});

@@ -26,6 +26,27 @@ output out
   CHECK(model["view_3"] == ParameterKind::kComputed);
 }
 
+TEST_CASE("a module that lacks as many parameters as its code reads folded arrays has them there") {
+  const std::string_view text = R"(opset 20
+input x: f32[B,4,8]
+param exp: f32[4,8]
+param val_3: f32[8,8]
+param mean: f32[4,8]
+a = Mul(x, exp) module="layer.mixer"
+y = MatMul(a, val_3) module="layer.mixer.out"
+z = Add(y, mean) module="layer"
+output z
+)";
+  const Classified two = classified(text, {"layer.mixer.A_log", "layer.mixer.out.weight"});
+  CHECK(two["exp"] == ParameterKind::kTrained);
+  CHECK(two["mean"] == ParameterKind::kComputed);
+  const Classified one = classified(text, {"layer.mixer.out.weight"});
+  CHECK(one["exp"] == ParameterKind::kComputed);  // a table
+  // A mean has fewer numbers than what it is of.
+  const std::set<std::string, std::less<>> all = {"layer.a", "layer.b.c", "layer.d"};
+  CHECK(classified(text, all)["mean"] == ParameterKind::kComputed);
+}
+
 TEST_CASE("rows that are repeated for every sample are learned tokens") {
   const Classified model = classified(R"(opset 20
 input x: f32[B,8]
