@@ -1,6 +1,7 @@
 #include "graph/train/held_names.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -37,6 +38,25 @@ int line_number(std::string_view digits) {
   int value = 0;
   for (const char c : digits.substr(0, 9)) value = 10 * value + (c - '0');
   return value;
+}
+
+// Puts what one statement made into the order of its names, of which `ends` says when each goes. A
+// function makes its results in any order (cls, x = ...; return x, cls): it is the first one in
+// which nothing is read after its name has gone.
+void put_in_order(std::vector<TensorId>& values, const std::vector<NodeId>& ends,
+                  const std::vector<NodeId>& last_read) {
+  constexpr size_t kMost = 4;  // names
+  if (values.size() != ends.size() || values.size() > kMost) return;
+  std::vector<size_t> at(values.size());
+  std::iota(at.begin(), at.end(), size_t{0});
+  do {
+    size_t fit = 0;
+    while (fit < at.size() && last_read[values[at[fit]]] <= ends[fit]) ++fit;
+    if (fit < at.size()) continue;
+    const std::vector<TensorId> made = values;
+    for (size_t i = 0; i < at.size(); ++i) values[i] = made[at[i]];
+    return;
+  } while (std::next_permutation(at.begin(), at.end()));
 }
 
 }  // namespace
@@ -177,11 +197,15 @@ void HeldNames::find_ends() {
     std::vector<std::string_view> names = run.names;
     if (values.size() < names.size()) std::erase(names, "_");
     if (names.empty()) names = run.names;
-    for (size_t i = 0; i < values.size(); ++i) {
-      const std::string_view name = names[std::min(i, names.size() - 1)];
+    std::vector<NodeId> ends;
+    for (const std::string_view name : names) {
       const auto& runs = call.assigned.at(name);
       const auto again = std::upper_bound(runs.begin(), runs.end(), place.second);
-      NodeId end = again == runs.end() ? call.last : end_of(call, *again);
+      ends.push_back(again == runs.end() ? call.last : end_of(call, *again));
+    }
+    if (!in_parts) put_in_order(values, ends, last_read);
+    for (size_t i = 0; i < values.size(); ++i) {
+      NodeId end = ends[std::min(i, ends.size() - 1)];
       // Read after its name has gone, it has another one, or is in a list: of that no more is
       // known, unless all that a loop made is read at once. Such a list has a name of its own.
       if (last_read[values[i]] > end && listed.contains(place)) end = call.last;

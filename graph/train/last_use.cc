@@ -61,6 +61,14 @@ bool makes_data(const Graph& graph, const Node& node) {
   });
 }
 
+// Rows of a table of the file: an embedding.
+bool looks_up(const Graph& graph, const Node& node) {
+  if (!has(node, OpRow::kPicksByIndex)) return false;
+  const Tensor& table = graph.tensors[node.inputs[0]];
+  return table.kind == TensorKind::kParameter && is_float(table.dtype) && table.shape &&
+         table.shape->size() == 2;
+}
+
 // Who first read a value in the code of one call, which the value was made in or returned to.
 struct FirstReader {
   NodeId begin = kNoNode;  // of the call that it was passed to, or the node itself
@@ -81,8 +89,10 @@ class Calls {
         last_(last),
         first_reader_(graph.tensors.size()) {
     kernels_.push_back(0);
+    lookups_.push_back(0);
     for (const Node& node : graph.nodes) {
       kernels_.push_back(kernels_.back() + (makes_data(graph, node) ? 1 : 0));
+      lookups_.push_back(lookups_.back() + (looks_up(graph, node) ? 1 : 0));
       if (has(node, OpRow::kConcatenates)) ++joins_in_[call_path(node)];
     }
   }
@@ -124,6 +134,9 @@ class Calls {
     if (given != open_.end()) given->held.push_back(in);
     const auto maker = std::prev(given);
     const bool by_call = given != open_.end();
+    const auto* call = returned_by(*maker, producer);
+    if (by_call && call && is_decoder(*given, id) && is_encoder(*call, *maker))
+      hold(in, static_cast<NodeId>(graph_.nodes.size() - 1));
     if (names_.tell(in, id)) return;
     const FirstReader reader{by_call ? given->begin : id, by_call,
                              static_cast<size_t>(maker - open_.begin())};
@@ -135,7 +148,6 @@ class Calls {
     // What a call read of its own before it returned it is no reading by the code around it.
     if (first.begin == kNoNode || first.depth != reader.depth) {
       first = reader;
-      const auto* call = returned_by(*maker, producer);
       const NodeId made = call ? call->second - 1 : producer;
       const bool late = by_call && waits_for(reader.begin, made);
       if (late) passed_on_[maker->begin][reader.begin].insert(in);
@@ -145,7 +157,8 @@ class Calls {
       // Scores become their softmax, under one name.
       const bool renamed = !by_call && graph_.nodes[id].op == "Softmax";
       const bool named = waits && !renamed && !is_arithmetic(graph_.nodes[producer]);
-      if (maker != open_.begin() && (named || (call && is_base(*call)))) keep(*maker, in, id);
+      if (maker != open_.begin() && (named || (call && is_object(*call, *maker))))
+        keep(*maker, in, id);
       return;
     }
     if (first.begin == reader.begin || !is_known) return;
@@ -211,8 +224,30 @@ class Calls {
     return call != maker.made.end() && call->first <= producer ? &*call : nullptr;
   }
 
+  // Does it return an object, which has a name: `outputs = self.model(...)`, `decoder_outputs`?
+  bool is_object(const std::pair<NodeId, NodeId>& call, const Call& maker) const {
+    return is_base(call) ||
+           (name_of(call, maker) == "decoder" && lookups_[call.second] > lookups_[call.first]);
+  }
+
+  // Hugging Face's encoders and decoders, which look their tokens up themselves. What they return
+  // is one object (Seq2SeqLMOutput.encoder_last_hidden_state), which lives as long as the model
+  // runs. Those of torch.nn.Transformer are given embeddings.
+  bool is_encoder(const std::pair<NodeId, NodeId>& call, const Call& maker) const {
+    return name_of(call, maker) == "encoder";
+  }
+  bool is_decoder(const Call& call, NodeId now) const {
+    return last_part(call.name) == "decoder" && lookups_[now] > lookups_[call.begin];
+  }
+
+  // The module's own name, of a call that `maker`'s code made.
+  std::string_view name_of(const std::pair<NodeId, NodeId>& call, const Call& maker) const {
+    const auto calls = calls_around(graph_.nodes[call.first]);
+    const auto depth = static_cast<size_t>(&maker - open_.data());
+    return depth < calls.size() ? last_part(calls[depth]) : std::string_view();
+  }
+
   // Is it the network that a head is put on, which reads the model's inputs and runs most of it?
-  // What it returns is an object with a name (`outputs = self.model(...)`, `features`).
   bool is_base(const std::pair<NodeId, NodeId>& call) const {
     const size_t before = kernels_[call.first], inside = kernels_[call.second] - before;
     return before <= kFirstKernels && 2 * inside > kernels_.back();
@@ -254,7 +289,7 @@ class Calls {
   std::vector<FirstReader> first_reader_;
   std::map<std::string_view, size_t> joins_in_;
   std::map<NodeId, std::map<NodeId, std::set<TensorId>>> passed_on_;  // by whom, to which call
-  std::vector<size_t> kernels_;                                       // before each node
+  std::vector<size_t> kernels_, lookups_;                             // before each node
   std::vector<Call> open_{Call{{}, 0, {}}};  // the first is the model itself
 };
 

@@ -159,5 +159,21 @@ TEST_CASE("names: what a loop put into a list lives as the list does, where all 
   CHECK(held_until(within, "b") == 4);
 }
 
+TEST_CASE("names: results of a function go to the names that are there when they are read") {
+  const auto written = [](const std::string& again) {
+    return "first = Relu(x) calls=\"/\" statements=\"net.py:1 q,token\"\n"
+           "q = Exp(x) calls=\"/\" statements=\"net.py:1 q,token\"\n"
+           "pooled = Tanh(q) calls=\"/\" statements=\"net.py:2 " +
+           again +
+           "\"\n"
+           "joined = Add(pooled, first) calls=\"/\" statements=\"net.py:3 y\"\n"
+           "z = Exp(joined) calls=\"/\" statements=\"net.py:4 z\"\noutput z\n";
+  };
+  CHECK(held_until(written("q"), "first") == 4);
+  CHECK(held_until(written("q"), "q") == 2);
+  // Near miss: no name goes, the order is that of the nodes.
+  CHECK(held_until(written("p"), "q") == 4);
+}
+
 }  // namespace
 }  // namespace plimsoll

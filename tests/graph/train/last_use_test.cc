@@ -194,5 +194,37 @@ TEST_CASE("lifetimes: what most of a network returns to where its head is called
   CHECK(returned_by("net.stem") == 5);
 }
 
+// Hugging Face's: encoder_outputs and decoder_outputs live until the logits are there.
+TEST_CASE("lifetimes: what an encoder gave to a decoder that embeds tokens lives to the end") {
+  const auto written = [](const std::string& table, const std::string& decoder) {
+    auto graph = parse_text("opset 17\ninput x: f32[2,8]\ninput tokens: i64[2]\n" + table +
+                            " table: f32[9,8]\nparam head: f32[8,9]\n"
+                            "memory = Tanh(x) calls=\"/model/encoder\"\n"
+                            "words = Gather(table, tokens) calls=\"/model/" +
+                            decoder +
+                            "\"\n"
+                            "sum = Add(words, memory) calls=\"/model/" +
+                            decoder +
+                            "\"\n"
+                            "states = Tanh(sum) calls=\"/model/" +
+                            decoder +
+                            "\"\n"
+                            "scaled = Exp(states) calls=\"/model\"\n"
+                            "logits = MatMul(scaled, head) calls=\"/lm_head\"\noutput logits\n");
+    REQUIRE(graph);
+    Decider decider({});
+    Diagnostics warnings;
+    REQUIRE(infer(*graph, decider, warnings));
+    return *graph;
+  };
+  const Graph text = written("param", "decoder");
+  CHECK(let_go_by(text, "memory", true) == 5);
+  CHECK(let_go_by(text, "memory", false) == 2);
+  CHECK(let_go_by(text, "states", true) == 4);
+  // Near misses: torch.nn.Transformer's decoder is given embeddings; another module.
+  CHECK(let_go_by(written("input", "decoder"), "memory", true) == 3);
+  CHECK(let_go_by(written("param", "layer"), "memory", true) == 3);
+}
+
 }  // namespace
 }  // namespace plimsoll
