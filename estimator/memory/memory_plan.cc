@@ -252,10 +252,8 @@ struct Replaying {
     const FrameworkProfile& framework = platform.framework;
     ReplayInput input = replay_input(model, bound, scratch, framework, library_buffers(platform),
                                      plan.modules, plan.storages);
-    if (plan.modules) {
-      const int64_t granule = granule_of(framework);
-      add_unnamed(input, walk(model.step, bound, granule, plan.storages).peak_bytes);
-    }
+    if (plan.modules)
+      add_unnamed(input, walk(model.step, bound, granule_of(framework), plan.storages).peak_bytes);
     set_loader(input, request, framework);
     if (std::holds_alternative<StaticRules>(rules)) set_static(input);
     input.timing_empties_cache = framework.autotune_empties_cache;
