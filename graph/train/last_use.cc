@@ -1,11 +1,13 @@
 #include "graph/train/last_use.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "graph/base/among.h"
 #include "graph/ir/module_path.h"
 #include "graph/ops/op_row.h"
 #include "graph/train/held_names.h"
@@ -60,6 +62,11 @@ bool makes_data(const Graph& graph, const Node& node) {
     return out != kNoTensor && is_float(graph.tensors[out].dtype) && !graph.tensors[out].has_dims;
   });
 }
+
+// Hugging Face's models name what these made (embedding_output, inputs_embeds) beside what their
+// layers hand on: in 204 of the 227 loops over layers behind one (transformers 5.24).
+constexpr std::array<std::string_view, 4> kEmbeddings = {"embeddings", "embed_tokens", "embed_in",
+                                                         "wte"};
 
 // Rows of a table of the file: an embedding.
 bool looks_up(const Graph& graph, const Node& node) {
@@ -157,7 +164,7 @@ class Calls {
       // Scores become their softmax, under one name.
       const bool renamed = !by_call && graph_.nodes[id].op == "Softmax";
       const bool named = waits && !renamed && !is_arithmetic(graph_.nodes[producer]);
-      if (maker != open_.begin() && (named || (call && is_object(*call, *maker))))
+      if (maker != open_.begin() && (named || (call && is_named(*call, *maker))))
         keep(*maker, in, id);
       return;
     }
@@ -224,10 +231,12 @@ class Calls {
     return call != maker.made.end() && call->first <= producer ? &*call : nullptr;
   }
 
-  // Does it return an object, which has a name: `outputs = self.model(...)`, `decoder_outputs`?
-  bool is_object(const std::pair<NodeId, NodeId>& call, const Call& maker) const {
-    return is_base(call) ||
-           (name_of(call, maker) == "decoder" && lookups_[call.second] > lookups_[call.first]);
+  // Has its result a name that no other takes over: of an object (`outputs = self.model(...)`,
+  // `decoder_outputs`), or of embeddings.
+  bool is_named(const std::pair<NodeId, NodeId>& call, const Call& maker) const {
+    const std::string_view own = name_of(call, maker);
+    const bool looks = lookups_[call.second] > lookups_[call.first];
+    return is_base(call) || among(own, kEmbeddings) || (own == "decoder" && looks);
   }
 
   // Hugging Face's encoders and decoders, which look their tokens up themselves. What they return

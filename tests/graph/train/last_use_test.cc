@@ -226,5 +226,25 @@ TEST_CASE("lifetimes: what an encoder gave to a decoder that embeds tokens lives
   CHECK(let_go_by(written("param", "layer"), "memory", true) == 3);
 }
 
+// embedding_output keeps its name while layers take over another; timm's patch_embed does not.
+TEST_CASE("lifetimes: embeddings have a name beside what layers hand on") {
+  const auto written = [](const std::string& module) {
+    return parse_text(
+        "opset 17\ninput x: f32[4]\n"
+        "first = Relu(x) calls=\"/model/" +
+        module +
+        "\"\n"
+        "a = Tanh(first) calls=\"/model/layers.0\"\n"
+        "b = Tanh(a) calls=\"/model/layers.1\"\n"
+        "c = Exp(b) calls=\"/head\"\noutput c\n");
+  };
+  const auto named = written("embeddings");
+  const auto taken_over = written("patch_embed");
+  REQUIRE(named);
+  REQUIRE(taken_over);
+  CHECK(let_go_by(*named, "first", true) == 2);
+  CHECK(let_go_by(*taken_over, "first", true) == 1);
+}
+
 }  // namespace
 }  // namespace plimsoll
