@@ -56,7 +56,7 @@ Result<Request> request_of(const AskFlags& flags, const PrecisionRow& precision)
   if (flags.batch > 0) request.batch = flags.batch;
   if (flags.image > 0) request.image = flags.image;
   request.framework = flags.framework;
-  request.layout = flags.layout;
+  request.layout = layout_from_name(flags.layout);
   request.recipe.precision = &precision;
   if (flags.mode == "inference") request.recipe.mode = Mode::kInference;
   request.hwdb_directory = flags.hwdb;

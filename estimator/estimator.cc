@@ -68,14 +68,12 @@ bool turns_half(const Platform& platform, const Recipe& recipe) {
          platform.device.peak("fp16_tensor") != nullptr;
 }
 
-Result<TimeOptions> time_options(const Platform& platform, const Request& request) {
+TimeOptions time_options(const Platform& platform, const Request& request) {
   TimeOptions options;
-  const auto version = cudnn_version(platform, request);
-  if (!version) return tl::make_unexpected(version.error());
-  options.library.cudnn = library_number(*version);
+  options.library.cudnn = library_number(platform.cudnn);
   options.policy = policy_of(platform.framework, request);
-  const bool last =
-      request.layout.empty() ? platform.framework.channels_last : request.layout == "nhwc";
+  const bool last = request.layout == Layout::kNative ? platform.framework.channels_last
+                                                      : request.layout == Layout::kChannelsLast;
   const bool turned = turns_half(platform, request.recipe);
   options.layout = last || turned ? Layout::kChannelsLast : Layout::kChannelsFirst;
   if (last && !turned) {
@@ -86,15 +84,13 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
   options.bias_factor = platform.framework.bias_factor;
   options.relu_factor = platform.framework.relu_factor;
   options.separate_batch_norm = platform.framework.separate_batch_norm;
-  options.persistent_norm = has_persistent_norm(platform.framework, *version, request.recipe);
-  options.recurrent = recurrent_habits(platform.framework, *version);
+  options.persistent_norm = has_persistent_norm(platform.framework, platform.cudnn, request.recipe);
+  options.recurrent = recurrent_habits(platform.framework, platform.cudnn);
   // aten/src/ATen/cuda/detail/CUDAHooks.cpp: supportsBFloat16ConvolutionWithCuDNNv8.
   if (platform.framework.framework == "pytorch") options.bf16_library_since = 80;
   if (request.machine && request.machine->gpu == platform.device.id)
     options.machine = request.machine->factors;
-  if (!request.conv_algorithm.empty()) {
-    const auto asked = asked_algorithm(request.conv_algorithm);
-    if (!asked) return tl::make_unexpected(asked.error());
+  if (const auto& asked = request.conv_algorithm) {
     options.policy = asked->policy;
     options.forced = asked->algorithm;
   }
@@ -104,12 +100,10 @@ Result<TimeOptions> time_options(const Platform& platform, const Request& reques
 }
 
 Result<void> check_loading(const Platform& platform, const Request& request) {
-  const auto cuda = cuda_version(platform, request);
-  if (!cuda) return tl::make_unexpected(cuda.error());
-  if (request.module_loading != ModuleLoading::kLazy || can_load_lazily(*cuda)) return {};
-  return error("E162",
-               fmt::format("{}: CUDA {} of {} cannot, 11.7 is the first",
-                           setting("module-loading", "lazy"), cuda->text(), platform.framework.id));
+  if (request.module_loading != ModuleLoading::kLazy || can_load_lazily(platform.cuda)) return {};
+  return error("E162", fmt::format("{}: CUDA {} of {} cannot, 11.7 is the first",
+                                   setting("module-loading", "lazy"), platform.cuda.text(),
+                                   platform.framework.id));
 }
 
 }  // namespace
@@ -119,7 +113,8 @@ Result<CompiledModel> compile(const Request& request, const Platform& platform) 
   if (!model) return tl::make_unexpected(model.error());
   if (auto assumed = check_assumed(*model, request); !assumed)
     return tl::make_unexpected(assumed.error());
-  auto compiled = compile(std::move(*model), request, policy_for(platform, request));
+  auto compiled =
+      compile(std::move(*model), request, request.recipe, policy_for(platform, request));
   if (!compiled) return compiled;
   const Diagnostics more = platform_warnings(platform, request);
   compiled->warnings.insert(compiled->warnings.end(), more.begin(), more.end());
@@ -133,20 +128,16 @@ Evaluator::Evaluator(Platform platform, const Request& request, TimeContext cont
 
 Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   if (platform.device.is_host) return of_memory_alone();
-  auto options = time_options(platform, request);
-  if (!options) return tl::make_unexpected(options.error());
-  auto calibrations = Calibrations::open(platform.hwdb);
-  if (!calibrations) return tl::make_unexpected(calibrations.error());
-  const auto cudnn = cudnn_version(platform, request);
-  if (!cudnn) return tl::make_unexpected(cudnn.error());
   if (auto loading = check_loading(platform, request); !loading)
     return tl::make_unexpected(loading.error());
-  auto offers = conv_offers(
+  auto calibrations = Calibrations::open(platform.hwdb);
+  if (!calibrations) return tl::make_unexpected(calibrations.error());
+  ConvOffers offers = conv_offers(
       platform, request,
-      WorkspaceBooks(platform.hwdb, platform.device, *cudnn, asked_on(platform, request)));
-  if (!offers) return tl::make_unexpected(offers.error());
-  TimeContext context(rates_of(platform.device), std::move(*calibrations), *options,
-                      std::make_shared<const ConvOffers>(std::move(*offers)));
+      WorkspaceBooks(platform.hwdb, platform.device, platform.cudnn, asked_on(platform, request)));
+  TimeContext context(rates_of(platform.device), std::move(*calibrations),
+                      time_options(platform, request),
+                      std::make_shared<const ConvOffers>(std::move(offers)));
   return Evaluator(std::move(platform), request, std::move(context));
 }
 

@@ -1,7 +1,8 @@
 // The front door: a request in, an estimate out.
 //
 //   auto hwdb = Hwdb::open();
-//   Request request{.model = "builtin:resnet50", .devices = {"quadro-p4000"}, .batch = 32};
+//   Request request;
+//   request.model = "builtin:resnet50", request.devices = {"quadro-p4000"}, request.batch = 32;
 //   Result<Estimate> e = estimate(request, *hwdb);
 //
 // compile() thinks once per model, recipe, framework and kind of device; an Evaluator prices at a

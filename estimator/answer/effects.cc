@@ -145,7 +145,7 @@ Diagnostics without_effect(const Request& request, const Platform& platform,
   return said;
 }
 
-Result<void> check_assumed(const LoadedModel& model, const Request& request) {
+Result<void> check_assumed(const LoadedModel& model, const ModelRequest& request) {
   std::vector<std::string> ops;
   for (const NamedGraph& network : model.config.networks) {
     for (const Node& node : network.graph.nodes) ops.push_back(node.op);

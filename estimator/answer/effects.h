@@ -19,7 +19,7 @@ Diagnostics without_effect(const Request& request, const Platform& platform,
                            const CompiledModel& model);
 
 // E118 for --assume of an operator that the model does not have.
-Result<void> check_assumed(const LoadedModel& model, const Request& request);
+Result<void> check_assumed(const LoadedModel& model, const ModelRequest& request);
 
 inline constexpr std::string_view kWithoutEffect = "W516";
 

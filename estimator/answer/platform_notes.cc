@@ -85,9 +85,10 @@ std::string settings_text(const CompiledModel& model, const Platform& platform,
   const std::string devices = devices_text(platform, request);
   const std::string library =
       platform.device.is_host ? "" : ", cuDNN " + (request.cudnn ? *request.cudnn : f.cudnn.text());
-  return fmt::format("{}, {}{}, batch {}, {}, {} ({}){}", training, r.precision->name,
-                     request.layout.empty() ? "" : ", " + request.layout, batch, devices, f.id,
-                     f.framework, library);
+  return fmt::format(
+      "{}, {}{}, batch {}, {}, {} ({}){}", training, r.precision->name,
+      request.layout == Layout::kNative ? "" : fmt::format(", {}", name(request.layout)), batch,
+      devices, f.id, f.framework, library);
 }
 
 std::string largest_batch_note(Binding at, Binding usual) {
@@ -98,15 +99,16 @@ std::string largest_batch_note(Binding at, Binding usual) {
 }
 
 Diagnostics other_algorithms(const Request& request, const BoundStep& bound, const TimePlan& time) {
-  const auto asked = conv_algorithm_from_name(request.conv_algorithm);
-  if (!asked) return {};
+  const auto& asked = request.conv_algorithm;
+  if (!asked || asked->policy != AlgorithmPolicy::kForced) return {};
+  const std::string_view wanted = name(asked->algorithm);
   std::map<std::string, int64_t> others;
   int64_t all = 0, other = 0;
   for (KernelId id = 0; id < bound.kernels.size(); ++id) {
     const std::string& taken = time.prices[id].algorithm;
     if (bound.kernels[id].op != "conv" || taken.empty()) continue;
     ++all;
-    if (taken == request.conv_algorithm) continue;
+    if (taken == wanted) continue;
     ++other;
     ++others[taken];
   }
@@ -114,9 +116,8 @@ Diagnostics other_algorithms(const Request& request, const BoundStep& bound, con
   std::string list;
   for (const auto& [name, count] : others)
     list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, name);
-  return {
-      note("N526", fmt::format("{}: {} of {} distinct convolutions cannot, and run by {}",
-                               setting("conv-algo", request.conv_algorithm), other, all, list))};
+  return {note("N526", fmt::format("{}: {} of {} distinct convolutions cannot, and run by {}",
+                                   setting("conv-algo", wanted), other, all, list))};
 }
 
 std::vector<std::string> compiler_basis(const CompiledModel& model, const Binding& binding) {

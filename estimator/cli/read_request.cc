@@ -189,17 +189,20 @@ Result<Request> to_request(const SharedFlags& flags) {
   reader.text("allocator", request.allocator);
   reader.text("framework", request.framework);
   reader.text("link", request.link);
-  reader.text("conv-algo", request.conv_algorithm);
+  reader.read("conv-algo", request.conv_algorithm,
+              [](std::string_view, std::string_view text) { return asked_algorithm(text); });
   reader.text("hwdb", request.hwdb_directory);
   if (const std::string* version = value_of(flags, "cudnn")) request.cudnn = *version;
   if (const std::string* version = value_of(flags, "cuda")) request.cuda = *version;
   read_recipe(reader, flags, request.recipe);
   size_t choice = 0;
   reader.word("layout", choice, {"nchw", "nhwc"});
-  if (value_of(flags, "layout")) request.layout = choice == 0 ? "nchw" : "nhwc";
+  if (value_of(flags, "layout"))
+    request.layout = choice == 0 ? Layout::kChannelsFirst : Layout::kChannelsLast;
   choice = 0;
   reader.word("attention", choice, {"fused", "math"});
-  if (value_of(flags, "attention")) request.attention = choice == 0 ? "fused" : "math";
+  if (value_of(flags, "attention"))
+    request.attention = choice == 0 ? AskedAttention::kFused : AskedAttention::kMath;
   request.cuda_graphs = flags.cuda_graphs;
   choice = 0;
   reader.word("cudnn-benchmark", choice, {"off", "on"});

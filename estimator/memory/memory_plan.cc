@@ -86,15 +86,13 @@ Context collective_buffers(const Platform& platform, const Request& request) {
   return {.bytes = 2 * ring, .low = ring, .high = 4 * ring};  // trees and others beside the ring
 }
 
-Result<ContextChoice> chosen_context(const Platform& platform, const Request& request) {
-  const auto cuda = cuda_version(platform, request);
-  if (!cuda) return tl::make_unexpected(cuda.error());
+ContextChoice chosen_context(const Platform& platform, const Request& request) {
   return choose_context(platform.framework.context,
                         {.device = platform.device.id,
                          .architecture = platform.device.architecture,
-                         .cuda = *cuda,
+                         .cuda = platform.cuda,
                          .asked = request.module_loading,
-                         .usual = platform.framework.usual_loading(*cuda)});
+                         .usual = platform.framework.usual_loading(platform.cuda)});
 }
 
 // What a context took of this very card in place of the driver's part; 0 where no machine file
@@ -138,14 +136,13 @@ Context process_on_host(const CompiledModel& model, const BoundStep& bound, cons
 }
 
 // As context_of(), with the row that it is of, where that is not told.
-Result<Context> context_on_card(const CompiledModel& model, const BoundStep& bound,
-                                const Platform& platform, const Request& request,
-                                std::optional<ContextChoice>& row) {
-  const auto choice = chosen_context(platform, request);
-  if (!choice) return tl::make_unexpected(choice.error());
-  const Context context = context_of(*choice->row, platform, request, model, bound);
-  if (!request.context_bytes && context.high > 0) row = *choice;
-  if (const int64_t bytes = measured_context(*choice->row, platform, request); row && bytes > 0) {
+Context context_on_card(const CompiledModel& model, const BoundStep& bound,
+                        const Platform& platform, const Request& request,
+                        std::optional<ContextChoice>& row) {
+  const ContextChoice choice = chosen_context(platform, request);
+  const Context context = context_of(*choice.row, platform, request, model, bound);
+  if (!request.context_bytes && context.high > 0) row = choice;
+  if (const int64_t bytes = measured_context(*choice.row, platform, request); row && bytes > 0) {
     row->why += fmt::format(", the driver's {} MiB of it as measured on this card", bytes >> 20);
   }
   return context;
@@ -183,9 +180,11 @@ int64_t pool_capacity(const Platform& platform, const Request& request, const Co
 ModuleHabits module_habits(const CompiledModel& model, const FrameworkProfile& framework,
                            const Request& request) {
   const bool columns = framework.conv_policy == FrameworkProfile::ConvPolicy::kIm2col;
+  const bool asks_columns =
+      request.conv_algorithm && request.conv_algorithm->policy == AlgorithmPolicy::kIm2col;
   return {.backward = model.recipe.mode != Mode::kInference,
           .input_gradient = model.policy.first_layer_data_gradient,
-          .own_layers = columns || request.conv_algorithm == "im2col",
+          .own_layers = columns || asks_columns,
           .shared = request.share_storages};
 }
 
@@ -286,12 +285,9 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   plan.storages = storages_of(model, bound, framework);
   const auto rules = rules_of(platform, request);
   if (!rules) return tl::make_unexpected(rules.error());
-  const auto found =
-      platform.device.is_host
-          ? Result<Context>(process_on_host(model, bound, binding, platform, request))
-          : context_on_card(model, bound, platform, request, plan.context);
-  if (!found) return tl::make_unexpected(found.error());
-  const Context& context = *found;
+  const Context context = platform.device.is_host
+                              ? process_on_host(model, bound, binding, platform, request)
+                              : context_on_card(model, bound, platform, request, plan.context);
   const int64_t capacity = pool_capacity(platform, request, context);
   if (framework.takes_whole_card) plan.taken_bytes = context.bytes + capacity;
   const bool judged_by_demand = framework.takes_whole_card || framework.demand_spread > 0;

@@ -15,14 +15,13 @@ namespace plimsoll {
 std::shared_ptr<const AskedWorkspaces> asked_on(const Platform& platform, const Request& request) {
   if (request.asked || !request.listed) return request.asked;
   if (!request.machine || request.machine->gpu != platform.device.id) return nullptr;
-  const auto wanted = request.cudnn ? parse_version(*request.cudnn) : std::nullopt;
   const auto listed = parse_version(request.listed->cudnn());
   const auto minor = [](const Version& v) {
     return std::vector<int>(
         v.numbers.begin(),
         v.numbers.begin() + std::min<ptrdiff_t>(2, static_cast<ptrdiff_t>(v.numbers.size())));
   };
-  if (wanted && listed && minor(*wanted) != minor(*listed)) return nullptr;
+  if (request.cudnn && listed && minor(platform.cudnn) != minor(*listed)) return nullptr;
   return request.listed;
 }
 
@@ -48,8 +47,7 @@ std::optional<int64_t> workspace_limit(const FrameworkProfile& framework, const 
   return std::nullopt;
 }
 
-Result<ConvOffers> conv_offers(const Platform& platform, const Request& request,
-                               WorkspaceBooks books) {
+ConvOffers conv_offers(const Platform& platform, const Request& request, WorkspaceBooks books) {
   WorkspacePolicy policy = workspace_policy(platform.framework);
   bool guessed = platform.framework.conv_policy == FrameworkProfile::ConvPolicy::kHeuristic;
   if (request.cudnn_benchmark) {
@@ -58,9 +56,7 @@ Result<ConvOffers> conv_offers(const Platform& platform, const Request& request,
     guessed = !policy.benchmark;
   }
   if (request.recipe.precision->tf32) policy.tensor_cores = true;
-  if (!request.conv_algorithm.empty()) {
-    const auto asked = asked_algorithm(request.conv_algorithm);
-    if (!asked) return tl::make_unexpected(asked.error());
+  if (const auto& asked = request.conv_algorithm) {
     policy.benchmark =
         asked->policy == AlgorithmPolicy::kAutotune || asked->policy == AlgorithmPolicy::kTimeOnce;
     policy.forced = scratch_name(*asked);

@@ -37,9 +37,8 @@ WorkspacePolicy workspace_policy(const FrameworkProfile& framework);
 std::optional<int64_t> workspace_limit(const FrameworkProfile& framework, const Request& request,
                                        bool guessed);
 
-// What `platform` and `request` have convolutions choose from. E106 for a --conv-algo nobody knows.
-Result<ConvOffers> conv_offers(const Platform& platform, const Request& request,
-                               WorkspaceBooks books);
+// What `platform` and `request` have convolutions choose from.
+ConvOffers conv_offers(const Platform& platform, const Request& request, WorkspaceBooks books);
 
 // Of the algorithms that kernels are priced with in `context`, which has offers.
 Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,

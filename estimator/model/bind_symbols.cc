@@ -26,7 +26,7 @@ std::string users_of(const Graph& graph, const std::string& symbol) {
 
 }  // namespace
 
-Result<Binding> bind_symbols(const Graph& graph, const Request& request, bool builtin,
+Result<Binding> bind_symbols(const Graph& graph, const ModelRequest& request, bool builtin,
                              std::vector<std::string>& basis) {
   Binding binding = graph.defaults;
   for (const auto& [name, value] : request.dims) binding[name] = value;

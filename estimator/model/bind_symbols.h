@@ -7,8 +7,8 @@
 namespace plimsoll {
 
 // A built-in's batch is 32 where nobody says; `basis` is told. E131 lists what has no value, with
-// the flags to paste; E237 what is no size.
-Result<Binding> bind_symbols(const Graph& graph, const Request& request, bool builtin,
+// the settings to give; E237 what is no size.
+Result<Binding> bind_symbols(const Graph& graph, const ModelRequest& request, bool builtin,
                              std::vector<std::string>& basis);
 
 }  // namespace plimsoll

@@ -113,7 +113,7 @@ void widen(Graph& graph, std::vector<std::string>& basis) {
     basis.push_back(fmt::format("{} expressions in fp32, as their source lines have it", lines));
 }
 
-// What --freeze and --train came to.
+// What rules of training came to.
 std::string trained_of(const CompiledModel& model) {
   int64_t weights = 0, trained = 0;
   for (TensorId id = 0; id < model.parameter_kinds.size(); ++id) {
@@ -198,13 +198,14 @@ void turn_layout(CompiledModel& model) {
 
 }  // namespace
 
-Result<CompiledModel> compile(LoadedModel model, const Request& request, const Policy& policy) {
+Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, const Recipe& recipe,
+                              const Policy& policy) {
   CompiledModel compiled;
   compiled.name = model.config.name;
   compiled.facts = std::move(model.facts);
   compiled.meta = std::move(model.config.meta);
   compiled.builtin = model.builtin;
-  compiled.recipe = request.recipe;
+  compiled.recipe = recipe;
   compiled.policy = policy;
   compiled.warnings = std::move(model.warnings);
   Graph& graph = compiled.graph;

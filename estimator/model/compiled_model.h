@@ -36,7 +36,8 @@ int64_t batch_at(const CompiledModel& model, const Binding& binding);
 Binding largest_batch(const CompiledModel& model, Binding binding);
 
 // `policy`: of the framework's profile, with what the device and library decide filled in.
-// E131 lists unbound symbols with the flags to paste.
-Result<CompiledModel> compile(LoadedModel model, const Request& request, const Policy& policy);
+// E131 lists unbound symbols with the settings to give.
+Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, const Recipe& recipe,
+                              const Policy& policy);
 
 }  // namespace plimsoll

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kBuiltinPrefix = "builtin:";
 
-ImportOptions import_options(const Request& request, bool builtin, bool inputs_only) {
+ImportOptions import_options(const ModelRequest& request, bool builtin, bool inputs_only) {
   ImportOptions options;
   options.inputs_only = inputs_only;
   options.limits = request.limits;
@@ -34,8 +34,8 @@ ImportOptions import_options(const Request& request, bool builtin, bool inputs_o
   return options;
 }
 
-Result<LoadedModel> load_onnx(const ByteSource& source, const Request& request, bool inputs_only,
-                              bool builtin = false) {
+Result<LoadedModel> load_onnx(const ByteSource& source, const ModelRequest& request,
+                              bool inputs_only, bool builtin = false) {
   LoadedModel model;
   model.from_onnx = true;
   auto graph = import_onnx(source, import_options(request, builtin, inputs_only), model.warnings);
@@ -46,7 +46,7 @@ Result<LoadedModel> load_onnx(const ByteSource& source, const Request& request, 
 }
 
 Result<LoadedModel> load_config(std::string_view text, std::string_view file,
-                                const Request& request,
+                                const ModelRequest& request,
                                 std::map<std::string, std::string, std::less<>> settings = {}) {
   if (auto ours = onnx::refuse_other_json(text, std::string(file)); !ours)
     return tl::make_unexpected(ours.error());
@@ -60,7 +60,7 @@ Result<LoadedModel> load_config(std::string_view text, std::string_view file,
   return model;
 }
 
-Result<LoadedModel> load_builtin(const std::string& name, const Request& request,
+Result<LoadedModel> load_builtin(const std::string& name, const ModelRequest& request,
                                  bool inputs_only) {
   auto found = find_builtin(name);
   if (!found) return tl::make_unexpected(found.error());
@@ -116,7 +116,7 @@ bool looks_like_config(const ByteSource& source) {
   return false;
 }
 
-Result<LoadedModel> load_unchecked(const Request& request, bool inputs_only) {
+Result<LoadedModel> load_unchecked(const ModelRequest& request, bool inputs_only) {
   if (request.model.starts_with(kBuiltinPrefix)) {
     auto model = load_builtin(request.model.substr(kBuiltinPrefix.size()), request, inputs_only);
     if (model) model->facts.model = request.model;
@@ -143,7 +143,7 @@ Result<LoadedModel> load_unchecked(const Request& request, bool inputs_only) {
   return model;
 }
 
-Result<LoadedModel> load(const Request& request, bool inputs_only) {
+Result<LoadedModel> load(const ModelRequest& request, bool inputs_only) {
   auto model = load_unchecked(request, inputs_only);
   if (!model) return model;
   if (auto named = check_names(*model, request); !named) return tl::make_unexpected(named.error());
@@ -152,7 +152,7 @@ Result<LoadedModel> load(const Request& request, bool inputs_only) {
 
 }  // namespace
 
-Result<LoadedModel> load_model(const Request& request) { return load(request, false); }
-Result<LoadedModel> load_model_inputs(const Request& request) { return load(request, true); }
+Result<LoadedModel> load_model(const ModelRequest& request) { return load(request, false); }
+Result<LoadedModel> load_model_inputs(const ModelRequest& request) { return load(request, true); }
 
 }  // namespace plimsoll

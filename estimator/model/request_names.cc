@@ -60,7 +60,7 @@ ModelNames names_of_onnx(const Graph& graph) {
   return names;
 }
 
-Result<void> check_sizes(const ModelNames& names, const Request& request) {
+Result<void> check_sizes(const ModelNames& names, const ModelRequest& request) {
   for (const LengthBucket& bucket : request.lengths) {
     for (const auto& [name, value] : bucket.sizes) {
       if (!names.dims.contains(name)) return no_dimension(names, name, "lengths");
@@ -77,7 +77,7 @@ Result<void> check_sizes(const ModelNames& names, const Request& request) {
   return {};
 }
 
-Result<void> check_names(const LoadedModel& model, const Request& request) {
+Result<void> check_names(const LoadedModel& model, const ModelRequest& request) {
   if (auto sizes = check_sizes(names_of(model), request); !sizes) return sizes;
   if (!model.from_onnx) {
     if (!request.shapes.empty())

@@ -12,7 +12,7 @@ namespace plimsoll {
 
 struct ModelNames {
   std::set<std::string> dims;   // that may be bound at evaluation
-  std::set<std::string> fixed;  // parameters that only --set changes
+  std::set<std::string> fixed;  // parameters that shape the model
   bool batch = false, images = false;
 };
 ModelNames names_of(const LoadedModel& model);
@@ -20,10 +20,10 @@ ModelNames names_of(const LoadedModel& model);
 ModelNames names_of_onnx(const Graph& graph);
 
 // The E113 of check_names().
-Result<void> check_sizes(const ModelNames& names, const Request& request);
-// E113 for a dimension (--dim, --longest, --lengths, --batch, --image) that the model does not
-// have, with the nearest or the flag that would do it; E134 for --set where there are no
-// parameters, E112 for --shape, --trip and --branch where there is no ONNX graph.
-Result<void> check_names(const LoadedModel& model, const Request& request);
+Result<void> check_sizes(const ModelNames& names, const ModelRequest& request);
+// E113 for a dimension that the model does not have, with the nearest or the setting that would do
+// it; E134 for parameters where there are none, E112 for what is an ONNX graph's where there is
+// none.
+Result<void> check_names(const LoadedModel& model, const ModelRequest& request);
 
 }  // namespace plimsoll

@@ -17,7 +17,7 @@ AttentionKernels attention_kernels(const Platform& platform, const Request& requ
   const bool chooses = platform.framework.chooses_attention;
   kernels.separate_by_operator = chooses;
   kernels.separate_in_fp32 = chooses && !(platform.framework.asked < kSeparateInFp32);
-  if (request.attention == "math") kernels.memory_efficient = false;
+  if (request.attention == AskedAttention::kMath) kernels.memory_efficient = false;
   if (!chooses || !kernels.memory_efficient) return kernels;
   const auto& capability = platform.device.compute_capability;
   const int major = static_cast<int>(capability.major);
@@ -29,10 +29,9 @@ AttentionKernels attention_kernels(const Platform& platform, const Request& requ
   // minimum_gemm_alignment: 128 bits where tensor cores read them.
   kernels.half_alignment = major >= 7 ? 8 : 1;
   kernels.alignment = major >= 8 ? 4 : 1;
-  const auto cudnn = cudnn_version(platform, request);
   const bool data_centre = major == 9 || major == 10;
-  kernels.library = cudnn && data_centre && !(*cudnn < kLibraryFirst);
-  kernels.library_wide = kernels.library && !(*cudnn < kLibraryWide);
+  kernels.library = data_centre && !(platform.cudnn < kLibraryFirst);
+  kernels.library_wide = kernels.library && !(platform.cudnn < kLibraryWide);
   return kernels;
 }
 

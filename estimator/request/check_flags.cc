@@ -105,7 +105,7 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
   if (request.one_process()) {
     if (auto whole = check_one_process(request, framework); !whole) return whole;
   }
-  if (request.attention == "fused" && !framework.policy.attention.memory_efficient) {
+  if (request.attention == AskedAttention::kFused && !framework.policy.attention.memory_efficient) {
     return error("E116", fmt::format("{}: {} has no fused attention", setting("attention", "fused"),
                                      framework.id));
   }

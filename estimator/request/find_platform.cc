@@ -7,6 +7,7 @@
 
 #include "estimator/request/check_flags.h"
 #include "estimator/request/host_run.h"
+#include "graph/base/escape.h"
 #include "graph/base/setting.h"
 
 namespace plimsoll {
@@ -69,6 +70,18 @@ Result<std::optional<Link>> find_network(const Hwdb& hwdb, const Request& reques
   return std::optional(std::move(*found));
 }
 
+// The version asked for, or the one usual for the framework's.
+Result<Version> asked_version(std::string_view asked_by, std::string_view example,
+                              const std::optional<std::string>& asked, const Version& usual) {
+  if (!asked) return usual;
+  auto version = parse_version(*asked);
+  if (!version) {
+    return error("E103", fmt::format("{} takes a version such as {}, found '{}'", setting(asked_by),
+                                     example, shortened(*asked, 40)));
+  }
+  return *version;
+}
+
 }  // namespace
 
 Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
@@ -93,6 +106,8 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
                     std::move(*host),
                     std::move(*link),
                     std::move(*network),
+                    {},
+                    {},
                     *errors,
                     hwdb};
   if (platform.device.is_host) {
@@ -101,6 +116,12 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
   }
   if (auto sound = check_flags(request, platform); !sound)
     return tl::make_unexpected(sound.error());
+  const auto cudnn = asked_version("cudnn", "7.6", request.cudnn, platform.framework.cudnn);
+  if (!cudnn) return tl::make_unexpected(cudnn.error());
+  const auto cuda = asked_version("cuda", "12.8", request.cuda, platform.framework.cuda);
+  if (!cuda) return tl::make_unexpected(cuda.error());
+  platform.cudnn = *cudnn;
+  platform.cuda = *cuda;
   return platform;
 }
 

@@ -17,6 +17,7 @@ struct Platform {
   Host host;
   std::optional<Link> link;     // between GPUs of a machine, where the request asks for several
   std::optional<Link> network;  // between machines, likewise
+  Version cudnn, cuda;          // as asked, or those usual for the framework's
   StepErrors errors{};
   Hwdb hwdb{};  // where they are from
 };
@@ -26,11 +27,5 @@ struct Platform {
 // MinSystemMemory).
 int64_t memory_bytes(const Platform& platform, const Request& request);
 int64_t usable_bytes(const Platform& platform, const Request& request);
-
-// --cudnn, or the version usual for the framework's. E103 where it is no version.
-Result<Version> cudnn_version(const Platform& platform, const Request& request);
-
-// --cuda, or the version usual for the framework's. E103 where it is no version.
-Result<Version> cuda_version(const Platform& platform, const Request& request);
 
 }  // namespace plimsoll

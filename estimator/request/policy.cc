@@ -25,7 +25,7 @@ Policy policy_for(const Platform& platform, const Request& request) {
   Policy policy = platform.framework.policy;
   policy.attention = attention_kernels(platform, request);
   // A profile's own layout is what its kernels use; only PyTorch's tensors carry one with them.
-  policy.channels_last = request.layout == "nhwc";
+  policy.channels_last = request.layout == Layout::kChannelsLast;
   if (request.input_gradient) policy.first_layer_data_gradient = *request.input_gradient;
   policy.gradients_in_place = platform.framework.execution != FrameworkProfile::Execution::kEager;
   policy.relu_keeps_input = platform.framework.asked < platform.framework.relu_input_dropped;

@@ -1,5 +1,5 @@
-// Request: one question to the estimator, as flags, a Python call or a sweep point ask it. Names
-// are resolved against hwdb by the estimator, not here.
+// Request: one question to the estimator, as flags, a Python call or a sweep point ask it. Words
+// are parsed; what is a name of hwdb is looked up once, for the Platform.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/request/algorithm_policy.h"
+#include "estimator/request/layout.h"
 #include "graph/base/limits.h"
 #include "graph/ir/recipe.h"
 #include "graph/symbol/dim.h"
@@ -36,25 +38,35 @@ inline constexpr std::string_view kDataParallel = "data-parallel";
 // Fully connected layers are split over the GPUs, gradients of the others come around a ring.
 inline constexpr std::string_view kSplitLayers = "split-layers";
 
-struct Request {
-  std::string model;                    // path, or "builtin:NAME"
+// Which of its kernels a framework is to take for attention.
+enum class AskedAttention : uint8_t { kNone, kFused, kMath };
+
+// Which model, and what of it its file leaves open.
+struct ModelRequest {
+  std::string model;  // path, or "builtin:NAME"
+  std::optional<int64_t> batch, image;
+  Binding dims;
+  Binding longest;                                     // of the largest batch, where memory is read
+  std::vector<LengthBucket> lengths;                   // of which time is the mean
+  std::map<std::string, std::string> settings;         // parameters of a config or built-in
+  std::map<std::string, std::vector<int64_t>> shapes;  // of a graph's inputs
+  std::map<std::string, int64_t> trips;                // of its loops, by node
+  std::map<std::string, std::string> branches;         // "then" or "else", by node
+  // Numbers that shapes are computed from, by tensor.
+  std::map<std::string, std::vector<int64_t>, std::less<>> contents;
+  std::map<std::string, std::string, std::less<>> assume;  // ELEMENTWISE or FREE, by operator
+  bool loss_given = false;  // by the recipe; else a config's own loss holds
+  bool recover = true;
+  Limits limits;
+  bool operator==(const ModelRequest&) const = default;
+};
+
+struct Request : ModelRequest {
   std::vector<std::string> devices;     // ids or aliases; at least one to evaluate
   std::optional<int64_t> memory_bytes;  // capacity instead of the device's
   int64_t reserve_bytes = 0;            // kept free
   int64_t display_bytes = 0;            // taken by a desktop on the card
-  std::optional<int64_t> batch, image;
-  Binding dims;     // --dim NAME=N
-  Binding longest;  // --longest NAME=N: of the largest batch, where memory is read
-  std::vector<LengthBucket> lengths;                   // --lengths: of which time is the mean
-  std::map<std::string, std::string> settings;         // --set NAME=VALUE of a config or built-in
-  std::map<std::string, std::vector<int64_t>> shapes;  // --shape NAME=1x3x224x224
-  std::map<std::string, int64_t> trips;                // --trip NODE=K
-  std::map<std::string, std::string> branches;         // --branch NODE=then|else
-  // --contents TENSOR=N,N,...: numbers that shapes are computed from
-  std::map<std::string, std::vector<int64_t>, std::less<>> contents;
-  std::map<std::string, std::string, std::less<>> assume;  // --assume OP=ELEMENTWISE|FREE
   Recipe recipe;
-  bool loss_given = false;            // else a config's own loss holds
   std::string framework = "pytorch";  // NAME[-VERSION]
   std::optional<std::string> cudnn, cuda;
   std::optional<ModuleLoading> module_loading;  // nothing: the framework's and CUDA's default
@@ -63,11 +75,11 @@ struct Request {
   std::optional<int64_t> workspace_limit;
   std::string allocator;  // PyTorch's settings, as in PYTORCH_CUDA_ALLOC_CONF
   std::optional<bool> cudnn_benchmark;
-  std::string conv_algorithm;      // empty: the framework's policy
-  bool cuda_graphs = false;        // forward and backward passes are captured once and replayed
-  std::string layout;              // "nchw" or "nhwc"; empty: the framework's
-  std::string attention;           // "math", "fused"; empty: as the framework chooses
-  int64_t gpu_count = 1;           // of all machines
+  std::optional<AskedAlgorithm> conv_algorithm;  // nothing: the framework's policy
+  bool cuda_graphs = false;         // forward and backward passes are captured once and replayed
+  Layout layout = Layout::kNative;  // the framework's
+  AskedAttention attention = AskedAttention::kNone;  // as the framework chooses
+  int64_t gpu_count = 1;                             // of all machines
   int64_t nodes = 1;               // machines, each with gpu_count / nodes of them
   std::string exchange;            // of gradients, a scheme's name; empty: the framework's
   std::string network;             // between machines
@@ -87,18 +99,16 @@ struct Request {
   int64_t samples_in_memory = 0;  // of a data set that lies in the host's memory as floats
   // Processes that load batches; 0: the one that launches loads too. Nothing: batches lie ready.
   std::optional<int64_t> workers;
-  std::optional<LoaderKind> loader;  // nothing: what --workers loads is converted
-  bool recover = true;
+  std::optional<LoaderKind> loader;  // nothing: what workers load is converted
   bool strict = false;
   bool trace = false;  // fill Estimate::trace
   // Fill Estimate::memory_curve, peak_tensors and modules: two walks over the events more.
   bool detail = false;
-  // Flags that the user wrote, without dashes: of those without effect it is said (effects.h).
+  // Settings that the user gave, by name: of those without effect it is said (effects.h).
   std::set<std::string, std::less<>> given;
   std::string defaults;        // the user's own that were taken, and whence: for the basis
   bool minimum = false;        // fill MemoryEstimate::minimum_bytes: some ten replays more
   std::string hwdb_directory;  // overrides embedded data, file by file
-  Limits limits;
   bool operator==(const Request&) const = default;
 
   bool one_process() const { return exchange == kDataParallel; }

@@ -8,16 +8,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::string_view, kConvAlgorithmCount> kNames = {"IMPLICIT_GEMM",
-                                                                      "IMPLICIT_PRECOMP_GEMM",
-                                                                      "COLUMNS",
-                                                                      "WINOGRAD",
-                                                                      "WINOGRAD_NONFUSED",
-                                                                      "FFT",
-                                                                      "FFT_TILING",
-                                                                      "DEPTHWISE",
-                                                                      "IM2COL"};
-
 double product(const std::array<double, 3>& v) { return v[0] * v[1] * v[2]; }
 
 struct Sizes {
@@ -58,15 +48,6 @@ bool square(const ConvShape& s, double side) {
 }
 
 }  // namespace
-
-std::string_view name(ConvAlgorithm algorithm) { return kNames[static_cast<size_t>(algorithm)]; }
-
-std::optional<ConvAlgorithm> conv_algorithm_from_name(std::string_view name) {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<ConvAlgorithm>(i);
-  }
-  return std::nullopt;
-}
 
 bool same_method(ConvAlgorithm a, ConvAlgorithm b) {
   const auto plain = [](ConvAlgorithm c) {

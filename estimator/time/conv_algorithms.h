@@ -17,6 +17,7 @@
 #include <span>
 #include <string_view>
 
+#include "estimator/request/algorithm_policy.h"
 #include "estimator/time/gemm.h"
 #include "graph/ir/kernel.h"
 
@@ -26,21 +27,6 @@ namespace plimsoll {
 // Winograd (hwdb/workspaces), and measured ones are told as well without (H100, cuDNN 9.19).
 inline constexpr int kProductsOnTensorCores = 900;
 
-enum class ConvAlgorithm : uint8_t {
-  kImplicitGemm,
-  kPrecomputedGemm,
-  kColumns,  // the data gradient's multiplication and scatter
-  kWinograd,
-  kWinogradNonfused,
-  kFft,
-  kFftTiling,
-  kDepthwise,
-  kIm2col,  // columns written to memory, image by image, and the plain GEMM library
-};
-inline constexpr int kConvAlgorithmCount = 9;
-// cuDNN's own words: "IMPLICIT_GEMM", "WINOGRAD_NONFUSED".
-std::string_view name(ConvAlgorithm algorithm);
-std::optional<ConvAlgorithm> conv_algorithm_from_name(std::string_view name);
 // Precomputed offsets and tiles are details of one method.
 bool same_method(ConvAlgorithm a, ConvAlgorithm b);
 

@@ -197,8 +197,7 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
   input.habits.loader = loader_habits(platform, request);
   if (request.cuda_graphs) {
     // Where nobody says which CUDA it is, as before 12.6.
-    const Version cuda = cuda_version(platform, request).value_or(Version{});
-    input.habits.replay = replay_of(model.recipe, cuda, input.habits.launch);
+    input.habits.replay = replay_of(model.recipe, platform.cuda, input.habits.launch);
   }
   input.parameter_arrays = model.step.parameter_arrays;
   input.training = model.recipe.mode != Mode::kInference;

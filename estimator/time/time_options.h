@@ -5,7 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "estimator/time/algorithm_policy.h"
+#include "estimator/request/algorithm_policy.h"
+#include "estimator/request/layout.h"
 #include "estimator/time/conv_algorithms.h"
 #include "estimator/time/recurrent_algorithm.h"
 #include "hwdb/machine.h"
@@ -15,10 +16,6 @@ namespace plimsoll {
 struct Libraries {
   int cudnn = 0, cublas = 0;  // 100 * major + minor; 0: the newest with measurements
 };
-
-// How a framework keeps images. Ordinary cores convolve channels first, tensor cores channels last:
-// what comes the other way is turned around before and after the convolution.
-enum class Layout : uint8_t { kNative, kChannelsFirst, kChannelsLast };
 
 struct TimeOptions {
   Libraries library{};

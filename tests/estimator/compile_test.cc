@@ -48,7 +48,7 @@ TEST_CASE("compiled: fewer launches, no longer step, memory as eager's in a wide
         CAPTURE(precision);
         Request asked = amp(model, "a100", 16, mode);
         asked.recipe.precision = find_precision(precision);
-        asked.layout = "nhwc";
+        asked.layout = Layout::kChannelsLast;
         const BothWays ways = both_ways(asked);
         CHECK(ways.compiled.time.launches <= ways.eager.time.launches);
         CHECK(ways.compiled.time.step_ns <= ways.eager.time.step_ns);

@@ -67,7 +67,7 @@ TEST_CASE("every form of ResNet-50 gets the same answer") {
 TEST_CASE("channels last reaches every convolution and changes no feature map") {
   Request request = resnet50();
   const Estimate nchw = answer(request);
-  request.layout = "nhwc";
+  request.layout = Layout::kChannelsLast;
   const Estimate nhwc = answer(request);
   CHECK(nhwc.memory.saved_bytes == 682707968);
   CHECK(nhwc.memory.live_peak_bytes == 940373504);
@@ -183,7 +183,7 @@ TEST_CASE("an algorithm that some convolutions cannot take is named with what th
   request.framework = "torch7";
   request.cudnn = "5.1";
   const auto said = [&](const char* algorithm) {
-    request.conv_algorithm = algorithm;
+    request.conv_algorithm = *asked_algorithm(algorithm);
     for (const Diagnostic& d : answer(request).diagnostics) {
       if (d.code == "N526") return spelled(d.message);
     }

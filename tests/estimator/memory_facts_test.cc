@@ -199,7 +199,7 @@ TEST_CASE(
     Request request = test::request("builtin:alexnet-kim", "gtx-titan-x", 256);
     request.framework = "torch7";
     request.cudnn = "5.0";
-    request.conv_algorithm = algorithm;
+    request.conv_algorithm = *asked_algorithm(algorithm);
     const auto e = estimate(request, test::hwdb());
     REQUIRE(e);
     return e->memory;

@@ -22,8 +22,8 @@ Estimate step(const std::string& model, const std::string& gpu, const std::strin
   request.framework = framework;
   request.cudnn = cudnn;
   request.batch = batch;
-  request.conv_algorithm = algorithm;
-  request.layout = layout;
+  if (!algorithm.empty()) request.conv_algorithm = *asked_algorithm(algorithm);
+  request.layout = layout_from_name(layout);
   auto estimated = estimate(request, *hwdb);
   REQUIRE(estimated.has_value());
   return *estimated;

@@ -104,13 +104,15 @@ tl::expected<void, std::string> set_habits(const MeasuredRun& run, Request& q) {
     if (!q.module_loading)
       return Reason(fmt::format("module_loading '{}' is not known", run.module_loading));
   }
-  if (run.conv_library.find("im2col") != std::string::npos) q.conv_algorithm = "im2col";
+  if (run.conv_library.find("im2col") != std::string::npos)
+    q.conv_algorithm = {.policy = AlgorithmPolicy::kIm2col};
   if (!run.host.empty()) q.host = run.host;
   q.cpu = run.cpu;
   q.cuda_graphs = run.cuda_graphs.value_or(false);
   if (run.workers) q.workers = *run.workers;
-  if (run.layout == "nchw" || run.layout == "nhwc") q.layout = run.layout;
-  if (run.attention == "math" || run.attention == "fused") q.attention = run.attention;
+  q.layout = layout_from_name(run.layout);
+  if (run.attention == "math") q.attention = AskedAttention::kMath;
+  if (run.attention == "fused") q.attention = AskedAttention::kFused;
   if (run.cudnn_benchmark) q.cudnn_benchmark = run.cudnn_benchmark;
   if (run.input_gradient) q.input_gradient = run.input_gradient;
   if (run.input_copy) q.input_copy = run.input_copy;

@@ -97,8 +97,7 @@ struct Validator::State {
     options.recurrent.forced = recurrent_algorithm_from_name(algorithm);
     if (algorithm == kGuessed) options.policy = AlgorithmPolicy::kHeuristic;
     if (columns) options.policy = AlgorithmPolicy::kIm2col;
-    if (layout == "nchw") options.layout = Layout::kChannelsFirst;
-    if (layout == "nhwc") options.layout = Layout::kChannelsLast;
+    options.layout = layout_from_name(layout);
     if (const auto profile = hwdb.framework(framework); !framework.empty() && profile) {
       options.max_pool_backward = profile->max_pool_backward;
       options.bias_factor = profile->bias_factor;

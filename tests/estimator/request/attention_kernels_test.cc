@@ -91,7 +91,7 @@ TEST_CASE("a framework without fused attention has none on any card, nor has --a
   for (const char* framework : {"pytorch-1.13", "tensorflow-1", "pytorch"}) {
     Request request;
     request.framework = framework;
-    if (request.framework == "pytorch") request.attention = "math";
+    if (request.framework == "pytorch") request.attention = AskedAttention::kMath;
     const AttentionKernels kernels =
         attention_kernels(find_platform(hwdb, request, "h100").value(), request);
     CHECK_FALSE((kernels.library || kernels.flash || kernels.memory_efficient));

@@ -149,10 +149,10 @@ TEST_CASE("the convolutions of a step: each once, in every pass that training ha
   request.recipe.mode = Mode::kInference;
   CHECK(convolutions(request, Hwdb())->size() == 5);
   request.recipe.precision = find_precision("fp16");
-  request.layout = "nhwc";
+  request.layout = Layout::kChannelsLast;
   CHECK(text_of(convolutions(request, Hwdb())->front()) ==
         "fprop 8 3 224 224 64 11 11 2 2 4 4 1 1 1 fp16 nhwc");
   request.model = "builtin:mlp";
-  request.layout = "";
+  request.layout = Layout::kNative;
   CHECK(convolutions(request, Hwdb())->empty());
 }

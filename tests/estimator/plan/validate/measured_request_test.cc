@@ -49,7 +49,7 @@ TEST_CASE("measured request: what a run says, in the words of requests") {
   CHECK(q->loss_given);
   CHECK(q->framework == "tensorflow-1.3.0");
   CHECK(q->cudnn == "7.6.5");
-  CHECK(q->conv_algorithm == "im2col");
+  CHECK(q->conv_algorithm == AskedAlgorithm{.policy = AlgorithmPolicy::kIm2col});
   CHECK(q->input_gradient == true);
   CHECK_FALSE(q->input_copy);
 }
@@ -123,7 +123,7 @@ TEST_CASE("measured request: layout and one process for all GPUs") {
   r.n_gpus = 2;
   r.parallelism = "nn.DataParallel";
   const auto q = request_of(r, {});
-  CHECK(q->layout == "nhwc");
+  CHECK(q->layout == Layout::kChannelsLast);
   CHECK(q->exchange == "data-parallel");
   r.parallelism = "data (all-reduce)";
   CHECK(request_of(r, {})->exchange.empty());

@@ -2,13 +2,29 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "estimator/time/conv_algorithms.h"
 #include "graph/base/diagnostic.h"
 
 namespace plimsoll {
+
+enum class ConvAlgorithm : uint8_t {
+  kImplicitGemm,
+  kPrecomputedGemm,
+  kColumns,  // the data gradient's multiplication and scatter
+  kWinograd,
+  kWinogradNonfused,
+  kFft,
+  kFftTiling,
+  kDepthwise,
+  kIm2col,  // columns written to memory, image by image, and the plain GEMM library
+};
+inline constexpr int kConvAlgorithmCount = 9;
+// cuDNN's own words: "IMPLICIT_GEMM", "WINOGRAD_NONFUSED".
+std::string_view name(ConvAlgorithm algorithm);
+std::optional<ConvAlgorithm> conv_algorithm_from_name(std::string_view name);
 
 // How a framework has its library choose a convolution's algorithm.
 enum class AlgorithmPolicy : uint8_t {
@@ -29,6 +45,7 @@ constexpr bool is_guessed(AlgorithmPolicy policy) {
 struct AskedAlgorithm {
   AlgorithmPolicy policy = AlgorithmPolicy::kAutotune;
   ConvAlgorithm algorithm = ConvAlgorithm::kImplicitGemm;  // for kForced
+  bool operator==(const AskedAlgorithm&) const = default;
 };
 
 // "autotune", "guess_once" (Theano's word), "im2col", "FFT". E106 for another word, with those

@@ -1,4 +1,4 @@
-#include "estimator/time/algorithm_policy.h"
+#include "estimator/request/algorithm_policy.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,9 @@
-#include "estimator/time/algorithm_policy.h"
+#include "estimator/request/algorithm_policy.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "graph/base/setting.h"
@@ -10,20 +11,42 @@
 namespace plimsoll {
 namespace {
 
+constexpr std::array<std::string_view, kConvAlgorithmCount> kAlgorithmNames = {
+    "IMPLICIT_GEMM",
+    "IMPLICIT_PRECOMP_GEMM",
+    "COLUMNS",
+    "WINOGRAD",
+    "WINOGRAD_NONFUSED",
+    "FFT",
+    "FFT_TILING",
+    "DEPTHWISE",
+    "IM2COL"};
+
 struct PolicyWord {
   std::string_view word;
   AlgorithmPolicy policy;
 };
 // theano.config.dnn.conv.algo_fwd has guess_once and time_once, torch.backends.cudnn deterministic.
-constexpr PolicyWord kWords[] = {
+constexpr PolicyWord kPolicyWords[] = {
     {"autotune", AlgorithmPolicy::kAutotune},           {"heuristic", AlgorithmPolicy::kHeuristic},
     {"guess_once", AlgorithmPolicy::kGuessOnce},        {"time_once", AlgorithmPolicy::kTimeOnce},
     {"deterministic", AlgorithmPolicy::kDeterministic}, {"im2col", AlgorithmPolicy::kIm2col}};
 
 }  // namespace
 
+std::string_view name(ConvAlgorithm algorithm) {
+  return kAlgorithmNames[static_cast<size_t>(algorithm)];
+}
+
+std::optional<ConvAlgorithm> conv_algorithm_from_name(std::string_view name) {
+  for (size_t i = 0; i < kAlgorithmNames.size(); ++i) {
+    if (kAlgorithmNames[i] == name) return static_cast<ConvAlgorithm>(i);
+  }
+  return std::nullopt;
+}
+
 Result<AskedAlgorithm> asked_algorithm(std::string_view word) {
-  for (const PolicyWord& known : kWords) {
+  for (const PolicyWord& known : kPolicyWords) {
     if (known.word == word) return AskedAlgorithm{.policy = known.policy};
   }
   if (const auto algorithm = conv_algorithm_from_name(word)) {
