@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimator/time/draft.h"
+#include "estimator/time/kernel_prediction.h"
 
 namespace plimsoll {
 namespace {

@@ -93,7 +93,7 @@ ConvCost depthwise_cost(const KernelAt& kernel, const ClassModel& model,
 
 namespace {
 
-Draft draft_of(const ConvCost& cost) {
+KernelPrediction predict_of(const ConvCost& cost) {
   return {.seconds = cost.seconds,
           .flop = cost.flop,
           .bytes = cost.bytes,
@@ -103,8 +103,9 @@ Draft draft_of(const ConvCost& cost) {
 
 }  // namespace
 
-Draft draft_depthwise(const KernelAt& kernel, const ClassModel& model, const TimeContext& context) {
-  return draft_of(depthwise_cost(kernel, model, context));
+KernelPrediction predict_depthwise(const KernelAt& kernel, const ClassModel& model,
+                                   const TimeContext& context) {
+  return predict_of(depthwise_cost(kernel, model, context));
 }
 
 ConvCost grouped_cost(const KernelAt& kernel, const ClassModel& model, const TimeContext& context) {
@@ -119,18 +120,20 @@ ConvCost grouped_cost(const KernelAt& kernel, const ClassModel& model, const Tim
   return model.grouped->cost(shape, unit, grouped_kernel(problem, shape, unit, answers), last);
 }
 
-Draft draft_grouped(const KernelAt& kernel, const ClassModel& model, const TimeContext& context) {
-  return draft_of(grouped_cost(kernel, model, context));
+KernelPrediction predict_grouped(const KernelAt& kernel, const ClassModel& model,
+                                 const TimeContext& context) {
+  return predict_of(grouped_cost(kernel, model, context));
 }
 
 namespace {
 
 // Image by image, without a library.
-Draft draft_columns(const KernelAt& kernel, const ConvShape& shape, const TimeContext& context) {
-  Draft draft = draft_of(im2col(kernel, shape, context));
-  draft.in_situ = true;
-  draft.launches = 0;  // kIm2colCall holds them
-  return draft;
+KernelPrediction predict_columns(const KernelAt& kernel, const ConvShape& shape,
+                                 const TimeContext& context) {
+  KernelPrediction prediction = predict_of(im2col(kernel, shape, context));
+  prediction.in_situ = true;
+  prediction.launches = 0;  // kIm2colCall holds them
+  return prediction;
 }
 
 // Of what the library offers, or of what there is in theory.
@@ -149,34 +152,34 @@ ConvCost library_cost(const KernelAt& kernel, const ConvCall& call, const ClassM
   return choose(model.conv->costs(call.shape, limit), options);
 }
 
-Draft draft_library(const KernelAt& kernel, const ConvCall& call, const ClassModel& model,
-                    const TimeContext& context) {
+KernelPrediction predict_library(const KernelAt& kernel, const ConvCall& call,
+                                 const ClassModel& model, const TimeContext& context) {
   const ConvCost chosen = library_cost(kernel, call, model, context);
   const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
-  Draft draft = draft_of(chosen);
-  draft.seconds += (call.calls - 1) * next;
-  draft.flop *= call.calls;
-  draft.bytes *= call.calls;
-  draft.workspace = chosen.workspace;
-  draft.launches = static_cast<int64_t>(call.calls);
-  return draft;
+  KernelPrediction prediction = predict_of(chosen);
+  prediction.seconds += (call.calls - 1) * next;
+  prediction.flop *= call.calls;
+  prediction.bytes *= call.calls;
+  prediction.workspace = chosen.workspace;
+  prediction.launches = static_cast<int64_t>(call.calls);
+  return prediction;
 }
 
 }  // namespace
 
-Draft draft_convolution(const KernelAt& kernel, const ClassModel& model,
-                        const TimeContext& context) {
+KernelPrediction predict_convolution(const KernelAt& kernel, const ClassModel& model,
+                                     const TimeContext& context) {
   const TimeOptions& options = context.options();
   const bool columns = options.policy == AlgorithmPolicy::kIm2col ||
                        (kernel.dtype == DType::kBFloat16 &&
                         context.rates().compute_capability < options.bf16_library_since);
   const ConvCall call = call_of(kernel, context);
-  Draft draft = columns ? draft_columns(kernel, call.shape, context)
-                        : draft_library(kernel, call, model, context);
-  draft.layout_conversion = layout_conversion_seconds(
+  KernelPrediction prediction = columns ? predict_columns(kernel, call.shape, context)
+                                        : predict_library(kernel, call, model, context);
+  prediction.layout_conversion = layout_conversion_seconds(
       shape_of(kernel, context), layout_of(kernel, context),
       on_tensor_cores(unit_of(kernel, context)), options.library.cudnn, context.rates());
-  return draft;
+  return prediction;
 }
 
 }  // namespace plimsoll

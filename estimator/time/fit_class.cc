@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "estimator/time/draft.h"
+#include "estimator/time/kernel_prediction.h"
 #include "estimator/time/time_model.h"
 #include "hwdb/calibration_terms.h"
 

@@ -22,7 +22,7 @@ constexpr double kLaunchShareInQueue = .4;
 // ... of memory-bound kernels, whose calls of 25-60 us were a framework's (NeuSight).
 constexpr double kRowsLaunchInQueue = 4e-6;
 
-Draft draft_recurrent(const KernelAt& kernel, const ClassModel& model) {
+KernelPrediction predict_recurrent(const KernelAt& kernel, const ClassModel& model) {
   const auto& p = std::get<RecurrentProblem<int64_t>>(kernel.problem);
   const RecurrentCost cost = model.recurrent->cost(p, kernel.pass, element_bytes(kernel));
   return {.seconds = cost.seconds,
@@ -33,28 +33,29 @@ Draft draft_recurrent(const KernelAt& kernel, const ClassModel& model) {
 }
 
 // The steps in one persistent kernel; `model`: that of the steps.
-Draft draft_persistent(const KernelAt& kernel, const ClassModel& model,
-                       const TimeContext& context) {
+KernelPrediction predict_persistent(const KernelAt& kernel, const ClassModel& model,
+                                    const TimeContext& context) {
   const auto& p = std::get<RecurrentProblem<int64_t>>(kernel.problem);
   const RecurrentAlgorithm algorithm =
       recurrent_algorithm(kernel, context.options().recurrent, context.rates());
   const double bytes = element_bytes(kernel);
   const RecurrentCost steps = model.persistent->cost(p, algorithm, kernel.pass, bytes);
-  Draft draft{.seconds = steps.seconds,
-              .flop = steps.flop,
-              .bytes = steps.bytes,
-              .algorithm = name(algorithm),
-              .memory_bound = steps.memory_bound()};
+  KernelPrediction prediction{.seconds = steps.seconds,
+                              .flop = steps.flop,
+                              .bytes = steps.bytes,
+                              .algorithm = name(algorithm),
+                              .memory_bound = steps.memory_bound()};
   if (const auto& products = context.recurrent(unit_of(kernel, context)).recurrent) {
     const RecurrentCost over_time = products->over_time(p, kernel.pass, bytes);
-    draft.seconds += over_time.seconds;
-    draft.flop += over_time.flop;
-    draft.bytes += over_time.bytes;
+    prediction.seconds += over_time.seconds;
+    prediction.flop += over_time.flop;
+    prediction.bytes += over_time.bytes;
   }
-  return draft;
+  return prediction;
 }
 
-Draft draft_attention(const KernelAt& kernel, const ClassModel& gemm, const TimeContext& context) {
+KernelPrediction predict_attention(const KernelAt& kernel, const ClassModel& gemm,
+                                   const TimeContext& context) {
   const auto& p = std::get<AttentionProblem<int64_t>>(kernel.problem);
   // Fused kernels of 32 bits take no TF32, whatever is allowed (PyTorch 2.11 on H100).
   const DeviceRates& card = context.rates();
@@ -79,7 +80,7 @@ bool is_separate_norm(const KernelAt& kernel, const TimeContext& context) {
 // Several kernels, one after the other, of the traffic of copies and their bandwidth, assumed.
 constexpr double kCopyBandwidth = .7;
 
-Draft draft_separate_norm(const KernelAt& kernel, const TimeContext& context) {
+KernelPrediction predict_separate_norm(const KernelAt& kernel, const TimeContext& context) {
   const SeparateNorm norm = separate_norm(kernel);
   return {.seconds = static_cast<double>(norm.calls) * kRowsLaunchInQueue +
                      norm.bytes / (kCopyBandwidth * context.rates().bandwidth),
@@ -98,8 +99,8 @@ bool is_persistent_norm(const KernelAt& kernel, const TimeContext& context) {
   return context.options().persistent_norm || (rows && rows->norm_clocks(kernel.pass) > 0);
 }
 
-Draft draft_persistent_norm(const KernelAt& kernel, const ClassModel& model,
-                            const TimeContext& context) {
+KernelPrediction predict_persistent_norm(const KernelAt& kernel, const ClassModel& model,
+                                         const TimeContext& context) {
   const bool first = context.options().layout != Layout::kChannelsLast;
   const double clocks = model.rows && first ? model.rows->norm_clocks(kernel.pass) : 0;
   // cuDNN has no norm of bfloat16: PyTorch's own (Normalization.cpp, _select_batch_norm_backend).
@@ -123,7 +124,8 @@ double own_kernel(const KernelAt& kernel, const TimeOptions& options) {
   return is_batch_norm(kernel) ? options.norm_factor : 1;
 }
 
-Draft draft_rows(const KernelAt& kernel, const ClassModel& model, const TimeOptions& options) {
+KernelPrediction predict_rows(const KernelAt& kernel, const ClassModel& model,
+                              const TimeOptions& options) {
   const MemoryBoundCost cost = model.rows->cost(kernel, options.layout != Layout::kChannelsLast);
   const double own = own_kernel(kernel, options);
   // A norm's image is turned to the library's layout and back.
@@ -169,21 +171,22 @@ const ClassModel& model_for(const KernelAt& kernel, const TimeContext& context) 
   return context.rows();
 }
 
-Draft draft_of(const KernelAt& kernel, const ClassModel& model, const TimeContext& context) {
+KernelPrediction predict_of(const KernelAt& kernel, const ClassModel& model,
+                            const TimeContext& context) {
   if (std::holds_alternative<AttentionProblem<int64_t>>(kernel.problem)) {
-    return draft_attention(kernel, model, context);
+    return predict_attention(kernel, model, context);
   }
   if (std::holds_alternative<GemmProblem<int64_t>>(kernel.problem) && model.gemm) {
-    return draft_product(kernel, model, context);
+    return predict_product(kernel, model, context);
   }
-  if (model.conv) return draft_convolution(kernel, model, context);
-  if (model.depthwise) return draft_depthwise(kernel, model, context);
-  if (model.grouped) return draft_grouped(kernel, model, context);
-  if (model.recurrent) return draft_recurrent(kernel, model);
-  if (model.persistent) return draft_persistent(kernel, model, context);
-  if (is_separate_norm(kernel, context)) return draft_separate_norm(kernel, context);
-  if (is_persistent_norm(kernel, context)) return draft_persistent_norm(kernel, model, context);
-  if (model.rows) return draft_rows(kernel, model, context.options());
+  if (model.conv) return predict_convolution(kernel, model, context);
+  if (model.depthwise) return predict_depthwise(kernel, model, context);
+  if (model.grouped) return predict_grouped(kernel, model, context);
+  if (model.recurrent) return predict_recurrent(kernel, model);
+  if (model.persistent) return predict_persistent(kernel, model, context);
+  if (is_separate_norm(kernel, context)) return predict_separate_norm(kernel, context);
+  if (is_persistent_norm(kernel, context)) return predict_persistent_norm(kernel, model, context);
+  if (model.rows) return predict_rows(kernel, model, context.options());
   return {.flop = static_cast<double>(kernel.flop), .bytes = compulsory(kernel)};
 }
 
@@ -209,42 +212,45 @@ const MachineFactor* machine_factor(const ClassModel& model, Pass pass) {
   return of_all;
 }
 
-KernelTime time_of(const KernelAt& kernel, const Draft& draft, const ClassModel& model,
-                   const TimeContext& context) {
+KernelTime time_of(const KernelAt& kernel, const KernelPrediction& prediction,
+                   const ClassModel& model, const TimeContext& context) {
   const bool alone = context.options().alone;
   const double longest = model.rows ? kRowsLaunchInQueue : kLongestLaunchInQueue;
   const bool whole = alone || (model.fit && model.fit->queued);
   const double launch = whole ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
-  const double in_situ = alone || draft.in_situ || !model.fit ? 1 : model.fit->in_situ;
-  const double work = std::max(0.0, draft.seconds - model.fixed);
+  const double in_situ = alone || prediction.in_situ || !model.fit ? 1 : model.fit->in_situ;
+  const double work = std::max(0.0, prediction.seconds - model.fixed);
   const MachineFactor* machine = machine_factor(model, kernel.pass);
   const double on_machine = machine != nullptr ? machine->factor : 1;
-  const double predicted = ((work + launch) * in_situ + draft.layout_conversion) * on_machine;
+  const double predicted = ((work + launch) * in_situ + prediction.layout_conversion) * on_machine;
 
   const double bandwidth = or_endless(context.rates().bandwidth);
   const double highest_flops = or_endless(model.highest_flops);
-  const double traffic = compulsory(kernel) / bandwidth, operations = draft.flop / highest_flops;
+  const double traffic = compulsory(kernel) / bandwidth,
+               operations = prediction.flop / highest_flops;
   const double floor = std::max(traffic, operations);
 
-  KernelTime time{.seconds = std::max(predicted, floor),
-                  .algorithm = draft.algorithm,
-                  .flop = draft.flop,
-                  .bytes = draft.bytes,
-                  .workspace = draft.workspace,
-                  .turned = (draft.turned * in_situ + draft.layout_conversion) * on_machine,
-                  .basis = model.basis,
-                  .launches = draft.launches};
+  KernelTime time{
+      .seconds = std::max(predicted, floor),
+      .algorithm = prediction.algorithm,
+      .flop = prediction.flop,
+      .bytes = prediction.bytes,
+      .workspace = prediction.workspace,
+      .turned = (prediction.turned * in_situ + prediction.layout_conversion) * on_machine,
+      .basis = model.basis,
+      .launches = prediction.launches};
   const bool is_sharp = machine != nullptr && machine->range90 > 0;
   const double widest = std::exp(is_sharp ? machine->range90 : model.range90 * strays(kernel));
   time.low = std::max(time.seconds / widest, floor);
   time.high = time.seconds * widest;
-  const bool by_memory = draft.memory_bound || (predicted < floor && traffic > operations);
+  const bool by_memory = prediction.memory_bound || (predicted < floor && traffic > operations);
   time.bound_by = launch > work ? BoundBy::kLatency
                   : by_memory   ? BoundBy::kDram
                                 : BoundBy::kCompute;
   const double rate = by_memory ? bandwidth : highest_flops / context.rates().maximum_clock;
   const double at_peak = rate * time.seconds;
-  time.fraction_of_peak = at_peak > 0 ? (by_memory ? draft.bytes : draft.flop) / at_peak : 0;
+  time.fraction_of_peak =
+      at_peak > 0 ? (by_memory ? prediction.bytes : prediction.flop) / at_peak : 0;
   return time;
 }
 
@@ -276,7 +282,7 @@ KernelTime unrolled_time(const KernelAt& kernel, const TimeContext& context) {
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
   if (is_unrolled(kernel)) return unrolled_time(kernel, context);
   const ClassModel& model = model_for(kernel, context);
-  return time_of(kernel, draft_of(kernel, model, context), model, context);
+  return time_of(kernel, predict_of(kernel, model, context), model, context);
 }
 
 PricedAs priced_as(const KernelAt& kernel, const TimeContext& context) {

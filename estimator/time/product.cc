@@ -31,8 +31,8 @@ bool is_thin(const GemmProblem<int64_t>& p, const DeviceRates& rates) {
   return p.batch == 1 && (vectors == 1 || (few && rates.compute_capability >= kThinSince));
 }
 
-Draft draft_thin_product(const KernelAt& kernel, const ClassModel& model,
-                         const TimeContext& context) {
+KernelPrediction predict_thin_product(const KernelAt& kernel, const ClassModel& model,
+                                      const TimeContext& context) {
   const double bytes = static_cast<double>(kernel.read) + static_cast<double>(kernel.written);
   const double sustained = context.rates().bandwidth * context.rows().fit->terms[kRowsBandwidth];
   return {.seconds = model.fixed + bytes / sustained,
@@ -43,10 +43,11 @@ Draft draft_thin_product(const KernelAt& kernel, const ClassModel& model,
 
 }  // namespace
 
-Draft draft_product(const KernelAt& kernel, const ClassModel& model, const TimeContext& context) {
+KernelPrediction predict_product(const KernelAt& kernel, const ClassModel& model,
+                                 const TimeContext& context) {
   const auto& p = std::get<GemmProblem<int64_t>>(kernel.problem);
   if (context.rows().fit && is_thin(p, context.rates())) {
-    return draft_thin_product(kernel, model, context);
+    return predict_thin_product(kernel, model, context);
   }
   const GemmCost cost = model.gemm->cost(product_shape(kernel));
   return {.seconds = cost.seconds,

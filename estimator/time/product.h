@@ -2,13 +2,14 @@
 // Private to estimator/time.
 #pragma once
 
-#include "estimator/time/draft.h"
+#include "estimator/time/kernel_prediction.h"
 #include "estimator/time/time_context.h"
 #include "estimator/time/time_model.h"
 
 namespace plimsoll {
 
 // `model`: one of products.
-Draft draft_product(const KernelAt& kernel, const ClassModel& model, const TimeContext& context);
+KernelPrediction predict_product(const KernelAt& kernel, const ClassModel& model,
+                                 const TimeContext& context);
 
 }  // namespace plimsoll

@@ -7,9 +7,9 @@
 
 #include "estimator/time/conv_algorithms.h"
 #include "estimator/time/depthwise.h"
-#include "estimator/time/draft.h"
 #include "estimator/time/gemm.h"
 #include "estimator/time/grouped.h"
+#include "estimator/time/kernel_prediction.h"
 #include "estimator/time/memory_bound.h"
 #include "estimator/time/persistent.h"
 #include "estimator/time/recurrent.h"

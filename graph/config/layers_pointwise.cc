@@ -85,8 +85,8 @@ std::vector<TensorId> elu(Layer& layer) {
 std::vector<TensorId> gelu_in_pieces(Layer& layer) {
   const TensorId x = layer.input();
   const TensorId cube = layer.node("Pow", {x, layer.scalar(3)});
-  const TensorId bent = layer.node("Add", {x, layer.node("Mul", {cube, layer.scalar(0.044715)})});
-  const TensorId scaled = layer.node("Mul", {bent, layer.scalar(std::sqrt(2 / std::numbers::pi))});
+  const TensorId inner = layer.node("Add", {x, layer.node("Mul", {cube, layer.scalar(0.044715)})});
+  const TensorId scaled = layer.node("Mul", {inner, layer.scalar(std::sqrt(2 / std::numbers::pi))});
   const TensorId share = layer.node("Add", {layer.node("Tanh", {scaled}), layer.scalar(1)});
   return {layer.node("Mul", {layer.node("Mul", {x, layer.scalar(0.5)}), share})};
 }

@@ -208,8 +208,8 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
     return squeeze(m, attention(m, grown(query), grown(key), grown(value), grown(bias), options),
                    {0});
   }
-  const AttentionOperands o{lowered(m, query), lowered(m, key), lowered(m, value),
-                            lowered(m, bias)};
+  const AttentionOperands o{to_autocast(m, query), to_autocast(m, key), to_autocast(m, value),
+                            to_autocast(m, bias)};
   const auto form = attention_form(m, o, options);
   if (!form) {
     if (!m.policy().attention.separate_by_operator) return separate(m, o, options);

@@ -7,7 +7,7 @@
 
 namespace plimsoll::eager {
 
-Value lowered(Machine& m, const Value& x) {
+Value to_autocast(Machine& m, const Value& x) {
   const auto type = m.autocast();
   if (!type || !x.defined() || x.dtype() != DType::kFloat32 || !x.on_device()) return x;
   Value* kept = m.cast_of_weight(x);
@@ -16,7 +16,7 @@ Value lowered(Machine& m, const Value& x) {
   return *kept;
 }
 
-Value widened(Machine& m, const Value& x) {
+Value to_single(Machine& m, const Value& x) {
   const bool narrow = x.defined() && is_float(x.dtype()) && bits(x.dtype()) < 32;
   return m.autocast() && narrow ? cast(m, x, DType::kFloat32) : x;
 }

@@ -14,9 +14,9 @@ namespace plimsoll::eager {
 
 // x as an operator of the half-precision list reads it; x itself outside a scope, or where it is no
 // fp32 tensor of the device.
-Value lowered(Machine& m, const Value& x);
+Value to_autocast(Machine& m, const Value& x);
 // x as an operator of the fp32 list reads it.
-Value widened(Machine& m, const Value& x);
+Value to_single(Machine& m, const Value& x);
 // Does this element-wise operator read single precision?
 bool wants_single(std::string_view op);
 // All as the widest type among them: what joining tensors needs.

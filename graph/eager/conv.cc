@@ -85,9 +85,9 @@ Value bias_gradient(Machine& m, const Value& g, const Dim& channels) {
 
 Value convolution(Machine& m, const Value& given, const Value& filter, const Value& added,
                   const Convolution& c, const Shape& out_sizes) {
-  const Value x = lowered(m, given);
-  const Value weight = lowered(m, filter);
-  const Value bias = lowered(m, added);
+  const Value x = to_autocast(m, given);
+  const Value weight = to_autocast(m, filter);
+  const Value bias = to_autocast(m, added);
   const bool last = channels_last(x) || channels_last(weight);
   const Value copy = in_layout(m, x, last);
   Value y = m.allocate(image_layout(m, x.dtype(), out_sizes, last));

@@ -25,7 +25,7 @@ struct Engine {
 
   Machine& m;
   std::vector<Value>* held = nullptr;
-  std::vector<GradNodeRef> muted{};  // inner nodes, for this pass only
+  std::vector<GradNodeRef> disabled{};  // inner nodes, for this pass only
   std::unordered_map<GradNode*, Pending> pending{};
   std::priority_queue<GradNodeRef, std::vector<GradNodeRef>, Later> ready{};
 
@@ -46,21 +46,23 @@ struct Engine {
     }
   }
 
-  // Nodes that lead to muted leaves alone need not run. Inputs' nodes are older than their users'.
+  // Nodes that lead to disabled leaves alone need not run. Inputs' nodes are older than their
+  // users'.
   void mute_dead_ends() {
     std::vector<GradNode*> inner;
-    bool any_muted = false;
+    bool any_disabled = false;
     for (const auto& [node, waiting] : pending) {
-      any_muted = any_muted || node->muted;
+      any_disabled = any_disabled || node->grad_disabled;
       if (!node->is_leaf) inner.push_back(node);
     }
-    if (!any_muted) return;
+    if (!any_disabled) return;
     std::sort(inner.begin(), inner.end(),
               [](const auto* a, const auto* b) { return a->sequence < b->sequence; });
     for (GradNode* node : inner) {
-      node->muted = std::none_of(node->edges.begin(), node->edges.end(),
-                                 [](const Edge& e) { return e.node && !e.node->muted; });
-      if (node->muted) muted.push_back(node->shared_from_this());
+      node->grad_disabled = std::none_of(node->edges.begin(), node->edges.end(), [](const Edge& e) {
+        return e.node && !e.node->grad_disabled;
+      });
+      if (node->grad_disabled) disabled.push_back(node->shared_from_this());
     }
   }
 
@@ -80,7 +82,7 @@ struct Engine {
     Gradients incoming = std::move(pending[node.get()].gradients);
     incoming.resize(node->outputs);
     if (node->is_leaf) {
-      if (node->muted) return;
+      if (node->grad_disabled) return;
       m.accumulate(*node, std::move(incoming[0]));
       return;
     }
@@ -88,7 +90,7 @@ struct Engine {
     const bool any =
         std::any_of(incoming.begin(), incoming.end(), [](const Value& v) { return v.defined(); });
     Gradients outgoing;
-    if (any && node->backward && !node->muted) {
+    if (any && node->backward && !node->grad_disabled) {
       if (node->region) unpack(*node);
       outgoing = node->backward(m, incoming, *node);
     }
@@ -143,7 +145,7 @@ void Machine::backward(std::span<const Value> roots, std::span<const Value> grad
     engine.ready.pop();
     engine.run(node);
   }
-  for (const auto& node : engine.muted) node->muted = false;
+  for (const auto& node : engine.disabled) node->grad_disabled = false;
   grad_enabled_ = had_grad;
 }
 

@@ -12,7 +12,7 @@ Value target_like(Machine& m, const Shape& sizes, DType dtype) {
 
 // Mean of an element-wise distance: keeps prediction and target.
 Value mean_distance(Machine& m, const std::string& op, const Value& given, const Value& target) {
-  const Value x = widened(m, given);
+  const Value x = to_single(m, given);
   Value loss = m.allocate(x.dtype(), {});
   m.launch_rows(KernelClass::kReduce, op, x.count() * Dim(3), {&x, &target}, {&loss});
   const Value inputs[] = {x};
@@ -70,7 +70,7 @@ Value cross_entropy(Machine& m, const Value& logits, size_t axis) {
 }
 
 Value nll(Machine& m, const Value& given, const Value& targets, bool reduced) {
-  const Value log_probabilities = widened(m, given);
+  const Value log_probabilities = to_single(m, given);
   Value loss = m.allocate(log_probabilities.dtype(), reduced ? Shape{} : targets.sizes());
   Value total_weight = m.allocate(log_probabilities.dtype(), {});
   m.launch_rows(KernelClass::kReduce, "nll_loss", targets.count(), {&targets}, {&loss});

@@ -87,8 +87,8 @@ std::vector<Kept> kept_factors(const Value& a, const Value& b, std::string_view 
 }  // namespace
 
 Value mm(Machine& m, const Value& left, const Value& right) {
-  const Value a = lowered(m, left);
-  const Value b = lowered(m, right);
+  const Value a = to_autocast(m, left);
+  const Value b = to_autocast(m, right);
   Value c = m.allocate(a.dtype(), {a.sizes()[0], b.sizes()[1]});
   launch_gemm(m, a, b, c, 1, a.sizes()[0], b.sizes()[1], a.sizes()[1], false);
   const Value inputs[] = {a, b};
@@ -100,8 +100,8 @@ Value mm(Machine& m, const Value& left, const Value& right) {
 }
 
 Value bmm(Machine& m, const Value& left, const Value& right) {
-  const Value a = lowered(m, left);
-  const Value b = lowered(m, right);
+  const Value a = to_autocast(m, left);
+  const Value b = to_autocast(m, right);
   Value c = m.allocate(a.dtype(), {a.sizes()[0], a.sizes()[1], b.sizes()[2]});
   launch_gemm(m, a, b, c, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], false);
   const Value inputs[] = {a, b};
@@ -113,9 +113,9 @@ Value bmm(Machine& m, const Value& left, const Value& right) {
 }
 
 Value addmm(Machine& m, const Value& added, const Value& left, const Value& right) {
-  const Value bias = lowered(m, added);
-  const Value a = lowered(m, left);
-  const Value b = lowered(m, right);
+  const Value bias = to_autocast(m, added);
+  const Value a = to_autocast(m, left);
+  const Value b = to_autocast(m, right);
   Value c = m.allocate(a.dtype(), {a.sizes()[0], b.sizes()[1]});
   launch_gemm(m, a, b, c, 1, a.sizes()[0], b.sizes()[1], a.sizes()[1], true);
   const Value inputs[] = {bias, a, b};
@@ -129,10 +129,10 @@ Value addmm(Machine& m, const Value& added, const Value& left, const Value& righ
 // Rank 2: one addmm. Contiguous and higher: the same on a flattened view. Otherwise matmul (which
 // folds by reshape, hence copies) and an addition in place.
 Value linear(Machine& m, const Value& given, const Value& weight, const Value& added) {
-  const Value x = lowered(m, given);
+  const Value x = to_autocast(m, given);
   if (in_float8(m, x, weight)) return float8_linear(m, x, weight, added);
-  const Value w = transpose(m, lowered(m, weight), 0, 1);
-  const Value bias = lowered(m, added);
+  const Value w = transpose(m, to_autocast(m, weight), 0, 1);
+  const Value bias = to_autocast(m, added);
   if (x.rank() == 2) return bias.defined() ? addmm(m, bias, x, w) : mm(m, x, w);
   Shape out = x.sizes();
   out.back() = weight.sizes()[0];
@@ -193,8 +193,8 @@ Value folded(Machine& m, const Value& a, const Value& b) {
 }  // namespace
 
 Value matmul(Machine& m, const Value& first, const Value& second) {
-  const Value a = lowered(m, first);
-  const Value b = lowered(m, second);
+  const Value a = to_autocast(m, first);
+  const Value b = to_autocast(m, second);
   if (!a.on_device() && !b.on_device()) return m.host(a.dtype(), {});
   if (a.rank() == 2 && b.rank() == 2) return mm(m, a, b);
   if (a.rank() == 1 && b.rank() == 1) {

@@ -84,14 +84,14 @@ Value batch_norm(Machine& m, const Value& given, const Value& scale, const Value
 Value layer_norm(Machine& m, const Value& x, const Value& scale, const Value& bias, size_t axis) {
   Shape rows = x.sizes();
   for (size_t i = axis; i < rows.size(); ++i) rows[i] = 1;
-  return normalize(m, "layer_norm", widened(m, x), widened(m, scale), widened(m, bias), rows,
+  return normalize(m, "layer_norm", to_single(m, x), to_single(m, scale), to_single(m, bias), rows,
                    elements(rows), "layer norm keeps its input and scale");
 }
 
 Value group_norm(Machine& m, const Value& x, const Value& scale, const Value& bias,
                  const Dim& groups) {
   const Shape rows{x.sizes()[0], groups};
-  return normalize(m, "group_norm", widened(m, x), scale, bias, rows, elements(rows),
+  return normalize(m, "group_norm", to_single(m, x), scale, bias, rows, elements(rows),
                    "group norm keeps its input and scale");
 }
 
@@ -144,7 +144,7 @@ Value weight_norm(Machine& m, const Value& direction, const Value& length) {
 }
 
 Value fused_rms_norm(Machine& m, const Value& given, const Value& scale, size_t axis) {
-  const Value x = widened(m, given);
+  const Value x = to_single(m, given);
   Shape rows = x.sizes();
   for (size_t i = axis; i < rows.size(); ++i) rows[i] = 1;
   const Dim groups = elements(rows);

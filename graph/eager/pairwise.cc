@@ -50,8 +50,8 @@ Value pull(Machine& m, const Value& weights, const Value& x, const Value& other,
 }  // namespace
 
 Value distances(Machine& m, const Value& left, const Value& right, const Shape& out_sizes) {
-  const Value a = contiguous(m, widened(m, left));
-  const Value b = contiguous(m, widened(m, right));
+  const Value a = contiguous(m, to_single(m, left));
+  const Value b = contiguous(m, to_single(m, right));
   Value y = m.allocate(a.dtype(), out_sizes);
   const Dim flop = Dim(3) * y.count() * a.sizes().back();
   m.launch_rows(KernelClass::kPointwise, "cdist", flop, {&a, &b}, {&y});
@@ -79,8 +79,8 @@ Value distances(Machine& m, const Value& left, const Value& right, const Shape& 
 // ratio = grad / y; the gradient of a is a * ratio.sum(-1) - ratio b, that of b its mirror image.
 Value euclidean_distances(Machine& m, const Value& left, const Value& right,
                           const Shape& out_sizes) {
-  const Value a = widened(m, left);
-  const Value b = widened(m, right);
+  const Value a = to_single(m, left);
+  const Value b = to_single(m, right);
   Value y = m.allocate(a.dtype(), out_sizes);
   const Dim& rows = out_sizes[out_sizes.size() - 2];
   launch_product(m,
@@ -110,12 +110,12 @@ Value euclidean_distances(Machine& m, const Value& left, const Value& right,
 }
 
 Value bilinear(Machine& m, const Value& left, const Value& right, const Value& given) {
-  const Value weight = lowered(m, given);
+  const Value weight = to_autocast(m, given);
   const auto rows = [&m](const Value& x) {
     return reshape(m, x, {floor_div(x.count(), x.sizes().back()), x.sizes().back()});
   };
-  const Value a = rows(lowered(m, left));
-  const Value b = rows(lowered(m, right));
+  const Value a = rows(to_autocast(m, left));
+  const Value b = rows(to_autocast(m, right));
   const Dim out = floor_div(weight.sizes()[1], b.sizes()[1]);
   Value y = m.allocate(a.dtype(), {a.sizes()[0], out});
   const GemmProblem<Dim> problem{

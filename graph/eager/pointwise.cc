@@ -131,7 +131,7 @@ size_t temporaries_of(std::string_view op) {
 
 Value unary(Machine& m, std::string_view op, const Value& given, Keeps keeps, std::string_view rule,
             int64_t flop_per_element, InPlace in_place) {
-  const Value x = wants_single(op) ? widened(m, given) : given;
+  const Value x = wants_single(op) ? to_single(m, given) : given;
   const Value inputs[] = {x};
   const bool free = keeps == Keeps::kResult || keeps == Keeps::kNothing || !m.grad_enabled();
   Value y = in_place != InPlace::kNo && free && x.on_device()
@@ -260,8 +260,8 @@ Value base_gradient(Machine& m, const Value& grad, const GradNode& n) {
 }  // namespace
 
 Value power(Machine& m, const Value& base_given, const Value& exponent) {
-  const Value a = widened(m, base_given);
-  const Value b = widened(m, exponent);
+  const Value a = to_single(m, base_given);
+  const Value b = to_single(m, exponent);
   const Value inputs[] = {a, b};
   Value y = elementwise(m, "pow", inputs, common_type(inputs), 8);
   std::vector<Kept> kept{{a, "pow keeps its base"}};

@@ -65,11 +65,11 @@ std::optional<CellForm> cells_of(const Machine& m, const RecurrentOptions& o) {
 // One call for the whole stack; where it is unrolled, what its time steps keep is counted as one.
 std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
                              std::span<const Value> given_weights, const RecurrentOptions& o) {
-  const Value x = lowered(m, given);
+  const Value x = to_autocast(m, given);
   // cuDNN takes no state with gaps: whoever repeats a trained one over the samples makes it whole.
   const auto whole = [&m](const Value& v) { return v.on_device() ? contiguous(m, v) : v; };
-  if (h0.defined()) h0 = whole(lowered(m, h0));
-  if (c0.defined()) c0 = whole(lowered(m, c0));
+  if (h0.defined()) h0 = whole(to_autocast(m, h0));
+  if (c0.defined()) c0 = whole(to_autocast(m, c0));
   const std::optional<CellForm> unrolled = cells_of(m, o);
   Value flat_weights;
   const std::vector<Value> weights = cast_weights(m, given_weights, flat_weights);

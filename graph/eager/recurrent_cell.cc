@@ -45,14 +45,14 @@ Gradients gru_backward(Machine& m, const Gradients& g, const GradNode& n) {
 std::vector<Value> recurrent_cell(Machine& m, const CellInputs& in) {
   const bool lstm = in.c.defined();
   const auto product = [&m](const Value& x, const Value& weight) {
-    return mm(m, x, transpose(m, lowered(m, weight), 0, 1));
+    return mm(m, x, transpose(m, to_autocast(m, weight), 0, 1));
   };
-  const Value state = lowered(m, lstm ? in.c : in.h);
+  const Value state = to_autocast(m, lstm ? in.c : in.h);
   const Value of_input = product(in.x, in.input_weight);
   const Value of_state = product(in.h, in.hidden_weight);
   std::vector<Value> inputs{of_input, of_state, state};
   if (in.input_bias.defined())
-    inputs.insert(inputs.end(), {lowered(m, in.input_bias), lowered(m, in.hidden_bias)});
+    inputs.insert(inputs.end(), {to_autocast(m, in.input_bias), to_autocast(m, in.hidden_bias)});
   const Dim& batch = of_input.sizes()[0];
   const Dim& hidden = state.sizes()[1];
   std::vector<Value> outputs{m.allocate(state.dtype(), state.sizes())};

@@ -88,7 +88,7 @@ Value reduce(Machine& m, const std::string& op, const Value& x, const std::vecto
 Value softmax(Machine& m, const Value& given, size_t axis, bool log) {
   const std::string op = log ? "log_softmax" : "softmax";
   const bool inside = m.autocast() && given.dtype() == DType::kFloat16;
-  const Value x = inside ? given : widened(m, given);
+  const Value x = inside ? given : to_single(m, given);
   const Dim rows = floor_div(x.count(), x.sizes()[axis]);
   Value y = m.allocate(inside ? DType::kFloat32 : x.dtype(), x.sizes());
   m.launch_rows(KernelClass::kSoftmax, op, y.count() * Dim(5), {&x}, {&y}, rows);

@@ -112,16 +112,16 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
   size_t place = 0;
   // Of a leaf: accumulates into `gradient`.
   bool is_leaf = false;
-  bool muted = false;    // wants no gradient for now
-  bool reached = false;  // some backward pass of the step came to it
-  bool split = false;    // this device's part alone, whose gradient nobody else has a share of
+  bool grad_disabled = false;  // wants no gradient for now
+  bool reached = false;        // some backward pass of the step came to it
+  bool split = false;  // this device's part alone, whose gradient nobody else has a share of
   Value leaf;
   Value gradient;
   // Links those that are let go after this one (~GradNode, which must not ask for memory).
   std::shared_ptr<GradNode> after;
 
   bool needs(size_t input) const {
-    return input < edges.size() && edges[input].node && !edges[input].node->muted;
+    return input < edges.size() && edges[input].node && !edges[input].node->grad_disabled;
   }
   const Value& saved(size_t index) const { return kept[index].value; }
 };

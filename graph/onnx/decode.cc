@@ -187,7 +187,7 @@ void Decoder::graph(Message message, GraphIndex index) {
 
 void Decoder::function(Message message) {
   FunctionSpec read;
-  std::vector<AttributeDraft> defaults;
+  std::vector<WireAttribute> defaults;
   read.body = static_cast<GraphIndex>(model_.graphs.size());
   model_.graphs.emplace_back();
   GraphSpec body;
@@ -231,7 +231,7 @@ void Decoder::function(Message message) {
 }
 
 void Decoder::node(Message message, NodeSpec& node, int64_t depth) {
-  std::vector<AttributeDraft> attributes;
+  std::vector<WireAttribute> attributes;
   for (Field field; message.next(field);) {
     switch (field.number) {
       case 1:

@@ -24,7 +24,7 @@ TensorSpec decode_tensor(Wire& wire, Message message);  // TensorProto
 TensorSpec decode_sparse(Wire& wire, Message message);  // SparseTensorProto
 ValueSpec decode_value(Wire& wire, Message message);    // ValueInfoProto
 // AttributeProto. `graph` gets the bytes of a subgraph and returns its index.
-struct AttributeDraft {
+struct WireAttribute {
   std::string name, reference;
   int64_t type = 0, seen = 0;  // AttributeProto.AttributeType: as said, and as held
   int64_t integer = 0;
@@ -37,9 +37,9 @@ struct AttributeDraft {
   std::vector<GraphIndex> graphs;
 };
 using GraphSink = std::function<GraphIndex(const Message& body)>;
-AttributeDraft decode_attribute(Wire& wire, Message message, const GraphSink& graph);
+WireAttribute decode_attribute(Wire& wire, Message message, const GraphSink& graph);
 // All attributes of a node at once. E247 and E249, naming `owner`.
-void keep_attributes(Wire& wire, const Message& owner, std::vector<AttributeDraft> drafts,
+void keep_attributes(Wire& wire, const Message& owner, std::vector<WireAttribute> attributes,
                      NodeSpec& node);
 
 }  // namespace plimsoll::onnx

@@ -39,41 +39,42 @@ enum AttributeType : int64_t {
   kGraphs = 10,
 };
 
-void keep(AttributeDraft draft, NodeSpec& node) {
+void keep(WireAttribute attribute, NodeSpec& node) {
   const auto extras = [&]() -> NodeExtras& {
     if (!node.extras) node.extras = std::make_unique<NodeExtras>();
     return *node.extras;
   };
-  if (!draft.reference.empty()) {
-    extras().references.emplace_back(std::move(draft.name), std::move(draft.reference));
+  if (!attribute.reference.empty()) {
+    extras().references.emplace_back(std::move(attribute.name), std::move(attribute.reference));
     return;
   }
-  switch (draft.type) {
+  switch (attribute.type) {
     case kFloat:
-      node.attributes.set(std::move(draft.name), draft.real);
+      node.attributes.set(std::move(attribute.name), attribute.real);
       break;
     case kInt:
-      node.attributes.set(std::move(draft.name), draft.integer);
+      node.attributes.set(std::move(attribute.name), attribute.integer);
       break;
     case kString:
-      node.attributes.set(std::move(draft.name), std::move(draft.text));
+      node.attributes.set(std::move(attribute.name), std::move(attribute.text));
       break;
     case kFloats:
-      node.attributes.set(std::move(draft.name), std::move(draft.reals));
+      node.attributes.set(std::move(attribute.name), std::move(attribute.reals));
       break;
     case kInts:
-      node.attributes.set(std::move(draft.name), std::move(draft.integers));
+      node.attributes.set(std::move(attribute.name), std::move(attribute.integers));
       break;
     case kStrings:
-      node.attributes.set(std::move(draft.name), std::move(draft.texts));
+      node.attributes.set(std::move(attribute.name), std::move(attribute.texts));
       break;
     case kTensor:
-      if (draft.tensors.size() != 1) break;
-      extras().tensors.emplace_back(std::move(draft.name), std::move(draft.tensors.front()));
+      if (attribute.tensors.size() != 1) break;
+      extras().tensors.emplace_back(std::move(attribute.name),
+                                    std::move(attribute.tensors.front()));
       break;
     case kGraph:
-      if (draft.graphs.size() != 1) break;
-      extras().graphs.emplace_back(std::move(draft.name), draft.graphs.front());
+      if (attribute.graphs.size() != 1) break;
+      extras().graphs.emplace_back(std::move(attribute.name), attribute.graphs.front());
       break;
     default:  // lists of tensors and graphs: no operator we know has one
       break;
@@ -82,53 +83,53 @@ void keep(AttributeDraft draft, NodeSpec& node) {
 
 // False where a list is longer than `most`.
 bool read_field(Wire& wire, const Message& message, const Field& field, const GraphSink& graph,
-                size_t most, AttributeDraft& draft) {
+                size_t most, WireAttribute& attribute) {
   switch (field.number) {
     case 1:
-      draft.name = message.text(field, "name");
+      attribute.name = message.text(field, "name");
       break;
     case 2:
-      draft.real = message.real(field, "f");
-      draft.seen = kFloat;
+      attribute.real = message.real(field, "f");
+      attribute.seen = kFloat;
       break;
     case 3:
-      draft.integer = message.integer(field, "i");
-      draft.seen = kInt;
+      attribute.integer = message.integer(field, "i");
+      attribute.seen = kInt;
       break;
     case 4:
-      draft.text = message.clipped(field, "s");
-      draft.seen = kString;
+      attribute.text = message.clipped(field, "s");
+      attribute.seen = kString;
       break;
     case 5:
     case 10:
-      draft.tensors.push_back(decode_tensor(wire, message.inside(field, "tensor")));
-      draft.seen = field.number == 5 ? kTensor : kTensors;
+      attribute.tensors.push_back(decode_tensor(wire, message.inside(field, "tensor")));
+      attribute.seen = field.number == 5 ? kTensor : kTensors;
       break;
     case 6:
     case 11:
-      if (graph) draft.graphs.push_back(graph(message.inside(field, "subgraph")));
-      draft.seen = field.number == 6 ? kGraph : kGraphs;
+      if (graph) attribute.graphs.push_back(graph(message.inside(field, "subgraph")));
+      attribute.seen = field.number == 6 ? kGraph : kGraphs;
       break;
     case 7:
-      draft.seen = kFloats;
-      return message.floats(field, "floats", draft.reals, most);
+      attribute.seen = kFloats;
+      return message.floats(field, "floats", attribute.reals, most);
     case 8:
-      draft.seen = kInts;
-      return message.integers(field, "ints", draft.integers, most);
+      attribute.seen = kInts;
+      return message.integers(field, "ints", attribute.integers, most);
     case 9:
-      draft.seen = kStrings;
-      if (draft.texts.size() >= most) return false;
-      draft.texts.push_back(message.clipped(field, "strings"));
+      attribute.seen = kStrings;
+      if (attribute.texts.size() >= most) return false;
+      attribute.texts.push_back(message.clipped(field, "strings"));
       break;
     case 20:
-      draft.type = message.integer(field, "type");
+      attribute.type = message.integer(field, "type");
       break;
     case 21:
-      draft.reference = message.text(field, "ref_attr_name");
+      attribute.reference = message.text(field, "ref_attr_name");
       break;
     case 22:
-      draft.tensors.push_back(decode_sparse(wire, message.inside(field, "sparse_tensor")));
-      draft.seen = kTensor;
+      attribute.tensors.push_back(decode_sparse(wire, message.inside(field, "sparse_tensor")));
+      attribute.seen = kTensor;
       break;
     default:
       break;
@@ -138,37 +139,38 @@ bool read_field(Wire& wire, const Message& message, const Field& field, const Gr
 
 }  // namespace
 
-AttributeDraft decode_attribute(Wire& wire, Message message, const GraphSink& graph) {
-  AttributeDraft draft;
+WireAttribute decode_attribute(Wire& wire, Message message, const GraphSink& graph) {
+  WireAttribute attribute;
   const auto most = static_cast<size_t>(wire.limits().attribute_values);
   for (Field field; message.next(field);) {
-    if (read_field(wire, message, field, graph, most, draft)) continue;
+    if (read_field(wire, message, field, graph, most, attribute)) continue;
     wire.fail(
         over_limit(wire.limits(), "attribute-values", {.file = {}, .node = message.describe()})
             .value());
   }
-  if (draft.type == kUnset || draft.type > kGraphs) draft.type = draft.seen;
-  return draft;
+  if (attribute.type == kUnset || attribute.type > kGraphs) attribute.type = attribute.seen;
+  return attribute;
 }
 
-void keep_attributes(Wire& wire, const Message& owner, std::vector<AttributeDraft> drafts,
+void keep_attributes(Wire& wire, const Message& owner, std::vector<WireAttribute> attributes,
                      NodeSpec& node) {
   if (wire.failed()) return;
   // In order of names each goes to the end of the node's sorted list: linear, however many.
-  std::stable_sort(drafts.begin(), drafts.end(),
+  std::stable_sort(attributes.begin(), attributes.end(),
                    [](const auto& a, const auto& b) { return a.name < b.name; });
-  for (size_t i = 0; i < drafts.size(); ++i) {
-    AttributeDraft& draft = drafts[i];
-    if (i + 1 < drafts.size() && draft.name == drafts[i + 1].name) {
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    WireAttribute& attribute = attributes[i];
+    if (i + 1 < attributes.size() && attribute.name == attributes[i + 1].name) {
       return wire.fail("E249", fmt::format("attribute '{}' is given twice, in {}",
-                                           shortened(draft.name), owner.describe()));
+                                           shortened(attribute.name), owner.describe()));
     }
-    if (draft.seen != kUnset && draft.seen != draft.type) {
+    if (attribute.seen != kUnset && attribute.seen != attribute.type) {
       return wire.fail(
-          "E247", fmt::format("attribute '{}' says it has type {} and holds type {}, in {}",
-                              shortened(draft.name), draft.type, draft.seen, owner.describe()));
+          "E247",
+          fmt::format("attribute '{}' says it has type {} and holds type {}, in {}",
+                      shortened(attribute.name), attribute.type, attribute.seen, owner.describe()));
     }
-    keep(std::move(draft), node);
+    keep(std::move(attribute), node);
   }
 }
 

@@ -24,8 +24,8 @@ Values fused_matmul(Lowering& l) {
 }
 
 Values gemm(Lowering& l) {
-  Value a = eager::lowered(l.m, l.in(0));
-  Value b = eager::lowered(l.m, l.in(1));
+  Value a = eager::to_autocast(l.m, l.in(0));
+  Value b = eager::to_autocast(l.m, l.in(1));
   if (l.attributes().integer("transA", 0)) a = eager::transpose(l.m, a, 0, 1);
   if (l.attributes().integer("transB", 0)) b = eager::transpose(l.m, b, 0, 1);
   if (!l.has(2)) return {eager::mm(l.m, a, b)};

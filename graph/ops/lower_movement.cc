@@ -75,7 +75,7 @@ Values rearrange(Lowering& l) {
   std::string op = l.node().op;
   for (char& c : op) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   const bool resamples = op == "resize" || op == "upsample" || op == "gridsample";
-  const Value x = resamples ? eager::widened(l.m, l.in(0)) : l.in(0);
+  const Value x = resamples ? eager::to_single(l.m, l.in(0)) : l.in(0);
   return {eager::rearrange(l.m, op, x, l.out_shape(0))};
 }
 

@@ -264,8 +264,8 @@ Values softsign(Lowering& l) {
 }
 
 Values prelu(Lowering& l) {
-  return {eager::binary_keeping_both(l.m, "prelu", eager::lowered(l.m, l.in(0)),
-                                     eager::lowered(l.m, l.in(1)))};
+  return {eager::binary_keeping_both(l.m, "prelu", eager::to_autocast(l.m, l.in(0)),
+                                     eager::to_autocast(l.m, l.in(1)))};
 }
 
 // Into one of its operands, 1 or 2, where recover() says so and types and sizes allow it.

@@ -38,7 +38,7 @@ DroppedMasks drop_masks(Graph& graph) {
   Rewrite r(graph);
   DroppedMasks dropped;
   for (NodeId id = 0; id < r.nodes(); ++id) {
-    const TensorId x = r.dead(id) ? kNoTensor : masked(r, id);
+    const TensorId x = r.is_removed(id) ? kNoTensor : masked(r, id);
     if (x == kNoTensor) continue;
     const TensorId y = r.node(id).outputs[0];
     // What the graph returns keeps its node.

@@ -12,7 +12,7 @@ Rewrite::Rewrite(Graph& graph)
     : graph_(graph),
       readers_(consumers(graph)),
       is_output_(graph.tensors.size(), 0),
-      dead_(graph.nodes.size(), 0) {
+      removed_(graph.nodes.size(), 0) {
   for (const TensorId out : graph.outputs) is_output_[out] = 1;
   from_shapes_ = plimsoll::made_of_shapes(graph);
 }
@@ -87,22 +87,22 @@ void Rewrite::stop_reading(NodeId reader, const std::vector<TensorId>& inputs) {
     const auto at = std::find(readers.begin(), readers.end(), by);
     if (at != readers.end()) readers.erase(at);
     const NodeId maker = producer(tensor);
-    if (maker == kNoNode || dead_[maker] || !unused(maker)) continue;
-    dead_[maker] = 1;
-    ++deaths_;
+    if (maker == kNoNode || removed_[maker] || !unused(maker)) continue;
+    removed_[maker] = 1;
+    ++removed_count_;
     for (const TensorId in : graph_.nodes[maker].inputs) pending.emplace_back(maker, in);
   }
 }
 
-void Rewrite::kill_if_unused(NodeId id) {
-  if (dead_[id] || !unused(id)) return;
-  dead_[id] = 1;
-  ++deaths_;
+void Rewrite::remove_if_unused(NodeId id) {
+  if (removed_[id] || !unused(id)) return;
+  removed_[id] = 1;
+  ++removed_count_;
   stop_reading(id, graph_.nodes[id].inputs);
 }
 
 void Rewrite::drop_unread() {
-  for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) kill_if_unused(id);
+  for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) remove_if_unused(id);
 }
 
 Node& Rewrite::replace(NodeId at, std::string_view domain, std::string_view op,
@@ -181,7 +181,7 @@ TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) 
   }
   node.outputs = {out};
   const NodeId id = graph_.add_node(std::move(node));
-  dead_.push_back(0);
+  removed_.push_back(0);
   for (const TensorId in : graph_.nodes[id].inputs) read(id, in);
   inserted_.emplace_back(at, id);
   return out;
@@ -201,7 +201,7 @@ NodeId Rewrite::copy_before(NodeId at, NodeId of) {
     out = add_tensor(graph_.tensors[out], from_shapes);
   }
   const NodeId id = graph_.add_node(std::move(copy));
-  dead_.push_back(0);
+  removed_.push_back(0);
   for (const TensorId in : graph_.nodes[id].inputs) read(id, in);
   inserted_.emplace_back(at, id);
   return id;
@@ -215,7 +215,7 @@ void Rewrite::move_output(TensorId tensor, NodeId to, size_t index) {
   if (after.size() <= index) after.resize(index + 1, kNoTensor);
   after[index] = tensor;
   graph_.tensors[tensor].producer = to;
-  if (from != to) kill_if_unused(from);
+  if (from != to) remove_if_unused(from);
 }
 
 void Rewrite::make_constant(NodeId id) {
@@ -225,7 +225,7 @@ void Rewrite::make_constant(NodeId id) {
     t.producer = kNoNode;
     out = kNoTensor;
   }
-  kill_if_unused(id);
+  remove_if_unused(id);
 }
 
 void Rewrite::read_instead(NodeId reader, TensorId from, TensorId to) {
@@ -294,7 +294,7 @@ std::vector<NodeId> Rewrite::finish() {
   std::vector<Node> nodes;
   nodes.reserve(graph_.nodes.size());
   for (const NodeId id : order()) {
-    if (dead_[id]) continue;
+    if (removed_[id]) continue;
     new_id[id] = static_cast<NodeId>(nodes.size());
     nodes.push_back(std::move(graph_.nodes[id]));
   }

@@ -4,7 +4,7 @@
 //   Rewrite r(graph);
 //   if (const Node* sigmoid = r.made_by(mul.inputs[1], "Sigmoid"); sigmoid && ...)
 //     r.replace(id, "plimsoll", "Silu", {x});
-//   r.finish();                             // drops dead nodes: node ids change here
+//   r.finish();                             // drops removed nodes: node ids change here
 #pragma once
 
 #include <initializer_list>
@@ -26,7 +26,7 @@ class Rewrite {
   size_t nodes() const { return graph_.nodes.size(); }
   const Node& node(NodeId id) const { return graph_.nodes[id]; }
   const Tensor& tensor(TensorId id) const { return graph_.tensors[id]; }
-  bool dead(NodeId id) const { return dead_[id] != 0; }
+  bool is_removed(NodeId id) const { return removed_[id] != 0; }
 
   // The node that makes `tensor`, if it runs `op`; else null.
   const Node* made_by(TensorId tensor, std::string_view op) const;
@@ -81,15 +81,15 @@ class Rewrite {
   // `reader` reads `to` as its input `index`.
   void read_at(NodeId reader, size_t index, TensorId to);
   // Nodes that have died so far: what a pattern replaced is the difference.
-  size_t deaths() const { return deaths_; }
+  size_t removed_count() const { return removed_count_; }
 
-  // Applies insertions and drops dead nodes. The Rewrite must not be used afterwards. Returns for
-  // each old node its new id, or kNoNode.
+  // Applies insertions and drops removed nodes. The Rewrite must not be used afterwards. Returns
+  // for each old node its new id, or kNoNode.
   std::vector<NodeId> finish();
 
  private:
   TensorId add_tensor(Tensor tensor, bool from_shapes);
-  void kill_if_unused(NodeId id);
+  void remove_if_unused(NodeId id);
   void read(NodeId reader, TensorId tensor);
   void stop_reading(NodeId reader, const std::vector<TensorId>& inputs);
   bool unused(NodeId id) const;
@@ -103,9 +103,9 @@ class Rewrite {
   std::vector<std::vector<NodeId>> readers_;
   std::vector<size_t> is_output_;
   std::vector<char> from_shapes_;
-  std::vector<char> dead_;
+  std::vector<char> removed_;
   std::vector<std::pair<NodeId, NodeId>> inserted_;  // (before which, id of the new node)
-  size_t deaths_ = 0;
+  size_t removed_count_ = 0;
 };
 
 }  // namespace plimsoll

@@ -16,8 +16,8 @@ class Finder {
   std::vector<Recovered> found;
 
   // `at` stands for a group now: its `interior` nodes died, or it lives on as one of them.
-  void note(std::string_view pattern, NodeId at, size_t deaths_before) {
-    found.push_back({pattern, at, r.deaths() - deaths_before + 1});
+  void note(std::string_view pattern, NodeId at, size_t removed_before) {
+    found.push_back({pattern, at, r.removed_count() - removed_before + 1});
   }
   // Whoever reads `value`, of known shape and with a reader, reads a contiguous copy of it instead.
   // The copy's node.

@@ -9,7 +9,7 @@ namespace plimsoll {
 size_t fold(Graph& graph) {
   Rewrite rewrite(graph);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (rewrite.dead(id)) continue;
+    if (rewrite.is_removed(id)) continue;
     const std::vector<TensorId> outputs = graph.nodes[id].outputs;
     const bool known = std::all_of(outputs.begin(), outputs.end(), [&](TensorId out) {
       if (out == kNoTensor) return true;
@@ -19,7 +19,7 @@ size_t fold(Graph& graph) {
     });
     if (known) rewrite.make_constant(id);
   }
-  const size_t gone = rewrite.deaths();
+  const size_t gone = rewrite.removed_count();
   rewrite.finish();
   return gone;
 }

@@ -36,7 +36,7 @@ void PatternSet::apply(Finder& finder) const {
   for (const Compiled& one : rows_) applies.push_back(is_written_by(finder.r.graph(), *one.row));
   const auto nodes = static_cast<NodeId>(finder.r.nodes());
   for (NodeId id = 0; id < nodes; ++id) {
-    if (finder.r.dead(id)) continue;
+    if (finder.r.is_removed(id)) continue;
     const auto rows = by_root_.find(finder.r.node(id).op);
     if (rows == by_root_.end()) continue;
     for (const size_t row : rows->second) {
@@ -49,7 +49,7 @@ bool PatternSet::apply_at(Finder& finder, NodeId at, const Compiled& compiled) c
   const Pattern& row = *compiled.row;
   const auto match = compiled.match.match(finder.r, at, row.when);
   if (!match) return false;
-  const size_t before = finder.r.deaths();
+  const size_t before = finder.r.removed_count();
   if (row.build) {
     at = row.build(finder, *match);
     if (at == kNoNode) return false;

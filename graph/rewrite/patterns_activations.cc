@@ -165,7 +165,8 @@ NodeId mark_with_sum(Finder& f, const Match& m) {
 // and what is made of it is another value: act(x1) * x2 of two layers (StarNet).
 bool runs_at_once(const Match& m) {
   for (NodeId id = m.r.producer(m["h"]) + 1; id < m.at; ++id) {
-    if (!m.r.dead(id) && has_any(m.r.node(id), OpRow::kDense | OpRow::kConvolutional)) return false;
+    if (!m.r.is_removed(id) && has_any(m.r.node(id), OpRow::kDense | OpRow::kConvolutional))
+      return false;
   }
   return true;
 }

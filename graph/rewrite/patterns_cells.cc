@@ -58,11 +58,11 @@ NodeId lstm_cell(Finder& f, const Match& m) {
   const NodeId last = out_gate == kNoNode ? kNoNode : r.only_reader(r.node(out_gate).outputs[0]);
   if (!kShown.at(r, last)) return kNoNode;
   const Node& result = r.node(last);
-  const NodeId bent = r.producer(result.inputs[1]);
+  const NodeId inner = r.producer(result.inputs[1]);
   const std::string& module = m.root().module;
   const auto hidden = product_of(r, m["hidden"], module);
   const auto input = product_of(r, m["input"], module);
-  if (r.node(bent).inputs[0] != m["next"] || !is_even(r, m.node("o")) || !hidden || !input)
+  if (r.node(inner).inputs[0] != m["next"] || !is_even(r, m.node("o")) || !hidden || !input)
     return kNoNode;
   const TensorId shown = result.outputs[0];
   if (!replace_by_cell(f, m.at, *input, *hidden, m["c"])) return kNoNode;

@@ -72,7 +72,7 @@ TensorId tied_table(const Rewrite& r, TensorId weight, NodeId product) {
   bool normed = false, rotary = false;
   TensorId table = kNoTensor;
   for (NodeId id = 0; id < r.nodes(); ++id) {
-    if (r.dead(id)) continue;
+    if (r.is_removed(id)) continue;
     normed = normed || kLayerNorm.at(r, id);
     rotary = rotary || is_rotary(r, id);
     const auto row = id < product ? kLookUp.at(r, id) : std::nullopt;
@@ -88,7 +88,7 @@ TensorId tied_table(const Rewrite& r, TensorId weight, NodeId product) {
 
 void make_linear(Finder& f, NodeId product, TensorId weight) {
   const TensorId x = f.r.node(product).inputs[0];
-  const size_t before = f.r.deaths();
+  const size_t before = f.r.removed_count();
   NodeId add = kNoNode;
   const TensorId bias = bias_after(f.r, f.r.node(product).outputs[0], weight, add);
   if (bias != kNoTensor) {
@@ -125,7 +125,7 @@ void linear(Finder& f) {
   Rewrite& r = f.r;
   std::map<TensorId, TensorId> weights;  // by bias
   for (NodeId id = 0; id < r.nodes(); ++id) {
-    const auto product = r.dead(id) ? std::nullopt : kProductOf.at(r, id);
+    const auto product = r.is_removed(id) ? std::nullopt : kProductOf.at(r, id);
     if (!product) continue;
     const TensorId right = (*product)["w"];
     if (const TensorId weight = kTransposed.in(r, right, "w"); weight != kNoTensor) {

@@ -35,7 +35,7 @@ void kept_tables(Finder& f) {
   const std::vector<ParameterKind> kinds = classify_parameters(graph);
   const std::vector<char> fixed = made_of_shapes(graph, untrained(graph, kinds));
   for (NodeId id = 0; id < nodes; ++id) {
-    const auto layer = r.dead(id) ? std::nullopt : kLayer.at(r, id);
+    const auto layer = r.is_removed(id) ? std::nullopt : kLayer.at(r, id);
     if (!layer) continue;
     const TensorId table = kRepeat.behind(r, (*layer)["table"]);
     const bool made_once = table < fixed.size() && fixed[table] &&
@@ -47,7 +47,7 @@ void kept_tables(Finder& f) {
     const TensorId kept = r.add_parameter(maker.name + ".rel_indices", t.dtype, *t.shape);
     const std::vector<NodeId> readers = r.readers(table);
     for (const NodeId reader : readers) r.read_instead(reader, table, kept);
-    f.note("table kept by its module", id, r.deaths());
+    f.note("table kept by its module", id, r.removed_count());
   }
 }
 

@@ -57,7 +57,7 @@ void lookups(Finder& f) {
     const TensorId own = r.insert_before(first, r.beside(first, "", "Gather", {table, index}),
                                          r.tensor(rows).dtype, shape);
     for (const NodeId reader : readers) r.read_instead(reader, rows, own);
-    f.note("embedding of known places", r.producer(own), r.deaths());
+    f.note("embedding of known places", r.producer(own), r.removed_count());
   }
 }
 

@@ -34,7 +34,7 @@ class Merged {
  public:
   explicit Merged(Finder& finder) : f_(finder), r_(finder.r) {
     for (NodeId id = 0; id < r_.nodes(); ++id) {
-      if (!r_.dead(id)) ++nodes_in_[r_.node(id).module];
+      if (!r_.is_removed(id)) ++nodes_in_[r_.node(id).module];
     }
   }
 
@@ -83,7 +83,7 @@ class Merged {
       if (is_within(r_.node(reader).module, branch))
         r_.read_instead(reader, y, r_.node(own).outputs[0]);
     }
-    f_.note("activation of each branch", own, r_.deaths());
+    f_.note("activation of each branch", own, r_.removed_count());
   }
 
   Finder& f_;
@@ -98,7 +98,7 @@ void merged(Finder& f) {
   Merged all(f);
   const size_t nodes = f.r.nodes();
   for (NodeId id = 0; id < nodes; ++id) {
-    if (f.r.dead(id) || !kMerged.at(f.r, id)) continue;
+    if (f.r.is_removed(id) || !kMerged.at(f.r, id)) continue;
     const TensorId y = f.r.node(id).outputs[0];
     if (f.r.readers(y).size() > 1 && !f.r.made_of_shapes(y)) all.take_apart(id);
   }

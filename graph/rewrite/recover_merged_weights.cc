@@ -45,7 +45,7 @@ struct Use {
 void read_directly(Rewrite& r, TensorId array) {
   const std::vector<NodeId> readers = r.readers(array);
   for (const NodeId id : readers) {
-    if (r.dead(id) || !kAlias.at(r, id)) continue;
+    if (r.is_removed(id) || !kAlias.at(r, id)) continue;
     const TensorId alias = r.node(id).outputs[0];
     const std::vector<NodeId> others = r.readers(alias);
     for (const NodeId reader : others) r.read_instead(reader, alias, array);
@@ -76,7 +76,7 @@ void separate(Finder& f, TensorId array, const std::map<Owner, std::vector<Use>>
     const std::string path = std::string(owner.first) + "." + std::string(part);
     const TensorId copy = r.add_parameter(path, t.dtype, Shape(*t.shape));
     for (const Use& use : places) r.read_at(use.reader, use.input, copy);
-    f.note(kMergedWeights, places.front().reader, r.deaths());
+    f.note(kMergedWeights, places.front().reader, r.removed_count());
   }
 }
 
@@ -114,7 +114,7 @@ void removed_biases(Finder& f) {
   Rewrite& r = f.r;
   for (NodeId id = 0; id < r.nodes(); ++id) {
     const Node& node = r.node(id);
-    const bool lacks = node.notes.bias_removed && !node.notes.norm_merged && !r.dead(id) &&
+    const bool lacks = node.notes.bias_removed && !node.notes.norm_merged && !r.is_removed(id) &&
                        node.inputs.size() == 2 && kDense.at(r, id);
     if (!lacks) continue;
     const Tensor& y = r.tensor(node.outputs[0]);
@@ -123,7 +123,7 @@ void removed_biases(Finder& f) {
     const bool named = weight.find('.') != weight.npos;
     const std::string module(named ? module_of(weight) : std::string_view(node.module));
     r.add_input(id, r.add_parameter(module + ".bias", y.dtype, {y.shape->back()}));
-    f.note("bias of zeros, dropped by the exporter", id, r.deaths());
+    f.note("bias of zeros, dropped by the exporter", id, r.removed_count());
   }
 }
 

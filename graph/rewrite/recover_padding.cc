@@ -104,7 +104,7 @@ void pad_first(Finder& f, NodeId id, const Padding& all, const std::vector<int64
   both.insert(both.end(), own.begin(), own.end());
   attributes.set("pads", std::move(both));
   attributes.set("auto_pad", std::string("NOTSET"));
-  f.note("padding merged into a convolution", r.producer(copy), r.deaths());
+  f.note("padding merged into a convolution", r.producer(copy), r.removed_count());
 }
 
 constinit const Fragment kPad("y = Pad(x)"), kConv("y = Conv(x)");
@@ -117,7 +117,7 @@ void padding(Finder& f) {
   const size_t nodes = r.nodes();
   Padded padded;
   for (NodeId id = 0; id < nodes; ++id) {
-    if (r.dead(id)) continue;
+    if (r.is_removed(id)) continue;
     const Node& conv = r.node(id);
     if (kPad.at(r, id)) note_pad(r, conv, padded);
     if (!kConv.at(r, id) || r.rank(conv.inputs[0]) < 3) continue;

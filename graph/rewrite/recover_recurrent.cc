@@ -231,7 +231,7 @@ bool make_stack(Finder& f, Parts& parts, NodeId last) {
     x = (*in_front)["x"];
     end = after;
   }
-  const size_t before = r.deaths();
+  const size_t before = r.removed_count();
   const Node layer = r.node(last);
   std::vector<TensorId> inputs{x};
   inputs.insert(inputs.end(), stack->weights.begin(), stack->weights.end());
@@ -258,7 +258,7 @@ void recurrent(Finder& f) {
   Parts parts;
   const size_t count = f.r.nodes();
   for (NodeId id = 0; id < count; ++id) {
-    if (!f.r.dead(id) && is_recurrent(f.r, id)) make_stack(f, parts, id);
+    if (!f.r.is_removed(id) && is_recurrent(f.r, id)) make_stack(f, parts, id);
   }
 }
 

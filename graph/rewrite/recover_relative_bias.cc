@@ -94,10 +94,10 @@ void relative_bias(Finder& f) {
   const size_t nodes = r.nodes();
   const auto put = [&](NodeId id, TensorId folded, TensorId in_place) {
     r.read_instead(id, folded, in_place);
-    f.note("table of relative positions", r.producer(in_place), r.deaths());
+    f.note("table of relative positions", r.producer(in_place), r.removed_count());
   };
   for (NodeId id = 0; id < nodes; ++id) {
-    if (r.dead(id)) continue;
+    if (r.is_removed(id)) continue;
     const auto rows = kSquareOfRows.at(r, id);
     if (const auto side = rows ? window_of_rows(*rows) : std::nullopt) {
       const TensorId folded = (*rows)["rows"];

@@ -33,7 +33,7 @@ void spectral_norms(Finder& f) {
   std::map<TensorId, std::pair<TensorId, TensorId>> vectors;  // of a weight: layers may run twice
   const size_t nodes = r.nodes();
   for (NodeId id = 0; id < nodes; ++id) {
-    const TensorId weight = r.dead(id) ? kNoTensor : divided_weight(r, id);
+    const TensorId weight = r.is_removed(id) ? kNoTensor : divided_weight(r, id);
     if (weight == kNoTensor) continue;
     const Shape shape = *r.tensor(weight).shape;
     const DType dtype = r.tensor(weight).dtype;
@@ -49,7 +49,7 @@ void spectral_norms(Finder& f) {
     divide.attributes.set("axis", static_cast<int64_t>(axis));
     const TensorId divided = r.insert_before(id, std::move(divide), dtype, shape);
     r.read_instead(id, weight, divided);
-    f.note("spectral norm", r.producer(divided), r.deaths());
+    f.note("spectral norm", r.producer(divided), r.removed_count());
   }
 }
 

@@ -109,7 +109,7 @@ class Tables {
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i] != kNoTensor) copies_[{outputs[i], module}] = r_.node(copy).outputs[i];
     }
-    f_.note("table of each layer", copy, r_.deaths());
+    f_.note("table of each layer", copy, r_.removed_count());
   }
 
   Finder& f_;

@@ -105,7 +105,8 @@ class Restored {
   bool widen_function(const Line& line, std::string_view name) {
     bool any = false;
     for (NodeId id = line.first; id <= line.last; ++id) {
-      if (r_.dead(id) || !is_function(r_, id, name) || !is_array(r_.node(id).inputs[0])) continue;
+      if (r_.is_removed(id) || !is_function(r_, id, name) || !is_array(r_.node(id).inputs[0]))
+        continue;
       widen_at(line, id, r_.node(id).inputs[0]);
       any = true;
     }

@@ -42,7 +42,7 @@ class Search {
 
   void run() {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (rewrite_.dead(id)) continue;
+      if (rewrite_.is_removed(id)) continue;
       look_at(id);
       follow(graph_.nodes[id]);
     }

@@ -154,10 +154,10 @@ class Expander {
     const Value& out = value(network.outputs.front());
     machine_.enter(Phase::kBackward, kNoNode);
     std::vector<Value> kept;
-    mute(true);
+    disable_gradients(true);
     backward_from(out, &kept);
-    mute(false);
-    leaf->muted = true;
+    disable_gradients(false);
+    leaf->grad_disabled = true;
     if (leaf->gradient.defined()) {
       const Value norm = eager::sum_all(machine_, leaf->gradient);
       const Value back[] = {leaf->gradient, norm};
@@ -170,8 +170,8 @@ class Expander {
     held_.push_back(out);
   }
 
-  void mute(bool muted) {
-    for (const auto& leaf : machine_.leaves()) leaf->muted = muted;
+  void disable_gradients(bool disabled) {
+    for (const auto& leaf : machine_.leaves()) leaf->grad_disabled = disabled;
   }
 
   void backward_from(const Value& root, std::vector<Value>* kept) {

@@ -81,7 +81,7 @@ Forward::Forward(const Graph& graph, const std::vector<ParameterKind>& kinds,
   make(ParameterKind::kConstant, [&](TensorId id, const Tensor&) { return constant(id); });
   make(ParameterKind::kComputed,
        [&](TensorId, const Tensor& t) { return machine_.host(t.dtype, *t.shape); });
-  let_go_of(kinds, ParameterKind::kComputed);
+  release_after_last_use(kinds, ParameterKind::kComputed);
   for (const TensorType& buffer : buffers_not_written(graph_, kinds))
     machine_.resident(buffer.dtype, buffer.shape, Role::kBuffer);
   for (const TensorId id : graph_.inputs) {
@@ -99,7 +99,7 @@ Shape Forward::own_part(TensorId id) const {
 }
 
 // Parameters of this kind go after their last reader, as values do.
-void Forward::let_go_of(const std::vector<ParameterKind>& kinds, ParameterKind kind) {
+void Forward::release_after_last_use(const std::vector<ParameterKind>& kinds, ParameterKind kind) {
   std::vector<NodeId> last(graph_.tensors.size(), kNoNode);
   for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
     for (const TensorId in : graph_.nodes[id].inputs) {
@@ -108,7 +108,7 @@ void Forward::let_go_of(const std::vector<ParameterKind>& kinds, ParameterKind k
   }
   for (TensorId id = 0; id < last.size(); ++id) {
     const bool parameter = graph_.tensors[id].kind == TensorKind::kParameter;
-    if (parameter && kinds[id] == kind && last[id] != kNoNode) let_go_[last[id]].push_back(id);
+    if (parameter && kinds[id] == kind && last[id] != kNoNode) last_uses_[last[id]].push_back(id);
   }
 }
 
@@ -125,7 +125,7 @@ void Forward::find_data(const std::vector<TensorId>& returned) {
   const std::vector<char> read = read_by_nodes(graph_);
   is_read_.assign(read.begin(), read.end());
   for (const TensorId out : returned) is_read_[out] = true;
-  let_go_ = values_let_go(graph_, returned, machine_.policy().names_hold_values);
+  last_uses_ = last_uses(graph_, returned, machine_.policy().names_hold_values);
   read_as_data_.assign(graph_.tensors.size(), false);
   for (const Node& node : graph_.nodes) {
     const size_t last = std::min(node.inputs.size(), host_from(node));
@@ -217,7 +217,7 @@ void Forward::execute(NodeId id) {
     if (is_read_[out]) values_[out] = std::move(outputs[i]);
   }
   outputs.clear();
-  for (const TensorId done : let_go_[id]) values_[done] = {};
+  for (const TensorId done : last_uses_[id]) values_[done] = {};
 }
 
 // Integers that shapes are made of are computed by the host.

@@ -42,7 +42,7 @@ class Forward {
   using Inputs = std::vector<std::pair<TensorId, eager::Value>>;
 
   void find_data(const std::vector<TensorId>& returned);
-  void let_go_of(const std::vector<ParameterKind>& kinds, ParameterKind kind);
+  void release_after_last_use(const std::vector<ParameterKind>& kinds, ParameterKind kind);
   Shape own_part(TensorId id) const;
   eager::Value constant(TensorId id);
   eager::Value filled(TensorId id);
@@ -59,9 +59,9 @@ class Forward {
   std::vector<eager::Value> values_;
   std::vector<bool> is_read_;
   std::vector<bool> read_as_data_;
-  std::vector<std::vector<TensorId>> let_go_;  // by node
-  std::vector<ModuleRange> blocks_;            // checkpointed
-  std::map<TensorId, size_t> split_;           // weights, by the dimension in which they are
+  std::vector<std::vector<TensorId>> last_uses_;  // by node
+  std::vector<ModuleRange> blocks_;               // checkpointed
+  std::map<TensorId, size_t> split_;              // weights, by the dimension in which they are
 };
 
 }  // namespace plimsoll

@@ -304,9 +304,8 @@ class Calls {
 
 }  // namespace
 
-std::vector<std::vector<TensorId>> values_let_go(const Graph& graph,
-                                                 std::span<const TensorId> returned,
-                                                 bool names_hold) {
+std::vector<std::vector<TensorId>> last_uses(const Graph& graph, std::span<const TensorId> returned,
+                                             bool names_hold) {
   const HeldNames names(graph);
   std::vector<NodeId> last(graph.tensors.size(), kNoNode);
   const auto run = [&](const PartedLists& parted) {
@@ -327,14 +326,14 @@ std::vector<std::vector<TensorId>> values_let_go(const Graph& graph,
     std::fill(last.begin(), last.end(), kNoNode);
     run(parted);
   }
-  std::vector<std::vector<TensorId>> let_go(graph.nodes.size());
+  std::vector<std::vector<TensorId>> uses(graph.nodes.size());
   for (const TensorId out : returned) last[out] = kNoNode;
   for (TensorId id = 0; id < last.size(); ++id) {
     if (last[id] != kNoNode && graph.tensors[id].kind == TensorKind::kValue) {
-      let_go[last[id]].push_back(id);
+      uses[last[id]].push_back(id);
     }
   }
-  return let_go;
+  return uses;
 }
 
 }  // namespace plimsoll

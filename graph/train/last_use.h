@@ -16,8 +16,7 @@ namespace plimsoll {
 // reads it last. What the called code's own names hold is read from its statements where the
 // exporter lists them (HeldNames), and guessed from who reads it when elsewhere. Without names
 // (`names_hold` false) a graph is run, not code. Cost: linear in nodes times the depth of modules.
-std::vector<std::vector<TensorId>> values_let_go(const Graph& graph,
-                                                 std::span<const TensorId> returned,
-                                                 bool names_hold);
+std::vector<std::vector<TensorId>> last_uses(const Graph& graph, std::span<const TensorId> returned,
+                                             bool names_hold);
 
 }  // namespace plimsoll

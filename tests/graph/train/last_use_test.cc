@@ -12,9 +12,9 @@ namespace {
 
 // The node after which nobody holds the named value.
 NodeId let_go_by(const Graph& graph, std::string_view value, bool names_hold) {
-  const auto let_go = values_let_go(graph, {}, names_hold);
-  for (NodeId node = 0; node < let_go.size(); ++node) {
-    for (const TensorId id : let_go[node]) {
+  const auto uses = last_uses(graph, {}, names_hold);
+  for (NodeId node = 0; node < uses.size(); ++node) {
+    for (const TensorId id : uses[node]) {
       if (graph.tensors[id].name == value) return node;
     }
   }

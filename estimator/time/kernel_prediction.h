@@ -1,5 +1,5 @@
-// Draft: what the model of a kernel's class says of its time, before law and range. Private to
-// estimator/time.
+// KernelPrediction: what the model of a kernel's class says of its time, before law and range.
+// Private to estimator/time.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace plimsoll {
 
-struct Draft {
+struct KernelPrediction {
   double seconds = 0;
   double flop = 0, bytes = 0, workspace = 0;
   double layout_conversion = 0;  // seconds, beside the rest
