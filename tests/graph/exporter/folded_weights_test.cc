@@ -29,22 +29,22 @@ output out
 TEST_CASE("a module that lacks as many parameters as its code reads folded arrays has them there") {
   const std::string_view text = R"(opset 20
 input x: f32[B,4,8]
-param exp: f32[4,8]
+param exp_1: f32[4,8]
 param val_3: f32[8,8]
-param mean: f32[4,8]
-a = Mul(x, exp) module="layer.mixer"
+param mean_1: f32[4,8]
+a = Mul(x, exp_1) module="layer.mixer"
 y = MatMul(a, val_3) module="layer.mixer.out"
-z = Add(y, mean) module="layer"
+z = Add(y, mean_1) module="layer"
 output z
 )";
   const Classified two = classified(text, {"layer.mixer.A_log", "layer.mixer.out.weight"});
-  CHECK(two["exp"] == ParameterKind::kTrained);
-  CHECK(two["mean"] == ParameterKind::kComputed);
+  CHECK(two["exp_1"] == ParameterKind::kTrained);
+  CHECK(two["mean_1"] == ParameterKind::kComputed);
   const Classified one = classified(text, {"layer.mixer.out.weight"});
-  CHECK(one["exp"] == ParameterKind::kComputed);  // a table
+  CHECK(one["exp_1"] == ParameterKind::kComputed);  // a table
   // A mean has fewer numbers than what it is of.
   const std::set<std::string, std::less<>> all = {"layer.a", "layer.b.c", "layer.d"};
-  CHECK(classified(text, all)["mean"] == ParameterKind::kComputed);
+  CHECK(classified(text, all)["mean_1"] == ParameterKind::kComputed);
 }
 
 TEST_CASE("rows that are repeated for every sample are learned tokens") {
