@@ -206,7 +206,7 @@ Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRule
   memory.fragmentation = memory.reserved - memory.allocated;
   memory.device_bytes = memory.context + memory.reserved;
   for (const WorkspaceUse& use : input.workspaces) {
-    memory.largest_workspace = std::max(memory.largest_workspace, use.bytes);
+    if (!use.exact) memory.largest_workspace = std::max(memory.largest_workspace, use.bytes);
   }
   set_range(memory, context, range);
   if (with_minimum) {

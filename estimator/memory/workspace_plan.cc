@@ -109,7 +109,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
   for (KernelId id = 0; id < bound.kernels.size(); ++id) {
     const KernelAt& kernel = bound.kernels[id];
     if (const int64_t bytes = own_scratch(kernel, context, platform.device); bytes > 0) {
-      plan.uses[id] = {.bytes = bytes, .least = bytes};
+      plan.uses[id] = {.bytes = bytes, .least = bytes, .exact = true};
       plan.bases[id] = name(WorkspaceBasis::kRule);
       worst = std::max(worst.value_or(WorkspaceBasis::kRule), WorkspaceBasis::kRule);
     }

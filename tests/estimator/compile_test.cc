@@ -36,6 +36,11 @@ bool says(const Estimate& e, std::string_view what) {
       e.basis, [&](const std::string& line) { return line.find(what) != std::string::npos; });
 }
 
+double width(const MemoryEstimate& memory) {
+  return static_cast<double>(memory.device_range.high - memory.device_range.low) /
+         static_cast<double>(memory.device_bytes);
+}
+
 }  // namespace
 
 TEST_CASE("compiled: fewer launches, no longer step, memory as eager's in a wider range") {
@@ -52,12 +57,16 @@ TEST_CASE("compiled: fewer launches, no longer step, memory as eager's in a wide
         const BothWays ways = both_ways(asked);
         CHECK(ways.compiled.time.launches <= ways.eager.time.launches);
         CHECK(ways.compiled.time.step_ns <= ways.eager.time.step_ns);
-        // Sums over rows that are fused have no scratch memory of PyTorch's.
-        CHECK(ways.compiled.memory.device_bytes <= ways.eager.memory.device_bytes);
-        CHECK(ways.compiled.memory.live_peak_bytes == ways.eager.memory.live_peak_bytes);
-        CHECK(ways.compiled.memory.saved_bytes == ways.eager.memory.saved_bytes);
-        CHECK(ways.compiled.memory.device_range.low < ways.eager.memory.device_range.low);
-        CHECK(ways.compiled.memory.device_range.high > ways.eager.memory.device_range.high);
+        const MemoryEstimate& compiled = ways.compiled.memory;
+        const MemoryEstimate& eager = ways.eager.memory;
+        CHECK(compiled.saved_bytes == eager.saved_bytes);
+        CHECK(compiled.live_peak_bytes == eager.live_peak_bytes);
+        // Sums over rows that are fused have no scratch memory of PyTorch's; without them the
+        // allocator may keep other blocks.
+        CHECK(compiled.allocated_peak_bytes <= eager.allocated_peak_bytes);
+        if (compiled.workspace_bytes == eager.workspace_bytes)
+          CHECK(compiled.device_bytes == eager.device_bytes);
+        CHECK(width(compiled) > width(eager));
         CHECK(says(ways.compiled, "MB fewer are moved"));
         CHECK(says(ways.compiled, "memory is the eager figure"));
         CHECK_FALSE(says(ways.eager, "compile"));

@@ -51,6 +51,12 @@ TEST_CASE("device memory: one step by eye") {
   CHECK(memory.live == 170 * kMiB);
   CHECK(memory.largest_workspace == 40 * kMiB);
   CHECK(memory.replay.marks.size() == 3);
+  // Scratch that no choice is behind takes as much, and is nothing of the range.
+  for (WorkspaceUse& use : input.workspaces) use.exact = true;
+  const auto exact = *device_memory(input, CachingRules{}, {.bytes = 500 * kMiB});
+  CHECK(exact.device_bytes == memory.device_bytes);
+  CHECK(exact.largest_workspace == 0);
+  CHECK(exact.high < memory.high);
 }
 
 // TensorFlow gives each algorithm scratch memory of its own while it times them, one after the
