@@ -1,5 +1,7 @@
 #include "graph/train/expand.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
