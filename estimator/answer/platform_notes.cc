@@ -68,9 +68,7 @@ std::string devices_text(const Platform& platform, const Request& request) {
   if (platform.link) text += " over " + platform.link->id;
   if (platform.network)
     text += fmt::format(", in {} machines over {}", request.nodes, platform.network->id);
-  const std::string& scheme =
-      request.exchange.empty() ? platform.framework.exchange : request.exchange;
-  text += ", exchange " + scheme;
+  text += ", exchange " + platform.exchange;
   return text + (request.one_process() ? "; the first also holds what all give out" : "");
 }
 

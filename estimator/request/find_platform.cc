@@ -108,6 +108,7 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
                     std::move(*network),
                     {},
                     {},
+                    {},
                     *errors,
                     hwdb};
   if (platform.device.is_host) {
@@ -122,6 +123,7 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
   if (!cuda) return tl::make_unexpected(cuda.error());
   platform.cudnn = *cudnn;
   platform.cuda = *cuda;
+  platform.exchange = request.exchange.empty() ? platform.framework.exchange : request.exchange;
   return platform;
 }
 

@@ -18,6 +18,7 @@ struct Platform {
   std::optional<Link> link;     // between GPUs of a machine, where the request asks for several
   std::optional<Link> network;  // between machines, likewise
   Version cudnn, cuda;          // as asked, or those usual for the framework's
+  std::string exchange;         // of gradients, a scheme's name: as asked, or the framework's
   StepErrors errors{};
   Hwdb hwdb{};  // where they are from
 };

@@ -85,11 +85,9 @@ LinkRates link_rates(const Link& link, int64_t members) {
 }
 
 void set_exchange(const Platform& platform, const Request& request, StepTimeInput& input) {
-  const FrameworkProfile& framework = platform.framework;
   input.devices = request.gpu_count;
   input.group = {.per_node = request.gpu_count / request.nodes, .nodes = request.nodes};
-  const std::string& name = request.exchange.empty() ? framework.exchange : request.exchange;
-  if (const ExchangeScheme* scheme = find_exchange_scheme(name)) input.scheme = scheme;
+  if (const ExchangeScheme* scheme = find_exchange_scheme(platform.exchange)) input.scheme = scheme;
   const Link* link = platform.link ? &*platform.link : nullptr;
   input.rates = exchange_rates(link, input.group.per_node, platform.host);
   input.rates.card_memory = platform.device.bandwidth.value;
