@@ -3,8 +3,9 @@
 //
 // Source: aten/src/ATen/native/transformers/cuda (flash_attn/flash_api.cpp, attention_backward.cu,
 // mem_eff_attention/kernel_backward.h) and ATen/native/cudnn/MHA.cpp with cudnn-frontend's
-// scaled_dot_product_flash_attention.h; equal to what PyTorch 2.11 took on an H200
-// (hwdb/calibrations/measured/attention-h200.csv) but for locks of 16 bytes.
+// scaled_dot_product_flash_attention.h; what PyTorch 2.11 took on an H200
+// (hwdb/calibrations/measured/attention-h200.csv), but for locks of 16 bytes a tile and what the
+// allocator's blocks are larger than what is asked for.
 #pragma once
 
 #include <cstdint>
