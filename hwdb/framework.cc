@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "hwdb/entry.h"
 
@@ -113,96 +114,118 @@ void read_usual_libraries(JsonObject& root, Profile& profile) {
   }
 }
 
+// Habits that a framework's file names where it has them.
+constexpr std::pair<const char*, bool Profile::*> kFlags[] = {
+    {"autotune_outside", &Profile::autotune_outside},
+    {"autotune_tries_each", &Profile::autotune_tries_each},
+    {"pointwise_by_gemm", &Profile::pointwise_by_gemm},
+    {"bias_operator", &Profile::bias_is_operator},
+    {"copies_beside_update", &Profile::copies_beside_update},
+    {"exchange_overlaps", &Profile::exchange_overlaps},
+    {"collective_buffers", &Profile::collective_buffers},
+    {"data_parallel", &Profile::data_parallel},
+    {"allocator_settings", &Profile::allocator_settings},
+    {"algorithm_switch", &Profile::algorithm_switch},
+    {"image_models_in_place", &Profile::image_models_in_place},
+    {"python_names", &Profile::python_names},
+};
+constexpr std::pair<const char*, bool Policy::*> kPolicyFlags[] = {
+    {"response_norm_in_pieces", &Policy::response_norm_in_pieces},
+    {"fused_softmax_loss", &Policy::fused_softmax_loss},
+    {"smooth_keeps_input", &Policy::smooth_keeps_input},
+};
+// First versions: of the framework, or of the library that it asks.
+constexpr std::pair<const char*, std::optional<Version> Profile::*> kFirst[] = {
+    {"turns_half_since", &Profile::turns_half_since},
+    {"turns_first_since", &Profile::turns_first_since},
+    {"persistent_norm_since", &Profile::persistent_norm_since},
+    {"persistent_recurrent_since", &Profile::persistent_recurrent_since},
+    {"small_recurrent_since", &Profile::small_recurrent_since},
+    {"cuda_since", &Profile::cuda_since},
+    {"lazy_loading_since", &Profile::lazy_loading_since},
+    {"compiles_since", &Profile::compiles_since},
+    {"replays_since", &Profile::replays_since},
+};
+struct RealHabit {
+  const char* key;
+  double Profile::*into;
+  RealRange range;
+};
+constexpr RealHabit kReals[] = {
+    {"channels_last_norm", &Profile::channels_last_norm, {.low = 1, .high = 30}},
+    {"channels_last_concat", &Profile::channels_last_concat, {.low = 1, .high = 30}},
+    {"max_pool_backward", &Profile::max_pool_backward, {.low = 1, .high = 30}},
+    {"bias_factor", &Profile::bias_factor, {.low = 1, .high = 30}},
+    {"relu_factor", &Profile::relu_factor, {.low = 1, .high = 30}},
+    {"memory_spread", &Profile::memory_spread, {.low = 0, .high = 10}},
+    {"demand_spread", &Profile::demand_spread, {.low = 0, .high = 10}},
+    {"system_reserve_share", &Profile::system_reserve_share, {.low = 0, .high = .5}},
+};
+struct BytesHabit {
+  const char* key;
+  Bytes Profile::*into;
+  Plausible range;
+};
+constexpr BytesHabit kBytes[] = {
+    {"bucket", &Profile::bucket, {"0 B", "1 GiB"}},
+    {"first_bucket", &Profile::first_bucket, {"0 B", "1 GiB"}},
+    {"system_reserve", &Profile::system_reserve, {"0 B", "4 GiB"}},
+};
+struct CountHabit {
+  const char* key;
+  int64_t Profile::*into;
+  IntegerRange range;
+};
+constexpr CountHabit kCounts[] = {
+    {"workspace_copies", &Profile::workspace_copies, {.low = 1, .high = 16}},
+    {"norm_buffers", &Profile::norm_buffers, {.low = 1, .high = 16}},
+    {"bf16_library_since", &Profile::bf16_library_since, {.low = 10, .high = 1000}},
+};
+
+void read_rows(Figures& figures, Profile& profile) {
+  for (const auto& [key, into] : kFlags)
+    if (figures.has(key)) profile.*into = figures.boolean(key);
+  for (const auto& [key, into] : kPolicyFlags)
+    if (figures.has(key)) profile.policy.*into = figures.boolean(key);
+  for (const auto& [key, into] : kFirst)
+    if (figures.has(key)) profile.*into = version(figures, key);
+  for (const auto& [key, into, range] : kReals)
+    if (figures.has(key)) profile.*into = figures.real(key, range);
+  for (const auto& [key, into, range] : kBytes)
+    if (figures.has(key)) profile.*into = figures.quantity<Bytes>(key, range);
+  for (const auto& [key, into, range] : kCounts)
+    if (figures.has(key)) profile.*into = figures.integer(key, range);
+}
+
 void read_libraries(Figures& figures, Profile& profile) {
   profile.conv_policy = choice<Profile::ConvPolicy>(
       figures, "conv_policy", {"heuristic", "autotune", "im2col", "products"});
-  if (figures.has("guess_limit"))
-    profile.guess_limit = figures.quantity<Bytes>("guess_limit", {"0 B", "1 TiB"});
-  if (figures.has("workspace_limit")) {
-    profile.workspace_limit = figures.quantity<Bytes>("workspace_limit", {"0 B", "1 TiB"});
-  } else {
-    figures.object().optional("workspace_limit");
-  }
-  if (figures.has("batch_norm")) {
+  const auto limit = [&](const char* key, std::optional<Bytes>& into) {
+    if (figures.has(key))
+      into = figures.quantity<Bytes>(key, {"0 B", "1 TiB"});
+    else
+      figures.object().optional(key);  // null says so
+  };
+  limit("guess_limit", profile.guess_limit);
+  limit("workspace_limit", profile.workspace_limit);
+  if (figures.has("batch_norm"))
     profile.separate_batch_norm =
         figures.choice("batch_norm", {"library", "separate"}) == "separate";
-  } else {
-    figures.object().optional("batch_norm");
-  }
   profile.exchange = figures.has("exchange") ? figures.text("exchange") : "ring";
-  if (figures.has("exchange_overlaps"))
-    profile.exchange_overlaps = figures.boolean("exchange_overlaps");
   profile.autotune_empties_cache = figures.boolean("autotune_empties_cache");
-  if (figures.has("autotune_outside"))
-    profile.autotune_outside = figures.boolean("autotune_outside");
   if (figures.has("workspace_home"))
     profile.workspace_home =
         choice<Profile::WorkspaceHome>(figures, "workspace_home", {"allocator", "shared", "own"});
-  if (figures.has("workspace_copies"))
-    profile.workspace_copies = figures.integer("workspace_copies", {.low = 1, .high = 16});
-  if (figures.has("pointwise_by_gemm"))
-    profile.pointwise_by_gemm = figures.boolean("pointwise_by_gemm");
-  constexpr RealRange kTimes{.low = 1, .high = 30};
-  if (figures.has("turns_half_since"))
-    profile.turns_half_since = version(figures, "turns_half_since");
-  if (figures.has("turns_first_since"))
-    profile.turns_first_since = version(figures, "turns_first_since");
-  if (figures.has("channels_last_norm"))
-    profile.channels_last_norm = figures.real("channels_last_norm", kTimes);
-  if (figures.has("channels_last_concat"))
-    profile.channels_last_concat = figures.real("channels_last_concat", kTimes);
-  if (figures.has("max_pool_backward"))
-    profile.max_pool_backward = figures.real("max_pool_backward", kTimes);
-  if (figures.has("bias_factor")) profile.bias_factor = figures.real("bias_factor", kTimes);
-  if (figures.has("relu_factor")) profile.relu_factor = figures.real("relu_factor", kTimes);
-  if (figures.has("norm_buffers"))
-    profile.norm_buffers = figures.integer("norm_buffers", {.low = 1, .high = 16});
-  if (figures.has("copies_beside_update"))
-    profile.copies_beside_update = figures.boolean("copies_beside_update");
-  if (figures.has("bias_operator")) profile.bias_is_operator = figures.boolean("bias_operator");
-  if (figures.has("persistent_norm_since"))
-    profile.persistent_norm_since = version(figures, "persistent_norm_since");
-  if (figures.has("persistent_recurrent_since"))
-    profile.persistent_recurrent_since = version(figures, "persistent_recurrent_since");
-  if (figures.has("small_recurrent_since"))
-    profile.small_recurrent_since = version(figures, "small_recurrent_since");
+  if (figures.has("scratch_rule"))
+    profile.scratch_rule =
+        choice<ScratchRule>(figures, "scratch_rule", {"library", "aten", "ideal"});
   profile.cudnn = version(figures, "cudnn");
   profile.cuda = version(figures, "cuda");
-  if (figures.has("cuda_since")) profile.cuda_since = version(figures, "cuda_since");
   profile.tf32_convolutions = figures.boolean("tf32_convolutions");
   profile.tf32_matmuls = figures.boolean("tf32_matmuls");
   constexpr Plausible kWorkspace{"0 B", "1 GiB"};
   profile.cublas_workspace = figures.quantity<Bytes>("cublas_workspace", kWorkspace);
   profile.cublas_workspace_hopper = figures.quantity<Bytes>("cublas_workspace_hopper", kWorkspace);
-}
-
-// What is rare: absent where a framework does not have the habit.
-void read_habits(Figures& figures, Profile& profile) {
-  if (figures.has("response_norm_in_pieces"))
-    profile.policy.response_norm_in_pieces = figures.boolean("response_norm_in_pieces");
-  if (figures.has("fused_softmax_loss"))
-    profile.policy.fused_softmax_loss = figures.boolean("fused_softmax_loss");
-  if (figures.has("recurrent"))
-    profile.policy.unrolls_recurrent =
-        figures.choice("recurrent", {"library", "unrolled"}) == "unrolled";
-  if (figures.has("cells"))
-    profile.policy.cell_form = figures.choice("cells", {"joined", "apart"}) == "apart"
-                                   ? CellForm::kApart
-                                   : CellForm::kJoined;
-  if (figures.has("pool_index_bytes"))
-    profile.policy.pool_index_bytes = figures.integer("pool_index_bytes", {.low = 4, .high = 8});
-  if (figures.has("system_reserve"))
-    profile.system_reserve = figures.quantity<Bytes>("system_reserve", {"0 B", "4 GiB"});
-  if (figures.has("system_reserve_share"))
-    profile.system_reserve_share = figures.real("system_reserve_share", {.low = 0, .high = .5});
-  if (figures.has("lazy_loading_since"))
-    profile.lazy_loading_since = version(figures, "lazy_loading_since");
-  if (figures.has("autotune_tries_each"))
-    profile.autotune_tries_each = figures.boolean("autotune_tries_each");
-  if (figures.has("smooth_keeps_input"))
-    profile.policy.smooth_keeps_input = figures.boolean("smooth_keeps_input");
-  if (figures.has("relu_keeps_input_before"))
-    profile.relu_input_dropped = version(figures, "relu_keeps_input_before");
 }
 
 void read_policy(Figures& figures, Profile& profile) {
@@ -218,6 +241,15 @@ void read_policy(Figures& figures, Profile& profile) {
   policy.attention.row_padding = figures.integer("attention_row_padding", {.low = 1, .high = 4096});
   policy.in_place_activations = figures.boolean("in_place_activations");
   policy.dropout_mask_bytes = figures.integer("dropout_mask_bytes", {.low = 0, .high = 8});
+  if (figures.has("recurrent"))
+    policy.unrolls_recurrent = figures.choice("recurrent", {"library", "unrolled"}) == "unrolled";
+  if (figures.has("cells"))
+    policy.cell_form = figures.choice("cells", {"joined", "apart"}) == "apart" ? CellForm::kApart
+                                                                               : CellForm::kJoined;
+  if (figures.has("pool_index_bytes"))
+    policy.pool_index_bytes = figures.integer("pool_index_bytes", {.low = 4, .high = 8});
+  if (figures.has("relu_keeps_input_before"))
+    profile.relu_input_dropped = version(figures, "relu_keeps_input_before");
 }
 
 void read_process(Figures& figures, Profile& profile) {
@@ -255,15 +287,11 @@ void read_profile(JsonObject& root, Profile& profile) {
   profile.keeps_activation_gradients = figures.boolean("keeps_activation_gradients");
   profile.zero_grad = choice<ZeroGrad>(figures, "zero_grad", {"none", "before", "after", "keep"});
   profile.prefetched_batches = figures.integer("prefetched_batches", {.low = 0, .high = 64});
-  if (figures.has("memory_spread"))
-    profile.memory_spread = figures.real("memory_spread", {.low = 0, .high = 10});
-  if (figures.has("demand_spread"))
-    profile.demand_spread = figures.real("demand_spread", {.low = 0, .high = 10});
   profile.input_path = choice<Profile::InputPath>(figures, "input_path", {"pageable", "pinned"});
   read_process(figures, profile);
   read_policy(figures, profile);
   profile.policy.names_hold_values = profile.execution != Profile::Execution::kGraph;
-  read_habits(figures, profile);
+  read_rows(figures, profile);
 }
 
 }  // namespace

@@ -22,6 +22,13 @@ struct UsualLibraries {
   Version since, cudnn, cuda;
 };
 
+// Whose rules say what scratch memory a convolution takes.
+enum class ScratchRule : uint8_t {
+  kLibrary,  // cuDNN's choice within a limit
+  kAten,     // PyTorch's: depthwise convolutions, attention and sums are kernels of its own
+  kIdeal,    // cuDNN's own first choice
+};
+
 struct FrameworkProfile {
   enum class Execution : uint8_t {
     kEager,    // operator by operator, autograd tape
@@ -71,6 +78,7 @@ struct FrameworkProfile {
   bool autotune_tries_each = false;     // with its own scratch memory, one after the other
   Bytes system_reserve;                 // of the card, left alone by the allocator
   double system_reserve_share = 0;      // of what is free, where that is more
+  ScratchRule scratch_rule = ScratchRule::kLibrary;
   WorkspaceHome workspace_home = WorkspaceHome::kAllocator;
   int64_t workspace_copies = 1;    // kOwn: of each convolution's
   bool pointwise_by_gemm = false;  // 1x1 convolutions of stride 1 are matrix products
@@ -90,7 +98,9 @@ struct FrameworkProfile {
   std::vector<UsualLibraries> libraries;  // of others, ascending
   std::optional<Version> cuda_since;  // the oldest that its binaries came with; nothing: not told
   bool tf32_convolutions = false, tf32_matmuls = false;  // by default, where the card can
-  Bytes cublas_workspace;                                // through the allocator, per handle
+  // Ten times the compute capability from which on cuDNN is asked for convolutions of bf16.
+  int64_t bf16_library_since = 0;
+  Bytes cublas_workspace;  // through the allocator, per handle
   Bytes cublas_workspace_hopper;
   bool keeps_activation_gradients = false;  // gradient buffers live as long as the net
   ZeroGrad zero_grad = ZeroGrad::kNone;
@@ -105,6 +115,14 @@ struct FrameworkProfile {
   // (estimator/time/exchange.h), and whether that begins while the backward pass runs.
   std::string exchange;
   bool exchange_overlaps = true;
+  // Gradients are copied into buckets of this size, the first of another; 0: sent as they are.
+  Bytes bucket, first_bucket;
+  bool collective_buffers = false;  // NCCL's channels take memory beside the allocator
+  bool data_parallel = false;       // one process can feed all GPUs of a machine
+  bool allocator_settings = false;  // users can give the caching allocator PyTorch's settings
+  bool algorithm_switch = false;    // users can have cuDNN's algorithms timed or guessed
+  // First versions with a compiler, and that replay passes captured as graphs; empty: never.
+  std::optional<Version> compiles_since, replays_since;
   InputPath input_path = InputPath::kPageable;
   bool copies_beside_update = false;  // the next batch comes while parameters are updated
   // Of the process on the host: what it takes with nothing loaded, and how many times it holds a
@@ -116,6 +134,9 @@ struct FrameworkProfile {
   int64_t batches_per_worker = 0;  // that it has ready, the one in work included
   // Which fused attention kernel runs, each operator's operands decide; else one takes all.
   bool chooses_attention = false;
+  bool image_models_in_place = false;  // InPlaceHabit::kImageModels (estimator/memory/in_place.h)
+  // How long names of its programs hold values no file says: ranges of inference allow for one.
+  bool python_names = false;
   // First version in which ReLU keeps its result alone, where tanh and sigmoid keep both.
   Version relu_input_dropped;
   Policy policy;
