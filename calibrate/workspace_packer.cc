@@ -151,12 +151,11 @@ std::vector<ConvQuestion> table_questions(const LayerList& layers, DType dtype,
   return questions;
 }
 
-std::string pack_workspaces(const std::vector<ConvQuestion>& questions,
-                            const std::vector<std::vector<AskedPlan>>& answers) {
-  std::vector<Problem> problems;
-  for (size_t i = 0; i < questions.size(); ++i)
-    problems.push_back(problem_of(questions[i], answers[i]));
-  const std::vector<std::optional<Form>> chosen = shared_forms(problems);
+namespace {
+
+// The plans that a table names once: those that tensor cores share, then all plain ones.
+std::vector<Form> plans_of(const std::vector<Problem>& problems,
+                           const std::vector<std::optional<Form>>& chosen) {
   FormCounts used;
   for (const auto& form : chosen) {
     if (form) used.add(*form);
@@ -169,22 +168,24 @@ std::string pack_workspaces(const std::vector<ConvQuestion>& questions,
   std::sort(plain.begin(), plain.end());
   plain.erase(std::unique(plain.begin(), plain.end()), plain.end());
   plans.insert(plans.end(), plain.begin(), plain.end());
-  std::map<Form, uint8_t> codes;
-  for (size_t i = 0; i < plans.size(); ++i) codes.emplace(plans[i], static_cast<uint8_t>(i));
+  return plans;
+}
 
-  std::array<std::string, 3> columns;
+// By problem: its plain plan, its plan on tensor cores, the largest; and what no plan tells.
+struct Columns {
+  std::array<std::string, 3> codes;
   std::array<std::vector<const AskedPlan*>, 2> exceptions;
-  const auto append = [&](size_t column, uint8_t code) {
-    columns[column] += static_cast<char>(code);
-  };
-  for (size_t i = 0; i < problems.size(); ++i) {
-    const Problem& problem = problems[i];
+
+  void add(const Problem& problem, const std::optional<Form>& chosen,
+           const std::map<Form, uint8_t>& code_of) {
+    const auto append = [&](size_t column, uint8_t code) {
+      codes[column] += static_cast<char>(code);
+    };
     const auto form = plain_form(problem);
-    append(0, form ? codes.at(*form) : problem.first[0] ? kException : kNone);
+    append(0, form ? code_of.at(*form) : problem.first[0] ? kException : kNone);
     if (problem.first[0] && !form) exceptions[0].push_back(problem.first[0]);
-    const bool coded = chosen[i] && codes.contains(*chosen[i]);
-    if (coded) {
-      const uint8_t code = codes.at(*chosen[i]);
+    if (chosen && code_of.contains(*chosen)) {
+      const uint8_t code = code_of.at(*chosen);
       append(1, problem.tensor_preferred ? code : static_cast<uint8_t>(code + kLater));
     } else if (problem.first[1]) {
       append(1, problem.tensor_preferred ? kPreferredException : kException);
@@ -195,9 +196,11 @@ std::string pack_workspaces(const std::vector<ConvQuestion>& questions,
     const double quarters = 4 * std::log2(static_cast<double>(problem.largest));
     append(2, problem.largest == 0 ? uint8_t{0} : static_cast<uint8_t>(1 + std::ceil(quarters)));
   }
+};
 
+std::string header_of(size_t questions, const std::vector<Form>& plans) {
   std::string out = "PLW1";
-  put(out, questions.size() / 3 / std::size(kTableBatches), 4);
+  put(out, questions / 3 / std::size(kTableBatches), 4);
   put(out, std::size(kTableBatches), 1);
   put(out, plans.size(), 1);
   put(out, 0, 2);
@@ -209,9 +212,26 @@ std::string pack_workspaces(const std::vector<ConvQuestion>& questions,
     put(out, static_cast<uint64_t>(parts), 1);
     put(out, static_cast<uint64_t>(extra), 4);
   }
-  for (const std::string& column : columns) out += column;
+  return out;
+}
+
+}  // namespace
+
+std::string pack_workspaces(const std::vector<ConvQuestion>& questions,
+                            const std::vector<std::vector<AskedPlan>>& answers) {
+  std::vector<Problem> problems;
+  for (size_t i = 0; i < questions.size(); ++i)
+    problems.push_back(problem_of(questions[i], answers[i]));
+  const std::vector<std::optional<Form>> chosen = shared_forms(problems);
+  const std::vector<Form> plans = plans_of(problems, chosen);
+  std::map<Form, uint8_t> codes;
+  for (size_t i = 0; i < plans.size(); ++i) codes.emplace(plans[i], static_cast<uint8_t>(i));
+  Columns columns;
+  for (size_t i = 0; i < problems.size(); ++i) columns.add(problems[i], chosen[i], codes);
+  std::string out = header_of(questions.size(), plans);
+  for (const std::string& column : columns.codes) out += column;
   for (size_t byte = 0; byte < 6; ++byte) {
-    for (const auto& list : exceptions) {
+    for (const auto& list : columns.exceptions) {
       for (const AskedPlan* plan : list) {
         const auto value = byte == 0 ? static_cast<uint64_t>(plan->engine)
                                      : static_cast<uint64_t>(plan->bytes) >> (8 * (byte - 1));

@@ -216,6 +216,35 @@ Result<Host> Hwdb::host(std::string_view name) const {
   return host;
 }
 
+namespace {
+
+// Of a family's profiles the newest that is not too new for a version, else the oldest, with W411.
+std::optional<FrameworkProfile> stands_for(std::vector<FrameworkProfile>& profiles,
+                                           const std::string& family,
+                                           const std::optional<Version>& version) {
+  FrameworkProfile* newest = nullptr;
+  FrameworkProfile* oldest = nullptr;
+  for (FrameworkProfile& profile : profiles) {
+    if (profile.framework != family) continue;
+    if (version) {
+      profile.ask(*version);
+    } else {
+      profile.asked = Version{.numbers = {std::numeric_limits<int>::max()}};
+    }
+    if (!oldest || profile.since < oldest->since) oldest = &profile;
+    if (version && *version < profile.since) continue;
+    if (!newest || newest->since < profile.since) newest = &profile;
+  }
+  if (newest) return std::move(*newest);
+  if (!oldest) return std::nullopt;
+  oldest->warnings.push_back(
+      warning("W411", fmt::format("{} {} is older than every profile; {} is used", family,
+                                  version->text(), oldest->id)));
+  return std::move(*oldest);
+}
+
+}  // namespace
+
 Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
   const std::string wanted = lower(name);
   const size_t dash = wanted.find_last_of('-');
@@ -262,26 +291,7 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
     owner = alias_of(family);
   }
   if (owner != profiles.end()) family = owner->framework;
-  FrameworkProfile* newest = nullptr;  // of those that are not too new
-  FrameworkProfile* oldest = nullptr;
-  for (FrameworkProfile& profile : profiles) {
-    if (profile.framework != family) continue;
-    if (version) {
-      profile.ask(*version);
-    } else {
-      profile.asked = Version{.numbers = {std::numeric_limits<int>::max()}};
-    }
-    if (!oldest || profile.since < oldest->since) oldest = &profile;
-    if (version && *version < profile.since) continue;
-    if (!newest || newest->since < profile.since) newest = &profile;
-  }
-  if (newest) return std::move(*newest);
-  if (oldest) {
-    oldest->warnings.push_back(
-        warning("W411", fmt::format("{} {} is older than every profile; {} is used", family,
-                                    version->text(), oldest->id)));
-    return std::move(*oldest);
-  }
+  if (auto found = stands_for(profiles, family, version)) return std::move(*found);
   const std::vector<std::string> near = nearest_few(family, {words.begin(), words.end()});
   return error("E143", fmt::format("unknown framework \"{}\"", shortened(name, kQuotedColumns)), {},
                fmt::format("{}: {}", near.empty() ? "known are" : "nearest",

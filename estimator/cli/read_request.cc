@@ -157,139 +157,144 @@ std::set<std::string, std::less<>> given_in(const SharedFlags& flags) {
   return given;
 }
 
-Result<Request> to_request(const SharedFlags& flags) {
-  Request request;
-  Reader reader(flags);
-  request.model = flags.model;
-  request.devices = flags.gpus;
-  request.given = given_in(flags);
-  request.loss_given = value_of(flags, "loss") != nullptr;
-  request.recover = !flags.no_recover;
-  request.strict = flags.strict;
-  reader.size("mem", request.memory_bytes);
-  reader.size("reserve", request.reserve_bytes);
-  reader.size("display", request.display_bytes);
-  reader.size("workspace-limit", request.workspace_limit);
-  reader.size("context", request.context_bytes);
-  reader.count("batch", request.batch, 1, kLargestCount);
-  reader.count("image", request.image, 1, 65536);
-  reader.count("gpus", request.gpu_count, 1, 65536);
-  reader.count("nodes", request.nodes, 1, 65536);
-  request.gpu_count *= request.nodes;
-  reader.scheme("exchange", request.exchange);
-  reader.text("network", request.network);
-  reader.count("prefetch", request.prefetch, 0, 1024);
-  reader.count("epochs", request.epochs, 1, kLargestCount);
-  reader.count("samples", request.samples, 1, int64_t{1} << 50);
-  reader.count("samples-in-memory", request.samples_in_memory, 1, int64_t{1} << 50);
-  reader.count("workers", request.workers, 0, 4096);
-  reader.text("host", request.host);
-  std::string machine;
-  reader.text("machine", machine);
-  reader.text("allocator", request.allocator);
-  reader.text("framework", request.framework);
-  reader.text("link", request.link);
-  reader.read("conv-algo", request.conv_algorithm,
-              [](std::string_view, std::string_view text) { return asked_algorithm(text); });
-  reader.text("hwdb", request.hwdb_directory);
-  if (const std::string* version = value_of(flags, "cudnn")) request.cudnn = *version;
-  if (const std::string* version = value_of(flags, "cuda")) request.cuda = *version;
-  read_recipe(reader, flags, request.recipe);
+namespace {
+
+// "on" or "off", "nchw" or "nhwc": which of the words, where one is given.
+std::optional<size_t> choice_of(Reader& reader, const SharedFlags& flags, std::string_view name,
+                                const std::vector<std::string>& words) {
   size_t choice = 0;
-  reader.word("layout", choice, {"nchw", "nhwc"});
-  if (value_of(flags, "layout"))
-    request.layout = choice == 0 ? Layout::kChannelsFirst : Layout::kChannelsLast;
-  choice = 0;
-  reader.word("attention", choice, {"fused", "math"});
-  if (value_of(flags, "attention"))
-    request.attention = choice == 0 ? AskedAttention::kFused : AskedAttention::kMath;
-  request.cuda_graphs = flags.cuda_graphs;
-  choice = 0;
-  reader.word("cudnn-benchmark", choice, {"off", "on"});
-  if (value_of(flags, "cudnn-benchmark")) request.cudnn_benchmark = choice == 1;
-  choice = 0;
-  reader.word("input-gradient", choice, {"off", "on"});
-  if (value_of(flags, "input-gradient")) request.input_gradient = choice == 1;
-  choice = 0;
-  reader.word("loader", choice, {"none", "memory", "convert", "transform"});
-  if (value_of(flags, "loader")) request.loader = static_cast<LoaderKind>(choice);
-  choice = 0;
-  reader.word("module-loading", choice, {"lazy", "eager"});
-  if (value_of(flags, "module-loading"))
-    request.module_loading = choice == 0 ? ModuleLoading::kLazy : ModuleLoading::kEager;
-  const auto sizes = [&](const std::vector<std::string>& list, std::string_view entries,
-                         Binding& into) {
-    reader.each(list, entries,
-                [&](const std::string& name, const std::string& text) -> Result<void> {
-                  auto value = parse_count(setting_entry(entries, name), text, 1, kLargestCount);
-                  if (!value) return tl::make_unexpected(value.error());
-                  into[name] = *value;
-                  return {};
-                });
-  };
-  sizes(flags.dims, "dim", request.dims);
-  sizes(flags.longest, "longest", request.longest);
-  reader.each(flags.lengths, "lengths", [&](const std::string& name, const std::string& text) {
-    return add_lengths(name, text, request.lengths);
+  reader.word(name, choice, words);
+  return value_of(flags, name) ? std::optional(choice) : std::nullopt;
+}
+
+// NAME=VALUE entries, each read by `parse(spelled entry, text)`.
+template <class Map, class Parse>
+void read_entries(Reader& reader, const std::vector<std::string>& list, std::string_view name,
+                  Map& into, Parse parse) {
+  reader.each(list, name, [&](const std::string& key, const std::string& text) -> Result<void> {
+    auto value = parse(setting_entry(name, key), text);
+    if (!value) return tl::make_unexpected(value.error());
+    into[key] = std::move(*value);
+    return {};
   });
-  reader.each(flags.settings, "set",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                request.settings[name] = text;
-                return {};
-              });
-  reader.each(flags.shapes, "shape",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto extents = parse_extents(setting_entry("shape", name), text);
-                if (!extents) return tl::make_unexpected(extents.error());
-                request.shapes[name] = *extents;
-                return {};
-              });
-  reader.each(flags.trips, "trip",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto value = parse_count(setting_entry("trip", name), text, 0, 1 << 20);
-                if (!value) return tl::make_unexpected(value.error());
-                request.trips[name] = *value;
-                return {};
-              });
-  reader.each(flags.branches, "branch",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto word = parse_word(setting_entry("branch", name), text, {"then", "else"});
-                if (!word) return tl::make_unexpected(word.error());
-                request.branches[name] = text;
-                return {};
-              });
-  reader.each(flags.contents, "contents",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto numbers = parse_numbers(setting_entry("contents", name), text);
-                if (!numbers) return tl::make_unexpected(numbers.error());
-                request.contents[name] = std::move(*numbers);
-                return {};
-              });
-  reader.each(
-      flags.assume, "assume",
-      [&](const std::string& name, const std::string& text) -> Result<void> {
-        auto word = parse_word(setting_entry("assume", name), text, {"ELEMENTWISE", "FREE"});
-        if (!word) return tl::make_unexpected(word.error());
-        request.assume[name] = text;
-        return {};
-      });
+}
+
+void read_model(Reader& reader, const SharedFlags& flags, ModelRequest& model) {
+  model.model = flags.model;
+  model.loss_given = value_of(flags, "loss") != nullptr;
+  model.recover = !flags.no_recover;
+  reader.count("batch", model.batch, 1, kLargestCount);
+  reader.count("image", model.image, 1, 65536);
+  const auto size = [](const std::string& entry, const std::string& text) {
+    return parse_count(entry, text, 1, kLargestCount);
+  };
+  const auto one_of = [](std::vector<std::string> words) {
+    return [words = std::move(words)](const std::string& entry,
+                                      const std::string& text) -> Result<std::string> {
+      auto word = parse_word(entry, text, words);
+      if (!word) return tl::make_unexpected(word.error());
+      return text;
+    };
+  };
+  read_entries(reader, flags.dims, "dim", model.dims, size);
+  read_entries(reader, flags.longest, "longest", model.longest, size);
+  reader.each(flags.lengths, "lengths", [&](const std::string& name, const std::string& text) {
+    return add_lengths(name, text, model.lengths);
+  });
+  read_entries(
+      reader, flags.settings, "set", model.settings,
+      [](const std::string&, const std::string& text) -> Result<std::string> { return text; });
+  read_entries(reader, flags.shapes, "shape", model.shapes, parse_extents);
+  read_entries(reader, flags.trips, "trip", model.trips,
+               [](const std::string& entry, const std::string& text) {
+                 return parse_count(entry, text, 0, 1 << 20);
+               });
+  read_entries(reader, flags.branches, "branch", model.branches, one_of({"then", "else"}));
+  read_entries(reader, flags.contents, "contents", model.contents, parse_numbers);
+  read_entries(reader, flags.assume, "assume", model.assume, one_of({"ELEMENTWISE", "FREE"}));
   reader.each(flags.limits, "limit",
               [&](const std::string& name, const std::string& text) -> Result<void> {
                 auto value = parse_count(setting_entry("limit", name), text, 1, int64_t{1} << 62);
                 if (!value) return tl::make_unexpected(value.error());
-                return set_limit(request.limits, name, *value);
+                return set_limit(model.limits, name, *value);
               });
+}
+
+void read_platform(Reader& reader, const SharedFlags& flags, PlatformRequest& platform) {
+  platform.devices = flags.gpus;
+  reader.size("mem", platform.memory_bytes);
+  reader.size("reserve", platform.reserve_bytes);
+  reader.size("display", platform.display_bytes);
+  reader.text("framework", platform.framework);
+  if (const std::string* version = value_of(flags, "cudnn")) platform.cudnn = *version;
+  if (const std::string* version = value_of(flags, "cuda")) platform.cuda = *version;
+  reader.text("allocator", platform.allocator);
+  reader.count("gpus", platform.gpu_count, 1, 65536);
+  reader.count("nodes", platform.nodes, 1, 65536);
+  platform.gpu_count *= platform.nodes;
+  reader.scheme("exchange", platform.exchange);
+  reader.text("network", platform.network);
+  reader.text("link", platform.link);
+  reader.text("host", platform.host);
+  reader.text("hwdb", platform.hwdb_directory);
+}
+
+void read_kernels(Reader& reader, const SharedFlags& flags, KernelRequest& kernels) {
+  reader.size("workspace-limit", kernels.workspace_limit);
+  reader.read("conv-algo", kernels.conv_algorithm,
+              [](std::string_view, std::string_view text) { return asked_algorithm(text); });
+  if (const auto layout = choice_of(reader, flags, "layout", {"nchw", "nhwc"}))
+    kernels.layout = *layout == 0 ? Layout::kChannelsFirst : Layout::kChannelsLast;
+  if (const auto attention = choice_of(reader, flags, "attention", {"fused", "math"}))
+    kernels.attention = *attention == 0 ? AskedAttention::kFused : AskedAttention::kMath;
+  if (const auto on = choice_of(reader, flags, "cudnn-benchmark", {"off", "on"}))
+    kernels.cudnn_benchmark = *on == 1;
+  if (const auto on = choice_of(reader, flags, "input-gradient", {"off", "on"}))
+    kernels.input_gradient = *on == 1;
+}
+
+void read_program(Reader& reader, const SharedFlags& flags, ProgramRequest& program) {
+  reader.size("context", program.context_bytes);
+  reader.count("prefetch", program.prefetch, 0, 1024);
+  reader.count("epochs", program.epochs, 1, kLargestCount);
+  reader.count("samples", program.samples, 1, int64_t{1} << 50);
+  reader.count("samples-in-memory", program.samples_in_memory, 1, int64_t{1} << 50);
+  reader.count("workers", program.workers, 0, 4096);
+  program.cuda_graphs = flags.cuda_graphs;
+  if (const auto kind =
+          choice_of(reader, flags, "loader", {"none", "memory", "convert", "transform"}))
+    program.loader = static_cast<LoaderKind>(*kind);
+  if (const auto loading = choice_of(reader, flags, "module-loading", {"lazy", "eager"}))
+    program.module_loading = *loading == 0 ? ModuleLoading::kLazy : ModuleLoading::kEager;
+}
+
+Result<void> open_machine_of(const SharedFlags& flags, PlatformRequest& platform) {
+  const std::string* file = value_of(flags, "machine");
+  if (!file) return {};
+  auto opened = open_machine(*file);
+  if (!opened) return tl::make_unexpected(opened.error());
+  auto listed = read_listed(*opened, *file);
+  if (!listed) return tl::make_unexpected(listed.error());
+  platform.listed = std::move(*listed);
+  platform.machine = std::move(*opened);
+  return {};
+}
+
+}  // namespace
+
+Result<Request> to_request(const SharedFlags& flags) {
+  Request request;
+  Reader reader(flags);
+  request.given = given_in(flags);
+  request.strict = flags.strict;
+  read_model(reader, flags, request);
+  read_platform(reader, flags, request);
+  read_kernels(reader, flags, request);
+  read_program(reader, flags, request);
+  read_recipe(reader, flags, request.recipe);
   if (reader.fault()) return tl::make_unexpected(*reader.fault());
-  if (!machine.empty()) {
-    auto opened = open_machine(machine);
-    if (!opened) return tl::make_unexpected(opened.error());
-    if (auto listed = read_listed(*opened, machine); listed) {
-      request.listed = std::move(*listed);
-    } else {
-      return tl::make_unexpected(listed.error());
-    }
-    request.machine = std::move(*opened);
-  }
+  if (auto opened = open_machine_of(flags, request); !opened)
+    return tl::make_unexpected(opened.error());
   if (request.memory_bytes == 0) return error("E104", setting("mem") + ": a capacity of nothing");
   for (const auto& [name, size] : request.dims) {
     if (request.lengths.empty() || !request.lengths.front().sizes.contains(name)) continue;

@@ -60,6 +60,78 @@ std::optional<CellForm> cells_of(const Machine& m, const RecurrentOptions& o) {
   return policy.cell_form;
 }
 
+// A launch of the whole stack in one pass: its problem and the sizes of its weights.
+struct Stack {
+  RecurrentProblem<Dim> problem;
+  DType dtype;
+  Dim weight_bytes = 0, weight_count = 0;
+  Dim matrix_count = 0;  // biases multiply nothing
+
+  void launch(Machine& m, Pass pass, const Dim& read_bytes, const Dim& written_bytes,
+              std::initializer_list<const Value*> read,
+              std::initializer_list<const Value*> written) const {
+    m.launch({.kernel_class = KernelClass::kRecurrent,
+              .pass = pass,
+              .dtype = dtype,
+              .tensor_core = m.tensor_core_convolutions(dtype),
+              .op = "recurrent",
+              .flop = Dim(2) * problem.batch * problem.timesteps * matrix_count,
+              .read = read_bytes,
+              .written = written_bytes,
+              .problem = problem},
+             read, written);
+  }
+};
+
+Stack stack_of(const Value& x, std::span<const Value> weights, const RecurrentOptions& o,
+               std::optional<CellForm> unrolled) {
+  Stack stack{.problem = {.cell = o.cell,
+                          .input = x.sizes()[2],
+                          .hidden = o.hidden,
+                          .batch = x.sizes()[o.batch_first ? 0 : 1],
+                          .timesteps = x.sizes()[o.batch_first ? 1 : 0],
+                          .layers = o.layers,
+                          .directions = o.directions,
+                          .skip_input = o.skip_input,
+                          .unrolled = unrolled},
+              .dtype = x.dtype()};
+  for (const Value& w : weights) {
+    stack.weight_bytes += w.bytes();
+    stack.weight_count += w.count();
+    if (w.rank() > 1) stack.matrix_count += w.count();
+  }
+  return stack;
+}
+
+// Saved are the input, the first state and the result, in this order.
+Gradients recurrent_gradients(Machine& m, const Stack& stack, bool has_cell, const Gradients& g,
+                              const GradNode& n) {
+  Gradients out(n.edges.size());
+  const Value &input = n.saved(0), &first = n.saved(1), &result = n.saved(2);
+  // Results that nobody read have zeros for gradients (aten/src/ATen/native/cudnn/RNN.cpp).
+  std::vector<Value> zeros;
+  for (size_t i = 0; i < g.size() && !stack.problem.unrolled; ++i) {
+    const Value& like = i == 0 ? result : first;
+    if (!g[i].defined()) zeros.push_back(fill(m, like.dtype(), like.sizes()));
+  }
+  const Value flat = fill(m, input.dtype(), {stack.weight_count});
+  out[0] = m.allocate(input.dtype(), input.sizes());
+  const Value dh = m.allocate(first.dtype(), first.sizes());
+  const Value dc = has_cell ? m.allocate(dh.dtype(), dh.sizes()) : Value();
+  stack.launch(m, Pass::kBackwardData, result.bytes() + stack.weight_bytes, input.bytes(),
+               {&g[0], &result}, {&out[0]});
+  stack.launch(m, Pass::kBackwardWeights, result.bytes() + input.bytes(), stack.weight_bytes,
+               {&result, &input}, {&flat});
+  // Every weight's gradient is a window on one flat buffer.
+  for (size_t i = 3; i < n.edges.size(); ++i) {
+    if (n.needs(i))
+      out[i] = m.view_of(flat, contiguous_layout(flat.dtype(), n.edges[i].input->sizes));
+  }
+  if (n.needs(1)) out[1] = dh;
+  if (n.needs(2)) out[2] = dc;
+  return out;
+}
+
 }  // namespace
 
 // One call for the whole stack; where it is unrolled, what its time steps keep is counted as one.
@@ -73,8 +145,8 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
   const std::optional<CellForm> unrolled = cells_of(m, o);
   Value flat_weights;
   const std::vector<Value> weights = cast_weights(m, given_weights, flat_weights);
-  const Dim& batch = x.sizes()[o.batch_first ? 0 : 1];
-  const Dim& steps = x.sizes()[o.batch_first ? 1 : 0];
+  const Stack stack = stack_of(x, weights, o, unrolled);
+  const Dim &batch = stack.problem.batch, &steps = stack.problem.timesteps;
   const Shape state{Dim(o.layers * o.directions), batch, o.hidden};
   const bool has_cell = o.cell == Cell::kLstm;
   if (!h0.defined()) h0 = fill(m, x.dtype(), state);
@@ -82,50 +154,15 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
   Value y = m.allocate(x.dtype(), {x.sizes()[0], x.sizes()[1], Dim(o.directions) * o.hidden});
   Value h = m.allocate(x.dtype(), state);
   Value c = has_cell ? m.allocate(x.dtype(), state) : Value();
-  const Dim width = Dim(bits(x.dtype()) / 8);
-  const Dim reserve_bytes =
-      batch * steps *
-      Dim(o.layers * o.directions * kept_per_unit(m.policy(), o, unrolled.has_value())) * o.hidden *
-      width;
   std::vector<Value> inputs{x, h0, c0};
   inputs.insert(inputs.end(), weights.begin(), weights.end());
-  Dim weight_bytes = 0;
-  Dim weight_count = 0;
-  Dim matrix_count = 0;  // biases multiply nothing
-  for (const Value& w : weights) {
-    weight_bytes += w.bytes();
-    weight_count += w.count();
-    if (w.rank() > 1) matrix_count += w.count();
-  }
-  const RecurrentProblem<Dim> problem{.cell = o.cell,
-                                      .input = x.sizes()[2],
-                                      .hidden = o.hidden,
-                                      .batch = batch,
-                                      .timesteps = steps,
-                                      .layers = o.layers,
-                                      .directions = o.directions,
-                                      .skip_input = o.skip_input,
-                                      .unrolled = unrolled};
-  const Dim flop = Dim(2) * batch * steps * matrix_count;
-  const auto launch = [problem, flop, dtype = x.dtype()](
-                          Machine& mm, Pass pass, const Dim& bytes_read, const Dim& bytes_written,
-                          std::initializer_list<const Value*> read,
-                          std::initializer_list<const Value*> written) {
-    mm.launch({.kernel_class = KernelClass::kRecurrent,
-               .pass = pass,
-               .dtype = dtype,
-               .tensor_core = mm.tensor_core_convolutions(dtype),
-               .op = "recurrent",
-               .flop = flop,
-               .read = bytes_read,
-               .written = bytes_written,
-               .problem = problem},
-              read, written);
-  };
-  launch(m, Pass::kForward, x.bytes() + weight_bytes, y.bytes(), {&x}, {&y});
+  stack.launch(m, Pass::kForward, x.bytes() + stack.weight_bytes, y.bytes(), {&x}, {&y});
   std::vector<Kept> kept;
   if (m.tracks(inputs)) {
-    const Value reserve = m.allocate(DType::kUint8, {reserve_bytes});
+    const int64_t per_unit =
+        o.layers * o.directions * kept_per_unit(m.policy(), o, unrolled.has_value());
+    const Value reserve = m.allocate(
+        DType::kUint8, {batch * steps * Dim(per_unit) * o.hidden * Dim(bits(x.dtype()) / 8)});
     kept = {{x, "recurrent layers keep their input"},
             {h0, "recurrent layers keep their first state"},
             {y, "recurrent layers keep their result"},
@@ -138,34 +175,8 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
   std::vector<Value> outputs{y, h};
   if (has_cell) outputs.push_back(c);
   m.record(outputs, inputs, std::move(kept),
-           [launch, weight_count, weight_bytes, has_cell, library = !unrolled](
-               Machine& mm, const Gradients& g, const GradNode& n) {
-             Gradients out(n.edges.size());
-             const Value& input = n.saved(0);
-             // Results that nobody read have zeros for gradients
-             // (aten/src/ATen/native/cudnn/RNN.cpp).
-             std::vector<Value> zeros;
-             for (size_t i = 0; i < g.size() && library; ++i) {
-               const Value& like = n.saved(i == 0 ? 2 : 1);
-               if (!g[i].defined()) zeros.push_back(fill(mm, like.dtype(), like.sizes()));
-             }
-             const Value flat = fill(mm, input.dtype(), {weight_count});
-             out[0] = mm.allocate(input.dtype(), input.sizes());
-             const Value dh = mm.allocate(n.saved(1).dtype(), n.saved(1).sizes());
-             const Value dc = has_cell ? mm.allocate(dh.dtype(), dh.sizes()) : Value();
-             launch(mm, Pass::kBackwardData, n.saved(2).bytes() + weight_bytes, input.bytes(),
-                    {&g[0], &n.saved(2)}, {&out[0]});
-             launch(mm, Pass::kBackwardWeights, n.saved(2).bytes() + input.bytes(), weight_bytes,
-                    {&n.saved(2), &input}, {&flat});
-             // Every weight's gradient is a window on one flat buffer.
-             for (size_t i = 3; i < n.edges.size(); ++i) {
-               if (n.needs(i))
-                 out[i] =
-                     mm.view_of(flat, contiguous_layout(flat.dtype(), n.edges[i].input->sizes));
-             }
-             if (n.needs(1)) out[1] = dh;
-             if (n.needs(2)) out[2] = dc;
-             return out;
+           [stack, has_cell](Machine& mm, const Gradients& g, const GradNode& n) {
+             return recurrent_gradients(mm, stack, has_cell, g, n);
            });
   return outputs;
 }

@@ -18,6 +18,17 @@ Value spread(Machine& m, const Value& g, const Layout& before, const std::vector
   return expand(m, wide, before.sizes);
 }
 
+// (grad / mask.sum(dim, true)) * mask, mask = result == self; `wide` is grad at the input's sizes.
+Gradients extremum_gradients(Machine& m, const Gradients& g, const GradNode& n, const Value& wide) {
+  const DType dtype = n.edges[0].input->dtype;
+  const Value compared[] = {n.saved(0)};
+  const Value mask = elementwise(m, "equal", compared, DType::kBool);
+  const Value count = m.allocate(DType::kInt64, g[0].sizes());
+  const Value share = elementwise(m, "div", g, dtype);
+  const Value parts[] = {mask, wide};
+  return {elementwise(m, "mul", parts, dtype)};
+}
+
 }  // namespace
 
 Value reduce(Machine& m, const std::string& op, const Value& x, const std::vector<size_t>& axes,
@@ -57,15 +68,7 @@ Value reduce(Machine& m, const std::string& op, const Value& x, const std::vecto
                               {&g[0]});
                return Gradients{dx};
              }
-             if (kind == Reduction::kExtremum) {
-               // (grad / mask.sum(dim, true)) * mask, mask = result == self
-               const Value compared[] = {n.saved(0)};
-               const Value mask = elementwise(mm, "equal", compared, DType::kBool);
-               const Value count = mm.allocate(DType::kInt64, g[0].sizes());
-               const Value share = elementwise(mm, "div", g, before.dtype);
-               const Value parts[] = {mask, wide};
-               return Gradients{elementwise(mm, "mul", parts, before.dtype)};
-             }
+             if (kind == Reduction::kExtremum) return extremum_gradients(mm, g, n, wide);
              std::vector<Value> temporaries(made.whole);
              for (Value& t : temporaries) t = mm.allocate(before.dtype, before.sizes);
              if (made.mask) temporaries.push_back(mm.allocate(DType::kBool, g[0].sizes()));
