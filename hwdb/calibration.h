@@ -47,7 +47,7 @@ Result<std::vector<Calibration>> shipped_calibrations();
 // needs those of its own card, seldom more. Copies share what was read; safe between threads.
 class Calibrations {
  public:
-  // The built-in ones, one shelf of them for all.
+  // The built-in ones, one cache of them for all.
   static Calibrations shipped();
   // `hwdb`'s. Its folder's own are read at once: E3xx for a damaged one.
   static Result<Calibrations> open(const Hwdb& hwdb);
@@ -63,9 +63,9 @@ class Calibrations {
   const Calibration* of(int compute_capability) const;
 
  private:
-  static Result<Calibrations> on_shelf(const Hwdb& hwdb);
-  struct Shelf;
-  std::shared_ptr<Shelf> shelf_;
+  static Result<Calibrations> cached(const Hwdb& hwdb);
+  struct Cache;
+  std::shared_ptr<Cache> cache_;
 };
 
 }  // namespace plimsoll

@@ -28,7 +28,7 @@ Result<Calibration> read_calibration(const Hwdb& hwdb, const std::string& name) 
 
 }  // namespace
 
-struct Calibrations::Shelf {
+struct Calibrations::Cache {
   Hwdb hwdb;
   std::mutex reading;
   std::vector<int> capabilities;
@@ -37,19 +37,19 @@ struct Calibrations::Shelf {
 
 // Once a process: a sweep asks for them with every recipe.
 Calibrations Calibrations::shipped() {
-  static const Calibrations built_in = *on_shelf({});
+  static const Calibrations built_in = *cached({});
   return built_in;
 }
 
 Result<Calibrations> Calibrations::open(const Hwdb& hwdb) {
-  return hwdb.built_in() ? shipped() : on_shelf(hwdb);
+  return hwdb.built_in() ? shipped() : cached(hwdb);
 }
 
-Result<Calibrations> Calibrations::on_shelf(const Hwdb& hwdb) {
+Result<Calibrations> Calibrations::cached(const Hwdb& hwdb) {
   Calibrations calibrations;
-  calibrations.shelf_->hwdb = hwdb;
+  calibrations.cache_->hwdb = hwdb;
   for (const std::string& name : hwdb.names(kPrefix)) {
-    calibrations.shelf_->capabilities.push_back(capability_in(name));
+    calibrations.cache_->capabilities.push_back(capability_in(name));
     if (!hwdb.overridden(name)) continue;
     const auto read = read_calibration(hwdb, name);
     if (!read) return tl::unexpected(read.error());
@@ -57,23 +57,23 @@ Result<Calibrations> Calibrations::on_shelf(const Hwdb& hwdb) {
   return calibrations;
 }
 
-Calibrations::Calibrations(std::vector<Calibration> read) : shelf_(std::make_shared<Shelf>()) {
+Calibrations::Calibrations(std::vector<Calibration> read) : cache_(std::make_shared<Cache>()) {
   for (Calibration& calibration : read) {
     const int capability = capability_in(calibration.id);
-    shelf_->read[capability] = std::make_unique<const Calibration>(std::move(calibration));
+    cache_->read[capability] = std::make_unique<const Calibration>(std::move(calibration));
   }
-  for (const auto& entry : shelf_->read) shelf_->capabilities.push_back(entry.first);
+  for (const auto& entry : cache_->read) cache_->capabilities.push_back(entry.first);
 }
 
-const std::vector<int>& Calibrations::capabilities() const { return shelf_->capabilities; }
+const std::vector<int>& Calibrations::capabilities() const { return cache_->capabilities; }
 
 const Calibration* Calibrations::of(int compute_capability) const {
-  const std::lock_guard<std::mutex> lock(shelf_->reading);
-  auto at = shelf_->read.find(compute_capability);
-  if (at == shelf_->read.end()) {
+  const std::lock_guard<std::mutex> lock(cache_->reading);
+  auto at = cache_->read.find(compute_capability);
+  if (at == cache_->read.end()) {
     const std::string name = std::string(kPrefix) + std::to_string(compute_capability) + ".json";
-    auto calibration = read_calibration(shelf_->hwdb, name);
-    at = shelf_->read.emplace(compute_capability, nullptr).first;
+    auto calibration = read_calibration(cache_->hwdb, name);
+    at = cache_->read.emplace(compute_capability, nullptr).first;
     if (calibration) at->second = std::make_unique<const Calibration>(std::move(*calibration));
   }
   return at->second.get();

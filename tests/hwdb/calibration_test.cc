@@ -91,20 +91,20 @@ TEST_CASE("a fit says where it comes from and how wide its range is") {
 TEST_CASE("calibrations are read one by one, the same as all at once") {
   const auto all = shipped_calibrations();
   REQUIRE(all.has_value());
-  const Calibrations shelf = Calibrations::shipped();
+  const Calibrations calibrations = Calibrations::shipped();
   const Calibrations given(*all);
-  CHECK(shelf.capabilities() == given.capabilities());
-  CHECK(shelf.capabilities().size() == all->size());
+  CHECK(calibrations.capabilities() == given.capabilities());
+  CHECK(calibrations.capabilities().size() == all->size());
   for (const Calibration& c : *all) {
     CAPTURE(c.id);
     const int capability = c.fits.front().compute_capability;
-    REQUIRE(shelf.of(capability) != nullptr);
-    CHECK(*shelf.of(capability) == c);
+    REQUIRE(calibrations.of(capability) != nullptr);
+    CHECK(*calibrations.of(capability) == c);
     // The nearest architecture is looked for by its file's name alone.
     for (const Fit& fit : c.fits) CHECK(fit.compute_capability == capability);
   }
-  CHECK(shelf.of(1) == nullptr);
-  CHECK(shelf.of(61) == Calibrations::shipped().of(61));  // read once
+  CHECK(calibrations.of(1) == nullptr);
+  CHECK(calibrations.of(61) == Calibrations::shipped().of(61));  // read once
   CHECK(Calibrations().capabilities().empty());
 }
 
