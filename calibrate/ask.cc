@@ -18,20 +18,20 @@ std::string key_of(const AskedAnswer& answer) {
                      text_of(answer.question));
 }
 
-// The answers, and what the framework takes of each: they grow while books look into them.
+// The answers, and what the framework takes of each: they grow while tables look into them.
 class Choices {
  public:
   Choices(const AskPlan& plan, const Hwdb& hwdb, const std::string& cudnn)
       : policy_(plan.policy),
-        books_(hwdb, plan.device, parse_version(cudnn).value_or(Version{}), asked_) {}
+        tables_(hwdb, plan.device, parse_version(cudnn).value_or(Version{}), asked_) {}
 
   Result<std::string> line_of(const AskedAnswer& answer) {
     if (!answer.error.empty()) return plimsoll::line_of(answer, {});
     asked_->add(answer);
     const ConvProblem<int64_t>& problem = answer.question.problem;
-    const auto book = books_.of(answer.question.dtype, problem.channels_last);
-    if (!book) return tl::make_unexpected(book.error());
-    const auto choice = (*book)->choose(problem, answer.question.pass, policy_);
+    const auto tables = tables_.of(answer.question.dtype, problem.channels_last);
+    if (!tables) return tl::make_unexpected(tables.error());
+    const auto choice = (*tables)->choose(problem, answer.question.pass, policy_);
     if (!choice) return tl::make_unexpected(choice.error());
     return plimsoll::line_of(answer, *choice);
   }
@@ -39,7 +39,7 @@ class Choices {
  private:
   WorkspacePolicy policy_;
   std::shared_ptr<AskedWorkspaces> asked_ = std::make_shared<AskedWorkspaces>();
-  WorkspaceBooks books_;
+  WorkspaceTableCache tables_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "calibrate/cudnn.h"
-#include "estimator/memory/workspace/book.h"
+#include "estimator/memory/workspace/tables.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
@@ -16,7 +16,7 @@ struct AskPlan {
   Device device;
   std::vector<ConvQuestion> questions;  // one twice is asked once
   std::string framework = "ideal";      // who chooses, by its name and by its rules:
-  WorkspacePolicy policy = {.framework = WorkspacePolicy::Framework::kIdeal};
+  WorkspacePolicy policy = {.rule = ScratchRule::kIdeal};
   std::string out;  // a file of JSON lines, made or gone on with
 };
 

@@ -1,4 +1,5 @@
 #include "estimator/estimator.h"
+#include "estimator/answer/basis.h"
 #include "estimator/answer/detail.h"
 #include "estimator/answer/layers.h"
 #include "estimator/answer/mean.h"
@@ -10,8 +11,6 @@
 
 #include <algorithm>
 
-#include "estimator/answer/effects.h"
-#include "estimator/answer/platform_notes.h"
 #include "estimator/memory/memory_plan.h"
 #include "estimator/memory/replay_input.h"
 #include "estimator/model/valid_step.h"
@@ -29,9 +28,10 @@ int library_number(const Version& version) {
   return part(0) * 100 + part(1);
 }
 
-AlgorithmPolicy policy_of(const FrameworkProfile& framework, const Request& request) {
-  if (request.cudnn_benchmark)
-    return *request.cudnn_benchmark ? AlgorithmPolicy::kAutotune : AlgorithmPolicy::kHeuristic;
+AlgorithmPolicy policy_of(const FrameworkProfile& framework, const KernelRequest& asked) {
+  if (const auto& algorithm = asked.conv_algorithm) return algorithm->policy;
+  if (asked.cudnn_benchmark)
+    return *asked.cudnn_benchmark ? AlgorithmPolicy::kAutotune : AlgorithmPolicy::kHeuristic;
   switch (framework.conv_policy) {
     case FrameworkProfile::ConvPolicy::kHeuristic:
       return AlgorithmPolicy::kHeuristic;
@@ -68,15 +68,16 @@ bool turns_half(const Platform& platform, const Recipe& recipe) {
          platform.device.peak("fp16_tensor") != nullptr;
 }
 
-TimeOptions time_options(const Platform& platform, const Request& request) {
+TimeOptions time_options(const Platform& platform, const KernelRequest& asked,
+                         const Recipe& recipe) {
   TimeOptions options;
   options.library.cudnn = library_number(platform.cudnn);
-  options.policy = policy_of(platform.framework, request);
-  const bool last = request.layout == Layout::kNative ? platform.framework.channels_last
-                                                      : request.layout == Layout::kChannelsLast;
-  const bool turned = turns_half(platform, request.recipe);
-  options.layout = last || turned ? Layout::kChannelsLast : Layout::kChannelsFirst;
-  if (last && !turned) {
+  options.policy = policy_of(platform.framework, asked);
+  const bool last = asked.layout == Layout::kNative ? platform.framework.channels_last
+                                                    : asked.layout == Layout::kChannelsLast;
+  const bool converted = turns_half(platform, recipe);
+  options.layout = last || converted ? Layout::kChannelsLast : Layout::kChannelsFirst;
+  if (last && !converted) {
     options.norm_factor = platform.framework.channels_last_norm;
     options.concat_factor = platform.framework.channels_last_concat;
   }
@@ -84,26 +85,13 @@ TimeOptions time_options(const Platform& platform, const Request& request) {
   options.bias_factor = platform.framework.bias_factor;
   options.relu_factor = platform.framework.relu_factor;
   options.separate_batch_norm = platform.framework.separate_batch_norm;
-  options.persistent_norm = has_persistent_norm(platform.framework, platform.cudnn, request.recipe);
+  options.persistent_norm = has_persistent_norm(platform.framework, platform.cudnn, recipe);
   options.recurrent = recurrent_habits(platform.framework, platform.cudnn);
-  // aten/src/ATen/cuda/detail/CUDAHooks.cpp: supportsBFloat16ConvolutionWithCuDNNv8.
-  if (platform.framework.framework == "pytorch") options.bf16_library_since = 80;
-  if (request.machine && request.machine->gpu == platform.device.id)
-    options.machine = request.machine->factors;
-  if (const auto& asked = request.conv_algorithm) {
-    options.policy = asked->policy;
-    options.forced = asked->algorithm;
-  }
-  options.workspace_limit =
-      workspace_limit(platform.framework, request, is_guessed(options.policy));
+  options.bf16_library_since = static_cast<int>(platform.framework.bf16_library_since);
+  if (platform.machine) options.machine = platform.machine->factors;
+  if (asked.conv_algorithm) options.forced = asked.conv_algorithm->algorithm;
+  options.workspace_limit = workspace_limit(platform.framework, asked, is_guessed(options.policy));
   return options;
-}
-
-Result<void> check_loading(const Platform& platform, const Request& request) {
-  if (request.module_loading != ModuleLoading::kLazy || can_load_lazily(platform.cuda)) return {};
-  return error("E162", fmt::format("{}: CUDA {} of {} cannot, 11.7 is the first",
-                                   setting("module-loading", "lazy"), platform.cuda.text(),
-                                   platform.framework.id));
 }
 
 }  // namespace
@@ -111,16 +99,7 @@ Result<void> check_loading(const Platform& platform, const Request& request) {
 Result<CompiledModel> compile(const Request& request, const Platform& platform) {
   auto model = load_model(request);
   if (!model) return tl::make_unexpected(model.error());
-  if (auto assumed = check_assumed(*model, request); !assumed)
-    return tl::make_unexpected(assumed.error());
-  auto compiled =
-      compile(std::move(*model), request, request.recipe, policy_for(platform, request));
-  if (!compiled) return compiled;
-  const Diagnostics more = platform_warnings(platform, request);
-  compiled->warnings.insert(compiled->warnings.end(), more.begin(), more.end());
-  for (Diagnostic& d : without_effect(request, platform, *compiled))
-    compiled->warnings.push_back(std::move(d));
-  return compiled;
+  return compile(std::move(*model), request, request.recipe, policy_for(platform, request));
 }
 
 Evaluator::Evaluator(Platform platform, const Request& request, TimeContext context)
@@ -128,15 +107,11 @@ Evaluator::Evaluator(Platform platform, const Request& request, TimeContext cont
 
 Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   if (platform.device.is_host) return of_memory_alone();
-  if (auto loading = check_loading(platform, request); !loading)
-    return tl::make_unexpected(loading.error());
   auto calibrations = Calibrations::open(platform.hwdb);
   if (!calibrations) return tl::make_unexpected(calibrations.error());
-  ConvOffers offers = conv_offers(
-      platform, request,
-      WorkspaceBooks(platform.hwdb, platform.device, platform.cudnn, asked_on(platform, request)));
+  ConvOffers offers = conv_offers(platform, request, request.recipe.precision->tf32);
   TimeContext context(rates_of(platform.device), std::move(*calibrations),
-                      time_options(platform, request),
+                      time_options(platform, request, request.recipe),
                       std::make_shared<const ConvOffers>(std::move(offers)));
   return Evaluator(std::move(platform), request, std::move(context));
 }
@@ -149,6 +124,13 @@ void set_rates(Estimate& e, const BoundStep& bound, const DeviceRates& rates) {
   };
   e.peak_flops = known(highest_flops(bound, rates));
   e.bandwidth_bytes_per_second = known(rates.bandwidth);
+}
+
+void set_device(Estimate& e, const Platform& platform) {
+  e.device_id = platform.device.id;
+  e.device_name = platform.device.name;
+  e.device_memory_bytes = platform.memory_bytes;
+  e.usable_bytes = platform.usable_bytes;
 }
 
 void set_workspaces(TimePlan& time, const WorkspacePlan& workspaces) {
@@ -172,21 +154,22 @@ Result<DevicePlan> Evaluator::device(const CompiledModel& model, StepBinder& ste
   if (!bound) return too_large(model, largest, bound.error());
   const auto workspaces = plan_workspaces(**bound, platform_, context_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
-  return plan_device(model, **bound, largest, platform_, request_, *workspaces, last);
+  return plan_device(model, **bound, largest, platform_, request_, *workspaces, request_.minimum,
+                     last);
 }
 
 Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& binding) const {
   auto bound = bind_where_valid(model, binding);
   if (!bound) return tl::make_unexpected(bound.error());
-  const int64_t batch = batch_at(model, binding);
   TimePlan time = plan_time(model, *bound, binding, platform_, context_, request_);
   if (!countable(time.estimate)) return too_long(platform_.device);
   auto workspaces = plan_workspaces(*bound, platform_, context_);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   set_workspaces(time, *workspaces);
   const int64_t granule = granule_of(platform_.framework);
+  Estimate e;
   // A table is of one size: layers as time is, memory and what is beside it where it is read.
-  std::vector<LayerEstimate> layers = layers_of(model, *bound, granule, time.prices);
+  e.layers = layers_of(model, *bound, granule, time.prices);
   const Binding largest = largest_batch(model, binding);
   if (largest != binding) {
     bound = bind_where_valid(model, largest);
@@ -195,21 +178,17 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
     if (!workspaces) return tl::make_unexpected(workspaces.error());
     set_workspaces(time, *workspaces);
   }
-  auto memory = plan_memory(model, *bound, largest, platform_, request_, *workspaces);
+  auto memory =
+      plan_memory(model, *bound, largest, platform_, request_, *workspaces, request_.minimum);
   if (!memory) return tl::make_unexpected(memory.error());
-  Estimate e;
   e.input = model.facts;
-  e.input.batch = batch;
+  e.input.batch = batch_at(model, binding);
   e.input.symbols = binding;
-  e.device_id = platform_.device.id;
-  e.device_name = platform_.device.name;
-  e.device_memory_bytes = memory_bytes(platform_, request_);
-  e.usable_bytes = usable_bytes(platform_, request_);
+  set_device(e, platform_);
   set_rates(e, *bound, context_.rates());
   e.memory = std::move(*memory);
   e.time = time.estimate;
   e.fits = e.memory.device_bytes <= e.usable_bytes;
-  e.layers = std::move(layers);
   e.kept = kept_of(model, *bound, granule);
   if (request_.trace || request_.detail) {
     const auto storages = storages_of(model, *bound, platform_.framework);
@@ -217,60 +196,9 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
     if (request_.detail) add_detail(e, model, *bound, time.prices, granule, storages);
   }
   e.recognised = model.recognised;
-  e.basis.push_back(settings_text(model, platform_, request_, batch));
-  if (!request_.defaults.empty()) e.basis.push_back("defaults: " + request_.defaults);
-  const auto card = card_basis(platform_.device, request_, e);
-  e.basis.insert(e.basis.end(), card.begin(), card.end());
-  e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
-  const auto compiler = compiler_basis(model, binding);
-  e.basis.insert(e.basis.end(), compiler.begin(), compiler.end());
-  const auto replay = replay_basis(model, request_);
-  e.basis.insert(e.basis.end(), replay.begin(), replay.end());
-  e.basis.insert(e.basis.end(), time.basis.begin(), time.basis.end());
-  if (platform_.device.sustained_clock < platform_.device.boost_clock) {
-    e.basis.push_back(fmt::format("time: {:.0f} MHz under the power limit, of {:.0f}",
-                                  platform_.device.sustained_clock.value / 1e6,
-                                  platform_.device.boost_clock.value / 1e6));
-  }
-  if (const auto asked = asked_on(platform_, request_)) {
-    e.basis.push_back(fmt::format("workspace: {} of {} convolutions {} cuDNN {}{}",
-                                  workspaces->asked, workspaces->convolutions,
-                                  asked->on_card() ? "as listed by" : "asked of", asked->cudnn(),
-                                  asked->on_card() ? " on this card" : ""));
-  }
-  if (request_.machine && request_.machine->gpu == platform_.device.id &&
-      request_.machine->clock > 0) {
-    e.basis.push_back(fmt::format("this card computed at {:.0f} MHz when its kernels were measured",
-                                  request_.machine->clock / 1e6));
-  }
-  if (!e.memory.context_basis.empty()) e.basis.push_back("context: " + e.memory.context_basis);
-  if (e.memory.timing_peak_bytes > e.memory.reserved_bytes) {
-    e.basis.push_back(
-        fmt::format("the first step holds {:.1f} MB while cuDNN's plans are timed, less where the "
-                    "card is full; they are given back",
-                    static_cast<double>(e.memory.timing_peak_bytes) / 1e6));
-  }
-  if (largest != binding) e.basis.push_back(largest_batch_note(largest, binding));
-  if (e.memory.held_by_names > 0) {
-    e.basis.push_back(
-        fmt::format("the range has one value of {:.1f} MB more and less: how long names of the "
-                    "Python code hold "
-                    "values is not in the file",
-                    static_cast<double>(e.memory.held_by_names) / 1e6));
-  }
-  e.diagnostics = model.warnings;
-  for (Diagnostic& d : other_algorithms(request_, *bound, time))
-    e.diagnostics.push_back(std::move(d));
-  if (e.time.launches == 0) {
-    e.diagnostics.push_back(
-        warning("W236", "nothing runs on the device: no output is computed from an input", {},
-                "export the network with outputs that depend on its inputs"));
-  }
-  if (e.memory.host_bytes == 0) {
-    e.diagnostics.push_back(note("N519", fmt::format("host_bytes: what {} takes of the host's "
-                                                     "memory is not known",
-                                                     platform_.framework.id)));
-  }
+  const AnswerParts parts{request_, platform_, model, binding, largest, *bound, *workspaces, time};
+  e.basis = basis_of(parts, e);
+  e.diagnostics = diagnostics_of(parts, e);
   return e;
 }
 

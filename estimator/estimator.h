@@ -21,7 +21,8 @@
 
 namespace plimsoll {
 
-// platform_warnings() are among the model's.
+// The request's model, loaded and compiled with its recipe as the platform's framework would run
+// it.
 Result<CompiledModel> compile(const Request& request, const Platform& platform);
 
 // E232 for a step whose nanoseconds do not fit 64 bits.
@@ -31,8 +32,7 @@ tl::unexpected<Diagnostics> too_long(const Device& device);
 // here; immutable afterwards.
 class Evaluator {
  public:
-  // E116 for the host as a device; E106 for a --conv-algo nobody knows, E103 for a --cudnn or
-  // --cuda that is no version, E162 for modules loaded lazily by a CUDA that cannot.
+  // E116 for the host as a device.
   static Result<Evaluator> make(Platform platform, const Request& request);
 
   const Platform& platform() const { return platform_; }

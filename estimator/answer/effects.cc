@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/answer/platform_notes.h"
 #include "estimator/request/check_flags.h"
 #include "estimator/request/platform.h"
 #include "graph/base/escape.h"
@@ -23,7 +24,7 @@ struct Asked {
 
 bool trains(const Asked& a) { return a.request.recipe.mode != Mode::kInference; }
 bool updates(const Asked& a) { return a.request.recipe.mode == Mode::kTrain; }
-bool several(const Asked& a) { return a.request.gpu_count > 1; }
+bool several(const Asked& a) { return a.platform.gpu_count > 1; }
 
 bool has_kernel(const Asked& a, KernelClass of) {
   return std::ranges::any_of(a.model.step.kernels,
@@ -88,9 +89,9 @@ constexpr EffectRow kEffectRows[] = {
     {"link", [](const Asked& a) { return a.platform.link.has_value(); },
      "one GPU of a machine exchanges nothing in it: {} is how many share the work", "gpus"},
     {"exchange",
-     [](const Asked& a) { return several(a) && (trains(a) || a.request.one_process()); },
+     [](const Asked& a) { return several(a) && (trains(a) || a.platform.one_process()); },
      "nothing is exchanged: {} is how many share the work of training", "gpus"},
-    {"network", [](const Asked& a) { return a.request.nodes > 1; },
+    {"network", [](const Asked& a) { return a.platform.nodes > 1; },
      "one machine has no other: {} is how many there are", "nodes"},
     {"conv-algo", convolves, "the model has no convolution"},
     {"cudnn-benchmark", convolves, "the model has no convolution"},
@@ -108,10 +109,7 @@ constexpr EffectRow kEffectRows[] = {
     {"epochs",
      [](const Asked& a) { return a.request.samples > 0 || a.model.meta.samples_per_epoch > 0; },
      "{} says how long an epoch is", "samples"},
-    {"machine",
-     [](const Asked& a) {
-       return a.request.machine && a.request.machine->gpu == a.platform.device.id;
-     },
+    {"machine", [](const Asked& a) { return a.platform.machine.has_value(); },
      "the file tells of another card"},
     {"loader", knows_loader, "what this framework takes to load a sample is not known"},
     {"samples-in-memory", [](const Asked& a) { return a.platform.framework.host_base.value > 0; },
@@ -125,9 +123,11 @@ std::string why_of(const EffectRow& row) {
 
 }  // namespace
 
-Diagnostics without_effect(const Request& request, const Platform& platform,
-                           const CompiledModel& model) {
-  Diagnostics said;
+Diagnostics warnings_of(const Request& request, const Platform& platform,
+                        const CompiledModel& model) {
+  Diagnostics said = model.warnings;
+  for (Diagnostic& d : platform_warnings(platform, *request.recipe.precision))
+    said.push_back(std::move(d));
   const Asked asked{request, platform, model};
   for (const EffectRow& row : kEffectRows) {
     if (!request.given.contains(row.setting) || row.acts(asked)) continue;
@@ -143,21 +143,6 @@ Diagnostics without_effect(const Request& request, const Platform& platform,
   }
   for (Diagnostic& newer : newer_versions(request, platform)) said.push_back(std::move(newer));
   return said;
-}
-
-Result<void> check_assumed(const LoadedModel& model, const ModelRequest& request) {
-  std::vector<std::string> ops;
-  for (const NamedGraph& network : model.config.networks) {
-    for (const Node& node : network.graph.nodes) ops.push_back(node.op);
-  }
-  for (const auto& [name, price] : request.assume) {
-    if (std::ranges::find(ops, name) != ops.end()) continue;
-    const std::string near = nearest(name, ops);
-    return error("E118",
-                 setting_entry("assume", shortened(name, 60)) + ": the model has no such operator",
-                 {}, near.empty() ? "" : fmt::format("did you mean {}?", shortened(near)));
-  }
-  return {};
 }
 
 void keep_common(Diagnostics& said, const Diagnostics& of_another) {

@@ -13,13 +13,10 @@ namespace plimsoll {
 
 struct Platform;
 
-// W518 for a version that is newer than those known, W516 for each of request.given without effect
-// on this model, platform and recipe, with why.
-Diagnostics without_effect(const Request& request, const Platform& platform,
-                           const CompiledModel& model);
-
-// E118 for --assume of an operator that the model does not have.
-Result<void> check_assumed(const LoadedModel& model, const ModelRequest& request);
+// The model's warnings and platform_warnings(); W516 for each of request.given without effect on
+// this model, platform and recipe, with why; W518 for a version that is newer than those known.
+Diagnostics warnings_of(const Request& request, const Platform& platform,
+                        const CompiledModel& model);
 
 inline constexpr std::string_view kWithoutEffect = "W516";
 

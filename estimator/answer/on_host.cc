@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/answer/effects.h"
 #include "estimator/answer/layers.h"
 #include "estimator/answer/platform_notes.h"
 #include "estimator/memory/memory_plan.h"
@@ -11,12 +12,12 @@
 namespace plimsoll {
 namespace {
 
-void judge(Estimate& e, const Platform& platform, const Request& request) {
+void judge(Estimate& e, const Platform& platform) {
   e.on_host = true;
   e.device_id = platform.device.id;
   e.device_name = platform.device.name;
-  e.device_memory_bytes = memory_bytes(platform, request);
-  e.usable_bytes = usable_bytes(platform, request);
+  e.device_memory_bytes = platform.memory_bytes;
+  e.usable_bytes = platform.usable_bytes;
   e.fits = e.judged() && e.memory.device_bytes <= e.usable_bytes;
 }
 
@@ -58,7 +59,7 @@ Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& pl
   WorkspacePlan none;
   none.uses.resize(bound->kernels.size());
   none.basis = "none";
-  auto memory = plan_memory(model, *bound, largest, platform, request, none);
+  auto memory = plan_memory(model, *bound, largest, platform, request, none, request.minimum);
   if (!memory) return tl::make_unexpected(memory.error());
   const int64_t granule = granule_of(platform.framework);
   Estimate e;
@@ -70,8 +71,8 @@ Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& pl
   e.layers = layers_of(model, *usual, granule, std::vector<KernelPrice>(usual->kernels.size()));
   e.kept = kept_of(model, *bound, granule);
   e.recognised = model.recognised;
-  judge(e, platform, request);
-  e.basis.push_back(settings_text(model, platform, request, e.input.batch));
+  judge(e, platform);
+  e.basis.push_back(settings_text(model, platform, request.layout, e.input.batch));
   if (!request.defaults.empty()) e.basis.push_back("defaults: " + request.defaults);
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
   if (e.memory.context_bytes > 0) {
@@ -79,7 +80,7 @@ Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& pl
         "process: libraries as beside a card, the low end without them; data set and loaders");
   }
   if (largest != model.binding) e.basis.push_back(largest_batch_note(largest, model.binding));
-  e.diagnostics = model.warnings;
+  e.diagnostics = warnings_of(request, platform, model);
   tell_unknown(e, platform);
   return e;
 }

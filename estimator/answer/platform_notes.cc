@@ -9,7 +9,7 @@
 
 namespace plimsoll {
 
-Diagnostics platform_warnings(const Platform& platform, const Request& request) {
+Diagnostics platform_warnings(const Platform& platform, const PrecisionRow& precision) {
   Diagnostics warnings = platform.device.warnings;
   for (const Diagnostics* more : {&platform.framework.warnings, &platform.host.warnings})
     warnings.insert(warnings.end(), more->begin(), more->end());
@@ -18,18 +18,17 @@ Diagnostics platform_warnings(const Platform& platform, const Request& request) 
     const Diagnostics& more = (*joined)->warnings;
     warnings.insert(warnings.end(), more.begin(), more.end());
   }
-  const int64_t together = request.gpu_count / request.nodes;
+  const int64_t together = platform.gpu_count / platform.nodes;
   if (platform.link && together > platform.link->points.back().gpus) {
     warnings.push_back(note(
         "N527", fmt::format("{} was measured with {} GPUs at most: {} are taken to share it as "
                             "these do",
                             platform.link->id, platform.link->points.back().gpus, together)));
   }
-  const PrecisionRow& p = *request.recipe.precision;
-  const std::string_view rate = p.products                            ? "fp8_tensor"
-                                : product_type(p) == DType::kBFloat16 ? "bf16_tensor"
-                                : p.tf32                              ? "tf32_tensor"
-                                                                      : "";
+  const std::string_view rate = precision.products                            ? "fp8_tensor"
+                                : product_type(precision) == DType::kBFloat16 ? "bf16_tensor"
+                                : precision.tf32                              ? "tf32_tensor"
+                                                                              : "";
   if (!rate.empty() && !platform.device.is_host && !platform.device.peak(rate)) {
     warnings.push_back(
         warning("W402", fmt::format("{} has no {} rate: its products are priced at the fp32 rate, "
@@ -39,7 +38,7 @@ Diagnostics platform_warnings(const Platform& platform, const Request& request) 
   return warnings;
 }
 
-std::vector<std::string> card_basis(const Device& device, const Request& request,
+std::vector<std::string> card_basis(const Device& device, const PlatformRequest& request,
                                     const Estimate& answer) {
   std::vector<std::string> basis;
   if (!device.origin.empty()) basis.push_back("gpu: " + device.origin);
@@ -61,32 +60,30 @@ std::vector<std::string> card_basis(const Device& device, const Request& request
   return basis;
 }
 
-std::string devices_text(const Platform& platform, const Request& request) {
+std::string devices_text(const Platform& platform) {
   if (platform.device.is_host) return "on the host";
-  if (request.gpu_count <= 1) return "1 GPU";
-  std::string text = fmt::format("on each of {} GPUs", request.gpu_count);
+  if (platform.gpu_count <= 1) return "1 GPU";
+  std::string text = fmt::format("on each of {} GPUs", platform.gpu_count);
   if (platform.link) text += " over " + platform.link->id;
   if (platform.network)
-    text += fmt::format(", in {} machines over {}", request.nodes, platform.network->id);
+    text += fmt::format(", in {} machines over {}", platform.nodes, platform.network->id);
   text += ", exchange " + platform.exchange;
-  return text + (request.one_process() ? "; the first also holds what all give out" : "");
+  return text + (platform.one_process() ? "; the first also holds what all give out" : "");
 }
 
-std::string settings_text(const CompiledModel& model, const Platform& platform,
-                          const Request& request, int64_t batch) {
+std::string settings_text(const CompiledModel& model, const Platform& platform, Layout layout,
+                          int64_t batch) {
   const Recipe& r = model.recipe;
   const FrameworkProfile& f = platform.framework;
   const std::string training =
       r.mode == Mode::kInference
           ? "inference"
           : fmt::format("train, {}, loss {}", r.optimizer->name, name(r.loss));
-  const std::string devices = devices_text(platform, request);
-  const std::string library =
-      platform.device.is_host ? "" : ", cuDNN " + (request.cudnn ? *request.cudnn : f.cudnn.text());
-  return fmt::format(
-      "{}, {}{}, batch {}, {}, {} ({}){}", training, r.precision->name,
-      request.layout == Layout::kNative ? "" : fmt::format(", {}", name(request.layout)), batch,
-      devices, f.id, f.framework, library);
+  const std::string devices = devices_text(platform);
+  const std::string library = platform.device.is_host ? "" : ", cuDNN " + platform.cudnn.text();
+  return fmt::format("{}, {}{}, batch {}, {}, {} ({}){}", training, r.precision->name,
+                     layout == Layout::kNative ? "" : fmt::format(", {}", name(layout)), batch,
+                     devices, f.id, f.framework, library);
 }
 
 std::string largest_batch_note(Binding at, Binding usual) {
@@ -96,8 +93,8 @@ std::string largest_batch_note(Binding at, Binding usual) {
                      listed(at), listed(usual));
 }
 
-Diagnostics other_algorithms(const Request& request, const BoundStep& bound, const TimePlan& time) {
-  const auto& asked = request.conv_algorithm;
+Diagnostics other_algorithms(const std::optional<AskedAlgorithm>& asked, const BoundStep& bound,
+                             const TimePlan& time) {
   if (!asked || asked->policy != AlgorithmPolicy::kForced) return {};
   const std::string_view wanted = name(asked->algorithm);
   std::map<std::string, int64_t> others;
@@ -131,8 +128,7 @@ std::vector<std::string> compiler_basis(const CompiledModel& model, const Bindin
           "wider, since what a compiled program keeps is its compiler's choice"};
 }
 
-std::vector<std::string> replay_basis(const CompiledModel& model, const Request& request) {
-  if (!request.cuda_graphs) return {};
+std::vector<std::string> replay_basis(const CompiledModel& model) {
   return {fmt::format("cuda graphs: each forward{} pass is captured once and replayed by one "
                       "launch{}; sizes are taken to stay the same, capturing itself is not counted",
                       model.recipe.mode == Mode::kInference ? "" : " and backward",

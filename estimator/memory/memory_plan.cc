@@ -6,43 +6,15 @@
 #include <cmath>
 #include <numeric>
 
-#include "estimator/memory/allocator/options.h"
 #include "estimator/memory/demand.h"
 #include "estimator/memory/host_memory.h"
 #include "estimator/memory/replay_input.h"
 #include "estimator/request/platform.h"
-#include "graph/base/setting.h"
 #include "graph/ir/display_name.h"
 #include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
-
-Result<AllocatorRules> rules_of(const Platform& platform, const Request& request) {
-  constexpr int64_t kHostGranule = 64;  // c10/core/alignment.h, gAlignment
-  const FrameworkProfile& framework = platform.framework;
-  const bool caching = framework.allocator == FrameworkProfile::Allocator::kPytorchCaching;
-  if (!caching && !request.allocator.empty()) {
-    return error("E161", fmt::format("{} takes no settings of its allocator", framework.id));
-  }
-  switch (framework.allocator) {
-    case FrameworkProfile::Allocator::kPytorchCaching:
-      return caching_rules(request.allocator);
-    case FrameworkProfile::Allocator::kBfc:
-      // Both profiles stand for versions before 2.3.
-      return AllocatorRules(BfcRules{.garbage_collection = false, .first_region = 1 << 20});
-    case FrameworkProfile::Allocator::kMxnetPool:
-      // A symbol's executor plans its memory as a whole; arrays without a plan come from the pool.
-      if (framework.execution == FrameworkProfile::Execution::kGraph)
-        return AllocatorRules(StaticRules{});
-      return AllocatorRules(PoolRules{});
-    case FrameworkProfile::Allocator::kStatic:
-      return AllocatorRules(StaticRules{});
-    case FrameworkProfile::Allocator::kNone:
-      break;
-  }
-  return AllocatorRules(platform.device.is_host ? NoAllocator{kHostGranule} : NoAllocator{});
-}
 
 // Batch norm of plain features is PyTorch's own kernel: use_cudnn in _batch_norm_impl_index asks
 // for three dimensions or more (aten/src/ATen/native/Normalization.cpp).
@@ -76,73 +48,71 @@ int64_t handle_bytes(const ContextRow& row, const Graph& graph) {
 // channel and each peer that sends, a buffer for each protocol (nccl/src/include/device.h: LL 512
 // KiB, LL128 4800 KiB, simple 4 MiB). Rings have one such peer, the chains within a machine two;
 // NVIDIA/nccl#986: "linearly tied to the number of channels", "2 connections regardless of scale".
-Context collective_buffers(const Platform& platform, const Request& request) {
+Context collective_buffers(const Platform& platform) {
   constexpr int64_t kConnection = 524288 + 4915200 + 4194304;
   const std::optional<Link>& link = platform.link ? platform.link : platform.network;
-  const bool collective = link && request.gpu_count > 1 && !request.one_process() &&
-                          platform.framework.framework == "pytorch";
+  const bool collective = link && platform.gpu_count > 1 && !platform.one_process() &&
+                          platform.framework.collective_buffers;
   if (!collective) return {};
   const int64_t ring = kConnection * link->channels;
   return {.bytes = 2 * ring, .low = ring, .high = 4 * ring};  // trees and others beside the ring
 }
 
-ContextChoice chosen_context(const Platform& platform, const Request& request) {
+ContextChoice chosen_context(const Platform& platform, const ProgramRequest& program) {
   return choose_context(platform.framework.context,
                         {.device = platform.device.id,
                          .architecture = platform.device.architecture,
                          .cuda = platform.cuda,
-                         .asked = request.module_loading,
+                         .asked = program.module_loading,
                          .usual = platform.framework.usual_loading(platform.cuda)});
 }
 
 // What a context took of this very card in place of the driver's part; 0 where no machine file
 // tells it, or the row has that part in its modules.
-int64_t measured_context(const ContextRow& row, const Platform& platform, const Request& request) {
-  const bool here = request.machine && request.machine->gpu == platform.device.id;
-  return here && row.per_thread.value > 0 ? request.machine->context_bytes : 0;
+int64_t measured_context(const ContextRow& row, const Platform& platform) {
+  return platform.machine && row.per_thread.value > 0 ? platform.machine->context_bytes : 0;
 }
 
-// As the request has it, or the row's bytes for what the step calls.
-Context context_of(const ContextRow& row, const Platform& platform, const Request& request,
+// As it is given, or the row's bytes for what the step calls.
+Context context_of(const ContextRow& row, const Platform& platform, const ProgramRequest& program,
                    const CompiledModel& model, const BoundStep& bound) {
-  if (request.context_bytes)
-    return {*request.context_bytes, *request.context_bytes, *request.context_bytes};
+  if (const auto& given = program.context_bytes) return {*given, *given, *given};
   const bool forward = model.recipe.mode == Mode::kInference;
   int64_t stacks = card_bytes(row, platform.device, !forward) + handle_bytes(row, model.graph);
-  if (const int64_t measured = measured_context(row, platform, request); measured > 0)
+  if (const int64_t measured = measured_context(row, platform); measured > 0)
     stacks += measured - driver_bytes(row, platform.device);
   const Bytes training = uses_cudnn(model.graph, bound) ? row.with_cudnn : row.plain;
   const int64_t bytes = stacks + (forward ? row.inference.value_or(training) : training).value;
-  const Context buffers = collective_buffers(platform, request);
+  const Context buffers = collective_buffers(platform);
   return {bytes + buffers.bytes, stacks + row.low.value + buffers.low,
           stacks + row.high.value + buffers.high};
 }
 
-HostLoad host_load(const CompiledModel& model, const Binding& binding, const Request& request,
-                   int64_t input_bytes) {
+HostLoad host_load(const CompiledModel& model, const Binding& binding,
+                   const ProgramRequest& program, int64_t input_bytes) {
   const int64_t batch = batch_at(model, binding);
   return {.bytes_per_sample = batch > 0 ? input_bytes / batch : 0,
-          .samples_in_memory = request.samples_in_memory,
+          .samples_in_memory = program.samples_in_memory,
           .batch = batch,
-          .batches_ahead = request.prefetch,
-          .workers = request.workers.value_or(0)};
+          .batches_ahead = program.prefetch,
+          .workers = program.workers.value_or(0)};
 }
 
 Context process_on_host(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
-                        const Platform& platform, const Request& request) {
+                        const Platform& platform, const ProgramRequest& program) {
   const Timeline t = walk(model.step, bound, granule_of(platform.framework));
   const int64_t inputs = t.resident_bytes[static_cast<size_t>(Role::kInput)];
-  return process_memory(platform.framework, host_load(model, binding, request, inputs));
+  return process_memory(platform.framework, host_load(model, binding, program, inputs));
 }
 
 // As context_of(), with the row that it is of, where that is not told.
 Context context_on_card(const CompiledModel& model, const BoundStep& bound,
-                        const Platform& platform, const Request& request,
+                        const Platform& platform, const ProgramRequest& program,
                         std::optional<ContextChoice>& row) {
-  const ContextChoice choice = chosen_context(platform, request);
-  const Context context = context_of(*choice.row, platform, request, model, bound);
-  if (!request.context_bytes && context.high > 0) row = choice;
-  if (const int64_t bytes = measured_context(*choice.row, platform, request); row && bytes > 0) {
+  const ContextChoice choice = chosen_context(platform, program);
+  const Context context = context_of(*choice.row, platform, program, model, bound);
+  if (!program.context_bytes && context.high > 0) row = choice;
+  if (const int64_t bytes = measured_context(*choice.row, platform); row && bytes > 0) {
     row->why += fmt::format(", the driver's {} MiB of it as measured on this card", bytes >> 20);
   }
   return context;
@@ -159,33 +129,29 @@ std::vector<int64_t> library_buffers(const Platform& platform) {
 
 // A program of the user's own that prefetches brings bytes and converts them to floats on the
 // device, as timm's and NVIDIA's loaders do (timm/data/loader.py, PrefetchLoader).
-void set_loader(ReplayInput& input, const Request& request, const FrameworkProfile& framework) {
+void set_loader(ReplayInput& input, int64_t prefetch, const FrameworkProfile& framework) {
   constexpr int64_t kFloatBytes = 4;
-  const bool own = request.prefetch > 0;
-  input.prefetch = static_cast<int>(own ? request.prefetch : framework.prefetched_batches);
+  const bool own = prefetch > 0;
+  input.prefetch = static_cast<int>(own ? prefetch : framework.prefetched_batches);
   if (input.prefetch > 0) input.loader_stream = 1;
   if (own && !input.inputs.empty()) input.staging = {input.inputs.front() / kFloatBytes};
 }
 
 // What an allocator that leaves some of the card alone may have; 0: no such limit.
-int64_t pool_capacity(const Platform& platform, const Request& request, const Context& context) {
+int64_t pool_capacity(const Platform& platform, const Context& context) {
   const FrameworkProfile& framework = platform.framework;
   if (framework.system_reserve.value == 0) return 0;
-  const int64_t free = std::max<int64_t>(0, memory_bytes(platform, request) - context.bytes);
+  const int64_t free = std::max<int64_t>(0, platform.memory_bytes - context.bytes);
   const auto share =
       static_cast<int64_t>(framework.system_reserve_share * static_cast<double>(free));
   return std::max<int64_t>(1, free - std::max(framework.system_reserve.value, share));
 }
 
-ModuleHabits module_habits(const CompiledModel& model, const FrameworkProfile& framework,
-                           const Request& request) {
-  const bool columns = framework.conv_policy == FrameworkProfile::ConvPolicy::kIm2col;
-  const bool asks_columns =
-      request.conv_algorithm && request.conv_algorithm->policy == AlgorithmPolicy::kIm2col;
+ModuleHabits module_habits(const CompiledModel& model, AlgorithmPolicy algorithms, bool shared) {
   return {.backward = model.recipe.mode != Mode::kInference,
           .input_gradient = model.policy.first_layer_data_gradient,
-          .own_layers = columns || asks_columns,
-          .shared = request.share_storages};
+          .own_layers = algorithms == AlgorithmPolicy::kIm2col,
+          .shared = shared};
 }
 
 RangeRule range_of(const FrameworkProfile& framework) {
@@ -240,8 +206,7 @@ struct Replaying {
   const CompiledModel& model;
   const BoundStep& bound;
   const Platform& platform;
-  const Request& request;
-  const AllocatorRules& rules;
+  const ProgramRequest& program;
   const Context& context;
   const DevicePlan& plan;  // with modules and storages
   int64_t capacity = 0;    // of pool_capacity()
@@ -253,11 +218,12 @@ struct Replaying {
                                      plan.modules, plan.storages);
     if (plan.modules)
       add_unnamed(input, walk(model.step, bound, granule_of(framework), plan.storages).peak_bytes);
-    set_loader(input, request, framework);
-    if (std::holds_alternative<StaticRules>(rules)) set_static(input);
+    set_loader(input, program.prefetch, framework);
+    if (std::holds_alternative<StaticRules>(platform.allocator)) set_static(input);
     input.timing_empties_cache = framework.autotune_empties_cache;
     input.capacity = capacity;
-    return device_memory(input, rules, context, range_of(framework), with_minimum, last);
+    return device_memory(input, platform.allocator, context, range_of(framework), with_minimum,
+                         last);
   }
 };
 
@@ -276,26 +242,26 @@ int64_t granule_of(const FrameworkProfile& framework) {
 
 Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
                                const Binding& binding, const Platform& platform,
-                               const Request& request, const WorkspacePlan& workspaces,
-                               LastReplay* last) {
+                               const ProgramRequest& program, const WorkspacePlan& workspaces,
+                               bool minimum, LastReplay* last) {
   DevicePlan plan;
   const FrameworkProfile& framework = platform.framework;
   if (framework.execution == FrameworkProfile::Execution::kModules)
-    plan.modules = module_storages(model.graph, binding, module_habits(model, framework, request));
+    plan.modules =
+        module_storages(model.graph, binding,
+                        module_habits(model, workspaces.algorithm_policy, program.share_storages));
   plan.storages = storages_of(model, bound, framework);
-  const auto rules = rules_of(platform, request);
-  if (!rules) return tl::make_unexpected(rules.error());
   const Context context = platform.device.is_host
-                              ? process_on_host(model, bound, binding, platform, request)
-                              : context_on_card(model, bound, platform, request, plan.context);
-  const int64_t capacity = pool_capacity(platform, request, context);
+                              ? process_on_host(model, bound, binding, platform, program)
+                              : context_on_card(model, bound, platform, program, plan.context);
+  const int64_t capacity = pool_capacity(platform, context);
   if (framework.takes_whole_card) plan.taken_bytes = context.bytes + capacity;
   const bool judged_by_demand = framework.takes_whole_card || framework.demand_spread > 0;
-  const Replaying replaying{model, bound, platform, request, *rules, context, plan, capacity};
-  auto memory = replaying.with(workspaces, request.minimum || judged_by_demand, last);
+  const Replaying replaying{model, bound, platform, program, context, plan, capacity};
+  auto memory = replaying.with(workspaces, minimum || judged_by_demand, last);
   if (!memory) return tl::make_unexpected(memory.error());
   // A plan of memory is made of the algorithms that are left; the BFC allocator is refused scratch.
-  const bool is_refused = std::holds_alternative<BfcRules>(*rules);
+  const bool is_refused = std::holds_alternative<BfcRules>(platform.allocator);
   if (judged_by_demand && !is_refused) {
     const auto least = replaying.with(with_least_scratch(workspaces), false, nullptr);
     if (!least) return tl::make_unexpected(least.error());
@@ -306,28 +272,23 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   }
   plan.memory = std::move(*memory);
   if (judged_by_demand) plan.grown = take_demand(plan.memory, context, framework.demand_spread);
-  if (model.recipe.mode == Mode::kInference && framework.framework == "pytorch") {
+  if (model.recipe.mode == Mode::kInference && framework.python_names) {
     const int64_t granule = granule_of(framework);
     plan.held_by_names = largest_value_at_peak(model.step, bound, granule,
                                                walk(model.step, bound, granule, plan.storages));
     plan.memory.low = std::max<int64_t>(0, plan.memory.low - plan.held_by_names);
     plan.memory.high += plan.held_by_names;
   }
-  widen_where_compiled(model.recipe, request.cuda_graphs, plan.memory);
-  const int64_t usable = usable_bytes(platform, request);
-  widen_where_short(plan.memory, usable);
-  plan.verdict = verdict_of({plan.memory.low, plan.memory.high}, usable);
+  widen_where_compiled(model.recipe, program.cuda_graphs, plan.memory);
+  widen_where_short(plan.memory, platform.usable_bytes);
+  plan.verdict = verdict_of({plan.memory.low, plan.memory.high}, platform.usable_bytes);
   return plan;
 }
 
-Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
-                                   const Binding& binding, const Platform& platform,
-                                   const Request& request, const WorkspacePlan& workspaces) {
-  MemoryEstimate m;
-  auto plan = plan_device(model, bound, binding, platform, request, workspaces);
-  if (!plan) return tl::make_unexpected(plan.error());
-  const DeviceMemory& device = plan->memory;
-  const Timeline t = walk(model.step, bound, granule_of(platform.framework), plan->storages);
+namespace {
+
+void set_live(MemoryEstimate& m, const Timeline& t, const CompiledModel& model,
+              const Binding& binding) {
   const auto at = [&](Role role) { return t.resident_bytes[static_cast<size_t>(role)]; };
   m.parameter_bytes = at(Role::kParameter);
   m.buffer_bytes = at(Role::kBuffer);
@@ -348,47 +309,63 @@ Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& 
   m.peak_phase = t.peak_phase;
   m.peak_node = t.peak_node == kNoNode ? "" : display_name(model.graph, t.peak_node);
   m.peak_by_role = t.peak_by_role;
-  m.modules = plan->modules;
-  m.taken_bytes = plan->taken_bytes;
-  m.grown = plan->grown;
+}
+
+void set_workspace(MemoryEstimate& m, const WorkspacePlan& workspaces) {
   for (const WorkspaceUse& use : workspaces.uses) {
     m.workspace_bytes = std::max(m.workspace_bytes, use.bytes);
     m.timed_workspace_bytes = std::max(m.timed_workspace_bytes, use.largest);
   }
   m.workspace_basis = workspaces.basis;
   m.max_by_role[static_cast<size_t>(Role::kWorkspace)] = m.workspace_bytes;
-  m.allocated_peak_bytes = device.allocated;
-  m.steady_allocated_bytes = device.steady;
+}
+
+void set_device(MemoryEstimate& m, const DevicePlan& plan) {
+  m.modules = plan.modules;
+  m.taken_bytes = plan.taken_bytes;
+  m.grown = plan.grown;
+  m.allocated_peak_bytes = plan.memory.allocated;
+  m.steady_allocated_bytes = plan.memory.steady;
+  m.timing_peak_bytes = plan.memory.timing;
+  m.reserved_bytes = plan.memory.reserved;
+  m.context_bytes = plan.memory.context;
+  if (plan.context) {
+    m.module_loading = plan.context->loading;
+    m.context_basis = plan.context->why;
+  }
+  m.device_bytes = plan.memory.device_bytes;
+  m.device_range = {plan.memory.low, plan.memory.high};
+  m.held_by_names = plan.held_by_names;
+  m.verdict = plan.verdict;
+}
+
+}  // namespace
+
+Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
+                                   const Binding& binding, const Platform& platform,
+                                   const ProgramRequest& program, const WorkspacePlan& workspaces,
+                                   bool minimum) {
+  MemoryEstimate m;
+  const auto plan = plan_device(model, bound, binding, platform, program, workspaces, minimum);
+  if (!plan) return tl::make_unexpected(plan.error());
+  const int64_t granule = granule_of(platform.framework);
+  set_live(m, walk(model.step, bound, granule, plan->storages), model, binding);
+  set_workspace(m, workspaces);
+  set_device(m, *plan);
+  if (minimum) m.minimum_bytes = plan->memory.minimum;
   if (const double spread = platform.framework.demand_spread; spread > 0) {
-    const auto live = profile(model.step, bound, granule_of(platform.framework), plan->storages);
-    m.steady_range = tensors_range(device, model.step, live, workspaces, spread);
-  }
-  m.timing_peak_bytes = device.timing;
-  m.reserved_bytes = device.reserved;
-  m.context_bytes = device.context;
-  if (plan->context) {
-    m.module_loading = plan->context->loading;
-    m.context_basis = plan->context->why;
-  }
-  m.device_bytes = device.device_bytes;
-  m.device_range = {device.low, device.high};
-  m.held_by_names = plan->held_by_names;
-  m.verdict = plan->verdict;
-  if (request.minimum) m.minimum_bytes = device.minimum;
-  const int64_t workers = request.workers.value_or(0);
-  if (workers > 0 && platform.framework.batches_per_worker == 0) {
-    return error("E112", fmt::format("{}: {} loads in threads of its own process",
-                                     setting("workers"), platform.framework.id));
+    const auto live = profile(model.step, bound, granule, plan->storages);
+    m.steady_range = tensors_range(plan->memory, model.step, live, workspaces, spread);
   }
   const HostMemory host =
-      host_memory(platform.framework, host_load(model, binding, request, m.input_bytes));
+      host_memory(platform.framework, host_load(model, binding, program, m.input_bytes));
   m.host_bytes = host.bytes;
   m.host_range = host.range;
   if (platform.device.is_host && host.bytes > 0) {
     m.host_bytes = m.device_bytes;
     m.host_range = m.device_range;
   }
-  m.host_asked = workers > 0 || request.samples_in_memory > 0;
+  m.host_asked = program.workers.value_or(0) > 0 || program.samples_in_memory > 0;
   return m;
 }
 

@@ -18,6 +18,7 @@
 namespace plimsoll {
 
 struct Platform;
+struct ProgramRequest;
 
 // What the driver shows, without what a report says beside it: all that a search asks.
 struct DevicePlan {
@@ -33,17 +34,18 @@ struct DevicePlan {
   int64_t held_by_names = 0;
 };
 
-// `last`: of device_memory(). E103 for a --cuda that is no version; E232 for sizes beyond all
+// `minimum`: DeviceMemory::minimum too. `last`: of device_memory(). E232 for sizes beyond all
 // devices; E902 for a step that frees what it never allocated: a bug of ours.
 Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
                                const Binding& binding, const Platform& platform,
-                               const Request& request, const WorkspacePlan& workspaces,
-                               LastReplay* last = nullptr);
+                               const ProgramRequest& program, const WorkspacePlan& workspaces,
+                               bool minimum = false, LastReplay* last = nullptr);
 
 // The whole of it; errors as plan_device().
 Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
                                    const Binding& binding, const Platform& platform,
-                                   const Request& request, const WorkspacePlan& workspaces);
+                                   const ProgramRequest& program, const WorkspacePlan& workspaces,
+                                   bool minimum = false);
 
 // Bytes to which the framework's allocator rounds.
 int64_t granule_of(const FrameworkProfile& framework);

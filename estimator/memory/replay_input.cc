@@ -21,7 +21,7 @@ InPlaceHabit in_place_habit(const FrameworkProfile& framework) {
   if (framework.policy.in_place_activations) {
     return keeps_all(framework) ? InPlaceHabit::kActivations : InPlaceHabit::kElementwise;
   }
-  return framework.framework == "pytorch" ? InPlaceHabit::kImageModels : InPlaceHabit::kNever;
+  return framework.image_models_in_place ? InPlaceHabit::kImageModels : InPlaceHabit::kNever;
 }
 
 // Blobs that gradients of feature maps take in turn, chosen by name before their sizes are known:

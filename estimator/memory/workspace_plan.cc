@@ -12,25 +12,9 @@
 
 namespace plimsoll {
 
-std::shared_ptr<const AskedWorkspaces> asked_on(const Platform& platform, const Request& request) {
-  if (request.asked || !request.listed) return request.asked;
-  if (!request.machine || request.machine->gpu != platform.device.id) return nullptr;
-  const auto listed = parse_version(request.listed->cudnn());
-  const auto minor = [](const Version& v) {
-    return std::vector<int>(
-        v.numbers.begin(),
-        v.numbers.begin() + std::min<ptrdiff_t>(2, static_cast<ptrdiff_t>(v.numbers.size())));
-  };
-  if (request.cudnn && listed && minor(platform.cudnn) != minor(*listed)) return nullptr;
-  return request.listed;
-}
-
 WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
-  using Framework = WorkspacePolicy::Framework;
   WorkspacePolicy policy;
-  policy.framework = framework.framework == "pytorch" ? Framework::kPyTorch
-                     : framework.framework == "ideal" ? Framework::kIdeal
-                                                      : Framework::kOther;
+  policy.rule = framework.scratch_rule;
   policy.tensor_cores = framework.tf32_convolutions;
   policy.benchmark = framework.conv_policy == FrameworkProfile::ConvPolicy::kAutotune;
   if (framework.conv_policy == FrameworkProfile::ConvPolicy::kProducts)
@@ -39,32 +23,33 @@ WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
   return policy;
 }
 
-std::optional<int64_t> workspace_limit(const FrameworkProfile& framework, const Request& request,
-                                       bool guessed) {
-  if (request.workspace_limit) return request.workspace_limit;
+std::optional<int64_t> workspace_limit(const FrameworkProfile& framework,
+                                       const KernelRequest& asked, bool guessed) {
+  if (asked.workspace_limit) return asked.workspace_limit;
   if (guessed && framework.guess_limit) return framework.guess_limit->value;
   if (framework.workspace_limit) return framework.workspace_limit->value;
   return std::nullopt;
 }
 
-ConvOffers conv_offers(const Platform& platform, const Request& request, WorkspaceBooks books) {
+ConvOffers conv_offers(const Platform& platform, const KernelRequest& asked, bool tf32) {
   WorkspacePolicy policy = workspace_policy(platform.framework);
   bool guessed = platform.framework.conv_policy == FrameworkProfile::ConvPolicy::kHeuristic;
-  if (request.cudnn_benchmark) {
-    policy.benchmark = *request.cudnn_benchmark;
+  if (asked.cudnn_benchmark) {
+    policy.benchmark = *asked.cudnn_benchmark;
     policy.forced.clear();
     guessed = !policy.benchmark;
   }
-  if (request.recipe.precision->tf32) policy.tensor_cores = true;
-  if (const auto& asked = request.conv_algorithm) {
-    policy.benchmark =
-        asked->policy == AlgorithmPolicy::kAutotune || asked->policy == AlgorithmPolicy::kTimeOnce;
-    policy.forced = scratch_name(*asked);
-    guessed = is_guessed(asked->policy);
+  if (tf32) policy.tensor_cores = true;
+  if (const auto& algorithm = asked.conv_algorithm) {
+    policy.benchmark = algorithm->policy == AlgorithmPolicy::kAutotune ||
+                       algorithm->policy == AlgorithmPolicy::kTimeOnce;
+    policy.forced = scratch_name(*algorithm);
+    guessed = is_guessed(algorithm->policy);
   }
-  policy.limit = workspace_limit(platform.framework, request, guessed);
-  return ConvOffers{std::move(books), std::move(policy), platform.framework.pointwise_by_gemm,
-                    request.workspace_limit.has_value()};
+  policy.limit = workspace_limit(platform.framework, asked, guessed);
+  return ConvOffers{
+      WorkspaceTableCache(platform.hwdb, platform.device, platform.cudnn, platform.asked),
+      std::move(policy), platform.framework.pointwise_by_gemm, asked.workspace_limit.has_value()};
 }
 
 namespace {
@@ -88,7 +73,7 @@ void take_priced(WorkspaceChoice& choice, const KernelAt& kernel, const TimeCont
 
 // Of kernels of PyTorch's own.
 int64_t own_scratch(const KernelAt& kernel, const TimeContext& context, const Device& device) {
-  if (context.offers()->policy.framework != WorkspacePolicy::Framework::kPyTorch) return 0;
+  if (context.offers()->policy.rule != ScratchRule::kAten) return 0;
   if (const auto* attention = std::get_if<AttentionProblem<int64_t>>(&kernel.problem))
     return attention_workspace(*attention, kernel.pass, kernel.dtype);
   if (kernel.op != "column_sum" || kernel.written == 0) return 0;
@@ -102,6 +87,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
                                       const TimeContext& context) {
   const bool timed = context.offers()->policy.benchmark && !platform.framework.autotune_outside;
   WorkspacePlan plan;
+  plan.algorithm_policy = context.options().policy;
   plan.uses.resize(bound.kernels.size());
   plan.bases.resize(bound.kernels.size());
   plan.algorithms.resize(bound.kernels.size());

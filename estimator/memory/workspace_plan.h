@@ -1,7 +1,6 @@
 // WorkspacePlan: the scratch memory that each kernel of a step takes on a platform.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,8 +13,8 @@
 
 namespace plimsoll {
 
+struct KernelRequest;
 struct Platform;
-struct Request;
 
 struct WorkspacePlan {
   std::vector<WorkspaceUse> uses;  // by KernelId; zero where a kernel needs none
@@ -24,21 +23,18 @@ struct WorkspacePlan {
   std::vector<std::string> algorithms;  // by KernelId, as the library calls them
   std::string basis;  // the least trusted: "asked", "table", "rule", "interval"; else "none"
   int64_t asked = 0, convolutions = 0;  // kernels, and of how many cuDNN was asked
+  AlgorithmPolicy algorithm_policy = AlgorithmPolicy::kAutotune;  // by which they were chosen
 };
-
-// What cuDNN itself said of the request's convolutions on a device: asked for this request, or what
-// a machine file has of that card and of the version that the request asks for; null for neither.
-std::shared_ptr<const AskedWorkspaces> asked_on(const Platform& platform, const Request& request);
 
 WorkspacePolicy workspace_policy(const FrameworkProfile& framework);
 
-// Most scratch memory of a convolution: the request's, else the framework's where its library times
+// Most scratch memory of a convolution: what is asked, else the framework's where its library times
 // algorithms or guesses one. Nothing: no limit.
-std::optional<int64_t> workspace_limit(const FrameworkProfile& framework, const Request& request,
-                                       bool guessed);
+std::optional<int64_t> workspace_limit(const FrameworkProfile& framework,
+                                       const KernelRequest& asked, bool guessed);
 
-// What `platform` and `request` have convolutions choose from.
-ConvOffers conv_offers(const Platform& platform, const Request& request, WorkspaceBooks books);
+// What convolutions on `platform` choose from; `tf32`: where their precision allows it.
+ConvOffers conv_offers(const Platform& platform, const KernelRequest& asked, bool tf32);
 
 // Of the algorithms that kernels are priced with in `context`, which has offers.
 Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,

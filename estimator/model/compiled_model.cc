@@ -196,6 +196,31 @@ void turn_layout(CompiledModel& model) {
       "compile: images are laid out with channels last, which Inductor does in such a network");
 }
 
+// What an ONNX file's graph stands for, put back where it is asked for.
+RecoverReport recover_from_onnx(CompiledModel& compiled, bool recovers, Decider& decider) {
+  Graph& graph = compiled.graph;
+  RecoverReport recovered;
+  find_written_weights(graph);
+  if (recovers) {
+    recovered = recover(graph, &decider);
+    compiled.recognised = summary_of(recovered);
+    put_dropout_back(graph, compiled.recipe, compiled.basis);
+    drop_stochastic_depth(compiled, recovered);
+  } else {
+    fold(graph);
+  }
+  return recovered;
+}
+
+void cast_to_precision(CompiledModel& compiled, bool from_onnx) {
+  const PrecisionRow& precision = *compiled.recipe.precision;
+  if (from_onnx && is_half(precision)) widen(compiled.graph, compiled.basis);
+  if (precision.storage != DType::kFloat32)
+    cast(compiled.graph, precision.storage, !precision.batch_norms_in_fp32);
+  else if (from_onnx && is_half(precision))
+    drop_given_casts(compiled.graph);
+}
+
 }  // namespace
 
 Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, const Recipe& recipe,
@@ -230,23 +255,10 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   if (auto inferred = infer(graph, decider, noted, options); !inferred) {
     return tl::make_unexpected(inferred.error());
   }
-  if (model.from_onnx && is_half(*compiled.recipe.precision)) widen(graph, compiled.basis);
-  const PrecisionRow& precision = *compiled.recipe.precision;
-  if (precision.storage != DType::kFloat32)
-    cast(graph, precision.storage, !precision.batch_norms_in_fp32);
-  else if (model.from_onnx && is_half(precision))
-    drop_given_casts(graph);
+  cast_to_precision(compiled, model.from_onnx);
   if (model.from_onnx) {
     compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());
-    find_written_weights(graph);
-    if (request.recover) {
-      recovered = recover(graph, &decider);
-      compiled.recognised = summary_of(recovered);
-      put_dropout_back(graph, compiled.recipe, compiled.basis);
-      drop_stochastic_depth(compiled, recovered);
-    } else {
-      fold(graph);
-    }
+    recovered = recover_from_onnx(compiled, request.recover, decider);
     plan = plan_for(graph);  // passes renumber nodes
   }
   if (compiled.recipe.compiled) turn_layout(compiled);

@@ -147,6 +147,9 @@ Result<LoadedModel> load(const ModelRequest& request, bool inputs_only) {
   auto model = load_unchecked(request, inputs_only);
   if (!model) return model;
   if (auto named = check_names(*model, request); !named) return tl::make_unexpected(named.error());
+  if (inputs_only) return model;
+  if (auto assumed = check_assumed(*model, request); !assumed)
+    return tl::make_unexpected(assumed.error());
   return model;
 }
 

@@ -96,4 +96,19 @@ Result<void> check_names(const LoadedModel& model, const ModelRequest& request) 
   return {};
 }
 
+Result<void> check_assumed(const LoadedModel& model, const ModelRequest& request) {
+  std::vector<std::string> ops;
+  for (const NamedGraph& network : model.config.networks) {
+    for (const Node& node : network.graph.nodes) ops.push_back(node.op);
+  }
+  for (const auto& [name, price] : request.assume) {
+    if (std::ranges::find(ops, name) != ops.end()) continue;
+    const std::string near = nearest(name, ops);
+    return error("E118",
+                 setting_entry("assume", shortened(name, 60)) + ": the model has no such operator",
+                 {}, near.empty() ? "" : fmt::format("did you mean {}?", shortened(near)));
+  }
+  return {};
+}
+
 }  // namespace plimsoll

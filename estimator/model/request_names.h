@@ -26,4 +26,7 @@ Result<void> check_sizes(const ModelNames& names, const ModelRequest& request);
 // none.
 Result<void> check_names(const LoadedModel& model, const ModelRequest& request);
 
+// E118 where a price is assumed of an operator that the model does not have.
+Result<void> check_assumed(const LoadedModel& model, const ModelRequest& request);
+
 }  // namespace plimsoll

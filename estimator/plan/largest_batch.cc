@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "estimator/answer/effects.h"
 #include "estimator/estimator.h"
 #include "estimator/plan/batch_memory.h"
 #include "estimator/request/find_platform.h"
@@ -63,7 +64,7 @@ class Refusals {
   Result<BatchPoint> operator()(int64_t size) {
     constexpr int64_t kNone = std::numeric_limits<int64_t>::max() / 4;
     if (size <= start_) return memory_(size);
-    auto taken = memory_.takes(size);
+    auto taken = memory_.model(size);
     if (taken) return memory_(size);
     if (size < least_) {
       least_ = size;
@@ -99,17 +100,17 @@ Result<LargestBatch> largest_batch(const Request& usual, const Hwdb& hwdb,
       find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
   if (!platform) return tl::make_unexpected(platform.error());
   const int64_t start = set_start(request, search.vary);
-  auto model = compile(request, *platform);
-  if (!model) return tl::make_unexpected(model.error());
   auto evaluator = Evaluator::make(std::move(*platform), request);
   if (!evaluator) return tl::make_unexpected(evaluator.error());
   LargestBatch largest;
   largest.device_id = evaluator->platform().device.id;
   largest.vary = search.vary;
-  if (search.vary != "batch") largest.batch = model->binding.at(model->batch_symbol);
-  largest.warnings = model->warnings;
-  largest.usable_bytes = usable_bytes(evaluator->platform(), request);
-  BatchMemory memory(request, *evaluator, std::move(*model), search.confidence, search.vary);
+  largest.usable_bytes = evaluator->platform().usable_bytes;
+  BatchMemory memory(request, *evaluator, search.confidence, search.vary);
+  const auto model = memory.model(start);
+  if (!model) return tl::make_unexpected(model.error());
+  if (search.vary != "batch") largest.batch = batch_at(**model, (*model)->binding);
+  largest.warnings = warnings_of(request, evaluator->platform(), **model);
   Refusals refusals(memory, start);
   std::function<Result<BatchPoint>(int64_t)> evaluate = std::ref(memory);
   if (search.vary != "batch") evaluate = std::ref(refusals);
@@ -123,7 +124,7 @@ Result<LargestBatch> largest_batch(const Request& usual, const Hwdb& hwdb,
   refusals.settle(search.vary, largest.answer, largest.warnings);
   for (const int64_t size : round_batches(largest.answer, search)) {
     // Images may be too small for a network.
-    if (search.vary != "batch" && !memory.takes(size)) continue;
+    if (search.vary != "batch" && !memory.model(size)) continue;
     auto point = memory(size);
     if (!point) return tl::make_unexpected(point.error());
     const auto estimated = memory.estimate(size);

@@ -82,7 +82,7 @@ std::vector<Change> changes_of(const Request& request, const Hwdb& hwdb, const E
     changes.push_back({setting("workspace-limit", "64MiB"), "", request});
     changes.back().request.workspace_limit = kLittleWorkspace;
   }
-  if (request.allocator.empty() && request.framework.starts_with("pytorch")) {
+  if (request.allocator.empty()) {
     changes.push_back({setting("allocator", "expandable_segments:True"), "", request});
     changes.back().request.allocator = "expandable_segments:True";
   }

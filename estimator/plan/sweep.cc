@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <limits>
-#include <list>
 #include <map>
 #include <memory>
 #include <utility>
 
+#include "estimator/answer/effects.h"
 #include "estimator/answer/platform_notes.h"
 #include "estimator/estimator.h"
+#include "estimator/model/model_cache.h"
 #include "estimator/plan/sweep_bundles.h"
 #include "estimator/plan/sweep_warnings.h"
 #include "estimator/request/find_platform.h"
@@ -25,26 +26,18 @@ constexpr size_t kMostHeld = 2'000'000;  // events of replays that are kept for 
 
 // A model at work in a sweep.
 struct Compiled {
-  Compiled(Recipe asked, const Policy& habits, CompiledModel compiled)
-      : recipe(std::move(asked)),
-        policy(habits),
-        model(std::move(compiled)),
-        step(model.step),
-        bytes(model) {}
-  Recipe recipe;  // as asked for: a config may say its own loss,
-  Policy policy;  // and compiling may turn the layout
-  CompiledModel model;
-  StepBinder step;
+  explicit Compiled(ModelCache::Entry& of) : entry(of), bytes(of.model) {}
+  ModelCache::Entry& entry;
   StepBytes bytes;
-  std::vector<std::vector<Launches>> launches;  // by number among the distinct kernels
+  std::vector<std::vector<Launches>> launches{};  // by number among the distinct kernels
 };
 
 struct Family {
   explicit Family(Request asked) : request(std::move(asked)) {}
   Request request;
-  std::list<Compiled> models;  // each for its recipe, policy and decisions
+  ModelCache models;
+  std::map<const ModelCache::Entry*, Compiled> compiled;
   DistinctKernels kernels;
-  size_t events = 0;  // of all models
 };
 
 struct Variant {
@@ -115,7 +108,7 @@ class Sweeper {
       auto platform = find_platform(hwdb_, request, request.devices.front());
       if (!platform) return tl::make_unexpected(platform.error());
       const Policy policy = policy_for(*platform, request);
-      block_.warnings.add(platform_warnings(*platform, request));
+      block_.warnings.add(platform_warnings(*platform, *request.recipe.precision));
       auto evaluator = Evaluator::make(std::move(*platform), request);
       if (!evaluator) return tl::make_unexpected(evaluator.error());
       variants.push_back({index++, request, std::move(*evaluator), policy});
@@ -126,7 +119,7 @@ class Sweeper {
   Result<void> run_block(int64_t first, int64_t last) {
     std::vector<Entry> entries;
     for (const Variant& variant : variants_) {
-      if (family_->events > options_.most_events) {
+      if (family_->models.events() > options_.most_events) {
         answer(entries);
         replays_.clear();
         family_.emplace(Request(family_->request));
@@ -165,22 +158,22 @@ class Sweeper {
     const auto compiled = compiled_at(variant, entry.answer.point);
     if (!compiled) return tl::make_unexpected(compiled.error());
     entry.compiled = *compiled;
-    const CompiledModel& model = entry.compiled->model;
-    const Binding binding = binding_at(model, entry.answer.point);
+    const CompiledModel& model = entry.compiled->entry.model;
+    StepBinder& step = entry.compiled->entry.step;
+    const Binding binding = binding_at(model, sizes_at(entry.answer.point));
     const Platform& platform = variant.evaluator.platform();
     if (options_.time) {
-      const auto bound = entry.compiled->step(binding);
+      const auto bound = step(binding);
       if (!bound) return tl::make_unexpected(bound.error());
       entry.conditions = step_conditions(model, platform, variant.request);
       entry.compiled->bytes.fill_in(**bound, entry.conditions);
-      entry.conditions.samples = samples_loaded(model, binding, variant.request);
+      entry.conditions.samples = samples_loaded(model, binding, platform);
     }
-    const auto plan =
-        variant.evaluator.device(model, entry.compiled->step, binding, replay_at(entry));
+    const auto plan = variant.evaluator.device(model, step, binding, replay_at(entry));
     if (!plan) return tl::make_unexpected(plan.error());
     const DeviceMemory& memory = plan->memory;
     SweepPoint& answer = entry.answer;
-    answer.usable_bytes = usable_bytes(platform, variant.request);
+    answer.usable_bytes = platform.usable_bytes;
     answer.device_bytes = memory.device_bytes;
     answer.device_range_bytes = {memory.low, memory.high};
     answer.fits = memory.device_bytes <= answer.usable_bytes;
@@ -192,48 +185,33 @@ class Sweeper {
   LastReplay* replay_at(const Entry& entry) {
     const auto key = std::pair(entry.compiled, entry.at);
     if (const auto known = replays_.find(key); known != replays_.end()) return &known->second;
-    held_ += entry.compiled->model.step.events.size();
+    held_ += entry.compiled->entry.model.step.events.size();
     return prepared_.size() > 1 && held_ < kMostHeld ? &replays_[key] : nullptr;
   }
 
-  Binding binding_at(const CompiledModel& model, int64_t point) const {
-    Binding binding = model.binding;
+  Binding sizes_at(int64_t point) const {
+    Binding sizes;
     const std::vector<size_t> place = place_of(point, sizes_);
-    for (size_t axis = 0; axis < sizes_.size(); ++axis) {
-      const std::string& symbol = sizes_[axis].symbol;
-      binding[symbol == "batch" ? model.batch_symbol : symbol] = sizes_[axis].values[place[axis]];
-    }
-    return binding;
+    for (size_t axis = 0; axis < sizes_.size(); ++axis)
+      sizes[sizes_[axis].symbol] = sizes_[axis].values[place[axis]];
+    return sizes;
   }
 
   Result<Compiled*> compiled_at(const Variant& variant, int64_t point) {
-    for (Compiled& known : family_->models) {
-      if (known.recipe != variant.request.recipe || known.policy != variant.policy) continue;
-      if (guards_hold(known.model.step, binding_at(known.model, point))) return &known;
-    }
-    Request here = variant.request;
-    const std::vector<size_t> place = place_of(point, sizes_);
-    for (size_t axis = 0; axis < sizes_.size(); ++axis) {
-      const int64_t value = sizes_[axis].values[place[axis]];
-      if (sizes_[axis].symbol == "batch") {
-        here.batch = value;
-      } else {
-        here.dims[sizes_[axis].symbol] = value;
-      }
-    }
+    const Request& request = variant.request;
+    const auto entry = family_->models.at(request, request.recipe, variant.policy, sizes_at(point));
+    if (!entry) return tl::make_unexpected(entry.error());
+    const auto [place, is_new] = family_->compiled.try_emplace(*entry, **entry);
+    Compiled& compiled = place->second;
+    if (!is_new) return &compiled;
     const Platform& platform = variant.evaluator.platform();
-    auto model = compile(here, platform);
-    if (!model) return tl::make_unexpected(model.error());
-    block_.warnings.add_model(std::move(model->warnings));
-    Compiled& compiled =
-        family_->models.emplace_back(here.recipe, variant.policy, std::move(*model));
-    family_->events += compiled.model.step.events.size();
+    block_.warnings.add_model(warnings_of(request, platform, (*entry)->model));
     if (options_.time) number_kernels(compiled, platform);
     return &compiled;
   }
 
   void number_kernels(Compiled& compiled, const Platform& platform) {
-    const Step& step = compiled.model.step;
+    const Step& step = compiled.entry.model.step;
     const std::vector<size_t> numbers = family_->kernels.add(step);
     compiled.launches.resize(family_->kernels.size());
     for (const auto& [id, launches] : count_launches(step, !platform.framework.bias_is_operator))
@@ -280,7 +258,8 @@ class Sweeper {
     std::vector<size_t> point_of;  // by entry
     for (size_t i = 0; i < entries.size(); ++i) {
       if (i == 0 || entries[i]->at != entries[i - 1]->at)
-        points.push_back(binding_at(entries[i]->compiled->model, entries[i]->answer.point));
+        points.push_back(
+            binding_at(entries[i]->compiled->entry.model, sizes_at(entries[i]->answer.point)));
       point_of.push_back(points.size() - 1);
     }
     std::vector<KernelTime> times(points.size());
@@ -310,7 +289,7 @@ class Sweeper {
 
   void finish(Entry& entry) {
     if (!entry.compiled) return;
-    const CompiledModel& model = entry.compiled->model;
+    const CompiledModel& model = entry.compiled->entry.model;
     const Variant& variant = variants_[entry.answer.variant - variants_.front().index];
     const Platform& platform = variant.evaluator.platform();
     entry.conditions.errors = step_errors(model, platform, entry.evidence);
@@ -320,7 +299,7 @@ class Sweeper {
     answer.step_range_ns = {to_ns(step.low), to_ns(step.high)};
     answer.host_bound = step.host_bound;
     answer.sample_unit = model.meta.sample_unit;
-    answer.samples_per_second = samples_per_second(model, binding_at(model, answer.point),
+    answer.samples_per_second = samples_per_second(model, binding_at(model, sizes_at(answer.point)),
                                                    entry.conditions.devices, step.seconds);
     if (answer.step_range_ns.high == std::numeric_limits<int64_t>::max())
       answer.failure = too_long(platform.device).value();

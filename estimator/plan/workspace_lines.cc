@@ -30,17 +30,17 @@ void write_plan(JsonWriter& out, const ConvPlan& plan) {
 
 }  // namespace
 
-Result<const WorkspaceBook*> WorkspaceLines::book(DType dtype, bool channels_last) {
+Result<const WorkspaceTables*> WorkspaceLines::tables(DType dtype, bool channels_last) {
   const std::pair key{dtype, channels_last};
-  auto at = books_.find(key);
-  if (at == books_.end()) {
-    auto loaded = WorkspaceBook::load(hwdb_, {.capability = options_.capability,
-                                              .cudnn_major = options_.cudnn_major,
-                                              .cudnn_minor = options_.cudnn_minor,
-                                              .dtype = dtype,
-                                              .channels_last = channels_last});
+  auto at = tables_.find(key);
+  if (at == tables_.end()) {
+    auto loaded = WorkspaceTables::load(hwdb_, {.capability = options_.capability,
+                                                .cudnn_major = options_.cudnn_major,
+                                                .cudnn_minor = options_.cudnn_minor,
+                                                .dtype = dtype,
+                                                .channels_last = channels_last});
     if (!loaded) return tl::unexpected(loaded.error());
-    at = books_.emplace(key, std::move(*loaded)).first;
+    at = tables_.emplace(key, std::move(*loaded)).first;
   }
   return &at->second;
 }
@@ -48,7 +48,7 @@ Result<const WorkspaceBook*> WorkspaceLines::book(DType dtype, bool channels_las
 Result<std::string> WorkspaceLines::answer(std::string_view text, int line_number) {
   const auto line = read_line(text, line_number, options_.dtype);
   if (!line) return tl::unexpected(line.error());
-  const auto found = book(line->dtype, line->problem.channels_last);
+  const auto found = tables(line->dtype, line->problem.channels_last);
   if (!found) return tl::unexpected(found.error());
   const auto choice = (*found)->choose(line->problem, line->pass, options_.policy);
   if (!choice) return tl::unexpected(choice.error());

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "estimator/memory/workspace/book.h"
+#include "estimator/memory/workspace/tables.h"
 
 namespace plimsoll {
 
@@ -30,15 +30,15 @@ class WorkspaceLines {
   // The answer without a newline. Keys of the line: pass (fprop, dgrad, wgrad), n c h w k r s;
   // pad_h pad_w stride_h stride_w dil_h dil_w groups; dtype (fp32, fp16, bf16, fp64), layout (nchw,
   // nhwc). Diagnostics of the JSON reader with `line_number` as the place; E241 where the filter
-  // does not fit; those of WorkspaceBook.
+  // does not fit; those of WorkspaceTables.
   Result<std::string> answer(std::string_view line, int line_number);
 
  private:
-  Result<const WorkspaceBook*> book(DType dtype, bool channels_last);
+  Result<const WorkspaceTables*> tables(DType dtype, bool channels_last);
 
   Hwdb hwdb_;
   WorkspaceLinesOptions options_;
-  std::map<std::pair<DType, bool>, WorkspaceBook> books_;
+  std::map<std::pair<DType, bool>, WorkspaceTables> tables_;
 };
 
 }  // namespace plimsoll

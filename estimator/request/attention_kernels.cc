@@ -12,12 +12,12 @@ const Version kSeparateInFp32{{2, 5}};
 
 }  // namespace
 
-AttentionKernels attention_kernels(const Platform& platform, const Request& request) {
+AttentionKernels attention_kernels(const Platform& platform, AskedAttention asked) {
   AttentionKernels kernels = platform.framework.policy.attention;
   const bool chooses = platform.framework.chooses_attention;
   kernels.separate_by_operator = chooses;
   kernels.separate_in_fp32 = chooses && !(platform.framework.asked < kSeparateInFp32);
-  if (request.attention == AskedAttention::kMath) kernels.memory_efficient = false;
+  if (asked == AskedAttention::kMath) kernels.memory_efficient = false;
   if (!chooses || !kernels.memory_efficient) return kernels;
   const auto& capability = platform.device.compute_capability;
   const int major = static_cast<int>(capability.major);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "graph/base/setting.h"
 #include "hwdb/releases.h"
@@ -11,11 +10,9 @@
 namespace plimsoll {
 namespace {
 
-// Frameworks with a switch that times cuDNN's algorithms: torch.backends.cudnn.benchmark, Torch7's
-// cudnn.benchmark, chainer.config.autotune, MXNET_CUDNN_AUTOTUNE_DEFAULT, TF_CUDNN_USE_AUTOTUNE,
-// Caffe2's exhaustive_search, Theano's dnn.conv.algo_fwd.
-constexpr std::array<std::string_view, 8> kTimesAlgorithms = {
-    "pytorch", "torch7", "chainer", "mxnet", "tensorflow", "caffe2", "detectron", "theano"};
+bool reaches(const FrameworkProfile& framework, const std::optional<Version>& first) {
+  return first && !(framework.asked < *first);
+}
 
 struct AskedVersion {
   std::string setting, product;  // by its name
@@ -38,11 +35,11 @@ std::vector<AskedVersion> asked_versions(const Request& request, const Platform&
   return asked;
 }
 
-// torch.compile is of PyTorch 2.0; its kernels are Triton's, which refuses cards before Volta
+// The kernels of torch.compile are Triton's, which refuses cards before Volta
 // (torch/_inductor/scheduler.py: "too old to be supported by the triton GPU compiler").
 Result<void> check_compiler(const Platform& platform) {
   const FrameworkProfile& framework = platform.framework;
-  if (framework.framework != "pytorch" || framework.asked < Version{{2, 0}}) {
+  if (!reaches(framework, framework.compiles_since)) {
     return error("E116",
                  fmt::format("{}: {} has no such compiler", setting("compile"), framework.id), {},
                  "torch.compile is of PyTorch 2.0 and later");
@@ -55,17 +52,16 @@ Result<void> check_compiler(const Platform& platform) {
   return {};
 }
 
-// torch.cuda.CUDAGraph is of PyTorch 1.10.
 Result<void> check_graphs(const FrameworkProfile& framework, const std::string& asked) {
-  if (framework.framework == "pytorch" && !(framework.asked < Version{{1, 10}})) return {};
+  if (reaches(framework, framework.replays_since)) return {};
   return error("E116", fmt::format("{}: {} does not replay passes", setting("cuda-graphs"), asked),
                {}, "CUDA graphs are of PyTorch 1.10 and later");
 }
 
-Result<void> check_one_process(const Request& request, const FrameworkProfile& framework) {
-  if (framework.framework != "pytorch")
+Result<void> check_one_process(const Platform& platform) {
+  if (!platform.framework.data_parallel)
     return error("E116", setting("exchange", kDataParallel) + ": it is PyTorch's");
-  if (request.nodes > 1) {
+  if (platform.nodes > 1) {
     return error("E116", setting("exchange", kDataParallel) + ": one process feeds one machine", {},
                  fmt::format("leave {} out", setting("nodes")));
   }
@@ -90,8 +86,7 @@ Result<void> check_versions(const Request& request, const Platform& platform) {
 Result<void> check_flags(const Request& request, const Platform& platform) {
   const FrameworkProfile& framework = platform.framework;
   const auto given = [&](std::string_view flag) { return request.given.contains(flag); };
-  if (given("cudnn-benchmark") &&
-      std::ranges::find(kTimesAlgorithms, framework.framework) == kTimesAlgorithms.end()) {
+  if (given("cudnn-benchmark") && !framework.algorithm_switch) {
     return error("E116",
                  fmt::format("{}: {} has no such switch", setting("cudnn-benchmark"), framework.id),
                  {}, setting("conv-algo") + " says how it chooses");
@@ -102,8 +97,8 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
                              setting("cudnn-benchmark"), setting("conv-algo")),
                  {}, "leave one of them out");
   }
-  if (request.one_process()) {
-    if (auto whole = check_one_process(request, framework); !whole) return whole;
+  if (platform.one_process()) {
+    if (auto whole = check_one_process(platform); !whole) return whole;
   }
   if (request.attention == AskedAttention::kFused && !framework.policy.attention.memory_efficient) {
     return error("E116", fmt::format("{}: {} has no fused attention", setting("attention", "fused"),
@@ -115,8 +110,17 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
   if (request.cuda_graphs) {
     if (auto graphs = check_graphs(framework, request.framework); !graphs) return graphs;
   }
-  if (request.reserve_bytes > 0 && usable_bytes(platform, request) == 0) {
+  if (request.reserve_bytes > 0 && platform.usable_bytes == 0) {
     return error("E116", setting("reserve") + " leaves nothing of the GPU's memory");
+  }
+  if (request.module_loading == ModuleLoading::kLazy && !can_load_lazily(platform.cuda)) {
+    return error(
+        "E162", fmt::format("{}: CUDA {} of {} cannot, 11.7 is the first",
+                            setting("module-loading", "lazy"), platform.cuda.text(), framework.id));
+  }
+  if (request.workers.value_or(0) > 0 && framework.batches_per_worker == 0) {
+    return error("E112", fmt::format("{}: {} loads in threads of its own process",
+                                     setting("workers"), framework.id));
   }
   return check_versions(request, platform);
 }

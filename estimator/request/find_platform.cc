@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <vector>
 
+#include "estimator/memory/allocator/options.h"
+#include "estimator/memory/workspace/asked.h"
 #include "estimator/request/check_flags.h"
 #include "estimator/request/host_run.h"
 #include "graph/base/escape.h"
@@ -20,7 +24,7 @@ std::string usual_link(const Device& device) {
 }
 
 // Where a version of CUDA is given and none of the framework, the newest that came with it.
-Result<FrameworkProfile> find_framework(const Hwdb& hwdb, const Request& request) {
+Result<FrameworkProfile> find_framework(const Hwdb& hwdb, const PlatformRequest& request) {
   auto newest = hwdb.framework(request.framework);
   const auto cuda = request.cuda ? parse_version(*request.cuda) : std::nullopt;
   const auto is_too_new = [&](const FrameworkProfile& p) {
@@ -40,7 +44,7 @@ Result<FrameworkProfile> find_framework(const Hwdb& hwdb, const Request& request
 }
 
 // The machine file's own, where nobody names another and the card is its.
-Result<Host> find_host(const Hwdb& hwdb, const Request& request, const Device& device) {
+Result<Host> find_host(const Hwdb& hwdb, const PlatformRequest& request, const Device& device) {
   const bool told = request.machine && request.machine->gpu == device.id &&
                     !request.machine->host.empty() && request.host == kUnknownHost;
   if (!told) return hwdb.host(request.host);
@@ -51,7 +55,7 @@ Result<Host> find_host(const Hwdb& hwdb, const Request& request, const Device& d
   return host;
 }
 
-Result<std::optional<Link>> find_link(const Hwdb& hwdb, const Request& request,
+Result<std::optional<Link>> find_link(const Hwdb& hwdb, const PlatformRequest& request,
                                       const Device& device) {
   if (request.gpu_count <= request.nodes) return std::nullopt;
   auto found = hwdb.link(request.link.empty() ? usual_link(device) : request.link);
@@ -59,7 +63,7 @@ Result<std::optional<Link>> find_link(const Hwdb& hwdb, const Request& request,
   return std::optional(std::move(*found));
 }
 
-Result<std::optional<Link>> find_network(const Hwdb& hwdb, const Request& request) {
+Result<std::optional<Link>> find_network(const Hwdb& hwdb, const PlatformRequest& request) {
   if (request.nodes <= 1) return std::nullopt;
   if (request.network.empty()) {
     return error("E116", setting("nodes") + ": what joins the machines is not said", {},
@@ -82,6 +86,77 @@ Result<Version> asked_version(std::string_view asked_by, std::string_view exampl
   return *version;
 }
 
+// Of what is free beside a context of some hundred MiB, whose part of the share is neglected.
+int64_t left_to_system(const FrameworkProfile& framework, int64_t free) {
+  if (framework.system_reserve.value == 0) return 0;
+  const double share = framework.system_reserve_share * static_cast<double>(free);
+  return std::min(free, std::max(framework.system_reserve.value, static_cast<int64_t>(share)));
+}
+
+void set_memory(const PlatformRequest& request, Platform& platform) {
+  platform.memory_bytes = request.memory_bytes.value_or(platform.device.memory_reported.value);
+  const int64_t free =
+      std::max<int64_t>(0, platform.memory_bytes - request.reserve_bytes - request.display_bytes);
+  platform.usable_bytes = free - left_to_system(platform.framework, free);
+}
+
+Result<AllocatorRules> allocator_of(const Platform& platform, const std::string& settings) {
+  constexpr int64_t kHostGranule = 64;  // c10/core/alignment.h, gAlignment
+  const FrameworkProfile& framework = platform.framework;
+  if (!framework.allocator_settings && !settings.empty())
+    return error("E161", fmt::format("{} takes no settings of its allocator", framework.id));
+  switch (framework.allocator) {
+    case FrameworkProfile::Allocator::kPytorchCaching:
+      return caching_rules(settings);
+    case FrameworkProfile::Allocator::kBfc:
+      // Both profiles stand for versions before 2.3.
+      return AllocatorRules(BfcRules{.garbage_collection = false, .first_region = 1 << 20});
+    case FrameworkProfile::Allocator::kMxnetPool:
+      // A symbol's executor plans its memory as a whole; arrays without a plan come from the pool.
+      if (framework.execution == FrameworkProfile::Execution::kGraph)
+        return AllocatorRules(StaticRules{});
+      return AllocatorRules(PoolRules{});
+    case FrameworkProfile::Allocator::kStatic:
+      return AllocatorRules(StaticRules{});
+    case FrameworkProfile::Allocator::kNone:
+      break;
+  }
+  return AllocatorRules(platform.device.is_host ? NoAllocator{kHostGranule} : NoAllocator{});
+}
+
+std::shared_ptr<const AskedWorkspaces> asked_of(const PlatformRequest& request,
+                                                const Platform& platform) {
+  if (request.asked || !request.listed) return request.asked;
+  if (!platform.machine) return nullptr;
+  const auto listed = parse_version(request.listed->cudnn());
+  const auto minor = [](const Version& v) {
+    return std::vector<int>(
+        v.numbers.begin(),
+        v.numbers.begin() + std::min<ptrdiff_t>(2, static_cast<ptrdiff_t>(v.numbers.size())));
+  };
+  if (request.cudnn && listed && minor(platform.cudnn) != minor(*listed)) return nullptr;
+  return request.listed;
+}
+
+// What the request sets on its device and framework.
+Result<void> set_up(const PlatformRequest& request, Platform& platform) {
+  const auto cudnn = asked_version("cudnn", "7.6", request.cudnn, platform.framework.cudnn);
+  if (!cudnn) return tl::make_unexpected(cudnn.error());
+  const auto cuda = asked_version("cuda", "12.8", request.cuda, platform.framework.cuda);
+  if (!cuda) return tl::make_unexpected(cuda.error());
+  auto allocator = allocator_of(platform, request.allocator);
+  if (!allocator) return tl::make_unexpected(allocator.error());
+  platform.cudnn = *cudnn;
+  platform.cuda = *cuda;
+  platform.allocator = std::move(*allocator);
+  platform.exchange = request.exchange.empty() ? platform.framework.exchange : request.exchange;
+  if (request.machine && request.machine->gpu == platform.device.id)
+    platform.machine = request.machine;
+  platform.asked = asked_of(request, platform);
+  set_memory(request, platform);
+  return {};
+}
+
 }  // namespace
 
 Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
@@ -101,29 +176,22 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
   if (!network) return tl::make_unexpected(network.error());
   const auto errors = open_step_errors(hwdb);
   if (!errors) return tl::make_unexpected(errors.error());
-  Platform platform{std::move(*device),
-                    std::move(*framework),
-                    std::move(*host),
-                    std::move(*link),
-                    std::move(*network),
-                    {},
-                    {},
-                    {},
-                    *errors,
-                    hwdb};
+  Platform platform{.device = std::move(*device),
+                    .framework = std::move(*framework),
+                    .host = std::move(*host),
+                    .link = std::move(*link),
+                    .network = std::move(*network),
+                    .gpu_count = request.gpu_count,
+                    .nodes = request.nodes,
+                    .errors = *errors,
+                    .hwdb = hwdb};
   if (platform.device.is_host) {
     if (auto sound = check_host_flags(request); !sound) return tl::make_unexpected(sound.error());
     put_on_host(platform);
   }
+  if (auto set = set_up(request, platform); !set) return tl::make_unexpected(set.error());
   if (auto sound = check_flags(request, platform); !sound)
     return tl::make_unexpected(sound.error());
-  const auto cudnn = asked_version("cudnn", "7.6", request.cudnn, platform.framework.cudnn);
-  if (!cudnn) return tl::make_unexpected(cudnn.error());
-  const auto cuda = asked_version("cuda", "12.8", request.cuda, platform.framework.cuda);
-  if (!cuda) return tl::make_unexpected(cuda.error());
-  platform.cudnn = *cudnn;
-  platform.cuda = *cuda;
-  platform.exchange = request.exchange.empty() ? platform.framework.exchange : request.exchange;
   return platform;
 }
 

@@ -5,15 +5,15 @@
 namespace plimsoll {
 namespace {
 
-ShardingPlan sharding_for(const Platform& platform, const Request& request) {
-  ShardingPlan plan{.data_ranks = request.gpu_count,
-                    .replicates = request.one_process(),
-                    .sums_during_backward = platform.framework.exchange_overlaps,
-                    .splits_layers = request.exchange == kSplitLayers};
-  // kDefaultBucketBytesCap and kDefaultFirstBucketBytes of torch/csrc/distributed/c10d/reducer.hpp.
-  if (platform.framework.framework == "pytorch" && !plan.replicates) {
-    plan.bucket_bytes = int64_t{25} << 20;
-    plan.first_bucket_bytes = int64_t{1} << 20;
+ShardingPlan sharding_on(const Platform& platform) {
+  const FrameworkProfile& framework = platform.framework;
+  ShardingPlan plan{.data_ranks = platform.gpu_count,
+                    .replicates = platform.one_process(),
+                    .sums_during_backward = framework.exchange_overlaps,
+                    .splits_layers = platform.exchange == kSplitLayers};
+  if (framework.bucket.value > 0 && !plan.replicates) {
+    plan.bucket_bytes = framework.bucket.value;
+    plan.first_bucket_bytes = framework.first_bucket.value;
     plan.copies_buckets = true;
   }
   return plan;
@@ -21,18 +21,18 @@ ShardingPlan sharding_for(const Platform& platform, const Request& request) {
 
 }  // namespace
 
-Policy policy_for(const Platform& platform, const Request& request) {
+Policy policy_for(const Platform& platform, const KernelRequest& asked) {
   Policy policy = platform.framework.policy;
-  policy.attention = attention_kernels(platform, request);
+  policy.attention = attention_kernels(platform, asked.attention);
   // A profile's own layout is what its kernels use; only PyTorch's tensors carry one with them.
-  policy.channels_last = request.layout == Layout::kChannelsLast;
-  if (request.input_gradient) policy.first_layer_data_gradient = *request.input_gradient;
+  policy.channels_last = asked.layout == Layout::kChannelsLast;
+  if (asked.input_gradient) policy.first_layer_data_gradient = *asked.input_gradient;
   policy.gradients_in_place = platform.framework.execution != FrameworkProfile::Execution::kEager;
   policy.relu_keeps_input = platform.framework.asked < platform.framework.relu_input_dropped;
   const bool has_tf32 = platform.device.peak("tf32_tensor") != nullptr;
   policy.tf32_convolutions = has_tf32 && platform.framework.tf32_convolutions;
   policy.tf32_matmuls = has_tf32 && platform.framework.tf32_matmuls;
-  policy.sharding = sharding_for(platform, request);
+  policy.sharding = sharding_on(platform);
   return policy;
 }
 

@@ -1,4 +1,4 @@
-// What a request's framework does on its device, filled in for the stages behind.
+// What a platform's framework does on its device, filled in for the stages behind.
 #pragma once
 
 #include "estimator/request/platform.h"
@@ -7,6 +7,6 @@ namespace plimsoll {
 
 // The framework's habits on this device: which attention kernel, which rounding, what its
 // devices tell each other.
-Policy policy_for(const Platform& platform, const Request& request);
+Policy policy_for(const Platform& platform, const KernelRequest& asked);
 
 }  // namespace plimsoll

@@ -1,5 +1,6 @@
 // Request: one question to the estimator, as flags, a Python call or a sweep point ask it. Words
-// are parsed; what is a name of hwdb is looked up once, for the Platform.
+// are parsed; what is a name of hwdb is looked up once, for the Platform. Each stage behind takes
+// the part that is its own.
 #pragma once
 
 #include <cstdint>
@@ -61,57 +62,70 @@ struct ModelRequest {
   bool operator==(const ModelRequest&) const = default;
 };
 
-struct Request : ModelRequest {
+// On what it runs, by the names that hwdb has: find_platform() looks them up.
+struct PlatformRequest {
   std::vector<std::string> devices;     // ids or aliases; at least one to evaluate
   std::optional<int64_t> memory_bytes;  // capacity instead of the device's
   int64_t reserve_bytes = 0;            // kept free
   int64_t display_bytes = 0;            // taken by a desktop on the card
-  Recipe recipe;
-  std::string framework = "pytorch";  // NAME[-VERSION]
+  std::string framework = "pytorch";    // NAME[-VERSION]
   std::optional<std::string> cudnn, cuda;
-  std::optional<ModuleLoading> module_loading;  // nothing: the framework's and CUDA's default
-  // What cuDNN was asked about this model's convolutions (convolutions.h); it stands before tables.
-  std::shared_ptr<const AskedWorkspaces> asked;
-  std::optional<int64_t> workspace_limit;
-  std::string allocator;  // PyTorch's settings, as in PYTORCH_CUDA_ALLOC_CONF
-  std::optional<bool> cudnn_benchmark;
-  std::optional<AskedAlgorithm> conv_algorithm;  // nothing: the framework's policy
-  bool cuda_graphs = false;         // forward and backward passes are captured once and replayed
-  Layout layout = Layout::kNative;  // the framework's
-  AskedAttention attention = AskedAttention::kNone;  // as the framework chooses
-  int64_t gpu_count = 1;                             // of all machines
+  std::string allocator;           // PyTorch's settings, as in PYTORCH_CUDA_ALLOC_CONF
+  int64_t gpu_count = 1;           // of all machines
   int64_t nodes = 1;               // machines, each with gpu_count / nodes of them
   std::string exchange;            // of gradients, a scheme's name; empty: the framework's
   std::string network;             // between machines
   std::string link;                // between the GPUs; empty: PCIe or NVLink as the card has
   std::string host = "generic";    // the machine around them: an id, an alias or a file
+  std::string cpu;                 // of a machine that nobody named; one not known says nothing
   std::optional<Machine> machine;  // what was measured on one card; acts on that card alone
-  // What cuDNN listed on that card; it stands before tables, but behind `asked`.
+  // What cuDNN was asked about this model's convolutions (convolutions.h); it stands before tables.
+  std::shared_ptr<const AskedWorkspaces> asked;
+  // What cuDNN listed on the machine's card; it stands before tables, but behind `asked`.
   std::shared_ptr<const AskedWorkspaces> listed;
-  std::string cpu;                     // of a machine that nobody named; one not known says nothing
+  std::string hwdb_directory;  // overrides embedded data, file by file
+  bool operator==(const PlatformRequest&) const = default;
+};
+
+// How the framework is told to compute.
+struct KernelRequest {
+  std::optional<int64_t> workspace_limit;
+  std::optional<bool> cudnn_benchmark;
+  std::optional<AskedAlgorithm> conv_algorithm;      // nothing: the framework's policy
+  Layout layout = Layout::kNative;                   // the framework's
+  AskedAttention attention = AskedAttention::kNone;  // as the framework chooses
   std::optional<bool> input_gradient;  // the first layer's data gradient; nothing: the framework's
-  std::optional<bool> input_copy;      // of a batch, inside the step; nothing: the framework's
-  int64_t prefetch = 0;
+  bool operator==(const KernelRequest&) const = default;
+};
+
+// What the program does around a step: how it starts, loads batches and goes through its data.
+struct ProgramRequest {
+  std::optional<ModuleLoading> module_loading;  // nothing: the framework's and CUDA's default
   std::optional<int64_t> context_bytes;
-  bool share_storages = false;  // of modules, by a program such as optnet (module_storages.h)
+  bool cuda_graphs = false;        // forward and backward passes are captured once and replayed
+  bool share_storages = false;     // of modules, by a program such as optnet (module_storages.h)
+  std::optional<bool> input_copy;  // of a batch, inside the step; nothing: the framework's
+  int64_t prefetch = 0;
   int64_t epochs = 0;
   int64_t samples = 0;            // per epoch
   int64_t samples_in_memory = 0;  // of a data set that lies in the host's memory as floats
   // Processes that load batches; 0: the one that launches loads too. Nothing: batches lie ready.
   std::optional<int64_t> workers;
   std::optional<LoaderKind> loader;  // nothing: what workers load is converted
+  bool operator==(const ProgramRequest&) const = default;
+};
+
+struct Request : ModelRequest, PlatformRequest, KernelRequest, ProgramRequest {
+  Recipe recipe;
   bool strict = false;
   bool trace = false;  // fill Estimate::trace
   // Fill Estimate::memory_curve, peak_tensors and modules: two walks over the events more.
   bool detail = false;
+  bool minimum = false;  // fill MemoryEstimate::minimum_bytes: some ten replays more
   // Settings that the user gave, by name: of those without effect it is said (effects.h).
   std::set<std::string, std::less<>> given;
-  std::string defaults;        // the user's own that were taken, and whence: for the basis
-  bool minimum = false;        // fill MemoryEstimate::minimum_bytes: some ten replays more
-  std::string hwdb_directory;  // overrides embedded data, file by file
+  std::string defaults;  // the user's own that were taken, and whence: for the basis
   bool operator==(const Request&) const = default;
-
-  bool one_process() const { return exchange == kDataParallel; }
 };
 
 }  // namespace plimsoll

@@ -20,7 +20,7 @@ struct ClassShare {
 
 // Of the copies between layouts around kernels that want another one: transposes of a framework,
 // or of the library itself.
-inline constexpr std::string_view kTurningClass = "layout conversion";
+inline constexpr std::string_view kConversionClass = "layout conversion";
 
 // What a kernel belongs to.
 std::string class_of(const KernelAt& kernel);

@@ -72,9 +72,9 @@ constexpr int kAskedSince = 800;
 Result<WorkspaceChoice> ask(const KernelAt& kernel, const ConvProblem<int64_t>& problem,
                             const ConvOffers& offers) {
   if (offers.pointwise_by_gemm && is_pointwise(problem)) return WorkspaceChoice{};
-  const auto book = offers.books.of(kernel.dtype, problem.channels_last);
-  if (!book) return tl::make_unexpected(book.error());
-  return (*book)->choose(problem, kernel.pass, offers.policy);
+  const auto tables = offers.tables.of(kernel.dtype, problem.channels_last);
+  if (!tables) return tl::make_unexpected(tables.error());
+  return (*tables)->choose(problem, kernel.pass, offers.policy);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 // would give TBD's ResNet-50 on a P4000 transforms that its measured memory does not hold.
 #pragma once
 
-#include "estimator/memory/workspace/books.h"
+#include "estimator/memory/workspace/table_cache.h"
 #include "estimator/time/conv_algorithms.h"
 #include "estimator/time/conv_call.h"
 
@@ -15,7 +15,7 @@ namespace plimsoll {
 
 // What a framework's library offers for convolutions on a card, and what the framework asks for.
 struct ConvOffers {
-  WorkspaceBooks books;
+  WorkspaceTableCache tables;
   WorkspacePolicy policy;
   // Filters of one pixel go to the library of products.
   bool pointwise_by_gemm = false;
@@ -28,8 +28,8 @@ struct ConvOffers {
 ConvCost preferred(const ConvCosts& costs);
 
 // The scratch memory and the time of the algorithm that runs. Both ask for the same choice.
-// `context` has offers. No algorithm where the library is not asked. E232 and E301 as WorkspaceBook
-// says.
+// `context` has offers. No algorithm where the library is not asked. E232 and E301 as
+// WorkspaceTables says.
 Result<WorkspaceChoice> conv_scratch(const KernelAt& kernel, const TimeContext& context);
 // Nothing where the library has no answer, or is not asked.
 std::optional<ConvCost> offered_cost(const KernelAt& kernel, const ConvCall& call,

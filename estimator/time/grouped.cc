@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "estimator/memory/workspace/book.h"
+#include "estimator/memory/workspace/tables.h"
 
 namespace plimsoll {
 namespace {
@@ -26,31 +26,31 @@ bool is_grouped(const ConvProblem<int64_t>& problem) {
   return problem.groups > 1 && problem.groups != problem.c;
 }
 
-struct GroupedAnswers::Book {
-  explicit Book(int of) : capability(of) {}
+struct GroupedAnswers::Tables {
+  explicit Tables(int of) : capability(of) {}
   // The built-in answers, as the fits were made with. Null where they are damaged: a fault of the
   // build that tests would find.
-  const WorkspaceBook* get() {
+  const WorkspaceTables* get() {
     std::call_once(asked, [&] {
-      auto read = WorkspaceBook::load(Hwdb(), {.capability = capability});
-      if (read) book = std::move(*read);
+      auto read = WorkspaceTables::load(Hwdb(), {.capability = capability});
+      if (read) tables = std::move(*read);
     });
-    return book ? &*book : nullptr;
+    return tables ? &*tables : nullptr;
   }
 
   int capability;
   std::once_flag asked;
-  std::optional<WorkspaceBook> book;
+  std::optional<WorkspaceTables> tables;
 };
 
 GroupedAnswers::GroupedAnswers(int compute_capability)
-    : book_(std::make_shared<Book>(compute_capability)) {}
+    : tables_(std::make_shared<Tables>(compute_capability)) {}
 
 bool GroupedAnswers::by_element(const ConvProblem<int64_t>& problem, Pass pass,
                                 bool tensor_cores) const {
-  const WorkspaceBook* book = book_->get();
-  if (book == nullptr || pass == Pass::kBackwardWeights) return false;
-  const auto choice = book->choose(problem, pass, {.tensor_cores = tensor_cores});
+  const WorkspaceTables* tables = tables_->get();
+  if (tables == nullptr || pass == Pass::kBackwardWeights) return false;
+  const auto choice = tables->choose(problem, pass, {.tensor_cores = tensor_cores});
   const int by_element = pass == Pass::kForward ? kForwardByElement : kDataByElement;
   return choice && !choice->plan.tensor_core && choice->plan.engine == by_element;
 }
@@ -61,7 +61,7 @@ GroupedKernel grouped_kernel(const ConvProblem<int64_t>& problem, const ConvShap
   if (whole && answers != nullptr && answers->by_element(problem, shape.pass, tensor)) {
     return GroupedKernel::kByElement;
   }
-  return tensor ? GroupedKernel::kTurned : GroupedKernel::kPlain;
+  return tensor ? GroupedKernel::kConverted : GroupedKernel::kPlain;
 }
 
 GroupedModel::GroupedModel(std::span<const double> terms, const DeviceRates& rates, double clock)

@@ -1,7 +1,8 @@
 // Convolutions of several groups, of more than one channel each: a product of matrices for every
 // group, in short kernels one after the other.
 //
-//   turned       operands and result are copied to the layout of tensor cores and back, then each
+//   converted       operands and result are copied to the layout of tensor cores and back, then
+//   each
 //                group is multiplied: chain + elements * turn + product
 //   by element   for few groups in 32 bits cuDNN mostly prefers kernels that copy with general
 //                strides, tens of clocks for an element: chain + read * element_in + written *
@@ -22,7 +23,7 @@
 
 namespace plimsoll {
 
-enum class GroupedKernel : uint8_t { kTurned, kByElement, kPlain };
+enum class GroupedKernel : uint8_t { kConverted, kByElement, kPlain };
 
 // Several groups, and not depthwise.
 bool is_grouped(const ConvProblem<int64_t>& problem);
@@ -38,8 +39,8 @@ class GroupedAnswers {
   bool by_element(const ConvProblem<int64_t>& problem, Pass pass, bool tensor_cores) const;
 
  private:
-  struct Book;
-  std::shared_ptr<Book> book_;
+  struct Tables;
+  std::shared_ptr<Tables> tables_;
 };
 
 // What cuDNN runs in `unit`. `answers`: null where they are not known, and where kernels are timed

@@ -15,7 +15,7 @@ struct KernelPrediction {
   double seconds = 0;
   double flop = 0, bytes = 0, workspace = 0;
   double layout_conversion = 0;  // seconds, beside the rest
-  double turned = 0;             // ... within `seconds`: the same, of a framework's own kernels
+  double converted = 0;          // ... within `seconds`: the same, of a framework's own kernels
   std::string_view algorithm{};
   bool memory_bound = false;
   bool in_situ = false;  // the time is that inside a step

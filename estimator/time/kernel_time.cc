@@ -128,24 +128,24 @@ KernelPrediction predict_rows(const KernelAt& kernel, const ClassModel& model,
                               const TimeOptions& options) {
   const MemoryBoundCost cost = model.rows->cost(kernel, options.layout != Layout::kChannelsLast);
   const double own = own_kernel(kernel, options);
-  // A norm's image is turned to the library's layout and back.
+  // A norm's image is converted to the library's layout and back.
   const bool turns = is_batch_norm(kernel) && own > 1;
   return {.seconds = cost.seconds * own,
           .flop = static_cast<double>(kernel.flop),
           .bytes = cost.bytes * own,
-          .turned = turns ? cost.seconds * (own - 1) : 0,
+          .converted = turns ? cost.seconds * (own - 1) : 0,
           .memory_bound = true};
 }
 
 // A memory-bound fit's range is that of element-wise work in the main. Softmax and layer norm stray
 // further from their traffic: 90 of 100 within so many times it (NeuSight, calls above 0.15 ms on
 // P100, P4 and V100: 113 and 130).
-constexpr double kSoftmaxStrays = 2.6, kLayerNormStrays = 1.3;
+constexpr double kSoftmaxRange = 2.6, kLayerNormRange = 1.3;
 
-double strays(const KernelAt& kernel) {
-  if (kernel.kernel_class == KernelClass::kSoftmax) return kSoftmaxStrays;
+double range_factor(const KernelAt& kernel) {
+  if (kernel.kernel_class == KernelClass::kSoftmax) return kSoftmaxRange;
   const bool layer_norm = kernel.kernel_class == KernelClass::kNorm && is(kernel, "layer_norm");
-  return layer_norm ? kLayerNormStrays : 1;
+  return layer_norm ? kLayerNormRange : 1;
 }
 
 // Weight gradients are a product over all steps, whatever algorithm made the states.
@@ -236,11 +236,12 @@ KernelTime time_of(const KernelAt& kernel, const KernelPrediction& prediction,
       .flop = prediction.flop,
       .bytes = prediction.bytes,
       .workspace = prediction.workspace,
-      .turned = (prediction.turned * in_situ + prediction.layout_conversion) * on_machine,
+      .converted = (prediction.converted * in_situ + prediction.layout_conversion) * on_machine,
       .basis = model.basis,
       .launches = prediction.launches};
   const bool is_sharp = machine != nullptr && machine->range90 > 0;
-  const double widest = std::exp(is_sharp ? machine->range90 : model.range90 * strays(kernel));
+  const double widest =
+      std::exp(is_sharp ? machine->range90 : model.range90 * range_factor(kernel));
   time.low = std::max(time.seconds / widest, floor);
   time.high = time.seconds * widest;
   const bool by_memory = prediction.memory_bound || (predicted < floor && traffic > operations);

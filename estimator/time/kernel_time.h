@@ -34,7 +34,7 @@ struct KernelTime {
   double flop = 0;             // really done, in the mathematics of the algorithm
   double bytes = 0;            // device memory traffic
   double workspace = 0;        // bytes the algorithm needs
-  double turned = 0;           // of `seconds`: copies between layouts, kernels of their own
+  double converted = 0;        // of `seconds`: copies between layouts, kernels of their own
   BoundBy bound_by = BoundBy::kCompute;
   double fraction_of_peak = 0;  // of the resource it is bound by; latency: of compute
   int basis = 0;                // for TimeContext::basis()

@@ -37,8 +37,9 @@ double layout_conversion_seconds(const ConvShape& s, Layout layout, bool on_tens
   const double elements = in + out + filters, bytes = 2 * elements * s.element_bytes;
   if (!measured) return bytes / (kTurnBandwidth * card.bandwidth);
   const double moved = bytes / (kMeasuredBandwidth * card.bandwidth);
-  const double turned = card.clock > 0 ? elements / (kElementsPerClock * card.sms * card.clock) : 0;
-  return std::max(moved, turned) + kKernels * kLaunch;
+  const double converted =
+      card.clock > 0 ? elements / (kElementsPerClock * card.sms * card.clock) : 0;
+  return std::max(moved, converted) + kKernels * kLaunch;
 }
 
 }  // namespace plimsoll

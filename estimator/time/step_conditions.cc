@@ -60,12 +60,12 @@ GraphReplay replay_of(const Recipe& recipe, Version cuda, double call) {
           .per_node = constant ? 1e-9 : 200e-9};
 }
 
-LoaderHabits loader_habits(const Platform& platform, const Request& request) {
+LoaderHabits loader_habits(const Platform& platform, const ProgramRequest& program) {
   const Dispatch* dispatch = dispatch_on(platform);
-  const LoaderKind kind = loader_of(request);
+  const LoaderKind kind = loader_of(program);
   if (!dispatch || !dispatch->loader || kind == LoaderKind::kNone) return {};
   const Loader& loader = *dispatch->loader;
-  int64_t processes = request.workers.value_or(0);
+  int64_t processes = program.workers.value_or(0);
   if (platform.host.cores > 0) processes = std::min(processes, platform.host.cores);
   return {.per_sample = loader.per_sample(kind).value / speed_of(platform),
           .processes = processes,
@@ -84,14 +84,14 @@ LinkRates link_rates(const Link& link, int64_t members) {
   return {.bandwidth = point.bus_bandwidth.value, .latency = point.latency.value};
 }
 
-void set_exchange(const Platform& platform, const Request& request, StepTimeInput& input) {
-  input.devices = request.gpu_count;
-  input.group = {.per_node = request.gpu_count / request.nodes, .nodes = request.nodes};
+void set_exchange(const Platform& platform, StepTimeInput& input) {
+  input.devices = platform.gpu_count;
+  input.group = {.per_node = platform.gpu_count / platform.nodes, .nodes = platform.nodes};
   if (const ExchangeScheme* scheme = find_exchange_scheme(platform.exchange)) input.scheme = scheme;
   const Link* link = platform.link ? &*platform.link : nullptr;
   input.rates = exchange_rates(link, input.group.per_node, platform.host);
   input.rates.card_memory = platform.device.bandwidth.value;
-  if (platform.network) input.rates.network = link_rates(*platform.network, request.nodes);
+  if (platform.network) input.rates.network = link_rates(*platform.network, platform.nodes);
 }
 
 // Watts below which a card lowers its clock under the load of a step, by how much nobody measured:
@@ -109,11 +109,11 @@ ExchangeRates exchange_rates(const Link* link, int64_t gpus, const Host& host) {
   return rates;
 }
 
-LoaderKind loader_of(const Request& request) {
-  return request.loader.value_or(request.workers ? LoaderKind::kConvert : LoaderKind::kNone);
+LoaderKind loader_of(const ProgramRequest& program) {
+  return program.loader.value_or(program.workers ? LoaderKind::kConvert : LoaderKind::kNone);
 }
 
-std::string host_basis(const Platform& platform, const Request& request) {
+std::string host_basis(const Platform& platform, const ProgramRequest& program) {
   const Dispatch* dispatch = dispatch_on(platform);
   std::string text = fmt::format("host: {}", platform.host.id);
   if (dispatch && dispatch->reference) {
@@ -124,7 +124,7 @@ std::string host_basis(const Platform& platform, const Request& request) {
   } else {
     text += ", fitted";
   }
-  const LoaderKind kind = loader_of(request);
+  const LoaderKind kind = loader_of(program);
   if (kind == LoaderKind::kNone)
     return text + fmt::format("; batches lie ready, no loader is in the time: {} or {} counts it",
                               setting("workers", "N"), setting("loader"));
@@ -135,9 +135,9 @@ std::string host_basis(const Platform& platform, const Request& request) {
   const bool beside = dispatch->loader->beside;
   return text + fmt::format("; loader {}, {}; decoding of files is not in it", name(kind),
                             beside ? "in threads beside the step"
-                            : request.workers.value_or(0) == 0
+                            : program.workers.value_or(0) == 0
                                 ? "in the process that launches"
-                                : fmt::format("in {} processes", *request.workers));
+                                : fmt::format("in {} processes", *program.workers));
 }
 
 std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias) {
@@ -189,19 +189,19 @@ void StepBytes::fill_in(const BoundStep& bound, StepTimeInput& input) const {
 }
 
 StepTimeInput step_conditions(const CompiledModel& model, const Platform& platform,
-                              const Request& request) {
+                              const ProgramRequest& program) {
   StepTimeInput input;
   input.habits = habits_of(platform, model.recipe.mode != Mode::kInference);
-  input.habits.loader = loader_habits(platform, request);
-  if (request.cuda_graphs) {
+  input.habits.loader = loader_habits(platform, program);
+  if (program.cuda_graphs) {
     // Where nobody says which CUDA it is, as before 12.6.
     input.habits.replay = replay_of(model.recipe, platform.cuda, input.habits.launch);
   }
   input.parameter_arrays = model.step.parameter_arrays;
   input.training = model.recipe.mode != Mode::kInference;
-  if (request.gpu_count > 1) set_exchange(platform, request, input);
+  if (platform.gpu_count > 1) set_exchange(platform, input);
   const bool pageable = platform.framework.input_path == FrameworkProfile::InputPath::kPageable;
-  if (request.input_copy.value_or(pageable)) {
+  if (program.input_copy.value_or(pageable)) {
     input.habits.input_bandwidth = input_path(platform, pageable);
   }
   return input;
@@ -241,8 +241,9 @@ double samples_per_step(const CompiledModel& model, const Binding& binding, int6
          static_cast<double>(batches_per_step(model.recipe));
 }
 
-double samples_loaded(const CompiledModel& model, const Binding& binding, const Request& request) {
-  return samples_per_step(model, binding, request.one_process() ? request.gpu_count : 1);
+double samples_loaded(const CompiledModel& model, const Binding& binding,
+                      const Platform& platform) {
+  return samples_per_step(model, binding, platform.one_process() ? platform.gpu_count : 1);
 }
 
 double samples_per_second(const CompiledModel& model, const Binding& binding, int64_t devices,

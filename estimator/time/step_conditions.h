@@ -12,6 +12,7 @@
 namespace plimsoll {
 
 struct Platform;
+struct ProgramRequest;
 
 struct KernelLaunches {
   KernelId kernel;
@@ -23,14 +24,14 @@ struct KernelLaunches {
 std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias);
 
 // What --loader says, else converting where --workers says that there is one.
-LoaderKind loader_of(const Request& request);
+LoaderKind loader_of(const ProgramRequest& program);
 
 // Which host the step is priced on and whether its loader is counted, in words.
-std::string host_basis(const Platform& platform, const Request& request);
+std::string host_basis(const Platform& platform, const ProgramRequest& program);
 
 // Of a step whose kernels, bytes and errors are not filled in yet.
 StepTimeInput step_conditions(const CompiledModel& model, const Platform& platform,
-                              const Request& request);
+                              const ProgramRequest& program);
 
 // What `gpus` of one machine have to exchange gradients with; `link` is null for one alone. Without
 // the card's own memory.
@@ -66,7 +67,7 @@ StepRange step_errors(const CompiledModel& model, const Platform& platform,
                       const StepEvidence& evidence);
 
 // By one process: of all devices that it feeds.
-double samples_loaded(const CompiledModel& model, const Binding& binding, const Request& request);
+double samples_loaded(const CompiledModel& model, const Binding& binding, const Platform& platform);
 
 // Of all devices, each of which takes a batch of its own, and all passes that a step accumulates.
 double samples_per_step(const CompiledModel& model, const Binding& binding, int64_t devices);

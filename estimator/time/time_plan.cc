@@ -52,7 +52,7 @@ double executed_flop(const KernelAt& kernel, const KernelTime& time) {
   return time.flop > 0 ? time.flop : static_cast<double>(kernel.flop);
 }
 
-// An image is turned to the layout that a library's kernel wants, and its result back.
+// An image is converted to the layout that a library's kernel wants, and its result back.
 constexpr int64_t kTurnsOfAKernel = 2;
 
 // Classes of kernels by their share of the step, as rank().
@@ -66,16 +66,16 @@ std::vector<ClassShare> rank_classes(const BoundStep& bound, const TimePlan& pla
     if (counts[id] == 0) continue;
     const KernelAt& kernel = bound.kernels[id];
     const KernelTime& each = plan.kernels[id];
-    const double turned = each.seconds > 0 ? seconds[id] * each.turned / each.seconds : 0;
-    if (turned > 0) {
-      auto& [copies, turning] = classes[std::string(kTurningClass)];
+    const double converted = each.seconds > 0 ? seconds[id] * each.converted / each.seconds : 0;
+    if (converted > 0) {
+      auto& [copies, conversion] = classes[std::string(kConversionClass)];
       copies.count += kTurnsOfAKernel * counts[id];
-      turning += turned;
+      conversion += converted;
     }
     auto& [sum, all] = classes[class_of(kernel)];
     sum.library_kernel = library_kernel(kernel, platform.framework.framework, cudnn);
     sum.count += counts[id];
-    all += seconds[id] - turned;
+    all += seconds[id] - converted;
     // Operations for now, a share of the peak below.
     sum.fp32_utilisation += executed_flop(kernel, each) * static_cast<double>(counts[id]);
   }
@@ -154,11 +154,11 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
 
 // Of all samples in turn; nothing where nobody says how many there are, or where nanoseconds do not
 // count so far: what nobody asked for is no fault. A forward pass alone is no part of an epoch.
-std::optional<double> epoch_seconds(const CompiledModel& model, const Request& request,
+std::optional<double> epoch_seconds(const CompiledModel& model, const ProgramRequest& program,
                                     double whole_batch, double step_seconds) {
   constexpr double kMost = 9e9;
-  const bool asked = request.samples > 0 || request.epochs > 0;
-  const int64_t samples = request.samples > 0 ? request.samples : model.meta.samples_per_epoch;
+  const bool asked = program.samples > 0 || program.epochs > 0;
+  const int64_t samples = program.samples > 0 ? program.samples : model.meta.samples_per_epoch;
   if (samples <= 0 || whole_batch <= 0) return std::nullopt;
   if (!asked && model.recipe.mode == Mode::kInference) return std::nullopt;
   const double seconds = std::ceil(static_cast<double>(samples) / whole_batch) * step_seconds;
@@ -180,12 +180,29 @@ bool countable(const TimeEstimate& time) {
          time.run_ns.value_or(0) < kMost;
 }
 
+namespace {
+
+void set_epoch(TimePlan& plan, const CompiledModel& model, const ProgramRequest& program,
+               double whole_batch, double step_seconds) {
+  const auto epoch = epoch_seconds(model, program, whole_batch, step_seconds);
+  if (!epoch) return;
+  TimeEstimate& t = plan.estimate;
+  t.epoch_ns = to_ns(*epoch);
+  if (program.epochs > 0) t.run_ns = to_ns(*epoch * static_cast<double>(program.epochs));
+  if (program.samples == 0)
+    plan.basis.push_back(fmt::format("an epoch: the {} samples of {}", model.meta.samples_per_epoch,
+                                     model.meta.dataset));
+}
+
+}  // namespace
+
 TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
-                   const Platform& platform, const TimeContext& context, const Request& request) {
+                   const Platform& platform, const TimeContext& context,
+                   const ProgramRequest& program) {
   const auto launches = count_launches(model.step, !platform.framework.bias_is_operator);
-  StepTimeInput input = step_conditions(model, platform, request);
+  StepTimeInput input = step_conditions(model, platform, program);
   StepBytes(model).fill_in(bound, input);
-  input.samples = samples_loaded(model, binding, request);
+  input.samples = samples_loaded(model, binding, platform);
   StepEvidence evidence;
   double roofline = 0;
   for (const auto& [id, counted] : launches) {
@@ -217,23 +234,17 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
     const std::string basis = "time: " + context.basis(index);
     if (std::ranges::find(plan.basis, basis) == plan.basis.end()) plan.basis.push_back(basis);
   }
-  plan.basis.push_back(host_basis(platform, request));
+  plan.basis.push_back(host_basis(platform, program));
   plan.estimate = estimate_of(step, input, platform);
   plan.estimate.loader =
-      name(input.habits.loader.counted() ? loader_of(request) : LoaderKind::kNone);
+      name(input.habits.loader.counted() ? loader_of(program) : LoaderKind::kNone);
   TimeEstimate& t = plan.estimate;
   t.samples_per_second = samples_per_second(model, binding, input.devices, step.seconds);
   t.sample_unit = model.meta.sample_unit;
   t.roofline_ns = to_ns(roofline);
   t.evidence = name(evidence.of_most());
   const double whole_batch = samples_per_step(model, binding, input.devices);
-  if (const auto epoch = epoch_seconds(model, request, whole_batch, step.seconds)) {
-    t.epoch_ns = to_ns(*epoch);
-    if (request.epochs > 0) t.run_ns = to_ns(*epoch * static_cast<double>(request.epochs));
-    if (request.samples == 0)
-      plan.basis.push_back(fmt::format("an epoch: the {} samples of {}",
-                                       model.meta.samples_per_epoch, model.meta.dataset));
-  }
+  set_epoch(plan, model, program, whole_batch, step.seconds);
   t.provenance = used.empty() ? "uncalibrated" : plan.basis.front();
   t.by_class =
       rank_classes(bound, plan, counts, seconds, step, platform, context.options().library.cudnn);

@@ -30,6 +30,7 @@ bool countable(const TimeEstimate& time);
 
 // `bound`: the model's step at `binding`.
 TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
-                   const Platform& platform, const TimeContext& context, const Request& request);
+                   const Platform& platform, const TimeContext& context,
+                   const ProgramRequest& program);
 
 }  // namespace plimsoll

@@ -377,6 +377,10 @@ TEST_CASE("settings of PyTorch's allocator change what it reserves, and nothing 
   const auto refused = estimate(request, *Hwdb::open());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().front().code == "E161");
+  // Chainer's pool is replayed by the same rules, but takes no such settings.
+  request.allocator = "expandable_segments:True";
+  request.framework = "chainer";
+  CHECK(estimate(request, *Hwdb::open()).error().front().code == "E161");
 }
 
 }  // namespace plimsoll

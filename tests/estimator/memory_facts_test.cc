@@ -151,7 +151,7 @@ TEST_CASE("memory facts: max-batch is what trying every batch gives, on 20 model
         if (memory->verdict == Verdict::kFits) safe = batch;
         if (memory->verdict != Verdict::kDoesNotFit) last = batch;
       }
-      BatchMemory search(compiled.evaluator.request(), compiled.evaluator, compiled.model);
+      BatchMemory search(compiled.evaluator.request(), compiled.evaluator);
       const auto answer =
           max_batch(std::ref(search), {.capacity = capacity, .multiple = kMultiple, .max = kMost});
       REQUIRE(answer);
@@ -179,9 +179,8 @@ TEST_CASE(
     const Request request = test::request(std::string("builtin:") + row.model, "h100-sxm-80gb");
     Platform platform = *find_platform(test::hwdb(), request, "h100-sxm-80gb");
     const int64_t capacity = platform.device.memory_reported.value;
-    CompiledModel model = *compile(request, platform);
     const Evaluator evaluator = *Evaluator::make(std::move(platform), request);
-    BatchMemory memory(request, evaluator, std::move(model));
+    BatchMemory memory(request, evaluator);
     const auto answer = max_batch(std::ref(memory), {.capacity = capacity});
     REQUIRE(answer);
     CHECK(answer->last_may_fit >= row.fitted);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "estimator/request/find_platform.h"
 #include "estimator/request/policy.h"
 
@@ -12,8 +10,13 @@ namespace {
 
 using Reason = tl::unexpected<std::string>;
 
-// Of models that are kept: some 300 bytes each, with all that belongs to them.
-constexpr size_t kMostEvents = 400'000;
+constexpr size_t kMostEvents = 400'000;  // of models that are kept
+
+template <class T>
+tl::expected<T, std::string> or_reason(Result<T> result) {
+  if (!result) return Reason(result.error().front().message);
+  return std::move(*result);
+}
 
 // Without what an Evaluator leaves to the model.
 Request priced_alike(Request request) {
@@ -23,30 +26,6 @@ Request priced_alike(Request request) {
   request.dims.clear();
   request.settings.clear();
   return request;
-}
-
-// Without what acts on a compiled model through its policy alone.
-Request compiled_alike(Request request) {
-  request.devices.clear();
-  request.batch.reset();
-  request.gpu_count = 1;
-  request.link.clear();
-  request.host.clear();
-  request.cpu.clear();
-  request.cudnn.reset();
-  request.cuda.reset();
-  return request;
-}
-
-// An image size is a dimension of the model, or a parameter that decides its structure.
-Result<CompiledModel> compile_at(const Request& request, const Platform& platform) {
-  auto model = compile(request, platform);
-  if (model || !request.image) return model;
-  Request other = request;
-  other.image.reset();
-  other.settings["image"] = fmt::format("{}", *request.image);
-  auto again = compile(other, platform);
-  return again ? std::move(again) : std::move(model);
 }
 
 }  // namespace
@@ -67,39 +46,32 @@ tl::expected<const Evaluator*, std::string> EstimateCache::evaluator_for(const R
 tl::expected<Evaluator, std::string> EstimateCache::make_evaluator(const Request& request) const {
   auto platform = find_platform(hwdb_, request, request.devices.front());
   if (!platform) return Reason(platform.error().front().message);
-  auto evaluator = Evaluator::make(std::move(*platform), request);
-  if (!evaluator) return Reason(evaluator.error().front().message);
-  return std::move(*evaluator);
+  return or_reason(Evaluator::make(std::move(*platform), request));
+}
+
+// An image size is a dimension of the model, or a parameter that decides its structure.
+tl::expected<ModelCache::Entry*, std::string> EstimateCache::compiled_for(
+    const Request& request, const Platform& platform) {
+  if (models_.events() > kMostEvents) models_.clear();
+  const Policy policy = policy_for(platform, request);
+  ModelRequest model = request;
+  model.batch.reset();
+  const Binding sizes = {{"batch", *request.batch}};
+  auto entry = models_.at(model, request.recipe, policy, sizes);
+  if (entry || !request.image) return or_reason(std::move(entry));
+  model.image.reset();
+  model.settings["image"] = fmt::format("{}", *request.image);
+  auto shaped = models_.at(model, request.recipe, policy, sizes);
+  return or_reason(shaped ? std::move(shaped) : std::move(entry));
 }
 
 tl::expected<Answer, std::string> EstimateCache::estimate(const Request& request) {
   const auto evaluator = evaluator_for(request);
   if (!evaluator) return Reason(evaluator.error());
-  const Platform& platform = (*evaluator)->platform();
-  const Policy policy = policy_for(platform, request);
-  const Request shared = compiled_alike(request);
-  if (events_ > kMostEvents) {
-    models_.clear();
-    events_ = 0;
-  }
-  auto* models = models_.find(shared);
-  if (!models) models = &models_.add(shared, {});
-  Binding binding;
-  auto found = std::ranges::find_if(*models, [&](const Compiled& known) {
-    if (known.policy != policy) return false;
-    binding = known.model.binding;
-    binding[known.model.batch_symbol] = *request.batch;
-    return guards_hold(known.model.step, binding);
-  });
-  if (found == models->end()) {
-    auto model = compile_at(request, platform);
-    if (!model) return Reason(model.error().front().message);
-    models->push_front({policy, std::move(*model)});
-    found = models->begin();
-    events_ += found->model.step.events.size();
-    binding = found->model.binding;
-  }
-  auto estimated = (*evaluator)->estimate(found->model, binding);
+  const auto entry = compiled_for(request, (*evaluator)->platform());
+  if (!entry) return Reason(entry.error());
+  const CompiledModel& model = (*entry)->model;
+  auto estimated = (*evaluator)->estimate(model, binding_at(model, {{"batch", *request.batch}}));
   if (!estimated) return Reason(estimated.error().front().message);
   return Answer{.memory = std::move(estimated->memory),
                 .time = std::move(estimated->time),

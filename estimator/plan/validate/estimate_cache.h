@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "estimator/estimator.h"
+#include "estimator/model/model_cache.h"
 #include "estimator/plan/validate/quantities.h"
 #include "estimator/request/request.h"
 #include "hwdb/hwdb.h"
@@ -54,15 +55,11 @@ class EstimateCache {
 
   OrReason<const Evaluator*> evaluator_for(const Request& request);
   OrReason<Evaluator> make_evaluator(const Request& request) const;
+  OrReason<ModelCache::Entry*> compiled_for(const Request& request, const Platform& platform);
   OrReason<Answer> estimate(const Request& request);
 
   const Hwdb& hwdb_;
-  struct Compiled {
-    Policy policy;  // as asked for: compiling may turn the layout
-    CompiledModel model;
-  };
-  RequestMap<std::list<Compiled>> models_;  // for each policy, and decisions of sizes
-  size_t events_ = 0;                       // of all models
+  ModelCache models_;
   RequestMap<OrReason<Evaluator>> evaluators_;
   // Sources that measured time and memory ask for the same estimate twice, in two files.
   RequestMap<OrReason<Answer>> answers_;

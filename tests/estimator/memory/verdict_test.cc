@@ -25,10 +25,9 @@ TEST_CASE("verdict: estimate, sweep and max-batch say the same of VGG-16 on 8 GB
   const Hwdb hwdb = *Hwdb::open();
   const Request request = test::request("builtin:vgg16", "quadro-p4000", 55);
   Platform platform = *find_platform(hwdb, request, "quadro-p4000");
-  const int64_t usable = usable_bytes(platform, request);
-  CompiledModel model = *compile(request, platform);
+  const int64_t usable = platform.usable_bytes;
   const Evaluator evaluator = *Evaluator::make(std::move(platform), request);
-  BatchMemory search(request, evaluator, std::move(model));
+  BatchMemory search(request, evaluator);
   const SizeAxis batches{"batch", {32, 40, 48, 52, 54, 55, 56, 58, 60, 64, 80, 96}};
   const Request one[] = {request};
   const SizeAxis sizes[] = {batches};
@@ -60,7 +59,7 @@ TEST_CASE("verdict: a step cannot use what its framework leaves to the system") 
     request.framework = framework;
     request.reserve_bytes = reserve;
     const Platform platform = *find_platform(*Hwdb::open(), request, gpu);
-    return memory_bytes(platform, request) - usable_bytes(platform, request);
+    return platform.memory_bytes - platform.usable_bytes;
   };
   const int64_t mib = 1 << 20;
   CHECK(usable("tensorflow-1.3", "gtx-titan-x", 0) / mib == 12206 / 20);

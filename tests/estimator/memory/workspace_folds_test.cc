@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "estimator/memory/workspace/book.h"
 #include "estimator/memory/workspace/rule.h"
+#include "estimator/memory/workspace/tables.h"
 #include "graph/json/reader.h"
 #include "hwdb/hwdb.h"
 #include "tests/support/mebibyte.h"
@@ -55,9 +55,9 @@ struct Share {
 }  // namespace
 
 TEST_CASE("workspace rule: five folds over networks, no layer shared") {
-  WorkspacePolicy plain{.framework = WorkspacePolicy::Framework::kOther};
+  WorkspacePolicy plain{.rule = ScratchRule::kLibrary};
   plain.tensor_cores = false;
-  const WorkspaceBook table = *WorkspaceBook::load(Hwdb(), {.capability = 61});
+  const WorkspaceTables table = *WorkspaceTables::load(Hwdb(), {.capability = 61});
   std::map<Pass, Share> shares;
   std::vector<std::string> missed;
   int networks = 0;

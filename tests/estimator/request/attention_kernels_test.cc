@@ -93,7 +93,7 @@ TEST_CASE("a framework without fused attention has none on any card, nor has --a
     request.framework = framework;
     if (request.framework == "pytorch") request.attention = AskedAttention::kMath;
     const AttentionKernels kernels =
-        attention_kernels(find_platform(hwdb, request, "h100").value(), request);
+        attention_kernels(find_platform(hwdb, request, "h100").value(), request.attention);
     CHECK_FALSE((kernels.library || kernels.flash || kernels.memory_efficient));
   }
 }
@@ -103,7 +103,7 @@ TEST_CASE("the library's attention comes first from the cuDNN on that PyTorch tr
   Request request;
   const auto on = [&](const char* card, const char* cudnn) {
     request.cudnn = cudnn;
-    return attention_kernels(find_platform(hwdb, request, card).value(), request);
+    return attention_kernels(find_platform(hwdb, request, card).value(), request.attention);
   };
   CHECK_FALSE(on("h100", "9.10.2").library);
   CHECK(on("h100", "9.19").library);

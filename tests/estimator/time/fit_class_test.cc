@@ -60,7 +60,7 @@ TEST_CASE("a class is named where its terms, its row and its plan are") {
   const Named rows[] = {
       {{"\"persistent\""},
        {"estimator/time/recurrent_algorithm.cc", "estimator/time/recurrent_algorithm.h"}},
-      {{"\"depthwise\""}, {"calibrate/run_verb.cc", "estimator/memory/workspace/book.cc"}},
+      {{"\"depthwise\""}, {"calibrate/run_verb.cc", "estimator/memory/workspace/tables.cc"}},
       {{"\"grouped\""}, {"estimator/time/carry_over.cc"}},
       {{"kPersistentTerms", "kPersistentTermCount"}, {}},
       {{"kDepthwiseTerms", "kDepthwiseTermCount"}, {}},

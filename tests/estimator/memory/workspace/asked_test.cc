@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "estimator/memory/workspace/book.h"
+#include "estimator/memory/workspace/tables.h"
 #include "estimator/plan/convolutions.h"
 #include "graph/json/reader.h"
 
@@ -51,10 +51,10 @@ std::shared_ptr<const AskedWorkspaces> asked(const AskedAnswer& answer) {
 
 WorkspaceChoice choose(const WorkspacePolicy& policy, int cudnn_major = 9) {
   const ConvQuestion question = usual();
-  const auto book = WorkspaceBook::load(Hwdb(), {.capability = 80, .cudnn_major = cudnn_major},
-                                        asked(answer_to(question)));
-  REQUIRE(book);
-  const auto choice = book->choose(question.problem, question.pass, policy);
+  const auto tables = WorkspaceTables::load(Hwdb(), {.capability = 80, .cudnn_major = cudnn_major},
+                                            asked(answer_to(question)));
+  REQUIRE(tables);
+  const auto choice = tables->choose(question.problem, question.pass, policy);
   REQUIRE(choice);
   return *choice;
 }
@@ -103,8 +103,7 @@ TEST_CASE("answers: faults name their line") {
 }
 
 TEST_CASE("workspaces as asked stand before tables and before the formulas of old versions") {
-  using Framework = WorkspacePolicy::Framework;
-  const WorkspaceChoice first = choose({.framework = Framework::kIdeal});
+  const WorkspaceChoice first = choose({.rule = ScratchRule::kIdeal});
   CHECK(first.basis == WorkspaceBasis::kAsked);
   CHECK(first.plan.engine == 38);
   CHECK(first.plan.tile == 1);
@@ -113,11 +112,11 @@ TEST_CASE("workspaces as asked stand before tables and before the formulas of ol
   CHECK(first.high == 4000);
   CHECK(first.largest == 4000);  // what rounds to half precision is never taken
   CHECK(first.alternatives.size() == 2);
-  const WorkspaceChoice plain = choose({.framework = Framework::kPyTorch, .tensor_cores = false});
+  const WorkspaceChoice plain = choose({.rule = ScratchRule::kAten, .tensor_cores = false});
   CHECK(plain.plan.algorithm == "winograd");
   CHECK(plain.plan.preference == 2);
   CHECK(plain.largest == 3000);
-  const WorkspaceChoice limited = choose({.framework = Framework::kOther, .limit = 100});
+  const WorkspaceChoice limited = choose({.rule = ScratchRule::kLibrary, .limit = 100});
   CHECK(limited.plan.preference == 3);
   CHECK(limited.basis == WorkspaceBasis::kAsked);
   CHECK(choose({}, 7).basis == WorkspaceBasis::kAsked);

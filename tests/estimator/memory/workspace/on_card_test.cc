@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/memory/workspace/book.h"
+#include "estimator/memory/workspace/tables.h"
 #include "hwdb/hwdb.h"
 
 using namespace plimsoll;
@@ -86,18 +86,18 @@ TEST_CASE("workspace on a card: ten partial sums of an image, of filters of one 
 TEST_CASE("workspace on a card: what an H100 gave out") {
   const std::map<std::string, DType> dtypes = {
       {"fp16", DType::kFloat16}, {"bf16", DType::kBFloat16}, {"tf32", DType::kFloat32}};
-  std::map<std::pair<std::string, std::string>, WorkspaceBook> books;
+  std::map<std::pair<std::string, std::string>, WorkspaceTables> tables;
   double missed = 0, given = 0;
   int close = 0, inside = 0, count = 0;
   for (const Given& g : given_out()) {
     const std::pair key{g.dtype, g.layout};
-    if (!books.contains(key)) {
-      books.emplace(key, *WorkspaceBook::load(Hwdb(), {.capability = 90,
-                                                       .cudnn_minor = 19,
-                                                       .dtype = dtypes.at(g.dtype),
-                                                       .channels_last = g.layout == "nhwc"}));
+    if (!tables.contains(key)) {
+      tables.emplace(key, *WorkspaceTables::load(Hwdb(), {.capability = 90,
+                                                          .cudnn_minor = 19,
+                                                          .dtype = dtypes.at(g.dtype),
+                                                          .channels_last = g.layout == "nhwc"}));
     }
-    const auto choice = books.at(key).choose(g.problem, g.pass, {});
+    const auto choice = tables.at(key).choose(g.problem, g.pass, {});
     REQUIRE(choice.has_value());
     const int64_t off = std::abs(choice->plan.bytes - g.bytes);
     missed += static_cast<double>(off);

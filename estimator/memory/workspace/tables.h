@@ -1,7 +1,7 @@
 // workspace: the scratch memory a framework gives a cuDNN convolution, and why.
 //
-//   auto book = WorkspaceBook::load(Hwdb(), {.capability = 61, .cudnn = {9, 10}});
-//   WorkspaceChoice choice = *book->choose(problem, Pass::kForward, DType::kFloat32, {});
+//   auto tables = WorkspaceTables::load(Hwdb(), {.capability = 61, .cudnn = {9, 10}});
+//   WorkspaceChoice choice = *tables->choose(problem, Pass::kForward, DType::kFloat32, {});
 //   choice.plan.bytes; choice.plan.algorithm; choice.basis;
 //
 // In order of trust: all that the user's cuDNN answered when it was asked (asked); cuDNN's first
@@ -26,11 +26,7 @@
 namespace plimsoll {
 
 struct WorkspacePolicy {
-  enum class Framework : uint8_t {
-    kIdeal,    // cuDNN's own first choice
-    kPyTorch,  // depthwise convolutions in its own kernels
-    kOther,    // cuDNN's choice within `limit`
-  } framework = Framework::kPyTorch;
+  ScratchRule rule = ScratchRule::kAten;
   bool tensor_cores = true;  // for fp32: TF32 is allowed (torch.backends.cudnn.allow_tf32)
   bool benchmark = false;    // the fastest plan, not the first
   std::optional<int64_t> limit = std::nullopt;  // bytes at most
@@ -52,13 +48,13 @@ struct WorkspaceKey {
 };
 
 // Tables and rules of one compute capability, type and layout. Immutable.
-class WorkspaceBook {
+class WorkspaceTables {
  public:
   // Reads workspaces/ of `hwdb` (any that are missing are done without). 5.2 stands for all
   // Maxwell and Pascal cards, which answer alike; so does it for older ones, which cuDNN 9 does not
   // know. E301 for a damaged table. `asked`, where there is any, stands before all of them.
-  static Result<WorkspaceBook> load(const Hwdb& hwdb, const WorkspaceKey& key,
-                                    std::shared_ptr<const AskedWorkspaces> asked = nullptr);
+  static Result<WorkspaceTables> load(const Hwdb& hwdb, const WorkspaceKey& key,
+                                      std::shared_ptr<const AskedWorkspaces> asked = nullptr);
 
   // E232 for a problem too large, or of a kind that has no 2-D form and no bounds; those of
   // WorkspaceRule, which is read when a layer first stands in no table.
@@ -71,6 +67,10 @@ class WorkspaceBook {
   // What there is to choose from, in cuDNN's order; `choice` gets the basis and the largest.
   Result<std::vector<ConvPlan>> listed(const WorkspaceShape& shape, Pass pass, bool tensor_allowed,
                                        WorkspaceChoice& choice) const;
+  std::optional<WorkspaceChoice> unasked(const WorkspaceShape& shape, Pass pass,
+                                         const WorkspacePolicy& policy) const;
+  WorkspaceChoice without_scratch(WorkspaceChoice choice, const WorkspaceShape& shape,
+                                  std::optional<int64_t> limit) const;
 
   WorkspaceKey key_;
   std::shared_ptr<const AskedWorkspaces> asked_;

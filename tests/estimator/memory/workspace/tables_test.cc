@@ -1,4 +1,4 @@
-#include "estimator/memory/workspace/book.h"
+#include "estimator/memory/workspace/tables.h"
 
 #include <doctest/doctest.h>
 
@@ -12,8 +12,8 @@ using namespace plimsoll;
 
 namespace {
 
-WorkspaceBook book(int capability, DType dtype = DType::kFloat32) {
-  return *WorkspaceBook::load(Hwdb(), {.capability = capability, .dtype = dtype});
+WorkspaceTables tables(int capability, DType dtype = DType::kFloat32) {
+  return *WorkspaceTables::load(Hwdb(), {.capability = capability, .dtype = dtype});
 }
 
 // The second layer of ResNet-50's first blocks.
@@ -27,26 +27,26 @@ ConvProblem<int64_t> three_by_three(int64_t batch) {
           .pad = {0, 1, 1}};
 }
 
-const WorkspacePolicy kIdeal{.framework = WorkspacePolicy::Framework::kIdeal};
+const WorkspacePolicy kIdeal{.rule = ScratchRule::kIdeal};
 
 }  // namespace
 
 TEST_CASE("workspace table: cuDNN's first plan, to the byte, for every kept answer") {
   for (const int capability : {61, 70, 75, 80, 86, 90}) {
-    const WorkspaceBook asked_book = book(capability);
+    const WorkspaceTables asked_tables = tables(capability);
     int problems = 0;
     for (const auto& asked : test::read_asked(capability)) {
       CAPTURE(capability);
       CAPTURE(asked.text);
-      const auto choice = asked_book.choose(asked.problem, asked.pass, kIdeal);
+      const auto choice = asked_tables.choose(asked.problem, asked.pass, kIdeal);
       REQUIRE(choice.has_value());
       CHECK(choice->basis == WorkspaceBasis::kTable);
       CHECK(choice->plan.engine == asked.plans[0].engine);
       CHECK(choice->plan.bytes == asked.plans[0].bytes);
       // Without TF32: the first plan that needs no tensor cores.
-      WorkspacePolicy plain{.framework = WorkspacePolicy::Framework::kOther};
+      WorkspacePolicy plain{.rule = ScratchRule::kLibrary};
       plain.tensor_cores = false;
-      const auto filtered = asked_book.choose(asked.problem, asked.pass, plain);
+      const auto filtered = asked_tables.choose(asked.problem, asked.pass, plain);
       int64_t largest = 0;
       for (const auto& plan : asked.plans) largest = std::max(largest, plan.bytes);
       for (const auto& plan : asked.plans) {
@@ -63,7 +63,7 @@ TEST_CASE("workspace table: cuDNN's first plan, to the byte, for every kept answ
 }
 
 TEST_CASE("workspace rule: another batch, and a layer of no network") {
-  const WorkspaceBook pascal = book(61);
+  const WorkspaceTables pascal = tables(61);
   const auto other_batch = pascal.choose(three_by_three(48), Pass::kForward, {});
   CHECK(other_batch->basis == WorkspaceBasis::kRule);
   CHECK(other_batch->plan.algorithm == "winograd");
@@ -76,19 +76,19 @@ TEST_CASE("workspace rule: another batch, and a layer of no network") {
   CHECK(guessed->low <= guessed->plan.bytes);
   CHECK(guessed->plan.bytes <= guessed->high);
   // Maxwell and both Pascals answer alike; a card cuDNN 9 does not know only resembles them.
-  CHECK(book(52).choose(three_by_three(32), Pass::kForward, {})->basis == WorkspaceBasis::kTable);
-  CHECK(book(37).choose(three_by_three(32), Pass::kForward, {})->basis == WorkspaceBasis::kRule);
+  CHECK(tables(52).choose(three_by_three(32), Pass::kForward, {})->basis == WorkspaceBasis::kTable);
+  CHECK(tables(37).choose(three_by_three(32), Pass::kForward, {})->basis == WorkspaceBasis::kRule);
 }
 
 TEST_CASE("PyTorch: depthwise in its own kernels, TF32, benchmark") {
   auto depthwise = three_by_three(32);
   depthwise.groups = 64;
-  const auto own = book(61).choose(depthwise, Pass::kForward, {});
+  const auto own = tables(61).choose(depthwise, Pass::kForward, {});
   CHECK(own->plan.algorithm == "depthwise");
   CHECK(own->plan.bytes == 0);
-  CHECK(book(61).choose(depthwise, Pass::kForward, kIdeal)->plan.engine >= 0);
+  CHECK(tables(61).choose(depthwise, Pass::kForward, kIdeal)->plan.engine >= 0);
 
-  const WorkspaceBook ampere = book(80);
+  const WorkspaceTables ampere = tables(80);
   const auto tf32 = ampere.choose(three_by_three(32), Pass::kForward, {});
   CHECK(tf32->plan.tensor_core);
   CHECK(tf32->plan.bytes == 25837584);  // x + w + 16: copies in another layout
@@ -115,17 +115,17 @@ TEST_CASE("PyTorch: depthwise in its own kernels, TF32, benchmark") {
 TEST_CASE("workspace bounds: 3-D convolutions, types without a table, impossible problems") {
   ConvProblem<int64_t> video{
       .n = 2, .c = 3, .k = 64, .in = {16, 112, 112}, .out = {16, 56, 56}, .filter = {3, 7, 7}};
-  const auto bounds = book(80).choose(video, Pass::kForward, {});
+  const auto bounds = tables(80).choose(video, Pass::kForward, {});
   CHECK(bounds->basis == WorkspaceBasis::kInterval);
   CHECK(bounds->low <= bounds->plan.bytes);
   CHECK(bounds->plan.bytes <= bounds->high);
-  const auto fp64 = book(80, DType::kFloat64).choose(three_by_three(8), Pass::kForward, {});
+  const auto fp64 = tables(80, DType::kFloat64).choose(three_by_three(8), Pass::kForward, {});
   CHECK(fp64.has_value());
   auto impossible = three_by_three(8);
   impossible.groups = 0;
-  CHECK(book(61).choose(impossible, Pass::kForward, {}).error()[0].code == "E232");
+  CHECK(tables(61).choose(impossible, Pass::kForward, {}).error()[0].code == "E232");
   impossible.groups = 7;
-  CHECK(book(61).choose(impossible, Pass::kForward, {}).error()[0].code == "E232");
+  CHECK(tables(61).choose(impossible, Pass::kForward, {}).error()[0].code == "E232");
 }
 
 // TensorFlow's allocator doubles its regions until the scratch memory that it tries fits: those
@@ -160,7 +160,7 @@ TEST_CASE("cuDNN 5 to 7: Winograd to the byte, brackets of the non-fused one, li
   CHECK(nonfused.bytes <= 256 << 20);
   CHECK(legacy_choice(v, Pass::kForward, DType::kFloat32, 70, 8 << 20).bytes == 262144);
   CHECK(legacy_choice(v, Pass::kForward, DType::kFloat32, 61, 0).bytes == 0);
-  const auto old = WorkspaceBook::load(Hwdb(), {.capability = 52, .cudnn_major = 5});
+  const auto old = WorkspaceTables::load(Hwdb(), {.capability = 52, .cudnn_major = 5});
   const auto choice = old->choose(three_by_three(32), Pass::kForward, {});
   CHECK(choice->plan.algorithm == "winograd");
   CHECK(choice->basis == WorkspaceBasis::kInterval);
@@ -205,14 +205,14 @@ TEST_CASE("PyTorch convolves bf16 by columns where the card has none") {
   const auto problem = three_by_three(32);
   const int64_t columns = int64_t{64} * 9 * 56 * 56 * 2;
   for (const Pass pass : {Pass::kForward, Pass::kBackwardData, Pass::kBackwardWeights}) {
-    const auto turing = book(75, DType::kBFloat16).choose(problem, pass, {});
+    const auto turing = tables(75, DType::kBFloat16).choose(problem, pass, {});
     CHECK(turing->plan.algorithm == "im2col");
     CHECK(turing->plan.bytes == columns);
-    CHECK(book(80, DType::kBFloat16).choose(problem, pass, {})->plan.algorithm != "im2col");
-    CHECK(book(75, DType::kFloat16).choose(problem, pass, {})->plan.algorithm != "im2col");
+    CHECK(tables(80, DType::kBFloat16).choose(problem, pass, {})->plan.algorithm != "im2col");
+    CHECK(tables(75, DType::kFloat16).choose(problem, pass, {})->plan.algorithm != "im2col");
   }
   auto pixels = problem;
   pixels.filter = {1, 1, 1};
   pixels.pad = {0, 0, 0};
-  CHECK(book(61, DType::kBFloat16).choose(pixels, Pass::kForward, {})->plan.bytes == 0);
+  CHECK(tables(61, DType::kBFloat16).choose(pixels, Pass::kForward, {})->plan.bytes == 0);
 }

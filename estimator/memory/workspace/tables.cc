@@ -1,4 +1,4 @@
-#include "estimator/memory/workspace/book.h"
+#include "estimator/memory/workspace/tables.h"
 
 #include <algorithm>
 #include <array>
@@ -117,6 +117,13 @@ Result<std::shared_ptr<const LayerList>> read_layers(const Hwdb& hwdb) {
   return std::make_shared<const LayerList>(std::move(*list));
 }
 
+std::vector<ConvPlan>::iterator fastest(std::vector<ConvPlan>& plans, const WorkspaceShape& shape,
+                                        Pass pass, DType dtype) {
+  const auto cost = [&](const ConvPlan& plan) { return plan_seconds(plan, shape, pass, dtype); };
+  return std::min_element(plans.begin(), plans.end(),
+                          [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
+}
+
 }  // namespace
 
 const char* name(WorkspaceBasis basis) {
@@ -148,7 +155,7 @@ double plan_seconds(const ConvPlan& plan, const WorkspaceShape& shape, Pass, DTy
   return 2 * static_cast<double>(plan.bytes) / kBytes + std::max(flop(shape) / rate, memory);
 }
 
-struct WorkspaceBook::Rule {
+struct WorkspaceTables::Rule {
   Rule(const Hwdb& from, std::string file) : hwdb(from), name(std::move(file)) {}
   const Result<WorkspaceRule>& get() {
     std::call_once(asked, [&] {
@@ -164,12 +171,12 @@ struct WorkspaceBook::Rule {
   Result<WorkspaceRule> rule;
 };
 
-Result<WorkspaceBook> WorkspaceBook::load(const Hwdb& hwdb, const WorkspaceKey& key,
-                                          std::shared_ptr<const AskedWorkspaces> asked) {
-  WorkspaceBook book;
-  book.key_ = key;
-  book.asked_ = std::move(asked);
-  if (key.cudnn_major < 8) return book;
+Result<WorkspaceTables> WorkspaceTables::load(const Hwdb& hwdb, const WorkspaceKey& key,
+                                              std::shared_ptr<const AskedWorkspaces> asked) {
+  WorkspaceTables tables;
+  tables.key_ = key;
+  tables.asked_ = std::move(asked);
+  if (key.cudnn_major < 8) return tables;
   const std::string which = "9.10-sm" + std::to_string(stand_in(key.capability)) +
                             (half_precision(key.dtype) ? "-fp16" : "-fp32") +
                             (key.channels_last ? "-nhwc" : "-nchw");
@@ -185,15 +192,15 @@ Result<WorkspaceBook> WorkspaceBook::load(const Hwdb& hwdb, const WorkspaceKey& 
     if (read->layers() != (*layers)->size()) {
       return error("E301", table + " does not belong to workspaces/layers.bin");
     }
-    book.layers_ = std::move(*layers);
-    book.table_ = std::make_shared<const WorkspaceTable>(std::move(*read));
+    tables.layers_ = std::move(*layers);
+    tables.table_ = std::make_shared<const WorkspaceTable>(std::move(*read));
   }
-  if (hwdb.contains(rule)) book.rule_ = std::make_shared<Rule>(hwdb, rule);
-  return book;
+  if (hwdb.contains(rule)) tables.rule_ = std::make_shared<Rule>(hwdb, rule);
+  return tables;
 }
 
-Result<KnownPlans> WorkspaceBook::known(const WorkspaceShape& shape, Pass pass,
-                                        WorkspaceBasis& basis) const {
+Result<KnownPlans> WorkspaceTables::known(const WorkspaceShape& shape, Pass pass,
+                                          WorkspaceBasis& basis) const {
   basis = WorkspaceBasis::kRule;
   const auto layer = table_ ? layers_->find(shape) : std::nullopt;
   if (layer) {
@@ -233,9 +240,9 @@ Result<KnownPlans> WorkspaceBook::known(const WorkspaceShape& shape, Pass pass,
   return plans;
 }
 
-Result<std::vector<ConvPlan>> WorkspaceBook::listed(const WorkspaceShape& shape, Pass pass,
-                                                    bool tensor_allowed,
-                                                    WorkspaceChoice& choice) const {
+Result<std::vector<ConvPlan>> WorkspaceTables::listed(const WorkspaceShape& shape, Pass pass,
+                                                      bool tensor_allowed,
+                                                      WorkspaceChoice& choice) const {
   const auto found = known(shape, pass, choice.basis);
   if (!found) return tl::unexpected(found.error());
   std::vector<ConvPlan> order;
@@ -251,9 +258,31 @@ Result<std::vector<ConvPlan>> WorkspaceBook::listed(const WorkspaceShape& shape,
   return order;
 }
 
-Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& problem, Pass pass,
-                                              const WorkspacePolicy& policy) const {
-  using Framework = WorkspacePolicy::Framework;
+// cuDNN always lists an engine without scratch.
+WorkspaceChoice WorkspaceTables::without_scratch(WorkspaceChoice choice,
+                                                 const WorkspaceShape& shape,
+                                                 std::optional<int64_t> limit) const {
+  choice.plan = {.engine = 0, .algorithm = "implicit_gemm"};
+  if (choice.basis == WorkspaceBasis::kInterval && key_.capability >= 70) {
+    const LayoutCopies copies = layout_copies(shape, key_.dtype);
+    choice.high = std::min(limit.value_or(kUnlimited), copies.x + copies.y + copies.w);
+  }
+  return choice;
+}
+
+// Where the framework runs a kernel of its own, or is told which algorithm to take.
+std::optional<WorkspaceChoice> WorkspaceTables::unasked(const WorkspaceShape& shape, Pass pass,
+                                                        const WorkspacePolicy& policy) const {
+  if (policy.rule == ScratchRule::kAten && own_kernel(shape, key_.dtype, key_.channels_last))
+    return WorkspaceChoice{.plan = {.algorithm = "depthwise"}, .basis = WorkspaceBasis::kRule};
+  if (policy.rule == ScratchRule::kAten && convolves_by_columns(key_))
+    return columns_of_one_image(shape, key_.dtype);
+  if (policy.forced.empty()) return std::nullopt;
+  return choice_of(shape, pass, key_.dtype, key_.cudnn_major, policy.forced);
+}
+
+Result<WorkspaceChoice> WorkspaceTables::choose(const ConvProblem<int64_t>& problem, Pass pass,
+                                                const WorkspacePolicy& policy) const {
   if (problem.groups < 1 || pass == Pass::kBackward) {
     return error("E232", "a convolution's workspace needs one pass and at least one group");
   }
@@ -263,18 +292,9 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
     if (!three) return error("E232", "the convolution is too large or its groups do not divide it");
     return bounds_only(problem, key_.dtype, key_.capability);
   }
-  if (policy.framework == Framework::kPyTorch &&
-      own_kernel(*shape, key_.dtype, key_.channels_last)) {
-    return WorkspaceChoice{.plan = {.algorithm = "depthwise"}, .basis = WorkspaceBasis::kRule};
-  }
-  if (policy.framework == Framework::kPyTorch && convolves_by_columns(key_))
-    return columns_of_one_image(*shape, key_.dtype);
-  if (!policy.forced.empty()) {
-    if (auto choice = choice_of(*shape, pass, key_.dtype, key_.cudnn_major, policy.forced))
-      return *choice;
-  }
+  if (auto choice = unasked(*shape, pass, policy)) return std::move(*choice);
   const bool tensor_allowed =
-      policy.framework == Framework::kIdeal || policy.tensor_cores || half_precision(key_.dtype);
+      policy.rule == ScratchRule::kIdeal || policy.tensor_cores || half_precision(key_.dtype);
   WorkspaceChoice choice;
   std::vector<ConvPlan> order;
   const auto* answer = asked_ ? asked_->find({problem, pass, key_.dtype}) : nullptr;
@@ -291,7 +311,7 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   }
   // Other than cuDNN says of a described card, whose answers kIdeal asks for.
   const bool as_on_card = key_.capability >= 90 && !key_.channels_last && tensor_allowed &&
-                          policy.framework != Framework::kIdeal && !(answer && asked_->on_card());
+                          policy.rule != ScratchRule::kIdeal && !(answer && asked_->on_card());
   if (const auto bytes =
           as_on_card ? product_for_each_image(*shape, pass, key_.dtype) : std::nullopt) {
     order.insert(order.begin(), {.tensor_core = true, .algorithm = "gemm", .bytes = *bytes});
@@ -302,25 +322,11 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
     std::erase_if(order, [&](const ConvPlan& plan) { return plan.bytes > *policy.limit; });
     choice.largest = std::min(choice.largest, *policy.limit);
   }
-  if (order.empty()) {
-    // cuDNN always lists an engine without scratch.
-    choice.plan = {.engine = 0, .algorithm = "implicit_gemm"};
-    const LayoutCopies copies = layout_copies(*shape, key_.dtype);
-    if (choice.basis == WorkspaceBasis::kInterval && key_.capability >= 70) {
-      choice.high = std::min(policy.limit.value_or(kUnlimited), copies.x + copies.y + copies.w);
-    }
-    return choice;
-  }
+  if (order.empty()) return without_scratch(std::move(choice), *shape, policy.limit);
   const bool among_tensor =
       std::any_of(order.begin(), order.end(), [](const ConvPlan& p) { return p.tensor_core; });
   auto best = order.begin();
-  if (policy.benchmark) {
-    const auto cost = [&](const ConvPlan& plan) {
-      return plan_seconds(plan, *shape, pass, key_.dtype);
-    };
-    best = std::min_element(order.begin(), order.end(),
-                            [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
-  }
+  if (policy.benchmark) best = fastest(order, *shape, pass, key_.dtype);
   choice.plan = *best;
   order.erase(best);
   choice.alternatives = std::move(order);

@@ -1,0 +1,91 @@
+#include "estimator/answer/basis.h"
+
+#include <fmt/format.h>
+
+#include "estimator/answer/effects.h"
+#include "estimator/answer/platform_notes.h"
+#include "estimator/memory/workspace/asked.h"
+
+namespace plimsoll {
+namespace {
+
+using Sentences = std::vector<std::string>;
+
+void append(Sentences& basis, const Sentences& more) {
+  basis.insert(basis.end(), more.begin(), more.end());
+}
+
+Sentences measured_basis(const Platform& platform, const WorkspacePlan& workspaces) {
+  Sentences basis;
+  const Device& device = platform.device;
+  if (device.sustained_clock < device.boost_clock) {
+    basis.push_back(fmt::format("time: {:.0f} MHz under the power limit, of {:.0f}",
+                                device.sustained_clock.value / 1e6,
+                                device.boost_clock.value / 1e6));
+  }
+  if (platform.asked) {
+    basis.push_back(fmt::format(
+        "workspace: {} of {} convolutions {} cuDNN {}{}", workspaces.asked, workspaces.convolutions,
+        platform.asked->on_card() ? "as listed by" : "asked of", platform.asked->cudnn(),
+        platform.asked->on_card() ? " on this card" : ""));
+  }
+  if (platform.machine && platform.machine->clock > 0) {
+    basis.push_back(fmt::format("this card computed at {:.0f} MHz when its kernels were measured",
+                                platform.machine->clock / 1e6));
+  }
+  return basis;
+}
+
+Sentences memory_basis(const MemoryEstimate& memory) {
+  Sentences basis;
+  if (!memory.context_basis.empty()) basis.push_back("context: " + memory.context_basis);
+  if (memory.timing_peak_bytes > memory.reserved_bytes) {
+    basis.push_back(
+        fmt::format("the first step holds {:.1f} MB while cuDNN's plans are timed, less where the "
+                    "card is full; they are given back",
+                    static_cast<double>(memory.timing_peak_bytes) / 1e6));
+  }
+  return basis;
+}
+
+}  // namespace
+
+std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answer) {
+  const auto& [request, platform, model, usual, largest, bound, workspaces, time] = parts;
+  Sentences basis = {settings_text(model, platform, request.layout, answer.input.batch)};
+  if (!request.defaults.empty()) basis.push_back("defaults: " + request.defaults);
+  append(basis, card_basis(platform.device, request, answer));
+  append(basis, model.basis);
+  append(basis, compiler_basis(model, usual));
+  if (request.cuda_graphs) append(basis, replay_basis(model));
+  append(basis, time.basis);
+  append(basis, measured_basis(platform, workspaces));
+  append(basis, memory_basis(answer.memory));
+  if (largest != usual) basis.push_back(largest_batch_note(largest, usual));
+  if (answer.memory.held_by_names > 0) {
+    basis.push_back(
+        fmt::format("the range has one value of {:.1f} MB more and less: how long "
+                    "names of the Python code hold values is not in the file",
+                    static_cast<double>(answer.memory.held_by_names) / 1e6));
+  }
+  return basis;
+}
+
+Diagnostics diagnostics_of(const AnswerParts& parts, const Estimate& answer) {
+  Diagnostics said = warnings_of(parts.request, parts.platform, parts.model);
+  for (Diagnostic& d : other_algorithms(parts.request.conv_algorithm, parts.bound, parts.time))
+    said.push_back(std::move(d));
+  if (answer.time.launches == 0) {
+    said.push_back(warning("W236",
+                           "nothing runs on the device: no output is computed from an input", {},
+                           "export the network with outputs that depend on its inputs"));
+  }
+  if (answer.memory.host_bytes == 0) {
+    said.push_back(note("N519", fmt::format("host_bytes: what {} takes of the host's memory is "
+                                            "not known",
+                                            parts.platform.framework.id)));
+  }
+  return said;
+}
+
+}  // namespace plimsoll

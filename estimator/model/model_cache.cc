@@ -1,0 +1,49 @@
+#include "estimator/model/model_cache.h"
+
+#include <algorithm>
+
+#include "estimator/model/model_source.h"
+
+namespace plimsoll {
+
+Binding binding_at(const CompiledModel& model, const Binding& sizes) {
+  Binding binding = model.binding;
+  for (const auto& [name, size] : sizes)
+    binding[name == "batch" ? model.batch_symbol : name] = size;
+  return binding;
+}
+
+ModelRequest at_sizes(ModelRequest request, const Binding& sizes) {
+  for (const auto& [name, size] : sizes) {
+    if (name == "batch") {
+      request.batch = size;
+    } else {
+      request.dims[name] = size;
+    }
+  }
+  return request;
+}
+
+Result<ModelCache::Entry*> ModelCache::at(const ModelRequest& request, const Recipe& recipe,
+                                          const Policy& policy, const Binding& sizes) {
+  std::list<Entry>& entries = entries_[request.model];
+  const auto known = std::ranges::find_if(entries, [&](const Entry& e) {
+    return e.policy == policy && e.recipe == recipe && e.request == request &&
+           guards_hold(e.model.step, binding_at(e.model, sizes));
+  });
+  if (known != entries.end()) return &*known;
+  const ModelRequest here = at_sizes(request, sizes);
+  auto loaded = load_model(here);
+  if (!loaded) return tl::make_unexpected(loaded.error());
+  auto compiled = compile(std::move(*loaded), here, recipe, policy);
+  if (!compiled) return tl::make_unexpected(compiled.error());
+  events_ += compiled->step.events.size();
+  return &entries.emplace_front(request, recipe, policy, std::move(*compiled));
+}
+
+void ModelCache::clear() {
+  entries_.clear();
+  events_ = 0;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,45 @@
+// ModelCache: the models that a search, a sweep or a validation has compiled so far.
+//
+//   auto entry = cache.at(request, recipe, policy, {{"batch", 64}});
+//   const auto bound = (*entry)->step(binding_at((*entry)->model, {{"batch", 64}}));
+#pragma once
+
+#include <list>
+#include <map>
+#include <string>
+
+#include "estimator/model/compiled_model.h"
+#include "estimator/step/bound_step.h"
+
+namespace plimsoll {
+
+// Sizes by dimension, of which "batch" is the batch's whatever its symbol is called.
+Binding binding_at(const CompiledModel& model, const Binding& sizes);
+ModelRequest at_sizes(ModelRequest request, const Binding& sizes);
+
+class ModelCache {
+ public:
+  struct Entry {
+    Entry(const ModelRequest& of, const Recipe& with, const Policy& by, CompiledModel compiled)
+        : request(of), recipe(with), policy(by), model(std::move(compiled)), step(model.step) {}
+    // As asked for: a config may say its own loss, and compiling may turn the layout.
+    ModelRequest request;
+    Recipe recipe;
+    Policy policy;
+    CompiledModel model;
+    StepBinder step;
+  };
+
+  // One whose guards hold at `sizes`; compiled there where none is known. Errors of load_model()
+  // and compile(). Entries stay where they are until clear().
+  Result<Entry*> at(const ModelRequest& request, const Recipe& recipe, const Policy& policy,
+                    const Binding& sizes);
+  size_t events() const { return events_; }  // of all models: some 300 bytes each, all in all
+  void clear();
+
+ private:
+  std::map<std::string, std::list<Entry>> entries_;  // by the model's name, the latest first
+  size_t events_ = 0;
+};
+
+}  // namespace plimsoll
