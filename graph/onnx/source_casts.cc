@@ -147,6 +147,11 @@ std::string casts_of(std::string_view stack_trace) {
   return casts;
 }
 
+bool writes_copy(std::string_view stack_trace) {
+  const std::string_view line = innermost_line(stack_trace);
+  return line.find("slice_scatter(") != kNowhere || line.find("select_scatter(") != kNowhere;
+}
+
 bool makes_contiguous(std::string_view stack_trace) {
   const std::string_view line = innermost_line(stack_trace);
   size_t found = 0;

@@ -49,5 +49,11 @@ TEST_CASE("source casts: a line that makes all contiguous that it transposes") {
   CHECK_FALSE(makes_contiguous(traced("x = x.contiguous()")));
 }
 
+TEST_CASE("source casts: a line that writes into a copy") {
+  CHECK(writes_copy(traced("x = x.slice_scatter(y, 1, 2, 6)")));
+  CHECK(writes_copy(traced("x = torch.select_scatter(x, y, 1, 2)")));
+  CHECK_FALSE(writes_copy(traced("x[:, 2:6] = y")));
+}
+
 }  // namespace
 }  // namespace plimsoll::onnx
