@@ -9,7 +9,7 @@ namespace {
 
 constinit const Fragment kViewed("y = Transpose|Unsqueeze|Identity(x)");
 constinit const Fragment kPartOf("y = Slice|Gather(x)");
-constinit const Fragment kAssigned("y = Assign(x, values)");
+constinit const Fragment kAssigned("y = Assign|SliceScatter(x, values)");
 
 bool is_assignment(const Match& m) {
   return m.root().attributes.string("reduction", "none") == "none" &&
@@ -63,9 +63,26 @@ TensorId written(const Rewrite& r, TensorId x, TensorId values) {
   return values;
 }
 
+constinit const Fragment kTransposed("y = Transpose(_)"), kSame("y = Identity(_)");
+
+// x.slice_scatter(y, ...) and x.select_scatter(y, ...) make a tensor of their own. The newer
+// exporter writes assignments as them, but its lines say so, and x[:, ...] is one to all rows, too.
+bool makes_own(const Match& m) {
+  TensorId y = m["y"];
+  NodeId reader = m.r.only_reader(y);
+  if (reader != kNoNode && kTransposed.at(m.r, reader)) {
+    y = m.r.node(reader).outputs[0];
+    reader = m.r.only_reader(y);
+  }
+  const std::string& name = m.r.tensor(y).name;
+  const bool scatters = name.starts_with("slice_scatter") || name.starts_with("select_scatter");
+  const bool all_rows = reader != kNoNode && kSame.at(m.r, reader);
+  return scatters && !m.root().notes.writes_part && !all_rows;
+}
+
 NodeId assign(Finder& f, const Match& m, TensorId places) {
   const bool cloned = is_read_later(m);
-  const bool result = m.root().notes.writes_copy;
+  const bool result = makes_own(m);
   const TensorId values = written(f.r, m["x"], m["values"]);
   Node& node =
       places != kNoTensor

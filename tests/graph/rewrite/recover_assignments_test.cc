@@ -96,6 +96,24 @@ output z
   CHECK(op_names(written("other")).size() > 4);
 }
 
+TEST_CASE("a part that is scattered into a tensor of its own is no assignment") {
+  const auto written = [](const std::string& name, const std::string& rest) {
+    return recovered(R"(opset 20
+input x: f32[B,8]
+input y: f32[B,2]
+const i: i64[2,1] = [2,3]
+w = Relu(x)
+t = Transpose(w) {perm=[1,0]}
+v = Transpose(y) {perm=[1,0]}
+s = ScatterND(t, i, v)
+)" + name + " = Transpose(s) {perm=[1,0]}\nz = " +
+                     rest + "(" + name + ")\nout = Relu(z)\noutput out\n");
+  };
+  CHECK(op_names(written("slice_scatter", "Exp"))[2] == "SliceScatter");
+  CHECK(op_names(written("slice_scatter", "Identity"))[2] == "Assign");
+  CHECK(op_names(written("put", "Exp"))[2] == "Assign");
+}
+
 TEST_CASE("what is read after a part of it was assigned was cloned before") {
   const auto written = [](const std::string& later) {
     return recovered(R"(opset 20
