@@ -88,11 +88,19 @@ Value scatter(Machine& m, std::string op, const Value& x, const Value& indices,
   return y;
 }
 
+namespace {
+
+// A weight is cloned by whoever writes into it, as is what is read later.
+Value written_to(Machine& m, const Value& x, bool cloned) {
+  return cloned || (x.requires_grad() && x.grad()->is_leaf) ? clone(m, x, x.layout_ref()) : x;
+}
+
+}  // namespace
+
 // Backward (CopySlices in autograd's custom_function and accumulate code): the whole gradient is
-// copied, the part cloned for the copy's own backward, which also makes zeros of it.
-Value assign(Machine& m, const Value& given, const Value& updates) {
-  // A weight is cloned by whoever writes into it.
-  const Value x = given.requires_grad() && given.grad()->is_leaf ? clone(m, given) : given;
+// copied, the part cloned for the copy's own backward, which makes zeros of it for what was there.
+Value assign(Machine& m, const Value& given, const Value& updates, bool cloned) {
+  const Value x = written_to(m, given, cloned);
   m.launch_rows(KernelClass::kCopy, "copy", 0, {&updates}, {&updates});
   Value y = x.detached();
   const Value inputs[] = {x, updates};
@@ -102,9 +110,59 @@ Value assign(Machine& m, const Value& given, const Value& updates) {
              const Value whole = clone(mm, g[0]);
              const Value cut = mm.allocate(part->dtype, part->sizes);
              mm.launch_rows(KernelClass::kCopy, "copy", 0, {&cut}, {&cut});
-             const Value zeros = fill(mm, part->dtype, part->sizes);
-             if (n.needs(0)) out[0] = whole;
+             if (n.needs(0)) {
+               const Value zeros = fill(mm, part->dtype, part->sizes);
+               out[0] = whole;
+             }
              if (n.needs(1)) out[1] = cut;
+             return out;
+           });
+  return y;
+}
+
+// derivatives.yaml: _index_put_impl_ is grad.index_put(indices, zeros) and grad.index(indices).
+Value index_put(Machine& m, const Value& given, const Value& indices, const Value& updates,
+                bool cloned) {
+  const Value x = written_to(m, given, cloned);
+  m.launch_rows(KernelClass::kScatter, "index_put", 0, {&indices, &updates}, {&updates});
+  Value y = x.detached();
+  const Value inputs[] = {x, updates};
+  m.record(
+      y, inputs, {{indices, "index_put keeps its indices"}},
+      [part = updates.layout_ref()](Machine& mm, const Gradients& g, const GradNode& n) {
+        Gradients out(2);
+        if (n.needs(0)) {
+          const Value zeros = fill(mm, part->dtype, part->sizes);
+          out[0] = clone(mm, g[0]);
+          mm.launch_rows(KernelClass::kScatter, "index_put", 0, {&zeros, &n.saved(0)}, {&zeros});
+        }
+        if (n.needs(1)) {
+          out[1] = mm.allocate(part->dtype, part->sizes);
+          mm.launch_rows(KernelClass::kGather, "index", 0, {&out[1], &n.saved(0)}, {&out[1]});
+        }
+        return out;
+      });
+  return y;
+}
+
+// derivatives.yaml: slice_scatter is grad.slice_scatter(zeros), and a view of the gradient.
+Value slice_scatter(Machine& m, const Value& x, const Value& updates) {
+  Value y = m.allocate(x.dtype(), x.sizes());
+  m.launch_rows(KernelClass::kCopy, "slice_scatter", 0, {&x, &updates}, {&y});
+  const Value inputs[] = {x, updates};
+  m.record(y, inputs, {},
+           [part = updates.layout_ref()](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(2);
+             if (n.needs(0)) {
+               const Value zeros = fill(mm, part->dtype, part->sizes);
+               out[0] = clone(mm, g[0]);
+             }
+             if (!n.needs(1)) return out;
+             out[1] = g[0];
+             for (size_t axis = 0; axis < part->sizes.size(); ++axis) {
+               const Dim& length = part->sizes[axis];
+               if (out[1].sizes()[axis] != length) out[1] = slice(mm, out[1], axis, 0, length, 1);
+             }
              return out;
            });
   return y;

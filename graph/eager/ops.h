@@ -158,8 +158,12 @@ Value gather(Machine& m, std::string op, const Value& x, const Value& indices,
 // (derivatives.yaml: grad.index_select(dim, index).expand_as(source)) and so keeps it.
 Value scatter(Machine& m, std::string op, const Value& x, const Value& indices,
               const Value& updates, bool adds_rows = false);
-// x[window] = updates, in place.
-Value assign(Machine& m, const Value& x, const Value& updates);
+// x[window] = updates and x[indices] = updates, in place of x or of a clone of it.
+Value assign(Machine& m, const Value& x, const Value& updates, bool cloned);
+Value index_put(Machine& m, const Value& x, const Value& indices, const Value& updates,
+                bool cloned);
+// A copy of x with updates in a window.
+Value slice_scatter(Machine& m, const Value& x, const Value& updates);
 
 // --- attention.cc ---
 struct AttentionOptions {

@@ -147,6 +147,14 @@ std::string casts_of(std::string_view stack_trace) {
   return casts;
 }
 
+bool writes_part(std::string_view stack_trace) {
+  const std::string_view line = innermost_line(stack_trace);
+  for (const std::string_view sign : {"] = ", "] += ", "] -= ", "] *= ", "] /= ", "_("}) {
+    if (const size_t at = line.find(sign); at != kNowhere && at > 0) return true;
+  }
+  return false;
+}
+
 bool makes_contiguous(std::string_view stack_trace) {
   const std::string_view line = innermost_line(stack_trace);
   size_t found = 0;

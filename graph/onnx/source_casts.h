@@ -18,4 +18,7 @@ std::string casts_of(std::string_view stack_trace);
 // Does the line make each value contiguous that it transposes?
 bool makes_contiguous(std::string_view stack_trace);
 
+// Does it write into a part of a tensor: x[:, 1] = y, x[:, 1].copy_(y)?
+bool writes_part(std::string_view stack_trace);
+
 }  // namespace plimsoll::onnx

@@ -137,7 +137,16 @@ Values scatter(Lowering& l) {
   return {eager::scatter(l.m, "scatter", l.in(0), indices, l.in(2), adds_rows)};
 }
 
-Values assign(Lowering& l) { return {eager::assign(l.m, l.in(0), l.in(1))}; }
+Values assign(Lowering& l) {
+  return {eager::assign(l.m, l.in(0), l.in(1), l.attributes().integer("cloned", 0) != 0)};
+}
+
+Values index_put(Lowering& l) {
+  const bool cloned = l.attributes().integer("cloned", 0) != 0;
+  return {eager::index_put(l.m, l.in(0), l.in(1), l.in(2), cloned)};
+}
+
+Values slice_scatter(Lowering& l) { return {eager::slice_scatter(l.m, l.in(0), l.in(1))}; }
 
 Values top_k(Lowering& l) {
   const Value indices = l.m.allocate(DType::kInt64, l.out_shape(1));

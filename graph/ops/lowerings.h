@@ -106,6 +106,8 @@ Values gather_elements(Lowering& l);
 Values pick(Lowering& l);  // by indices or boxes, which are kept
 Values scatter(Lowering& l);
 Values assign(Lowering& l);
+Values index_put(Lowering& l);
+Values slice_scatter(Lowering& l);
 Values top_k(Lowering& l);
 Values grid_sample(Lowering& l);  // keeps both inputs
 

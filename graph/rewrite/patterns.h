@@ -16,6 +16,8 @@ bool is_folded_result(const Tensor& t, std::string_view of);
 std::span<const Pattern> gates();
 // Views and pools that an exporter wrote as gathers.
 std::span<const Pattern> gathers();
+// Assignments to a part of a tensor.
+std::span<const Pattern> assignments();
 // Functions and losses that an exporter wrote in pieces.
 std::span<const Pattern> functions();
 // GELU in its two forms, SiLU, hard swish, Mish, GLU.

@@ -1,6 +1,6 @@
 // Gathers and scatters with tables of positions that eager code never makes: views with strides and
-// pools whose windows do not divide the image (PyTorch's exporter of graphs), assignments to a part
-// of a tensor (both exporters); copies that leave no node.
+// pools whose windows do not divide the image (PyTorch's exporter of graphs); copies that leave no
+// node.
 #include <algorithm>
 
 #include "graph/rewrite/patterns.h"
@@ -57,18 +57,14 @@ constinit const Fragment kPlacesOfPool(
 
 bool is_unpooling(const Match& m) {
   const size_t rank = m.r.rank(m["x"]);
-  return m.r.made_of_shapes(m["zeros"]) && m.r.made_of_shapes(m["begins"]) && rank >= 3 &&
+  return m.node("s").attributes.string("reduction", "none") == "none" &&
+         m.r.made_of_shapes(m["zeros"]) && m.r.made_of_shapes(m["begins"]) && rank >= 3 &&
          m.r.tensor(m["places"]).shape == m.r.tensor(m["x"]).shape && m.r.rank(m["y"]) == rank;
 }
 NodeId make_unpool(Finder& f, const Match& m) {
   const TensorId own = kPlacesOfPool.in(f.r, m["places"], "places");
   f.r.replace(m.at, "", "MaxUnpool", {m["x"], own == kNoTensor ? m["places"] : own});
   return m.at;
-}
-
-bool is_assignment(const Match& m) {
-  return m.root().attributes.string("reduction", "none") == "none" && m.r.made_of_shapes(m["at"]) &&
-         !m.r.made_of_shapes(m["x"]);
 }
 
 // Rows added to zeros, where one number each says, and the sum added: index_add().
@@ -203,7 +199,7 @@ constexpr Pattern kGatherRows[] = {
     // The pooled spread out again: zeros, with each value put at its place within its channel.
     {.name = "unpooling",
      .match = "i = Unsqueeze(Reshape(Add(places, begins)));"
-              "y = Reshape(ScatterND(zeros, i, Reshape(x)))",
+              "s = ScatterND(zeros, i, Reshape(x)); y = Reshape(s)",
      .when = is_unpooling,
      .build = make_unpool,
      .example = "input x: f32[4,3,2,2]; input p: i64[4,3,2,2]; const b: i64[1] = [0];"
@@ -212,7 +208,7 @@ constexpr Pattern kGatherRows[] = {
                 "i = Unsqueeze(r, f); u = Reshape(x, f); v = ScatterND(o, i, u);"
                 "y = Reshape(v, s)",
      .after = "y = MaxUnpool(x, p)",
-     .near_miss = "const s: i64[2] = [12,16]"},
+     .near_miss = "v = ScatterND(o, i, u) {reduction=\"add\"}"},
     {.name = "view with strides",
      .match = "row = Reshape(x); y = Gather(row, at)",
      .when = is_view_with_strides,
@@ -242,16 +238,6 @@ constexpr Pattern kGatherRows[] = {
                 "n = Shape(x); z = ConstantOfShape(n); e = Expand(i, t); r = Expand(u, t);"
                 "s = ScatterElements(z, e, r) {axis=0}; y = Add(x, s)",
      .near_miss = "s = ScatterElements(z, e, r) {axis=1}"},
-    // x[window] = y: the copy is in place.
-    {.name = "assignment to a part",
-     .exporter = Exporter::kPyTorch,
-     .match = "y = ScatterND(x, at, values)",
-     .result = "y = plimsoll:Assign(x, values)",
-     .when = is_assignment,
-     .example = "input x: f32[8]; input v: f32[2]; const i: i64[2,1] = [0,1];"
-                "y = ScatterND(x, i, v)",
-     .after = "y = plimsoll:Assign(x, v)",
-     .near_miss = "y = ScatterND(x, i, v) {reduction=\"add\"}"},
 };
 
 }  // namespace

@@ -41,6 +41,7 @@ constexpr Step kSteps[] = {
     {.name = "spectral norms", .pass = patterns::spectral_norms},
     // Tables of positions, before anybody takes what is made of them for arithmetic.
     {.name = "gathers", .rows = patterns::gathers},
+    {.name = "assignments", .rows = patterns::assignments},
     {.name = "relative bias", .pass = patterns::relative_bias},
     {.name = "lookups", .pass = patterns::lookups},
     // Cells are made of gates and activations, which are nobody else's then.

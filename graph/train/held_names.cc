@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "graph/ir/module_path.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
@@ -157,15 +158,30 @@ size_t HeldNames::inner_call(TensorId value, size_t call) const {
   return inner;
 }
 
+// A call that was to return one value more cut it off what nobody else reads: the statement's last
+// name holds the whole (joint attention whose context goes no further).
+void HeldNames::hold_rest(size_t call, NodeId end, const std::vector<size_t>& uses) {
+  for (NodeId id = calls_[call].first; id <= calls_[call].last; ++id) {
+    const Node& node = graph_.nodes[id];
+    if (call_of_[id] != call || !has(node, OpRow::kSlices)) continue;
+    const TensorId whole = node.inputs[0];
+    const NodeId made = graph_.tensors[whole].producer;
+    if (made == kNoNode || made < calls_[call].first || uses[whole] > 1) continue;
+    if (until_[whole] == kNoNode || until_[whole] < end) until_[whole] = end;
+  }
+}
+
 void HeldNames::find_ends() {
   // What each statement made that has a name, in the order in which it was made.
   std::map<std::pair<size_t, size_t>, std::vector<TensorId>> named;
   std::vector<NodeId> last_read(graph_.tensors.size(), 0);
+  std::vector<size_t> uses(graph_.tensors.size(), 0);
   // The runs of a line in a loop whose values one later statement reads.
   std::map<std::tuple<const Call*, std::string_view, size_t>, std::vector<size_t>> together;
   for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
     for (const TensorId in : graph_.nodes[id].inputs) {
       if (in == kNoTensor || graph_.tensors[in].kind != TensorKind::kValue) continue;
+      ++uses[in];
       const Meeting at = meet(in, id);
       if (!at.apart() || at.call->runs[at.made].names.empty()) continue;
       named[{static_cast<size_t>(at.call - calls_.data()), at.made}].push_back(in);
@@ -204,6 +220,7 @@ void HeldNames::find_ends() {
       ends.push_back(again == runs.end() ? call.last : end_of(call, *again));
     }
     if (!in_parts) put_in_order(values, ends, last_read);
+    if (maker != kNone && names.size() == values.size() + 1) hold_rest(maker, ends.back(), uses);
     for (size_t i = 0; i < values.size(); ++i) {
       NodeId end = ends[std::min(i, ends.size() - 1)];
       // Read after its name has gone, it has another one, or is in a list: of that no more is

@@ -49,5 +49,13 @@ TEST_CASE("source casts: a line that makes all contiguous that it transposes") {
   CHECK_FALSE(makes_contiguous(traced("x = x.contiguous()")));
 }
 
+TEST_CASE("source casts: a line that writes into a part") {
+  CHECK(writes_part(traced("x[:, 2:6] = y")));
+  CHECK(writes_part(traced("x[:, 2:6] += y")));
+  CHECK(writes_part(traced("x[:, 2:6].copy_(y)")));
+  CHECK_FALSE(writes_part(traced("x = x.slice_scatter(y, 1, 2, 6)")));
+  CHECK_FALSE(writes_part(traced("x = self.pieces[0](x)")));
+}
+
 }  // namespace
 }  // namespace plimsoll::onnx

@@ -117,20 +117,6 @@ output z
   CHECK(spread("given").nodes.back().op == "Reshape");
 }
 
-TEST_CASE("an assignment to a part of a tensor is a copy in place") {
-  const Graph graph = recovered(R"(opset 17
-input x: f32[B,8]
-input y: f32[B,4]
-param places: i64[4,4,2]
-part = Relu(y)
-whole = Relu(x)
-z = ScatterND(whole, places, part)
-output z
-)");
-  CHECK(graph.nodes.back().op == "Assign");
-  CHECK(graph.nodes.back().inputs.size() == 2);
-}
-
 TEST_CASE("padding of windows is cut off with a copy; a cropped image is a view") {
   const auto layer = [](const std::string& windows) {
     return "opset 17\ninput x: " + windows + R"(

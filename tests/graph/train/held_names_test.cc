@@ -175,5 +175,27 @@ TEST_CASE("names: results of a function go to the names that are there when they
   CHECK(held_until(written("p"), "q") == 4);
 }
 
+// hidden, context = whole[:, :n], whole[:, n:], of which the context is of no use to the last
+// block.
+TEST_CASE("names: what a call cuts off for a name that nobody reads holds the whole") {
+  const auto cut = [](const std::string& names, const std::string& reader) {
+    return "const z: i64[1] = [0]; const n: i64[1] = [3]\n"
+           "whole = Relu(x) calls=\"/attn\" statements=\"net.py:1 " +
+           names +
+           ";attn.py:1\"\n"
+           "part = Slice(whole, z, n, z) calls=\"/attn\" statements=\"net.py:1 " +
+           names +
+           ";attn.py:1\"\n"
+           "made = " +
+           reader + " calls=\"/attn\" statements=\"net.py:1 " + names +
+           ";attn.py:1\"\n"
+           "y = Exp(made) calls=\"/\" statements=\"net.py:2 y\"\n"
+           "z2 = Exp(y) calls=\"/\" statements=\"net.py:3 y\"\noutput z2\n";
+  };
+  CHECK(held_until(cut("hidden,context", "Tanh(part)"), "whole") == 4);
+  CHECK(held_until(cut("hidden", "Tanh(part)"), "whole") == kNoNode);
+  CHECK(held_until(cut("hidden,context", "Sum(part, whole)"), "whole") == kNoNode);
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -246,5 +246,77 @@ TEST_CASE("lifetimes: embeddings have a name beside what layers hand on") {
   CHECK(let_go_by(*taken_over, "first", true) == 1);
 }
 
+// The node after which nobody holds a value of code that a block and then a head run.
+NodeId let_go_in_block(const std::string& nodes, std::string_view value) {
+  auto graph = parse_text("opset 17\ninput x: f32[4]\n" + nodes +
+                          "last = Exp(y) calls=\"/model/block\"\n"
+                          "out = Exp(last) calls=\"/head\"\noutput out\n");
+  REQUIRE(graph);
+  const Binding nothing;
+  Decider decider(nothing);
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  return let_go_by(*graph, value, true);
+}
+
+TEST_CASE("lifetimes: a term of an expression does not wait for its other terms") {
+  const auto scaled_by = [](const std::string& other) {
+    return let_go_in_block(
+        "a = Relu(x) calls=\"/model/block/norm\"\n"
+        "s = " +
+            other +
+            " calls=\"/model/block\"\n"
+            "y = Mul(a, s) calls=\"/model/block\"\n",
+        "a");
+  };
+  CHECK(scaled_by("Add(x, x)") == 2);   // self.norm(x) * (1 + scale)
+  CHECK(scaled_by("Sigmoid(x)") == 3);  // a = self.norm(x); s = scale.sigmoid(); a * s
+}
+
+TEST_CASE("lifetimes: what the first of a list of modules is given has the name of what it makes") {
+  const auto given_to = [](const std::string& module) {
+    return let_go_in_block(
+        "a = Relu(x) calls=\"/model/block/stem\"\n"
+        "s = Sigmoid(x) calls=\"/model/block\"\n"
+        "b = Tanh(a) calls=\"/model/block/" +
+            module +
+            "\"\n"
+            "y = Mul(b, s) calls=\"/model/block\"\n",
+        "a");
+  };
+  CHECK(given_to("layers.0") == 2);
+  CHECK(given_to("layer") == 4);
+}
+
+TEST_CASE(
+    "lifetimes: the sum that ends a branch takes over the name of what the branch began with") {
+  const auto summed = [](const std::string& module, const std::string& sum) {
+    return "a = Relu(x) calls=\"/model/block/first\"\n"
+           "b = Tanh(a) calls=\"/model/block" +
+           module +
+           "\"\n"
+           "y = " +
+           sum + " calls=\"/model/block\"\n";
+  };
+  const std::string direct = summed("/mlp", "Add(a, b)");  // a = a + self.mlp(a)
+  CHECK(let_go_in_block(direct, "a") == 2);
+  CHECK(let_go_in_block(direct, "b") == 2);
+  // shortcut = a; a = self.norm(a).tanh(); a = shortcut + a
+  const std::string shortcut =
+      "a = Relu(x) calls=\"/model/block/first\"\n"
+      "n = Exp(a) calls=\"/model/block/norm\"\n"
+      "b = Tanh(n) calls=\"/model/block\"\n"
+      "y = Add(a, b) calls=\"/model/block\"\n";
+  CHECK(let_go_in_block(shortcut, "a") == 4);
+  // attn_output + hidden_states
+  const std::string named = summed("/attn1", "Add(b, a)");
+  CHECK(let_go_in_block(named, "a") == 2);
+  CHECK(let_go_in_block(named, "b") == 3);
+  // Near miss: hidden_states = hidden_states + residual.
+  const std::string unnamed = summed("/attention", "Add(b, a)");
+  CHECK(let_go_in_block(unnamed, "a") == 3);
+  CHECK(let_go_in_block(unnamed, "b") == 2);
+}
+
 }  // namespace
 }  // namespace plimsoll
