@@ -133,7 +133,6 @@ void write_passes(JsonWriter& out, const std::vector<PassError>& passes) {
 }
 
 void write_fit(JsonWriter& out, const Fit& fit) {
-  out.begin_object();
   out.key("kernel_class").string(fit.kernel_class);
   out.key("arithmetic").string(fit.arithmetic);
   out.key("compute_capability").integer(fit.compute_capability);
@@ -160,7 +159,6 @@ void write_fit(JsonWriter& out, const Fit& fit) {
   out.end_object();
   out.key("clocks").begin_object();
   for (const auto& [device, clock] : fit.clocks) out.key(device).real(rounded(clock));
-  out.end_object();
   out.end_object();
 }
 
@@ -208,15 +206,12 @@ std::string write_calibration(const Calibration& calibration) {
       out.key(arithmetic).real(rounded(flop));
     out.end_object();
   }
-  out.key("files").begin_array();
-  for (const MeasuredFile& file : calibration.files) {
-    out.begin_object().key("name").string(file.name).key("sha256").string(file.sha256);
-    out.key("citation").string(file.citation).end_object();
-  }
-  out.end_array();
-  out.key("fits").begin_array();
-  for (const Fit& fit : calibration.fits) write_fit(out, fit);
-  out.end_array().end_object();
+  out.key("files").objects(calibration.files, [&](const MeasuredFile& file) {
+    out.key("name").string(file.name).key("sha256").string(file.sha256);
+    out.key("citation").string(file.citation);
+  });
+  out.key("fits").objects(calibration.fits, [&](const Fit& fit) { write_fit(out, fit); });
+  out.end_object();
   return out.take() + "\n";
 }
 

@@ -90,9 +90,7 @@ std::string write_machine(const Machine& machine) {
   out.key("version").integer(1);
   out.key("gpu").string(machine.gpu);
   out.key("source").string(machine.source);
-  out.key("factors").begin_array();
-  for (const MachineFactor& f : machine.factors) {
-    out.begin_object();
+  out.key("factors").objects(machine.factors, [&](const MachineFactor& f) {
     out.key("class").string(f.kernel_class);
     out.key("arithmetic").string(f.arithmetic);
     if (!f.pass.empty()) out.key("pass").string(f.pass);
@@ -101,9 +99,7 @@ std::string write_machine(const Machine& machine) {
     out.key("kernels").integer(f.kernels);
     out.key("error_before").real(f.error_before);
     out.key("error_after").real(f.error_after);
-    out.end_object();
-  }
-  out.end_array();
+  });
   if (machine.clock > 0) out.key("clock").real(machine.clock);
   if (!machine.workspaces.empty()) {
     out.key("workspaces").begin_array();

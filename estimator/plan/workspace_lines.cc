@@ -57,13 +57,9 @@ Result<std::string> WorkspaceLines::answer(std::string_view text, int line_numbe
   write_plan(out, choice->plan);
   out.key("range").begin_array().integer(choice->low).integer(choice->high).end_array();
   out.key("largest_bytes").integer(choice->largest);
-  out.key("alternatives").begin_array();
-  for (const ConvPlan& plan : choice->alternatives) {
-    out.begin_object();
+  out.key("alternatives").objects(choice->alternatives, [&](const ConvPlan& plan) {
     write_plan(out, plan);
-    out.end_object();
-  }
-  out.end_array();
+  });
   out.key("basis").string(name(choice->basis));
   out.end_object();
   return out.take();

@@ -12,9 +12,7 @@ namespace plimsoll {
 void write_plan(JsonWriter& out, const AskedPlan& plan) {
   out.key("engine").integer(plan.engine);
   out.key("workspace_bytes").integer(plan.bytes);
-  out.key("notes").begin_array();
-  for (const std::string& note : plan.notes) out.string(note);
-  out.end_array();
+  out.key("notes").strings(plan.notes);
   out.key("knobs").begin_object();
   for (const auto& [knob, value] : plan.knobs) out.key(knob).integer(value);
   out.end_object();
@@ -51,13 +49,7 @@ int AskedPlan::tile() const {
 }
 
 void write_plans(JsonWriter& out, std::string_view key, const std::vector<AskedPlan>& plans) {
-  out.key(key).begin_array();
-  for (const AskedPlan& plan : plans) {
-    out.begin_object();
-    write_plan(out, plan);
-    out.end_object();
-  }
-  out.end_array();
+  out.key(key).objects(plans, [&](const AskedPlan& plan) { write_plan(out, plan); });
 }
 
 std::string algorithm_of(const AskedPlan& plan, Pass pass) {
