@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 #include "hwdb/entry.h"
 #include "hwdb/lookup.h"
 
@@ -164,7 +165,7 @@ Device host_device() {
   return device;
 }
 
-bool is_host_device(std::string_view name) { return lower(name) == kHostDevice; }
+bool is_host_device(std::string_view name) { return lower_case(name) == kHostDevice; }
 
 const Peak* Device::peak(std::string_view peak_name) const {
   const auto found = peaks.find(peak_name);

@@ -8,7 +8,9 @@
 #include <limits>
 #include <set>
 
+#include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 #include "hwdb/device_names.h"
 #include "hwdb/lookup.h"
 
@@ -60,7 +62,7 @@ std::vector<std::string> list_folder(const std::string& folder) {
 }
 
 Result<Host> read_own_host(const std::string& path) {
-  const Result<std::string> text = read_data_file(path);
+  const Result<std::string> text = read_text(path);
   if (!text) return tl::make_unexpected(text.error());
   return read_host(*text, path, {});
 }
@@ -146,7 +148,7 @@ bool Hwdb::contains(std::string_view name) const {
 
 Result<std::string> Hwdb::read(std::string_view name) const {
   const std::string wanted(name);
-  return overridden(wanted) ? read_data_file(folder_ + "/" + wanted) : hwdb_files().read(name);
+  return overridden(wanted) ? read_text(folder_ + "/" + wanted) : hwdb_files().read(name);
 }
 
 template <class Entry, class Reader>
@@ -166,7 +168,7 @@ Result<Entry> Hwdb::load(std::string_view prefix, const std::string& id, Reader 
 template <class Entry, class Reader>
 Result<Entry> Hwdb::find(std::string_view prefix, std::string_view name, Reader reader,
                          std::string_view noun, std::string_view code) const {
-  const std::string wanted = lower(name);
+  const std::string wanted = lower_case(name);
   const std::vector<std::string> all = ids(prefix);
   if (std::binary_search(all.begin(), all.end(), wanted)) {
     return load<Entry>(prefix, wanted, reader);
@@ -217,7 +219,7 @@ Result<Host> Hwdb::host(std::string_view name) const {
 }
 
 Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
-  const std::string wanted = lower(name);
+  const std::string wanted = lower_case(name);
   const size_t dash = wanted.find_last_of('-');
   auto version =
       dash == wanted.npos ? std::nullopt : parse_version(std::string_view(wanted).substr(dash + 1));

@@ -1,5 +1,6 @@
 #include "hwdb/machine.h"
 
+#include "graph/base/byte_source.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 #include "graph/json/writer.h"
@@ -78,7 +79,7 @@ Result<Machine> read_machine(std::string_view text, std::string_view file) {
 }
 
 Result<Machine> open_machine(const std::string& path) {
-  const auto text = read_data_file(path);
+  const auto text = read_text(path);
   if (!text) return tl::make_unexpected(text.error());
   return read_machine(*text, path);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/base/text.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 
@@ -26,10 +27,8 @@ std::string text_of(const Release& release) {
 std::vector<Release> releases_in(std::string_view words) {
   std::vector<Release> releases;
   while (!words.empty()) {
-    const size_t end = std::min(words.find(' '), words.size());
-    if (const auto version = parse_version(words.substr(0, end)))
+    if (const auto version = parse_version(take_part(words, ' ')))
       releases.push_back(release_of(*version));
-    words.remove_prefix(std::min(end + 1, words.size()));
   }
   std::ranges::sort(releases);
   return releases;

@@ -6,6 +6,7 @@
 
 #include "estimator/memory/workspace/choice.h"
 #include "estimator/memory/workspace/formula.h"
+#include "graph/base/text.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll {
@@ -136,10 +137,8 @@ Result<AskedAnswer> read_answer(std::string_view line, const std::string& place)
 Result<AskedWorkspaces> AskedWorkspaces::read(std::string_view lines, std::string_view file) {
   AskedWorkspaces asked;
   for (int number = 1; !lines.empty(); ++number) {
-    const size_t end = std::min(lines.find('\n'), lines.size());
-    const std::string_view line = lines.substr(0, end);
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    const std::string_view line = take_part(lines, '\n');
+    if (trimmed(line).empty()) continue;
     const auto answer = read_answer(line, fmt::format("{}, line {}", file, number));
     if (!answer) return tl::unexpected(answer.error());
     asked.add(*answer);
