@@ -28,6 +28,12 @@ Version version(Figures& figures, std::string_view key) {
   return found.value_or(Version{});
 }
 
+// Where the file says it; else it stays as it is.
+template <class Into>
+void take_version(Figures& figures, std::string_view key, Into& into) {
+  if (figures.object().optional(key)) into = version(figures, key);
+}
+
 // A row may say of which CUDA and of which loading of modules it holds.
 void read_context_key(JsonObject& object, ContextRow& row) {
   row.architecture = object.required_string("architecture");
@@ -52,18 +58,14 @@ ContextRow read_context_row(JsonObject& object, Profile& profile) {
   read_context_key(object, row);
   row.plain = figures.part<Bytes>(object, "plain", kContext);
   row.with_cudnn = figures.part<Bytes>(object, "with_cudnn", kContext);
-  if (object.has("inference")) row.inference = figures.part<Bytes>(object, "inference", kContext);
+  figures.take_part(object, "inference", row.inference, kContext);
   row.low = figures.part<Bytes>(object, "low", kContext);
   row.high = figures.part<Bytes>(object, "high", kContext);
-  if (object.has("per_convolution"))
-    row.per_convolution = figures.part<Bytes>(object, "per_convolution", {"0 B", "64 MiB"});
-  const auto optional = [&](const char* key, Bytes& into, Plausible range) {
-    if (object.has(key)) into = figures.part<Bytes>(object, key, range);
-  };
-  optional("per_thread", row.per_thread, {"0 B", "64 KiB"});
-  optional("per_generation", row.per_generation, {"0 B", "1 GiB"});
-  optional("handle", row.handle, {"0 B", "1 GiB"});
-  optional("handle_hopper", row.handle_hopper, {"0 B", "1 GiB"});
+  figures.take_part(object, "per_convolution", row.per_convolution, {"0 B", "64 MiB"});
+  figures.take_part(object, "per_thread", row.per_thread, {"0 B", "64 KiB"});
+  figures.take_part(object, "per_generation", row.per_generation, {"0 B", "1 GiB"});
+  figures.take_part(object, "handle", row.handle, {"0 B", "1 GiB"});
+  figures.take_part(object, "handle_hopper", row.handle_hopper, {"0 B", "1 GiB"});
   if (row.plain < row.low || row.with_cudnn < row.plain || row.high < row.with_cudnn) {
     object.fail("E402", "a context must satisfy low <= plain <= with_cudnn <= high");
   }
@@ -98,12 +100,8 @@ void read_usual_libraries(JsonObject& root, Profile& profile) {
   for (const JsonValue& value : root.required_list("libraries")) {
     JsonObject object(value, root.file(), root.faults());
     Figures figures(object, profile.figures);
-    const auto part = [&](const char* key) {
-      const auto found = parse_version(object.required_string(key));
-      if (!found) object.fail("E401", fmt::format("{} is not a version", key));
-      return found.value_or(Version{});
-    };
-    const UsualLibraries row{part("since"), part("cudnn"), part("cuda")};
+    const UsualLibraries row{required_version(object, "since"), required_version(object, "cudnn"),
+                             required_version(object, "cuda")};
     figures.note(object, "libraries." + row.since.text(),
                  fmt::format("cuDNN {}, CUDA {}", row.cudnn.text(), row.cuda.text()));
     object.finish();
@@ -116,59 +114,38 @@ void read_usual_libraries(JsonObject& root, Profile& profile) {
 void read_libraries(Figures& figures, Profile& profile) {
   profile.conv_policy = choice<Profile::ConvPolicy>(
       figures, "conv_policy", {"heuristic", "autotune", "im2col", "products"});
-  if (figures.has("guess_limit"))
-    profile.guess_limit = figures.quantity<Bytes>("guess_limit", {"0 B", "1 TiB"});
-  if (figures.has("workspace_limit")) {
-    profile.workspace_limit = figures.quantity<Bytes>("workspace_limit", {"0 B", "1 TiB"});
-  } else {
-    figures.object().optional("workspace_limit");
-  }
-  if (figures.has("batch_norm")) {
+  figures.take("guess_limit", profile.guess_limit, {"0 B", "1 TiB"});
+  figures.take("workspace_limit", profile.workspace_limit, {"0 B", "1 TiB"});
+  if (figures.object().optional("batch_norm")) {
     profile.separate_batch_norm =
         figures.choice("batch_norm", {"library", "separate"}) == "separate";
-  } else {
-    figures.object().optional("batch_norm");
   }
   profile.exchange = figures.has("exchange") ? figures.text("exchange") : "ring";
-  if (figures.has("exchange_overlaps"))
-    profile.exchange_overlaps = figures.boolean("exchange_overlaps");
+  figures.take("exchange_overlaps", profile.exchange_overlaps);
   profile.autotune_empties_cache = figures.boolean("autotune_empties_cache");
-  if (figures.has("autotune_outside"))
-    profile.autotune_outside = figures.boolean("autotune_outside");
+  figures.take("autotune_outside", profile.autotune_outside);
   if (figures.has("workspace_home"))
     profile.workspace_home =
         choice<Profile::WorkspaceHome>(figures, "workspace_home", {"allocator", "shared", "own"});
-  if (figures.has("workspace_copies"))
-    profile.workspace_copies = figures.integer("workspace_copies", {.low = 1, .high = 16});
-  if (figures.has("pointwise_by_gemm"))
-    profile.pointwise_by_gemm = figures.boolean("pointwise_by_gemm");
+  figures.take("workspace_copies", profile.workspace_copies, {.low = 1, .high = 16});
+  figures.take("pointwise_by_gemm", profile.pointwise_by_gemm);
   constexpr RealRange kTimes{.low = 1, .high = 30};
-  if (figures.has("turns_half_since"))
-    profile.turns_half_since = version(figures, "turns_half_since");
-  if (figures.has("turns_first_since"))
-    profile.turns_first_since = version(figures, "turns_first_since");
-  if (figures.has("channels_last_norm"))
-    profile.channels_last_norm = figures.real("channels_last_norm", kTimes);
-  if (figures.has("channels_last_concat"))
-    profile.channels_last_concat = figures.real("channels_last_concat", kTimes);
-  if (figures.has("max_pool_backward"))
-    profile.max_pool_backward = figures.real("max_pool_backward", kTimes);
-  if (figures.has("bias_factor")) profile.bias_factor = figures.real("bias_factor", kTimes);
-  if (figures.has("relu_factor")) profile.relu_factor = figures.real("relu_factor", kTimes);
-  if (figures.has("norm_buffers"))
-    profile.norm_buffers = figures.integer("norm_buffers", {.low = 1, .high = 16});
-  if (figures.has("copies_beside_update"))
-    profile.copies_beside_update = figures.boolean("copies_beside_update");
-  if (figures.has("bias_operator")) profile.bias_is_operator = figures.boolean("bias_operator");
-  if (figures.has("persistent_norm_since"))
-    profile.persistent_norm_since = version(figures, "persistent_norm_since");
-  if (figures.has("persistent_recurrent_since"))
-    profile.persistent_recurrent_since = version(figures, "persistent_recurrent_since");
-  if (figures.has("small_recurrent_since"))
-    profile.small_recurrent_since = version(figures, "small_recurrent_since");
+  take_version(figures, "turns_half_since", profile.turns_half_since);
+  take_version(figures, "turns_first_since", profile.turns_first_since);
+  figures.take("channels_last_norm", profile.channels_last_norm, kTimes);
+  figures.take("channels_last_concat", profile.channels_last_concat, kTimes);
+  figures.take("max_pool_backward", profile.max_pool_backward, kTimes);
+  figures.take("bias_factor", profile.bias_factor, kTimes);
+  figures.take("relu_factor", profile.relu_factor, kTimes);
+  figures.take("norm_buffers", profile.norm_buffers, {.low = 1, .high = 16});
+  figures.take("copies_beside_update", profile.copies_beside_update);
+  figures.take("bias_operator", profile.bias_is_operator);
+  take_version(figures, "persistent_norm_since", profile.persistent_norm_since);
+  take_version(figures, "persistent_recurrent_since", profile.persistent_recurrent_since);
+  take_version(figures, "small_recurrent_since", profile.small_recurrent_since);
   profile.cudnn = version(figures, "cudnn");
   profile.cuda = version(figures, "cuda");
-  if (figures.has("cuda_since")) profile.cuda_since = version(figures, "cuda_since");
+  take_version(figures, "cuda_since", profile.cuda_since);
   profile.tf32_convolutions = figures.boolean("tf32_convolutions");
   profile.tf32_matmuls = figures.boolean("tf32_matmuls");
   constexpr Plausible kWorkspace{"0 B", "1 GiB"};
@@ -178,10 +155,8 @@ void read_libraries(Figures& figures, Profile& profile) {
 
 // What is rare: absent where a framework does not have the habit.
 void read_habits(Figures& figures, Profile& profile) {
-  if (figures.has("response_norm_in_pieces"))
-    profile.policy.response_norm_in_pieces = figures.boolean("response_norm_in_pieces");
-  if (figures.has("fused_softmax_loss"))
-    profile.policy.fused_softmax_loss = figures.boolean("fused_softmax_loss");
+  figures.take("response_norm_in_pieces", profile.policy.response_norm_in_pieces);
+  figures.take("fused_softmax_loss", profile.policy.fused_softmax_loss);
   if (figures.has("recurrent"))
     profile.policy.unrolls_recurrent =
         figures.choice("recurrent", {"library", "unrolled"}) == "unrolled";
@@ -189,20 +164,13 @@ void read_habits(Figures& figures, Profile& profile) {
     profile.policy.cell_form = figures.choice("cells", {"joined", "apart"}) == "apart"
                                    ? CellForm::kApart
                                    : CellForm::kJoined;
-  if (figures.has("pool_index_bytes"))
-    profile.policy.pool_index_bytes = figures.integer("pool_index_bytes", {.low = 4, .high = 8});
-  if (figures.has("system_reserve"))
-    profile.system_reserve = figures.quantity<Bytes>("system_reserve", {"0 B", "4 GiB"});
-  if (figures.has("system_reserve_share"))
-    profile.system_reserve_share = figures.real("system_reserve_share", {.low = 0, .high = .5});
-  if (figures.has("lazy_loading_since"))
-    profile.lazy_loading_since = version(figures, "lazy_loading_since");
-  if (figures.has("autotune_tries_each"))
-    profile.autotune_tries_each = figures.boolean("autotune_tries_each");
-  if (figures.has("smooth_keeps_input"))
-    profile.policy.smooth_keeps_input = figures.boolean("smooth_keeps_input");
-  if (figures.has("relu_keeps_input_before"))
-    profile.relu_input_dropped = version(figures, "relu_keeps_input_before");
+  figures.take("pool_index_bytes", profile.policy.pool_index_bytes, {.low = 4, .high = 8});
+  figures.take("system_reserve", profile.system_reserve, {"0 B", "4 GiB"});
+  figures.take("system_reserve_share", profile.system_reserve_share, {.low = 0, .high = .5});
+  take_version(figures, "lazy_loading_since", profile.lazy_loading_since);
+  figures.take("autotune_tries_each", profile.autotune_tries_each);
+  figures.take("smooth_keeps_input", profile.policy.smooth_keeps_input);
+  take_version(figures, "relu_keeps_input_before", profile.relu_input_dropped);
 }
 
 void read_policy(Figures& figures, Profile& profile) {
@@ -255,10 +223,8 @@ void read_profile(JsonObject& root, Profile& profile) {
   profile.keeps_activation_gradients = figures.boolean("keeps_activation_gradients");
   profile.zero_grad = choice<ZeroGrad>(figures, "zero_grad", {"none", "before", "after", "keep"});
   profile.prefetched_batches = figures.integer("prefetched_batches", {.low = 0, .high = 64});
-  if (figures.has("memory_spread"))
-    profile.memory_spread = figures.real("memory_spread", {.low = 0, .high = 10});
-  if (figures.has("demand_spread"))
-    profile.demand_spread = figures.real("demand_spread", {.low = 0, .high = 10});
+  figures.take("memory_spread", profile.memory_spread, {.low = 0, .high = 10});
+  figures.take("demand_spread", profile.demand_spread, {.low = 0, .high = 10});
   profile.input_path = choice<Profile::InputPath>(figures, "input_path", {"pageable", "pinned"});
   read_process(figures, profile);
   read_policy(figures, profile);
