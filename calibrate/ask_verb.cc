@@ -13,7 +13,6 @@
 #include "estimator/plan/convolutions.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/text.h"
-#include "graph/json/reader.h"
 
 namespace plimsoll::calibrate {
 namespace {
@@ -35,14 +34,9 @@ Result<std::vector<ConvQuestion>> read_problems(const std::string& path, DType u
   for (int number = 1; !rest.empty(); ++number) {
     const std::string_view line = take_part(rest, '\n');
     if (trimmed(line).empty()) continue;
-    const std::string place = fmt::format("{}, line {}", path, number);
-    const auto value = read_json(line, place);
-    if (!value) return tl::make_unexpected(value.error());
-    Diagnostics faults;
-    JsonObject object(*value, place, faults, true);
-    questions.push_back(read_conv_question(object, usual));
-    object.finish();
-    if (has_error(faults)) return tl::make_unexpected(faults);
+    auto question = parse_conv_question(line, fmt::format("{}, line {}", path, number), usual);
+    if (!question) return tl::make_unexpected(question.error());
+    questions.push_back(std::move(*question));
   }
   return questions;
 }

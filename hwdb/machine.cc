@@ -1,7 +1,7 @@
 #include "hwdb/machine.h"
 
 #include "graph/base/byte_source.h"
-#include "graph/json/object.h"
+#include "graph/json/read_object.h"
 #include "graph/json/reader.h"
 #include "graph/json/writer.h"
 #include "hwdb/host.h"
@@ -56,26 +56,22 @@ std::string read_host_section(JsonObject& root) {
 }  // namespace
 
 Result<Machine> read_machine(std::string_view text, std::string_view file) {
-  const auto value = read_json(text, file);
-  if (!value) return tl::make_unexpected(value.error());
-  Diagnostics faults;
-  JsonObject root(*value, file, faults, true);
-  root.schema(kSchema, 1);
-  Machine machine;
-  machine.gpu = root.required_string("gpu");
-  machine.source = root.required_string("source");
-  for (const JsonValue& row : root.required_list("factors")) {
-    JsonObject object(row, file, faults);
-    machine.factors.push_back(read_factor(object));
-  }
-  machine.clock = root.optional_real("clock", kClockHz).value_or(0);
-  for (const JsonValue& answer : root.optional_list("workspaces"))
-    machine.workspaces.push_back(compact(answer));
-  machine.context_bytes = root.optional_integer("context_bytes", kContextBytes).value_or(0);
-  machine.host = read_host_section(root);
-  root.finish();
-  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
-  return machine;
+  return read_object(text, file, [](JsonObject& root) {
+    root.schema(kSchema, 1);
+    Machine machine;
+    machine.gpu = root.required_string("gpu");
+    machine.source = root.required_string("source");
+    for (const JsonValue& row : root.required_list("factors")) {
+      JsonObject object(row, root.file(), root.faults());
+      machine.factors.push_back(read_factor(object));
+    }
+    machine.clock = root.optional_real("clock", kClockHz).value_or(0);
+    for (const JsonValue& answer : root.optional_list("workspaces"))
+      machine.workspaces.push_back(compact(answer));
+    machine.context_bytes = root.optional_integer("context_bytes", kContextBytes).value_or(0);
+    machine.host = read_host_section(root);
+    return machine;
+  });
 }
 
 Result<Machine> open_machine(const std::string& path) {
