@@ -29,8 +29,7 @@ Result<AllocatorRules> rules_of(const Platform& platform, const Request& request
     case FrameworkProfile::Allocator::kPytorchCaching:
       return caching_rules(request.allocator);
     case FrameworkProfile::Allocator::kBfc:
-      // Both profiles stand for versions before 2.3.
-      return AllocatorRules(BfcRules{.garbage_collection = false, .first_region = 1 << 20});
+      return AllocatorRules(BfcRules{});
     case FrameworkProfile::Allocator::kMxnetPool:
       // A symbol's executor plans its memory as a whole; arrays without a plan come from the pool.
       if (framework.execution == FrameworkProfile::Execution::kGraph)
