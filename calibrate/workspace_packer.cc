@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 namespace plimsoll {
@@ -117,6 +118,58 @@ std::vector<std::optional<Form>> shared_forms(const std::vector<Problem>& proble
   return chosen;
 }
 
+// The table's plans, by their codes: those of tensor cores that most problems share, then the
+// others.
+std::vector<Form> plans_of(const std::vector<Problem>& problems,
+                           const std::vector<std::optional<Form>>& chosen) {
+  FormCounts used;
+  for (const auto& form : chosen) {
+    if (form) used.add(*form);
+  }
+  std::vector<Form> plans = used.most_common(kMostTensorPlans, kLeastOfPlan);
+  std::set<Form> plain;
+  for (const Problem& problem : problems) {
+    if (const auto form = plain_form(problem)) plain.insert(*form);
+  }
+  plans.insert(plans.end(), plain.begin(), plain.end());
+  return plans;
+}
+
+// A byte of each problem: its plan without tensor cores, with them, and its largest workspace.
+// Plans without a code follow them.
+struct Columns {
+  std::array<std::string, 3> codes;
+  std::array<std::vector<const AskedPlan*>, 2> exceptions;
+};
+
+Columns columns_of(const std::vector<Problem>& problems,
+                   const std::vector<std::optional<Form>>& chosen,
+                   const std::map<Form, uint8_t>& codes) {
+  Columns columns;
+  const auto append = [&](size_t column, uint8_t code) {
+    columns.codes[column] += static_cast<char>(code);
+  };
+  for (size_t i = 0; i < problems.size(); ++i) {
+    const Problem& problem = problems[i];
+    const auto form = plain_form(problem);
+    append(0, form ? codes.at(*form) : problem.first[0] ? kException : kNone);
+    if (problem.first[0] && !form) columns.exceptions[0].push_back(problem.first[0]);
+    const bool coded = chosen[i] && codes.contains(*chosen[i]);
+    if (coded) {
+      const uint8_t code = codes.at(*chosen[i]);
+      append(1, problem.tensor_preferred ? code : static_cast<uint8_t>(code + kLater));
+    } else if (problem.first[1]) {
+      append(1, problem.tensor_preferred ? kPreferredException : kException);
+      columns.exceptions[1].push_back(problem.first[1]);
+    } else {
+      append(1, kNone);
+    }
+    const double quarters = 4 * std::log2(static_cast<double>(problem.largest));
+    append(2, problem.largest == 0 ? uint8_t{0} : static_cast<uint8_t>(1 + std::ceil(quarters)));
+  }
+  return columns;
+}
+
 void put(std::string& out, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
 }
@@ -157,44 +210,9 @@ std::string pack_workspaces(const std::vector<ConvQuestion>& questions,
   for (size_t i = 0; i < questions.size(); ++i)
     problems.push_back(problem_of(questions[i], answers[i]));
   const std::vector<std::optional<Form>> chosen = shared_forms(problems);
-  FormCounts used;
-  for (const auto& form : chosen) {
-    if (form) used.add(*form);
-  }
-  std::vector<Form> plans = used.most_common(kMostTensorPlans, kLeastOfPlan);
-  std::vector<Form> plain;
-  for (const Problem& problem : problems) {
-    if (const auto form = plain_form(problem)) plain.push_back(*form);
-  }
-  std::sort(plain.begin(), plain.end());
-  plain.erase(std::unique(plain.begin(), plain.end()), plain.end());
-  plans.insert(plans.end(), plain.begin(), plain.end());
+  const std::vector<Form> plans = plans_of(problems, chosen);
   std::map<Form, uint8_t> codes;
   for (size_t i = 0; i < plans.size(); ++i) codes.emplace(plans[i], static_cast<uint8_t>(i));
-
-  std::array<std::string, 3> columns;
-  std::array<std::vector<const AskedPlan*>, 2> exceptions;
-  const auto append = [&](size_t column, uint8_t code) {
-    columns[column] += static_cast<char>(code);
-  };
-  for (size_t i = 0; i < problems.size(); ++i) {
-    const Problem& problem = problems[i];
-    const auto form = plain_form(problem);
-    append(0, form ? codes.at(*form) : problem.first[0] ? kException : kNone);
-    if (problem.first[0] && !form) exceptions[0].push_back(problem.first[0]);
-    const bool coded = chosen[i] && codes.contains(*chosen[i]);
-    if (coded) {
-      const uint8_t code = codes.at(*chosen[i]);
-      append(1, problem.tensor_preferred ? code : static_cast<uint8_t>(code + kLater));
-    } else if (problem.first[1]) {
-      append(1, problem.tensor_preferred ? kPreferredException : kException);
-      exceptions[1].push_back(problem.first[1]);
-    } else {
-      append(1, kNone);
-    }
-    const double quarters = 4 * std::log2(static_cast<double>(problem.largest));
-    append(2, problem.largest == 0 ? uint8_t{0} : static_cast<uint8_t>(1 + std::ceil(quarters)));
-  }
 
   std::string out = "PLW1";
   put(out, questions.size() / 3 / std::size(kTableBatches), 4);
@@ -209,9 +227,10 @@ std::string pack_workspaces(const std::vector<ConvQuestion>& questions,
     put(out, static_cast<uint64_t>(parts), 1);
     put(out, static_cast<uint64_t>(extra), 4);
   }
-  for (const std::string& column : columns) out += column;
+  const Columns columns = columns_of(problems, chosen, codes);
+  for (const std::string& column : columns.codes) out += column;
   for (size_t byte = 0; byte < 6; ++byte) {
-    for (const auto& list : exceptions) {
+    for (const auto& list : columns.exceptions) {
       for (const AskedPlan* plan : list) {
         const auto value = byte == 0 ? static_cast<uint64_t>(plan->engine)
                                      : static_cast<uint64_t>(plan->bytes) >> (8 * (byte - 1));

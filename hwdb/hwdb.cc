@@ -67,6 +67,20 @@ Result<Host> read_own_host(const std::string& path) {
   return read_host(*text, path, {});
 }
 
+tl::unexpected<Diagnostics> unknown_framework(std::string_view name, const std::string& family,
+                                              const std::vector<FrameworkProfile>& known,
+                                              const std::vector<std::string>& ids) {
+  std::set<std::string> words;
+  for (const FrameworkProfile& profile : known) {
+    words.insert(profile.framework);
+    words.insert(profile.aliases.begin(), profile.aliases.end());
+  }
+  const std::vector<std::string> near = nearest_few(family, {words.begin(), words.end()});
+  return error("E143", fmt::format("unknown framework \"{}\"", shortened(name, kQuotedColumns)), {},
+               fmt::format("{}: {}", near.empty() ? "known are" : "nearest",
+                           fmt::join(near.empty() ? ids : near, ", ")));
+}
+
 }  // namespace
 
 Result<Hwdb> Hwdb::open(const std::string& folder) {
@@ -218,14 +232,9 @@ Result<Host> Hwdb::host(std::string_view name) const {
   return host;
 }
 
-Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
-  const std::string wanted = lower_case(name);
-  const size_t dash = wanted.find_last_of('-');
-  auto version =
-      dash == wanted.npos ? std::nullopt : parse_version(std::string_view(wanted).substr(dash + 1));
-  std::string family = version ? wanted.substr(0, dash) : wanted;
-  std::vector<FrameworkProfile> profiles;
-  std::set<std::string> words;
+Result<std::vector<FrameworkProfile>> Hwdb::profiles(const std::string& wanted,
+                                                     const std::string& family,
+                                                     const std::optional<Version>& version) const {
   std::vector<std::string> ids = framework_ids();
   // Built-in profiles are called FRAMEWORK or FRAMEWORK-VERSION: the others need not be read to
   // look for an alias. A user's file may have any name.
@@ -240,33 +249,43 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
       return profile_version(b, family) < profile_version(a, family);
     });
   }
+  std::vector<FrameworkProfile> profiles;
   for (const std::string& id : ids) {
     Result<FrameworkProfile> profile = load<FrameworkProfile>("frameworks/", id, read_framework);
     if (!profile) {
-      if (id == wanted) return profile;
+      if (id == wanted) return tl::make_unexpected(profile.error());
       continue;  // it is reported where it is asked for
     }
-    words.insert(profile->framework);
-    words.insert(profile->aliases.begin(), profile->aliases.end());
     profiles.push_back(std::move(*profile));
     if (newest_first && !(version && *version < profiles.back().since)) break;
   }
+  return profiles;
+}
+
+Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
+  const std::string wanted = lower_case(name);
+  const size_t dash = wanted.find_last_of('-');
+  auto version =
+      dash == wanted.npos ? std::nullopt : parse_version(std::string_view(wanted).substr(dash + 1));
+  std::string family = version ? wanted.substr(0, dash) : wanted;
+  auto read = profiles(wanted, family, version);
+  if (!read) return tl::make_unexpected(read.error());
   const auto alias_of = [&](const std::string& word) {
-    return std::ranges::find_if(profiles, [&](const FrameworkProfile& profile) {
+    return std::ranges::find_if(*read, [&](const FrameworkProfile& profile) {
       return std::ranges::find(profile.aliases, word) != profile.aliases.end();
     });
   };
   // "torch-7" as a whole before version 7 of "torch".
   auto owner = alias_of(wanted);
-  if (owner != profiles.end()) {
+  if (owner != read->end()) {
     version.reset();
   } else {
     owner = alias_of(family);
   }
-  if (owner != profiles.end()) family = owner->framework;
+  if (owner != read->end()) family = owner->framework;
   FrameworkProfile* newest = nullptr;  // of those that are not too new
   FrameworkProfile* oldest = nullptr;
-  for (FrameworkProfile& profile : profiles) {
+  for (FrameworkProfile& profile : *read) {
     if (profile.framework != family) continue;
     if (version) {
       profile.ask(*version);
@@ -284,11 +303,7 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
                                     version->text(), oldest->id)));
     return std::move(*oldest);
   }
-  const std::vector<std::string> near = nearest_few(family, {words.begin(), words.end()});
-  return error("E143", fmt::format("unknown framework \"{}\"", shortened(name, kQuotedColumns)), {},
-               fmt::format("{}: {}", near.empty() ? "known are" : "nearest",
-                           near.empty() ? fmt::format("{}", fmt::join(framework_ids(), ", "))
-                                        : fmt::format("{}", fmt::join(near, ", "))));
+  return unknown_framework(name, family, *read, framework_ids());
 }
 
 Result<Device> Hwdb::load_device(const std::string& id) const {

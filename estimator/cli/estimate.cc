@@ -108,6 +108,21 @@ std::string answer_of(const Estimate& estimate, const EstimateFlags& flags, cons
   return (table.*form->write)();
 }
 
+Result<TextOptions> text_options(const EstimateFlags& flags) {
+  TextOptions text{.layers = flags.layers,
+                   .why = flags.why,
+                   .kernels = flags.kernels,
+                   .metrics = flags.metrics,
+                   .quiet = flags.output.quiet,
+                   .page = page_of(flags.output)};
+  if (const std::string* depth = value_of(flags.shared, "depth")) {
+    auto value = parse_count(setting("depth"), *depth, 1, 64);
+    if (!value) return tl::make_unexpected(value.error());
+    text.depth = *value;
+  }
+  return text;
+}
+
 int run_estimate(EstimateFlags flags) {
   const auto counts = take_counts(flags.shared);
   if (!counts) return report(counts.error());
@@ -125,17 +140,8 @@ int run_estimate(EstimateFlags flags) {
   if (*counts)
     return print_rows(scaling(*request, *hwdb, (*counts)->first, (*counts)->second), flags.output);
   if (knees) return print_rows(workspace_knees(*request, *hwdb), flags.output);
-  TextOptions text{.layers = flags.layers,
-                   .why = flags.why,
-                   .kernels = flags.kernels,
-                   .metrics = flags.metrics,
-                   .quiet = flags.output.quiet,
-                   .page = page_of(flags.output)};
-  if (const std::string* depth = value_of(flags.shared, "depth")) {
-    auto value = parse_count(setting("depth"), *depth, 1, 64);
-    if (!value) return report(value.error());
-    text.depth = *value;
-  }
+  const auto text = text_options(flags);
+  if (!text) return report(text.error());
   request->trace = !flags.trace.empty();
   request->detail = !flags.html.empty();
   request->minimum = flags.output.json || request->detail;
@@ -170,7 +176,7 @@ int run_estimate(EstimateFlags flags) {
   }
   const LargestBatch* known = batches && *batches ? &**batches : nullptr;
   const bool yes = estimated->fits || !estimated->judged();
-  return print(answer_of(*estimated, flags, text, known), yes ? 0 : 1);
+  return print(answer_of(*estimated, flags, *text, known), yes ? 0 : 1);
 }
 
 }  // namespace

@@ -19,6 +19,13 @@ std::vector<std::string> names_of(const Rows& rows) {
   for (const auto& row : rows) names.emplace_back(row.name);
   return names;
 }
+
+auto count_from(int64_t low, int64_t high) {
+  return [low, high](std::string_view flag, std::string_view text) {
+    return parse_count(flag, text, low, high);
+  };
+}
+
 // Reads one flag after the other into a request, remembering the first fault.
 class Reader {
  public:
@@ -46,22 +53,26 @@ class Reader {
   }
   template <class T>
   void count(std::string_view name, T& into, int64_t low, int64_t high) {
-    read(name, into, [&](std::string_view flag, std::string_view text) {
-      return parse_count(flag, text, low, high);
-    });
+    read(name, into, count_from(low, high));
   }
   template <class T>
   void size(std::string_view name, T& into) {
     read(name, into,
          [](std::string_view flag, std::string_view text) { return cli::parse_bytes(flag, text); });
   }
+  // An enumerator by the place of its word; `first` is the first word's.
   template <class T>
-  void word(std::string_view name, T& into, const std::vector<std::string>& words) {
-    read(name, into, [&](std::string_view flag, std::string_view text) -> Result<T> {
-      auto index = parse_word(flag, text, words);
-      if (!index) return tl::make_unexpected(index.error());
-      return static_cast<T>(*index);
+  void word(std::string_view name, T& into, const std::vector<std::string>& words,
+            size_t first = 0) {
+    read(name, into, [&](std::string_view flag, std::string_view text) {
+      return parse_word(flag, text, words).map([&](size_t at) {
+        return static_cast<T>(first + at);
+      });
     });
+  }
+  template <class T>
+  void word(std::string_view name, std::optional<T>& into, const std::vector<std::string>& words) {
+    if (value_of(flags_, name)) word(name, into.emplace(), words);
   }
   // A row of a table, by its name.
   template <class Row>
@@ -76,7 +87,8 @@ class Reader {
     word(name, index, names_of(exchange_schemes()));
     if (value_of(flags_, name)) into = exchange_schemes()[index].name;
   }
-  void text(std::string_view name, std::string& into) {
+  template <class Text>
+  void text(std::string_view name, Text& into) {
     if (const std::string* given = value_of(flags_, name)) into = *given;
   }
   template <class Use>
@@ -97,6 +109,17 @@ class Reader {
         fault_ = used.error();
       }
     }
+  }
+  // The same into a map, each value as `parse` reads it.
+  template <class Map, class Parse>
+  void entries(const std::vector<std::string>& list, std::string_view name, Map& into,
+               Parse parse) {
+    each(list, name, [&](const std::string& key, const std::string& text) -> Result<void> {
+      auto value = parse(setting_entry(name, key), text);
+      if (!value) return tl::make_unexpected(value.error());
+      into[key] = std::move(*value);
+      return {};
+    });
   }
   const std::optional<Diagnostics>& fault() const { return fault_; }
 
@@ -142,6 +165,84 @@ Result<std::shared_ptr<const AskedWorkspaces>> read_listed(const Machine& machin
   return std::make_shared<const AskedWorkspaces>(std::move(*listed));
 }
 
+Result<void> read_machine(const std::string& file, Request& request) {
+  auto machine = open_machine(file);
+  if (!machine) return tl::make_unexpected(machine.error());
+  auto listed = read_listed(*machine, file);
+  if (!listed) return tl::make_unexpected(listed.error());
+  request.listed = std::move(*listed);
+  request.machine = std::move(*machine);
+  return {};
+}
+
+void read_sizes(Reader& reader, Request& request) {
+  reader.size("mem", request.memory_bytes);
+  reader.size("reserve", request.reserve_bytes);
+  reader.size("display", request.display_bytes);
+  reader.size("workspace-limit", request.workspace_limit);
+  reader.size("context", request.context_bytes);
+  reader.count("batch", request.batch, 1, kLargestCount);
+  reader.count("image", request.image, 1, 65536);
+  reader.count("gpus", request.gpu_count, 1, 65536);
+  reader.count("nodes", request.nodes, 1, 65536);
+  request.gpu_count *= request.nodes;
+  reader.count("prefetch", request.prefetch, 0, 1024);
+  reader.count("epochs", request.epochs, 1, kLargestCount);
+  reader.count("samples", request.samples, 1, int64_t{1} << 50);
+  reader.count("samples-in-memory", request.samples_in_memory, 1, int64_t{1} << 50);
+  reader.count("workers", request.workers, 0, 4096);
+}
+
+void read_names(Reader& reader, Request& request) {
+  reader.text("network", request.network);
+  reader.text("host", request.host);
+  reader.text("allocator", request.allocator);
+  reader.text("framework", request.framework);
+  reader.text("link", request.link);
+  reader.text("hwdb", request.hwdb_directory);
+  reader.text("cudnn", request.cudnn);
+  reader.text("cuda", request.cuda);
+}
+
+void read_choices(Reader& reader, Request& request) {
+  reader.scheme("exchange", request.exchange);
+  reader.read("conv-algo", request.conv_algorithm,
+              [](std::string_view, std::string_view text) { return asked_algorithm(text); });
+  reader.word("layout", request.layout, {"nchw", "nhwc"}, 1);
+  reader.word("attention", request.attention, {"fused", "math"}, 1);
+  reader.word("cudnn-benchmark", request.cudnn_benchmark, {"off", "on"});
+  reader.word("input-gradient", request.input_gradient, {"off", "on"});
+  reader.word("loader", request.loader, {"none", "memory", "convert", "transform"});
+  reader.word("module-loading", request.module_loading, {"lazy", "eager"});
+}
+
+// Flags that take NAME=VALUE, as often as there are names.
+void read_lists(Reader& reader, const SharedFlags& flags, Request& request) {
+  const auto text = [](std::string_view, const std::string& value) -> Result<std::string> {
+    return value;
+  };
+  const auto one_of = [](std::vector<std::string> words) {
+    return [words](std::string_view flag, const std::string& value) {
+      return parse_word(flag, value, words).map([&](size_t) { return value; });
+    };
+  };
+  reader.entries(flags.dims, "dim", request.dims, count_from(1, kLargestCount));
+  reader.entries(flags.longest, "longest", request.longest, count_from(1, kLargestCount));
+  reader.each(flags.lengths, "lengths", [&](const std::string& name, const std::string& value) {
+    return add_lengths(name, value, request.lengths);
+  });
+  reader.entries(flags.settings, "set", request.settings, text);
+  reader.entries(flags.shapes, "shape", request.shapes, parse_extents);
+  reader.entries(flags.trips, "trip", request.trips, count_from(0, 1 << 20));
+  reader.entries(flags.branches, "branch", request.branches, one_of({"then", "else"}));
+  reader.entries(flags.contents, "contents", request.contents, parse_numbers);
+  reader.entries(flags.assume, "assume", request.assume, one_of({"ELEMENTWISE", "FREE"}));
+  reader.each(flags.limits, "limit", [&](const std::string& name, const std::string& value) {
+    return parse_count(setting_entry("limit", name), value, 1, int64_t{1} << 62)
+        .and_then([&](int64_t most) { return set_limit(request.limits, name, most); });
+  });
+}
+
 }  // namespace
 
 std::set<std::string, std::less<>> given_in(const SharedFlags& flags) {
@@ -166,129 +267,16 @@ Result<Request> to_request(const SharedFlags& flags) {
   request.loss_given = value_of(flags, "loss") != nullptr;
   request.recover = !flags.no_recover;
   request.strict = flags.strict;
-  reader.size("mem", request.memory_bytes);
-  reader.size("reserve", request.reserve_bytes);
-  reader.size("display", request.display_bytes);
-  reader.size("workspace-limit", request.workspace_limit);
-  reader.size("context", request.context_bytes);
-  reader.count("batch", request.batch, 1, kLargestCount);
-  reader.count("image", request.image, 1, 65536);
-  reader.count("gpus", request.gpu_count, 1, 65536);
-  reader.count("nodes", request.nodes, 1, 65536);
-  request.gpu_count *= request.nodes;
-  reader.scheme("exchange", request.exchange);
-  reader.text("network", request.network);
-  reader.count("prefetch", request.prefetch, 0, 1024);
-  reader.count("epochs", request.epochs, 1, kLargestCount);
-  reader.count("samples", request.samples, 1, int64_t{1} << 50);
-  reader.count("samples-in-memory", request.samples_in_memory, 1, int64_t{1} << 50);
-  reader.count("workers", request.workers, 0, 4096);
-  reader.text("host", request.host);
-  std::string machine;
-  reader.text("machine", machine);
-  reader.text("allocator", request.allocator);
-  reader.text("framework", request.framework);
-  reader.text("link", request.link);
-  reader.read("conv-algo", request.conv_algorithm,
-              [](std::string_view, std::string_view text) { return asked_algorithm(text); });
-  reader.text("hwdb", request.hwdb_directory);
-  if (const std::string* version = value_of(flags, "cudnn")) request.cudnn = *version;
-  if (const std::string* version = value_of(flags, "cuda")) request.cuda = *version;
-  read_recipe(reader, flags, request.recipe);
-  size_t choice = 0;
-  reader.word("layout", choice, {"nchw", "nhwc"});
-  if (value_of(flags, "layout"))
-    request.layout = choice == 0 ? Layout::kChannelsFirst : Layout::kChannelsLast;
-  choice = 0;
-  reader.word("attention", choice, {"fused", "math"});
-  if (value_of(flags, "attention"))
-    request.attention = choice == 0 ? AskedAttention::kFused : AskedAttention::kMath;
   request.cuda_graphs = flags.cuda_graphs;
-  choice = 0;
-  reader.word("cudnn-benchmark", choice, {"off", "on"});
-  if (value_of(flags, "cudnn-benchmark")) request.cudnn_benchmark = choice == 1;
-  choice = 0;
-  reader.word("input-gradient", choice, {"off", "on"});
-  if (value_of(flags, "input-gradient")) request.input_gradient = choice == 1;
-  choice = 0;
-  reader.word("loader", choice, {"none", "memory", "convert", "transform"});
-  if (value_of(flags, "loader")) request.loader = static_cast<LoaderKind>(choice);
-  choice = 0;
-  reader.word("module-loading", choice, {"lazy", "eager"});
-  if (value_of(flags, "module-loading"))
-    request.module_loading = choice == 0 ? ModuleLoading::kLazy : ModuleLoading::kEager;
-  const auto sizes = [&](const std::vector<std::string>& list, std::string_view entries,
-                         Binding& into) {
-    reader.each(list, entries,
-                [&](const std::string& name, const std::string& text) -> Result<void> {
-                  auto value = parse_count(setting_entry(entries, name), text, 1, kLargestCount);
-                  if (!value) return tl::make_unexpected(value.error());
-                  into[name] = *value;
-                  return {};
-                });
-  };
-  sizes(flags.dims, "dim", request.dims);
-  sizes(flags.longest, "longest", request.longest);
-  reader.each(flags.lengths, "lengths", [&](const std::string& name, const std::string& text) {
-    return add_lengths(name, text, request.lengths);
-  });
-  reader.each(flags.settings, "set",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                request.settings[name] = text;
-                return {};
-              });
-  reader.each(flags.shapes, "shape",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto extents = parse_extents(setting_entry("shape", name), text);
-                if (!extents) return tl::make_unexpected(extents.error());
-                request.shapes[name] = *extents;
-                return {};
-              });
-  reader.each(flags.trips, "trip",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto value = parse_count(setting_entry("trip", name), text, 0, 1 << 20);
-                if (!value) return tl::make_unexpected(value.error());
-                request.trips[name] = *value;
-                return {};
-              });
-  reader.each(flags.branches, "branch",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto word = parse_word(setting_entry("branch", name), text, {"then", "else"});
-                if (!word) return tl::make_unexpected(word.error());
-                request.branches[name] = text;
-                return {};
-              });
-  reader.each(flags.contents, "contents",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto numbers = parse_numbers(setting_entry("contents", name), text);
-                if (!numbers) return tl::make_unexpected(numbers.error());
-                request.contents[name] = std::move(*numbers);
-                return {};
-              });
-  reader.each(
-      flags.assume, "assume",
-      [&](const std::string& name, const std::string& text) -> Result<void> {
-        auto word = parse_word(setting_entry("assume", name), text, {"ELEMENTWISE", "FREE"});
-        if (!word) return tl::make_unexpected(word.error());
-        request.assume[name] = text;
-        return {};
-      });
-  reader.each(flags.limits, "limit",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto value = parse_count(setting_entry("limit", name), text, 1, int64_t{1} << 62);
-                if (!value) return tl::make_unexpected(value.error());
-                return set_limit(request.limits, name, *value);
-              });
+  read_sizes(reader, request);
+  read_names(reader, request);
+  read_choices(reader, request);
+  read_recipe(reader, flags, request.recipe);
+  read_lists(reader, flags, request);
   if (reader.fault()) return tl::make_unexpected(*reader.fault());
-  if (!machine.empty()) {
-    auto opened = open_machine(machine);
-    if (!opened) return tl::make_unexpected(opened.error());
-    if (auto listed = read_listed(*opened, machine); listed) {
-      request.listed = std::move(*listed);
-    } else {
-      return tl::make_unexpected(listed.error());
-    }
-    request.machine = std::move(*opened);
+  if (const std::string* machine = value_of(flags, "machine"); machine && !machine->empty()) {
+    if (auto read = read_machine(*machine, request); !read)
+      return tl::make_unexpected(read.error());
   }
   if (request.memory_bytes == 0) return error("E104", setting("mem") + ": a capacity of nothing");
   for (const auto& [name, size] : request.dims) {

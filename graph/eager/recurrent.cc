@@ -60,6 +60,72 @@ std::optional<CellForm> cells_of(const Machine& m, const RecurrentOptions& o) {
   return policy.cell_form;
 }
 
+struct WeightSums {
+  Dim bytes = 0, count = 0;
+  Dim matrix_count = 0;  // biases multiply nothing
+};
+
+WeightSums sums_of(const std::vector<Value>& weights) {
+  WeightSums sums;
+  for (const Value& w : weights) {
+    sums.bytes += w.bytes();
+    sums.count += w.count();
+    if (w.rank() > 1) sums.matrix_count += w.count();
+  }
+  return sums;
+}
+
+struct LibraryCall {
+  RecurrentProblem<Dim> problem;
+  Dim flop;
+  DType dtype;
+
+  void launch(Machine& m, Pass pass, const Dim& bytes_read, const Dim& bytes_written,
+              std::initializer_list<const Value*> read,
+              std::initializer_list<const Value*> written) const {
+    m.launch({.kernel_class = KernelClass::kRecurrent,
+              .pass = pass,
+              .dtype = dtype,
+              .tensor_core = m.tensor_core_convolutions(dtype),
+              .op = "recurrent",
+              .flop = flop,
+              .read = bytes_read,
+              .written = bytes_written,
+              .problem = problem},
+             read, written);
+  }
+};
+
+Gradients backward_of(Machine& m, const LibraryCall& call, const WeightSums& sums, bool library,
+                      const Gradients& g, const GradNode& n) {
+  Gradients out(n.edges.size());
+  const Value& input = n.saved(0);
+  const Value& result = n.saved(2);
+  // Results that nobody read have zeros for gradients (aten/src/ATen/native/cudnn/RNN.cpp).
+  std::vector<Value> zeros;
+  for (size_t i = 0; i < g.size() && library; ++i) {
+    const Value& like = n.saved(i == 0 ? 2 : 1);
+    if (!g[i].defined()) zeros.push_back(fill(m, like.dtype(), like.sizes()));
+  }
+  const Value flat = fill(m, input.dtype(), {sums.count});
+  out[0] = m.allocate(input.dtype(), input.sizes());
+  const Value dh = m.allocate(n.saved(1).dtype(), n.saved(1).sizes());
+  const bool has_cell = call.problem.cell == Cell::kLstm;
+  const Value dc = has_cell ? m.allocate(dh.dtype(), dh.sizes()) : Value();
+  call.launch(m, Pass::kBackwardData, result.bytes() + sums.bytes, input.bytes(), {&g[0], &result},
+              {&out[0]});
+  call.launch(m, Pass::kBackwardWeights, result.bytes() + input.bytes(), sums.bytes,
+              {&result, &input}, {&flat});
+  // Every weight's gradient is a window on one flat buffer.
+  for (size_t i = 3; i < n.edges.size(); ++i) {
+    if (n.needs(i))
+      out[i] = m.view_of(flat, contiguous_layout(flat.dtype(), n.edges[i].input->sizes));
+  }
+  if (n.needs(1)) out[1] = dh;
+  if (n.needs(2)) out[2] = dc;
+  return out;
+}
+
 }  // namespace
 
 // One call for the whole stack; where it is unrolled, what its time steps keep is counted as one.
@@ -89,14 +155,7 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
       width;
   std::vector<Value> inputs{x, h0, c0};
   inputs.insert(inputs.end(), weights.begin(), weights.end());
-  Dim weight_bytes = 0;
-  Dim weight_count = 0;
-  Dim matrix_count = 0;  // biases multiply nothing
-  for (const Value& w : weights) {
-    weight_bytes += w.bytes();
-    weight_count += w.count();
-    if (w.rank() > 1) matrix_count += w.count();
-  }
+  const WeightSums sums = sums_of(weights);
   const RecurrentProblem<Dim> problem{.cell = o.cell,
                                       .input = x.sizes()[2],
                                       .hidden = o.hidden,
@@ -106,23 +165,8 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
                                       .directions = o.directions,
                                       .skip_input = o.skip_input,
                                       .unrolled = unrolled};
-  const Dim flop = Dim(2) * batch * steps * matrix_count;
-  const auto launch = [problem, flop, dtype = x.dtype()](
-                          Machine& mm, Pass pass, const Dim& bytes_read, const Dim& bytes_written,
-                          std::initializer_list<const Value*> read,
-                          std::initializer_list<const Value*> written) {
-    mm.launch({.kernel_class = KernelClass::kRecurrent,
-               .pass = pass,
-               .dtype = dtype,
-               .tensor_core = mm.tensor_core_convolutions(dtype),
-               .op = "recurrent",
-               .flop = flop,
-               .read = bytes_read,
-               .written = bytes_written,
-               .problem = problem},
-              read, written);
-  };
-  launch(m, Pass::kForward, x.bytes() + weight_bytes, y.bytes(), {&x}, {&y});
+  const LibraryCall call{problem, Dim(2) * batch * steps * sums.matrix_count, x.dtype()};
+  call.launch(m, Pass::kForward, x.bytes() + sums.bytes, y.bytes(), {&x}, {&y});
   std::vector<Kept> kept;
   if (m.tracks(inputs)) {
     const Value reserve = m.allocate(DType::kUint8, {reserve_bytes});
@@ -138,34 +182,8 @@ std::vector<Value> recurrent(Machine& m, const Value& given, Value h0, Value c0,
   std::vector<Value> outputs{y, h};
   if (has_cell) outputs.push_back(c);
   m.record(outputs, inputs, std::move(kept),
-           [launch, weight_count, weight_bytes, has_cell, library = !unrolled](
-               Machine& mm, const Gradients& g, const GradNode& n) {
-             Gradients out(n.edges.size());
-             const Value& input = n.saved(0);
-             // Results that nobody read have zeros for gradients
-             // (aten/src/ATen/native/cudnn/RNN.cpp).
-             std::vector<Value> zeros;
-             for (size_t i = 0; i < g.size() && library; ++i) {
-               const Value& like = n.saved(i == 0 ? 2 : 1);
-               if (!g[i].defined()) zeros.push_back(fill(mm, like.dtype(), like.sizes()));
-             }
-             const Value flat = fill(mm, input.dtype(), {weight_count});
-             out[0] = mm.allocate(input.dtype(), input.sizes());
-             const Value dh = mm.allocate(n.saved(1).dtype(), n.saved(1).sizes());
-             const Value dc = has_cell ? mm.allocate(dh.dtype(), dh.sizes()) : Value();
-             launch(mm, Pass::kBackwardData, n.saved(2).bytes() + weight_bytes, input.bytes(),
-                    {&g[0], &n.saved(2)}, {&out[0]});
-             launch(mm, Pass::kBackwardWeights, n.saved(2).bytes() + input.bytes(), weight_bytes,
-                    {&n.saved(2), &input}, {&flat});
-             // Every weight's gradient is a window on one flat buffer.
-             for (size_t i = 3; i < n.edges.size(); ++i) {
-               if (n.needs(i))
-                 out[i] =
-                     mm.view_of(flat, contiguous_layout(flat.dtype(), n.edges[i].input->sizes));
-             }
-             if (n.needs(1)) out[1] = dh;
-             if (n.needs(2)) out[2] = dc;
-             return out;
+           [call, sums, library = !unrolled](Machine& mm, const Gradients& g, const GradNode& n) {
+             return backward_of(mm, call, sums, library, g, n);
            });
   return outputs;
 }

@@ -302,21 +302,28 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
     std::erase_if(order, [&](const ConvPlan& plan) { return plan.bytes > *policy.limit; });
     choice.largest = std::min(choice.largest, *policy.limit);
   }
+  take_best(choice, std::move(order), *shape, pass, policy);
+  return choice;
+}
+
+void WorkspaceBook::take_best(WorkspaceChoice& choice, std::vector<ConvPlan> order,
+                              const WorkspaceShape& shape, Pass pass,
+                              const WorkspacePolicy& policy) const {
   if (order.empty()) {
     // cuDNN always lists an engine without scratch.
     choice.plan = {.engine = 0, .algorithm = "implicit_gemm"};
-    const LayoutCopies copies = layout_copies(*shape, key_.dtype);
+    const LayoutCopies copies = layout_copies(shape, key_.dtype);
     if (choice.basis == WorkspaceBasis::kInterval && key_.capability >= 70) {
       choice.high = std::min(policy.limit.value_or(kUnlimited), copies.x + copies.y + copies.w);
     }
-    return choice;
+    return;
   }
   const bool among_tensor =
       std::any_of(order.begin(), order.end(), [](const ConvPlan& p) { return p.tensor_core; });
   auto best = order.begin();
   if (policy.benchmark) {
     const auto cost = [&](const ConvPlan& plan) {
-      return plan_seconds(plan, *shape, pass, key_.dtype);
+      return plan_seconds(plan, shape, pass, key_.dtype);
     };
     best = std::min_element(order.begin(), order.end(),
                             [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
@@ -327,8 +334,7 @@ Result<WorkspaceChoice> WorkspaceBook::choose(const ConvProblem<int64_t>& proble
   choice.low = choice.high = choice.plan.bytes;
   const bool of_this_problem =
       choice.basis == WorkspaceBasis::kTable || choice.basis == WorkspaceBasis::kAsked;
-  if (!of_this_problem) widen(choice, *shape, key_.dtype, among_tensor);
-  return choice;
+  if (!of_this_problem) widen(choice, shape, key_.dtype, among_tensor);
 }
 
 }  // namespace plimsoll

@@ -71,6 +71,9 @@ class WorkspaceBook {
   // What there is to choose from, in cuDNN's order; `choice` gets the basis and the largest.
   Result<std::vector<ConvPlan>> listed(const WorkspaceShape& shape, Pass pass, bool tensor_allowed,
                                        WorkspaceChoice& choice) const;
+  // Of these plans the one that is taken, and how much its workspace may be.
+  void take_best(WorkspaceChoice& choice, std::vector<ConvPlan> order, const WorkspaceShape& shape,
+                 Pass pass, const WorkspacePolicy& policy) const;
 
   WorkspaceKey key_;
   std::shared_ptr<const AskedWorkspaces> asked_;
