@@ -12,7 +12,7 @@
 #include "estimator/memory/workspace_plan.h"
 #include "estimator/plan/convolutions.h"
 #include "graph/base/byte_source.h"
-#include "graph/json/reader.h"
+#include "graph/base/text.h"
 
 namespace plimsoll::calibrate {
 namespace {
@@ -27,24 +27,16 @@ struct AskFlags {
 
 // A line of JSON each, as `plimsoll workspace` reads them.
 Result<std::vector<ConvQuestion>> read_problems(const std::string& path, DType usual) {
-  const auto source = ByteSource::open(path);
-  if (!source) return tl::make_unexpected(source.error());
-  const auto text = whole_text(*source, Limits{});
+  const auto text = read_text(path);
   if (!text) return tl::make_unexpected(text.error());
   std::vector<ConvQuestion> questions;
   std::string_view rest = *text;
   for (int number = 1; !rest.empty(); ++number) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    const std::string place = fmt::format("{}, line {}", path, number);
-    const auto value = read_json(line, place);
-    if (!value) return tl::make_unexpected(value.error());
-    Diagnostics faults;
-    JsonObject object(*value, place, faults, true);
-    questions.push_back(read_conv_question(object, usual));
-    object.finish();
-    if (has_error(faults)) return tl::make_unexpected(faults);
+    const std::string_view line = take_part(rest, '\n');
+    if (trimmed(line).empty()) continue;
+    auto question = parse_conv_question(line, fmt::format("{}, line {}", path, number), usual);
+    if (!question) return tl::make_unexpected(question.error());
+    questions.push_back(std::move(*question));
   }
   return questions;
 }

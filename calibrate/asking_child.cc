@@ -15,13 +15,11 @@ std::string greeting(const Result<Cudnn>& cudnn) {
     out.key("code").string(d.code).key("message").string(d.message).key("help").string(d.help);
   } else {
     out.key("version").string(cudnn->version());
-    out.key("libraries").begin_array();
-    for (const LoadedLibrary& library : cudnn->libraries()) {
-      out.begin_object().key("name").string(library.name);
+    out.key("libraries").objects(cudnn->libraries(), [&](const LoadedLibrary& library) {
+      out.key("name").string(library.name);
       out.key("version").string(library.version);
-      out.key("path").string(library.path).end_object();
-    }
-    out.end_array();
+      out.key("path").string(library.path);
+    });
   }
   out.end_object();
   return out.take();

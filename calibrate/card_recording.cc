@@ -4,6 +4,7 @@
 
 #include "calibrate/card_wire.h"
 #include "graph/base/byte_source.h"
+#include "graph/base/text.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll::calibrate {
@@ -42,16 +43,13 @@ Result<std::vector<Figure>> RecordingCard::figures() {
 }
 
 Result<std::unique_ptr<Card>> RecordedCard::open(const std::string& path) {
-  const auto source = ByteSource::open(path);
-  if (!source) return tl::make_unexpected(source.error());
-  const auto text = whole_text(*source, Limits{});
+  const auto text = read_text(path);
   if (!text) return tl::make_unexpected(text.error());
   auto card = std::make_unique<RecordedCard>();
   std::string_view rest = *text;
   for (int number = 1; !rest.empty(); ++number) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    const std::string_view line = take_part(rest, '\n');
+    if (trimmed(line).empty()) continue;
     if (auto read = card->read_line(line, fmt::format("{}, line {}", path, number)); !read)
       return tl::make_unexpected(read.error());
   }

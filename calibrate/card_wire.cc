@@ -49,13 +49,7 @@ std::string with_answer(JsonWriter out, const char* key, const Result<std::vecto
     write_error(out, answer.error().front());
     return ended(out);
   }
-  out.key(key).begin_array();
-  for (const T& each : *answer) {
-    out.begin_object();
-    write(out, each);
-    out.end_object();
-  }
-  out.end_array();
+  out.key(key).objects(*answer, [&](const T& each) { write(out, each); });
   return ended(out);
 }
 
@@ -120,12 +114,11 @@ std::string facts_line(const CardFacts& facts) {
   out.integer(facts.compute_capability.major).integer(facts.compute_capability.minor).end_array();
   out.key("memory_bytes").integer(facts.memory_bytes);
   out.key("free_bytes").integer(facts.free_bytes);
-  out.key("libraries").begin_array();
-  for (const CardLibrary& library : facts.libraries) {
-    out.begin_object().key("name").string(library.name);
-    out.key("version").string(library.version).key("path").string(library.path).end_object();
-  }
-  out.end_array().end_object();
+  out.key("libraries").objects(facts.libraries, [&](const CardLibrary& library) {
+    out.key("name").string(library.name);
+    out.key("version").string(library.version).key("path").string(library.path);
+  });
+  out.end_object();
   return ended(out);
 }
 
@@ -210,9 +203,7 @@ void write_state(JsonWriter& out, const CardState& state) {
   write("temperature_c", state.temperature_c);
   write("power_watts", state.power_watts);
   if (state.throttled.empty()) return;
-  out.key("throttled").begin_array();
-  for (const std::string& reason : state.throttled) out.string(reason);
-  out.end_array();
+  out.key("throttled").strings(state.throttled);
 }
 
 CardState read_state(JsonObject& object) {

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <fstream>
 #include <set>
 
 #include "calibrate/factors.h"
@@ -93,12 +92,6 @@ Result<Kernels> read_kernels(const MachineCommand& command) {
   return kernels;
 }
 
-int write_file(const std::string& path, const Machine& machine) {
-  std::ofstream out(path, std::ios::binary);
-  out << write_machine(machine);
-  return out.flush() ? 0 : report(error("E603", "cannot write " + path).value());
-}
-
 }  // namespace
 
 int fit_machine(const MachineCommand& command) {
@@ -129,7 +122,7 @@ int fit_machine(const MachineCommand& command) {
   }
   if (!machine.host.empty()) fmt::print("copies from and to the host, launches, cores\n");
   if (kernels->others > 0) fmt::print("{} records are no kernels of it\n", kernels->others);
-  return command.out.empty() ? 0 : write_file(command.out, machine);
+  return command.out.empty() ? 0 : write_file(command.out, write_machine(machine));
 }
 
 }  // namespace plimsoll::calibrate

@@ -3,17 +3,17 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
-#include <sstream>
 
 #include "calibrate/fit.h"
 #include "calibrate/fit_machine.h"
 #include "calibrate/verb.h"
 #include "estimator/time/fit_class.h"
+#include "graph/base/byte_source.h"
 #include "graph/base/hash.h"
+#include "graph/base/text.h"
 #include "hwdb/coefficients.h"
 #include "hwdb/hwdb.h"
 
@@ -31,18 +31,11 @@ struct Measurements {
   std::map<std::string, MeasuredFile, std::less<>> files;
 };
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-std::string citations(const std::string& text) {
-  std::istringstream lines(text);
+std::string citations(std::string_view text) {
   std::string all;
-  for (std::string line; std::getline(lines, line) && line.starts_with('#');) {
-    all += (all.empty() ? "" : " | ") + line.substr(std::min<size_t>(2, line.size()));
+  while (text.starts_with('#')) {
+    const std::string_view line = take_part(text, '\n');
+    all.append(all.empty() ? "" : " | ").append(line.substr(std::min<size_t>(2, line.size())));
   }
   return all;
 }
@@ -53,12 +46,12 @@ Result<Measurements> read_measurements(const std::string& folder) {
     const std::string kernel_class(row.measured);
     if (all.kernels.contains(kernel_class)) continue;
     const std::string name = kernel_class + ".csv";
-    const std::string text = read_file(folder + "/" + name);
-    if (text.empty()) return error("E601", "cannot read " + folder + "/" + name);
-    auto kernels = read_measured(text, name, kernel_class);
+    const auto text = read_text(folder + "/" + name);
+    if (!text) return tl::make_unexpected(text.error());
+    auto kernels = read_measured(*text, name, kernel_class);
     if (!kernels) return tl::unexpected(kernels.error());
     all.kernels[kernel_class] = std::move(*kernels);
-    all.files[kernel_class] = {name, sha256_hex(std::as_bytes(std::span(text))), citations(text)};
+    all.files[kernel_class] = {name, sha256_hex(std::as_bytes(std::span(*text))), citations(*text)};
   }
   return all;
 }
@@ -88,15 +81,6 @@ void print(const FitPlan& plan, const FitReport& report) {
   if (report.named > 0) fmt::print(", algorithm {} of {}", report.agreed, report.named);
   fmt::print("\n");
   std::fflush(stdout);
-}
-
-int write_file(const Calibration& calibration, const std::string& folder) {
-  const std::string path = folder + "/" + calibration.id + ".json";
-  std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);
-  std::ofstream out(path, std::ios::binary);
-  out << write_calibration(calibration);
-  return out.flush() ? 0 : report(error("E603", "cannot write " + path).value());
 }
 
 int run_fit(const FitCommand& command) {
@@ -143,8 +127,11 @@ int run_fit(const FitCommand& command) {
     }
   }
   if (command.out.empty()) return 0;
+  std::error_code ignored;
+  std::filesystem::create_directories(command.out, ignored);
   for (const auto& [capability, calibration] : calibrations) {
-    const int status = write_file(calibration, command.out);
+    const std::string path = command.out + "/" + calibration.id + ".json";
+    const int status = write_file(path, write_calibration(calibration));
     if (status != 0) return status;
   }
   return 0;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <fstream>
 
 #include "calibrate/verb.h"
 #include "estimator/cli/command_line.h"
@@ -33,6 +34,12 @@ int report(const Diagnostics& diagnostics) {
     fmt::print(stderr, "{}{}", d.place.file.empty() ? "plimsoll-calibrate: " : "", to_text(d));
   }
   return exit_status(diagnostics);
+}
+
+int write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream out(path, std::ios::binary);
+  out << bytes;
+  return out.flush() ? 0 : report(error("E612", "cannot write " + path).value());
 }
 
 namespace {

@@ -3,24 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "estimator/time/recurrent_algorithm.h"
+#include "graph/base/text.h"
 #include "hwdb/measured/kernel.h"
 
 namespace plimsoll {
 namespace {
-
-std::vector<std::string_view> split(std::string_view line, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const size_t at = line.find(separator);
-    parts.push_back(line.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    line.remove_prefix(at + 1);
-  }
-}
 
 // One line with its columns by name; faults are remembered, the first is told.
 class Row {
@@ -31,24 +21,21 @@ class Row {
   std::string_view text(std::string_view column) {
     const auto found = columns_.find(column);
     if (found == columns_.end() || found->second >= values_.size()) {
-      if (fault_.empty()) fault_ = fmt::format("no column '{}'", column);
+      set_fault(fmt::format("no column '{}'", column));
       return {};
     }
     return values_[found->second];
   }
   double real(std::string_view column) {
     const std::string_view word = text(column);
-    double value = 0;
-    const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (code != std::errc() || end != word.data() + word.size()) {
-      if (fault_.empty()) fault_ = fmt::format("'{}' is no number for '{}'", word, column);
-    }
-    return value;
+    const auto value = parse_number<double>(word);
+    if (!value) set_fault(fmt::format("'{}' is no number for '{}'", word, column));
+    return value.value_or(0);
   }
   int64_t whole(std::string_view column) {
     const double value = real(column);
     if (!(value >= 0 && value < 1e12)) {
-      if (fault_.empty()) fault_ = fmt::format("'{}' is out of range", column);
+      set_fault(fmt::format("'{}' is out of range", column));
       return 1;
     }
     return static_cast<int64_t>(value);

@@ -12,7 +12,6 @@ constexpr double kMilliseconds = 1e3;
 constexpr const char* kClockMoved = "suspect_clock_moved";
 
 void write_timed(JsonWriter& out, const TimedOffer& timed) {
-  out.begin_object();
   write_offer(out, timed.offer);
   if (timed.failed.empty()) {
     out.key("ns").real(timed.seconds * kNanoseconds);
@@ -23,7 +22,6 @@ void write_timed(JsonWriter& out, const TimedOffer& timed) {
   } else {
     out.key("failed").string(timed.failed);
   }
-  out.end_object();
 }
 
 TimedOffer read_timed(JsonObject& object) {
@@ -94,9 +92,8 @@ std::string line_of(const RunRecord& record, const KernelAt& kernel) {
     out.key("skipped").string(timing.skipped);
   }
   if (!timing.offers.empty()) {
-    out.key("offers").begin_array();
-    for (const TimedOffer& timed : timing.offers) write_timed(out, timed);
-    out.end_array();
+    out.key("offers").objects(timing.offers,
+                              [&](const TimedOffer& timed) { write_timed(out, timed); });
   }
   out.end_object();
   return out.take();

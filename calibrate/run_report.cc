@@ -132,7 +132,7 @@ namespace {
 void write_row(JsonWriter& out, const ReportRow& row) {
   const PredictedKernel& p = row.predicted;
   const TimedOffer* taken = row.taken();
-  out.begin_object().key("kernel").string(p.label).key("class").string(class_of(p));
+  out.key("kernel").string(p.label).key("class").string(class_of(p));
   out.key("count").integer(p.count());
   out.key("predicted_ns").integer(ns_of(p.time.seconds));
   out.key("range_ns").begin_array().integer(ns_of(p.time.low)).integer(ns_of(p.time.high));
@@ -155,20 +155,14 @@ void write_row(JsonWriter& out, const ReportRow& row) {
     unknown("workspace_bytes");
   }
   out.key("offers").integer(static_cast<int64_t>(row.record.timing.offers.size()));
-  out.end_object();
 }
 
 void write_summary(JsonWriter& out, const ValidationSummary& s) {
-  const auto real = [&](const char* key, const std::optional<double>& value) {
-    out.key(key);
-    value ? out.real(*value) : out.null();
-  };
-  out.begin_object().key("class").string(s.op).key("quantity").string(s.quantity);
+  out.key("class").string(s.op).key("quantity").string(s.quantity);
   out.key("n").integer(s.n).key("skipped").integer(s.skipped);
-  real("mape", s.mape);
-  real("bias", s.bias);
-  real("within_range", s.within_range);
-  out.end_object();
+  out.key("mape").real(s.mape);
+  out.key("bias").real(s.bias);
+  out.key("within_range").real(s.within_range);
 }
 
 }  // namespace
@@ -186,23 +180,20 @@ std::string json_of(const RunReport& report) {
   out.key("result").begin_object().key("device").string(report.device);
   out.key("model").string(report.model).key("batch").integer(report.batch);
   out.key("stopped").boolean(report.stopped);
-  out.key("kernels").begin_array();
-  for (const ReportRow& row : report.rows) write_row(out, row);
-  out.end_array().key("sums").begin_array();
-  for (const ReportSum& sum : report.sums) {
-    out.begin_object().key("name").string(sum.name).key("kernels").integer(sum.kernels);
+  out.key("kernels").objects(report.rows, [&](const ReportRow& row) { write_row(out, row); });
+  out.key("sums").objects(report.sums, [&](const ReportSum& sum) {
+    out.key("name").string(sum.name).key("kernels").integer(sum.kernels);
     out.key("launches").integer(sum.launches);
     out.key("predicted_ns").integer(ns_of(sum.predicted));
-    out.key("measured_ns").integer(ns_of(sum.measured)).end_object();
-  }
-  out.end_array().key("summary").begin_array();
-  for (const ValidationSummary& s : report.summary) write_summary(out, s);
-  out.end_array().key("figures").begin_array();
-  for (const Figure& figure : report.figures) {
-    out.begin_object().key("quantity").string(figure.quantity).key("unit").string(figure.unit);
-    out.key("value").real(figure.value).end_object();
-  }
-  out.end_array().key("passed").boolean(report.gate.passed);
+    out.key("measured_ns").integer(ns_of(sum.measured));
+  });
+  out.key("summary").objects(report.summary,
+                             [&](const ValidationSummary& s) { write_summary(out, s); });
+  out.key("figures").objects(report.figures, [&](const Figure& figure) {
+    out.key("quantity").string(figure.quantity).key("unit").string(figure.unit);
+    out.key("value").real(figure.value);
+  });
+  out.key("passed").boolean(report.gate.passed);
   out.key("compared").integer(report.gate.compared).key("outside").integer(report.gate.outside);
   out.end_object().end_object();
   return out.take() + "\n";

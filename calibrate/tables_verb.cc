@@ -1,8 +1,6 @@
 // tables: cuDNN's answers that hwdb ships, made again.
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
@@ -59,10 +57,7 @@ int run_tables(const TablesFlags& flags) {
     fmt::print("{}: {} questions about {}, {} the one that is built in\n", file,
                layers->size() * std::size(kTableBatches) * 3, card, same ? "equal to" : "not");
     std::fflush(stdout);
-    std::ofstream out(std::filesystem::path(flags.out) / file, std::ios::binary);
-    out << *table;
-    if (!out.flush())
-      return report(error("E612", "cannot write " + flags.out + "/" + file).value());
+    if (const int fault = write_file(flags.out + "/" + file, *table); fault != 0) return fault;
   }
   return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 #include "graph/base/diagnostic.h"
 
@@ -21,5 +22,7 @@ Verb make_tables(CLI::App& root);
 
 // Diagnostics on standard error; the exit status they mean.
 int report(const Diagnostics& diagnostics);
+// The exit status: 0, or that of E612, which is reported.
+int write_file(const std::string& path, const std::string& bytes);
 
 }  // namespace plimsoll::calibrate

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 namespace plimsoll {
@@ -117,6 +118,58 @@ std::vector<std::optional<Form>> shared_forms(const std::vector<Problem>& proble
   return chosen;
 }
 
+// The table's plans, by their codes: those of tensor cores that most problems share, then the
+// others.
+std::vector<Form> plans_of(const std::vector<Problem>& problems,
+                           const std::vector<std::optional<Form>>& chosen) {
+  FormCounts used;
+  for (const auto& form : chosen) {
+    if (form) used.add(*form);
+  }
+  std::vector<Form> plans = used.most_common(kMostTensorPlans, kLeastOfPlan);
+  std::set<Form> plain;
+  for (const Problem& problem : problems) {
+    if (const auto form = plain_form(problem)) plain.insert(*form);
+  }
+  plans.insert(plans.end(), plain.begin(), plain.end());
+  return plans;
+}
+
+// A byte of each problem: its plan without tensor cores, with them, and its largest workspace.
+// Plans without a code follow them.
+struct Columns {
+  std::array<std::string, 3> codes;
+  std::array<std::vector<const AskedPlan*>, 2> exceptions;
+};
+
+Columns columns_of(const std::vector<Problem>& problems,
+                   const std::vector<std::optional<Form>>& chosen,
+                   const std::map<Form, uint8_t>& codes) {
+  Columns columns;
+  const auto append = [&](size_t column, uint8_t code) {
+    columns.codes[column] += static_cast<char>(code);
+  };
+  for (size_t i = 0; i < problems.size(); ++i) {
+    const Problem& problem = problems[i];
+    const auto form = plain_form(problem);
+    append(0, form ? codes.at(*form) : problem.first[0] ? kException : kNone);
+    if (problem.first[0] && !form) columns.exceptions[0].push_back(problem.first[0]);
+    const bool coded = chosen[i] && codes.contains(*chosen[i]);
+    if (coded) {
+      const uint8_t code = codes.at(*chosen[i]);
+      append(1, problem.tensor_preferred ? code : static_cast<uint8_t>(code + kLater));
+    } else if (problem.first[1]) {
+      append(1, problem.tensor_preferred ? kPreferredException : kException);
+      columns.exceptions[1].push_back(problem.first[1]);
+    } else {
+      append(1, kNone);
+    }
+    const double quarters = 4 * std::log2(static_cast<double>(problem.largest));
+    append(2, problem.largest == 0 ? uint8_t{0} : static_cast<uint8_t>(1 + std::ceil(quarters)));
+  }
+  return columns;
+}
+
 void put(std::string& out, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
 }
@@ -151,56 +204,18 @@ std::vector<ConvQuestion> table_questions(const LayerList& layers, DType dtype,
   return questions;
 }
 
-namespace {
+std::string pack_workspaces(const std::vector<ConvQuestion>& questions,
+                            const std::vector<std::vector<AskedPlan>>& answers) {
+  std::vector<Problem> problems;
+  for (size_t i = 0; i < questions.size(); ++i)
+    problems.push_back(problem_of(questions[i], answers[i]));
+  const std::vector<std::optional<Form>> chosen = shared_forms(problems);
+  const std::vector<Form> plans = plans_of(problems, chosen);
+  std::map<Form, uint8_t> codes;
+  for (size_t i = 0; i < plans.size(); ++i) codes.emplace(plans[i], static_cast<uint8_t>(i));
 
-// The plans that a table names once: those that tensor cores share, then all plain ones.
-std::vector<Form> plans_of(const std::vector<Problem>& problems,
-                           const std::vector<std::optional<Form>>& chosen) {
-  FormCounts used;
-  for (const auto& form : chosen) {
-    if (form) used.add(*form);
-  }
-  std::vector<Form> plans = used.most_common(kMostTensorPlans, kLeastOfPlan);
-  std::vector<Form> plain;
-  for (const Problem& problem : problems) {
-    if (const auto form = plain_form(problem)) plain.push_back(*form);
-  }
-  std::sort(plain.begin(), plain.end());
-  plain.erase(std::unique(plain.begin(), plain.end()), plain.end());
-  plans.insert(plans.end(), plain.begin(), plain.end());
-  return plans;
-}
-
-// By problem: its plain plan, its plan on tensor cores, the largest; and what no plan tells.
-struct Columns {
-  std::array<std::string, 3> codes;
-  std::array<std::vector<const AskedPlan*>, 2> exceptions;
-
-  void add(const Problem& problem, const std::optional<Form>& chosen,
-           const std::map<Form, uint8_t>& code_of) {
-    const auto append = [&](size_t column, uint8_t code) {
-      codes[column] += static_cast<char>(code);
-    };
-    const auto form = plain_form(problem);
-    append(0, form ? code_of.at(*form) : problem.first[0] ? kException : kNone);
-    if (problem.first[0] && !form) exceptions[0].push_back(problem.first[0]);
-    if (chosen && code_of.contains(*chosen)) {
-      const uint8_t code = code_of.at(*chosen);
-      append(1, problem.tensor_preferred ? code : static_cast<uint8_t>(code + kLater));
-    } else if (problem.first[1]) {
-      append(1, problem.tensor_preferred ? kPreferredException : kException);
-      exceptions[1].push_back(problem.first[1]);
-    } else {
-      append(1, kNone);
-    }
-    const double quarters = 4 * std::log2(static_cast<double>(problem.largest));
-    append(2, problem.largest == 0 ? uint8_t{0} : static_cast<uint8_t>(1 + std::ceil(quarters)));
-  }
-};
-
-std::string header_of(size_t questions, const std::vector<Form>& plans) {
   std::string out = "PLW1";
-  put(out, questions / 3 / std::size(kTableBatches), 4);
+  put(out, questions.size() / 3 / std::size(kTableBatches), 4);
   put(out, std::size(kTableBatches), 1);
   put(out, plans.size(), 1);
   put(out, 0, 2);
@@ -212,23 +227,7 @@ std::string header_of(size_t questions, const std::vector<Form>& plans) {
     put(out, static_cast<uint64_t>(parts), 1);
     put(out, static_cast<uint64_t>(extra), 4);
   }
-  return out;
-}
-
-}  // namespace
-
-std::string pack_workspaces(const std::vector<ConvQuestion>& questions,
-                            const std::vector<std::vector<AskedPlan>>& answers) {
-  std::vector<Problem> problems;
-  for (size_t i = 0; i < questions.size(); ++i)
-    problems.push_back(problem_of(questions[i], answers[i]));
-  const std::vector<std::optional<Form>> chosen = shared_forms(problems);
-  const std::vector<Form> plans = plans_of(problems, chosen);
-  std::map<Form, uint8_t> codes;
-  for (size_t i = 0; i < plans.size(); ++i) codes.emplace(plans[i], static_cast<uint8_t>(i));
-  Columns columns;
-  for (size_t i = 0; i < problems.size(); ++i) columns.add(problems[i], chosen[i], codes);
-  std::string out = header_of(questions.size(), plans);
+  const Columns columns = columns_of(problems, chosen, codes);
   for (const std::string& column : columns.codes) out += column;
   for (size_t byte = 0; byte < 6; ++byte) {
     for (const auto& list : columns.exceptions) {

@@ -8,8 +8,7 @@
 #include <span>
 
 #include "graph/base/embedded.h"
-#include "graph/json/object.h"
-#include "graph/json/reader.h"
+#include "graph/json/read_object.h"
 #include "graph/json/writer.h"
 #include "hwdb/calibration_terms.h"
 #include "hwdb/coefficients.h"
@@ -71,17 +70,15 @@ std::vector<double> read_terms(JsonObject object, const Fit& fit) {
 
 std::vector<PassError> read_passes(JsonObject object) {
   std::vector<PassError> passes;
-  if (const JsonValue::Members* members = object.value().members()) {
-    for (const JsonMember& member : *members) {
-      JsonObject row = object.required_object(member.key);
-      PassError p{.pass = member.key};
-      p.kernels = row.required_integer("kernels", {.low = 0});
-      p.error = row.required_real("error", {.low = 0});
-      p.median = row.required_real("median", {.low = 0});
-      p.roofline = row.required_real("roofline", {.low = 0});
-      row.finish();
-      passes.push_back(std::move(p));
-    }
+  for (const JsonMember& member : object.members()) {
+    JsonObject row = object.required_object(member.key);
+    PassError p{.pass = member.key};
+    p.kernels = row.required_integer("kernels", {.low = 0});
+    p.error = row.required_real("error", {.low = 0});
+    p.median = row.required_real("median", {.low = 0});
+    p.roofline = row.required_real("roofline", {.low = 0});
+    row.finish();
+    passes.push_back(std::move(p));
   }
   return passes;
 }
@@ -109,11 +106,8 @@ Fit read_fit(JsonObject object) {
   fit.passes = read_passes(object.required_object("passes"));
   fit.terms = read_terms(object.required_object("terms"), fit);
   JsonObject clocks = object.required_object("clocks");
-  if (const JsonValue::Members* members = clocks.value().members()) {
-    for (const JsonMember& member : *members) {
-      fit.clocks.emplace_back(member.key, clocks.required_real(member.key, {.low = .5, .high = 2}));
-    }
-  }
+  for (const JsonMember& member : clocks.members())
+    fit.clocks.emplace_back(member.key, clocks.required_real(member.key, {.low = .5, .high = 2}));
   object.finish();
   return fit;
 }
@@ -133,7 +127,6 @@ void write_passes(JsonWriter& out, const std::vector<PassError>& passes) {
 }
 
 void write_fit(JsonWriter& out, const Fit& fit) {
-  out.begin_object();
   out.key("kernel_class").string(fit.kernel_class);
   out.key("arithmetic").string(fit.arithmetic);
   out.key("compute_capability").integer(fit.compute_capability);
@@ -161,39 +154,32 @@ void write_fit(JsonWriter& out, const Fit& fit) {
   out.key("clocks").begin_object();
   for (const auto& [device, clock] : fit.clocks) out.key(device).real(rounded(clock));
   out.end_object();
-  out.end_object();
 }
 
 }  // namespace
 
 Result<Calibration> parse_calibration(std::string_view text, std::string_view file) {
-  const auto json = read_json(text, file);
-  if (!json) return tl::unexpected(json.error());
-  Diagnostics faults;
-  JsonObject root(*json, file, faults, true);
-  root.schema("plimsoll.calibration", 1);
-  Calibration calibration;
-  calibration.id = root.required_string("id");
-  if (auto rates = root.optional_object("flop_per_sm_clock")) {
-    static const JsonValue::Members kNone;
-    const JsonValue::Members* members = rates->value().members();
-    for (const JsonMember& member : members ? *members : kNone) {
-      calibration.flop_per_sm_clock[member.key] =
-          rates->required_real(member.key, {.low = 1, .high = 1e6});
+  return read_object(text, file, [](JsonObject& root) {
+    root.schema("plimsoll.calibration", 1);
+    Calibration calibration;
+    calibration.id = root.required_string("id");
+    if (auto rates = root.optional_object("flop_per_sm_clock")) {
+      for (const JsonMember& member : rates->members()) {
+        calibration.flop_per_sm_clock[member.key] =
+            rates->required_real(member.key, {.low = 1, .high = 1e6});
+      }
     }
-  }
-  for (const JsonValue& value : root.required_list("files")) {
-    JsonObject object(value, file, faults);
-    calibration.files.push_back({object.required_string("name"), object.required_string("sha256"),
-                                 object.required_string("citation")});
-    object.finish();
-  }
-  for (const JsonValue& value : root.required_list("fits")) {
-    calibration.fits.push_back(read_fit(JsonObject(value, file, faults)));
-  }
-  root.finish();
-  if (has_error(faults)) return tl::unexpected(faults);
-  return calibration;
+    for (const JsonValue& value : root.required_list("files")) {
+      JsonObject object(value, root.file(), root.faults());
+      calibration.files.push_back({object.required_string("name"), object.required_string("sha256"),
+                                   object.required_string("citation")});
+      object.finish();
+    }
+    for (const JsonValue& value : root.required_list("fits")) {
+      calibration.fits.push_back(read_fit(JsonObject(value, root.file(), root.faults())));
+    }
+    return calibration;
+  });
 }
 
 std::string write_calibration(const Calibration& calibration) {
@@ -208,15 +194,12 @@ std::string write_calibration(const Calibration& calibration) {
       out.key(arithmetic).real(rounded(flop));
     out.end_object();
   }
-  out.key("files").begin_array();
-  for (const MeasuredFile& file : calibration.files) {
-    out.begin_object().key("name").string(file.name).key("sha256").string(file.sha256);
-    out.key("citation").string(file.citation).end_object();
-  }
-  out.end_array();
-  out.key("fits").begin_array();
-  for (const Fit& fit : calibration.fits) write_fit(out, fit);
-  out.end_array().end_object();
+  out.key("files").objects(calibration.files, [&](const MeasuredFile& file) {
+    out.key("name").string(file.name).key("sha256").string(file.sha256);
+    out.key("citation").string(file.citation);
+  });
+  out.key("fits").objects(calibration.fits, [&](const Fit& fit) { write_fit(out, fit); });
+  out.end_object();
   return out.take() + "\n";
 }
 

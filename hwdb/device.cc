@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 #include "hwdb/entry.h"
 #include "hwdb/lookup.h"
 
@@ -72,10 +73,8 @@ void read_mig(JsonObject& root, Device& device) {
         part.required_integer("memory_slices", {.low = 1, .high = device.mig_memory_slices});
     profile.memory =
         Bytes{device.memory_reported.value / device.mig_memory_slices * profile.memory_slices};
-    if (part.has("memory")) {
-      Figures figures(part, device.figures);
-      profile.memory = figures.part<Bytes>(part, "memory", {"256 MiB", "16 TiB"});
-    }
+    Figures figures(part, device.figures);
+    figures.take_part(part, "memory", profile.memory, {"256 MiB", "16 TiB"});
     part.finish();
     device.figures.push_back({"mig." + profile.name,
                               fmt::format("{} SMs, {}/{} of the bandwidth, {:.2f} GiB", profile.sms,
@@ -130,9 +129,8 @@ void read_device_fields(JsonObject& root, Device& device) {
   device.base_clock = figures.quantity<Hertz>("base_clock", kClock);
   device.boost_clock = figures.quantity<Hertz>("boost_clock", kClock);
   device.max_clock = figures.quantity<Hertz>("max_clock", kClock);
-  device.sustained_clock = figures.has("sustained_clock")
-                               ? figures.quantity<Hertz>("sustained_clock", kClock)
-                               : device.boost_clock;
+  device.sustained_clock = device.boost_clock;
+  figures.take("sustained_clock", device.sustained_clock, kClock);
   device.l2 = figures.quantity<Bytes>("l2", {"64 KiB", "4 GiB"});
   device.shared_per_sm = figures.quantity<Bytes>("shared_per_sm", {"16 KiB", "4 MiB"});
   device.registers_per_sm = figures.integer("registers_per_sm", {.low = 8192, .high = 1 << 20});
@@ -164,7 +162,7 @@ Device host_device() {
   return device;
 }
 
-bool is_host_device(std::string_view name) { return lower(name) == kHostDevice; }
+bool is_host_device(std::string_view name) { return lower_case(name) == kHostDevice; }
 
 const Peak* Device::peak(std::string_view peak_name) const {
   const auto found = peaks.find(peak_name);

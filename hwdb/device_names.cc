@@ -2,10 +2,10 @@
 
 #include <array>
 
+#include "graph/base/text.h"
+
 namespace plimsoll {
 namespace {
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
@@ -21,7 +21,7 @@ std::string device_key(std::string_view name) {
     word.clear();
   };
   for (const char given : name) {
-    const char c = lower(given);
+    const char c = lower_case(given);
     if (is_word(c)) {
       word += c;
     } else {

@@ -69,6 +69,14 @@ double Figures::real(std::string_view key, RealRange range) {
   return value;
 }
 
+void Figures::take(std::string_view key, bool& into) {
+  if (object_.optional(key)) into = boolean(key);
+}
+
+void Figures::take(std::string_view key, int64_t& into, IntegerRange range) {
+  if (object_.optional(key)) into = integer(key, range);
+}
+
 bool Figures::boolean(std::string_view key) {
   JsonObject figure = open(key);
   const bool value = figure.required_bool("value");

@@ -2,6 +2,7 @@
 // figures out of one object, checks unit and plausible range, and keeps where each came from.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,12 +44,37 @@ class Figures {
   std::string text(std::string_view key);
   std::string choice(std::string_view key, const std::vector<std::string>& allowed);
 
+  // Figures that may be left out: their places then stay as they are.
+  void take(std::string_view key, bool& into);
+  void take(std::string_view key, int64_t& into, IntegerRange range);
+  template <class Real>
+  void take(std::string_view key, Real& into, RealRange range) {
+    if (object_.optional(key)) into = real(key, range);
+  }
+  template <class Q>
+  void take(std::string_view key, Q& into, Plausible range) {
+    if (object_.optional(key)) into = quantity<Q>(key, range);
+  }
+  template <class Q>
+  void take(std::string_view key, std::optional<Q>& into, Plausible range) {
+    if (object_.optional(key)) into = quantity<Q>(key, range);
+  }
+
   // A figure with keys of its own beside value and source: the caller reads and finishes it.
   JsonObject open(std::string_view key);
   // A quantity that stands alone, as text, inside a figure.
   template <class Q>
   Q part(JsonObject& figure, std::string_view key, Plausible range) {
     return parse_in<Q>(figure, key, figure.required_string(key), range);
+  }
+  template <class Q>
+  void take_part(JsonObject& figure, std::string_view key, Q& into, Plausible range) {
+    if (figure.optional(key)) into = part<Q>(figure, key, range);
+  }
+  template <class Q>
+  void take_part(JsonObject& figure, std::string_view key, std::optional<Q>& into,
+                 Plausible range) {
+    if (figure.optional(key)) into = part<Q>(figure, key, range);
   }
   // Notes the source of a figure opened by hand, and consumes it.
   void note(JsonObject& figure, std::string_view key, std::string value);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 #include "hwdb/device_names.h"
 #include "hwdb/hwdb.h"
 #include "hwdb/lookup.h"
@@ -15,7 +17,7 @@ namespace plimsoll {
 namespace {
 
 Result<Device> read_own_file(const std::string& path) {
-  const Result<std::string> text = read_data_file(path);
+  const Result<std::string> text = read_text(path);
   if (!text) return tl::make_unexpected(text.error());
   Result<Device> device = read_device(*text, path, {});
   if (device) device->origin = "figures from " + shortened(path, kQuotedColumns);
@@ -84,7 +86,7 @@ Result<Device> Hwdb::device(std::string_view name) const {
 }
 
 Result<Device> Hwdb::whole_device(std::string_view name) const {
-  if (const std::string id = lower(name); contains(file_of(id))) return load_device(id);
+  if (const std::string id = lower_case(name); contains(file_of(id))) return load_device(id);
   const std::string key = device_key(name);
   const std::vector<NamedDevice> names = device_names();
   std::vector<std::string> own, called;  // ids with the name as their own, and with it at all
@@ -121,7 +123,7 @@ tl::unexpected<Diagnostics> Hwdb::unknown_device(std::string_view name,
     return error("E145", fmt::format("\"{}\": {} are not known to Plimsoll: {}", quoted,
                                      (*kind)->what, (*kind)->why));
   }
-  const std::string wanted = lower(name);
+  const std::string wanted = lower_case(name);
   std::vector<std::string> near;
   for (const std::string& id : device_ids()) {
     if (!wanted.empty() && names_part(id, wanted)) near.push_back(id);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "hwdb/entry.h"
 
@@ -27,6 +26,12 @@ Version version(Figures& figures, std::string_view key) {
     figures.object().fail("E401", fmt::format("{} is not a version", key));
   }
   return found.value_or(Version{});
+}
+
+// Where the file says it; else it stays as it is.
+template <class Into>
+void take_version(Figures& figures, std::string_view key, Into& into) {
+  if (figures.object().optional(key)) into = version(figures, key);
 }
 
 // A row may say of which CUDA and of which loading of modules it holds.
@@ -53,18 +58,14 @@ ContextRow read_context_row(JsonObject& object, Profile& profile) {
   read_context_key(object, row);
   row.plain = figures.part<Bytes>(object, "plain", kContext);
   row.with_cudnn = figures.part<Bytes>(object, "with_cudnn", kContext);
-  if (object.has("inference")) row.inference = figures.part<Bytes>(object, "inference", kContext);
+  figures.take_part(object, "inference", row.inference, kContext);
   row.low = figures.part<Bytes>(object, "low", kContext);
   row.high = figures.part<Bytes>(object, "high", kContext);
-  if (object.has("per_convolution"))
-    row.per_convolution = figures.part<Bytes>(object, "per_convolution", {"0 B", "64 MiB"});
-  const auto optional = [&](const char* key, Bytes& into, Plausible range) {
-    if (object.has(key)) into = figures.part<Bytes>(object, key, range);
-  };
-  optional("per_thread", row.per_thread, {"0 B", "64 KiB"});
-  optional("per_generation", row.per_generation, {"0 B", "1 GiB"});
-  optional("handle", row.handle, {"0 B", "1 GiB"});
-  optional("handle_hopper", row.handle_hopper, {"0 B", "1 GiB"});
+  figures.take_part(object, "per_convolution", row.per_convolution, {"0 B", "64 MiB"});
+  figures.take_part(object, "per_thread", row.per_thread, {"0 B", "64 KiB"});
+  figures.take_part(object, "per_generation", row.per_generation, {"0 B", "1 GiB"});
+  figures.take_part(object, "handle", row.handle, {"0 B", "1 GiB"});
+  figures.take_part(object, "handle_hopper", row.handle_hopper, {"0 B", "1 GiB"});
   if (row.plain < row.low || row.with_cudnn < row.plain || row.high < row.with_cudnn) {
     object.fail("E402", "a context must satisfy low <= plain <= with_cudnn <= high");
   }
@@ -99,12 +100,8 @@ void read_usual_libraries(JsonObject& root, Profile& profile) {
   for (const JsonValue& value : root.required_list("libraries")) {
     JsonObject object(value, root.file(), root.faults());
     Figures figures(object, profile.figures);
-    const auto part = [&](const char* key) {
-      const auto found = parse_version(object.required_string(key));
-      if (!found) object.fail("E401", fmt::format("{} is not a version", key));
-      return found.value_or(Version{});
-    };
-    const UsualLibraries row{part("since"), part("cudnn"), part("cuda")};
+    const UsualLibraries row{required_version(object, "since"), required_version(object, "cudnn"),
+                             required_version(object, "cuda")};
     figures.note(object, "libraries." + row.since.text(),
                  fmt::format("cuDNN {}, CUDA {}", row.cudnn.text(), row.cuda.text()));
     object.finish();
@@ -114,118 +111,88 @@ void read_usual_libraries(JsonObject& root, Profile& profile) {
   }
 }
 
-// Habits that a framework's file names where it has them.
-constexpr std::pair<const char*, bool Profile::*> kFlags[] = {
-    {"autotune_outside", &Profile::autotune_outside},
-    {"autotune_tries_each", &Profile::autotune_tries_each},
-    {"pointwise_by_gemm", &Profile::pointwise_by_gemm},
-    {"bias_operator", &Profile::bias_is_operator},
-    {"copies_beside_update", &Profile::copies_beside_update},
-    {"exchange_overlaps", &Profile::exchange_overlaps},
-    {"collective_buffers", &Profile::collective_buffers},
-    {"data_parallel", &Profile::data_parallel},
-    {"allocator_settings", &Profile::allocator_settings},
-    {"algorithm_switch", &Profile::algorithm_switch},
-    {"image_models_in_place", &Profile::image_models_in_place},
-    {"python_names", &Profile::python_names},
-};
-constexpr std::pair<const char*, bool Policy::*> kPolicyFlags[] = {
-    {"response_norm_in_pieces", &Policy::response_norm_in_pieces},
-    {"fused_softmax_loss", &Policy::fused_softmax_loss},
-    {"smooth_keeps_input", &Policy::smooth_keeps_input},
-};
-// First versions: of the framework, or of the library that it asks.
-constexpr std::pair<const char*, std::optional<Version> Profile::*> kFirst[] = {
-    {"turns_half_since", &Profile::turns_half_since},
-    {"turns_first_since", &Profile::turns_first_since},
-    {"persistent_norm_since", &Profile::persistent_norm_since},
-    {"persistent_recurrent_since", &Profile::persistent_recurrent_since},
-    {"small_recurrent_since", &Profile::small_recurrent_since},
-    {"cuda_since", &Profile::cuda_since},
-    {"lazy_loading_since", &Profile::lazy_loading_since},
-    {"compiles_since", &Profile::compiles_since},
-    {"replays_since", &Profile::replays_since},
-};
-struct RealHabit {
-  const char* key;
-  double Profile::*into;
-  RealRange range;
-};
-constexpr RealHabit kReals[] = {
-    {"channels_last_norm", &Profile::channels_last_norm, {.low = 1, .high = 30}},
-    {"channels_last_concat", &Profile::channels_last_concat, {.low = 1, .high = 30}},
-    {"max_pool_backward", &Profile::max_pool_backward, {.low = 1, .high = 30}},
-    {"bias_factor", &Profile::bias_factor, {.low = 1, .high = 30}},
-    {"relu_factor", &Profile::relu_factor, {.low = 1, .high = 30}},
-    {"memory_spread", &Profile::memory_spread, {.low = 0, .high = 10}},
-    {"demand_spread", &Profile::demand_spread, {.low = 0, .high = 10}},
-    {"system_reserve_share", &Profile::system_reserve_share, {.low = 0, .high = .5}},
-};
-struct BytesHabit {
-  const char* key;
-  Bytes Profile::*into;
-  Plausible range;
-};
-constexpr BytesHabit kBytes[] = {
-    {"bucket", &Profile::bucket, {"0 B", "1 GiB"}},
-    {"first_bucket", &Profile::first_bucket, {"0 B", "1 GiB"}},
-    {"system_reserve", &Profile::system_reserve, {"0 B", "4 GiB"}},
-};
-struct CountHabit {
-  const char* key;
-  int64_t Profile::*into;
-  IntegerRange range;
-};
-constexpr CountHabit kCounts[] = {
-    {"workspace_copies", &Profile::workspace_copies, {.low = 1, .high = 16}},
-    {"norm_buffers", &Profile::norm_buffers, {.low = 1, .high = 16}},
-    {"bf16_library_since", &Profile::bf16_library_since, {.low = 10, .high = 1000}},
-};
-
-void read_rows(Figures& figures, Profile& profile) {
-  for (const auto& [key, into] : kFlags)
-    if (figures.has(key)) profile.*into = figures.boolean(key);
-  for (const auto& [key, into] : kPolicyFlags)
-    if (figures.has(key)) profile.policy.*into = figures.boolean(key);
-  for (const auto& [key, into] : kFirst)
-    if (figures.has(key)) profile.*into = version(figures, key);
-  for (const auto& [key, into, range] : kReals)
-    if (figures.has(key)) profile.*into = figures.real(key, range);
-  for (const auto& [key, into, range] : kBytes)
-    if (figures.has(key)) profile.*into = figures.quantity<Bytes>(key, range);
-  for (const auto& [key, into, range] : kCounts)
-    if (figures.has(key)) profile.*into = figures.integer(key, range);
-}
-
 void read_libraries(Figures& figures, Profile& profile) {
   profile.conv_policy = choice<Profile::ConvPolicy>(
       figures, "conv_policy", {"heuristic", "autotune", "im2col", "products"});
-  const auto limit = [&](const char* key, std::optional<Bytes>& into) {
-    if (figures.has(key))
-      into = figures.quantity<Bytes>(key, {"0 B", "1 TiB"});
-    else
-      figures.object().optional(key);  // null says so
-  };
-  limit("guess_limit", profile.guess_limit);
-  limit("workspace_limit", profile.workspace_limit);
-  if (figures.has("batch_norm"))
+  figures.take("guess_limit", profile.guess_limit, {"0 B", "1 TiB"});
+  figures.take("workspace_limit", profile.workspace_limit, {"0 B", "1 TiB"});
+  if (figures.object().optional("batch_norm")) {
     profile.separate_batch_norm =
         figures.choice("batch_norm", {"library", "separate"}) == "separate";
-  profile.exchange = figures.has("exchange") ? figures.text("exchange") : "ring";
+  }
   profile.autotune_empties_cache = figures.boolean("autotune_empties_cache");
+  figures.take("autotune_outside", profile.autotune_outside);
   if (figures.has("workspace_home"))
     profile.workspace_home =
         choice<Profile::WorkspaceHome>(figures, "workspace_home", {"allocator", "shared", "own"});
+  figures.take("workspace_copies", profile.workspace_copies, {.low = 1, .high = 16});
+  figures.take("pointwise_by_gemm", profile.pointwise_by_gemm);
   if (figures.has("scratch_rule"))
     profile.scratch_rule =
         choice<ScratchRule>(figures, "scratch_rule", {"library", "aten", "ideal"});
+  figures.take("bf16_library_since", profile.bf16_library_since, {.low = 10, .high = 1000});
+  constexpr RealRange kTimes{.low = 1, .high = 30};
+  take_version(figures, "turns_half_since", profile.turns_half_since);
+  take_version(figures, "turns_first_since", profile.turns_first_since);
+  figures.take("channels_last_norm", profile.channels_last_norm, kTimes);
+  figures.take("channels_last_concat", profile.channels_last_concat, kTimes);
+  figures.take("max_pool_backward", profile.max_pool_backward, kTimes);
+  figures.take("bias_factor", profile.bias_factor, kTimes);
+  figures.take("relu_factor", profile.relu_factor, kTimes);
+  figures.take("norm_buffers", profile.norm_buffers, {.low = 1, .high = 16});
+  figures.take("copies_beside_update", profile.copies_beside_update);
+  figures.take("bias_operator", profile.bias_is_operator);
+  take_version(figures, "persistent_norm_since", profile.persistent_norm_since);
+  take_version(figures, "persistent_recurrent_since", profile.persistent_recurrent_since);
+  take_version(figures, "small_recurrent_since", profile.small_recurrent_since);
   profile.cudnn = version(figures, "cudnn");
   profile.cuda = version(figures, "cuda");
+  take_version(figures, "cuda_since", profile.cuda_since);
   profile.tf32_convolutions = figures.boolean("tf32_convolutions");
   profile.tf32_matmuls = figures.boolean("tf32_matmuls");
   constexpr Plausible kWorkspace{"0 B", "1 GiB"};
   profile.cublas_workspace = figures.quantity<Bytes>("cublas_workspace", kWorkspace);
   profile.cublas_workspace_hopper = figures.quantity<Bytes>("cublas_workspace_hopper", kWorkspace);
+}
+
+void read_exchange(Figures& figures, Profile& profile) {
+  constexpr Plausible kBucket{"0 B", "1 GiB"};
+  profile.exchange = figures.has("exchange") ? figures.text("exchange") : "ring";
+  figures.take("exchange_overlaps", profile.exchange_overlaps);
+  figures.take("bucket", profile.bucket, kBucket);
+  figures.take("first_bucket", profile.first_bucket, kBucket);
+  figures.take("collective_buffers", profile.collective_buffers);
+  figures.take("data_parallel", profile.data_parallel);
+}
+
+// What its users may ask of it.
+void read_switches(Figures& figures, Profile& profile) {
+  figures.take("allocator_settings", profile.allocator_settings);
+  figures.take("algorithm_switch", profile.algorithm_switch);
+  take_version(figures, "compiles_since", profile.compiles_since);
+  take_version(figures, "replays_since", profile.replays_since);
+}
+
+// What is rare: absent where a framework does not have the habit.
+void read_habits(Figures& figures, Profile& profile) {
+  figures.take("response_norm_in_pieces", profile.policy.response_norm_in_pieces);
+  figures.take("fused_softmax_loss", profile.policy.fused_softmax_loss);
+  if (figures.has("recurrent"))
+    profile.policy.unrolls_recurrent =
+        figures.choice("recurrent", {"library", "unrolled"}) == "unrolled";
+  if (figures.has("cells"))
+    profile.policy.cell_form = figures.choice("cells", {"joined", "apart"}) == "apart"
+                                   ? CellForm::kApart
+                                   : CellForm::kJoined;
+  figures.take("pool_index_bytes", profile.policy.pool_index_bytes, {.low = 4, .high = 8});
+  figures.take("system_reserve", profile.system_reserve, {"0 B", "4 GiB"});
+  figures.take("system_reserve_share", profile.system_reserve_share, {.low = 0, .high = .5});
+  take_version(figures, "lazy_loading_since", profile.lazy_loading_since);
+  figures.take("autotune_tries_each", profile.autotune_tries_each);
+  figures.take("image_models_in_place", profile.image_models_in_place);
+  figures.take("python_names", profile.python_names);
+  figures.take("smooth_keeps_input", profile.policy.smooth_keeps_input);
+  take_version(figures, "relu_keeps_input_before", profile.relu_input_dropped);
 }
 
 void read_policy(Figures& figures, Profile& profile) {
@@ -241,15 +208,6 @@ void read_policy(Figures& figures, Profile& profile) {
   policy.attention.row_padding = figures.integer("attention_row_padding", {.low = 1, .high = 4096});
   policy.in_place_activations = figures.boolean("in_place_activations");
   policy.dropout_mask_bytes = figures.integer("dropout_mask_bytes", {.low = 0, .high = 8});
-  if (figures.has("recurrent"))
-    policy.unrolls_recurrent = figures.choice("recurrent", {"library", "unrolled"}) == "unrolled";
-  if (figures.has("cells"))
-    policy.cell_form = figures.choice("cells", {"joined", "apart"}) == "apart" ? CellForm::kApart
-                                                                               : CellForm::kJoined;
-  if (figures.has("pool_index_bytes"))
-    policy.pool_index_bytes = figures.integer("pool_index_bytes", {.low = 4, .high = 8});
-  if (figures.has("relu_keeps_input_before"))
-    profile.relu_input_dropped = version(figures, "relu_keeps_input_before");
 }
 
 void read_process(Figures& figures, Profile& profile) {
@@ -284,14 +242,18 @@ void read_profile(JsonObject& root, Profile& profile) {
   read_context(root, profile);
   read_usual_libraries(root, profile);
   read_libraries(figures, profile);
+  read_exchange(figures, profile);
+  read_switches(figures, profile);
   profile.keeps_activation_gradients = figures.boolean("keeps_activation_gradients");
   profile.zero_grad = choice<ZeroGrad>(figures, "zero_grad", {"none", "before", "after", "keep"});
   profile.prefetched_batches = figures.integer("prefetched_batches", {.low = 0, .high = 64});
+  figures.take("memory_spread", profile.memory_spread, {.low = 0, .high = 10});
+  figures.take("demand_spread", profile.demand_spread, {.low = 0, .high = 10});
   profile.input_path = choice<Profile::InputPath>(figures, "input_path", {"pageable", "pinned"});
   read_process(figures, profile);
   read_policy(figures, profile);
   profile.policy.names_hold_values = profile.execution != Profile::Execution::kGraph;
-  read_rows(figures, profile);
+  read_habits(figures, profile);
 }
 
 }  // namespace

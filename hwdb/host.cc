@@ -13,13 +13,6 @@ namespace {
 
 constexpr Plausible kCopy{"100 MB/s", "1 TB/s"};
 
-Version read_version(JsonObject& object, std::string_view key) {
-  const std::string text = object.required_string(key);
-  const auto version = parse_version(text);
-  if (!version && !text.empty()) object.fail("E401", fmt::format("{} is not a version", key));
-  return version.value_or(Version{});
-}
-
 constexpr Plausible kLaunch{"0 us", "10 ms"};
 
 std::optional<Loader> read_loader(Figures& figures, JsonObject& row) {
@@ -38,21 +31,16 @@ void read_dispatch(JsonObject& root, Host& host) {
     Figures figures(object, host.figures);
     Dispatch row;
     row.framework = object.required_string("framework");
-    row.since = read_version(object, "since");
+    row.since = required_version(object, "since");
     row.per_launch = figures.part<Seconds>(object, "per_launch", kLaunch);
-    if (object.has("per_forward_launch"))
-      row.per_forward_launch = figures.part<Seconds>(object, "per_forward_launch", kLaunch);
-    if (object.has("per_operator"))
-      row.per_operator = figures.part<Seconds>(object, "per_operator", kLaunch);
+    figures.take_part(object, "per_forward_launch", row.per_forward_launch, kLaunch);
+    figures.take_part(object, "per_operator", row.per_operator, kLaunch);
     row.per_step = figures.part<Seconds>(object, "per_step", {"0 us", "10 s"});
-    row.per_forward = object.has("per_forward")
-                          ? figures.part<Seconds>(object, "per_forward", {"0 us", "10 s"})
-                          : row.per_step;
+    row.per_forward = row.per_step;
+    figures.take_part(object, "per_forward", row.per_forward, {"0 us", "10 s"});
     row.per_array = figures.part<Seconds>(object, "per_array", kLaunch);
-    if (object.has("per_replica"))
-      row.per_replica = figures.part<Seconds>(object, "per_replica", kLaunch);
-    if (object.has("input_path"))
-      row.input_path = figures.part<BytesPerSecond>(object, "input_path", kCopy);
+    figures.take_part(object, "per_replica", row.per_replica, kLaunch);
+    figures.take_part(object, "input_path", row.input_path, kCopy);
     row.gpu_factor = object.required_real("gpu_factor", {.low = 0.1, .high = 10});
     row.loader = read_loader(figures, object);
     row.reference = host.id == kUnknownHost;
@@ -66,22 +54,19 @@ void read_dispatch(JsonObject& root, Host& host) {
 
 // Of the machine itself: what a file of one's own may say and nothing else.
 void read_machine(Figures& figures, Host& host) {
-  if (figures.has("pageable_copy"))
-    host.pageable_copy = figures.quantity<BytesPerSecond>("pageable_copy", kCopy);
-  if (figures.has("pinned_copy"))
-    host.pinned_copy = figures.quantity<BytesPerSecond>("pinned_copy", kCopy);
-  if (figures.has("gradient_sum"))
-    host.gradient_sum = figures.quantity<BytesPerSecond>("gradient_sum", kCopy);
-  if (figures.has("messages")) host.messages = figures.quantity<BytesPerSecond>("messages", kCopy);
+  figures.take("pageable_copy", host.pageable_copy, kCopy);
+  figures.take("pinned_copy", host.pinned_copy, kCopy);
+  figures.take("gradient_sum", host.gradient_sum, kCopy);
+  figures.take("messages", host.messages, kCopy);
   if (figures.has("cpu")) figures.text("cpu");
-  if (figures.has("cores")) host.cores = figures.integer("cores", {.low = 1, .high = 4096});
-  if (figures.has("memory")) host.memory = figures.quantity<Bytes>("memory", {"1 GB", "100 TB"});
+  figures.take("cores", host.cores, {.low = 1, .high = 4096});
+  figures.take("memory", host.memory, {"1 GB", "100 TB"});
   if (figures.has("clock")) figures.quantity<Hertz>("clock", {"500 MHz", "10 GHz"});
   if (figures.has("pcie_generation")) figures.integer("pcie_generation", {.low = 1, .high = 10});
-  if (figures.has("year")) host.year = figures.integer("year", {.low = 2000, .high = 2100});
+  figures.take("year", host.year, {.low = 2000, .high = 2100});
   constexpr RealRange kSpeed{.low = .05, .high = 10};
-  if (figures.has("single_thread")) host.single_thread = figures.real("single_thread", kSpeed);
-  if (figures.has("per_year")) host.per_year = figures.real("per_year", {.low = 1, .high = 2});
+  figures.take("single_thread", host.single_thread, kSpeed);
+  figures.take("per_year", host.per_year, {.low = 1, .high = 2});
 }
 
 constexpr std::array<std::string_view, 4> kLoaders = {"none", "memory", "convert", "transform"};

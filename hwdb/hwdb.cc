@@ -8,7 +8,9 @@
 #include <limits>
 #include <set>
 
+#include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 #include "hwdb/device_names.h"
 #include "hwdb/lookup.h"
 
@@ -60,9 +62,23 @@ std::vector<std::string> list_folder(const std::string& folder) {
 }
 
 Result<Host> read_own_host(const std::string& path) {
-  const Result<std::string> text = read_data_file(path);
+  const Result<std::string> text = read_text(path);
   if (!text) return tl::make_unexpected(text.error());
   return read_host(*text, path, {});
+}
+
+tl::unexpected<Diagnostics> unknown_framework(std::string_view name, const std::string& family,
+                                              const std::vector<FrameworkProfile>& known,
+                                              const std::vector<std::string>& ids) {
+  std::set<std::string> words;
+  for (const FrameworkProfile& profile : known) {
+    words.insert(profile.framework);
+    words.insert(profile.aliases.begin(), profile.aliases.end());
+  }
+  const std::vector<std::string> near = nearest_few(family, {words.begin(), words.end()});
+  return error("E143", fmt::format("unknown framework \"{}\"", shortened(name, kQuotedColumns)), {},
+               fmt::format("{}: {}", near.empty() ? "known are" : "nearest",
+                           fmt::join(near.empty() ? ids : near, ", ")));
 }
 
 }  // namespace
@@ -146,7 +162,7 @@ bool Hwdb::contains(std::string_view name) const {
 
 Result<std::string> Hwdb::read(std::string_view name) const {
   const std::string wanted(name);
-  return overridden(wanted) ? read_data_file(folder_ + "/" + wanted) : hwdb_files().read(name);
+  return overridden(wanted) ? read_text(folder_ + "/" + wanted) : hwdb_files().read(name);
 }
 
 template <class Entry, class Reader>
@@ -166,7 +182,7 @@ Result<Entry> Hwdb::load(std::string_view prefix, const std::string& id, Reader 
 template <class Entry, class Reader>
 Result<Entry> Hwdb::find(std::string_view prefix, std::string_view name, Reader reader,
                          std::string_view noun, std::string_view code) const {
-  const std::string wanted = lower(name);
+  const std::string wanted = lower_case(name);
   const std::vector<std::string> all = ids(prefix);
   if (std::binary_search(all.begin(), all.end(), wanted)) {
     return load<Entry>(prefix, wanted, reader);
@@ -216,43 +232,9 @@ Result<Host> Hwdb::host(std::string_view name) const {
   return host;
 }
 
-namespace {
-
-// Of a family's profiles the newest that is not too new for a version, else the oldest, with W411.
-std::optional<FrameworkProfile> stands_for(std::vector<FrameworkProfile>& profiles,
-                                           const std::string& family,
-                                           const std::optional<Version>& version) {
-  FrameworkProfile* newest = nullptr;
-  FrameworkProfile* oldest = nullptr;
-  for (FrameworkProfile& profile : profiles) {
-    if (profile.framework != family) continue;
-    if (version) {
-      profile.ask(*version);
-    } else {
-      profile.asked = Version{.numbers = {std::numeric_limits<int>::max()}};
-    }
-    if (!oldest || profile.since < oldest->since) oldest = &profile;
-    if (version && *version < profile.since) continue;
-    if (!newest || newest->since < profile.since) newest = &profile;
-  }
-  if (newest) return std::move(*newest);
-  if (!oldest) return std::nullopt;
-  oldest->warnings.push_back(
-      warning("W411", fmt::format("{} {} is older than every profile; {} is used", family,
-                                  version->text(), oldest->id)));
-  return std::move(*oldest);
-}
-
-}  // namespace
-
-Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
-  const std::string wanted = lower(name);
-  const size_t dash = wanted.find_last_of('-');
-  auto version =
-      dash == wanted.npos ? std::nullopt : parse_version(std::string_view(wanted).substr(dash + 1));
-  std::string family = version ? wanted.substr(0, dash) : wanted;
-  std::vector<FrameworkProfile> profiles;
-  std::set<std::string> words;
+Result<std::vector<FrameworkProfile>> Hwdb::profiles(const std::string& wanted,
+                                                     const std::string& family,
+                                                     const std::optional<Version>& version) const {
   std::vector<std::string> ids = framework_ids();
   // Built-in profiles are called FRAMEWORK or FRAMEWORK-VERSION: the others need not be read to
   // look for an alias. A user's file may have any name.
@@ -267,36 +249,61 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
       return profile_version(b, family) < profile_version(a, family);
     });
   }
+  std::vector<FrameworkProfile> profiles;
   for (const std::string& id : ids) {
     Result<FrameworkProfile> profile = load<FrameworkProfile>("frameworks/", id, read_framework);
     if (!profile) {
-      if (id == wanted) return profile;
+      if (id == wanted) return tl::make_unexpected(profile.error());
       continue;  // it is reported where it is asked for
     }
-    words.insert(profile->framework);
-    words.insert(profile->aliases.begin(), profile->aliases.end());
     profiles.push_back(std::move(*profile));
     if (newest_first && !(version && *version < profiles.back().since)) break;
   }
+  return profiles;
+}
+
+Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
+  const std::string wanted = lower_case(name);
+  const size_t dash = wanted.find_last_of('-');
+  auto version =
+      dash == wanted.npos ? std::nullopt : parse_version(std::string_view(wanted).substr(dash + 1));
+  std::string family = version ? wanted.substr(0, dash) : wanted;
+  auto read = profiles(wanted, family, version);
+  if (!read) return tl::make_unexpected(read.error());
   const auto alias_of = [&](const std::string& word) {
-    return std::ranges::find_if(profiles, [&](const FrameworkProfile& profile) {
+    return std::ranges::find_if(*read, [&](const FrameworkProfile& profile) {
       return std::ranges::find(profile.aliases, word) != profile.aliases.end();
     });
   };
   // "torch-7" as a whole before version 7 of "torch".
   auto owner = alias_of(wanted);
-  if (owner != profiles.end()) {
+  if (owner != read->end()) {
     version.reset();
   } else {
     owner = alias_of(family);
   }
-  if (owner != profiles.end()) family = owner->framework;
-  if (auto found = stands_for(profiles, family, version)) return std::move(*found);
-  const std::vector<std::string> near = nearest_few(family, {words.begin(), words.end()});
-  return error("E143", fmt::format("unknown framework \"{}\"", shortened(name, kQuotedColumns)), {},
-               fmt::format("{}: {}", near.empty() ? "known are" : "nearest",
-                           near.empty() ? fmt::format("{}", fmt::join(framework_ids(), ", "))
-                                        : fmt::format("{}", fmt::join(near, ", "))));
+  if (owner != read->end()) family = owner->framework;
+  FrameworkProfile* newest = nullptr;  // of those that are not too new
+  FrameworkProfile* oldest = nullptr;
+  for (FrameworkProfile& profile : *read) {
+    if (profile.framework != family) continue;
+    if (version) {
+      profile.ask(*version);
+    } else {
+      profile.asked = Version{.numbers = {std::numeric_limits<int>::max()}};
+    }
+    if (!oldest || profile.since < oldest->since) oldest = &profile;
+    if (version && *version < profile.since) continue;
+    if (!newest || newest->since < profile.since) newest = &profile;
+  }
+  if (newest) return std::move(*newest);
+  if (oldest) {
+    oldest->warnings.push_back(
+        warning("W411", fmt::format("{} {} is older than every profile; {} is used", family,
+                                    version->text(), oldest->id)));
+    return std::move(*oldest);
+  }
+  return unknown_framework(name, family, *read, framework_ids());
 }
 
 Result<Device> Hwdb::load_device(const std::string& id) const {

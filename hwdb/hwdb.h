@@ -86,6 +86,10 @@ class Hwdb {
   Result<Device> load_device(const std::string& id) const;
   tl::unexpected<Diagnostics> unknown_device(std::string_view name,
                                              const std::vector<NamedDevice>& names) const;
+  // Those among which the version of a family is; a fault where `wanted` itself cannot be read.
+  Result<std::vector<FrameworkProfile>> profiles(const std::string& wanted,
+                                                 const std::string& family,
+                                                 const std::optional<Version>& version) const;
   std::vector<std::string> ids(std::string_view prefix) const;
   // The path a message should show.
   std::string shown(const std::string& name) const;

@@ -15,14 +15,6 @@ std::string without_dashes(std::string_view word) {
 
 }  // namespace
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 bool names_part(std::string_view id, std::string_view part) {
   for (size_t at = id.find(part); at != id.npos; at = id.find(part, at + 1)) {
     const size_t end = at + part.size();
@@ -44,21 +36,6 @@ std::vector<std::string> nearest_few(std::string_view word, std::vector<std::str
     plain.erase(at);
   }
   return found;
-}
-
-Result<std::string> read_data_file(const std::string& path) {
-  const Limits limits;
-  const Result<ByteSource> source = ByteSource::open(path, limits);
-  if (!source) return tl::make_unexpected(source.error());
-  if (source->size() > static_cast<uint64_t>(limits.json)) {
-    return over_limit(limits, "json", {path, 0, 0, {}});
-  }
-  std::string text(source->size(), '\0');
-  const Result<size_t> got =
-      source->read(0, {reinterpret_cast<std::byte*>(text.data()), text.size()});
-  if (!got) return tl::make_unexpected(got.error());
-  text.resize(*got);
-  return text;
 }
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 #include "hwdb/machine.h"
 
-#include "graph/json/object.h"
+#include "graph/base/byte_source.h"
+#include "graph/json/read_object.h"
 #include "graph/json/reader.h"
 #include "graph/json/writer.h"
 #include "hwdb/host.h"
@@ -55,30 +56,26 @@ std::string read_host_section(JsonObject& root) {
 }  // namespace
 
 Result<Machine> read_machine(std::string_view text, std::string_view file) {
-  const auto value = read_json(text, file);
-  if (!value) return tl::make_unexpected(value.error());
-  Diagnostics faults;
-  JsonObject root(*value, file, faults, true);
-  root.schema(kSchema, 1);
-  Machine machine;
-  machine.gpu = root.required_string("gpu");
-  machine.source = root.required_string("source");
-  for (const JsonValue& row : root.required_list("factors")) {
-    JsonObject object(row, file, faults);
-    machine.factors.push_back(read_factor(object));
-  }
-  machine.clock = root.optional_real("clock", kClockHz).value_or(0);
-  for (const JsonValue& answer : root.optional_list("workspaces"))
-    machine.workspaces.push_back(compact(answer));
-  machine.context_bytes = root.optional_integer("context_bytes", kContextBytes).value_or(0);
-  machine.host = read_host_section(root);
-  root.finish();
-  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
-  return machine;
+  return read_object(text, file, [](JsonObject& root) {
+    root.schema(kSchema, 1);
+    Machine machine;
+    machine.gpu = root.required_string("gpu");
+    machine.source = root.required_string("source");
+    for (const JsonValue& row : root.required_list("factors")) {
+      JsonObject object(row, root.file(), root.faults());
+      machine.factors.push_back(read_factor(object));
+    }
+    machine.clock = root.optional_real("clock", kClockHz).value_or(0);
+    for (const JsonValue& answer : root.optional_list("workspaces"))
+      machine.workspaces.push_back(compact(answer));
+    machine.context_bytes = root.optional_integer("context_bytes", kContextBytes).value_or(0);
+    machine.host = read_host_section(root);
+    return machine;
+  });
 }
 
 Result<Machine> open_machine(const std::string& path) {
-  const auto text = read_data_file(path);
+  const auto text = read_text(path);
   if (!text) return tl::make_unexpected(text.error());
   return read_machine(*text, path);
 }
@@ -90,9 +87,7 @@ std::string write_machine(const Machine& machine) {
   out.key("version").integer(1);
   out.key("gpu").string(machine.gpu);
   out.key("source").string(machine.source);
-  out.key("factors").begin_array();
-  for (const MachineFactor& f : machine.factors) {
-    out.begin_object();
+  out.key("factors").objects(machine.factors, [&](const MachineFactor& f) {
     out.key("class").string(f.kernel_class);
     out.key("arithmetic").string(f.arithmetic);
     if (!f.pass.empty()) out.key("pass").string(f.pass);
@@ -101,9 +96,7 @@ std::string write_machine(const Machine& machine) {
     out.key("kernels").integer(f.kernels);
     out.key("error_before").real(f.error_before);
     out.key("error_after").real(f.error_after);
-    out.end_object();
-  }
-  out.end_array();
+  });
   if (machine.clock > 0) out.key("clock").real(machine.clock);
   if (!machine.workspaces.empty()) {
     out.key("workspaces").begin_array();

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/json/object.h"
-#include "graph/json/reader.h"
+#include "graph/base/text.h"
+#include "graph/json/read_object.h"
 
 namespace plimsoll {
 namespace {
@@ -26,10 +26,8 @@ std::string text_of(const Release& release) {
 std::vector<Release> releases_in(std::string_view words) {
   std::vector<Release> releases;
   while (!words.empty()) {
-    const size_t end = std::min(words.find(' '), words.size());
-    if (const auto version = parse_version(words.substr(0, end)))
+    if (const auto version = parse_version(take_part(words, ' ')))
       releases.push_back(release_of(*version));
-    words.remove_prefix(std::min(end + 1, words.size()));
   }
   std::ranges::sort(releases);
   return releases;
@@ -38,23 +36,19 @@ std::vector<Release> releases_in(std::string_view words) {
 Result<std::vector<Release>> read_releases(const Hwdb& hwdb, std::string_view product) {
   const auto text = hwdb.read(kReleasesFile);
   if (!text) return tl::make_unexpected(text.error());
-  const auto value = read_json(*text, kReleasesFile);
-  if (!value) return tl::make_unexpected(value.error());
-  Diagnostics faults;
-  JsonObject root(*value, kReleasesFile, faults, true);
-  root.schema("plimsoll.releases", 1);
-  std::vector<Release> found;
-  for (const JsonValue& each : root.required_list("products")) {
-    JsonObject entry(each, kReleasesFile, faults);
-    entry.required_string("source");
-    const std::string name = entry.required_string("product");
-    const std::string words = entry.required_string("releases");
-    if (name == product) found = releases_in(words);
-    entry.finish();
-  }
-  root.finish();
-  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
-  return found;
+  return read_object(*text, kReleasesFile, [&](JsonObject& root) {
+    root.schema("plimsoll.releases", 1);
+    std::vector<Release> found;
+    for (const JsonValue& each : root.required_list("products")) {
+      JsonObject entry(each, root.file(), root.faults());
+      entry.required_string("source");
+      const std::string name = entry.required_string("product");
+      const std::string words = entry.required_string("releases");
+      if (name == product) found = releases_in(words);
+      entry.finish();
+    }
+    return found;
+  });
 }
 
 }  // namespace

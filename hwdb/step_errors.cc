@@ -1,7 +1,6 @@
 #include "hwdb/step_errors.h"
 
-#include "graph/json/object.h"
-#include "graph/json/reader.h"
+#include "graph/json/read_object.h"
 
 namespace plimsoll {
 namespace {
@@ -35,19 +34,15 @@ constexpr Term kTerms[] = {
 }  // namespace
 
 Result<StepErrors> read_step_errors(std::string_view text, std::string_view file) {
-  const auto value = read_json(text, file);
-  if (!value) return tl::make_unexpected(value.error());
-  Diagnostics faults;
-  JsonObject root(*value, file, faults, true);
-  root.schema("plimsoll.step-errors", 1);
-  root.required_string("source");
-  StepErrors errors;
-  for (const Term& term : kTerms) {
-    errors.*term.member = root.required_real(term.name, {.low = 0, .high = 5});
-  }
-  root.finish();
-  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
-  return errors;
+  return read_object(text, file, [](JsonObject& root) {
+    root.schema("plimsoll.step-errors", 1);
+    root.required_string("source");
+    StepErrors errors;
+    for (const Term& term : kTerms) {
+      errors.*term.member = root.required_real(term.name, {.low = 0, .high = 5});
+    }
+    return errors;
+  });
 }
 
 Result<StepErrors> open_step_errors(const Hwdb& hwdb) {

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "graph/json/object.h"
-#include "graph/json/reader.h"
+#include "graph/json/read_object.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
@@ -38,26 +37,23 @@ bool is_meant(const std::string& word, std::string_view pattern) {
 Result<std::optional<UnsupportedKind>> find_unsupported(const Hwdb& hwdb, std::string_view name) {
   const auto text = hwdb.read(kUnsupportedFile);
   if (!text) return tl::make_unexpected(text.error());
-  const auto value = read_json(*text, kUnsupportedFile);
-  if (!value) return tl::make_unexpected(value.error());
-  Diagnostics faults;
-  JsonObject root(*value, kUnsupportedFile, faults, true);
-  root.schema("plimsoll.unsupported", 1);
   const std::vector<std::string> words = words_of(name);
-  std::optional<UnsupportedKind> found;
-  for (const JsonValue& row : root.required_list("kinds")) {
-    JsonObject kind(row, kUnsupportedFile, faults);
-    UnsupportedKind read{kind.required_string("what"), kind.required_string("why")};
-    const std::vector<std::string> patterns = kind.required_strings("words");
-    kind.finish();
-    const bool meant = std::ranges::any_of(patterns, [&](const std::string& pattern) {
-      return std::ranges::any_of(words, [&](const std::string& w) { return is_meant(w, pattern); });
-    });
-    if (meant && !found) found = std::move(read);
-  }
-  root.finish();
-  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
-  return found;
+  return read_object(*text, kUnsupportedFile, [&](JsonObject& root) {
+    root.schema("plimsoll.unsupported", 1);
+    std::optional<UnsupportedKind> found;
+    for (const JsonValue& row : root.required_list("kinds")) {
+      JsonObject kind(row, root.file(), root.faults());
+      UnsupportedKind read{kind.required_string("what"), kind.required_string("why")};
+      const std::vector<std::string> patterns = kind.required_strings("words");
+      kind.finish();
+      const bool meant = std::ranges::any_of(patterns, [&](const std::string& pattern) {
+        return std::ranges::any_of(words,
+                                   [&](const std::string& w) { return is_meant(w, pattern); });
+      });
+      if (meant && !found) found = std::move(read);
+    }
+    return found;
+  });
 }
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/byte_source.h"
+#include "graph/base/text.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 
@@ -85,9 +86,7 @@ Result<std::unique_ptr<GpuSource>> open_gpu_recording(const std::string& path) {
   Diagnostics faults;
   int number = 0;
   for (std::string_view rest = text; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::string_view line = take_part(rest, '\n');
     ++number;
     if (line.empty()) continue;
     const std::string place = fmt::format("{}, line {}", path, number);

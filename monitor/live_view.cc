@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "graph/base/text.h"
 #include "monitor/text.h"
 
 namespace plimsoll::monitor {
@@ -19,11 +20,9 @@ std::string cut(std::string_view text, size_t columns, size_t& lines) {
   std::string out;
   lines = 0;
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    out += text.substr(0, std::min(end, columns - 1));
+    out += take_part(text, '\n').substr(0, columns - 1);
     out += '\n';
     ++lines;
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
 }

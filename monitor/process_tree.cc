@@ -114,7 +114,6 @@ void ProcessTree::read_pss(double now) {
     for (auto& [pid, member] : members_) {
       member.pss = proc_.pss(pid);
       if (!member.pss) continue;
-      pss_told_ = true;
       member.shared = std::max<int64_t>(0, member.last.rss - *member.pss);
     }
   });

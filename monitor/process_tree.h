@@ -46,9 +46,6 @@ class ProcessTree {
   // often as `look_share` allows.
   HostReading sample(double now);
 
-  // Whether the kernel told PSS and I/O of the root; else they are missing for a reason.
-  bool pss_told() const { return pss_told_; }
-
  private:
   struct Member {
     ProcessReading first, last;
@@ -73,7 +70,6 @@ class ProcessTree {
   std::map<pid_t, Member> members_;
   HostReading gone_;  // what ended processes had done
   double next_look_ = 0, next_pss_ = 0;
-  bool pss_told_ = false;
 };
 
 }  // namespace plimsoll::monitor

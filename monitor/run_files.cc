@@ -7,10 +7,7 @@ namespace {
 
 void write_range(JsonWriter& out, std::string_view key, const std::optional<Predicted>& predicted) {
   out.key(key);
-  if (!predicted) {
-    out.null();
-    return;
-  }
+  if (!predicted) return static_cast<void>(out.null());
   out.begin_array().integer(predicted->range.low).integer(predicted->range.high).end_array();
 }
 
@@ -20,8 +17,7 @@ std::string title_line(const RunTitle& title, const std::optional<Band>& band) {
   out.key("schema").string("plimsoll.monitor.samples");
   out.key("version").integer(1);
   out.key("pid").integer(title.pid);
-  out.key("command");
-  title.command.empty() ? out.null() : out.string(title.command);
+  out.key("command").string_or_null(title.command);
   out.key("started_unix_ns").integer(title.started_unix_ns);
   out.key("interval_ns").integer(title.interval_ns);
   if (band) {

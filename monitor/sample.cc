@@ -9,39 +9,27 @@
 namespace plimsoll::monitor {
 namespace {
 
-void write_integer(JsonWriter& out, std::string_view key, const std::optional<int64_t>& value) {
-  out.key(key);
-  value ? out.integer(*value) : out.null();
-}
-
-void write_real(JsonWriter& out, std::string_view key, const std::optional<double>& value) {
-  out.key(key);
-  value ? out.real(*value) : out.null();
-}
-
 void write_host(JsonWriter& out, const Sample& sample) {
   const HostReading& host = sample.host;
   out.key("host").begin_object();
   out.key("resident_bytes").integer(host.resident);
   out.key("resident_high_bytes").integer(host.resident_high);
   out.key("rss_bytes").integer(host.rss);
-  write_integer(out, "pss_bytes", host.pss);
+  out.key("pss_bytes").integer(host.pss);
   out.key("swap_bytes").integer(host.swap);
   out.key("cpu_share").real(sample.cpu_share);
   out.key("cpu_seconds").real(host.cpu_seconds);
   out.key("threads").integer(host.threads);
   out.key("minor_faults").integer(host.minor_faults);
   out.key("major_faults").integer(host.major_faults);
-  write_integer(out, "read_bytes", host.read_bytes);
-  write_integer(out, "written_bytes", host.written_bytes);
-  out.key("processes").begin_array();
-  for (const TreeMember& member : host.members) {
-    out.begin_object();
+  out.key("read_bytes").integer(host.read_bytes);
+  out.key("written_bytes").integer(host.written_bytes);
+  out.key("processes").objects(host.members, [&](const TreeMember& member) {
     out.key("pid").integer(member.pid);
     out.key("name").string(member.name);
-    out.key("rss_bytes").integer(member.rss).end_object();
-  }
-  out.end_array().end_object();
+    out.key("rss_bytes").integer(member.rss);
+  });
+  out.end_object();
 }
 
 std::string cell(const std::optional<int64_t>& value) {
@@ -74,29 +62,25 @@ void write(JsonWriter& out, const GpuReading& gpu, std::optional<int64_t> bytes)
   out.begin_object();
   out.key("name").string(gpu.name);
   out.key("uuid").string(gpu.uuid);
-  write_integer(out, "bytes", bytes);
-  write_integer(out, "total_bytes", gpu.total_bytes);
-  write_integer(out, "used_bytes", gpu.used_bytes);
-  write_real(out, "utilisation", gpu.utilisation);
-  write_real(out, "memory_utilisation", gpu.memory_utilisation);
-  write_integer(out, "pcie_received_per_s", gpu.pcie_received_per_s);
-  write_integer(out, "pcie_sent_per_s", gpu.pcie_sent_per_s);
-  write_real(out, "power_watts", gpu.power_watts);
-  write_real(out, "temperature_c", gpu.temperature_c);
-  write_integer(out, "sm_clock_hz", gpu.sm_clock_hz);
-  write_integer(out, "memory_clock_hz", gpu.memory_clock_hz);
+  out.key("bytes").integer(bytes);
+  out.key("total_bytes").integer(gpu.total_bytes);
+  out.key("used_bytes").integer(gpu.used_bytes);
+  out.key("utilisation").real(gpu.utilisation);
+  out.key("memory_utilisation").real(gpu.memory_utilisation);
+  out.key("pcie_received_per_s").integer(gpu.pcie_received_per_s);
+  out.key("pcie_sent_per_s").integer(gpu.pcie_sent_per_s);
+  out.key("power_watts").real(gpu.power_watts);
+  out.key("temperature_c").real(gpu.temperature_c);
+  out.key("sm_clock_hz").integer(gpu.sm_clock_hz);
+  out.key("memory_clock_hz").integer(gpu.memory_clock_hz);
   out.key("processes");
   if (!gpu.processes) {
     out.null();
   } else {
-    out.begin_array();
-    for (const GpuProcess& process : *gpu.processes) {
-      out.begin_object();
+    out.objects(*gpu.processes, [&](const GpuProcess& process) {
       out.key("pid").integer(process.pid);
-      write_integer(out, "bytes", process.bytes);
-      out.end_object();
-    }
-    out.end_array();
+      out.key("bytes").integer(process.bytes);
+    });
   }
   out.end_object();
 }
@@ -110,11 +94,7 @@ void write(JsonWriter& out, const Sample& sample) {
   out.key("gpus").begin_array();
   for (const DeviceReading& device : sample.devices) write(out, device.gpu, device.bytes);
   out.end_array();
-  if (!sample.faults.empty()) {
-    out.key("faults").begin_array();
-    for (const std::string& fault : sample.faults) out.string(fault);
-    out.end_array();
-  }
+  if (!sample.faults.empty()) out.key("faults").strings(sample.faults);
   out.end_object();
 }
 

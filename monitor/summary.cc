@@ -12,74 +12,44 @@ void raise(std::optional<T>& most, const std::optional<T>& value) {
   if (value) most = std::max(most.value_or(*value), *value);
 }
 
-struct Members {
-  JsonWriter& out;
-
-  void integer(std::string_view key, std::optional<int64_t> value) const {
-    out.key(key);
-    value ? out.integer(*value) : out.null();
-  }
-  void real(std::string_view key, std::optional<double> value) const {
-    out.key(key);
-    value ? out.real(*value) : out.null();
-  }
-};
-
 void write_phases(JsonWriter& out, const std::vector<Phase>& phases) {
-  const Members members{out};
-  out.key("phases").begin_array();
-  for (const Phase& phase : phases) {
-    out.begin_object();
+  out.key("phases").objects(phases, [&](const Phase& phase) {
     out.key("kind").string(name(phase.kind));
     out.key("begin").real(phase.begin);
     out.key("end").real(phase.end);
     out.key("host_peak_bytes").integer(phase.host_peak);
-    members.integer("device_peak_bytes", phase.device_peak);
+    out.key("device_peak_bytes").integer(phase.device_peak);
     out.key("cpu_share").real(phase.cpu_share);
-    members.real("gpu_utilisation", phase.gpu_utilisation);
-    out.end_object();
-  }
-  out.end_array();
+    out.key("gpu_utilisation").real(phase.gpu_utilisation);
+  });
 }
 
 void write_devices(JsonWriter& out, const std::vector<DevicePeak>& devices) {
-  const Members members{out};
-  out.key("gpus").begin_array();
-  for (const DevicePeak& device : devices) {
-    out.begin_object();
+  out.key("gpus").objects(devices, [&](const DevicePeak& device) {
     out.key("name").string(device.name);
-    members.integer("peak_bytes", device.bytes);
-    members.real("mean_utilisation", device.utilisation);
-    members.real("peak_power_watts", device.power_watts);
-    members.integer("peak_pcie_received_per_s", device.pcie_received_per_s);
-    members.integer("peak_pcie_sent_per_s", device.pcie_sent_per_s);
-    members.integer("least_sm_clock_hz", device.least_sm_clock_hz);
-    out.end_object();
-  }
-  out.end_array();
+    out.key("peak_bytes").integer(device.bytes);
+    out.key("mean_utilisation").real(device.utilisation);
+    out.key("peak_power_watts").real(device.power_watts);
+    out.key("peak_pcie_received_per_s").integer(device.pcie_received_per_s);
+    out.key("peak_pcie_sent_per_s").integer(device.pcie_sent_per_s);
+    out.key("least_sm_clock_hz").integer(device.least_sm_clock_hz);
+  });
 }
 
 void write_predicted(JsonWriter& out, std::string_view key, const std::optional<Predicted>& p,
                      const std::optional<int64_t>& peak) {
   out.key(key);
-  if (!p) {
-    out.null();
-    return;
-  }
+  if (!p) return static_cast<void>(out.null());
   out.begin_object();
   out.key("bytes").integer(p->bytes);
   out.key("range_bytes").begin_array().integer(p->range.low).integer(p->range.high).end_array();
-  out.key("peak");
-  peak ? out.string(name(place_in(*p, *peak))) : out.null();
+  out.key("peak").string_or_null(peak ? name(place_in(*p, *peak)) : "");
   out.end_object();
 }
 
 void write_band(JsonWriter& out, const Summary& s) {
   out.key("prediction");
-  if (!s.band) {
-    out.null();
-    return;
-  }
+  if (!s.band) return static_cast<void>(out.null());
   out.begin_object();
   out.key("device").string(s.band->device_id);
   write_predicted(out, "device_memory", s.band->device, s.device_peak);
@@ -90,28 +60,20 @@ void write_band(JsonWriter& out, const Summary& s) {
 }
 
 void write_moments(JsonWriter& out, std::span<const Moment> moments) {
-  const Members members{out};
-  out.key("moments").begin_array();
-  for (const Moment& moment : moments) {
-    out.begin_object();
+  out.key("moments").objects(moments, [&](const Moment& moment) {
     out.key("seconds").real(moment.seconds);
     out.key("samples").integer(moment.samples);
     out.key("host_bytes").integer(moment.host);
-    members.integer("pss_bytes", moment.pss);
+    out.key("pss_bytes").integer(moment.pss);
     out.key("swap_bytes").integer(moment.swap);
     out.key("cpu_share").real(moment.cpu_share);
-    out.key("gpus").begin_array();
-    for (const DeviceMoment& device : moment.devices) {
-      out.begin_object();
-      members.integer("bytes", device.bytes);
-      members.real("utilisation", device.utilisation);
-      members.real("power_watts", device.power_watts);
-      members.integer("sm_clock_hz", device.sm_clock_hz);
-      out.end_object();
-    }
-    out.end_array().end_object();
-  }
-  out.end_array();
+    out.key("gpus").objects(moment.devices, [&](const DeviceMoment& device) {
+      out.key("bytes").integer(device.bytes);
+      out.key("utilisation").real(device.utilisation);
+      out.key("power_watts").real(device.power_watts);
+      out.key("sm_clock_hz").integer(device.sm_clock_hz);
+    });
+  });
 }
 
 }  // namespace
@@ -167,25 +129,23 @@ void SummaryBuilder::take_devices(const Sample& sample) {
 
 std::string to_json(const Summary& s, std::span<const Moment> moments) {
   JsonWriter out = begin_document("plimsoll.monitor", JsonWriter::Layout::kCompact);
-  const Members members{out};
   out.key("result").begin_object();
   out.key("pid").integer(s.pid);
-  out.key("command");
-  s.command.empty() ? out.null() : out.string(s.command);
+  out.key("command").string_or_null(s.command);
   out.key("samples").integer(s.samples);
   out.key("missed_samples").integer(s.missed);
   out.key("seconds").real(s.seconds);
   out.key("processes").integer(s.processes);
   out.key("host_peak_bytes").integer(s.host_peak);
   out.key("rss_peak_bytes").integer(s.rss_peak);
-  members.integer("pss_peak_bytes", s.pss_peak);
+  out.key("pss_peak_bytes").integer(s.pss_peak);
   out.key("swap_peak_bytes").integer(s.swap_peak);
   out.key("cpu_seconds").real(s.cpu_seconds);
   out.key("minor_faults").integer(s.minor_faults);
   out.key("major_faults").integer(s.major_faults);
-  members.integer("read_bytes", s.read_bytes);
-  members.integer("written_bytes", s.written_bytes);
-  members.integer("device_peak_bytes", s.device_peak);
+  out.key("read_bytes").integer(s.read_bytes);
+  out.key("written_bytes").integer(s.written_bytes);
+  out.key("device_peak_bytes").integer(s.device_peak);
   out.key("device_basis").string(name(s.basis));
   out.key("gpu_source").string(s.gpu_source);
   write_devices(out, s.devices);
@@ -193,11 +153,9 @@ std::string to_json(const Summary& s, std::span<const Moment> moments) {
   if (!moments.empty()) write_moments(out, moments);
   write_band(out, s);
   out.key("ended").boolean(s.ended);
-  members.integer("exit_status", s.exit_status);
+  out.key("exit_status").integer(s.exit_status);
   out.key("own_cpu_share").real(s.own_cpu_share);
-  out.key("faults").begin_array();
-  for (const std::string& fault : s.faults) out.string(fault);
-  out.end_array().end_object().end_object();
+  out.key("faults").strings(s.faults).end_object().end_object();
   return out.take() + "\n";
 }
 

@@ -27,36 +27,28 @@ int narrow(int64_t extent) {
   return static_cast<int>(extent);
 }
 
-void CudnnTensor::create(const CudnnHandle& cudnn) {
-  const auto make =
-      cudnn.function<decltype(::cudnnCreateTensorDescriptor)>("cudnnCreateTensorDescriptor");
-  destroy_ =
-      cudnn.function<decltype(::cudnnDestroyTensorDescriptor)>("cudnnDestroyTensorDescriptor");
-  cudnn.check(make(&raw_), "make a tensor");
-}
-
 CudnnTensor::CudnnTensor(const CudnnHandle& cudnn, DType dtype,
                          const std::array<int64_t, 4>& extents, cudnnTensorFormat_t format)
-    : bytes_(bits(dtype) / 8 * extents[0] * extents[1] * extents[2] * extents[3]) {
+    : descriptor_(make_descriptor<cudnnTensorDescriptor_t>(cudnn, "Tensor")),
+      bytes_(bits(dtype) / 8 * extents[0] * extents[1] * extents[2] * extents[3]) {
   const auto set =
       cudnn.function<decltype(::cudnnSetTensor4dDescriptor)>("cudnnSetTensor4dDescriptor");
   const cudnnDataType_t type = cudnn_type(dtype);
   const int n = narrow(extents[0]), c = narrow(extents[1]);
   const int h = narrow(extents[2]), w = narrow(extents[3]);
-  create(cudnn);
-  cudnn.check(set(raw_, format, type, n, c, h, w), "describe a tensor");
+  cudnn.check(set(raw(), format, type, n, c, h, w), "describe a tensor");
 }
 
 CudnnTensor::CudnnTensor(const CudnnHandle& cudnn, DType dtype,
                          const std::array<int64_t, 3>& extents)
-    : bytes_(bits(dtype) / 8 * extents[0] * extents[1] * extents[2]) {
+    : descriptor_(make_descriptor<cudnnTensorDescriptor_t>(cudnn, "Tensor")),
+      bytes_(bits(dtype) / 8 * extents[0] * extents[1] * extents[2]) {
   const auto set =
       cudnn.function<decltype(::cudnnSetTensorNdDescriptor)>("cudnnSetTensorNdDescriptor");
   const cudnnDataType_t type = cudnn_type(dtype);
   const int sizes[] = {narrow(extents[0]), narrow(extents[1]), narrow(extents[2])};
   const int strides[] = {narrow(extents[1] * extents[2]), narrow(extents[2]), 1};
-  create(cudnn);
-  cudnn.check(set(raw_, type, 3, sizes, strides), "describe a tensor");
+  cudnn.check(set(raw(), type, 3, sizes, strides), "describe a tensor");
 }
 
 }  // namespace plimsoll::calibrate

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "calibrate/card/cudnn_handle.h"
+#include "calibrate/card/cudnn_descriptor.h"
 #include "graph/base/dtype.h"
 
 namespace plimsoll::calibrate {
@@ -20,18 +20,12 @@ class CudnnTensor {
               cudnnTensorFormat_t format = CUDNN_TENSOR_NCHW);
   // Dense, of three extents, as recurrent layers' states are.
   CudnnTensor(const CudnnHandle& cudnn, DType dtype, const std::array<int64_t, 3>& extents);
-  CudnnTensor(const CudnnTensor&) = delete;
-  CudnnTensor& operator=(const CudnnTensor&) = delete;
-  ~CudnnTensor() { destroy_(raw_); }
 
-  cudnnTensorDescriptor_t raw() const { return raw_; }
+  cudnnTensorDescriptor_t raw() const { return descriptor_.get(); }
   int64_t bytes() const { return bytes_; }
 
  private:
-  void create(const CudnnHandle& cudnn);
-
-  decltype(::cudnnDestroyTensorDescriptor)* destroy_;
-  cudnnTensorDescriptor_t raw_ = nullptr;
+  CudnnDescriptor<cudnnTensorDescriptor_t> descriptor_;
   int64_t bytes_;
 };
 

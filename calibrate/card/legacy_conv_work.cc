@@ -19,24 +19,6 @@ constexpr std::array kWeightNames = {
     "implicit_gemm", "implicit_precomp_gemm", "fft",       "implicit_gemm",
     "winograd",      "winograd_nonfused",     "fft_tiling"};
 
-// A descriptor that cuDNN makes and takes back.
-template <class Raw>
-class Made {
- public:
-  Made(const CudnnHandle& cudnn, const char* create, const char* destroy)
-      : destroy_(cudnn.function<cudnnStatus_t(Raw)>(destroy)) {
-    cudnn.check(cudnn.function<cudnnStatus_t(Raw*)>(create)(&raw_), create);
-  }
-  Made(const Made&) = delete;
-  Made& operator=(const Made&) = delete;
-  ~Made() { destroy_(raw_); }
-  Raw raw() const { return raw_; }
-
- private:
-  cudnnStatus_t (*destroy_)(Raw);
-  Raw raw_ = nullptr;
-};
-
 class LegacyConvWork : public Work {
  public:
   LegacyConvWork(const CudnnHandle& cudnn, const KernelAt& kernel, const ConvQuestion& question)
@@ -45,26 +27,25 @@ class LegacyConvWork : public Work {
         scale_(question.dtype),
         x_(cudnn, question.dtype, input_of(question.problem), format_of(question.problem)),
         y_(cudnn, question.dtype, output_of(question.problem), format_of(question.problem)),
-        filter_(cudnn, "cudnnCreateFilterDescriptor", "cudnnDestroyFilterDescriptor"),
-        convolution_(cudnn, "cudnnCreateConvolutionDescriptor",
-                     "cudnnDestroyConvolutionDescriptor"),
+        filter_(make_descriptor<cudnnFilterDescriptor_t>(cudnn, "Filter")),
+        convolution_(make_descriptor<cudnnConvolutionDescriptor_t>(cudnn, "Convolution")),
         set_math_(cudnn.function<decltype(::cudnnSetConvolutionMathType)>(
             "cudnnSetConvolutionMathType")) {
     describe(question, kernel.tensor_core);
     if (pass_ == Pass::kForward) {
       run_forward_ = cudnn.function<decltype(::cudnnConvolutionForward)>("cudnnConvolutionForward");
       list<cudnnConvolutionFwdAlgoPerf_t>("cudnnGetConvolutionForwardAlgorithm_v7", x_.raw(),
-                                          filter_.raw(), y_.raw(), kForwardNames);
+                                          filter_.get(), y_.raw(), kForwardNames);
     } else if (pass_ == Pass::kBackwardData) {
       run_data_ =
           cudnn.function<decltype(::cudnnConvolutionBackwardData)>("cudnnConvolutionBackwardData");
       list<cudnnConvolutionBwdDataAlgoPerf_t>("cudnnGetConvolutionBackwardDataAlgorithm_v7",
-                                              filter_.raw(), y_.raw(), x_.raw(), kDataNames);
+                                              filter_.get(), y_.raw(), x_.raw(), kDataNames);
     } else {
       run_weights_ = cudnn.function<decltype(::cudnnConvolutionBackwardFilter)>(
           "cudnnConvolutionBackwardFilter");
       list<cudnnConvolutionBwdFilterAlgoPerf_t>("cudnnGetConvolutionBackwardFilterAlgorithm_v7",
-                                                x_.raw(), y_.raw(), filter_.raw(), kWeightNames);
+                                                x_.raw(), y_.raw(), filter_.get(), kWeightNames);
     }
     if (offers_.empty()) throw CardFault("E724", "cuDNN lists no algorithm");
   }
@@ -76,7 +57,7 @@ class LegacyConvWork : public Work {
   void launch(size_t offer, std::span<const DeviceMemory> at,
               const DeviceMemory& workspace) override {
     const Listed& how = listed_[offer];
-    cudnn_.check(set_math_(convolution_.raw(), how.math), "choose a kind of arithmetic");
+    cudnn_.check(set_math_(convolution_.get(), how.math), "choose a kind of arithmetic");
     cudnn_.check(run(how.number, at, workspace), "convolution");
   }
 
@@ -104,20 +85,20 @@ class LegacyConvWork : public Work {
     const auto set_groups =
         cudnn_.function<decltype(::cudnnSetConvolutionGroupCount)>("cudnnSetConvolutionGroupCount");
     const auto sum = question.dtype == DType::kFloat64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-    cudnn_.check(set_filter(filter_.raw(), cudnn_type(question.dtype), format_of(p), narrow(p.k),
+    cudnn_.check(set_filter(filter_.get(), cudnn_type(question.dtype), format_of(p), narrow(p.k),
                             narrow(p.c / p.groups), narrow(p.filter[1]), narrow(p.filter[2])),
                  "describe a filter");
-    cudnn_.check(set(convolution_.raw(), narrow(p.pad[1]), narrow(p.pad[2]), narrow(p.stride[1]),
+    cudnn_.check(set(convolution_.get(), narrow(p.pad[1]), narrow(p.pad[2]), narrow(p.stride[1]),
                      narrow(p.stride[2]), narrow(p.dilation[1]), narrow(p.dilation[2]),
                      CUDNN_CROSS_CORRELATION, sum),
                  "describe a convolution");
-    cudnn_.check(set_groups(convolution_.raw(), narrow(p.groups)), "describe groups");
+    cudnn_.check(set_groups(convolution_.get(), narrow(p.groups)), "describe groups");
     // Before 8 the default is without tensor cores, and there is no other word for that.
     const bool plain = cudnn_.version() < 8000;
     const auto math = tensor_core ? CUDNN_TENSOR_OP_MATH
                       : plain     ? CUDNN_DEFAULT_MATH
                                   : CUDNN_FMA_MATH;
-    cudnn_.check(set_math_(convolution_.raw(), math), "choose a kind of arithmetic");
+    cudnn_.check(set_math_(convolution_.get(), math), "choose a kind of arithmetic");
     filter_bytes_ = bits(question.dtype) / 8 * p.k * (p.c / p.groups) * p.filter[1] * p.filter[2];
   }
 
@@ -130,7 +111,7 @@ class LegacyConvWork : public Work {
     std::array<Perf, 2 * N> found{};
     int count = 0;
     cudnn_.check(
-        cudnn_.function<Get>(function)(cudnn_.raw(), first, second, convolution_.raw(), third,
+        cudnn_.function<Get>(function)(cudnn_.raw(), first, second, convolution_.get(), third,
                                        static_cast<int>(found.size()), &count, found.data()),
         "list algorithms");
     for (int i = 0; i < count; ++i) {
@@ -152,18 +133,18 @@ class LegacyConvWork : public Work {
     const auto bytes = static_cast<size_t>(workspace.bytes());
     switch (pass_) {
       case Pass::kForward:
-        return run_forward_(cudnn_.raw(), scale_.one(), x_.raw(), x, filter_.raw(), w,
-                            convolution_.raw(), static_cast<cudnnConvolutionFwdAlgo_t>(number),
+        return run_forward_(cudnn_.raw(), scale_.one(), x_.raw(), x, filter_.get(), w,
+                            convolution_.get(), static_cast<cudnnConvolutionFwdAlgo_t>(number),
                             workspace.pointer(), bytes, scale_.zero(), y_.raw(), y);
       case Pass::kBackwardData:
-        return run_data_(cudnn_.raw(), scale_.one(), filter_.raw(), w, y_.raw(), y,
-                         convolution_.raw(), static_cast<cudnnConvolutionBwdDataAlgo_t>(number),
+        return run_data_(cudnn_.raw(), scale_.one(), filter_.get(), w, y_.raw(), y,
+                         convolution_.get(), static_cast<cudnnConvolutionBwdDataAlgo_t>(number),
                          workspace.pointer(), bytes, scale_.zero(), x_.raw(), x);
       default:
         return run_weights_(cudnn_.raw(), scale_.one(), x_.raw(), x, y_.raw(), y,
-                            convolution_.raw(),
+                            convolution_.get(),
                             static_cast<cudnnConvolutionBwdFilterAlgo_t>(number),
-                            workspace.pointer(), bytes, scale_.zero(), filter_.raw(), w);
+                            workspace.pointer(), bytes, scale_.zero(), filter_.get(), w);
     }
   }
 
@@ -171,8 +152,8 @@ class LegacyConvWork : public Work {
   Pass pass_;
   CudnnScale scale_;
   CudnnTensor x_, y_;
-  Made<cudnnFilterDescriptor_t> filter_;
-  Made<cudnnConvolutionDescriptor_t> convolution_;
+  CudnnDescriptor<cudnnFilterDescriptor_t> filter_;
+  CudnnDescriptor<cudnnConvolutionDescriptor_t> convolution_;
   decltype(::cudnnSetConvolutionMathType)* set_math_;
   decltype(::cudnnConvolutionForward)* run_forward_ = nullptr;
   decltype(::cudnnConvolutionBackwardData)* run_data_ = nullptr;

@@ -24,20 +24,15 @@ class PoolWork : public Work {
         y_(cudnn, kernel.dtype, std::array{p.n, p.c, p.out[1], p.out[2]}, order(p)),
         make_(cudnn.function<decltype(::cudnnPoolingForward)>("cudnnPoolingForward")),
         differentiate_(cudnn.function<decltype(::cudnnPoolingBackward)>("cudnnPoolingBackward")),
-        destroy_(cudnn.function<decltype(::cudnnDestroyPoolingDescriptor)>(
-            "cudnnDestroyPoolingDescriptor")),
+        pool_(make_descriptor<cudnnPoolingDescriptor_t>(cudnn, "Pooling")),
         offers_{{.algorithm = "cudnn_pooling", .workspace_bytes = 0, .plan = {}}} {
-    const auto create =
-        cudnn.function<decltype(::cudnnCreatePoolingDescriptor)>("cudnnCreatePoolingDescriptor");
     const auto set =
         cudnn.function<decltype(::cudnnSetPooling2dDescriptor)>("cudnnSetPooling2dDescriptor");
-    cudnn.check(create(&pool_), "make a pool");
-    cudnn.check(set(pool_, mode_of(kernel.op, p), CUDNN_NOT_PROPAGATE_NAN, narrow(p.window[1]),
-                    narrow(p.window[2]), narrow(p.pad[1]), narrow(p.pad[2]), narrow(p.stride[1]),
-                    narrow(p.stride[2])),
+    cudnn.check(set(pool_.get(), mode_of(kernel.op, p), CUDNN_NOT_PROPAGATE_NAN,
+                    narrow(p.window[1]), narrow(p.window[2]), narrow(p.pad[1]), narrow(p.pad[2]),
+                    narrow(p.stride[1]), narrow(p.stride[2])),
                 "describe a pool");
   }
-  ~PoolWork() override { destroy_(pool_); }
 
   const std::vector<Offer>& offers() const override { return offers_; }
   // x, y; backward their gradients too.
@@ -47,11 +42,11 @@ class PoolWork : public Work {
   }
   void launch(size_t, std::span<const DeviceMemory> at, const DeviceMemory&) override {
     const auto status =
-        forward_ ? make_(cudnn_.raw(), pool_, scale_.one(), x_.raw(), at[0].pointer(),
+        forward_ ? make_(cudnn_.raw(), pool_.get(), scale_.one(), x_.raw(), at[0].pointer(),
                          scale_.zero(), y_.raw(), at[1].pointer())
-                 : differentiate_(cudnn_.raw(), pool_, scale_.one(), y_.raw(), at[1].pointer(),
-                                  y_.raw(), at[3].pointer(), x_.raw(), at[0].pointer(),
-                                  scale_.zero(), x_.raw(), at[2].pointer());
+                 : differentiate_(cudnn_.raw(), pool_.get(), scale_.one(), y_.raw(),
+                                  at[1].pointer(), y_.raw(), at[3].pointer(), x_.raw(),
+                                  at[0].pointer(), scale_.zero(), x_.raw(), at[2].pointer());
     cudnn_.check(status, "pool");
   }
 
@@ -66,8 +61,7 @@ class PoolWork : public Work {
   CudnnTensor x_, y_;
   decltype(::cudnnPoolingForward)* make_;
   decltype(::cudnnPoolingBackward)* differentiate_;
-  decltype(::cudnnDestroyPoolingDescriptor)* destroy_;
-  cudnnPoolingDescriptor_t pool_ = nullptr;
+  CudnnDescriptor<cudnnPoolingDescriptor_t> pool_;
   std::vector<Offer> offers_;
 };
 

@@ -46,96 +46,55 @@ cudnnMathType_t math_of(const KernelAt& kernel) {
 class SequenceData {
  public:
   SequenceData(const CudnnHandle& cudnn, const KernelAt& kernel, const Problem& p, int64_t vector)
-      : destroy_(cudnn.function<decltype(::cudnnDestroyRNNDataDescriptor)>(
-            "cudnnDestroyRNNDataDescriptor")),
+      : sequence_(make_descriptor<cudnnRNNDataDescriptor_t>(cudnn, "RNNData")),
         bytes_(bits(kernel.dtype) / 8 * p.timesteps * p.batch * vector) {
-    const auto create =
-        cudnn.function<decltype(::cudnnCreateRNNDataDescriptor)>("cudnnCreateRNNDataDescriptor");
     const auto set =
         cudnn.function<decltype(::cudnnSetRNNDataDescriptor)>("cudnnSetRNNDataDescriptor");
     const std::vector<int> lengths(static_cast<size_t>(p.batch), narrow(p.timesteps));
-    cudnn.check(create(&raw_), "make a sequence");
-    cudnn.check(set(raw_, cudnn_type(kernel.dtype), CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
+    cudnn.check(set(raw(), cudnn_type(kernel.dtype), CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
                     narrow(p.timesteps), narrow(p.batch), narrow(vector), lengths.data(), nullptr),
                 "describe a sequence");
   }
-  SequenceData(const SequenceData&) = delete;
-  SequenceData& operator=(const SequenceData&) = delete;
-  ~SequenceData() { destroy_(raw_); }
-  cudnnRNNDataDescriptor_t raw() const { return raw_; }
+  cudnnRNNDataDescriptor_t raw() const { return sequence_.get(); }
   int64_t bytes() const { return bytes_; }
 
  private:
-  decltype(::cudnnDestroyRNNDataDescriptor)* destroy_;
-  cudnnRNNDataDescriptor_t raw_ = nullptr;
+  CudnnDescriptor<cudnnRNNDataDescriptor_t> sequence_;
   int64_t bytes_;
 };
 
 // No dropout between layers: it draws no random numbers and has no state.
-class NoDropout {
- public:
-  explicit NoDropout(const CudnnHandle& cudnn)
-      : destroy_(cudnn.function<decltype(::cudnnDestroyDropoutDescriptor)>(
-            "cudnnDestroyDropoutDescriptor")) {
-    const auto create =
-        cudnn.function<decltype(::cudnnCreateDropoutDescriptor)>("cudnnCreateDropoutDescriptor");
-    const auto set =
-        cudnn.function<decltype(::cudnnSetDropoutDescriptor)>("cudnnSetDropoutDescriptor");
-    cudnn.check(create(&raw_), "make a dropout");
-    cudnn.check(set(raw_, cudnn.raw(), 0, nullptr, 0, 0), "describe a dropout");
-  }
-  NoDropout(const NoDropout&) = delete;
-  NoDropout& operator=(const NoDropout&) = delete;
-  ~NoDropout() { destroy_(raw_); }
-  cudnnDropoutDescriptor_t raw() const { return raw_; }
-
- private:
-  decltype(::cudnnDestroyDropoutDescriptor)* destroy_;
-  cudnnDropoutDescriptor_t raw_ = nullptr;
-};
+CudnnDescriptor<cudnnDropoutDescriptor_t> no_dropout(const CudnnHandle& cudnn) {
+  auto dropout = make_descriptor<cudnnDropoutDescriptor_t>(cudnn, "Dropout");
+  const auto set =
+      cudnn.function<decltype(::cudnnSetDropoutDescriptor)>("cudnnSetDropoutDescriptor");
+  cudnn.check(set(dropout.get(), cudnn.raw(), 0, nullptr, 0, 0), "describe a dropout");
+  return dropout;
+}
 
 // A stack of layers with one of the algorithms, and what it needs beside its operands.
 class Layers {
  public:
   Layers(const CudnnHandle& cudnn, const KernelAt& kernel, const Problem& p,
-         const NoDropout& dropout, const SequenceData& x, cudnnRNNAlgo_t algorithm)
-      : destroy_(
-            cudnn.function<decltype(::cudnnDestroyRNNDescriptor)>("cudnnDestroyRNNDescriptor")) {
-    const auto create =
-        cudnn.function<decltype(::cudnnCreateRNNDescriptor)>("cudnnCreateRNNDescriptor");
-    cudnn.check(create(&raw_), "make recurrent layers");
-    try {
-      describe(cudnn, kernel, p, dropout, algorithm);
-      measure(cudnn, x);
-    } catch (const CardFault&) {
-      destroy_(raw_);
-      throw;
-    }
+         cudnnDropoutDescriptor_t dropout, const SequenceData& x, cudnnRNNAlgo_t algorithm)
+      : layers_(make_descriptor<cudnnRNNDescriptor_t>(cudnn, "RNN")) {
+    describe(cudnn, kernel, p, dropout, algorithm);
+    measure(cudnn, x);
   }
-  Layers(Layers&& other) noexcept
-      : workspace(other.workspace),
-        reserve(other.reserve),
-        weights(other.weights),
-        destroy_(other.destroy_),
-        raw_(std::exchange(other.raw_, nullptr)) {}
-  Layers& operator=(Layers&&) = delete;
-  ~Layers() {
-    if (raw_) destroy_(raw_);
-  }
-  cudnnRNNDescriptor_t raw() const { return raw_; }
+  cudnnRNNDescriptor_t raw() const { return layers_.get(); }
   size_t workspace = 0, reserve = 0, weights = 0;  // bytes
 
  private:
   void describe(const CudnnHandle& cudnn, const KernelAt& kernel, const Problem& p,
-                const NoDropout& dropout, cudnnRNNAlgo_t algorithm) {
+                cudnnDropoutDescriptor_t dropout, cudnnRNNAlgo_t algorithm) {
     const auto set =
         cudnn.function<decltype(::cudnnSetRNNDescriptor_v8)>("cudnnSetRNNDescriptor_v8");
     const auto wide = kernel.dtype == DType::kFloat64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-    cudnn.check(set(raw_, algorithm, mode_of(p.cell), CUDNN_RNN_DOUBLE_BIAS,
+    cudnn.check(set(raw(), algorithm, mode_of(p.cell), CUDNN_RNN_DOUBLE_BIAS,
                     p.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
                     p.skip_input ? CUDNN_SKIP_INPUT : CUDNN_LINEAR_INPUT, cudnn_type(kernel.dtype),
                     wide, math_of(kernel), narrow(p.input), narrow(p.hidden), narrow(p.hidden),
-                    narrow(p.layers), dropout.raw(), CUDNN_RNN_PADDED_IO_ENABLED),
+                    narrow(p.layers), dropout, CUDNN_RNN_PADDED_IO_ENABLED),
                 "describe recurrent layers");
   }
   void measure(const CudnnHandle& cudnn, const SequenceData& x) {
@@ -143,13 +102,12 @@ class Layers {
         cudnn.function<decltype(::cudnnGetRNNTempSpaceSizes)>("cudnnGetRNNTempSpaceSizes");
     const auto weight =
         cudnn.function<decltype(::cudnnGetRNNWeightSpaceSize)>("cudnnGetRNNWeightSpaceSize");
-    cudnn.check(spaces(cudnn.raw(), raw_, CUDNN_FWD_MODE_TRAINING, x.raw(), &workspace, &reserve),
+    cudnn.check(spaces(cudnn.raw(), raw(), CUDNN_FWD_MODE_TRAINING, x.raw(), &workspace, &reserve),
                 "tell a workspace");
-    cudnn.check(weight(cudnn.raw(), raw_, &weights), "tell the weights' size");
+    cudnn.check(weight(cudnn.raw(), raw(), &weights), "tell the weights' size");
   }
 
-  decltype(::cudnnDestroyRNNDescriptor)* destroy_;
-  cudnnRNNDescriptor_t raw_ = nullptr;
+  CudnnDescriptor<cudnnRNNDescriptor_t> layers_;
 };
 
 // Operands in the order in which every pass has them; what a pass does not touch is there all the
@@ -177,14 +135,14 @@ class RecurrentWork : public Work {
                 const Problem& p)
       : cudnn_(cudnn),
         pass_(kernel.pass),
-        dropout_(cudnn),
+        dropout_(no_dropout(cudnn)),
         x_(cudnn, kernel, p, p.input),
         y_(cudnn, kernel, p, p.hidden * p.directions),
         state_(cudnn, kernel.dtype, std::array{p.layers * p.directions, p.batch, p.hidden}) {
     std::string refused;
     for (const Algorithm& algorithm : kAlgorithms) {
       try {
-        layers_.push_back(Layers(cudnn, kernel, p, dropout_, x_, algorithm.cudnn));
+        layers_.push_back(Layers(cudnn, kernel, p, dropout_.get(), x_, algorithm.cudnn));
         offers_.push_back({.algorithm = std::string(name(algorithm.name)),
                            .workspace_bytes = static_cast<int64_t>(layers_.back().workspace),
                            .plan = {}});
@@ -273,7 +231,7 @@ class RecurrentWork : public Work {
 
   CudnnHandle cudnn_;
   Pass pass_;
-  NoDropout dropout_;
+  CudnnDescriptor<cudnnDropoutDescriptor_t> dropout_;
   SequenceData x_, y_;
   CudnnTensor state_;
   DeviceMemory lengths_;

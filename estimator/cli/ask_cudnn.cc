@@ -107,12 +107,9 @@ Result<std::shared_ptr<const AskedWorkspaces>> ask_cudnn(const Request& request,
     return error("E708", fmt::format("--ask-cudnn: {} ask fails: {}", kProgram, why), {},
                  "'./dev calibrate ask ...' fetches cuDNN 9.10.2; PLIMSOLL_CUDNN names a folder");
   }
-  const auto source = ByteSource::open(exchange.path("answers.jsonl"));
-  if (!source) return tl::make_unexpected(source.error());
-  std::string lines(source->size(), '\0');
-  const auto read = source->read(0, std::as_writable_bytes(std::span(lines)));
-  if (!read) return tl::make_unexpected(read.error());
-  auto asked = AskedWorkspaces::read(lines, std::string(kProgram) + "'s answers");
+  const auto lines = read_text(exchange.path("answers.jsonl"));
+  if (!lines) return tl::make_unexpected(lines.error());
+  auto asked = AskedWorkspaces::read(*lines, std::string(kProgram) + "'s answers");
   if (!asked) return tl::make_unexpected(asked.error());
   return std::make_shared<const AskedWorkspaces>(std::move(*asked));
 }

@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "graph/base/text.h"
+
 namespace plimsoll::cli {
 namespace {
 
@@ -70,9 +72,7 @@ std::string find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::string_view folders = path ? path : "";
   while (!folders.empty()) {
-    const size_t end = folders.find(':');
-    const std::string folder(folders.substr(0, end));
-    folders.remove_prefix(end == folders.npos ? folders.size() : end + 1);
+    const std::string folder(take_part(folders, ':'));
     // A relative folder is wherever the user stands: what lies there is not meant.
     if (!folder.starts_with('/')) continue;
     if (std::string file = folder + "/" + name; is_program(file)) return file;

@@ -10,6 +10,7 @@
 #include "estimator/cli/verb.h"
 #include "estimator/model/model_source.h"
 #include "estimator/model/request_names.h"
+#include "graph/base/text.h"
 #include "graph/builtin/builtin.h"
 #include "graph/ops/op_row.h"
 #include "hwdb/hwdb.h"
@@ -19,13 +20,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Words split(std::string_view text, std::string_view separator) {
+Words words_in(std::string_view text, char separator) {
   Words words;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(separator, at), text.size());
-    words.emplace_back(text.substr(at, end - at));
-    at = end + separator.size();
-  }
+  for (const std::string_view word : split(text, separator)) words.emplace_back(trimmed(word));
   return words;
 }
 
@@ -64,11 +61,11 @@ Words values_of(const std::string& flag, const Words& words) {
   if (flag == "model") return builtin_names("builtin:");
   const FlagRow* row = find_flag(flag);
   if (!row) return {};
-  if (row->words) return split(row->words(), ", ");
+  if (row->words) return words_in(row->words(), ',');
   const std::string_view value = row->value;  // "nchw|nhwc"
   const bool listed = value.find('|') != value.npos && value.find("FILE") == value.npos &&
                       value.find('=') == value.npos;
-  return listed ? split(value, "|") : Words();
+  return listed ? words_in(value, '|') : Words();
 }
 
 // What a verb's word without a flag may be.

@@ -32,9 +32,7 @@ const char* from_environment(const FlagRow& row) {
 Result<JsonValue> read_file(const Limits& limits) {
   std::error_code failed;
   if (!std::filesystem::exists(kFile, failed)) return JsonValue{.data = JsonValue::Members()};
-  const auto source = ByteSource::open(kFile, limits);
-  if (!source) return tl::make_unexpected(source.error());
-  const auto text = whole_text(*source, limits);
+  const auto text = read_text(kFile, limits);
   if (!text) return tl::make_unexpected(text.error());
   auto value = read_yaml(*text, kFile, limits);
   if (!value) return value;

@@ -5,6 +5,7 @@
 #include "estimator/cli/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/text.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -31,16 +32,13 @@ Result<LengthBucket> parse_bucket(const std::string& name, std::string_view text
 Result<void> add_lengths(const std::string& name, std::string_view text,
                          std::vector<LengthBucket>& buckets) {
   std::vector<LengthBucket> own;
-  while (true) {
-    const size_t comma = text.find(',');
-    auto bucket = parse_bucket(name, text.substr(0, comma));
+  for (const std::string_view part : split(text, ',')) {
+    auto bucket = parse_bucket(name, part);
     if (!bucket) return tl::make_unexpected(bucket.error());
     own.push_back(std::move(*bucket));
     if (own.size() > kBuckets)
       return error("E115", fmt::format("{} takes at most {} lengths", setting("lengths"), kBuckets),
                    {}, "round them: batches of about the same length take about the same time");
-    if (comma == text.npos) break;
-    text.remove_prefix(comma + 1);
   }
   if (buckets.empty()) {
     buckets = std::move(own);

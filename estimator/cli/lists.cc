@@ -38,18 +38,13 @@ std::string figures_json(const std::string& id, const std::vector<std::string>& 
   JsonWriter out(JsonWriter::Layout::kIndented);
   out.begin_object();
   out.key("id").string(id);
-  out.key("aliases").begin_array();
-  for (const std::string& a : aliases) out.string(a);
-  out.end_array();
-  out.key("figures").begin_array();
-  for (const FigureNote& f : figures) {
-    out.begin_object();
+  out.key("aliases").strings(aliases);
+  out.key("figures").objects(figures, [&](const FigureNote& f) {
     out.key("key").string(f.name);
     out.key("value").string(f.value);
     out.key("source").string(f.source);
-    out.end_object();
-  }
-  out.end_array().end_object();
+  });
+  out.end_object();
   return out.take() + "\n";
 }
 
@@ -68,9 +63,7 @@ int list_ids(const std::vector<std::string>& ids, bool json) {
     return print(text);
   }
   JsonWriter out(JsonWriter::Layout::kIndented);
-  out.begin_array();
-  for (const std::string& id : ids) out.string(id);
-  out.end_array();
+  out.strings(ids);
   return print(out.take() + "\n");
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
@@ -13,6 +12,7 @@
 #include "estimator/report/text.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/text.h"
 #include "hwdb/mig.h"
 
 namespace plimsoll::cli {
@@ -21,31 +21,12 @@ namespace {
 constexpr std::string_view kLocal = "local";
 constexpr std::chrono::seconds kLongestQuery{10};  // without a resident driver it initialises cards
 
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
-}
-
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(at, begin), text.size());
-    parts.push_back(trimmed(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 // MiB as nvidia-smi prints them with nounits; nothing for "[N/A]" and "[Not Supported]".
 std::optional<int64_t> mebibytes(std::string_view text) {
   constexpr int64_t kMostMebibytes = int64_t{1} << 30;
-  int64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size() || value < 0 ||
-      value > kMostMebibytes)
-    return std::nullopt;
-  return value << 20;
+  const auto value = parse_number<int64_t>(text);
+  if (!value || *value < 0 || *value > kMostMebibytes) return std::nullopt;
+  return *value << 20;
 }
 
 std::string shown(std::optional<int64_t> bytes) {
@@ -176,10 +157,13 @@ Result<Device> ask(const Hwdb& hwdb, const std::string& program) {
 
 Result<std::vector<LocalGpu>> read_local_gpus(std::string_view answer) {
   std::vector<LocalGpu> gpus;
-  for (const std::string_view line : split(answer, '\n')) {
+  for (std::string_view line : split(answer, '\n')) {
+    line = trimmed(line);
     if (line.empty()) continue;
     const std::vector<std::string_view> fields = split(line, ',');
-    const auto field = [&](size_t i) { return i < fields.size() ? fields[i] : std::string_view(); };
+    const auto field = [&](size_t i) {
+      return i < fields.size() ? trimmed(fields[i]) : std::string_view();
+    };
     // A driver that fails says so in a sentence, whatever it was asked.
     if (field(0).empty() || fields.size() < 3) return failed(shortened(line, 120));
     gpus.push_back({.name = std::string(field(0)),
@@ -196,6 +180,7 @@ Result<std::vector<LocalGpu>> read_local_gpus(std::string_view answer) {
 std::vector<std::string> read_mig_profiles(std::string_view list) {
   std::vector<std::string> profiles;
   for (std::string_view line : split(list, '\n')) {
+    line = trimmed(line);
     if (!line.starts_with("MIG ")) continue;
     line = trimmed(line.substr(4));
     std::string profile(line.substr(0, line.find(' ')));

@@ -19,6 +19,13 @@ std::vector<std::string> names_of(const Rows& rows) {
   for (const auto& row : rows) names.emplace_back(row.name);
   return names;
 }
+
+auto count_from(int64_t low, int64_t high) {
+  return [low, high](std::string_view flag, std::string_view text) {
+    return parse_count(flag, text, low, high);
+  };
+}
+
 // Reads one flag after the other into a request, remembering the first fault.
 class Reader {
  public:
@@ -46,22 +53,26 @@ class Reader {
   }
   template <class T>
   void count(std::string_view name, T& into, int64_t low, int64_t high) {
-    read(name, into, [&](std::string_view flag, std::string_view text) {
-      return parse_count(flag, text, low, high);
-    });
+    read(name, into, count_from(low, high));
   }
   template <class T>
   void size(std::string_view name, T& into) {
     read(name, into,
          [](std::string_view flag, std::string_view text) { return cli::parse_bytes(flag, text); });
   }
+  // An enumerator by the place of its word; `first` is the first word's.
   template <class T>
-  void word(std::string_view name, T& into, const std::vector<std::string>& words) {
-    read(name, into, [&](std::string_view flag, std::string_view text) -> Result<T> {
-      auto index = parse_word(flag, text, words);
-      if (!index) return tl::make_unexpected(index.error());
-      return static_cast<T>(*index);
+  void word(std::string_view name, T& into, const std::vector<std::string>& words,
+            size_t first = 0) {
+    read(name, into, [&](std::string_view flag, std::string_view text) {
+      return parse_word(flag, text, words).map([&](size_t at) {
+        return static_cast<T>(first + at);
+      });
     });
+  }
+  template <class T>
+  void word(std::string_view name, std::optional<T>& into, const std::vector<std::string>& words) {
+    if (value_of(flags_, name)) word(name, into.emplace(), words);
   }
   // A row of a table, by its name.
   template <class Row>
@@ -76,7 +87,8 @@ class Reader {
     word(name, index, names_of(exchange_schemes()));
     if (value_of(flags_, name)) into = exchange_schemes()[index].name;
   }
-  void text(std::string_view name, std::string& into) {
+  template <class Text>
+  void text(std::string_view name, Text& into) {
     if (const std::string* given = value_of(flags_, name)) into = *given;
   }
   template <class Use>
@@ -97,6 +109,17 @@ class Reader {
         fault_ = used.error();
       }
     }
+  }
+  // The same into a map, each value as `parse` reads it.
+  template <class Map, class Parse>
+  void entries(const std::vector<std::string>& list, std::string_view name, Map& into,
+               Parse parse) {
+    each(list, name, [&](const std::string& key, const std::string& text) -> Result<void> {
+      auto value = parse(setting_entry(name, key), text);
+      if (!value) return tl::make_unexpected(value.error());
+      into[key] = std::move(*value);
+      return {};
+    });
   }
   const std::optional<Diagnostics>& fault() const { return fault_; }
 
@@ -142,6 +165,88 @@ Result<std::shared_ptr<const AskedWorkspaces>> read_listed(const Machine& machin
   return std::make_shared<const AskedWorkspaces>(std::move(*listed));
 }
 
+Result<void> read_machine(const std::string& file, PlatformRequest& request) {
+  auto machine = open_machine(file);
+  if (!machine) return tl::make_unexpected(machine.error());
+  auto listed = read_listed(*machine, file);
+  if (!listed) return tl::make_unexpected(listed.error());
+  request.listed = std::move(*listed);
+  request.machine = std::move(*machine);
+  return {};
+}
+
+void read_model(Reader& reader, const SharedFlags& flags, ModelRequest& model) {
+  const auto text = [](std::string_view, const std::string& value) -> Result<std::string> {
+    return value;
+  };
+  const auto one_of = [](std::vector<std::string> words) {
+    return [words](std::string_view flag, const std::string& value) {
+      return parse_word(flag, value, words).map([&](size_t) { return value; });
+    };
+  };
+  model.model = flags.model;
+  model.loss_given = value_of(flags, "loss") != nullptr;
+  model.recover = !flags.no_recover;
+  reader.count("batch", model.batch, 1, kLargestCount);
+  reader.count("image", model.image, 1, 65536);
+  reader.entries(flags.dims, "dim", model.dims, count_from(1, kLargestCount));
+  reader.entries(flags.longest, "longest", model.longest, count_from(1, kLargestCount));
+  reader.each(flags.lengths, "lengths", [&](const std::string& name, const std::string& value) {
+    return add_lengths(name, value, model.lengths);
+  });
+  reader.entries(flags.settings, "set", model.settings, text);
+  reader.entries(flags.shapes, "shape", model.shapes, parse_extents);
+  reader.entries(flags.trips, "trip", model.trips, count_from(0, 1 << 20));
+  reader.entries(flags.branches, "branch", model.branches, one_of({"then", "else"}));
+  reader.entries(flags.contents, "contents", model.contents, parse_numbers);
+  reader.entries(flags.assume, "assume", model.assume, one_of({"ELEMENTWISE", "FREE"}));
+  reader.each(flags.limits, "limit", [&](const std::string& name, const std::string& value) {
+    return parse_count(setting_entry("limit", name), value, 1, int64_t{1} << 62)
+        .and_then([&](int64_t most) { return set_limit(model.limits, name, most); });
+  });
+}
+
+void read_platform(Reader& reader, const SharedFlags& flags, PlatformRequest& platform) {
+  platform.devices = flags.gpus;
+  reader.size("mem", platform.memory_bytes);
+  reader.size("reserve", platform.reserve_bytes);
+  reader.size("display", platform.display_bytes);
+  reader.text("framework", platform.framework);
+  reader.text("cudnn", platform.cudnn);
+  reader.text("cuda", platform.cuda);
+  reader.text("allocator", platform.allocator);
+  reader.count("gpus", platform.gpu_count, 1, 65536);
+  reader.count("nodes", platform.nodes, 1, 65536);
+  platform.gpu_count *= platform.nodes;
+  reader.scheme("exchange", platform.exchange);
+  reader.text("network", platform.network);
+  reader.text("link", platform.link);
+  reader.text("host", platform.host);
+  reader.text("hwdb", platform.hwdb_directory);
+}
+
+void read_kernels(Reader& reader, KernelRequest& kernels) {
+  reader.size("workspace-limit", kernels.workspace_limit);
+  reader.read("conv-algo", kernels.conv_algorithm,
+              [](std::string_view, std::string_view text) { return asked_algorithm(text); });
+  reader.word("layout", kernels.layout, {"nchw", "nhwc"}, 1);
+  reader.word("attention", kernels.attention, {"fused", "math"}, 1);
+  reader.word("cudnn-benchmark", kernels.cudnn_benchmark, {"off", "on"});
+  reader.word("input-gradient", kernels.input_gradient, {"off", "on"});
+}
+
+void read_program(Reader& reader, const SharedFlags& flags, ProgramRequest& program) {
+  program.cuda_graphs = flags.cuda_graphs;
+  reader.size("context", program.context_bytes);
+  reader.word("module-loading", program.module_loading, {"lazy", "eager"});
+  reader.count("prefetch", program.prefetch, 0, 1024);
+  reader.count("epochs", program.epochs, 1, kLargestCount);
+  reader.count("samples", program.samples, 1, int64_t{1} << 50);
+  reader.count("samples-in-memory", program.samples_in_memory, 1, int64_t{1} << 50);
+  reader.count("workers", program.workers, 0, 4096);
+  reader.word("loader", program.loader, {"none", "memory", "convert", "transform"});
+}
+
 }  // namespace
 
 std::set<std::string, std::less<>> given_in(const SharedFlags& flags) {
@@ -157,131 +262,6 @@ std::set<std::string, std::less<>> given_in(const SharedFlags& flags) {
   return given;
 }
 
-namespace {
-
-// "on" or "off", "nchw" or "nhwc": which of the words, where one is given.
-std::optional<size_t> choice_of(Reader& reader, const SharedFlags& flags, std::string_view name,
-                                const std::vector<std::string>& words) {
-  size_t choice = 0;
-  reader.word(name, choice, words);
-  return value_of(flags, name) ? std::optional(choice) : std::nullopt;
-}
-
-// NAME=VALUE entries, each read by `parse(spelled entry, text)`.
-template <class Map, class Parse>
-void read_entries(Reader& reader, const std::vector<std::string>& list, std::string_view name,
-                  Map& into, Parse parse) {
-  reader.each(list, name, [&](const std::string& key, const std::string& text) -> Result<void> {
-    auto value = parse(setting_entry(name, key), text);
-    if (!value) return tl::make_unexpected(value.error());
-    into[key] = std::move(*value);
-    return {};
-  });
-}
-
-void read_model(Reader& reader, const SharedFlags& flags, ModelRequest& model) {
-  model.model = flags.model;
-  model.loss_given = value_of(flags, "loss") != nullptr;
-  model.recover = !flags.no_recover;
-  reader.count("batch", model.batch, 1, kLargestCount);
-  reader.count("image", model.image, 1, 65536);
-  const auto size = [](const std::string& entry, const std::string& text) {
-    return parse_count(entry, text, 1, kLargestCount);
-  };
-  const auto one_of = [](std::vector<std::string> words) {
-    return [words = std::move(words)](const std::string& entry,
-                                      const std::string& text) -> Result<std::string> {
-      auto word = parse_word(entry, text, words);
-      if (!word) return tl::make_unexpected(word.error());
-      return text;
-    };
-  };
-  read_entries(reader, flags.dims, "dim", model.dims, size);
-  read_entries(reader, flags.longest, "longest", model.longest, size);
-  reader.each(flags.lengths, "lengths", [&](const std::string& name, const std::string& text) {
-    return add_lengths(name, text, model.lengths);
-  });
-  read_entries(
-      reader, flags.settings, "set", model.settings,
-      [](const std::string&, const std::string& text) -> Result<std::string> { return text; });
-  read_entries(reader, flags.shapes, "shape", model.shapes, parse_extents);
-  read_entries(reader, flags.trips, "trip", model.trips,
-               [](const std::string& entry, const std::string& text) {
-                 return parse_count(entry, text, 0, 1 << 20);
-               });
-  read_entries(reader, flags.branches, "branch", model.branches, one_of({"then", "else"}));
-  read_entries(reader, flags.contents, "contents", model.contents, parse_numbers);
-  read_entries(reader, flags.assume, "assume", model.assume, one_of({"ELEMENTWISE", "FREE"}));
-  reader.each(flags.limits, "limit",
-              [&](const std::string& name, const std::string& text) -> Result<void> {
-                auto value = parse_count(setting_entry("limit", name), text, 1, int64_t{1} << 62);
-                if (!value) return tl::make_unexpected(value.error());
-                return set_limit(model.limits, name, *value);
-              });
-}
-
-void read_platform(Reader& reader, const SharedFlags& flags, PlatformRequest& platform) {
-  platform.devices = flags.gpus;
-  reader.size("mem", platform.memory_bytes);
-  reader.size("reserve", platform.reserve_bytes);
-  reader.size("display", platform.display_bytes);
-  reader.text("framework", platform.framework);
-  if (const std::string* version = value_of(flags, "cudnn")) platform.cudnn = *version;
-  if (const std::string* version = value_of(flags, "cuda")) platform.cuda = *version;
-  reader.text("allocator", platform.allocator);
-  reader.count("gpus", platform.gpu_count, 1, 65536);
-  reader.count("nodes", platform.nodes, 1, 65536);
-  platform.gpu_count *= platform.nodes;
-  reader.scheme("exchange", platform.exchange);
-  reader.text("network", platform.network);
-  reader.text("link", platform.link);
-  reader.text("host", platform.host);
-  reader.text("hwdb", platform.hwdb_directory);
-}
-
-void read_kernels(Reader& reader, const SharedFlags& flags, KernelRequest& kernels) {
-  reader.size("workspace-limit", kernels.workspace_limit);
-  reader.read("conv-algo", kernels.conv_algorithm,
-              [](std::string_view, std::string_view text) { return asked_algorithm(text); });
-  if (const auto layout = choice_of(reader, flags, "layout", {"nchw", "nhwc"}))
-    kernels.layout = *layout == 0 ? Layout::kChannelsFirst : Layout::kChannelsLast;
-  if (const auto attention = choice_of(reader, flags, "attention", {"fused", "math"}))
-    kernels.attention = *attention == 0 ? AskedAttention::kFused : AskedAttention::kMath;
-  if (const auto on = choice_of(reader, flags, "cudnn-benchmark", {"off", "on"}))
-    kernels.cudnn_benchmark = *on == 1;
-  if (const auto on = choice_of(reader, flags, "input-gradient", {"off", "on"}))
-    kernels.input_gradient = *on == 1;
-}
-
-void read_program(Reader& reader, const SharedFlags& flags, ProgramRequest& program) {
-  reader.size("context", program.context_bytes);
-  reader.count("prefetch", program.prefetch, 0, 1024);
-  reader.count("epochs", program.epochs, 1, kLargestCount);
-  reader.count("samples", program.samples, 1, int64_t{1} << 50);
-  reader.count("samples-in-memory", program.samples_in_memory, 1, int64_t{1} << 50);
-  reader.count("workers", program.workers, 0, 4096);
-  program.cuda_graphs = flags.cuda_graphs;
-  if (const auto kind =
-          choice_of(reader, flags, "loader", {"none", "memory", "convert", "transform"}))
-    program.loader = static_cast<LoaderKind>(*kind);
-  if (const auto loading = choice_of(reader, flags, "module-loading", {"lazy", "eager"}))
-    program.module_loading = *loading == 0 ? ModuleLoading::kLazy : ModuleLoading::kEager;
-}
-
-Result<void> open_machine_of(const SharedFlags& flags, PlatformRequest& platform) {
-  const std::string* file = value_of(flags, "machine");
-  if (!file) return {};
-  auto opened = open_machine(*file);
-  if (!opened) return tl::make_unexpected(opened.error());
-  auto listed = read_listed(*opened, *file);
-  if (!listed) return tl::make_unexpected(listed.error());
-  platform.listed = std::move(*listed);
-  platform.machine = std::move(*opened);
-  return {};
-}
-
-}  // namespace
-
 Result<Request> to_request(const SharedFlags& flags) {
   Request request;
   Reader reader(flags);
@@ -289,12 +269,14 @@ Result<Request> to_request(const SharedFlags& flags) {
   request.strict = flags.strict;
   read_model(reader, flags, request);
   read_platform(reader, flags, request);
-  read_kernels(reader, flags, request);
+  read_kernels(reader, request);
   read_program(reader, flags, request);
   read_recipe(reader, flags, request.recipe);
   if (reader.fault()) return tl::make_unexpected(*reader.fault());
-  if (auto opened = open_machine_of(flags, request); !opened)
-    return tl::make_unexpected(opened.error());
+  if (const std::string* machine = value_of(flags, "machine"); machine && !machine->empty()) {
+    if (auto read = read_machine(*machine, request); !read)
+      return tl::make_unexpected(read.error());
+  }
   if (request.memory_bytes == 0) return error("E104", setting("mem") + ": a capacity of nothing");
   for (const auto& [name, size] : request.dims) {
     if (request.lengths.empty() || !request.lengths.front().sizes.contains(name)) continue;

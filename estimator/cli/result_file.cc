@@ -22,13 +22,11 @@ std::string_view data_of(std::string_view text) {
 Result<std::optional<JsonValue>> read_result(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension().string();
   if (extension != ".json" && extension != ".html") return std::nullopt;
-  const auto source = ByteSource::open(path, {});
-  if (!source) return tl::make_unexpected(source.error());
-  const auto text = whole_text(*source, {});
+  const auto text = read_text(path);
   if (!text) return tl::make_unexpected(text.error());
   const std::string_view data = data_of(*text);
   if (extension == ".html" && data.size() == text->size()) return std::nullopt;
-  auto value = read_json(data, source->name());
+  auto value = read_json(data, path);
   if (!value) return tl::make_unexpected(value.error());
   const JsonValue* const schema = value->find("schema");
   const bool is_estimate = schema && schema->string() && *schema->string() == "plimsoll.estimate";

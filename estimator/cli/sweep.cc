@@ -24,11 +24,9 @@ namespace plimsoll::cli {
 namespace {
 
 Result<SweepPlan> read_plan(const std::string& path, const Limits& limits) {
-  const auto source = ByteSource::open(path, limits);
-  if (!source) return tl::make_unexpected(source.error());
-  const auto text = whole_text(*source, limits);
+  const auto text = read_text(path, limits);
   if (!text) return tl::make_unexpected(text.error());
-  return read_sweep_plan(*text, source->name(), limits);
+  return read_sweep_plan(*text, path, limits);
 }
 
 // "2/8" is the second of eight parts: 1 of them, from 0. The whole is one part.

@@ -9,6 +9,7 @@
 #include "graph/base/among.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/text.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -52,13 +53,8 @@ Result<bool> is_on(std::string_view flag, const JsonValue& value) {
 // "backbone.*, head.*"; "none" is no rule.
 void add_rules(SharedFlags& flags, const std::string& text, bool trained) {
   if (text == "none") return;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    const size_t first = std::min(text.find_first_not_of(' ', at), end);
-    const size_t last = text.find_last_not_of(' ', end - 1);
-    flags.training.push_back({text.substr(first, end > first ? last + 1 - first : 0), trained});
-    at = end + 1;
-  }
+  for (const std::string_view pattern : split(text, ','))
+    flags.training.push_back({std::string(trimmed(pattern)), trained});
 }
 
 // The flags of a command with one value of a parameter.

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 #include "hwdb/quantity.h"
 
 namespace plimsoll::cli {
@@ -28,11 +29,9 @@ Result<int64_t> parse_count(std::string_view flag, std::string_view text, int64_
   if (!digits) return refuse("");
   if (text.size() > 1 && text[0] == '0')
     return refuse(": leading zeros are refused, since some tools read them as octal");
-  int64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size() || value < low || value > high)
-    return refuse("");
-  return value;
+  const auto value = parse_number<int64_t>(text);
+  if (!value || *value < low || *value > high) return refuse("");
+  return *value;
 }
 
 Result<double> parse_real(std::string_view flag, std::string_view text, double low, double high) {
@@ -80,29 +79,24 @@ Result<size_t> parse_word(std::string_view flag, std::string_view text,
 
 Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_view text) {
   std::vector<int64_t> extents;
-  while (true) {
-    const size_t at = text.find('x');
-    auto extent = parse_count(flag, text.substr(0, at), 1, kMostExtent);
+  for (const std::string_view part : split(text, 'x')) {
+    auto extent = parse_count(flag, part, 1, kMostExtent);
     if (!extent) return tl::make_unexpected(extent.error());
     extents.push_back(*extent);
-    if (at == std::string_view::npos) return extents;
-    text.remove_prefix(at + 1);
   }
+  return extents;
 }
 
 Result<std::vector<int64_t>> parse_numbers(std::string_view flag, std::string_view text) {
   std::vector<int64_t> numbers;
-  while (true) {
-    const size_t at = text.find(',');
-    std::string_view number = text.substr(0, at);
+  for (std::string_view number : split(text, ',')) {
     const int64_t sign = number.starts_with('-') ? -1 : 1;
     if (sign < 0) number.remove_prefix(1);
     auto size = parse_count(flag, number, 0, kMostExtent);
     if (!size) return tl::make_unexpected(size.error());
     numbers.push_back(sign * *size);
-    if (at == std::string_view::npos) return numbers;
-    text.remove_prefix(at + 1);
   }
+  return numbers;
 }
 
 }  // namespace plimsoll::cli

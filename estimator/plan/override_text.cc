@@ -4,22 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll {
 namespace {
 
 using Reason = tl::unexpected<std::string>;
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\n");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\n") + 1 - first);
-}
 
 Reason refused(std::string_view what) {
   return Reason(fmt::format("{} is not done", shortened(what, 60)));
@@ -54,20 +48,12 @@ tl::expected<JsonValue, std::string> value_of(std::string_view word) {
   if (is_quoted(word)) return JsonValue{0, 0, std::string(word.substr(1, word.size() - 2))};
   if (word.empty()) return Reason("an empty value");
   if (word.find_first_of("[]{}()$\\'\"=") != word.npos) return refused(word);
-  std::string lower(word);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string lower = lower_case(word);
   if (lower == "null") return refused("null");
   if (lower == "true" || lower == "false") return JsonValue{0, 0, lower == "true"};
   const auto number = read_json(word, "", {});
   if (number && number->number()) return JsonValue{0, 0, *number->number()};
   return JsonValue{0, 0, std::string(word)};
-}
-
-std::optional<int64_t> whole(std::string_view word) {
-  int64_t number = 0;
-  const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (read.ec != std::errc() || read.ptr != word.data() + word.size()) return std::nullopt;
-  return number;
 }
 
 tl::expected<OverrideText, std::string> range_of(const std::vector<std::string_view>& parts) {
@@ -77,7 +63,7 @@ tl::expected<OverrideText, std::string> range_of(const std::vector<std::string_v
     for (const std::string_view name : {"start=", "stop=", "step="}) {
       if (part.starts_with(name)) return refused(part);
     }
-    const auto number = whole(part);
+    const auto number = parse_number<int64_t>(part);
     if (!number)
       return Reason(fmt::format("a range is of whole numbers, found {}", shortened(part, 40)));
     numbers.push_back(*number);

@@ -1,24 +1,12 @@
 #include "estimator/plan/workspace_lines.h"
 
+#include <fmt/format.h>
+
 #include "estimator/memory/workspace/conv_question.h"
-#include "graph/json/object.h"
-#include "graph/json/reader.h"
 #include "graph/json/writer.h"
 
 namespace plimsoll {
 namespace {
-
-Result<ConvQuestion> read_line(std::string_view text, int line_number, DType usual) {
-  const std::string place = "line " + std::to_string(line_number);
-  const auto value = read_json(text, place);
-  if (!value) return tl::unexpected(value.error());
-  Diagnostics faults;
-  JsonObject object(*value, place, faults, true);
-  const ConvQuestion question = read_conv_question(object, usual);
-  object.finish();
-  if (has_error(faults)) return tl::unexpected(faults);
-  return question;
-}
 
 void write_plan(JsonWriter& out, const ConvPlan& plan) {
   out.key("algorithm").string(plan.algorithm);
@@ -46,7 +34,7 @@ Result<const WorkspaceTables*> WorkspaceLines::tables(DType dtype, bool channels
 }
 
 Result<std::string> WorkspaceLines::answer(std::string_view text, int line_number) {
-  const auto line = read_line(text, line_number, options_.dtype);
+  const auto line = parse_conv_question(text, fmt::format("line {}", line_number), options_.dtype);
   if (!line) return tl::unexpected(line.error());
   const auto found = tables(line->dtype, line->problem.channels_last);
   if (!found) return tl::unexpected(found.error());
@@ -57,13 +45,9 @@ Result<std::string> WorkspaceLines::answer(std::string_view text, int line_numbe
   write_plan(out, choice->plan);
   out.key("range").begin_array().integer(choice->low).integer(choice->high).end_array();
   out.key("largest_bytes").integer(choice->largest);
-  out.key("alternatives").begin_array();
-  for (const ConvPlan& plan : choice->alternatives) {
-    out.begin_object();
+  out.key("alternatives").objects(choice->alternatives, [&](const ConvPlan& plan) {
     write_plan(out, plan);
-    out.end_object();
-  }
-  out.end_array();
+  });
   out.key("basis").string(name(choice->basis));
   out.end_object();
   return out.take();

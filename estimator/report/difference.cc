@@ -9,6 +9,7 @@
 
 #include "estimator/report/human.h"
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 
 namespace plimsoll {
 namespace {
@@ -40,11 +41,7 @@ constexpr Figure kFigures[] = {
 
 const JsonValue* at(const JsonValue& document, std::string_view path) {
   const JsonValue* value = &document;
-  while (value && !path.empty()) {
-    const size_t end = std::min(path.find('.'), path.size());
-    value = value->find(path.substr(0, end));
-    path.remove_prefix(std::min(end + 1, path.size()));
-  }
+  while (value && !path.empty()) value = value->find(take_part(path, '.'));
   return value;
 }
 

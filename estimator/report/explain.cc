@@ -90,39 +90,28 @@ std::string kernel_text(const KernelReport& k) {
 
 void write_tensors(JsonWriter& out, std::string_view key,
                    const std::vector<TensorReport>& tensors) {
-  out.key(key).begin_array();
-  for (const TensorReport& t : tensors) {
-    out.begin_object();
+  out.key(key).objects(tensors, [&](const TensorReport& t) {
     out.key("name").string(t.name);
     out.key("kind").string(t.kind);
     out.key("dtype").string(t.dtype);
     out.key("shape").string(t.shape);
-    out.key("bytes").integer(t.bytes).end_object();
-  }
-  out.end_array();
+    out.key("bytes").integer(t.bytes);
+  });
 }
 
 void write_kept(JsonWriter& out, std::string_view key, const std::vector<KeptTensor>& kept) {
-  out.key(key).begin_array();
-  for (const KeptTensor& k : kept) {
-    out.begin_object();
+  out.key(key).objects(kept, [&](const KeptTensor& k) {
     out.key("node").string(k.node);
     out.key("rule").string(k.rule);
     out.key("made_by").string(k.made_by);
-    out.key("bytes").integer(k.bytes).end_object();
-  }
-  out.end_array();
+    out.key("bytes").integer(k.bytes);
+  });
 }
 
 void write_kernel(JsonWriter& out, const KernelReport& k) {
-  const auto text_or_null = [&](std::string_view key, const std::string& text) {
-    out.key(key);
-    text.empty() ? out.null() : out.string(text);
-  };
-  out.begin_object();
   out.key("kernel").string(k.kernel);
   out.key("phase").string(k.phase);
-  text_or_null("algorithm", k.algorithm);
+  out.key("algorithm").string_or_null(k.algorithm);
   out.key("arithmetic").string(k.arithmetic);
   out.key("launches").integer(k.launches);
   out.key("flop").integer(k.flop);
@@ -136,18 +125,15 @@ void write_kernel(JsonWriter& out, const KernelReport& k) {
   out.key("bound_by").string(k.bound_by);
   out.key("fraction_of_peak").real(k.fraction_of_peak);
   out.key("workspace_bytes").integer(k.workspace_bytes);
-  text_or_null("workspace_basis", k.workspace_basis);
+  out.key("workspace_basis").string_or_null(k.workspace_basis);
   out.key("time_basis").string(k.time_basis);
-  out.key("algorithms").begin_array();
-  for (const AlgorithmReport& a : k.algorithms) {
-    out.begin_object();
+  out.key("algorithms").objects(k.algorithms, [&](const AlgorithmReport& a) {
     out.key("algorithm").string(a.algorithm);
     out.key("ns").integer(a.ns);
     out.key("flop").integer(a.flop);
     out.key("bytes_moved").integer(a.bytes_moved);
-    out.key("workspace_bytes").integer(a.workspace_bytes).end_object();
-  }
-  out.end_array().end_object();
+    out.key("workspace_bytes").integer(a.workspace_bytes);
+  });
 }
 
 void write_input(JsonWriter& out, const InputFacts& input) {
@@ -160,7 +146,6 @@ void write_input(JsonWriter& out, const InputFacts& input) {
 }
 
 void write_node(JsonWriter& out, const NodeReport& n) {
-  out.begin_object();
   out.key("node").string(n.node);
   out.key("op").string(n.layer.op);
   out.key("module").string(n.layer.module);
@@ -173,9 +158,7 @@ void write_node(JsonWriter& out, const NodeReport& n) {
   write_tensors(out, "outputs", n.outputs);
   write_kept(out, "keeps", n.keeps);
   write_kept(out, "made", n.made);
-  out.key("kernels").begin_array();
-  for (const KernelReport& k : n.kernels) write_kernel(out, k);
-  out.end_array().end_object();
+  out.key("kernels").objects(n.kernels, [&](const KernelReport& k) { write_kernel(out, k); });
 }
 
 }  // namespace
@@ -215,9 +198,8 @@ std::string to_json(const Explained& e) {
   out.key("device").begin_object();
   out.key("id").string(e.device_id);
   out.key("bandwidth").real(e.bandwidth).end_object();
-  out.key("nodes").begin_array();
-  for (const NodeReport& n : e.nodes) write_node(out, n);
-  out.end_array().end_object().end_object();
+  out.key("nodes").objects(e.nodes, [&](const NodeReport& n) { write_node(out, n); });
+  out.end_object().end_object();
   return out.take() + "\n";
 }
 
@@ -255,14 +237,12 @@ std::string to_json(const FigureGap& gap) {
     out.key("shown_by").string(figure->shown_by);
     out.key("amount").integer(amount).end_object();
   }
-  out.end_array().key("steps").begin_array();
-  for (const FigureStep& step : gap.steps) {
-    out.begin_object();
+  out.end_array().key("steps").objects(gap.steps, [&](const FigureStep& step) {
     out.key("name").string(step.name);
     out.key("why").string(step.why);
-    out.key("amount").integer(step.amount).end_object();
-  }
-  out.end_array().end_object().end_object();
+    out.key("amount").integer(step.amount);
+  });
+  out.end_object().end_object();
   return out.take() + "\n";
 }
 

@@ -4,8 +4,7 @@
 
 #include "graph/base/embedded.h"
 #include "graph/base/escape.h"
-#include "graph/json/object.h"
-#include "graph/json/reader.h"
+#include "graph/json/read_object.h"
 
 namespace plimsoll {
 
@@ -21,23 +20,19 @@ Result<std::vector<Explanation>> explanations() {
   constexpr const char* kFile = "explanations.json";
   const auto text = explanation_files().read(kFile);
   if (!text) return tl::make_unexpected(text.error());
-  const auto value = read_json(*text, kFile);
-  if (!value) return tl::make_unexpected(value.error());
-  Diagnostics faults;
-  JsonObject root(*value, kFile, faults, true);
-  root.schema("plimsoll.explanations", 1);
-  std::vector<Explanation> all;
-  for (const JsonValue& entry : root.required_list("codes")) {
-    JsonObject object(entry, kFile, faults);
-    all.push_back({.code = object.required_string("code"),
-                   .title = object.required_string("title"),
-                   .meaning = object.required_string("meaning"),
-                   .remedy = object.required_string("remedy")});
-    object.finish();
-  }
-  root.finish();
-  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
-  return all;
+  return read_object(*text, kFile, [](JsonObject& root) {
+    root.schema("plimsoll.explanations", 1);
+    std::vector<Explanation> all;
+    for (const JsonValue& entry : root.required_list("codes")) {
+      JsonObject object(entry, root.file(), root.faults());
+      all.push_back({.code = object.required_string("code"),
+                     .title = object.required_string("title"),
+                     .meaning = object.required_string("meaning"),
+                     .remedy = object.required_string("remedy")});
+      object.finish();
+    }
+    return all;
+  });
 }
 
 Result<Explanation> find_explanation(std::string_view code) {

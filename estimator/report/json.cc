@@ -31,21 +31,16 @@ void write_diagnostic(JsonWriter& out, const Diagnostic& diagnostic) {
   if (!d.place.file.empty()) out.key("file").string(d.place.file);
   if (d.place.line > 0) out.key("line").integer(d.place.line);
   if (d.place.column > 0) out.key("column").integer(d.place.column);
-  out.key("node");
-  d.place.node.empty() ? out.null() : out.string(d.place.node);
+  out.key("node").string_or_null(d.place.node);
   if (!d.help.empty()) out.key("help").string(d.help);
   out.end_object();
 }
 
 void write_input(JsonWriter& out, const InputFacts& input) {
-  const auto text_or_null = [&](std::string_view key, const std::string& text) {
-    out.key(key);
-    text.empty() ? out.null() : out.string(text);
-  };
   out.begin_object();
   out.key("model").string(input.model);
-  text_or_null("path", input.path);
-  text_or_null("sha256", input.sha256);
+  out.key("path").string_or_null(input.path);
+  out.key("sha256").string_or_null(input.sha256);
   out.key("batch").integer(input.batch);
   out.key("symbols").begin_object();
   for (const auto& [symbol, value] : input.symbols) out.key(symbol).integer(value);
@@ -68,8 +63,7 @@ void write_memory(JsonWriter& out, const Estimate& e, bool parts) {
   write_roles(out, m.max_by_role);
   out.key("peak").begin_object();
   out.key("phase").string(plimsoll::name(m.peak_phase));
-  out.key("node");
-  m.peak_node.empty() ? out.null() : out.string(m.peak_node);
+  out.key("node").string_or_null(m.peak_node);
   out.key("by_role");
   write_roles(out, m.peak_by_role);
   if (parts) write_memory_parts(out.key("parts"), memory_parts(e));
@@ -88,8 +82,7 @@ void write_memory(JsonWriter& out, const Estimate& e, bool parts) {
   out.key("device_bytes").integer(m.device_bytes);
   out.key("device_range_bytes");
   write_range(out, m.device_range);
-  out.key("minimum_bytes");
-  m.minimum_bytes ? out.integer(*m.minimum_bytes) : out.null();
+  out.key("minimum_bytes").integer(m.minimum_bytes);
   out.key("taken_bytes").integer(m.taken_bytes);
   out.key("grown_bytes");
   m.grown ? out.integer(m.grown->bytes) : out.null();
@@ -105,17 +98,13 @@ void write_memory(JsonWriter& out, const Estimate& e, bool parts) {
 }
 
 void write_lengths(JsonWriter& out, const std::vector<LengthTime>& lengths) {
-  out.key("lengths").begin_array();
-  for (const LengthTime& l : lengths) {
-    out.begin_object();
+  out.key("lengths").objects(lengths, [&](const LengthTime& l) {
     out.key("sizes").begin_object();
     for (const auto& [symbol, size] : l.sizes) out.key(symbol).integer(size);
     out.end_object();
     out.key("share").real(l.share);
     out.key("step_ns").integer(l.step_ns);
-    out.end_object();
-  }
-  out.end_array();
+  });
 }
 
 void write_time(JsonWriter& out, const TimeEstimate& t) {
@@ -154,9 +143,7 @@ void write_time(JsonWriter& out, const TimeEstimate& t) {
   out.key("provenance").string(t.provenance);
   if (!t.lengths.empty()) write_lengths(out, t.lengths);
   write_classes(out.key("by_class"), t.by_class);
-  out.key("kernels").begin_array();
-  for (const KernelShare& k : t.kernels) {
-    out.begin_object();
+  out.key("kernels").objects(t.kernels, [&](const KernelShare& k) {
     out.key("kernel").string(k.kernel);
     out.key("algorithm").string(k.algorithm);
     out.key("count").integer(k.count);
@@ -168,9 +155,8 @@ void write_time(JsonWriter& out, const TimeEstimate& t) {
     out.key("flop_per_byte").real(k.flop_per_byte);
     out.key("flop_per_second").real(k.flop_per_second);
     out.key("bound_by").string(k.bound_by);
-    out.end_object();
-  }
-  out.end_array().end_object();
+  });
+  out.end_object();
 }
 
 void write_layer(JsonWriter& out, const LayerEstimate& l, bool on_host) {
@@ -215,27 +201,22 @@ void write_layer(JsonWriter& out, const LayerEstimate& l, bool on_host) {
 }
 
 void write_kept(JsonWriter& out, const KeptTensor& k) {
-  out.begin_object();
   out.key("node").string(k.node);
   out.key("rule").string(k.rule);
   out.key("made_by").string(k.made_by);
   out.key("bytes").integer(k.bytes);
-  out.end_object();
 }
 
 void write_remedies(JsonWriter& out, const std::vector<Remedy>& remedies) {
-  out.key("remedies").begin_array();
-  for (const Remedy& r : remedies) {
-    out.begin_object();
+  out.key("remedies").objects(remedies, [&](const Remedy& r) {
     out.key("flags").string(spelled(r.settings));
     out.key("effect").string(r.effect);
     out.key("verdict").string(plimsoll::name(r.verdict));
     out.key("device_bytes").integer(r.device_bytes);
     write_range(out.key("device_range_bytes"), r.device_range);
     out.key("step_ns").integer(r.step_ns);
-    out.key("samples_per_second").real(r.samples_per_second).end_object();
-  }
-  out.end_array();
+    out.key("samples_per_second").real(r.samples_per_second);
+  });
 }
 
 void write_verdict(JsonWriter& out, const Estimate& e) {
@@ -261,12 +242,8 @@ void write_result(JsonWriter& out, const Estimate& e, const JsonOptions& options
   };
   capacity("memory_bytes", e.device_memory_bytes);
   capacity("usable_bytes", e.usable_bytes);
-  const auto rate_or_null = [&](std::string_view key, const std::optional<double>& rate) {
-    out.key(key);
-    rate ? out.real(*rate) : out.null();
-  };
-  rate_or_null("peak_flops", e.peak_flops);
-  rate_or_null("bandwidth_bytes_per_second", e.bandwidth_bytes_per_second);
+  out.key("peak_flops").real(e.peak_flops);
+  out.key("bandwidth_bytes_per_second").real(e.bandwidth_bytes_per_second);
   out.end_object();
   out.key("memory");
   write_memory(out, e, !e.peak_tensors.empty() || options.unbeaten);
@@ -282,14 +259,10 @@ void write_result(JsonWriter& out, const Estimate& e, const JsonOptions& options
   if (options.batches) write_batches(out.key("batches"), *options.batches);
   if (options.unbeaten) out.key("unbeaten").boolean(*options.unbeaten);
   if (options.lists == JsonOptions::Lists::kAll && !e.kept.empty()) {
-    out.key("kept").begin_array();
-    for (const KeptTensor& k : e.kept) write_kept(out, k);
-    out.end_array();
+    out.key("kept").objects(e.kept, [&](const KeptTensor& k) { write_kept(out, k); });
   }
   write_remedies(out, e.remedies);
-  out.key("recognised").begin_array();
-  for (const std::string& text : e.recognised) out.string(text);
-  out.end_array().end_object();
+  out.key("recognised").strings(e.recognised).end_object();
 }
 
 }  // namespace

@@ -2,15 +2,6 @@
 #include "estimator/report/spelling.h"
 
 namespace plimsoll {
-namespace {
-
-void node_or_null(JsonWriter& out, std::string_view key, const std::string& node) {
-  out.key(key);
-  node.empty() ? out.null() : out.string(node);
-}
-
-}  // namespace
-
 void write_range(JsonWriter& out, const Range& range) {
   out.begin_array().integer(range.low).integer(range.high).end_array();
 }
@@ -26,37 +17,27 @@ void write_roles(JsonWriter& out, const BytesByRole& bytes) {
 
 void write_memory_curve(JsonWriter& out, std::span<const MemoryMoment> curve,
                         int64_t context_bytes) {
-  out.begin_array();
-  for (const MemoryMoment& m : curve) {
-    out.begin_object();
+  out.objects(curve, [&](const MemoryMoment& m) {
     out.key("launch").integer(m.launch);
     out.key("at_ns").integer(m.at_ns);
     out.key("phase").string(name(m.phase));
-    node_or_null(out, "node", m.node);
+    out.key("node").string_or_null(m.node);
     write_roles(out.key("by_role"), m.live);
     out.key("bytes").integer(context_bytes + m.bytes);
-    out.end_object();
-  }
-  out.end_array();
+  });
 }
 
 void write_memory_parts(JsonWriter& out, std::span<const MemoryPart> parts) {
-  out.begin_array();
-  for (const MemoryPart& p : parts) {
-    out.begin_object();
+  out.objects(parts, [&](const MemoryPart& p) {
     out.key("part").string(p.id);
     out.key("name").string(p.name);
     out.key("bytes").integer(p.bytes);
-    out.end_object();
-  }
-  out.end_array();
+  });
 }
 
 void write_peak_tensors(JsonWriter& out, std::span<const PeakTensor> tensors) {
-  out.begin_array();
-  for (const PeakTensor& t : tensors) {
-    out.begin_object();
-    node_or_null(out, "made_by", t.made_by);
+  out.objects(tensors, [&](const PeakTensor& t) {
+    out.key("made_by").string_or_null(t.made_by);
     out.key("role").string(name(t.role));
     out.key("bytes").integer(t.bytes);
     out.key("last_use");
@@ -64,18 +45,14 @@ void write_peak_tensors(JsonWriter& out, std::span<const PeakTensor> tensors) {
       out.null();
     } else {
       out.begin_object().key("phase").string(name(t.freed_in));
-      node_or_null(out, "node", t.freed_by);
+      out.key("node").string_or_null(t.freed_by);
       out.end_object();
     }
-    out.end_object();
-  }
-  out.end_array();
+  });
 }
 
 void write_modules(JsonWriter& out, std::span<const ModuleEstimate> modules) {
-  out.begin_array();
-  for (const ModuleEstimate& m : modules) {
-    out.begin_object();
+  out.objects(modules, [&](const ModuleEstimate& m) {
     out.key("path").string(m.path);
     out.key("depth").integer(m.depth);
     out.key("layers").integer(m.layers);
@@ -86,49 +63,38 @@ void write_modules(JsonWriter& out, std::span<const ModuleEstimate> modules) {
     out.key("flop_backward").integer(m.flop_backward);
     out.key("forward_ns").integer(m.forward_ns);
     out.key("backward_ns").integer(m.backward_ns);
-    out.end_object();
-  }
-  out.end_array();
+  });
 }
 
 void write_classes(JsonWriter& out, std::span<const ClassShare> classes) {
-  out.begin_array();
-  for (const ClassShare& c : classes) {
-    out.begin_object();
+  out.objects(classes, [&](const ClassShare& c) {
     out.key("class").string(c.kernel_class);
-    out.key("library_kernel");
-    c.library_kernel.empty() ? out.null() : out.string(c.library_kernel);
+    out.key("library_kernel").string_or_null(c.library_kernel);
     out.key("count").integer(c.count);
     out.key("ns").integer(c.ns);
     out.key("share").real(c.share);
     out.key("fp32_utilisation").real(c.fp32_utilisation);
-    out.end_object();
-  }
-  out.end_array();
+  });
 }
 
 void write_metrics(JsonWriter& out, const Metrics& metrics) {
   out.begin_object();
   for (const Metric& m : metrics.rates) {
     out.key(m.id).begin_object();
-    out.key("value");
-    m.value ? out.real(*m.value) : out.null();
+    out.key("value").real(m.value);
     out.key("unit").string(m.unit);
     out.key("definition").string(m.definition);
     if (!m.value) out.key("unknown").string(spelled(m.unknown));
     out.end_object();
   }
-  out.key("memory").begin_array();
-  for (const MemoryCategory& c : metrics.memory) {
-    out.begin_object();
+  out.key("memory").objects(metrics.memory, [&](const MemoryCategory& c) {
     out.key("category").string(c.id);
     out.key("bytes").integer(c.bytes);
     out.key("maximum_bytes").integer(c.maximum_bytes);
     out.key("share").real(c.share);
     out.key("definition").string(c.definition);
-    out.end_object();
-  }
-  out.end_array().end_object();
+  });
+  out.end_object();
 }
 
 void write_batches(JsonWriter& out, const LargestBatch& largest) {

@@ -137,20 +137,13 @@ std::string to_json(const LargestBatch& largest) {
   out.key("may_fit").begin_array().integer(a.first_may_fit).integer(a.last_may_fit).end_array();
   out.key("searched_to").integer(a.searched_to);
   out.key("as_fast").integer(largest.as_fast);
-  out.key("rounds").begin_array();
-  for (const RoundBatch& r : largest.rounds) {
-    out.begin_object();
+  out.key("rounds").objects(largest.rounds, [&](const RoundBatch& r) {
     write_point(out, r.memory, largest);
     out.key("step_ns").integer(r.step_ns);
-    out.key("samples_per_second").real(r.samples_per_second).end_object();
-  }
-  out.end_array().key("points").begin_array();
-  for (const BatchPoint& p : a.points) {
-    out.begin_object();
-    write_point(out, p, largest);
-    out.end_object();
-  }
-  out.end_array().end_object().end_object();
+    out.key("samples_per_second").real(r.samples_per_second);
+  });
+  out.key("points").objects(a.points, [&](const BatchPoint& p) { write_point(out, p, largest); });
+  out.end_object().end_object();
   return out.take() + "\n";
 }
 

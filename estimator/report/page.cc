@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/base/text.h"
+
 namespace plimsoll {
 
 size_t columns_of(std::string_view text) {
@@ -22,8 +24,7 @@ std::string wrapped(std::string_view line, const Page& page, size_t indent) {
   size_t at = 0;          // columns of the current line
   bool has_word = false;  // on it
   for (bool first = true; !line.empty(); first = false) {
-    const size_t end = std::min(line.find(' '), line.size());
-    const std::string_view word = line.substr(0, end);
+    const std::string_view word = take_part(line, ' ');
     const size_t columns = columns_of(word);
     if (has_word && at + 1 + columns > page.width) {
       text.erase(text.find_last_not_of(' ') + 1);
@@ -36,7 +37,6 @@ std::string wrapped(std::string_view line, const Page& page, size_t indent) {
     text += word;
     at += columns;
     has_word = has_word || columns > 0;
-    line.remove_prefix(std::min(end + 1, line.size()));
   }
   return text + "\n";
 }

@@ -37,21 +37,16 @@ std::string transfer_json(std::span<const Transfer> links, const TransferQuestio
   out.key("result").begin_object();
   out.key("bytes").integer(asked.bytes);
   out.key("gpus").integer(asked.gpus);
-  out.key("links").begin_array();
-  for (const Transfer& t : links) {
-    out.begin_object();
+  out.key("links").objects(links, [&](const Transfer& t) {
     out.key("id").string(t.link);
     out.key("transfer_ns").integer(t.one_ns);
     out.key("measured_gpus").integer(t.measured_gpus);
-    out.key("exchange").begin_array();
-    for (const SchemeTime& s : t.exchange) {
-      out.begin_object();
+    out.key("exchange").objects(t.exchange, [&](const SchemeTime& s) {
       out.key("scheme").string(s.scheme);
-      out.key("ns").integer(s.ns).end_object();
-    }
-    out.end_array().end_object();
-  }
-  out.end_array().end_object().end_object();
+      out.key("ns").integer(s.ns);
+    });
+  });
+  out.end_object().end_object();
   return out.take() + "\n";
 }
 

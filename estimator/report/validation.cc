@@ -11,16 +11,6 @@
 namespace plimsoll {
 namespace {
 
-void text_or_null(JsonWriter& out, std::string_view key, const std::string& text) {
-  out.key(key);
-  text.empty() ? out.null() : out.string(text);
-}
-
-void real_or_null(JsonWriter& out, std::string_view key, const std::optional<double>& value) {
-  out.key(key);
-  value ? out.real(*value) : out.null();
-}
-
 void write_parts(JsonWriter& out, const StepParts& p) {
   out.begin_object();
   out.key("evidence").string(p.evidence);
@@ -41,7 +31,7 @@ void write_choice(JsonWriter& out, const AlgorithmChoice& c) {
   out.key("predicted").string(c.predicted);
   out.key("measured").string(c.measured);
   out.key("same").boolean(c.same);
-  real_or_null(out, "ratio", c.ratio);
+  out.key("ratio").real(c.ratio);
   out.end_object();
 }
 
@@ -58,28 +48,28 @@ void write_line(JsonWriter& out, const ValidationLine& l, LineState state) {
   out.key("file").string(l.file);
   out.key("index").integer(l.index);
   out.key("kind").string(l.kind);
-  text_or_null(out, "device", l.device);
-  text_or_null(out, "op", l.op);
-  text_or_null(out, "pass", l.pass);
-  text_or_null(out, "model", l.model);
-  text_or_null(out, "quantity", l.quantity);
-  real_or_null(out, "measured", l.measured);
-  real_or_null(out, "predicted", l.predicted);
+  out.key("device").string_or_null(l.device);
+  out.key("op").string_or_null(l.op);
+  out.key("pass").string_or_null(l.pass);
+  out.key("model").string_or_null(l.model);
+  out.key("quantity").string_or_null(l.quantity);
+  out.key("measured").real(l.measured);
+  out.key("predicted").real(l.predicted);
   out.key("range");
   if (l.low && l.high) {
     out.begin_array().real(*l.low).real(*l.high).end_array();
   } else {
     out.null();
   }
-  real_or_null(out, "error", l.error);
-  real_or_null(out, "roofline", l.roofline);
+  out.key("error").real(l.error);
+  out.key("roofline").real(l.roofline);
   out.key("parts");
   l.parts ? write_parts(out, *l.parts) : static_cast<void>(out.null());
   out.key("algorithm");
   l.algorithm ? write_choice(out, *l.algorithm) : static_cast<void>(out.null());
   out.key("gap");
   l.gap ? write_gap(out, *l.gap) : static_cast<void>(out.null());
-  text_or_null(out, "skipped", spelled(l.skipped));
+  out.key("skipped").string_or_null(spelled(l.skipped));
   out.key("within_tolerance");
   const bool judged = state == LineState::kInside || state == LineState::kOutside;
   judged ? out.boolean(state == LineState::kInside) : out.null();
@@ -87,20 +77,18 @@ void write_line(JsonWriter& out, const ValidationLine& l, LineState state) {
 }
 
 void write_summary(JsonWriter& out, const ValidationSummary& s) {
-  out.begin_object();
   out.key("kind").string(s.kind);
-  text_or_null(out, "device", s.device);
-  text_or_null(out, "op", s.op);
-  text_or_null(out, "pass", s.pass);
-  text_or_null(out, "quantity", s.quantity);
+  out.key("device").string_or_null(s.device);
+  out.key("op").string_or_null(s.op);
+  out.key("pass").string_or_null(s.pass);
+  out.key("quantity").string_or_null(s.quantity);
   out.key("n").integer(s.n);
   out.key("skipped").integer(s.skipped);
-  real_or_null(out, "mape", s.mape);
-  real_or_null(out, "median_ape", s.median_ape);
-  real_or_null(out, "p90_ape", s.p90_ape);
-  real_or_null(out, "bias", s.bias);
-  real_or_null(out, "within_range", s.within_range);
-  out.end_object();
+  out.key("mape").real(s.mape);
+  out.key("median_ape").real(s.median_ape);
+  out.key("p90_ape").real(s.p90_ape);
+  out.key("bias").real(s.bias);
+  out.key("within_range").real(s.within_range);
 }
 
 std::string percent(const std::optional<double>& value) {
@@ -238,9 +226,8 @@ void ValidationReport::finish_text(const std::vector<ValidationSummary>& summari
 void ValidationReport::finish_json(const std::vector<ValidationSummary>& summaries,
                                    const Gate& gate) {
   json_.end_array();
-  json_.key("summary").begin_array();
-  for (const ValidationSummary& s : summaries) write_summary(json_, s);
-  json_.end_array();
+  json_.key("summary").objects(summaries,
+                               [&](const ValidationSummary& s) { write_summary(json_, s); });
   json_.key("result").begin_object();
   json_.key("passed").boolean(gate.passed);
   json_.key("compared").integer(gate.compared);

@@ -109,8 +109,7 @@ Result<AllocatorRules> allocator_of(const Platform& platform, const std::string&
     case FrameworkProfile::Allocator::kPytorchCaching:
       return caching_rules(settings);
     case FrameworkProfile::Allocator::kBfc:
-      // Both profiles stand for versions before 2.3.
-      return AllocatorRules(BfcRules{.garbage_collection = false, .first_region = 1 << 20});
+      return AllocatorRules(BfcRules{});
     case FrameworkProfile::Allocator::kMxnetPool:
       // A symbol's executor plans its memory as a whole; arrays without a plan come from the pool.
       if (framework.execution == FrameworkProfile::Execution::kGraph)

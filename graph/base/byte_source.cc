@@ -195,4 +195,9 @@ Result<std::string> whole_text(const ByteSource& source, const Limits& limits) {
   return text;
 }
 
+Result<std::string> read_text(const std::string& path, const Limits& limits) {
+  const auto source = ByteSource::open(path, limits);
+  return source ? whole_text(*source, limits) : tl::make_unexpected(source.error());
+}
+
 }  // namespace plimsoll

@@ -65,5 +65,6 @@ Result<std::optional<std::string>> sha256_of(const ByteSource& source,
 
 // All of it, for JSON and YAML: E815 beyond their limit.
 Result<std::string> whole_text(const ByteSource& source, const Limits& limits);
+Result<std::string> read_text(const std::string& path, const Limits& limits = {});
 
 }  // namespace plimsoll

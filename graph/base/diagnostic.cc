@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/base/text.h"
+
 namespace plimsoll {
 
 tl::unexpected<Diagnostics> error(std::string code, std::string message, Place place,
@@ -52,12 +54,10 @@ int exit_status(const Diagnostics& diagnostics) {
 
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 // Insertions, deletions, substitutions, and two letters that changed places (optimal string
 // alignment). Case is what people get wrong first and does not count.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  const auto same = [&](size_t i, size_t j) { return lower(a[i]) == lower(b[j]); };
+  const auto same = [&](size_t i, size_t j) { return lower_case(a[i]) == lower_case(b[j]); };
   std::vector<size_t> row(b.size() + 1), above(row.size()), two_above(row.size());
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 0; i < a.size(); ++i) {

@@ -7,7 +7,7 @@
 
 #include "graph/base/embedded.h"
 #include "graph/base/escape.h"
-#include "graph/json/object.h"
+#include "graph/json/read_object.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll {
@@ -108,32 +108,27 @@ struct Alias {
 Result<std::vector<Alias>> read_aliases() {
   const auto text = builtin_files().read(kAliases);
   if (!text) return tl::make_unexpected(text.error());
-  const auto root = read_json(*text, kAliases);
-  if (!root) return tl::make_unexpected(root.error());
-  Diagnostics faults;
-  JsonObject file(*root, kAliases, faults, true);
-  file.schema("plimsoll.aliases", 1);
-  const JsonObject aliases = file.required_object("aliases");
-  file.finish();
-  std::vector<Alias> result;
-  static const JsonValue::Members kNone;
-  for (const JsonMember& m : aliases.value().members() ? *aliases.value().members() : kNone) {
-    Alias alias{m.key, {}, {}};
-    if (const std::string* model = m.value.string()) {
-      alias.model = *model;
-    } else {
-      JsonObject object(m.value, kAliases, faults);
-      alias.model = object.required_string("model");
-      const JsonObject set = object.required_object("set");
-      for (const JsonMember& s : set.value().members() ? *set.value().members() : kNone) {
-        if (s.value.string()) alias.settings[s.key] = *s.value.string();
+  return read_object(*text, kAliases, [](JsonObject& file) {
+    file.schema("plimsoll.aliases", 1);
+    std::vector<Alias> result;
+    const JsonObject aliases = file.required_object("aliases");
+    for (const JsonMember& m : aliases.members()) {
+      Alias alias{m.key, {}, {}};
+      if (const std::string* model = m.value.string()) {
+        alias.model = *model;
+      } else {
+        JsonObject object(m.value, file.file(), file.faults());
+        alias.model = object.required_string("model");
+        const JsonObject set = object.required_object("set");
+        for (const JsonMember& s : set.members()) {
+          if (s.value.string()) alias.settings[s.key] = *s.value.string();
+        }
+        object.finish();
       }
-      object.finish();
+      result.push_back(std::move(alias));
     }
-    result.push_back(std::move(alias));
-  }
-  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
-  return result;
+    return result;
+  });
 }
 
 }  // namespace

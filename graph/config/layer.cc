@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 #include "graph/config/extent.h"
 
 namespace plimsoll::config {
@@ -14,16 +15,6 @@ namespace {
 
 constexpr size_t kMostRank = 64;
 constexpr int64_t kMostInteger = std::numeric_limits<int32_t>::max();
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (size_t start = 0; start <= text.size();) {
-    const size_t end = std::min(text.find(separator, start), text.size());
-    parts.emplace_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
-}
 
 }  // namespace
 
@@ -177,7 +168,9 @@ std::string Layer::text(std::string_view name) {
   const Key& k = key(name);
   if (!has(name)) return std::string(k.otherwise);
   if (k.kind == KeyKind::kChoice) {
-    return object_.optional_choice(name, split(k.choices, '|')).value_or(std::string(k.otherwise));
+    const auto choices = split(k.choices, '|');
+    return object_.optional_choice(name, {choices.begin(), choices.end()})
+        .value_or(std::string(k.otherwise));
   }
   return object_.optional_string(name).value_or("");
 }

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 #include "graph/config/extent.h"
 
 namespace plimsoll::config {
@@ -30,22 +30,12 @@ bool is_symbol_name(std::string_view text) {
   return is_name(text) && text.find('-') == text.npos && !(text[0] >= '0' && text[0] <= '9');
 }
 
-template <class Number>
-std::optional<Number> parse(std::string_view text) {
-  Number value{};
-  const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::optional<std::vector<Dim>> parse_list(std::string_view text) {
   std::vector<Dim> list;
-  for (size_t start = 0; start <= text.size();) {
-    const size_t comma = std::min(text.find(',', start), text.size());
-    const auto value = parse<int64_t>(text.substr(start, comma - start));
+  for (const std::string_view part : split(text, ',')) {
+    const auto value = parse_number<int64_t>(part);
     if (!value) return std::nullopt;
     list.emplace_back(*value);
-    start = comma + 1;
   }
   return list;
 }
@@ -53,11 +43,11 @@ std::optional<std::vector<Dim>> parse_list(std::string_view text) {
 // The setting's value in the kind that the default has.
 std::optional<Value> parse_like(const Parameters::Entry& sample, std::string_view text) {
   if (std::holds_alternative<Dim>(sample.value)) {
-    const auto value = parse<int64_t>(text);
+    const auto value = parse_number<int64_t>(text);
     return value ? std::optional<Value>(Dim(*value)) : std::nullopt;
   }
   if (std::holds_alternative<double>(sample.value)) {
-    const auto value = parse<double>(text);
+    const auto value = parse_number<double>(text);
     return value && std::isfinite(*value) ? std::optional<Value>(*value) : std::nullopt;
   }
   if (std::holds_alternative<std::string>(sample.value)) {

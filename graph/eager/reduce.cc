@@ -18,15 +18,23 @@ Value spread(Machine& m, const Value& g, const Layout& before, const std::vector
   return expand(m, wide, before.sizes);
 }
 
-// (grad / mask.sum(dim, true)) * mask, mask = result == self; `wide` is grad at the input's sizes.
-Gradients extremum_gradients(Machine& m, const Gradients& g, const GradNode& n, const Value& wide) {
+Value at_kept_places(Machine& m, const Value& gradient, const GradNode& n) {
+  const Layout& before = *n.edges[0].input;
+  Value dx = fill(m, before.dtype, before.sizes);
+  m.launch_rows(KernelClass::kScatter, "scatter", gradient.count(), {&gradient, &n.saved(0)},
+                {&gradient});
+  return dx;
+}
+
+// (grad / mask.sum(dim, true)) * mask, mask = result == self
+Value shared_by_extrema(Machine& m, const Gradients& g, const Value& wide, const GradNode& n) {
   const DType dtype = n.edges[0].input->dtype;
   const Value compared[] = {n.saved(0)};
   const Value mask = elementwise(m, "equal", compared, DType::kBool);
   const Value count = m.allocate(DType::kInt64, g[0].sizes());
   const Value share = elementwise(m, "div", g, dtype);
   const Value parts[] = {mask, wide};
-  return {elementwise(m, "mul", parts, dtype)};
+  return elementwise(m, "mul", parts, dtype);
 }
 
 }  // namespace
@@ -60,15 +68,10 @@ Value reduce(Machine& m, const std::string& op, const Value& x, const std::vecto
   m.record(y, inputs, std::move(kept),
            [kind, axes, keep_dims, op, made](Machine& mm, const Gradients& g, const GradNode& n) {
              const Layout& before = *n.edges[0].input;
-             Value wide = spread(mm, g[0], before, axes, keep_dims);
+             const Value wide = spread(mm, g[0], before, axes, keep_dims);
              if (kind == Reduction::kSum) return Gradients{wide};
-             if (kind == Reduction::kIndices) {
-               Value dx = fill(mm, before.dtype, before.sizes);
-               mm.launch_rows(KernelClass::kScatter, "scatter", g[0].count(), {&g[0], &n.saved(0)},
-                              {&g[0]});
-               return Gradients{dx};
-             }
-             if (kind == Reduction::kExtremum) return extremum_gradients(mm, g, n, wide);
+             if (kind == Reduction::kIndices) return Gradients{at_kept_places(mm, g[0], n)};
+             if (kind == Reduction::kExtremum) return Gradients{shared_by_extrema(mm, g, wide, n)};
              std::vector<Value> temporaries(made.whole);
              for (Value& t : temporaries) t = mm.allocate(before.dtype, before.sizes);
              if (made.mask) temporaries.push_back(mm.allocate(DType::kBool, g[0].sizes()));

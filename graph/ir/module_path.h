@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/base/text.h"
+
 namespace plimsoll {
 
 // "attn" of "features.1.0.attn".
@@ -26,9 +28,8 @@ inline bool is_number(std::string_view text) {
 inline std::vector<std::string_view> parts_between(char separator, std::string_view text) {
   std::vector<std::string_view> parts;
   while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view part = take_part(text, separator);
+    if (!part.empty()) parts.push_back(part);
   }
   return parts;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/base/text.h"
+
 namespace plimsoll {
 namespace {
 
@@ -38,9 +40,8 @@ constexpr PrecisionRow kPrecisions[] = {
 size_t begun_with(std::string_view text, std::string_view words) {
   size_t longest = 0;
   while (!words.empty()) {
-    const size_t end = std::min(words.find(' '), words.size());
-    if (text.starts_with(words.substr(0, end))) longest = std::max(longest, end);
-    words.remove_prefix(std::min(end + 1, words.size()));
+    const std::string_view word = take_part(words, ' ');
+    if (text.starts_with(word)) longest = std::max(longest, word.size());
   }
   return longest;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "graph/base/text.h"
 #include "graph/ir/graph.h"
 
 namespace plimsoll::notation {
@@ -118,20 +119,12 @@ class Reader {
            (is_symbol_character(text_[end]) || text_[end] == '-' || text_[end] == '+')) {
       ++end;
     }
-    const char* first = text_.data() + at_;
-    const char* last = text_.data() + end;
-    int64_t integer = 0;
-    double real = 0;
-    if (const auto [stop, code] = std::from_chars(first, last, integer);
-        code == std::errc() && stop == last) {
-      at_ = end;
-      return integer;
-    }
-    if (const auto [stop, code] = std::from_chars(first, last, real);
-        code == std::errc() && stop == last) {
-      at_ = end;
-      return real;
-    }
+    const std::string_view text = text_.substr(at_, end - at_);
+    const auto integer = parse_number<int64_t>(text);
+    const auto real = parse_number<double>(text);
+    if (integer || real) at_ = end;
+    if (integer) return *integer;
+    if (real) return *real;
     fail("expected a number");
     return int64_t{0};
   }

@@ -61,6 +61,11 @@ void JsonObject::fail(std::string code, std::string message, const JsonValue& at
                       Place{std::string(file_), at.line, at.column, {}}, std::move(help)});
 }
 
+std::span<const JsonMember> JsonObject::members() const {
+  const JsonValue::Members* members = value_->members();
+  return members ? std::span<const JsonMember>(*members) : std::span<const JsonMember>();
+}
+
 void JsonObject::fail(std::string code, std::string message, std::string help) {
   fail(std::move(code), std::move(message), *value_, std::move(help));
 }

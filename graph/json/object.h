@@ -42,6 +42,7 @@ class JsonObject {
 
   bool has(std::string_view key) const { return value_->find(key) != nullptr; }
   const JsonValue& value() const { return *value_; }
+  std::span<const JsonMember> members() const;  // none where it is no object
   std::string_view file() const { return file_; }
   Diagnostics& faults() { return *faults_; }
 

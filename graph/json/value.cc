@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 
 namespace plimsoll {
 
@@ -17,12 +17,7 @@ std::optional<bool> JsonValue::boolean() const {
 
 std::optional<int64_t> JsonValue::integer() const {
   const JsonNumber* value = number();
-  if (!value || !value->whole) return std::nullopt;
-  int64_t result = 0;
-  const char* end = value->text.data() + value->text.size();
-  const auto [stop, fault] = std::from_chars(value->text.data(), end, result);
-  if (fault != std::errc() || stop != end) return std::nullopt;
-  return result;
+  return value && value->whole ? parse_number<int64_t>(value->text) : std::nullopt;
 }
 
 std::optional<double> JsonValue::real() const {

@@ -5,13 +5,13 @@
 //   JsonWriter out(JsonWriter::Layout::kIndented);
 //   out.begin_object();
 //   out.key("step_ns").integer(1250);
-//   out.key("layers").begin_array();
-//   out.string("conv1").end_array();
+//   out.key("layers").objects(layers, [&](const Layer& l) { out.key("name").string(l.name); });
 //   out.end_object();
 //   std::string text = out.take();
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +36,30 @@ class JsonWriter {
   JsonWriter& real(double value);
   JsonWriter& boolean(bool value);
   JsonWriter& null();
+  // Null where there is none, or the text is empty.
+  JsonWriter& integer(const std::optional<int64_t>& value) {
+    return value ? integer(*value) : null();
+  }
+  JsonWriter& real(const std::optional<double>& value) { return value ? real(*value) : null(); }
+  JsonWriter& string_or_null(std::string_view text) { return text.empty() ? null() : string(text); }
+
+  // An array of texts; an array of objects, of each of which `write` writes the members.
+  template <class List>
+  JsonWriter& strings(const List& list) {
+    begin_array();
+    for (const auto& text : list) string(text);
+    return end_array();
+  }
+  template <class List, class Write>
+  JsonWriter& objects(const List& list, Write write) {
+    begin_array();
+    for (const auto& each : list) {
+      begin_object();
+      write(each);
+      end_object();
+    }
+    return end_array();
+  }
 
   // What has been written so far, for long outputs written in pieces; the writer goes on.
   std::string take();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "graph/base/text.h"
 #include "graph/json/writer.h"
 
 namespace plimsoll {
@@ -16,8 +17,7 @@ bool is_plain(const std::string& text) {
   const bool known = std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) != 0 || kInside.find(static_cast<char>(c)) != kInside.npos;
   });
-  std::string lower = text;
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string lower = lower_case(text);
   const auto is = [&](auto... words) { return ((lower == words) || ...); };
   return known && text.back() != ':' && text.find(": ") == text.npos &&
          !is("null", "true", "false", "yes", "no", "on", "off", "y", "n");

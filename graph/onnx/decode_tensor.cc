@@ -43,47 +43,40 @@ double from_bfloat16(uint16_t bits) {
 
 // The little-endian numbers of raw_data.
 template <class T, class Out>
-void unpack(const std::vector<std::byte>& raw, std::vector<Out>& out) {
+bool unpack(const std::vector<std::byte>& raw, std::vector<Out>& out) {
   out.reserve(raw.size() / sizeof(T));
   for (size_t at = 0; at + sizeof(T) <= raw.size(); at += sizeof(T)) {
     T value{};
     std::memcpy(&value, raw.data() + at, sizeof value);
     out.push_back(static_cast<Out>(value));
   }
+  return true;
 }
 
+// False for types whose contents are not read.
 bool unpack_raw(DType dtype, const std::vector<std::byte>& raw, Contents& contents) {
   std::vector<int64_t> halves;
   switch (dtype) {
     case DType::kBool:
     case DType::kUint8:
-      unpack<uint8_t>(raw, contents.integers);
-      return true;
+      return unpack<uint8_t>(raw, contents.integers);
     case DType::kInt8:
-      unpack<int8_t>(raw, contents.integers);
-      return true;
+      return unpack<int8_t>(raw, contents.integers);
     case DType::kUint16:
-      unpack<uint16_t>(raw, contents.integers);
-      return true;
+      return unpack<uint16_t>(raw, contents.integers);
     case DType::kInt16:
-      unpack<int16_t>(raw, contents.integers);
-      return true;
+      return unpack<int16_t>(raw, contents.integers);
     case DType::kUint32:
-      unpack<uint32_t>(raw, contents.integers);
-      return true;
+      return unpack<uint32_t>(raw, contents.integers);
     case DType::kInt32:
-      unpack<int32_t>(raw, contents.integers);
-      return true;
+      return unpack<int32_t>(raw, contents.integers);
     case DType::kUint64:
     case DType::kInt64:
-      unpack<int64_t>(raw, contents.integers);
-      return true;
+      return unpack<int64_t>(raw, contents.integers);
     case DType::kFloat32:
-      unpack<float>(raw, contents.reals);
-      return true;
+      return unpack<float>(raw, contents.reals);
     case DType::kFloat64:
-      unpack<double>(raw, contents.reals);
-      return true;
+      return unpack<double>(raw, contents.reals);
     case DType::kFloat16:
     case DType::kBFloat16:
       unpack<uint16_t>(raw, halves);

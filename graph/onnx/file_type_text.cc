@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "graph/base/text.h"
+
 namespace plimsoll::onnx {
 namespace {
 
@@ -17,11 +19,9 @@ constexpr std::string_view kDescribed =
 template <class Use>
 bool any_line(std::string_view text, Use use) {
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
+    std::string_view line = take_part(text, '\n');
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
     if (use(line)) return true;
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return false;
 }

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <unordered_set>
 
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/text.h"
 
 namespace plimsoll::onnx {
 namespace {
@@ -19,12 +19,6 @@ bool in_symbol(char c) { return starts_symbol(c) || (c >= '0' && c <= '9') || c 
 bool is_symbol(std::string_view text) {
   return !text.empty() && starts_symbol(text.front()) &&
          std::all_of(text.begin(), text.end(), in_symbol);
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
 }
 
 Place place_of(const ValueSpec& input) {
@@ -79,13 +73,9 @@ std::string Inputs::symbol_for(const std::string& name) {
 Dim Inputs::named(const std::string& parameter) {
   Dim product = 1;
   for (std::string_view rest = parameter; !rest.empty();) {
-    const size_t star = rest.find('*');
-    const std::string_view factor = trim(rest.substr(0, star));
-    rest = star == std::string_view::npos ? std::string_view() : rest.substr(star + 1);
-    int64_t number = 0;
-    const auto [end, failed] = std::from_chars(factor.begin(), factor.end(), number);
-    if (failed == std::errc() && end == factor.end() && number > 0) {
-      product *= number;
+    const std::string_view factor = trimmed(take_part(rest, '*'));
+    if (const auto number = parse_number<int64_t>(factor); number && *number > 0) {
+      product *= *number;
     } else if (is_symbol(factor)) {
       product *= Dim::symbol(symbol_for(std::string(factor)));
     } else {

@@ -4,22 +4,18 @@
 
 #include <algorithm>
 
+#include "graph/base/text.h"
+
 namespace plimsoll::onnx {
 namespace {
 
 constexpr size_t kNowhere = std::string_view::npos;
 
-std::string_view stripped(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
-  return text.substr(0, text.find_last_not_of(kSpace) + 1);
-}
-
 // The source of the innermost call; empty where Python could not find it.
 std::string_view innermost_line(std::string_view stack_trace) {
-  const std::string_view text = stripped(stack_trace);
+  const std::string_view text = trimmed(stack_trace);
   const size_t begin = text.rfind('\n');
-  const std::string_view line = stripped(text.substr(begin == kNowhere ? 0 : begin));
+  const std::string_view line = trimmed(text.substr(begin == kNowhere ? 0 : begin));
   return line.starts_with("File \"") ? std::string_view{} : line;
 }
 
@@ -74,7 +70,7 @@ std::string_view type_among(std::string_view arguments) {
       if (is_opening(arguments[end])) end = std::min(closing(arguments, end), arguments.size() - 1);
       ++end;
     }
-    const std::string_view type = type_named(stripped(arguments.substr(0, end)));
+    const std::string_view type = type_named(trimmed(arguments.substr(0, end)));
     if (!type.empty()) return type;
     arguments.remove_prefix(std::min(end + 1, arguments.size()));
   }
@@ -121,9 +117,7 @@ std::string casts_of_traced(std::string_view line) {
   if (close == kNowhere) return casts;
   std::string_view arguments = line.substr(open + 1, close - open - 1);
   for (int position = 1; !arguments.empty();) {
-    const size_t end = std::min(arguments.find(','), arguments.size());
-    const std::string_view name = stripped(arguments.substr(0, end));
-    arguments.remove_prefix(std::min(end + 1, arguments.size()));
+    const std::string_view name = trimmed(take_part(arguments, ','));
     if (name.empty() || !is_in_path(name[0]) || (name[0] >= '0' && name[0] <= '9')) continue;
     if (name == "to" || name.starts_with("to_")) add(casts, fmt::format("#{}", position), "float");
     ++position;

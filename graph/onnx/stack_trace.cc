@@ -2,20 +2,12 @@
 
 #include <algorithm>
 
+#include "graph/base/text.h"
+
 namespace plimsoll::onnx {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size()));
-  return text.substr(0, text.find_last_not_of(" \t\r") + 1);
-}
-
-std::string_view next_line(std::string_view& text) {
-  const size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return trimmed(line);
-}
+std::string_view next_line(std::string_view& text) { return trimmed(take_part(text, '\n')); }
 
 // How many brackets a line opens that it does not close.
 int open_brackets(std::string_view line) {
@@ -43,9 +35,7 @@ std::string names_assigned(std::string_view line) {
     targets = targets.substr(0, type);
   std::string names;
   while (!targets.empty()) {
-    const size_t comma = std::min(targets.find(','), targets.size());
-    const std::string_view name = trimmed(targets.substr(0, comma));
-    targets.remove_prefix(std::min(comma + 1, targets.size()));
+    const std::string_view name = trimmed(take_part(targets, ','));
     if (name.empty()) continue;
     if (!std::all_of(name.begin(), name.end(), is_in_names)) return {};
     if (!names.empty()) names += ',';

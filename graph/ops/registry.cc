@@ -4,6 +4,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "graph/base/text.h"
 #include "graph/ops/families.h"
 #include "graph/ops/op_row.h"
 
@@ -88,9 +89,7 @@ std::span<const OpRow* const> all_ops() { return rows(); }
 bool has_attribute(const OpRow& row, std::string_view name) {
   std::string_view rest = row.attributes;
   while (!rest.empty()) {
-    const size_t end = std::min(rest.find(' '), rest.size());
-    if (rest.substr(0, end) == name) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (take_part(rest, ' ') == name) return true;
   }
   return false;
 }

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <map>
 
+#include "graph/base/text.h"
 #include "graph/ops/op_row.h"
 #include "graph/rewrite/patterns.h"
 
@@ -15,8 +16,7 @@ bool is_recurrent(const Rewrite& r, NodeId id) {
 
 // "lstm", "gru", "rnn_relu", "rnn_tanh"
 std::string cell_of(const Node& node) {
-  std::string cell = node.op;
-  for (char& c : cell) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string cell = lower_case(node.op);
   if (cell != "rnn") return cell;
   const auto* activations = node.attributes.get<std::vector<std::string>>("activations");
   const bool relu = activations && !activations->empty() && activations->front() == "Relu";

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 
 namespace plimsoll {
 namespace {
@@ -287,10 +288,7 @@ JsonValue number_value(std::string_view text, const Place& place) {
 }
 
 bool is_number(std::string_view text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, fault] = std::from_chars(text.data(), end, value);
-  return fault == std::errc() && stop == end && text.find_first_of("nNiI") == text.npos;
+  return parse_number<double>(text) && text.find_first_of("nNiI") == text.npos;
 }
 
 // "12.5 MiB" in a column that says its unit is 12.5.

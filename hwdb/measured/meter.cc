@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "graph/base/text.h"
 #include "hwdb/measured/pickle.h"
 
 namespace plimsoll {
@@ -14,13 +15,8 @@ namespace {
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> cells;
   while (!line.empty()) {
-    const size_t bar = std::min(line.find('|'), line.size());
-    std::string_view cell = line.substr(0, bar);
-    const size_t first = cell.find_first_not_of(' ');
-    cell = first == cell.npos ? std::string_view()
-                              : cell.substr(first, cell.find_last_not_of(" \r") + 1 - first);
+    const std::string_view cell = trimmed(take_part(line, '|'));
     if (!cell.empty()) cells.push_back(cell);
-    line.remove_prefix(std::min(bar + 1, line.size()));
   }
   return cells;
 }
@@ -48,9 +44,7 @@ Result<MeterReading> read_summary(const ByteSource& source, const Limits& limits
   std::string_view device;
   // A log may hold a summary of each epoch: peaks only grow.
   for (std::string_view rest = *text; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const auto cells = cells_of(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const auto cells = cells_of(take_part(rest, '\n'));
     if (cells.size() == 1 && cells[0].starts_with(kTitle)) {
       const std::string_view id = cells[0].substr(kTitle.size());
       if (!device.empty() && id != device) {

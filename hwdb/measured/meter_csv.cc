@@ -7,6 +7,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/text.h"
 #include "hwdb/measured/csv.h"
 #include "hwdb/measured/meter.h"
 
@@ -15,16 +16,11 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-std::string trimmed(const std::string& cell) {
-  const size_t first = cell.find_first_not_of(" \t");
-  if (first == cell.npos) return {};
-  return cell.substr(first, cell.find_last_not_of(" \t") + 1 - first);
-}
-
 // The column whose name, but for its unit, is one of `names`.
 std::optional<size_t> column(const Row& header, std::initializer_list<std::string_view> names) {
   for (size_t i = 0; i < header.size(); ++i) {
-    const std::string bare = trimmed(header[i].substr(0, header[i].find_first_of("[(")));
+    const std::string_view name = header[i];
+    const std::string_view bare = trimmed(name.substr(0, name.find_first_of("[(")));
     if (std::find(names.begin(), names.end(), bare) != names.end()) return i;
   }
   return std::nullopt;
@@ -32,7 +28,7 @@ std::optional<size_t> column(const Row& header, std::initializer_list<std::strin
 
 // "1234 MiB", as csv has it, or 1234, with nounits; nothing for "[N/A]".
 Result<std::optional<double>> number(const std::string& cell, const Place& place) {
-  const std::string text = trimmed(cell);
+  const std::string_view text = trimmed(cell);
   if (text.starts_with('[')) return std::nullopt;  // "[N/A]", "[Not Supported]"
   double value = 0;
   const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -97,7 +93,7 @@ Result<MeterReading> read_nvidia_smi(const ByteSource& source, const Limits& lim
       ++missing;
       return {};
     }
-    if (owner) owners.insert(trimmed(cells[*owner]));
+    if (owner) owners.emplace(trimmed(cells[*owner]));
     if (const auto name = column(header, {"name", "gpu_name"}))
       reading.device = trimmed(cells[*name]);
     most = std::max(most, **used);

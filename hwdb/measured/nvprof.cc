@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 #include "hwdb/measured/csv.h"
 #include "hwdb/measured/meter.h"
 
@@ -55,14 +55,12 @@ Result<void> add_row(const Cells& row, const Place& place, KernelTable& table) {
   const bool kernel =
       !row[*table.name].starts_with('[') && (!table.type || row[*table.type] == "GPU activities");
   if (!kernel) return {};
-  double value = 0;
-  const auto [stop, fault] = std::from_chars(time.data(), time.data() + time.size(), value);
-  const bool counts = std::isfinite(value) && value >= 0;
-  if (fault != std::errc() || stop != time.data() + time.size() || !counts) {
+  const auto value = parse_number<double>(time);
+  if (!value || !std::isfinite(*value) || *value < 0) {
     return error("E512", fmt::format("a number was looked for, found \"{}\"", shortened(time, 60)),
                  place);
   }
-  table.ms[std::string(bare_kernel_name(row[*table.name]))] += value * table.unit;
+  table.ms[std::string(bare_kernel_name(row[*table.name]))] += *value * table.unit;
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 #include "hwdb/measured/csv.h"
@@ -111,9 +112,8 @@ std::string as_list(std::string_view lines) {
   std::string list = "[";
   bool first = true;
   while (!lines.empty()) {
-    const std::string_view line = lines.substr(0, lines.find('\n'));
-    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-    if (line.find_first_not_of(" \t\r") != line.npos) {
+    const std::string_view line = take_part(lines, '\n');
+    if (!trimmed(line).empty()) {
       list += first ? "" : ",";
       list += line;
       first = false;

@@ -1,7 +1,6 @@
 #include "hwdb/measured/source.h"
 
-#include "graph/json/object.h"
-#include "graph/json/reader.h"
+#include "graph/json/read_object.h"
 #include "hwdb/measured/keys.h"
 
 namespace plimsoll {
@@ -34,6 +33,35 @@ MeasuredCase read_case(JsonObject& object) {
   return c;
 }
 
+MeasuredSource read_source(JsonObject& object) {
+  MeasuredSource source;
+  source.source = object.required_string("source");
+  source.says = object.required_string("says");
+  read_defaults(object, source.defaults);
+  for (const JsonValue& row : object.optional_list("cases")) {
+    JsonObject part(row, object.file(), object.faults());
+    source.cases.push_back(read_case(part));
+  }
+  for (const JsonValue& row : object.optional_list("networks")) {
+    JsonObject network(row, object.file(), object.faults());
+    source.networks.push_back({.model = network.required_string("model"),
+                               .framework = network.optional_string("framework").value_or(""),
+                               .version = network.optional_string("version").value_or(""),
+                               .network = network.required_string("network"),
+                               .least_batch = network.optional_integer("least_batch", kSamples)});
+    network.finish();
+  }
+  for (const JsonValue& row : object.optional_list("datasets")) {
+    JsonObject dataset(row, object.file(), object.faults());
+    source.datasets.push_back(
+        {.dataset = dataset.required_string("dataset"),
+         .samples = dataset.optional_integer("samples", kSamples).value_or(0)});
+    dataset.finish();
+  }
+  object.finish();
+  return source;
+}
+
 void forget_machine(MeasuredRun& told) { told.host.clear(); }
 
 }  // namespace
@@ -49,44 +77,15 @@ bool MeasuredCase::holds(const MeasuredRun& run) const {
 }
 
 Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::string_view file) {
-  const auto value = read_json(text, file);
-  if (!value) return tl::make_unexpected(value.error());
-  Diagnostics faults;
-  JsonObject root(*value, file, faults, true);
-  root.schema("plimsoll.sources", 1);
-  std::vector<MeasuredSource> sources;
-  for (const JsonValue& item : root.required_list("sources")) {
-    JsonObject object(item, file, faults);
-    MeasuredSource source;
-    source.source = object.required_string("source");
-    source.says = object.required_string("says");
-    read_defaults(object, source.defaults);
-    for (const JsonValue& row : object.optional_list("cases")) {
-      JsonObject part(row, file, faults);
-      source.cases.push_back(read_case(part));
+  return read_object(text, file, [](JsonObject& root) {
+    root.schema("plimsoll.sources", 1);
+    std::vector<MeasuredSource> sources;
+    for (const JsonValue& item : root.required_list("sources")) {
+      JsonObject object(item, root.file(), root.faults());
+      sources.push_back(read_source(object));
     }
-    for (const JsonValue& row : object.optional_list("networks")) {
-      JsonObject network(row, file, faults);
-      source.networks.push_back({.model = network.required_string("model"),
-                                 .framework = network.optional_string("framework").value_or(""),
-                                 .version = network.optional_string("version").value_or(""),
-                                 .network = network.required_string("network"),
-                                 .least_batch = network.optional_integer("least_batch", kSamples)});
-      network.finish();
-    }
-    for (const JsonValue& row : object.optional_list("datasets")) {
-      JsonObject dataset(row, file, faults);
-      source.datasets.push_back(
-          {.dataset = dataset.required_string("dataset"),
-           .samples = dataset.optional_integer("samples", kSamples).value_or(0)});
-      dataset.finish();
-    }
-    object.finish();
-    sources.push_back(std::move(source));
-  }
-  root.finish();
-  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
-  return sources;
+    return sources;
+  });
 }
 
 void MeasuredSource::complete(MeasuredRun& run) const {

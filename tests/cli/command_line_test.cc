@@ -215,14 +215,6 @@ const std::vector<Row> kRows = {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// Text that a terminal may be given: printable, or a newline.
-bool plain(const std::string& text) {
-  return std::none_of(text.begin(), text.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte < 32 && c != '\n') || byte == 127;
-  });
-}
-
 }  // namespace
 
 TEST_CASE("cli: each command line has its status, its code and its next step") {
@@ -272,71 +264,6 @@ TEST_CASE("cli: warnings about the card stand beside the answer, and --strict ma
     CHECK(ran.out.starts_with("FITS"));
     arguments.emplace_back("--strict");
     CHECK(run_plimsoll(arguments).status == 3);
-  }
-}
-
-TEST_CASE("cli: help and lists answer on standard output") {
-  if (skipped()) return;
-  const std::vector<std::pair<std::vector<std::string>, const char*>> kAsked = {
-      {{"--help"}, "plimsoll estimate builtin:"},
-      {{"-h"}, "commands:"},
-      {{"estimate", "--help"}, "--workspace-limit"},
-      {{"explain", "--help"}, "  plimsoll explain E241\n"},
-      {{"max-batch", "-h"}, "--multiple"},
-      {{"estimate", "--help"}, "[momentum]"},
-      {{"estimate", "--help-all"}, "adamw-fused"},
-      {{"--version"}, "plimsoll "},
-      {{"estimate", kNet, "--gpu", "l4", "--layers", "--csv"}, "layer,op,output_shape,parameters,"},
-      {{"estimate", kNet, "--gpu", "l4", "--kernels", "--markdown"}, "|---|"},
-      {{"max-batch", kNet, "--gpu", "l4", "--max", "64", "--csv"}, "batch,device_bytes,"},
-      {{"compare", kNet, "--gpu", "l4", "--gpu", "t4", "--price", "t4=1", "--price", "l4=100"},
-       "cheapest: tesla-t4"},
-      {{"version"}, "commit "},
-      {{"version"}, "coefficients  of measured kernels"},
-      {{"version", "--json"}, "\"digest\""},
-      {{"gpus"}, "tesla-t4"},
-      {{"gpus", "t4"}, "tesla-t4"},
-      {{"gpus", "--json"}, "\"tesla-t4\""},
-      {{"links"}, "pcie-3-x16"},
-      {{"hosts"}, "dgx-1"},
-      {{"hosts", "xeon-e5-2698-v4"}, "single_thread"},
-      {{"schema", "--help"}, "plan"},
-      {{"schema", "host"}, "plimsoll.host"},
-      {{"schema", "machine"}, "plimsoll.machine"},
-      {{"frameworks", "pytorch"}, "pytorch-2"},
-      {{"models"}, "resnet50"},
-      {{"models", "gnmt"}, "gnmt"},
-      {{"ops", "Conv"}, "f32["},
-      {{"schema", "estimate"}, "plimsoll.estimate"},
-      {{"schema", "sweep"}, "plimsoll.sweep"},
-      {{"schema", "validate"}, "plimsoll.validate"},
-      {{"schema", "model-config"}, "$schema"},
-      {{"explain", "e241"}, "E241"},
-      {{"explain", "features.0", kNet, "--gpu", "l4"}, "conv forward"},
-      {{"explain", "features.3", kNet, "--gpu", "l4", "--json"}, "\"plimsoll.node\""},
-      {{"compare", kNet, "--gpu", "l4", "--gpu", "t4"}, "tesla-t4"},
-      {{"max-batch", kNet, "--gpu", "l4", "--max", "64"}, "SAFE 64"},
-      {{"sweep", kPlan}, "\nBest that fit "},
-      {{"sweep", kPlan, "--dry-run"}, "48 configurations: 4 batch x 2 precision x 2 checkpoint"},
-      {{"estimate", kNet, "--gpu", "l4", "--workers", "4"}, "Host memory: "},
-      {{"estimate", kNet, "--gpu", "l4", "--layers"}, "features.0"},
-      {{"estimate", kNet, "--gpu", "quadro-p4000", "--layers", "--wide"},
-       "  forward WINOGRAD compute "},
-      {{"estimate", kNet, "--gpu", "l4", "--depth", "1"}, "features"},
-      {{"estimate", kNet, "--gpu", "l4", "--why"}, "Kept for the backward pass"},
-      {{"estimate", kNet, "--gpu", "l4", "--kernels"}, "conv forward"},
-  };
-  for (const auto& asked : kAsked) {
-    const auto& arguments = asked.first;
-    const char* const expected = asked.second;
-    const Ran ran = run_plimsoll(arguments);
-    CAPTURE(arguments[0]);
-    CAPTURE(arguments.back());
-    CAPTURE(ran.err);
-    CHECK(ran.status == 0);
-    CHECK(ran.out.find(expected) != std::string::npos);
-    CHECK(ran.out.ends_with("\n"));
-    CHECK(plain(ran.out));
   }
 }
 

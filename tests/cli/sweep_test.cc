@@ -6,43 +6,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "estimator/report/schemas.h"
 #include "tests/support/run_plimsoll.h"
 #include "tests/support/schema_fault.h"
+#include "tests/support/swept.h"
 
 using namespace plimsoll::test;
 using nlohmann::json;
-
-namespace {
-
-const std::string kSmallPlan = R"(
-model: builtin:squeezenet1_0
-parameters:
-  batch_size: {values: [8, 64]}
-  learning_rate: [0.1, 0.01, 0.001]
-  optimizer: [sgd, adam]
-  gpu: [tesla-t4, p4000]
-  momentum: {min: 0.5, max: 0.9, distribution: uniform}
-)";
-
-// `plan` as a file p.yaml in a folder of its own, swept from there.
-Ran swept(const std::string& plan, std::vector<std::string> flags = {}) {
-  const Scratch scratch;
-  scratch.write("p.yaml", plan);
-  flags.insert(flags.begin(), {"sweep", "p.yaml"});
-  return run_plimsoll(std::move(flags), {.folder = scratch.path("")});
-}
-
-std::vector<json> lines_of(const std::string& text) {
-  std::vector<json> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
-  return lines;
-}
-
-}  // namespace
 
 TEST_CASE("cli sweep: a line for each configuration, with estimate's verdict") {
   if (skipped()) return;
@@ -210,92 +181,6 @@ TEST_CASE("cli sweep: what is frozen is a parameter, several patterns with comma
   CHECK(bytes[1] > bytes[2]);
 }
 
-TEST_CASE("cli sweep: plans that cannot be swept") {
-  if (skipped()) return;
-  struct Row {
-    const char* plan;
-    int status;
-    const char* code;
-    const char* message;
-    std::vector<std::string> flags = {};
-  };
-  const std::vector<Row> rows = {
-      {"parameters: {gpu: l4}\n", 2, "E108", "--model"},
-      {"model: builtin:mlp\nparameters: {batch: 8}\n", 2, "E109", "--gpu ID"},
-      {"model: builtin:mlp\nparameters: {gpu: l5}\n", 2, "E140", "p.yaml:2:19: "},
-      {"model: builtin:mlp\nparameters: {gpu: l4, batch: 0}\n", 2, "E103", "p.yaml:2:30: "},
-      {"model: builtin:mlp\nparameters: {gpu: l4, batch: many}\n", 2, "E103", "p.yaml:2:30: "},
-      {"model: builtin:mlp\nparameters: {gpu: l4, optimizer: [adam, adan]}\n", 2, "E106",
-       "p.yaml:2:41: "},
-      {"model: builtin:mlp\nparameters: {gpu: l4, framework: torhc}\n", 2, "E143", "p.yaml:2:34: "},
-      {"model: builtin:mlp\nparameters: {gpu: l4, weight_decay: some}\n", 2, "E103",
-       "p.yaml:2:37: "},
-      {"model: builtin:mlp\nparameters: {gpu: l4, compile: inductor}\n", 2, "E103",
-       "p.yaml:2:32: "},
-      {"model: builtin:mlp\nparameters: {gpu: l4, batch: 8}\n",
-       2,
-       "E114",
-       "--batch and",
-       {"--batch", "8"}},
-      {"model: builtin:bert-base\nparameters: {gpu: l4, sequence: 8}\n",
-       2,
-       "E114",
-       "given by a flag too",
-       {"--dim", "sequence=64"}},
-      {"model: builtin:gpt2\nparameters: {gpu: l4, layers: 2}\n",
-       2,
-       "E114",
-       "given by a flag too",
-       {"--set", "layers=3"}},
-      {"model: builtin:mlp\nparameters: {gpu: l4, batch: 8, batch_size: 9}\n", 2, "E114",
-       "one parameter"},
-      {"model: builtin:mlp\nparameters: {gpu: l4, weight_decay: 0, weight-decay: 1}\n", 2, "E114",
-       "one parameter"},
-      {"model: builtin:mlp\nparameters: {gpu: l4, model: [a, b]}\n", 2, "E114",
-       "exclude each other"},
-      {"parameters: {gpu: l4, model: {distribution: normal}}\n", 3, "E311",
-       "model is a distribution"},
-      {"model: [builtin:bert-base, builtin:mlp]\nparameters: {gpu: l4, sequence: 8}\n", 2, "E164",
-       "sequence is a dimension of builtin:bert-base, and not of builtin:mlp"},
-      {"model: builtin:mlp\nparameters: {gpu: l4, batch: [8, 9]}\nconstraints: batch > 9\n", 3,
-       "E323", "no configuration"},
-      {"model: builtin:mlp\nparameters: {gpu: l4}\nobjective: {name: step_ns}\n",
-       2,
-       "E114",
-       "objective is step_ns",
-       {"--memory-only"}},
-      {"model: builtin:mlp\nparameters: {gpu: l4}\n", 2, "E114", "--emit-to", {"--emit", "csv"}},
-      {"model: builtin:mlp\nparameters: {gpu: l4}\n",
-       2,
-       "E106",
-       "slurm, csv or plan",
-       {"--emit", "pbs", "--emit-to", "x"}},
-      {"model: builtin:mlp\nparameters: {gpu: l4, batch: {min: 0.5, max: 1.5}}\n", 3, "E311",
-       "distribution"},
-      {"model: builtin:mlp\nparameters: {gpu: l4}\n",
-       2,
-       "E112",
-       "--lengths",
-       {"--lengths", "sequence=1"}},
-      {"model: '-'\nparameters: {gpu: l4}\n", 2, "E112", "more than once", {"--model", "-"}},
-      {"model: none.onnx\nparameters: {gpu: l4}\n", 4, "E601", "none.onnx"},
-      {"model: builtin:mlp\nparameters: {gpu: l4, batch: {min: 1, max: 9}}\n",
-       5,
-       "E818",
-       "--limit sweep=N",
-       {"--limit", "sweep=8"}},
-  };
-  for (const Row& row : rows) {
-    CAPTURE(std::string(row.plan));
-    const Ran ran = swept(row.plan, row.flags);
-    CAPTURE(ran.err);
-    CHECK(ran.status == row.status);
-    CHECK(ran.out.empty());
-    CHECK(ran.err.find(std::string("[") + row.code + "]") != std::string::npos);
-    CHECK(ran.err.find(row.message) != std::string::npos);
-  }
-}
-
 TEST_CASE("cli sweep: several models are a parameter, with estimate's answers") {
   if (skipped()) return;
   const Ran ran = swept(
@@ -327,27 +212,6 @@ TEST_CASE("cli sweep: several models are a parameter, with estimate's answers") 
       "model: builtin:alexnet\nparameters: {gpu: l4, batch: [8, 64]}\n"
       "objective: {name: device_bytes}\n");
   CHECK(says(text.out, "\nBest by device_bytes: gpu l4, batch 8: "));
-}
-
-TEST_CASE("cli sweep: constraints leave configurations out, and chance is among the others") {
-  if (skipped()) return;
-  const std::string plan =
-      kSmallPlan + "constraints: [\"batch_size < 64 or gpu == 'p4000'\", \"optimizer != 'sgd'\"]\n";
-  std::set<int> within;
-  for (const json& line : lines_of(swept(plan, {"--json"}).out)) {
-    if (!line.contains("configuration")) continue;
-    within.insert(line["configuration"].get<int>());
-    const json& p = line["parameters"];
-    CHECK(p["optimizer"] == "adam");
-    CHECK((p["batch_size"] == 8 || p["gpu"] == "p4000"));
-  }
-  CHECK(within.size() == 3 * 3);
-  const Ran some = swept("method: random\nrun_cap: 4\n" + plan, {"--json"});
-  const std::vector<json> lines = lines_of(some.out);
-  REQUIRE(lines.size() == 5);
-  for (size_t i = 0; i < 4; ++i) CHECK(within.contains(lines[i]["configuration"].get<int>()));
-  CHECK(swept(plan, {"--dry-run"})
-            .out.starts_with("9, within the constraints, of 24 configurations: "));
 }
 
 TEST_CASE(
@@ -441,37 +305,4 @@ TEST_CASE("cli sweep: a pipe that nobody reads ends it in silence") {
   CHECK(detail::text_of(scratch.path("status")) == "141\n");
   CHECK(detail::text_of(scratch.path("err")).empty());
   CHECK(detail::text_of(scratch.path("out")).starts_with("{"));
-}
-
-TEST_CASE(
-    "cli sweep: some by chance or the first, as the whole grid has them; other methods refused") {
-  if (skipped()) return;
-  const auto by_number = [](const Ran& ran) {
-    std::map<int, json> lines;
-    for (const json& line : lines_of(ran.out)) {
-      if (line.contains("configuration")) lines[line["configuration"].get<int>()] = line;
-    }
-    return lines;
-  };
-  const std::map<int, json> whole = by_number(swept(kSmallPlan, {"--json"}));
-  REQUIRE(whole.size() == 24);
-  const Ran random = swept("method: random\nrun_cap: 7\nseed: 3\n" + kSmallPlan, {"--json"});
-  CHECK(random.status == 0);
-  const std::map<int, json> some = by_number(random);
-  CHECK(some.size() == 7);
-  for (const auto& [number, line] : some) CHECK(line == whole.at(number));
-  CHECK(lines_of(random.out).back()["result"]["configurations"] == 7);
-  const Ran again = swept("method: random\nrun_cap: 7\n" + kSmallPlan, {"--json", "--seed=3"});
-  CHECK(by_number(again) == some);
-  const Ran other = swept("method: random\nrun_cap: 7\n" + kSmallPlan, {"--json", "--seed=4"});
-  CHECK(by_number(other) != some);
-  const Ran first = swept("run_cap: 5\n" + kSmallPlan, {"--json"});
-  CHECK(by_number(first).size() == 5);
-  CHECK(by_number(first).rbegin()->first == 4);
-  CHECK(swept("method: random\nrun_cap: 7\n" + kSmallPlan, {"--dry-run"})
-            .out.starts_with("7, by chance with seed 0, of 24 configurations: "));
-  const Ran bayes = swept("method: bayes\n" + kSmallPlan);
-  CHECK(bayes.status == 3);
-  CHECK(bayes.err.find("bayes is not done") != std::string::npos);
-  CHECK(swept(kSmallPlan, {"--seed=3"}).status == 2);
 }

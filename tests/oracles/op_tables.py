@@ -7,7 +7,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from op_attention import ATTENTION, RECURRENT
-from op_rare import RARE, Behind, plain
+from op_modules import Behind
+from op_rare import RARE, plain
 
 
 class Gain(nn.Module):

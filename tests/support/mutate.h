@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/base/text.h"
 #include "tests/support/onnx_tree.h"
 
 namespace plimsoll::test {
@@ -128,51 +129,14 @@ class Mutator {
 
   // Names that the tool itself gives to attributes, or that other operators have.
   void own_attribute(Message& node) {
-    static constexpr std::string_view kNames[] = {"in_place",
-                                                  "of_view",
-                                                  "plimsoll.pad_merged",
-                                                  "unbound",
-                                                  "positions",
-                                                  "apart",
-                                                  "layers",
-                                                  "directions",
-                                                  "batch_first",
-                                                  "skip_input",
-                                                  "unrolled",
-                                                  "values_alone",
-                                                  "causal",
-                                                  "scaled",
-                                                  "axis",
-                                                  "axes",
-                                                  "perm",
-                                                  "group",
-                                                  "num_groups",
-                                                  "num_heads",
-                                                  "q_num_heads",
-                                                  "kv_num_heads",
-                                                  "strides",
-                                                  "dilations",
-                                                  "pads",
-                                                  "keepdims",
-                                                  "kernel_shape",
-                                                  "transA",
-                                                  "transB",
-                                                  "to",
-                                                  "split",
-                                                  "num_outputs",
-                                                  "hidden_size",
-                                                  "allowzero",
-                                                  "layout",
-                                                  "ceil_mode",
-                                                  "output_shape",
-                                                  "output_padding",
-                                                  "blocksize",
-                                                  "batch_dims",
-                                                  "select_last_index",
-                                                  "storage_order",
-                                                  "noop_with_empty_axes",
-                                                  "start",
-                                                  "end"};
+    static const std::vector<std::string_view> kNames = split(
+        "in_place of_view plimsoll.pad_merged unbound positions apart layers directions "
+        "batch_first skip_input unrolled values_alone causal scaled axis axes perm group "
+        "num_groups num_heads q_num_heads kv_num_heads strides dilations pads keepdims "
+        "kernel_shape transA transB to split num_outputs hidden_size allowzero layout "
+        "ceil_mode output_shape output_padding blocksize batch_dims select_last_index "
+        "storage_order noop_with_empty_axes start end",
+        ' ');
     Message attribute(Kind::kAttribute);
     attribute.add(1, one_of(kNames));
     if (pick(2) == 0) {
@@ -205,57 +169,19 @@ class Mutator {
   }
 
   void rename_operator(Message& node) {
-    static constexpr std::string_view kOps[] = {"Add",
-                                                "MatMul",
-                                                "Gemm",
-                                                "Conv",
-                                                "ConvTranspose",
-                                                "Transpose",
-                                                "Reshape",
-                                                "Squeeze",
-                                                "Unsqueeze",
-                                                "Concat",
-                                                "Split",
-                                                "Slice",
-                                                "Gather",
-                                                "ReduceSum",
-                                                "ReduceMax",
-                                                "Softmax",
-                                                "LSTM",
-                                                "GRU",
-                                                "Attention",
-                                                "Einsum",
-                                                "Resize",
-                                                "Pad",
-                                                "Expand",
-                                                "Tile",
-                                                "Flatten",
-                                                "Where",
-                                                "TopK",
-                                                "MaxPool",
-                                                "AveragePool",
-                                                "BatchNormalization",
-                                                "LayerNormalization",
-                                                "GroupNormalization",
-                                                "InstanceNormalization",
-                                                "Range",
-                                                "OneHot",
-                                                "CumSum",
-                                                "Cast",
-                                                "ConstantOfShape",
-                                                "ScatterND",
-                                                "GatherND",
-                                                "DepthToSpace",
-                                                "NonZero",
-                                                "Dropout",
-                                                "If",
-                                                "Loop",
-                                                "Scan",
-                                                "SequenceConstruct"};
+    static const std::vector<std::string_view> kOps = split(
+        "Add MatMul Gemm Conv ConvTranspose Transpose Reshape Squeeze Unsqueeze Concat Split "
+        "Slice Gather ReduceSum ReduceMax Softmax LSTM GRU Attention Einsum Resize Pad "
+        "Expand Tile Flatten Where TopK MaxPool AveragePool BatchNormalization "
+        "LayerNormalization GroupNormalization InstanceNormalization Range OneHot CumSum "
+        "Cast ConstantOfShape ScatterND GatherND DepthToSpace NonZero Dropout If Loop Scan "
+        "SequenceConstruct",
+        ' ');
     static constexpr std::string_view kDomains[] = {"", "plimsoll", "com.microsoft", "ai.onnx"};
-    static constexpr std::string_view kOwn[] = {
-        "Linear",     "Recurrent",    "RecurrentCell", "Attention", "AdditiveScores",
-        "WeightNorm", "SpectralNorm", "RMSNorm",       "Glu",       "Embedding"};
+    static const std::vector<std::string_view> kOwn = split(
+        "Linear Recurrent RecurrentCell Attention AdditiveScores WeightNorm SpectralNorm "
+        "RMSNorm Glu Embedding",
+        ' ');
     auto* op = node.find(4);
     if (!op) return;
     op->bytes = pick(4) == 0 ? one_of(kOwn) : one_of(kOps);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -112,6 +113,14 @@ inline Ran run_plimsoll(std::vector<std::string> arguments, RunOptions options =
 // Whether a command's output has the words.
 inline bool says(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
+}
+
+// Text that a terminal may be given: printable, or a newline.
+inline bool plain(const std::string& text) {
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 32 && c != '\n') || byte == 127;
+  });
 }
 
 }  // namespace plimsoll::test

@@ -113,10 +113,7 @@ class Replayer {
         result_.out_of_memory = i;
         break;
       }
-      if (allocator_.reserved() > result_.reserved_peak) {
-        result_.reserved_peak = allocator_.reserved();
-        result_.peak_event = i;
-      }
+      result_.reserved_peak = std::max(result_.reserved_peak, allocator_.reserved());
     }
     result_.reserved_end = allocator_.reserved();
     result_.segments = allocator_.segments();
@@ -150,7 +147,6 @@ class Replayer {
     if (bytes == 0) return true;
     int32_t block = allocator_.allocate(bytes, event.stream);
     if (block == kNoBlock && event.least != AllocatorEvent::kRequired) {
-      ++result_.fallbacks;
       bytes = event.least;
       if (bytes == 0) return true;
       block = allocator_.allocate(bytes, event.stream);
@@ -183,8 +179,7 @@ class Replayer {
 };
 
 // The plan is made once, before the program runs.
-Result<Replay> replay_plan(std::span<const AllocatorEvent> events, const StaticRules& rules,
-                           int64_t capacity) {
+Result<Replay> replay_plan(std::span<const AllocatorEvent> events, int64_t capacity) {
   std::vector<PlannedTensor> tensors;
   std::vector<Held> held(events.size());  // `block`: index of the tensor
   Replay result;
@@ -209,7 +204,7 @@ Result<Replay> replay_plan(std::span<const AllocatorEvent> events, const StaticR
       result.marks.push_back({0, live, result.requested_peak});
     }
   }
-  const int64_t bytes = planned_bytes(tensors, rules);
+  const int64_t bytes = planned_bytes(tensors);
   for (AllocatorState& state : result.marks) state.reserved = bytes;
   result.reserved_peak = result.needed_peak = result.reserved_end = bytes;
   result.allocated_peak = result.requested_peak;
@@ -234,9 +229,7 @@ struct Run {
   Result<Replay> operator()(const PoolRules& rules) const {
     return with(PoolAllocator(rules, capacity));
   }
-  Result<Replay> operator()(const StaticRules& rules) const {
-    return replay_plan(events, rules, capacity);
-  }
+  Result<Replay> operator()(StaticRules) const { return replay_plan(events, capacity); }
 
  private:
   template <class Allocator>

@@ -54,6 +54,9 @@ struct NoAllocator {
   int64_t granule = 512;  // cudaMalloc's alignment
 };
 
+// A plan of the whole program, made before it runs.
+struct StaticRules {};
+
 using AllocatorRules = std::variant<NoAllocator, CachingRules, BfcRules, PoolRules, StaticRules>;
 
 struct AllocatorState {
@@ -74,18 +77,9 @@ struct Replay {
   int64_t segments = 0;           // obtained from the device
   int64_t segments_returned = 0;  // given back to it
   int64_t retries = 0;            // requests that needed cached memory to be given back first
-  int64_t fallbacks = 0;          // allocations that were served with `least`
-  size_t peak_event = 0;          // index of the event at which reserved_peak is reached
   std::optional<size_t> out_of_memory =
       std::nullopt;                   // index of the event that failed; nothing after it counts
   std::vector<AllocatorState> marks;  // one per kMark
-
-  // Share of the reserved peak that no block in use ever filled.
-  double fragmentation() const {
-    return reserved_peak == 0
-               ? 0
-               : 1 - static_cast<double>(allocated_peak) / static_cast<double>(reserved_peak);
-  }
 };
 
 // What `rules` do with `events` on a device with `capacity` bytes for them (none: unlimited).

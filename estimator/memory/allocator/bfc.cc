@@ -5,14 +5,11 @@ namespace plimsoll {
 BfcAllocator::BfcAllocator(const BfcRules& rules, int64_t capacity)
     : rules_(rules),
       capacity_(capacity / rules.granule * rules.granule),
-      next_region_(rules.allow_growth ? std::min(capacity_, rules.first_region) : capacity_) {}
+      next_region_(std::min(capacity_, rules.first_region)) {}
 
 int32_t BfcAllocator::allocate(int64_t bytes, int /*stream*/) {
   const int64_t size = round_up(bytes, rules_.granule);
   if (const int32_t chunk = cached_chunk(size); chunk != kNoBlock) return chunk;
-  if (extend(size)) return cached_chunk(size);
-  if (!rules_.garbage_collection || !return_free_regions(size)) return kNoBlock;
-  ++retries_;
   return extend(size) ? cached_chunk(size) : kNoBlock;
 }
 
@@ -48,26 +45,5 @@ bool BfcAllocator::extend(int64_t size) {
 }
 
 void BfcAllocator::release(int32_t chunk) { free_block(chunks_, free_, chunk); }
-
-// Gives wholly free regions back so that a larger one can be taken, if that could suffice.
-bool BfcAllocator::return_free_regions(int64_t size) {
-  int64_t free_bytes = 0;
-  for (int32_t chunk = free_.smallest(); chunk != kNoBlock; chunk = free_.next(chunks_, chunk)) {
-    if (chunks_[chunk].whole_segment()) free_bytes += chunks_[chunk].size;
-  }
-  if (free_bytes == 0 || size > capacity_ - reserved_ + free_bytes) return false;
-  int32_t chunk = free_.smallest();
-  while (chunk != kNoBlock) {
-    const int32_t next = free_.next(chunks_, chunk);
-    if (chunks_[chunk].whole_segment()) {
-      free_.take(chunks_, chunk);
-      reserved_ -= chunks_[chunk].size;
-      ++returned_;
-      chunks_.drop(chunk);
-    }
-    chunk = next;
-  }
-  return true;
-}
 
 }  // namespace plimsoll

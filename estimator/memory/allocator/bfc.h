@@ -3,7 +3,8 @@
 // size and address, amount to one best-fit list.
 //
 // By default it takes all the card can give at once, so that what it has *taken* says nothing about
-// what it *needs*. With allow_growth it takes regions that double.
+// what it *needs*. Here it is as with allow_growth: it takes regions that double, and as before 2.3
+// it gives none back.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,9 @@
 
 namespace plimsoll {
 
-// The defaults are TensorFlow's, but for allow_growth, which is the only informative mode.
 struct BfcRules {
-  bool allow_growth = true;
-  bool garbage_collection = true;     // TF_ENABLE_GPU_GARBAGE_COLLECTION, since 2.3
   int64_t granule = 256;              // kMinAllocationSize
-  int64_t first_region = 2 << 20;     // 1 MiB before TensorFlow 2.3
+  int64_t first_region = 1 << 20;     // before TensorFlow 2.3
   int64_t largest_slack = 128 << 20;  // kMaxInternalFragmentation
 };
 
@@ -36,13 +34,12 @@ class BfcAllocator {
   int64_t needed() const { return needed_; }
   int64_t block_size(int32_t chunk) const { return chunks_[chunk].size; }
   int64_t segments() const { return regions_; }
-  int64_t segments_returned() const { return returned_; }
-  int64_t retries() const { return retries_; }
+  int64_t segments_returned() const { return 0; }
+  int64_t retries() const { return 0; }
 
  private:
   int32_t cached_chunk(int64_t size);
   bool extend(int64_t size);
-  bool return_free_regions(int64_t size);
 
   BfcRules rules_;
   int64_t capacity_;
@@ -50,7 +47,7 @@ class BfcAllocator {
   BlockList chunks_;
   FreeList free_;
   int64_t next_address_ = 0;
-  int64_t reserved_ = 0, needed_ = 0, regions_ = 0, returned_ = 0, retries_ = 0;
+  int64_t reserved_ = 0, needed_ = 0, regions_ = 0;
 };
 
 }  // namespace plimsoll

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "graph/base/escape.h"
+#include "graph/base/text.h"
 
 namespace plimsoll {
 namespace {
@@ -15,10 +14,8 @@ tl::unexpected<Diagnostics> refused(std::string_view setting, std::string_view w
 }
 
 std::optional<int64_t> whole_number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = fault == std::errc() && end == text.data() + text.size();
-  return whole && value >= 0 && value < int64_t{1} << 40 ? std::optional(value) : std::nullopt;
+  const auto value = parse_number<int64_t>(text);
+  return value && *value >= 0 && *value < int64_t{1} << 40 ? value : std::nullopt;
 }
 
 Result<void> set(CachingRules& rules, std::string_view setting) {
@@ -59,9 +56,7 @@ Result<void> check(const CachingRules& rules) {
 Result<CachingRules> caching_rules(std::string_view text) {
   CachingRules rules;
   while (!text.empty()) {
-    const size_t comma = text.find(',');
-    if (auto done = set(rules, text.substr(0, comma)); !done) return tl::unexpected(done.error());
-    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+    if (auto done = set(rules, take_part(text, ',')); !done) return tl::unexpected(done.error());
   }
   if (auto fine = check(rules); !fine) return tl::unexpected(fine.error());
   return rules;

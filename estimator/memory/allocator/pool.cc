@@ -1,20 +1,14 @@
 #include "estimator/memory/allocator/pool.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "estimator/memory/allocator/block_list.h"
 
 namespace plimsoll {
 
 int64_t PoolRules::rounded(int64_t bytes) const {
-  if (rounding == Rounding::kNaive) {
-    const int64_t pages = round_up(bytes, page);
-    return pages > large_granule ? round_up(pages, large_granule) : pages;
-  }
-  const int64_t cutoff = int64_t{1} << linear_cutoff;
-  if (bytes > cutoff) return round_up(bytes, cutoff);
-  return std::max(page, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes))));
+  const int64_t pages = round_up(bytes, page);
+  return pages > large_granule ? round_up(pages, large_granule) : pages;
 }
 
 PoolAllocator::PoolAllocator(const PoolRules& rules, int64_t capacity)

@@ -10,16 +10,11 @@ namespace plimsoll {
 
 // The defaults are MXNet's (docs, environment variables).
 struct PoolRules {
-  enum class Rounding : uint8_t {
-    kNaive,  // to pages; above `large_granule`, to multiples of it
-    kRound,  // to powers of two; above 2^linear_cutoff, to multiples of that
-  };
-  Rounding rounding = Rounding::kNaive;  // MXNET_GPU_MEM_POOL_TYPE
-  int64_t page = 4096;                   // MXNET_GPU_MEM_POOL_PAGE_SIZE
-  int64_t large_granule = 2 << 20;       // MXNET_GPU_MEM_LARGE_ALLOC_ROUND_SIZE
-  int linear_cutoff = 24;                // MXNET_GPU_MEM_POOL_ROUND_LINEAR_CUTOFF
-  int64_t reserve_percent = 5;           // MXNET_GPU_MEM_POOL_RESERVE: of the card, kept free
+  int64_t page = 4096;              // MXNET_GPU_MEM_POOL_PAGE_SIZE
+  int64_t large_granule = 2 << 20;  // MXNET_GPU_MEM_LARGE_ALLOC_ROUND_SIZE
+  int64_t reserve_percent = 5;      // MXNET_GPU_MEM_POOL_RESERVE: of the card, kept free
 
+  // To pages; above `large_granule`, to multiples of it.
   int64_t rounded(int64_t bytes) const;
 };
 

@@ -6,15 +6,14 @@
 
 #include "estimator/memory/workspace/choice.h"
 #include "estimator/memory/workspace/formula.h"
+#include "graph/base/text.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll {
 void write_plan(JsonWriter& out, const AskedPlan& plan) {
   out.key("engine").integer(plan.engine);
   out.key("workspace_bytes").integer(plan.bytes);
-  out.key("notes").begin_array();
-  for (const std::string& note : plan.notes) out.string(note);
-  out.end_array();
+  out.key("notes").strings(plan.notes);
   out.key("knobs").begin_object();
   for (const auto& [knob, value] : plan.knobs) out.key(knob).integer(value);
   out.end_object();
@@ -51,13 +50,7 @@ int AskedPlan::tile() const {
 }
 
 void write_plans(JsonWriter& out, std::string_view key, const std::vector<AskedPlan>& plans) {
-  out.key(key).begin_array();
-  for (const AskedPlan& plan : plans) {
-    out.begin_object();
-    write_plan(out, plan);
-    out.end_object();
-  }
-  out.end_array();
+  out.key(key).objects(plans, [&](const AskedPlan& plan) { write_plan(out, plan); });
 }
 
 std::string algorithm_of(const AskedPlan& plan, Pass pass) {
@@ -144,10 +137,8 @@ Result<AskedAnswer> read_answer(std::string_view line, const std::string& place)
 Result<AskedWorkspaces> AskedWorkspaces::read(std::string_view lines, std::string_view file) {
   AskedWorkspaces asked;
   for (int number = 1; !lines.empty(); ++number) {
-    const size_t end = std::min(lines.find('\n'), lines.size());
-    const std::string_view line = lines.substr(0, end);
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    const std::string_view line = take_part(lines, '\n');
+    if (trimmed(line).empty()) continue;
     const auto answer = read_answer(line, fmt::format("{}, line {}", file, number));
     if (!answer) return tl::unexpected(answer.error());
     asked.add(*answer);

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "graph/json/read_object.h"
+
 namespace plimsoll {
 namespace {
 
@@ -88,6 +90,12 @@ ConvQuestion read_conv_question(JsonObject& object, DType usual) {
     }
   }
   return question;
+}
+
+Result<ConvQuestion> parse_conv_question(std::string_view line, std::string_view place,
+                                         DType usual) {
+  return read_object(line, place,
+                     [&](JsonObject& object) { return read_conv_question(object, usual); });
 }
 
 void write_conv_question(JsonWriter& out, const ConvQuestion& question) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "graph/base/dtype.h"
 #include "graph/ir/kernel.h"
@@ -31,6 +32,9 @@ std::optional<ConvQuestion> conv_question(const KernelAt& kernel);
 // Takes the question's keys of an object that may have others; `usual` where no dtype is. Faults
 // are the object's; E241 where the filter does not fit.
 ConvQuestion read_conv_question(JsonObject& object, DType usual);
+// The same of a line that holds nothing else.
+Result<ConvQuestion> parse_conv_question(std::string_view line, std::string_view place,
+                                         DType usual);
 // All keys, into an object that is open.
 void write_conv_question(JsonWriter& out, const ConvQuestion& question);
 

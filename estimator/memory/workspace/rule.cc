@@ -5,6 +5,7 @@
 #include <string>
 
 #include "graph/base/checked.h"
+#include "graph/base/text.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 
@@ -64,13 +65,9 @@ bool at_most(int64_t feature, int64_t limit) {
 std::optional<std::vector<int64_t>> numbers(std::string_view text) {
   std::vector<int64_t> found;
   while (!text.empty()) {
-    int64_t number = 0;
-    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (fault != std::errc() || (end != text.data() + text.size() && *end != ' ')) {
-      return std::nullopt;
-    }
-    found.push_back(number);
-    text.remove_prefix(std::min(text.size(), static_cast<size_t>(end - text.data()) + 1));
+    const auto number = parse_number<int64_t>(take_part(text, ' '));
+    if (!number) return std::nullopt;
+    found.push_back(*number);
   }
   return found;
 }

@@ -54,13 +54,10 @@ std::vector<SweepPage::Shown> SweepPage::shown(const SweepBest& best) const {
 
 std::string SweepPage::json(const SweepSummary& summary, const std::vector<Shown>& shown) const {
   JsonWriter out = begin_document("plimsoll.sweep", JsonWriter::Layout::kCompact);
-  out.key("records").begin_array();
-  for (const Shown& s : shown) {
-    out.begin_object();
+  out.key("records").objects(shown, [&](const Shown& s) {
     write_sweep_record(out, plan_, s.candidate->configuration, s.candidate->point, time_);
-    out.key("unbeaten").boolean(s.unbeaten).end_object();
-  }
-  out.end_array();
+    out.key("unbeaten").boolean(s.unbeaten);
+  });
   out.key("records_left_out").integer(summary.configurations - static_cast<int64_t>(shown.size()));
   write_sweep_summary(out.key("result"), summary);
   return out.end_object().take() + "\n";

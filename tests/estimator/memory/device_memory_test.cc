@@ -67,7 +67,7 @@ TEST_CASE("device memory: algorithms tried one by one shape the regions") {
   input.inputs = {};
   input.step = {event(Kind::kWorkspace, 0)};
   input.workspaces = {{.bytes = 0, .largest = 60 * kMiB}};
-  const BfcRules rules{.garbage_collection = false, .first_region = 1 << 20};
+  const BfcRules rules;
   // A region of 1 MiB, and one of 64.
   CHECK(device_memory(input, rules, {})->reserved == 65 * kMiB);
   input.workspaces = {{.bytes = 0, .largest = 60 * kMiB, .tried = {0, 30 * kMiB, 60 * kMiB}}};
