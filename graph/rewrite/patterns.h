@@ -37,6 +37,8 @@ void padding(Finder& finder);
 void merged_weights(Finder& finder);
 // Biases of zeros that an exporter dropped.
 void removed_biases(Finder& finder);
+// Biases of zeros that an exporter made.
+std::span<const Pattern> generated_biases();
 // Batch norm that an exporter folded into the layer before it.
 std::span<const Pattern> folded_norms();
 // Weights that are divided by their largest singular value at every step.

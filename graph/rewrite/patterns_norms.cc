@@ -100,7 +100,7 @@ constexpr Pattern kNormRows[] = {
     // With a group for each channel an exporter that folds leaves the second Reshape out.
     {.name = "group norm",
      .match = "n = Reshape?(InstanceNormalization(Reshape(x), groups));"
-              "y = Add(Mul(n, Unsqueeze?($scale)), Unsqueeze?($bias))",
+              "y = Add(Mul(n, Cast?(Unsqueeze?($scale))), Cast?(Unsqueeze?($bias)))",
      .when = has_groups,
      .build = make_group_norm,
      .example = "input x: f32[B,8,4,4]; const s: i64[3] = [0,2,-1]; const t: i64[4] = [-1,8,4,4];"

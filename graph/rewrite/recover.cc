@@ -36,6 +36,7 @@ constexpr Step kSteps[] = {
     {.name = "unread", .pass = patterns::unread},
     {.name = "merged weights", .pass = patterns::merged_weights},
     {.name = "removed biases", .pass = patterns::removed_biases},
+    {.name = "generated biases", .rows = patterns::generated_biases},
     {.name = "padding", .pass = patterns::padding},
     {.name = "folded norms", .rows = patterns::folded_norms},
     {.name = "spectral norms", .pass = patterns::spectral_norms},
