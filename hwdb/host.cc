@@ -75,12 +75,6 @@ constexpr std::array<std::string_view, 4> kLoaders = {"none", "memory", "convert
 
 std::string_view name(LoaderKind kind) { return kLoaders[static_cast<size_t>(kind)]; }
 
-std::optional<LoaderKind> parse_loader_kind(std::string_view word) {
-  const auto at = std::ranges::find(kLoaders, word);
-  if (at == kLoaders.end()) return std::nullopt;
-  return static_cast<LoaderKind>(at - kLoaders.begin());
-}
-
 Seconds Loader::per_sample(LoaderKind kind) const {
   switch (kind) {
     case LoaderKind::kNone:

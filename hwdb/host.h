@@ -30,7 +30,6 @@ enum class LoaderKind : uint8_t {
   kTransform,  // ... and normalised
 };
 std::string_view name(LoaderKind kind);  // "none", "memory", "convert", "transform"
-std::optional<LoaderKind> parse_loader_kind(std::string_view word);
 
 // Of one sample, in one thread of the reference machine.
 struct Loader {
