@@ -121,12 +121,8 @@ class Program {
   }
 
   void update(int step) {
-    std::vector<int32_t> temporaries;
-    for (const int64_t bytes : input_.update_temporaries) temporaries.push_back(born(bytes, 0));
-    if (step == 0) {
-      for (const int64_t bytes : input_.optimizer_state) born(bytes, 0);
-    }
-    for (const int32_t id : temporaries) dies(id);
+    if (step > 0) return;
+    for (const int64_t bytes : input_.optimizer_state) born(bytes, 0);
   }
 
   const ReplayInput& input_;

@@ -56,9 +56,6 @@ struct ReplayInput {
   bool timing_empties_cache = true;  // as PyTorch does when it has timed a problem (Conv_v8.cpp)
   std::vector<int64_t> kept;
   std::vector<int64_t> optimizer_state;  // in the order of creation
-  // Live only while the optimizer steps: foreach SGD with weight decay copies all decayed
-  // gradients.
-  std::vector<int64_t> update_temporaries;
   // The loader: batches held ready beyond the current one, and what it stages them in (bytes before
   // they become floats). A loader that prefetches works on a stream of its own.
   int prefetch = 0;

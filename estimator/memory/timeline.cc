@@ -102,7 +102,6 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule,
     }
   }
   t.gradient_bytes += t.resident_bytes[index(Role::kGradient)];
-  t.final_role = std::move(live.roles);
   return t;
 }
 

@@ -26,8 +26,6 @@ struct Timeline {
   BytesByRole max_by_role{};
   int64_t activations_peak_bytes = 0;                // of feature maps and temporaries together
   std::array<int64_t, kPhaseCount> max_temporary{};  // of temporaries, by phase
-  // Each buffer's role at the end of its life.
-  std::vector<Role> final_role;
 };
 
 // `granule`: bytes that the framework's allocator rounds to (1: none). `storages`: by buffer, whose

@@ -89,10 +89,7 @@ TEST_CASE("device memory: the optimizer's state is born in the holes of step 0")
   CHECK(with_state->marks[0].allocated == (20 + 10 + 20) * kMiB);
 }
 
-TEST_CASE("device memory: temporaries of the update, buffers of libraries") {
-  ReplayInput input = small_step();
-  input.update_temporaries = {200 * kMiB};
-  CHECK(reserved(input) == 370 * kMiB);  // later it serves as workspace
+TEST_CASE("device memory: buffers of libraries") {
   ReplayInput with_library = small_step();
   with_library.kept = {10 * kMiB};
   with_library.step.insert(with_library.step.begin(), event(Kind::kKept, 0));
