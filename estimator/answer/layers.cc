@@ -42,7 +42,7 @@ void add_parameters(const CompiledModel& model, const Node& node, std::vector<ch
   for (const TensorId in : node.inputs) {
     if (in == kNoTensor || seen[in]) continue;
     const Tensor& t = model.graph.tensors[in];
-    if (t.kind != TensorKind::kParameter || !is_weight(model.parameter_kinds[in]) || !t.shape)
+    if (t.kind != TensorKind::kParameter || !is_weight(model.weight_roles[in]) || !t.shape)
       continue;
     seen[in] = 1;
     const auto count = elements(*t.shape).evaluate(model.binding);
@@ -50,7 +50,7 @@ void add_parameters(const CompiledModel& model, const Node& node, std::vector<ch
     if (!count || !size) continue;
     layer.parameters += *count;
     layer.weight_bytes += *size;
-    if (!trained || model.parameter_kinds[in] != ParameterKind::kTrained) continue;
+    if (!trained || model.weight_roles[in] != WeightRole::kTrained) continue;
     layer.gradient_bytes += *size;
     if (model.recipe.mode == Mode::kTrain)
       layer.optimizer_state_bytes += state_bytes(model, {t.dtype, *t.shape});

@@ -297,8 +297,8 @@ void set_live(MemoryEstimate& m, const Timeline& t, const CompiledModel& model,
   m.gradient_bytes = t.gradient_bytes;
   for (TensorId id = 0; id < model.graph.tensors.size(); ++id) {
     const Tensor& tensor = model.graph.tensors[id];
-    const bool weight = tensor.kind == TensorKind::kParameter &&
-                        is_weight(model.parameter_kinds[id]) && tensor.shape;
+    const bool weight =
+        tensor.kind == TensorKind::kParameter && is_weight(model.weight_roles[id]) && tensor.shape;
     if (weight) m.parameter_count += elements(*tensor.shape).evaluate(binding).value_or(0);
   }
   m.saved_bytes = t.saved_bytes;

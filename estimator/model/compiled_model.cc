@@ -116,10 +116,10 @@ void widen(Graph& graph, std::vector<std::string>& basis) {
 // What rules of training came to.
 std::string trained_of(const CompiledModel& model) {
   int64_t weights = 0, trained = 0;
-  for (TensorId id = 0; id < model.parameter_kinds.size(); ++id) {
+  for (TensorId id = 0; id < model.weight_roles.size(); ++id) {
     if (model.graph.tensors[id].kind != TensorKind::kParameter) continue;
-    weights += is_weight(model.parameter_kinds[id]) ? 1 : 0;
-    trained += model.parameter_kinds[id] == ParameterKind::kTrained ? 1 : 0;
+    weights += is_weight(model.weight_roles[id]) ? 1 : 0;
+    trained += model.weight_roles[id] == WeightRole::kTrained ? 1 : 0;
   }
   return fmt::format("{} of {} weights are trained, by {} and {}", trained, weights,
                      setting("freeze"), setting("train"));
@@ -130,8 +130,8 @@ std::string trained_of(const CompiledModel& model) {
 void tell_of_unreached(CompiledModel& model) {
   int64_t weights = 0;
   Dim elements_in_all;
-  for (TensorId id = 0; id < model.parameter_kinds.size(); ++id) {
-    if (model.parameter_kinds[id] != ParameterKind::kUnreached) continue;
+  for (TensorId id = 0; id < model.weight_roles.size(); ++id) {
+    if (model.weight_roles[id] != WeightRole::kUnreached) continue;
     ++weights;
     elements_in_all += elements(*model.graph.tensors[id].shape);
   }
@@ -148,8 +148,8 @@ void tell_of_weights(CompiledModel& model, bool from_onnx, const RecoverReport& 
   if (!model.recipe.training.empty()) model.basis.push_back(trained_of(model));
   tell_of_unreached(model);
   const Diagnostics doubts = from_onnx && !model.graph.told
-                                 ? weight_doubts(model.graph, model.parameter_kinds, recovered)
-                                 : nothing_trained(model.graph, model.parameter_kinds);
+                                 ? weight_doubts(model.graph, model.weight_roles, recovered)
+                                 : nothing_trained(model.graph, model.weight_roles);
   model.warnings.insert(model.warnings.end(), doubts.begin(), doubts.end());
 }
 
@@ -265,7 +265,7 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   auto expanded = expand(graph, plan, compiled.recipe, compiled.policy, decider);
   if (!expanded) return tl::make_unexpected(expanded.error());
   compiled.step = std::move(expanded->step);
-  compiled.parameter_kinds = std::move(expanded->parameter_kinds);
+  compiled.weight_roles = std::move(expanded->weight_roles);
   tell_of_weights(compiled, model.from_onnx, recovered);
   compiled.facts.symbols = compiled.binding;
   const auto batch = compiled.binding.find(compiled.batch_symbol);

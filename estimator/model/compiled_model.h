@@ -20,7 +20,7 @@ struct CompiledModel {
   Policy policy;
   std::string batch_symbol;
   Graph graph;  // inferred and recovered: node ids of the step are its
-  std::vector<ParameterKind> parameter_kinds;
+  std::vector<WeightRole> weight_roles;
   Step step;
   Binding longest;  // sizes of the largest batch that differ from the usual ones
   Binding binding;  // at which it was compiled; valid elsewhere while the guards hold

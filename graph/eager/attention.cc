@@ -236,14 +236,16 @@ Value additive_scores(Machine& m, const Value& q, const Value& k, const Value& v
   const Shape all{k.sizes()[0], queries, k.sizes()[1], k.sizes()[2]};
   const bool keeps_sums = m.policy().smooth_keeps_input;
   const Value sums = m.allocate(q.dtype(), keeps_sums ? all : one_query);
-  const Value bent = m.allocate(q.dtype(), all);
+  const Value activated = m.allocate(q.dtype(), all);
   Value scores = m.allocate(q.dtype(), {all[0], all[1], all[2]});
-  m.launch_rows(KernelClass::kPointwise, "add", bent.count(), {&q, &k}, {&bent});
-  m.launch_rows(KernelClass::kPointwise, "tanh", bent.count() * Dim(8), {&bent}, {&bent});
-  m.launch_rows(KernelClass::kPointwise, "mul", bent.count(), {&bent, &v}, {&bent});
-  m.launch_rows(KernelClass::kReduce, "scores", bent.count(), {&bent}, {&scores}, scores.count());
+  m.launch_rows(KernelClass::kPointwise, "add", activated.count(), {&q, &k}, {&activated});
+  m.launch_rows(KernelClass::kPointwise, "tanh", activated.count() * Dim(8), {&activated},
+                {&activated});
+  m.launch_rows(KernelClass::kPointwise, "mul", activated.count(), {&activated, &v}, {&activated});
+  m.launch_rows(KernelClass::kReduce, "scores", activated.count(), {&activated}, {&scores},
+                scores.count());
   const Value inputs[] = {q, k, v};
-  std::vector<Kept> kept{{bent, "additive attention keeps its tanh"},
+  std::vector<Kept> kept{{activated, "additive attention keeps its tanh"},
                          {v, "additive attention keeps its weight"}};
   if (keeps_sums) kept.push_back({sums, "additive attention keeps the input of its tanh"});
   m.record(scores, inputs, std::move(kept),

@@ -7,9 +7,9 @@
 namespace plimsoll::eager {
 
 void Machine::begin_region(std::span<const Value> inputs,
-                           std::function<void(const Region&)> again) {
+                           std::function<void(const Region&)> recompute) {
   region_ = std::make_shared<Region>();
-  region_->again = std::move(again);
+  region_->recompute = std::move(recompute);
   region_->inputs = std::make_shared<GradNode>();
   region_->inputs->node = node_;
   for (const Value& in : inputs)
@@ -25,10 +25,10 @@ void Machine::keep_for_region(GradNode& node, std::span<const Value> inputs,
     return k.value.defined() && k.value.on_device();
   });
   if (!keeps) return;
-  if (running_again_) {
+  if (recomputed_) {
     if (idle_) return;  // the block has all that it needs
-    running_again_->made.push_back(node.kept);
-    if (running_again_->complete()) stop_early(node, inputs, outputs);
+    recomputed_->made.push_back(node.kept);
+    if (recomputed_->complete()) stop_early(node, inputs, outputs);
     return;
   }
   node.region = region_;
@@ -71,18 +71,18 @@ void Machine::stop_early(const GradNode& last, std::span<const Value> inputs,
                events.end());
 }
 
-void Machine::run_again(Region& region) {
+void Machine::recompute(Region& region) {
   const NodeId node = node_;
-  running_again_ = &region;
+  recomputed_ = &region;
   grad_enabled_ = true;
   begin_autocast();
-  region.again(region);
+  region.recompute(region);
   end_autocast();
   idle_ = false;
   grad_enabled_ = false;
-  running_again_ = nullptr;
+  recomputed_ = nullptr;
   node_ = node;
-  region.ran_again = true;
+  region.is_recomputed = true;
   region.made.resize(region.keepers);
 }
 

@@ -48,7 +48,7 @@ struct Engine {
 
   // Nodes that lead to disabled leaves alone need not run. Inputs' nodes are older than their
   // users'.
-  void mute_dead_ends() {
+  void disable_dead_ends() {
     std::vector<GradNode*> inner;
     bool any_disabled = false;
     for (const auto& [node, waiting] : pending) {
@@ -74,7 +74,7 @@ struct Engine {
   }
 
   void unpack(GradNode& node) {
-    if (!node.region->ran_again) m.run_again(*node.region);
+    if (!node.region->is_recomputed) m.recompute(*node.region);
     node.kept = std::move(node.region->made[node.place]);
   }
 
@@ -129,7 +129,7 @@ void Machine::backward(std::span<const Value> roots, std::span<const Value> grad
     if (root.requires_grad()) nodes.push_back(root.grad());
   }
   engine.count_uses(nodes);
-  engine.mute_dead_ends();
+  engine.disable_dead_ends();
   for (size_t i = 0; i < roots.size(); ++i) {
     if (!roots[i].requires_grad()) continue;
     engine.deliver(roots[i].grad(), roots[i].grad_output(), gradients[i]);

@@ -307,7 +307,7 @@ void Machine::record(std::vector<Value>& outputs, std::span<const Value> inputs,
   for (Kept& k : kept) k.value = k.value.detached();
   node->kept = std::move(kept);
   node->backward = std::move(backward);
-  if (region_ || running_again_) keep_for_region(*node, inputs, outputs);
+  if (region_ || recomputed_) keep_for_region(*node, inputs, outputs);
   grad_nodes_.push_back(node);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].defined()) outputs[i].set_grad(node, static_cast<uint32_t>(i));

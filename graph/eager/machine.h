@@ -61,11 +61,11 @@ class Machine {
   Value* cast_of_weight(const Value& x);
 
   // What is recorded between these two keeps nothing but `inputs`; `again` runs it once more.
-  void begin_region(std::span<const Value> inputs, std::function<void(const Region&)> again);
+  void begin_region(std::span<const Value> inputs, std::function<void(const Region&)> recompute);
   void end_region() { region_.reset(); }
   // Whether kernels run now as part of the forward pass: also a block that runs again in backward.
   Pass pass() const {
-    return phase_ == Phase::kBackward && !running_again_ ? Pass::kBackward : Pass::kForward;
+    return phase_ == Phase::kBackward && !recomputed_ ? Pass::kBackward : Pass::kForward;
   }
 
   bool grad_enabled() const { return grad_enabled_; }
@@ -159,7 +159,7 @@ class Machine {
                        std::span<const Value> outputs);
   void stop_early(const GradNode& last, std::span<const Value> inputs,
                   std::span<const Value> outputs);
-  void run_again(Region& region);
+  void recompute(Region& region);
   friend struct Engine;
 
   const Recipe& recipe_;
@@ -176,7 +176,7 @@ class Machine {
   std::optional<DType> autocast_;
   std::unordered_map<const Layout*, Value> weight_casts_;  // of parameters themselves, not of views
   std::shared_ptr<Region> region_;                         // the block that is being recorded
-  Region* running_again_ = nullptr;                        // or run once more
+  Region* recomputed_ = nullptr;                           // or run once more
   uint64_t sequence_ = 0;
   std::vector<std::weak_ptr<GradNode>> grad_nodes_;
   std::vector<GradNodeRef> leaves_;

@@ -220,12 +220,12 @@ Value select(Machine& m, const Value& x, size_t axis, const Dim&) {
   return y;
 }
 
-Value diagonal(Machine& m, const Value& x, size_t axis, size_t twin) {
+Value diagonal(Machine& m, const Value& x, size_t axis, size_t second) {
   Shape sizes = x.sizes();
   Shape strides = x.strides();
-  strides[axis] = strides[axis] + strides[twin];
-  sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(twin));
-  strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(twin));
+  strides[axis] = strides[axis] + strides[second];
+  sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(second));
+  strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(second));
   Value y = window(m, x, std::move(sizes), std::move(strides));
   const Value inputs[] = {x};
   m.record(y, inputs, {}, into_zeros(x.layout_ref()));

@@ -24,8 +24,8 @@ Value transpose(Machine& m, const Value& x, size_t a, size_t b);
 Value expand(Machine& m, const Value& x, const Shape& sizes);
 Value unsqueeze(Machine& m, const Value& x, size_t axis);
 Value squeeze(Machine& m, const Value& x, std::vector<size_t> axes);
-// The elements whose places along two axes are the same; `twin` is the axis that goes.
-Value diagonal(Machine& m, const Value& x, size_t axis, size_t twin);
+// The elements whose places along two axes are the same; `second` is the axis that goes.
+Value diagonal(Machine& m, const Value& x, size_t axis, size_t second);
 Value slice(Machine& m, const Value& x, size_t axis, const Dim& start, const Dim& length,
             int64_t step);
 Value select(Machine& m, const Value& x, size_t axis, const Dim& index);

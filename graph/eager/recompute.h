@@ -12,11 +12,11 @@
 namespace plimsoll::eager {
 
 struct Region {
-  std::function<void(const Region&)> again;  // runs the block's forward
-  GradNodeRef inputs;                        // keeps what the block read
-  size_t keepers = 0;                        // nodes that keep something
-  std::vector<std::vector<Kept>> made;       // what they keep, once the block ran again
-  bool ran_again = false;
+  std::function<void(const Region&)> recompute;  // runs the block's forward
+  GradNodeRef inputs;                            // keeps what the block read
+  size_t keepers = 0;                            // nodes that keep something
+  std::vector<std::vector<Kept>> made;           // what they keep, once the block ran again
+  bool is_recomputed = false;
   bool complete() const { return made.size() >= keepers; }
 };
 

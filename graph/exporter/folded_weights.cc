@@ -17,33 +17,33 @@ namespace {
 // What a weight leaves of one, computed at every step (RWKV's mixes).
 constexpr std::string_view kRest = "sub";
 
-bool is_folded(const Tensor& t, ParameterKind kind) {
-  return t.kind == TensorKind::kParameter && is_float(t.dtype) &&
-         kind == ParameterKind::kConstant && t.origin != Origin::kGenerated;
+bool is_folded(const Tensor& t, WeightRole kind) {
+  return t.kind == TensorKind::kParameter && is_float(t.dtype) && kind == WeightRole::kConstant &&
+         t.origin != Origin::kGenerated;
 }
 
 // A factor that an exporter folded is trained where what it scales is shifted by a trained tensor
 // of the same extents: the two halves of an affine layer.
-void find_folded_scales(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void find_folded_scales(const Graph& graph, std::vector<WeightRole>& kinds) {
   for (const Node& node : graph.nodes) {
     for (const TensorId shift : node.inputs) {
-      if (!is_sum(node) || shift == kNoTensor || kinds[shift] != ParameterKind::kTrained) continue;
+      if (!is_sum(node) || shift == kNoTensor || kinds[shift] != WeightRole::kTrained) continue;
       const TensorId product = beside(node, shift);
       const NodeId maker = product == kNoTensor ? kNoNode : graph.tensors[product].producer;
       if (maker == kNoNode || !is_product(graph.nodes[maker])) continue;
       for (const TensorId factor : graph.nodes[maker].inputs) {
         const Tensor& t = graph.tensors[factor];
         if (is_folded(t, kinds[factor]) && !t.contents && t.shape == graph.tensors[shift].shape)
-          kinds[factor] = ParameterKind::kTrained;
+          kinds[factor] = WeightRole::kTrained;
       }
     }
   }
 }
 
 // Which tensors hold something that training changes.
-std::vector<char> trained_values(const Graph& graph, const std::vector<ParameterKind>& kinds) {
+std::vector<char> trained_values(const Graph& graph, const std::vector<WeightRole>& kinds) {
   std::vector<char> trained(graph.tensors.size(), 0);
-  for (TensorId id = 0; id < kinds.size(); ++id) trained[id] = kinds[id] == ParameterKind::kTrained;
+  for (TensorId id = 0; id < kinds.size(); ++id) trained[id] = kinds[id] == WeightRole::kTrained;
   for (const Node& node : graph.nodes) {
     const auto holds = [&](TensorId in) { return in != kNoTensor && trained[in] != 0; };
     if (has(node, OpRow::kShapeOf) || std::none_of(node.inputs.begin(), node.inputs.end(), holds))
@@ -58,7 +58,7 @@ std::vector<char> trained_values(const Graph& graph, const std::vector<Parameter
 // What an exporter folded and every sample's features are multiplied with, a number for each
 // channel or head, is a weight in another shape: layer scale (CaiT, PoolFormer, InceptionNeXt),
 // Swin v2's logit scale. Only images that come in are normalised by constants.
-void find_folded_factors(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void find_folded_factors(const Graph& graph, std::vector<WeightRole>& kinds) {
   const std::vector<char> trained = trained_values(graph, kinds);
   for (const Node& node : graph.nodes) {
     for (const TensorId factor : node.inputs) {
@@ -67,13 +67,13 @@ void find_folded_factors(const Graph& graph, std::vector<ParameterKind>& kinds) 
       const TensorId data = beside(node, factor);
       const bool weighs =
           is_folded(t, kinds[factor]) && is_along_one_axis(t) && t.folded_by != kRest;
-      if (weighs && data != kNoTensor && trained[data]) kinds[factor] = ParameterKind::kTrained;
+      if (weighs && data != kNoTensor && trained[data]) kinds[factor] = WeightRole::kTrained;
     }
   }
 }
 
 // The shift of such a factor, where both were folded: layer norm of channels as people write it.
-void find_folded_shifts(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void find_folded_shifts(const Graph& graph, std::vector<WeightRole>& kinds) {
   for (const Node& node : graph.nodes) {
     for (const TensorId shift : node.inputs) {
       if (!is_sum(node) || shift == kNoTensor) continue;
@@ -83,10 +83,9 @@ void find_folded_shifts(const Graph& graph, std::vector<ParameterKind>& kinds) {
       if (maker == kNoNode || !is_product(graph.nodes[maker]) || !is_folded(t, kinds[shift]))
         continue;
       for (const TensorId factor : graph.nodes[maker].inputs) {
-        const bool scales = factor != kNoTensor && kinds[factor] == ParameterKind::kTrained &&
+        const bool scales = factor != kNoTensor && kinds[factor] == WeightRole::kTrained &&
                             graph.tensors[factor].kind == TensorKind::kParameter;
-        if (scales && graph.tensors[factor].shape == t.shape)
-          kinds[shift] = ParameterKind::kTrained;
+        if (scales && graph.tensors[factor].shape == t.shape) kinds[shift] = WeightRole::kTrained;
       }
     }
   }
@@ -102,7 +101,7 @@ bool is_rows(const Tensor& t) {
 }
 
 // Rows that every sample begins with: learned queries (DETR), latents (Perceiver).
-void find_folded_tokens(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void find_folded_tokens(const Graph& graph, std::vector<WeightRole>& kinds) {
   const std::vector<std::vector<NodeId>> readers = consumers(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
@@ -110,7 +109,7 @@ void find_folded_tokens(const Graph& graph, std::vector<ParameterKind>& kinds) {
     const bool repeated = std::all_of(readers[id].begin(), readers[id].end(), [&](NodeId reader) {
       return has(graph.nodes[reader], OpRow::kRepeats);
     });
-    if (repeated) kinds[id] = ParameterKind::kTrained;
+    if (repeated) kinds[id] = WeightRole::kTrained;
   }
 }
 
@@ -157,7 +156,7 @@ bool keeps_elements(const Tensor& t) {
 // Where a module lacks as many parameters as its code reads folded arrays, each array is one of
 // them: Mamba's A of -exp(A_log), DeBERTa's q_bias seen by head. Those that have lost their extents
 // on the way (a product of one with a table) stay.
-void find_counted(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void find_counted(const Graph& graph, std::vector<WeightRole>& kinds) {
   if (graph.unwritten.empty()) return;
   const std::vector<OwnArray> arrays = folded_arrays(graph);
   const std::vector<std::string_view> lacking(graph.unwritten.begin(), graph.unwritten.end());
@@ -167,13 +166,13 @@ void find_counted(const Graph& graph, std::vector<ParameterKind>& kinds) {
     const std::string module(array.module);
     const auto read = count_within(arrays, module, [](const OwnArray& one) { return one.module; });
     const auto lacks = count_within(lacking, module, [](std::string_view name) { return name; });
-    if (read == lacks) kinds[array.id] = ParameterKind::kTrained;
+    if (read == lacks) kinds[array.id] = WeightRole::kTrained;
   }
 }
 
 }  // namespace
 
-void find_folded_weights(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void find_folded_weights(const Graph& graph, std::vector<WeightRole>& kinds) {
   find_folded_scales(graph, kinds);
   find_folded_factors(graph, kinds);
   find_folded_shifts(graph, kinds);

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
-#include "graph/ir/parameter_kind.h"
+#include "graph/ir/weight_role.h"
 
 namespace plimsoll {
 
 // Makes those of `kinds` that are constants by their names, but used as weights are, trained. Cost:
 // linear in the graph.
-void find_folded_weights(const Graph& graph, std::vector<ParameterKind>& kinds);
+void find_folded_weights(const Graph& graph, std::vector<WeightRole>& kinds);
 
 }  // namespace plimsoll

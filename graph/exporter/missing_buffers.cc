@@ -51,8 +51,7 @@ bool is_table(const Tensor& t) {
 
 }  // namespace
 
-std::vector<TensorType> buffers_not_written(const Graph& graph,
-                                            const std::vector<ParameterKind>& kinds) {
+std::vector<TensorType> missing_buffers(const Graph& graph, const std::vector<WeightRole>& kinds) {
   std::vector<TensorType> buffers;
   if (graph.told) return buffers;
   for (const Node& node : graph.nodes) {
@@ -65,7 +64,7 @@ std::vector<TensorType> buffers_not_written(const Graph& graph,
   const auto readers = consumers(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    const bool held = kinds[id] == ParameterKind::kBuffer || kinds[id] == ParameterKind::kConstant;
+    const bool held = kinds[id] == WeightRole::kBuffer || kinds[id] == WeightRole::kConstant;
     if (!held) continue;
     const size_t modules = is_table(t) ? holders(graph, readers[id], id) : 1;
     const size_t copies = modules * (is_rotary_table(t) ? 2 : 1);

@@ -4,13 +4,12 @@
 
 #include <vector>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/ir/graph.h"
 
 namespace plimsoll {
 
 // One type for each; `kinds` as classify_parameters() gives them. Cost: linear in the graph.
-std::vector<TensorType> buffers_not_written(const Graph& graph,
-                                            const std::vector<ParameterKind>& kinds);
+std::vector<TensorType> missing_buffers(const Graph& graph, const std::vector<WeightRole>& kinds);
 
 }  // namespace plimsoll

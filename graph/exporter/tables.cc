@@ -19,7 +19,7 @@ bool rearranges(const Node& node) {
 // Is what positions pick from this table multiplied with data, and nothing else done with it?
 // Rotary sines are (GPT-J, CodeGen); positions that were learned are added.
 bool picked_factor(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                   const std::vector<char>& from_shapes, TensorId table) {
+                   const std::vector<char>& independent, TensorId table) {
   bool picked = false, factor = false;
   std::vector<TensorId> pending{table};
   for (size_t visited = 0; visited < pending.size(); ++visited) {
@@ -29,10 +29,10 @@ bool picked_factor(const Graph& graph, const std::vector<std::vector<NodeId>>& r
       const Node& node = graph.nodes[id];
       if (is_product(node) && t != table) {
         const TensorId other = beside(node, t);
-        factor = factor || (other != kNoTensor && !from_shapes[other]);
+        factor = factor || (other != kNoTensor && !independent[other]);
       } else if (rearranges(node) && node.inputs[0] == t) {
         const bool picks = has(node, OpRow::kPicksByIndex);
-        if (picks && !from_shapes[node.inputs[1]]) return false;
+        if (picks && !independent[node.inputs[1]]) return false;
         picked = picked || picks;
         for (const TensorId out : node.outputs) {
           if (out != kNoTensor) pending.push_back(out);
@@ -103,36 +103,36 @@ bool is_patch_positions(const Graph& graph, const std::vector<std::vector<NodeId
 
 }  // namespace
 
-void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds) {
-  const std::vector<char> from_shapes = made_of_shapes(graph);
+void find_tables(const Graph& graph, std::vector<WeightRole>& kinds) {
+  const std::vector<char> independent = input_independent(graph);
   const std::vector<std::vector<NodeId>> readers = consumers(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     const bool table = t.kind == TensorKind::kParameter && t.shape && t.shape->size() == 2 &&
-                       kinds[id] == ParameterKind::kTrained && !t.name.ends_with(".weight");
-    if (table && picked_factor(graph, readers, from_shapes, id)) kinds[id] = ParameterKind::kBuffer;
-    const bool array = kinds[id] == ParameterKind::kTrained && t.shape && t.shape->size() > 1;
+                       kinds[id] == WeightRole::kTrained && !t.name.ends_with(".weight");
+    if (table && picked_factor(graph, readers, independent, id)) kinds[id] = WeightRole::kBuffer;
+    const bool array = kinds[id] == WeightRole::kTrained && t.shape && t.shape->size() > 1;
     if (array && (is_compared(graph, readers, id) || masks_weight(graph, readers, id) ||
                   is_sliced_square(graph, readers, id) || is_patch_positions(graph, readers, id)))
-      kinds[id] = ParameterKind::kBuffer;
+      kinds[id] = WeightRole::kBuffer;
   }
   for (const Node& node : graph.nodes) {
     if (has(node, OpRow::kDense)) {
       const TensorId data = node.inputs[0];
       const auto& shape = graph.tensors[data].shape;
       // Beside data it is the weight itself: a capsule's, one matrix for each pair.
-      const bool of_layer = kinds[behind_view(graph, node.inputs[1])] == ParameterKind::kTrained;
-      if (of_layer && kinds[data] == ParameterKind::kTrained && shape && shape->size() > 2)
-        kinds[data] = ParameterKind::kBuffer;
+      const bool of_layer = kinds[behind_view(graph, node.inputs[1])] == WeightRole::kTrained;
+      if (of_layer && kinds[data] == WeightRole::kTrained && shape && shape->size() > 2)
+        kinds[data] = WeightRole::kBuffer;
     }
     for (const TensorId in : node.inputs) {
-      if (!is_product(node) || in == kNoTensor || kinds[in] != ParameterKind::kTrained) continue;
+      if (!is_product(node) || in == kNoTensor || kinds[in] != WeightRole::kTrained) continue;
       const TensorId other = beside(node, in);
       const auto& shape = graph.tensors[in].shape;
-      if (other == kNoTensor || !from_shapes[other] || !shape || shape->empty()) continue;
+      if (other == kNoTensor || !independent[other] || !shape || shape->empty()) continue;
       const auto& positions = graph.tensors[other].shape;  // a single number is a factor
       const bool table = positions && !positions->empty();
-      if (table) kinds[in] = ParameterKind::kBuffer;
+      if (table) kinds[in] = WeightRole::kBuffer;
     }
   }
 }

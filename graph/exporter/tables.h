@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
-#include "graph/ir/parameter_kind.h"
+#include "graph/ir/weight_role.h"
 
 namespace plimsoll {
 
@@ -13,6 +13,6 @@ namespace plimsoll {
 // but positions, as rotary frequencies do; one that a layer takes as its data, as Swin v2 does its
 // coordinates (a matrix there may be one factor of a weight); masks that are compared or laid on a
 // weight. Cost: linear in the graph.
-void find_tables(const Graph& graph, std::vector<ParameterKind>& kinds);
+void find_tables(const Graph& graph, std::vector<WeightRole>& kinds);
 
 }  // namespace plimsoll

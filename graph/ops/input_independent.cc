@@ -6,7 +6,7 @@
 
 namespace plimsoll {
 
-std::vector<char> made_of_shapes(const Graph& graph, std::vector<char> besides) {
+std::vector<char> input_independent(const Graph& graph, std::vector<char> besides) {
   std::vector<char> made = std::move(besides);
   made.resize(graph.tensors.size(), 0);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {

@@ -10,6 +10,6 @@ namespace plimsoll {
 // For each tensor whether it is the same whatever the inputs hold and whatever has been trained:
 // float parameters are not, unless they stood in the file as constants. `besides`: tensors that are
 // taken to be so too. Cost: linear.
-std::vector<char> made_of_shapes(const Graph& graph, std::vector<char> besides = {});
+std::vector<char> input_independent(const Graph& graph, std::vector<char> besides = {});
 
 }  // namespace plimsoll

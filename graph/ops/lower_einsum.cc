@@ -19,9 +19,9 @@ bool has(const std::string& letters, char c) { return letters.find(c) != std::st
 // A term whose labels differ: dimensions of one label meet in a diagonal.
 Term term_of(Lowering& l, Value value, std::string letters) {
   for (size_t i = 0; i < letters.size(); ++i) {
-    for (size_t twin; (twin = letters.find(letters[i], i + 1)) != std::string::npos;) {
-      value = eager::diagonal(l.m, value, i, twin);
-      letters.erase(twin, 1);
+    for (size_t second; (second = letters.find(letters[i], i + 1)) != std::string::npos;) {
+      value = eager::diagonal(l.m, value, i, second);
+      letters.erase(second, 1);
     }
   }
   return {std::move(value), std::move(letters)};
@@ -77,9 +77,9 @@ Term meeting(Lowering& l, const Term& term, const Term& other, const std::string
   std::vector<size_t> ones;
   std::string rest;
   for (size_t i = 0; i < term.letters.size(); ++i) {
-    const size_t twin = other.letters.find(term.letters[i]);
-    const bool broadcasts = twin != std::string::npos && term.value.sizes()[i] == Dim(1) &&
-                            other.value.sizes()[twin] != Dim(1);
+    const size_t second = other.letters.find(term.letters[i]);
+    const bool broadcasts = second != std::string::npos && term.value.sizes()[i] == Dim(1) &&
+                            other.value.sizes()[second] != Dim(1);
     if (broadcasts) ones.push_back(i);
     if (!broadcasts) rest += term.letters[i];
   }

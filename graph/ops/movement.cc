@@ -81,7 +81,7 @@ Result<void> transpose(InferContext& c) {
   if (perm.empty()) {
     for (size_t i = rank; i-- > 0;) perm.push_back(static_cast<int64_t>(i));
   }
-  const auto axes = plain_axes(c, perm, rank);
+  const auto axes = normalized_axes(c, perm, rank);
   if (!axes) return tl::unexpected(axes.error());
   if (axes->size() != rank) return c.fail("E248", "'perm' does not name every axis once");
   if (c.attributes().has("perm")) c.set_plain("perm", *axes);
@@ -150,7 +150,7 @@ Result<void> squeeze(InferContext& c) {
   const size_t rank = c.rank(0);
   std::vector<bool> gone(rank, false);
   if (*given) {
-    const auto axes = plain_axes(c, **given, rank);
+    const auto axes = normalized_axes(c, **given, rank);
     if (!axes) return tl::unexpected(axes.error());
     for (const size_t axis : *axes) {
       if (!c.decider().is_one(c.shape(0)[axis])) {
@@ -180,7 +180,7 @@ Result<void> unsqueeze(InferContext& c) {
   if (!*given) return c.fail("E247", "the axes are missing");
   const size_t rank = c.rank(0) + (*given)->size();
   if (rank > kAnyRank) return c.fail("E248", fmt::format("{} axes", (*given)->size()));
-  const auto axes = plain_axes(c, **given, rank);
+  const auto axes = normalized_axes(c, **given, rank);
   if (!axes) return tl::unexpected(axes.error());
   Shape shape;
   for (size_t i = 0, next = 0; i < rank; ++i) {

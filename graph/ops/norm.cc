@@ -112,7 +112,7 @@ Result<void> lp_norm(InferContext& c) {
 Result<void> mean_variance(InferContext& c) {
   const std::vector<int64_t> axes =
       c.attributes().has("axes") ? c.attributes().integers("axes") : std::vector<int64_t>{0, 2, 3};
-  const auto plain = plain_axes(c, axes, c.rank(0));
+  const auto plain = normalized_axes(c, axes, c.rank(0));
   if (!plain) return tl::unexpected(plain.error());
   return like_first(c);
 }

@@ -17,7 +17,7 @@ Result<void> reduce_over(InferContext& c, const Shape& whole, size_t axes_input)
   if (!given) return tl::unexpected(given.error());
   std::vector<bool> reduced(rank, false);
   if (*given && !(*given)->empty()) {
-    const auto axes = plain_axes(c, **given, rank);
+    const auto axes = normalized_axes(c, **given, rank);
     if (!axes) return tl::unexpected(axes.error());
     for (const size_t axis : *axes) reduced[axis] = true;
   } else if (c.attributes().integer("noop_with_empty_axes", 0) == 0) {

@@ -13,7 +13,8 @@ namespace {
 
 // The axes a Resize is about: all, or those of its attribute since opset 18.
 Result<std::vector<size_t>> resized_axes(InferContext& c) {
-  if (c.attributes().has("axes")) return plain_axes(c, c.attributes().integers("axes"), c.rank(0));
+  if (c.attributes().has("axes"))
+    return normalized_axes(c, c.attributes().integers("axes"), c.rank(0));
   std::vector<size_t> axes;
   for (size_t i = 0; i < c.rank(0); ++i) axes.push_back(i);
   return axes;

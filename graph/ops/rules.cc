@@ -174,8 +174,8 @@ Result<void> require_equal(InferContext& c, const Dim& a, const Dim& b, std::str
   return c.fail("E246", fmt::format("{}: {} against {}", what, a.text(), b.text()));
 }
 
-Result<std::vector<size_t>> plain_axes(InferContext& c, std::span<const int64_t> axes,
-                                       size_t rank) {
+Result<std::vector<size_t>> normalized_axes(InferContext& c, std::span<const int64_t> axes,
+                                            size_t rank) {
   std::vector<size_t> plain;
   for (const int64_t axis : axes) {
     const auto at = c.axis(axis, rank);

@@ -19,7 +19,8 @@ Result<void> require_rank(InferContext& c, size_t input, size_t least, size_t mo
 // E246 where two extents that must be one are known to differ. `what` names them.
 Result<void> require_equal(InferContext& c, const Dim& a, const Dim& b, std::string_view what);
 // Axes counted from the end made plain, each at most once. E248.
-Result<std::vector<size_t>> plain_axes(InferContext& c, std::span<const int64_t> axes, size_t rank);
+Result<std::vector<size_t>> normalized_axes(InferContext& c, std::span<const int64_t> axes,
+                                            size_t rank);
 // The axes an operator takes as input `input` since some opset, as attribute `axes` before it;
 // nothing where neither is given. E254 where the input's contents are not known.
 Result<std::optional<std::vector<int64_t>>> axes_argument(InferContext& c, size_t input);

@@ -184,7 +184,7 @@ Result<void> slice(InferContext& c) {
   }
   const auto arguments = slice_arguments(c);
   if (!arguments) return tl::unexpected(arguments.error());
-  const auto axes = plain_axes(c, arguments->axes, c.rank(0));
+  const auto axes = normalized_axes(c, arguments->axes, c.rank(0));
   if (!axes) return tl::unexpected(axes.error());
   Shape shape = c.shape(0);
   std::vector<Cut> cuts(shape.size());
@@ -232,7 +232,7 @@ Result<void> pad(InferContext& c) {
   if (c.has(3)) {
     const auto given = c.integers(3);
     if (!given) return unknown_contents(c, 3, "the axes");
-    auto plain = plain_axes(c, *given, c.rank(0));
+    auto plain = normalized_axes(c, *given, c.rank(0));
     if (!plain) return tl::unexpected(plain.error());
     axes = std::move(*plain);
   } else {

@@ -139,7 +139,7 @@ class DropoutPass {
   void embedding(const patterns::Match& rows) {
     const TensorId table = rows["table"];
     const bool embeds = r_.tensor(table).kind == TensorKind::kParameter && r_.rank(table) == 2 &&
-                        is_float(r_.tensor(table).dtype) && !r_.made_of_shapes(rows["tokens"]) &&
+                        is_float(r_.tensor(table).dtype) && !r_.input_independent(rows["tokens"]) &&
                         rows.root().attributes.integer("axis", 0) == 0;
     if (!embeds) return;
     TensorId t = rows["y"];

@@ -14,7 +14,7 @@ Rewrite::Rewrite(Graph& graph)
       is_output_(graph.tensors.size(), 0),
       removed_(graph.nodes.size(), 0) {
   for (const TensorId out : graph.outputs) is_output_[out] = 1;
-  from_shapes_ = plimsoll::made_of_shapes(graph);
+  independent_ = plimsoll::input_independent(graph);
 }
 
 NodeId Rewrite::producer(TensorId tensor) const {
@@ -51,7 +51,7 @@ bool Rewrite::is_number(TensorId tensor, double value) const {
 }
 
 bool Rewrite::is_host_number(TensorId tensor) const {
-  if (tensor == kNoTensor || !from_shapes_[tensor]) return false;
+  if (tensor == kNoTensor || !independent_[tensor]) return false;
   const Tensor& t = graph_.tensors[tensor];
   return t.shape && elements(*t.shape) == Dim(1);
 }
@@ -124,10 +124,10 @@ Node& Rewrite::replace(NodeId at, std::string_view domain, std::string_view op,
   return node;
 }
 
-TensorId Rewrite::add_tensor(Tensor tensor, bool from_shapes) {
+TensorId Rewrite::add_tensor(Tensor tensor, bool independent) {
   readers_.emplace_back();
   is_output_.push_back(0);
-  from_shapes_.push_back(from_shapes ? 1 : 0);
+  independent_.push_back(independent ? 1 : 0);
   return graph_.add_tensor(std::move(tensor));
 }
 
@@ -166,10 +166,10 @@ TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) 
   tensor.name = node.name;
   tensor.dtype = dtype;
   tensor.shape = std::move(shape);
-  const bool from_shapes = std::all_of(node.inputs.begin(), node.inputs.end(), [&](TensorId in) {
-    return in == kNoTensor || from_shapes_[in];
+  const bool independent = std::all_of(node.inputs.begin(), node.inputs.end(), [&](TensorId in) {
+    return in == kNoTensor || independent_[in];
   });
-  const TensorId out = add_tensor(std::move(tensor), from_shapes);
+  const TensorId out = add_tensor(std::move(tensor), independent);
   // It runs in the calls of what is beside it or of what it reads, whose module it says it is in.
   const bool reads = !node.inputs.empty() && node.inputs[0] != kNoTensor;
   const NodeId maker = reads ? graph_.tensors[node.inputs[0]].producer : kNoNode;
@@ -197,8 +197,8 @@ NodeId Rewrite::copy_before(NodeId at, NodeId of) {
     copy.name = near.name.substr(0, near.name.rfind('/')) + copy.name.substr(copy.name.rfind('/'));
   for (TensorId& out : copy.outputs) {
     if (out == kNoTensor) continue;
-    const bool from_shapes = from_shapes_[out] != 0;
-    out = add_tensor(graph_.tensors[out], from_shapes);
+    const bool independent = independent_[out] != 0;
+    out = add_tensor(graph_.tensors[out], independent);
   }
   const NodeId id = graph_.add_node(std::move(copy));
   removed_.push_back(0);

@@ -44,7 +44,7 @@ class Rewrite {
   std::optional<double> number(TensorId tensor) const;
   bool is_number(TensorId tensor, double value) const;
   // Made of shapes and constants alone, whatever the inputs hold.
-  bool made_of_shapes(TensorId tensor) const { return from_shapes_[tensor] != 0; }
+  bool input_independent(TensorId tensor) const { return independent_[tensor] != 0; }
   // One element, made of shapes and constants alone: a number of the host, known or not.
   bool is_host_number(TensorId tensor) const;
   // Extents as whole numbers; nothing where unknown or symbolic.
@@ -88,7 +88,7 @@ class Rewrite {
   std::vector<NodeId> finish();
 
  private:
-  TensorId add_tensor(Tensor tensor, bool from_shapes);
+  TensorId add_tensor(Tensor tensor, bool independent);
   void remove_if_unused(NodeId id);
   void read(NodeId reader, TensorId tensor);
   void stop_reading(NodeId reader, const std::vector<TensorId>& inputs);
@@ -102,7 +102,7 @@ class Rewrite {
   Graph& graph_;
   std::vector<std::vector<NodeId>> readers_;
   std::vector<size_t> is_output_;
-  std::vector<char> from_shapes_;
+  std::vector<char> independent_;
   std::vector<char> removed_;
   std::vector<std::pair<NodeId, NodeId>> inserted_;  // (before which, id of the new node)
   size_t removed_count_ = 0;

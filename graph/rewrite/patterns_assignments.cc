@@ -13,7 +13,7 @@ constinit const Fragment kAssigned("y = Assign|SliceScatter(x, values)");
 
 bool is_assignment(const Match& m) {
   return m.root().attributes.string("reduction", "none") == "none" &&
-         !(m.r.made_of_shapes(m["x"]) && m.r.made_of_shapes(m["values"]));
+         !(m.r.input_independent(m["x"]) && m.r.input_independent(m["values"]));
 }
 
 // What reads x later reads what it was: the assignment is to a clone of it.
@@ -47,7 +47,7 @@ TensorId places_of(const Rewrite& r, TensorId at) {
     }
     return kNoTensor;
   }
-  if (!r.made_of_shapes(at)) return at;
+  if (!r.input_independent(at)) return at;
   const Tensor& t = r.tensor(at);
   const bool array = t.kind == TensorKind::kParameter && !r.is_host_number(at);
   return array && !is_range(t) ? at : kNoTensor;

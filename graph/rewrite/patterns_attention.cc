@@ -168,7 +168,7 @@ constinit const Fragment kFill("y = ConstantOfShape(_)"), kGrown("y = Expand(x)"
 
 // A plain fill: a bias that happens to be constant, as t5's is between encoder and decoder.
 bool is_fill(const Rewrite& r, TensorId t) {
-  if (!r.made_of_shapes(t) || r.is_host_number(t)) return false;
+  if (!r.input_independent(t) || r.is_host_number(t)) return false;
   if (kFill.of(r, t)) return true;
   if (const auto& known = r.tensor(t).contents; known && !known->reals.empty()) {
     const double first = known->reals[0];
@@ -180,10 +180,10 @@ bool is_fill(const Rewrite& r, TensorId t) {
 
 // The bias that a mask made of shapes hides parts of; kNoTensor where it hides none.
 TensorId masked_bias(const Rewrite& r, const Node& where) {
-  if (!r.made_of_shapes(where.inputs[0])) return kNoTensor;
+  if (!r.input_independent(where.inputs[0])) return kNoTensor;
   for (size_t i = 1; i < 3; ++i) {
     const TensorId bias = where.inputs[3 - i];
-    if (r.is_host_number(where.inputs[i]) && (!r.made_of_shapes(bias) || is_fill(r, bias)))
+    if (r.is_host_number(where.inputs[i]) && (!r.input_independent(bias) || is_fill(r, bias)))
       return bias;
   }
   return kNoTensor;
@@ -246,7 +246,7 @@ TensorId data_of_mask(Finder& f, NodeId at, TensorId mask, bool& causal) {
   if (const auto where = kWhere.of(r, behind_views(r, mask))) {
     if (is_registered(r, behind_views(r, where->root().inputs[0]))) return mask;
   }
-  if (!r.made_of_shapes(mask) || is_fill(r, mask)) return mask;
+  if (!r.input_independent(mask) || is_fill(r, mask)) return mask;
   // Each call makes numbers of the model's mask; an exporter of graphs merges them.
   const bool hides = kWhere.of(r, mask) && hides_far_keys(f, mask);
   if (hides) return f.r.node(f.r.copy_before(at, r.producer(mask))).outputs[0];

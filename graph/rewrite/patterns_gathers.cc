@@ -12,7 +12,7 @@ namespace {
 // of an image with channels innermost.
 bool is_view_with_strides(const Match& m) {
   const auto& before = m.r.tensor(m["x"]).shape;
-  return m.r.made_of_shapes(m["at"]) && m.r.rank(m["row"]) == 1 && before &&
+  return m.r.input_independent(m["at"]) && m.r.rank(m["row"]) == 1 && before &&
          elements(*before) == elements(*m.r.tensor(m["y"]).shape);
 }
 NodeId make_reshape(Finder& f, const Match& m) {
@@ -23,7 +23,7 @@ NodeId make_reshape(Finder& f, const Match& m) {
 }
 
 bool is_adaptive_pool(const Match& m) {
-  return m.r.rank(m["back"]) == 6 && m.r.made_of_shapes(m["at"]) && m.r.rank(m["x"]) == 4 &&
+  return m.r.rank(m["back"]) == 6 && m.r.input_independent(m["at"]) && m.r.rank(m["x"]) == 4 &&
          m.r.rank(m["y"]) == 4 && m.r.extent(m["y"], 2) && m.r.extent(m["y"], 3);
 }
 void set_sizes(const Match& m, Attributes& attributes) {
@@ -33,7 +33,7 @@ void set_sizes(const Match& m, Attributes& attributes) {
 // The rows or columns that windows begin at and reach: [places, reach] positions, made of shapes.
 bool are_windows(const Match& m) {
   for (const std::string_view at : {"rows", "columns"}) {
-    if (!m.r.made_of_shapes(m[at]) || m.r.rank(m[at]) != 2) return false;
+    if (!m.r.input_independent(m[at]) || m.r.rank(m[at]) != 2) return false;
   }
   for (size_t axis = 2; axis < 6; ++axis) {
     if (!m.r.extent(m["y"], axis)) return false;
@@ -58,7 +58,7 @@ constinit const Fragment kPlacesOfPool(
 bool is_unpooling(const Match& m) {
   const size_t rank = m.r.rank(m["x"]);
   return m.node("s").attributes.string("reduction", "none") == "none" &&
-         m.r.made_of_shapes(m["zeros"]) && m.r.made_of_shapes(m["begins"]) && rank >= 3 &&
+         m.r.input_independent(m["zeros"]) && m.r.input_independent(m["begins"]) && rank >= 3 &&
          m.r.tensor(m["places"]).shape == m.r.tensor(m["x"]).shape && m.r.rank(m["y"]) == rank;
 }
 NodeId make_unpool(Finder& f, const Match& m) {
@@ -70,7 +70,7 @@ NodeId make_unpool(Finder& f, const Match& m) {
 // Rows added to zeros, where one number each says, and the sum added: index_add().
 bool is_index_add(const Match& m) {
   const Shape& to = *m.r.tensor(m["y"]).shape;
-  return m.r.made_of_shapes(m["zeros"]) && to.size() == 2 && m.r.extent(m["i"], 1) == 1 &&
+  return m.r.input_independent(m["zeros"]) && to.size() == 2 && m.r.extent(m["i"], 1) == 1 &&
          m.r.rank(m["i"]) == 2 && m.node("s").attributes.integer("axis", 0) == 0 &&
          m.r.tensor(m["u"]).shape == m.r.tensor(m["rows"]).shape && m.r.tensor(m["x"]).shape == to;
 }

@@ -1,7 +1,7 @@
 // A table of positions that a layer projects, written into zeros column by column and repeated for
 // each sample: ConViT's gated attention makes it once, at the first step, and its module keeps it.
 // What is computed anew at every step (sines, masks) is a formula, not columns put side by side.
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/ops/input_independent.h"
 #include "graph/rewrite/patterns.h"
 
@@ -32,8 +32,8 @@ void kept_tables(Finder& f) {
   while (column < nodes && !kColumn.at(r, column)) ++column;
   if (column == nodes) return;
   const Graph& graph = r.graph();
-  const std::vector<ParameterKind> kinds = classify_parameters(graph);
-  const std::vector<char> fixed = made_of_shapes(graph, untrained(graph, kinds));
+  const std::vector<WeightRole> kinds = classify_parameters(graph);
+  const std::vector<char> fixed = input_independent(graph, untrained(graph, kinds));
   for (NodeId id = 0; id < nodes; ++id) {
     const auto layer = r.is_removed(id) ? std::nullopt : kLayer.at(r, id);
     if (!layer) continue;

@@ -100,7 +100,7 @@ void merged(Finder& f) {
   for (NodeId id = 0; id < nodes; ++id) {
     if (f.r.is_removed(id) || !kMerged.at(f.r, id)) continue;
     const TensorId y = f.r.node(id).outputs[0];
-    if (f.r.readers(y).size() > 1 && !f.r.made_of_shapes(y)) all.take_apart(id);
+    if (f.r.readers(y).size() > 1 && !f.r.input_independent(y)) all.take_apart(id);
   }
 }
 

@@ -124,7 +124,7 @@ bool is_folded_zero_state(const Rewrite& r, TensorId state) {
 bool starts_at_zero(const Rewrite& r, const Node& node) {
   for (size_t i = 5; i < node.inputs.size(); ++i) {
     const TensorId state = node.inputs[i];
-    if (state != kNoTensor && !r.made_of_shapes(state) && !is_folded_zero_state(r, state))
+    if (state != kNoTensor && !r.input_independent(state) && !is_folded_zero_state(r, state))
       return false;
   }
   return true;

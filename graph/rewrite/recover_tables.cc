@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/ops/input_independent.h"
 #include "graph/rewrite/patterns.h"
 
@@ -43,7 +43,7 @@ class Tables {
  public:
   explicit Tables(Finder& finder) : f_(finder), r_(finder.r) {
     const Graph& graph = r_.graph();
-    fixed_ = made_of_shapes(graph, untrained(graph, classify_parameters(graph)));
+    fixed_ = input_independent(graph, untrained(graph, classify_parameters(graph)));
   }
 
   // The reader gets a table of its own in place of the one of another layer.

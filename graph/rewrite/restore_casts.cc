@@ -82,7 +82,7 @@ class Restored {
   void begin(const Line& line) { wide_.assign(line.last - line.first + 1, 0); }
 
   bool is_array(TensorId t) const {
-    return t != kNoTensor && r_.tensor(t).dtype == DType::kFloat32 && !r_.made_of_shapes(t) &&
+    return t != kNoTensor && r_.tensor(t).dtype == DType::kFloat32 && !r_.input_independent(t) &&
            r_.tensor(t).shape && !r_.tensor(t).shape->empty();
   }
 

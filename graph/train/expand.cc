@@ -204,9 +204,9 @@ class Expander {
   void note_unreached() {
     for (TensorId id = 0; trains_ && id < graph_.tensors.size(); ++id) {
       const auto& leaf = own_[id] ? own_[id] : value(id).grad();
-      if (graph_.tensors[id].kind == TensorKind::kParameter &&
-          kinds_[id] == ParameterKind::kTrained && leaf && leaf->is_leaf && !leaf->reached)
-        kinds_[id] = ParameterKind::kUnreached;
+      if (graph_.tensors[id].kind == TensorKind::kParameter && kinds_[id] == WeightRole::kTrained &&
+          leaf && leaf->is_leaf && !leaf->reached)
+        kinds_[id] = WeightRole::kUnreached;
     }
   }
 
@@ -218,9 +218,9 @@ class Expander {
     return all;
   }
 
-  static bool is_buffer(ParameterKind kind) { return kind == ParameterKind::kBuffer; }
+  static bool is_buffer(WeightRole kind) { return kind == WeightRole::kBuffer; }
 
-  std::vector<Value> values_of(bool (*kind)(ParameterKind)) {
+  std::vector<Value> values_of(bool (*kind)(WeightRole)) {
     std::vector<Value> all;
     for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
       const bool wanted = graph_.tensors[id].kind == TensorKind::kParameter && kind(kinds_[id]) &&
@@ -326,7 +326,7 @@ class Expander {
   const TrainingPlan& plan_;
   const Recipe& recipe_;
   Machine machine_;
-  std::vector<ParameterKind> kinds_;
+  std::vector<WeightRole> kinds_;
   bool trains_;
   Forward* forward_ = nullptr;
   std::vector<Value> fed_;               // inputs as the loader brings them

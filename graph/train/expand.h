@@ -2,7 +2,7 @@
 // then the loss, the backward pass and the optimizer, and writes down every allocation and launch.
 #pragma once
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/recipe.h"
 #include "graph/ir/step.h"
@@ -12,7 +12,7 @@ namespace plimsoll {
 
 struct Expansion {
   Step step;
-  std::vector<ParameterKind> parameter_kinds;
+  std::vector<WeightRole> weight_roles;
 };
 
 // `graph` must have been inferred. `decider` answers what depends on symbols, at its hints; its

@@ -54,35 +54,35 @@ std::vector<Value> assumed(eager::Lowering& l) {
 
 }  // namespace
 
-Forward::Forward(const Graph& graph, const std::vector<ParameterKind>& kinds,
+Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
                  const std::vector<TensorId>& returned, Machine& machine)
     : graph_(graph), machine_(machine), values_(graph.tensors.size()) {
   find_data(returned);
   const ShardingPlan& sharding = machine.policy().sharding;
   if (sharding.splits_layers && sharding.data_ranks > 1) split_ = split_weights(graph);
-  const auto make = [&](ParameterKind kind, auto&& creator) {
+  const auto make = [&](WeightRole kind, auto&& creator) {
     for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
       const Tensor& t = graph_.tensors[id];
       if (t.kind != TensorKind::kParameter || kinds[id] != kind || !t.shape) continue;
       values_[id] = creator(id, t);
     }
   };
-  make(ParameterKind::kTrained, [&](TensorId id, const Tensor& t) {
+  make(WeightRole::kTrained, [&](TensorId id, const Tensor& t) {
     Value weight = machine_.parameter(t.dtype, own_part(id));
     if (weight.requires_grad()) weight.grad()->split = split_.contains(id);
     return weight;
   });
-  make(ParameterKind::kFrozen, [&](TensorId id, const Tensor& t) {
+  make(WeightRole::kFrozen, [&](TensorId id, const Tensor& t) {
     return machine_.resident(t.dtype, own_part(id), Role::kParameter);
   });
-  make(ParameterKind::kBuffer, [&](TensorId, const Tensor& t) {
+  make(WeightRole::kBuffer, [&](TensorId, const Tensor& t) {
     return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
   });
-  make(ParameterKind::kConstant, [&](TensorId id, const Tensor&) { return constant(id); });
-  make(ParameterKind::kComputed,
+  make(WeightRole::kConstant, [&](TensorId id, const Tensor&) { return constant(id); });
+  make(WeightRole::kComputed,
        [&](TensorId, const Tensor& t) { return machine_.host(t.dtype, *t.shape); });
-  release_after_last_use(kinds, ParameterKind::kComputed);
-  for (const TensorType& buffer : buffers_not_written(graph_, kinds))
+  release_after_last_use(kinds, WeightRole::kComputed);
+  for (const TensorType& buffer : missing_buffers(graph_, kinds))
     machine_.resident(buffer.dtype, buffer.shape, Role::kBuffer);
   for (const TensorId id : graph_.inputs) {
     const Tensor& t = graph_.tensors[id];
@@ -99,7 +99,7 @@ Shape Forward::own_part(TensorId id) const {
 }
 
 // Parameters of this kind go after their last reader, as values do.
-void Forward::release_after_last_use(const std::vector<ParameterKind>& kinds, ParameterKind kind) {
+void Forward::release_after_last_use(const std::vector<WeightRole>& kinds, WeightRole kind) {
   std::vector<NodeId> last(graph_.tensors.size(), kNoNode);
   for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
     for (const TensorId in : graph_.nodes[id].inputs) {
@@ -283,14 +283,14 @@ void Forward::run_block(const ModuleRange& block) {
   machine_.enter(Phase::kForward, block.first);
   machine_.begin_region(kept,
                         [this, &block, inputs = std::move(inputs)](const eager::Region& region) {
-                          run_again(block, inputs, region);
+                          recompute(block, inputs, region);
                         });
   for (NodeId id = block.first; id < block.last; ++id) execute(id);
   machine_.end_region();
 }
 
 // Up to the last tensor that the block keeps; the rest of the step's values stay as they are.
-void Forward::run_again(const ModuleRange& block, const Inputs& inputs,
+void Forward::recompute(const ModuleRange& block, const Inputs& inputs,
                         const eager::Region& region) {
   Inputs before;
   for (const auto& [in, value] : inputs) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "graph/eager/machine.h"
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/train/repeated_modules.h"
 
 namespace plimsoll {
@@ -21,7 +21,7 @@ class Forward {
  public:
   // Makes the residents: trained parameters, buffers, constant tables, inputs. What is in
   // `returned` lives until release().
-  Forward(const Graph& graph, const std::vector<ParameterKind>& kinds,
+  Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
           const std::vector<TensorId>& returned, eager::Machine& machine);
 
   // Which blocks are checkpointed: "none", "blocks", "mirror" as MXNet does, or a module's path.
@@ -42,7 +42,7 @@ class Forward {
   using Inputs = std::vector<std::pair<TensorId, eager::Value>>;
 
   void find_data(const std::vector<TensorId>& returned);
-  void release_after_last_use(const std::vector<ParameterKind>& kinds, ParameterKind kind);
+  void release_after_last_use(const std::vector<WeightRole>& kinds, WeightRole kind);
   Shape own_part(TensorId id) const;
   eager::Value constant(TensorId id);
   eager::Value filled(TensorId id);
@@ -52,7 +52,7 @@ class Forward {
   const ModuleRange* block_at(NodeId id) const;
   Inputs inputs_of(const ModuleRange& block) const;
   void run_block(const ModuleRange& block);
-  void run_again(const ModuleRange& block, const Inputs& inputs, const eager::Region& region);
+  void recompute(const ModuleRange& block, const Inputs& inputs, const eager::Region& region);
 
   const Graph& graph_;
   eager::Machine& machine_;

@@ -63,7 +63,7 @@ bool matches(std::string_view glob, std::string_view path) {
   return glob.find_first_not_of('*', g) == glob.npos;
 }
 
-std::vector<WeightPath> weight_paths(const Graph& graph, const std::vector<ParameterKind>& kinds) {
+std::vector<WeightPath> weight_paths(const Graph& graph, const std::vector<WeightRole>& kinds) {
   std::vector<WeightPath> paths;
   std::vector<char> called(graph.tensors.size(), 0);  // after the first layer that reads it
   for (const Node& node : graph.nodes) {
@@ -88,14 +88,14 @@ std::vector<WeightPath> weight_paths(const Graph& graph, const std::vector<Param
 }
 
 Result<void> apply_rules(const Graph& graph, const std::vector<TrainingRule>& rules,
-                         std::vector<ParameterKind>& kinds) {
+                         std::vector<WeightRole>& kinds) {
   if (rules.empty()) return {};
   const std::vector<WeightPath> paths = weight_paths(graph, kinds);
   for (const TrainingRule& rule : rules) {
     bool matched = false;
     for (const auto& [id, path] : paths) {
       if (!matches(rule.glob, path)) continue;
-      kinds[id] = rule.trained ? ParameterKind::kTrained : ParameterKind::kFrozen;
+      kinds[id] = rule.trained ? WeightRole::kTrained : WeightRole::kFrozen;
       matched = true;
     }
     if (matched) continue;

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/ir/recipe.h"
 
 namespace plimsoll {
@@ -21,11 +21,11 @@ struct WeightPath {
   TensorId weight;
   std::string path;
 };
-std::vector<WeightPath> weight_paths(const Graph& graph, const std::vector<ParameterKind>& kinds);
+std::vector<WeightPath> weight_paths(const Graph& graph, const std::vector<WeightRole>& kinds);
 
 // Makes the weights that the rules name trained or frozen; the last rule that matches holds.
 // E262 where a rule matches no weight: the help has the nearest path.
 Result<void> apply_rules(const Graph& graph, const std::vector<TrainingRule>& rules,
-                         std::vector<ParameterKind>& kinds);
+                         std::vector<WeightRole>& kinds);
 
 }  // namespace plimsoll

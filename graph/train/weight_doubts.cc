@@ -25,7 +25,7 @@ struct Tally {
 
 class DoubtSearch {
  public:
-  DoubtSearch(const Graph& graph, const std::vector<ParameterKind>& kinds)
+  DoubtSearch(const Graph& graph, const std::vector<WeightRole>& kinds)
       : graph_(graph),
         kinds_(kinds),
         readers_(consumers(graph)),
@@ -36,7 +36,7 @@ class DoubtSearch {
       fed_[id] = t.kind == TensorKind::kInput && is_float(t.dtype);
       // A buffer is known for one by its name.
       weighed_[id] = t.kind == TensorKind::kParameter &&
-                     (is_weight(kinds[id]) || kinds[id] == ParameterKind::kBuffer);
+                     (is_weight(kinds[id]) || kinds[id] == WeightRole::kBuffer);
     }
     for (const Node& node : graph.nodes) follow(node);
   }
@@ -210,7 +210,7 @@ class DoubtSearch {
   }
 
   const Graph& graph_;
-  const std::vector<ParameterKind>& kinds_;
+  const std::vector<WeightRole>& kinds_;
   const std::vector<std::vector<NodeId>> readers_;
   std::vector<char> weighed_, fed_;  // tensors that a weight or a buffer, that float inputs are in
   std::map<TensorId, std::string_view> modules_;
@@ -221,13 +221,13 @@ class DoubtSearch {
 
 }  // namespace
 
-Diagnostics nothing_trained(const Graph& graph, const std::vector<ParameterKind>& kinds) {
+Diagnostics nothing_trained(const Graph& graph, const std::vector<WeightRole>& kinds) {
   int64_t trained = 0, frozen = 0, unreached = 0;
   for (TensorId id = 0; id < kinds.size(); ++id) {
     if (graph.tensors[id].kind != TensorKind::kParameter) continue;
-    trained += kinds[id] == ParameterKind::kTrained ? 1 : 0;
-    frozen += kinds[id] == ParameterKind::kFrozen ? 1 : 0;
-    unreached += kinds[id] == ParameterKind::kUnreached ? 1 : 0;
+    trained += kinds[id] == WeightRole::kTrained ? 1 : 0;
+    frozen += kinds[id] == WeightRole::kFrozen ? 1 : 0;
+    unreached += kinds[id] == WeightRole::kUnreached ? 1 : 0;
   }
   if (trained > 0) return {};
   if (unreached > 0) {
@@ -245,7 +245,7 @@ Diagnostics nothing_trained(const Graph& graph, const std::vector<ParameterKind>
                               setting("mode", "inference")))};
 }
 
-Diagnostics weight_doubts(const Graph& graph, const std::vector<ParameterKind>& kinds,
+Diagnostics weight_doubts(const Graph& graph, const std::vector<WeightRole>& kinds,
                           const RecoverReport& report) {
   return DoubtSearch(graph, kinds).run(report);
 }

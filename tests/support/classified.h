@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
 #include "tests/support/written_by.h"
@@ -18,8 +18,8 @@ namespace plimsoll::test {
 
 struct Classified {
   Graph graph;
-  std::vector<ParameterKind> kinds;
-  ParameterKind operator[](std::string_view name) const {
+  std::vector<WeightRole> kinds;
+  WeightRole operator[](std::string_view name) const {
     for (TensorId id = 0; id < graph.tensors.size(); ++id) {
       if (graph.tensors[id].name == name) return kinds[id];
     }

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "graph/builtin/builtin.h"
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/onnx/import.h"
 #include "graph/ops/infer.h"
 
@@ -40,7 +40,7 @@ Counted count(const Graph& graph, int64_t image) {
   Counted counted;
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    if (t.kind != TensorKind::kParameter || kinds[id] != ParameterKind::kTrained) continue;
+    if (t.kind != TensorKind::kParameter || kinds[id] != WeightRole::kTrained) continue;
     counted.parameters += at(elements(*t.shape));
     weights.insert(id);
   }

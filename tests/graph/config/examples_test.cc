@@ -26,7 +26,7 @@ int64_t trained(const ModelConfig& config) {
   Dim count = 0;
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    if (t.kind == TensorKind::kParameter && kinds[id] == ParameterKind::kTrained) {
+    if (t.kind == TensorKind::kParameter && kinds[id] == WeightRole::kTrained) {
       count += elements(*t.shape);
     }
   }

@@ -31,7 +31,7 @@ std::string output_type(const Graph& graph) {
   return text(TensorType{out.dtype, *out.shape});
 }
 
-Dim count(const Graph& graph, ParameterKind kind) {
+Dim count(const Graph& graph, WeightRole kind) {
   const auto kinds = classify_parameters(graph);
   Dim count = 0;
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
@@ -40,7 +40,7 @@ Dim count(const Graph& graph, ParameterKind kind) {
   }
   return count;
 }
-Dim trained(const Graph& graph) { return count(graph, ParameterKind::kTrained); }
+Dim trained(const Graph& graph) { return count(graph, WeightRole::kTrained); }
 
 // The type of the last layer's output and the number of trained parameters.
 std::string built(const std::string& shape, const std::string& layers,
@@ -167,8 +167,8 @@ TEST_CASE("frozen layers are weights that nobody trains, whatever lies in them")
     {"name": "head", "type": "linear", "out": 3, "bias": false})"));
   REQUIRE(config);
   const Graph& graph = config->networks.front().graph;
-  CHECK(count(graph, ParameterKind::kFrozen) == Dim(8 * 4 + 4 * 2));
-  CHECK(count(graph, ParameterKind::kTrained) == Dim(2 * 3));
+  CHECK(count(graph, WeightRole::kFrozen) == Dim(8 * 4 + 4 * 2));
+  CHECK(count(graph, WeightRole::kTrained) == Dim(2 * 3));
 }
 
 TEST_CASE("a block's use may share the weights of an earlier one") {

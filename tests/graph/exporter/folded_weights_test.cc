@@ -21,9 +21,9 @@ shifted = Add(scaled, view_2)
 out = Add(shifted, view_3)
 output out
 )");
-  CHECK(model["view_1"] == ParameterKind::kTrained);
-  CHECK(model["view_2"] == ParameterKind::kTrained);
-  CHECK(model["view_3"] == ParameterKind::kComputed);
+  CHECK(model["view_1"] == WeightRole::kTrained);
+  CHECK(model["view_2"] == WeightRole::kTrained);
+  CHECK(model["view_3"] == WeightRole::kComputed);
 }
 
 TEST_CASE("a module that lacks as many parameters as its code reads folded arrays has them there") {
@@ -38,13 +38,13 @@ z = Add(y, mean_1) module="layer"
 output z
 )";
   const Classified two = classified(text, {"layer.mixer.A_log", "layer.mixer.out.weight"});
-  CHECK(two["exp_1"] == ParameterKind::kTrained);
-  CHECK(two["mean_1"] == ParameterKind::kComputed);
+  CHECK(two["exp_1"] == WeightRole::kTrained);
+  CHECK(two["mean_1"] == WeightRole::kComputed);
   const Classified one = classified(text, {"layer.mixer.out.weight"});
-  CHECK(one["exp_1"] == ParameterKind::kComputed);  // a table
+  CHECK(one["exp_1"] == WeightRole::kComputed);  // a table
   // A mean has fewer numbers than what it is of.
   const std::set<std::string, std::less<>> all = {"layer.a", "layer.b.c", "layer.d"};
-  CHECK(classified(text, all)["mean_1"] == ParameterKind::kComputed);
+  CHECK(classified(text, all)["mean_1"] == WeightRole::kComputed);
 }
 
 TEST_CASE("rows that are repeated for every sample are learned tokens") {
@@ -75,11 +75,11 @@ output c
 output d
 output f
 )");
-  CHECK(model["unsqueeze"] == ParameterKind::kTrained);
-  CHECK(model["unsqueeze_1"] == ParameterKind::kTrained);
-  CHECK(model["unsqueeze_2"] == ParameterKind::kComputed);  // a mask has as many columns as rows
-  CHECK(model["unsqueeze_3"] == ParameterKind::kComputed);  // coordinates
-  CHECK(model["unsqueeze_4"] == ParameterKind::kComputed);  // added without being repeated
+  CHECK(model["unsqueeze"] == WeightRole::kTrained);
+  CHECK(model["unsqueeze_1"] == WeightRole::kTrained);
+  CHECK(model["unsqueeze_2"] == WeightRole::kComputed);  // a mask has as many columns as rows
+  CHECK(model["unsqueeze_3"] == WeightRole::kComputed);  // coordinates
+  CHECK(model["unsqueeze_4"] == WeightRole::kComputed);  // added without being repeated
 }
 
 TEST_CASE(
@@ -94,8 +94,8 @@ z = Mul(y, sub_1)
 out = Add(z, _to_copy)
 output out
 )");
-  CHECK(model["sub_1"] == ParameterKind::kComputed);
-  CHECK(model["_to_copy"] == ParameterKind::kComputed);
+  CHECK(model["sub_1"] == WeightRole::kComputed);
+  CHECK(model["_to_copy"] == WeightRole::kComputed);
 }
 
 }  // namespace plimsoll

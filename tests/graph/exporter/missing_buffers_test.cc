@@ -19,7 +19,7 @@ first = MatMul(x, a)
 second = MatMul(first, b)
 output second
 )");
-  const auto unwritten = buffers_not_written(model.graph, model.kinds);
+  const auto unwritten = missing_buffers(model.graph, model.kinds);
   REQUIRE(unwritten.size() == 1);
   CHECK(unwritten[0].shape == Shape{Dim(64)});
 }

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "graph/base/setting.h"
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/ir/text.h"
 
 namespace plimsoll {
@@ -30,7 +30,7 @@ TEST_CASE("infer: CastLike reads the type of its second input and no more") {
   CHECK(graph.nodes[0].op == "Cast");
   CHECK(graph.nodes[0].inputs.size() == 1);
   CHECK(graph.tensors[graph.outputs[0]].dtype == DType::kFloat16);
-  CHECK(classify_parameters(graph)[1] == ParameterKind::kConstant);
+  CHECK(classify_parameters(graph)[1] == WeightRole::kConstant);
 }
 
 // aten.squeeze.dim, as PyTorch's newer exporter writes it.

@@ -1,7 +1,7 @@
 // Gathers, scatters and copies that stand for an operator, and weights that were folded.
 #include <doctest/doctest.h>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "tests/support/recovered.h"
 
 namespace plimsoll {
@@ -174,7 +174,7 @@ TEST_CASE("a folded gate and its complement are computed from one weight again")
   CHECK(op_names(graph) == Ops{"Sigmoid", "Sub", "Mul", "Sigmoid", "Mul", "Add"});
   const TensorId weight = graph.nodes[0].inputs[0];
   CHECK(graph.nodes[3].inputs[0] == weight);
-  CHECK(classify_parameters(graph)[weight] == ParameterKind::kTrained);
+  CHECK(classify_parameters(graph)[weight] == WeightRole::kTrained);
   // Weights of branches that have names of their own are what they are.
   CHECK(op_names(gated("mix.sigmoid_1", "mix.sub")) == Ops{"Mul", "Mul", "Add"});
 }

@@ -1,7 +1,7 @@
 // Embeddings at known places, which an exporter looked up.
 #include <doctest/doctest.h>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "tests/support/recovered.h"
 
 namespace plimsoll {
@@ -17,7 +17,7 @@ Graph placed(const std::string& name, const std::string& extents) {
                    "\ny = Add(x, " + name + ")\noutput y\n");
 }
 
-ParameterKind kind(const Graph& graph, size_t input) {
+WeightRole kind(const Graph& graph, size_t input) {
   return classify_parameters(graph)[graph.nodes[0].inputs[input]];
 }
 
@@ -28,13 +28,13 @@ TEST_CASE("rows that an exporter looked up are a trained table and its places") 
   REQUIRE(op_names(counted) == Ops{"Gather", "Add"});
   const Tensor& table = counted.tensors[counted.nodes[0].inputs[0]];
   CHECK(*table.shape == Shape{6, 8});
-  CHECK(kind(counted, 0) == ParameterKind::kTrained);
-  CHECK(kind(counted, 1) == ParameterKind::kComputed);
+  CHECK(kind(counted, 0) == WeightRole::kTrained);
+  CHECK(kind(counted, 1) == WeightRole::kComputed);
   // For all samples: places that a module holds.
   const Graph held = placed("embedding", "[1,6,8]");
   REQUIRE(op_names(held) == Ops{"Gather", "Add"});
   CHECK(*held.tensors[held.nodes[0].inputs[1]].shape == Shape{1, 6});
-  CHECK(kind(held, 1) == ParameterKind::kConstant);
+  CHECK(kind(held, 1) == WeightRole::kConstant);
 }
 
 TEST_CASE("rows of distances that queries are multiplied with are looked up in a table of all") {
@@ -47,7 +47,7 @@ TEST_CASE("rows of distances that queries are multiplied with are looked up in a
   REQUIRE(op_names(graph) == Ops{"Gather", "Einsum"});
   CHECK(*graph.tensors[graph.nodes[0].inputs[0]].shape == Shape{7, 8});
   CHECK(*graph.tensors[graph.nodes[0].inputs[1]].shape == Shape{4, 2});
-  CHECK(kind(graph, 0) == ParameterKind::kTrained);
+  CHECK(kind(graph, 0) == WeightRole::kTrained);
   CHECK(op_names(relative("index_1", "s = ReduceSum(index_1)\ny = Mul(q, s)")) ==
         Ops{"ReduceSum", "Mul"});
 }

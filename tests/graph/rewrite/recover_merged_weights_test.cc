@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "tests/support/recovered.h"
 
 namespace plimsoll {
@@ -16,7 +16,7 @@ std::vector<std::string> trained(const Graph& graph) {
   const auto kinds = classify_parameters(graph);
   std::vector<std::string> names;
   for (TensorId id = 0; id < kinds.size(); ++id) {
-    if (graph.tensors[id].kind == TensorKind::kParameter && kinds[id] == ParameterKind::kTrained)
+    if (graph.tensors[id].kind == TensorKind::kParameter && kinds[id] == WeightRole::kTrained)
       names.push_back(graph.tensors[id].name);
   }
   std::sort(names.begin(), names.end());

@@ -1,7 +1,7 @@
 // Weights that an exporter divided by their largest singular value.
 #include <doctest/doctest.h>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "tests/support/recovered.h"
 
 namespace plimsoll {
@@ -21,11 +21,11 @@ z = ConvTranspose(y, div_5, up.bias) {kernel_shape=[4,4]}
 output z
 )");
   REQUIRE(op_names(graph) == Ops{"SpectralNorm", "Conv", "SpectralNorm", "ConvTranspose"});
-  const std::vector<ParameterKind> kinds = classify_parameters(graph);
+  const std::vector<WeightRole> kinds = classify_parameters(graph);
   const auto check = [&](const Node& node, const Shape& u, const Shape& v) {
-    CHECK(kinds[node.inputs[0]] == ParameterKind::kTrained);
-    CHECK(kinds[node.inputs[1]] == ParameterKind::kBuffer);
-    CHECK(kinds[node.inputs[2]] == ParameterKind::kBuffer);
+    CHECK(kinds[node.inputs[0]] == WeightRole::kTrained);
+    CHECK(kinds[node.inputs[1]] == WeightRole::kBuffer);
+    CHECK(kinds[node.inputs[2]] == WeightRole::kBuffer);
     CHECK(graph.tensors[node.inputs[1]].shape == u);
     CHECK(graph.tensors[node.inputs[2]].shape == v);
   };

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "tests/support/recovered.h"
 
 namespace plimsoll {
@@ -109,7 +109,7 @@ Dim buffer_elements(const Graph& graph) {
   const auto kinds = classify_parameters(graph);
   Dim all = 0;
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
-    if (kinds[id] == ParameterKind::kBuffer) all += elements(*graph.tensors[id].shape);
+    if (kinds[id] == WeightRole::kBuffer) all += elements(*graph.tensors[id].shape);
   }
   return all;
 }

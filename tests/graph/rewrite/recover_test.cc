@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
 #include "tests/support/recovered.h"
@@ -33,7 +33,7 @@ output y
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (t.kind != TensorKind::kParameter) continue;
-    if (kinds[id] == ParameterKind::kTrained) trained += elements(*t.shape);
+    if (kinds[id] == WeightRole::kTrained) trained += elements(*t.shape);
     if (t.name.ends_with("index")) index += elements(*t.shape);
   }
   CHECK(trained == Dim(13 * 13 * 3));

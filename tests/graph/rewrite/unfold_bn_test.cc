@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "tests/support/recovered.h"
 
 namespace plimsoll {
@@ -29,9 +29,9 @@ TEST_CASE("a norm whose fold left no bias is put back where the exporter says th
   CHECK(graph.tensors[norm[1]].name == "bn1.weight");
   CHECK(text(TensorType{graph.tensors[norm[1]].dtype, *graph.tensors[norm[1]].shape}) == "f32[8]");
   const auto kinds = classify_parameters(graph);
-  CHECK(kinds[norm[1]] == ParameterKind::kTrained);
-  CHECK(kinds[norm[2]] == ParameterKind::kTrained);
-  CHECK(kinds[norm[3]] == ParameterKind::kBuffer);
+  CHECK(kinds[norm[1]] == WeightRole::kTrained);
+  CHECK(kinds[norm[2]] == WeightRole::kTrained);
+  CHECK(kinds[norm[3]] == WeightRole::kBuffer);
 }
 
 TEST_CASE("a norm folded into a linear layer is put back; the layer's own bias stays") {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
 #include "graph/rewrite/recover.h"
@@ -30,8 +30,7 @@ std::set<std::string> trained(std::string_view text, const std::string& producer
   std::set<std::string> names;
   for (TensorId id = 0; id < kinds.size(); ++id) {
     const Tensor& t = graph->tensors[id];
-    if (t.kind == TensorKind::kParameter && kinds[id] == ParameterKind::kTrained)
-      names.insert(t.name);
+    if (t.kind == TensorKind::kParameter && kinds[id] == WeightRole::kTrained) names.insert(t.name);
   }
   return names;
 }

@@ -57,14 +57,14 @@ TEST_CASE("expand: a weight that no gradient reaches gets no optimizer states") 
   CHECK(bytes_of(unreached.expansion.step, Role::kOptimizerState) == 2 * 4 * 16 * 4);
   const auto kind = [](const Expanded& e, std::string_view name) {
     for (TensorId id = 0; id < e.graph.tensors.size(); ++id) {
-      if (e.graph.tensors[id].name == name) return e.expansion.parameter_kinds[id];
+      if (e.graph.tensors[id].name == name) return e.expansion.weight_roles[id];
     }
     FAIL("no such tensor");
-    return ParameterKind::kConstant;
+    return WeightRole::kConstant;
   };
-  CHECK(kind(unreached, "w") == ParameterKind::kTrained);
-  CHECK(kind(unreached, "v") == ParameterKind::kUnreached);
-  CHECK(kind(reached, "v") == ParameterKind::kTrained);
+  CHECK(kind(unreached, "w") == WeightRole::kTrained);
+  CHECK(kind(unreached, "v") == WeightRole::kUnreached);
+  CHECK(kind(reached, "v") == WeightRole::kTrained);
 }
 
 // torch/utils/checkpoint.py raises _StopRecomputationError where the last tensor is packed, which

@@ -26,7 +26,7 @@ std::string trained(const std::vector<TrainingRule>& rules) {
   std::string letters;
   for (const char* name : {"body.conv.weight", "body.conv.bias", "onnx::MatMul_12", "head.bias"}) {
     REQUIRE(is_weight(model[name]));
-    letters += model[name] == ParameterKind::kTrained ? 't' : 'f';
+    letters += model[name] == WeightRole::kTrained ? 't' : 'f';
   }
   return letters;
 }

@@ -1,4 +1,4 @@
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ bool standardises(const Graph& graph, const Node& node) {
 
 // The four of a norm whose statistics no step changes, which is arithmetic and no layer:
 // torchvision's and DETR's FrozenBatchNorm2d hold them all as buffers.
-void find_frozen_norms(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void find_frozen_norms(const Graph& graph, std::vector<WeightRole>& kinds) {
   constexpr std::string_view kStatistic = "running_var";
   std::set<std::string> norms;
   for (const Node& node : graph.nodes) {
@@ -39,7 +39,7 @@ void find_frozen_norms(const Graph& graph, std::vector<ParameterKind>& kinds) {
   for (TensorId id = 0; id < kinds.size() && !norms.empty(); ++id) {
     const std::string& name = graph.tensors[id].name;
     const std::string module = name.substr(0, name.size() - last_part(name).size());
-    if (is_weight(kinds[id]) && norms.contains(module)) kinds[id] = ParameterKind::kBuffer;
+    if (is_weight(kinds[id]) && norms.contains(module)) kinds[id] = WeightRole::kBuffer;
   }
 }
 
@@ -62,41 +62,41 @@ TensorId filled_by_mask(const Graph& graph, const Node& node) {
 
 // Arrays that PyTorch's exporters folded, and frequencies that positions are divided by (DETR's
 // sine embedding), are made anew at every step.
-void find_computed(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void find_computed(const Graph& graph, std::vector<WeightRole>& kinds) {
   if (graph.exporter != Exporter::kPyTorch) return;
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    if (t.kind == TensorKind::kParameter && kinds[id] == ParameterKind::kConstant &&
+    if (t.kind == TensorKind::kParameter && kinds[id] == WeightRole::kConstant &&
         t.origin == Origin::kFolded)
-      kinds[id] = ParameterKind::kComputed;
+      kinds[id] = WeightRole::kComputed;
   }
-  const std::vector<char> from_shapes = made_of_shapes(graph);
+  const std::vector<char> independent = input_independent(graph);
   for (const Node& node : graph.nodes) {
     if (const TensorId array = filled_by_mask(graph, node); array != kNoTensor)
-      kinds[array] = ParameterKind::kComputed;
-    if (!is_quotient(node) || !from_shapes[node.inputs[0]]) continue;
+      kinds[array] = WeightRole::kComputed;
+    if (!is_quotient(node) || !independent[node.inputs[0]]) continue;
     const Tensor& divisor = graph.tensors[node.inputs[1]];
     if (divisor.origin == Origin::kGenerated && divisor.shape && divisor.shape->size() == 1)
-      kinds[node.inputs[1]] = ParameterKind::kComputed;
+      kinds[node.inputs[1]] = WeightRole::kComputed;
   }
 }
 
 // First states of recurrent layers, which frameworks make at every step; a module of PyTorch's that
 // holds them as parameters trains them.
-void find_first_states(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void find_first_states(const Graph& graph, std::vector<WeightRole>& kinds) {
   if (graph.exporter == Exporter::kPyTorch) return;
   for (const Node& node : graph.nodes) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const TensorId state = is_state_place(node, i) ? node.inputs[i] : kNoTensor;
-      if (state != kNoTensor && kinds[state] == ParameterKind::kTrained)
-        kinds[state] = ParameterKind::kConstant;
+      if (state != kNoTensor && kinds[state] == WeightRole::kTrained)
+        kinds[state] = WeightRole::kConstant;
     }
   }
 }
 
 // Means and deviations that the input is normalised with, a number for each channel: nobody trains
 // what is taken from the input itself, nor what divides it. PyTorch's modules hold them as buffers.
-void find_normalisation(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void find_normalisation(const Graph& graph, std::vector<WeightRole>& kinds) {
   std::vector<char> raw(graph.tensors.size(), 0);  // the input, moved or normalised so far
   for (const TensorId in : graph.inputs) raw[in] = 1;
   for (const Node& node : graph.nodes) {
@@ -106,9 +106,8 @@ void find_normalisation(const Graph& graph, std::vector<ParameterKind>& kinds) {
     if (has_any(node, OpRow::kAddition | OpRow::kMultiplication) && node.inputs.size() == 2) {
       const TensorId own = behind_views(graph, node.inputs[1]);
       const Tensor& t = graph.tensors[own];
-      const bool trained = kinds[own] == ParameterKind::kTrained;
-      if (takes && trained && !t.weight && is_along_one_axis(t))
-        kinds[own] = ParameterKind::kBuffer;
+      const bool trained = kinds[own] == WeightRole::kTrained;
+      if (takes && trained && !t.weight && is_along_one_axis(t)) kinds[own] = WeightRole::kBuffer;
       still = t.kind == TensorKind::kParameter && !is_weight(kinds[own]);
     }
     if (still) raw[node.outputs[0]] = 1;
@@ -139,21 +138,21 @@ bool has_norm_beside(const Graph& graph, const std::string& table) {
 // RoFormer's, which are read at the positions themselves, and the one of Whisper's encoder, which
 // is added whole. Learned ones are read from an offset on (BART, OPT), or their sum with words is
 // normalised (BlenderbotSmall).
-void find_frozen(const Graph& graph, std::vector<ParameterKind>& kinds) {
-  const std::vector<char> from_shapes = made_of_shapes(graph);
+void find_frozen(const Graph& graph, std::vector<WeightRole>& kinds) {
+  const std::vector<char> independent = input_independent(graph);
   for (const Node& node : graph.nodes) {
     if (node.inputs.size() != 2) continue;
     for (const TensorId in : node.inputs) {
-      if (in == kNoTensor || kinds[in] != ParameterKind::kTrained) continue;
+      if (in == kNoTensor || kinds[in] != WeightRole::kTrained) continue;
       const std::string& name = graph.tensors[in].name;
       if (!name.ends_with("embed_positions.weight") || has_norm_beside(graph, name)) continue;
       bool sines = is_sum(node) && name.ends_with("encoder.embed_positions.weight");
-      if (has(node, OpRow::kPicksByIndex) && in == node.inputs[0] && from_shapes[node.inputs[1]]) {
+      if (has(node, OpRow::kPicksByIndex) && in == node.inputs[0] && independent[node.inputs[1]]) {
         const NodeId maker = maker_behind_views(graph, node.inputs[1]);
         const bool whole = maker == kNoNode && name.ends_with("encoder.embed_positions.weight");
         sines = whole || (maker != kNoNode && graph.nodes[maker].op == "Range");
       }
-      if (sines) kinds[in] = ParameterKind::kFrozen;
+      if (sines) kinds[in] = WeightRole::kFrozen;
     }
   }
 }
@@ -176,39 +175,39 @@ bool is_buffer(const Tensor& t) {
 }
 
 // What no node reads is nobody's parameter: passes put others in its place.
-void drop_unread(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void drop_unread(const Graph& graph, std::vector<WeightRole>& kinds) {
   const std::vector<char> read = read_by_nodes(graph);
   for (TensorId id = 0; id < kinds.size(); ++id) {
-    if (!read[id]) kinds[id] = ParameterKind::kConstant;
+    if (!read[id]) kinds[id] = WeightRole::kConstant;
   }
 }
 
 // What the module itself says, of all that is still read and of what its forward pass never read.
-void take_its_word(const Graph& graph, std::vector<ParameterKind>& kinds) {
+void take_its_word(const Graph& graph, std::vector<WeightRole>& kinds) {
   const std::vector<char> read = read_by_nodes(graph);
   for (TensorId id = 0; id < kinds.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (t.kind != TensorKind::kParameter || (!read[id] && !t.spare)) continue;
-    const bool guessed = is_weight(kinds[id]) || kinds[id] == ParameterKind::kBuffer;
-    kinds[id] = t.frozen   ? ParameterKind::kFrozen
-                : t.buffer ? ParameterKind::kBuffer
-                : t.weight ? ParameterKind::kTrained
-                : guessed  ? ParameterKind::kConstant
+    const bool guessed = is_weight(kinds[id]) || kinds[id] == WeightRole::kBuffer;
+    kinds[id] = t.frozen   ? WeightRole::kFrozen
+                : t.buffer ? WeightRole::kBuffer
+                : t.weight ? WeightRole::kTrained
+                : guessed  ? WeightRole::kConstant
                            : kinds[id];
   }
 }
 
 }  // namespace
 
-std::vector<ParameterKind> classify_parameters(const Graph& graph) {
-  std::vector<ParameterKind> kinds(graph.tensors.size(), ParameterKind::kConstant);
+std::vector<WeightRole> classify_parameters(const Graph& graph) {
+  std::vector<WeightRole> kinds(graph.tensors.size(), WeightRole::kConstant);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (t.kind != TensorKind::kParameter || !is_float(t.dtype)) continue;
     if (t.weight) {
-      kinds[id] = ParameterKind::kTrained;
+      kinds[id] = WeightRole::kTrained;
     } else if (t.origin == Origin::kAuthored) {
-      kinds[id] = is_buffer(t) ? ParameterKind::kBuffer : ParameterKind::kTrained;
+      kinds[id] = is_buffer(t) ? WeightRole::kBuffer : WeightRole::kTrained;
     }
   }
   for (const Node& node : graph.nodes) {
@@ -216,13 +215,13 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
       if (node.inputs[i] == kNoTensor) continue;
       const TensorId in = behind_view(graph, node.inputs[i]);
       if (graph.tensors[in].kind != TensorKind::kParameter) continue;
-      if (is_statistic_place(node, i)) kinds[in] = ParameterKind::kBuffer;
-      if (is_float(graph.tensors[in].dtype) && kinds[in] == ParameterKind::kConstant &&
+      if (is_statistic_place(node, i)) kinds[in] = WeightRole::kBuffer;
+      if (is_float(graph.tensors[in].dtype) && kinds[in] == WeightRole::kConstant &&
           is_weight_place(node, i) && !node.notes.plain_norm &&
           !(i == 2 && standardises(graph, node)) &&
           graph.tensors[in].origin != Origin::kGenerated &&
           (has_any(node, OpRow::kSquashing | OpRow::kRectifier) || !graph.tensors[in].contents)) {
-        kinds[in] = ParameterKind::kTrained;
+        kinds[in] = WeightRole::kTrained;
       }
     }
   }
@@ -238,23 +237,23 @@ std::vector<ParameterKind> classify_parameters(const Graph& graph) {
   // block); `embed_scale` is a buffer of Hugging Face's.
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    if (kinds[id] != ParameterKind::kTrained) continue;
-    if (t.frozen) kinds[id] = ParameterKind::kFrozen;
-    if (t.buffer) kinds[id] = ParameterKind::kBuffer;
+    if (kinds[id] != WeightRole::kTrained) continue;
+    if (t.frozen) kinds[id] = WeightRole::kFrozen;
+    if (t.buffer) kinds[id] = WeightRole::kBuffer;
     if (!t.contents || !t.shape || !t.shape->empty()) continue;
     const bool of_module = graph.exporter == Exporter::kPyTorch && t.name.find('.') != t.name.npos;
-    if (!of_module) kinds[id] = ParameterKind::kConstant;
-    if (of_module && t.name.ends_with(".embed_scale")) kinds[id] = ParameterKind::kBuffer;
+    if (!of_module) kinds[id] = WeightRole::kConstant;
+    if (of_module && t.name.ends_with(".embed_scale")) kinds[id] = WeightRole::kBuffer;
   }
   if (graph.told) take_its_word(graph, kinds);
   return kinds;
 }
 
-std::vector<char> untrained(const Graph& graph, const std::vector<ParameterKind>& kinds) {
+std::vector<char> untrained(const Graph& graph, const std::vector<WeightRole>& kinds) {
   std::vector<char> found(kinds.size());
   for (TensorId id = 0; id < kinds.size(); ++id) {
     const bool parameter = graph.tensors[id].kind == TensorKind::kParameter;
-    found[id] = parameter && kinds[id] != ParameterKind::kTrained;
+    found[id] = parameter && kinds[id] != WeightRole::kTrained;
   }
   return found;
 }

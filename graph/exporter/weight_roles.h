@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
-#include "graph/ir/parameter_kind.h"
+#include "graph/ir/weight_role.h"
 
 namespace plimsoll {
 
@@ -14,8 +14,8 @@ namespace plimsoll {
 // tables that multiply positions, or that a layer takes as its data, are buffers; results that an
 // exporter folded are computed; weights that the model says are frozen are so; the rest are
 // constants.
-std::vector<ParameterKind> classify_parameters(const Graph& graph);
+std::vector<WeightRole> classify_parameters(const Graph& graph);
 // For each tensor whether it is a parameter that no step changes; `kinds` as above.
-std::vector<char> untrained(const Graph& graph, const std::vector<ParameterKind>& kinds);
+std::vector<char> untrained(const Graph& graph, const std::vector<WeightRole>& kinds);
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-#include "graph/exporter/parameter_kinds.h"
+#include "graph/exporter/weight_roles.h"
 
 #include <doctest/doctest.h>
 
@@ -15,8 +15,8 @@ TEST_CASE("what the exporter calls a buffer is none to train") {
   const Classified model = classified(
       "opset 20\ninput x: f32[B,8]\nparam a.positions: f32[8] buffer\n"
       "param b.positions: f32[8]\ny = Add(x, a.positions)\nz = Add(y, b.positions)\noutput z\n");
-  CHECK(model["a.positions"] == ParameterKind::kBuffer);
-  CHECK(model["b.positions"] == ParameterKind::kTrained);
+  CHECK(model["a.positions"] == WeightRole::kBuffer);
+  CHECK(model["b.positions"] == WeightRole::kTrained);
 }
 
 TEST_CASE("diffusers' sines of patches are a buffer; positions that are picked are learned") {
@@ -32,9 +32,9 @@ z = Add(y, picked)
 w = Add(z, pos_embed)
 output w
 )");
-  CHECK(model["a.pos_embed.pos_embed"] == ParameterKind::kBuffer);
-  CHECK(model["b.pos_embed.pos_embed"] == ParameterKind::kTrained);
-  CHECK(model["pos_embed"] == ParameterKind::kTrained);
+  CHECK(model["a.pos_embed.pos_embed"] == WeightRole::kBuffer);
+  CHECK(model["b.pos_embed.pos_embed"] == WeightRole::kTrained);
+  CHECK(model["pos_embed"] == WeightRole::kTrained);
 }
 
 TEST_CASE("weights, statistics, tables and folded results are told apart") {
@@ -73,16 +73,16 @@ output bias
 output more
 output angles
 )");
-  CHECK(model["conv.weight"] == ParameterKind::kTrained);
-  CHECK(model["bn.weight"] == ParameterKind::kTrained);
-  CHECK(model["bn.running_var"] == ParameterKind::kBuffer);
-  CHECK(model["attn.index"] == ParameterKind::kConstant);
-  CHECK(model["val_7"] == ParameterKind::kComputed);
-  CHECK(model["pos_embed_0"] == ParameterKind::kTrained);
-  CHECK(model["zeros"] == ParameterKind::kComputed);
-  CHECK(model["attn.bias_table"] == ParameterKind::kTrained);
+  CHECK(model["conv.weight"] == WeightRole::kTrained);
+  CHECK(model["bn.weight"] == WeightRole::kTrained);
+  CHECK(model["bn.running_var"] == WeightRole::kBuffer);
+  CHECK(model["attn.index"] == WeightRole::kConstant);
+  CHECK(model["val_7"] == WeightRole::kComputed);
+  CHECK(model["pos_embed_0"] == WeightRole::kTrained);
+  CHECK(model["zeros"] == WeightRole::kComputed);
+  CHECK(model["attn.bias_table"] == WeightRole::kTrained);
   // One counter of the norm; an index per module that reads it; the frequencies are held twice.
-  const auto unwritten = buffers_not_written(model.graph, model.kinds);
+  const auto unwritten = missing_buffers(model.graph, model.kinds);
   REQUIRE(unwritten.size() == 3);
   CHECK(text(unwritten[0]) == "i64[]");
   CHECK(text(unwritten[1]) == "i64[32]");
@@ -108,13 +108,13 @@ f = Mul(e, rope.cos)
 y = Conv(f, pool.filt) {group=4}
 output y
 )");
-  CHECK(model["attn.mask"] == ParameterKind::kBuffer);
-  CHECK(model["pool.filt"] == ParameterKind::kBuffer);
-  CHECK(model["rope.pos_embed"] == ParameterKind::kBuffer);
-  CHECK(model["pos_embed"] == ParameterKind::kTrained);
-  CHECK(model["rope.cos"] == ParameterKind::kBuffer);
-  CHECK(model["other.mask"] == ParameterKind::kTrained);
-  CHECK(model["mask_token"] == ParameterKind::kTrained);
+  CHECK(model["attn.mask"] == WeightRole::kBuffer);
+  CHECK(model["pool.filt"] == WeightRole::kBuffer);
+  CHECK(model["rope.pos_embed"] == WeightRole::kBuffer);
+  CHECK(model["pos_embed"] == WeightRole::kTrained);
+  CHECK(model["rope.cos"] == WeightRole::kBuffer);
+  CHECK(model["other.mask"] == WeightRole::kTrained);
+  CHECK(model["mask_token"] == WeightRole::kTrained);
 }
 
 TEST_CASE("masks are told by what is done with them; slopes and matrices beside data are trained") {
@@ -145,13 +145,13 @@ e = Add(d, embed_positions.weights)
 output c
 output e
 )");
-  CHECK(model["attn.bias"] == ParameterKind::kBuffer);
-  CHECK(model["attn.triangle"] == ParameterKind::kBuffer);
-  CHECK(model["conv.weight"] == ParameterKind::kTrained);
-  CHECK(model["conv.mask"] == ParameterKind::kBuffer);
-  CHECK(model["capsules"] == ParameterKind::kTrained);
-  CHECK(model["val_5"] == ParameterKind::kTrained);
-  CHECK(model["embed_positions.weights"] == ParameterKind::kBuffer);
+  CHECK(model["attn.bias"] == WeightRole::kBuffer);
+  CHECK(model["attn.triangle"] == WeightRole::kBuffer);
+  CHECK(model["conv.weight"] == WeightRole::kTrained);
+  CHECK(model["conv.mask"] == WeightRole::kBuffer);
+  CHECK(model["capsules"] == WeightRole::kTrained);
+  CHECK(model["val_5"] == WeightRole::kTrained);
+  CHECK(model["embed_positions.weights"] == WeightRole::kBuffer);
 }
 
 TEST_CASE("a weight times a number is a weight; a norm without statistics counts no batches") {
@@ -165,8 +165,8 @@ mean = ReduceMean(y) {axes=[0], keepdims=0}
 n = BatchNormalization(y, gain, gain, mean, mean)
 output n
 )");
-  CHECK(model["gain"] == ParameterKind::kTrained);
-  CHECK(buffers_not_written(model.graph, model.kinds).empty());
+  CHECK(model["gain"] == WeightRole::kTrained);
+  CHECK(missing_buffers(model.graph, model.kinds).empty());
 }
 
 TEST_CASE("tables of sines are frozen; tables read from an offset on are trained") {
@@ -185,11 +185,11 @@ output y
 )");
     return model["encoder.embed_positions.weight"];
   };
-  CHECK(kind("at = Range(zero, end, one)") == ParameterKind::kFrozen);
-  CHECK(kind("r = Range(zero, end, one)\nat = Add(r, offset)") == ParameterKind::kTrained);
+  CHECK(kind("at = Range(zero, end, one)") == WeightRole::kFrozen);
+  CHECK(kind("r = Range(zero, end, one)\nat = Add(r, offset)") == WeightRole::kTrained);
   // BlenderbotSmall trains its positions, and normalises their sum with the words.
   CHECK(kind("at = Range(zero, end, one)\nparam encoder.layernorm_embedding.weight: f32[16]") ==
-        ParameterKind::kTrained);
+        WeightRole::kTrained);
 }
 
 TEST_CASE(
@@ -200,9 +200,9 @@ TEST_CASE(
                       "const end: i64[] = [8]\nat = Range(zero, end, one)\np = Gather(" +
                       table + ", at)\ny = " + op + "(x, p)\noutput y\n")[table];
   };
-  CHECK(kind("attn.embed_positions", "Mul") == ParameterKind::kBuffer);
-  CHECK(kind("attn.embed_positions", "Add") == ParameterKind::kTrained);
-  CHECK(kind("attn.positions.weight", "Mul") == ParameterKind::kTrained);
+  CHECK(kind("attn.embed_positions", "Mul") == WeightRole::kBuffer);
+  CHECK(kind("attn.embed_positions", "Add") == WeightRole::kTrained);
+  CHECK(kind("attn.positions.weight", "Mul") == WeightRole::kTrained);
 }
 
 TEST_CASE("the first folded result of its kind has no number") {
@@ -218,8 +218,8 @@ flat = Transpose(permute_1) {perm=[1,0]}
 y = Add(a, flat)
 output y
 )");
-  CHECK(model["permute"] == ParameterKind::kComputed);
-  CHECK(model["stem"] == ParameterKind::kTrained);
+  CHECK(model["permute"] == WeightRole::kComputed);
+  CHECK(model["stem"] == WeightRole::kTrained);
 }
 
 TEST_CASE("zeros that a mask of the module writes into are made at every step") {
@@ -241,11 +241,11 @@ TEST_CASE("zeros that a mask of the module writes into are made at every step") 
     for (TensorId id = 0; id < graph->tensors.size(); ++id) {
       if (graph->tensors[id].name == "zeros") return kinds[id];
     }
-    return ParameterKind::kTrained;
+    return WeightRole::kTrained;
   };
-  CHECK(kind("c") == ParameterKind::kComputed);
-  CHECK(kind("attn.mask") == ParameterKind::kComputed);
-  CHECK(kind("given") == ParameterKind::kConstant);
+  CHECK(kind("c") == WeightRole::kComputed);
+  CHECK(kind("attn.mask") == WeightRole::kComputed);
+  CHECK(kind("given") == WeightRole::kConstant);
 }
 
 TEST_CASE("a module's own number is a weight; any other is a number") {
@@ -259,9 +259,9 @@ b = Mul(a, embed.embed_scale)
 y = Mul(b, scale)
 output y
 )");
-  CHECK(model["block.gain"] == ParameterKind::kTrained);
-  CHECK(model["embed.embed_scale"] == ParameterKind::kBuffer);
-  CHECK(model["scale"] == ParameterKind::kConstant);
+  CHECK(model["block.gain"] == WeightRole::kTrained);
+  CHECK(model["embed.embed_scale"] == WeightRole::kBuffer);
+  CHECK(model["scale"] == WeightRole::kConstant);
 }
 
 TEST_CASE("a folded array that an activation reads is trained; one that a sine reads is not") {
@@ -275,8 +275,8 @@ y = Mul(x, g)
 z = Add(y, s)
 output z
 )");
-  CHECK(model["onnx::Sigmoid_12"] == ParameterKind::kTrained);
-  CHECK(model["onnx::Sin_14"] == ParameterKind::kComputed);
+  CHECK(model["onnx::Sigmoid_12"] == WeightRole::kTrained);
+  CHECK(model["onnx::Sin_14"] == WeightRole::kComputed);
 }
 
 TEST_CASE(
@@ -293,9 +293,9 @@ scaled = Mul(c, view_2)
 out = Mul(scaled, val_3)
 output out
 )");
-  CHECK(model["view_1"] != ParameterKind::kTrained);  // images are normalised by constants
-  CHECK(model["view_2"] == ParameterKind::kTrained);
-  CHECK(model["val_3"] != ParameterKind::kTrained);
+  CHECK(model["view_1"] != WeightRole::kTrained);  // images are normalised by constants
+  CHECK(model["view_2"] == WeightRole::kTrained);
+  CHECK(model["val_3"] != WeightRole::kTrained);
 }
 
 TEST_CASE("a folded view of a weight that a norm standardises is trained") {
@@ -312,9 +312,9 @@ weight = Reshape(standard, shape)
 out = Conv(x, weight)
 output out
 )");
-  CHECK(model["view_0"] == ParameterKind::kTrained);
-  CHECK(model["gain"] == ParameterKind::kTrained);
-  CHECK(model["zeros_1"] != ParameterKind::kTrained);
+  CHECK(model["view_0"] == WeightRole::kTrained);
+  CHECK(model["gain"] == WeightRole::kTrained);
+  CHECK(model["zeros_1"] != WeightRole::kTrained);
 }
 
 // x * (weight / sqrt(variance)) + (bias - mean * ...)
@@ -336,8 +336,8 @@ out = Mul(z, other.weight)
 output out
 )");
   for (const char* name : {"bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"})
-    CHECK(model[name] == ParameterKind::kBuffer);
-  CHECK(model["other.weight"] == ParameterKind::kTrained);
+    CHECK(model[name] == WeightRole::kBuffer);
+  CHECK(model["other.weight"] == WeightRole::kTrained);
 }
 
 }  // namespace plimsoll
