@@ -45,7 +45,7 @@ class Rewrite {
   bool is_number(TensorId tensor, double value) const;
   // Made of shapes and constants alone, whatever the inputs hold.
   bool input_independent(TensorId tensor) const { return independent_[tensor] != 0; }
-  // One element, made of shapes and constants alone: a number of the host, known or not.
+  // One element, whatever the inputs hold: a number of the host, known or not.
   bool is_host_number(TensorId tensor) const;
   // Extents as whole numbers; nothing where unknown or symbolic.
   std::optional<int64_t> extent(TensorId tensor, size_t axis) const;

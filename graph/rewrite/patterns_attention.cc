@@ -109,7 +109,7 @@ bool match(const Match& m, AttentionParts& parts) {
 constinit const Fragment kTriangle("y = Trilu(_)");
 constinit const Fragment kCompared("y = Less|LessOrEqual|Greater|GreaterOrEqual(a, b)");
 
-// Does a mask made of shapes tell queries apart, hence is causal, or is it the same for all?
+// Does a mask independent of inputs tell queries apart, hence is causal, or is it the same for all?
 bool is_causal(const Rewrite& r, TensorId mask) {
   std::vector<TensorId> pending{mask};
   for (size_t visited = 0; !pending.empty() && visited < 64; ++visited) {
@@ -144,8 +144,8 @@ std::optional<int64_t> window_of(const Rewrite& r, NodeId id) {
   return std::nullopt;
 }
 
-// Does a mask made of shapes hide keys that are too far away? Hugging Face leaves it out where all
-// keys are nearer than the window is wide (transformers/masking_utils.py).
+// Does a mask independent of inputs hide keys that are too far away? Hugging Face leaves it out
+// where all keys are nearer than the window is wide (transformers/masking_utils.py).
 bool hides_far_keys(const Finder& f, TensorId mask) {
   const Rewrite& r = f.r;
   std::optional<int64_t> window;
@@ -178,7 +178,7 @@ bool is_fill(const Rewrite& r, TensorId t) {
   return r.is_host_number(kGrown.in(r, t, "x"));
 }
 
-// The bias that a mask made of shapes hides parts of; kNoTensor where it hides none.
+// The bias that a mask independent of inputs hides parts of; kNoTensor where it hides none.
 TensorId masked_bias(const Rewrite& r, const Node& where) {
   if (!r.input_independent(where.inputs[0])) return kNoTensor;
   for (size_t i = 1; i < 3; ++i) {
@@ -233,8 +233,8 @@ bool is_registered(const Rewrite& r, TensorId t) {
 
 constinit const Fragment kWhere("y = Where(_)");
 
-// Masks made of shapes are what eager code leaves to the kernel, or has none of; what remains is a
-// bias.
+// Masks independent of inputs are what eager code leaves to the kernel, or has none of; what
+// remains is a bias.
 TensorId data_of_mask(Finder& f, NodeId at, TensorId mask, bool& causal) {
   const Rewrite& r = f.r;
   if (mask == kNoTensor) return kNoTensor;

@@ -7,12 +7,12 @@
 namespace plimsoll::patterns {
 namespace {
 
-constinit const Fragment kGrown("y = Expand(x)");
+constinit const Fragment kFilled("y = Expand(x)");
 
 // A few are known contents by now, more of them one number, grown.
 bool is_zeros(const Match& m) {
   const Tensor& bias = m.r.tensor(m["b"]);
-  if (const auto grown = kGrown.of(m.r, m["b"])) return m.r.is_number((*grown)["x"], 0);
+  if (const auto grown = kFilled.of(m.r, m["b"])) return m.r.is_number((*grown)["x"], 0);
   return bias.kind == TensorKind::kValue && bias.has_dims &&
          std::ranges::all_of(bias.dims, [](const Dim& value) { return value == Dim(0); });
 }
