@@ -24,9 +24,10 @@ bool is_read_later(const Match& m) {
          std::any_of(readers.begin(), readers.end(), [&](NodeId id) { return id > m.at; });
 }
 
-// Does the array count its places up, as a range does?
+// Does the array count its places up, as a range does? A long one of unknown contents that the
+// module does not have is one that an exporter made.
 bool is_range(const Tensor& t) {
-  if (!t.contents) return false;
+  if (!t.contents) return t.origin != Origin::kAuthored;
   const std::vector<int64_t>& at = t.contents->integers;
   const int64_t step = at.size() < 2 ? 1 : at[1] - at[0];
   for (size_t i = 1; i < at.size(); ++i) {
