@@ -65,9 +65,30 @@ std::pair<Shape, Shape> rebatch_operands(InferContext& c, const Shape& a, const 
   return out;
 }
 
-void rebatch_leading(InferContext& c, std::vector<Dim>& extents) {
+namespace {
+
+// Whether the first of these extents comes from a Shape, by shape arithmetic of a few nodes.
+bool is_of_shape(const Graph& graph, TensorId extents) {
+  constexpr size_t kMostTensors = 32;
+  std::vector<TensorId> open = {extents};
+  for (size_t i = 0; i < open.size() && i < kMostTensors; ++i) {
+    const NodeId maker = open[i] == kNoTensor ? kNoNode : graph.tensors[open[i]].producer;
+    if (maker == kNoNode) continue;
+    const Node& node = graph.nodes[maker];
+    if (node.op == "Shape") return true;
+    const size_t most = node.op == "Concat" ? 1 : kMostTensors;
+    const auto count = static_cast<ptrdiff_t>(std::min(node.inputs.size(), most));
+    open.insert(open.end(), node.inputs.begin(), node.inputs.begin() + count);
+  }
+  return false;
+}
+
+}  // namespace
+
+void rebatch_leading(InferContext& c, std::vector<Dim>& extents, TensorId from) {
   if (!is_baked(c) || c.graph().baked_batch == 1 || extents.empty()) return;
-  if (extents.front() == baked(c)) extents.front() = Dim::symbol(c.graph().batch_symbol);
+  if (extents.front() == baked(c) && !is_of_shape(c.graph(), from))
+    extents.front() = Dim::symbol(c.graph().batch_symbol);
 }
 
 }  // namespace plimsoll::ops

@@ -18,7 +18,8 @@ std::vector<Dim> stretch_target(InferContext& c, const Shape& from, std::vector<
 // Shapes for broadcasting or joining: an extent b0 against one that carries the batch becomes it.
 std::pair<Shape, Shape> rebatch_operands(InferContext& c, const Shape& a, const Shape& b);
 
-// The leading extent of Expand, Tile or ConstantOfShape where it is b0 > 1: the batch.
-void rebatch_leading(InferContext& c, std::vector<Dim>& extents);
+// The leading extent of Expand, Tile or ConstantOfShape where it is b0 > 1: the batch, unless the
+// tensor of extents, `from`, was made of what Shape said, which has the batch where it is one.
+void rebatch_leading(InferContext& c, std::vector<Dim>& extents, TensorId from = kNoTensor);
 
 }  // namespace plimsoll::ops

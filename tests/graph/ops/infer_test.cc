@@ -33,6 +33,22 @@ TEST_CASE("infer: CastLike reads the type of its second input and no more") {
   CHECK(classify_parameters(graph)[1] == WeightRole::kConstant);
 }
 
+// As TorchScript writes x.expand(1, -1): two extents are no batch of two.
+TEST_CASE("infer: extents that Shape tells are no batch that was baked into the file") {
+  const std::string file =
+      "opset 18\nbaked 2 as B\ninput x: f32[B,8]\nconst one: i64[2] = [1,-1]\n"
+      "const two: i64[1] = [2]\nconst less: i64[] = [-1]\n";
+  Graph told = parsed(file +
+                      "s = Shape(one)\no = ConstantOfShape(s) {value=1, value_dtype=7}\n"
+                      "m = Mul(o, less)\ne = Equal(one, m)\nw = Where(e, o, one)\n"
+                      "y = Expand(x, w)\noutput y\n");
+  REQUIRE(inferred(told));
+  CHECK(text(*told.tensors[told.outputs[0]].shape) == "[B,8]");
+  Graph literal = parsed(file + "y = ConstantOfShape(two)\noutput y\n");
+  REQUIRE(inferred(literal));
+  CHECK(text(*literal.tensors[literal.outputs[0]].shape) == "[B]");
+}
+
 // aten.squeeze.dim, as PyTorch's newer exporter writes it.
 TEST_CASE("infer: PyTorch's squeeze leaves an axis that is not 1, ONNX's is refused it") {
   const auto squeezed = [](const std::string& notes) {
