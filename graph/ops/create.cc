@@ -61,7 +61,7 @@ Result<void> constant_of_shape(InferContext& c) {
   const auto dtype = dtype_attribute(c, "value_dtype", DType::kFloat32);
   if (!dtype) return tl::unexpected(dtype.error());
   std::vector<Dim> extents = *c.dims(0);
-  rebatch_leading(c, extents, c.node().inputs[0]);
+  if (!is_of_shape(c.graph(), c.node().inputs[0])) rebatch_leading(c, extents);
   c.set(0, *dtype, extents);
   const auto value = as_fraction(number_attribute(c.attributes(), "value").value_or(0));
   const auto small = small_shape(extents);

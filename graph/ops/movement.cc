@@ -120,7 +120,7 @@ Result<void> expand(InferContext& c) {
   for (Dim& d : target) {
     if (d == Dim(-1)) d = 1;  // exporters write PyTorch's "keep" so
   }
-  rebatch_leading(c, target, c.node().inputs[1]);
+  rebatch_leading(c, target);
   auto shape = broadcast_two(c, c.shape(0), target);
   if (!shape) return tl::unexpected(shape.error());
   c.set(0, c.dtype(0), std::move(*shape));
@@ -136,7 +136,7 @@ Result<void> tile(InferContext& c) {
                   fmt::format("{} repeats for a tensor of rank {}", repeats->size(), c.rank(0)));
   }
   std::vector<Dim> times = *repeats;
-  if (!times.empty() && c.shape(0)[0] == Dim(1)) rebatch_leading(c, times, c.node().inputs[1]);
+  if (!times.empty() && c.shape(0)[0] == Dim(1)) rebatch_leading(c, times);
   Shape shape = c.shape(0);
   for (size_t i = 0; i < shape.size(); ++i) shape[i] *= times[i];
   c.set(0, c.dtype(0), std::move(shape));

@@ -65,9 +65,6 @@ std::pair<Shape, Shape> rebatch_operands(InferContext& c, const Shape& a, const 
   return out;
 }
 
-namespace {
-
-// Whether the first of these extents comes from a Shape, by shape arithmetic of a few nodes.
 bool is_of_shape(const Graph& graph, TensorId extents) {
   constexpr size_t kMostTensors = 32;
   std::vector<TensorId> open = {extents};
@@ -76,6 +73,7 @@ bool is_of_shape(const Graph& graph, TensorId extents) {
     if (maker == kNoNode) continue;
     const Node& node = graph.nodes[maker];
     if (node.op == "Shape") return true;
+    if (node.op == "Where") continue;  // x.expand() puts ones in place of what is to stay
     const size_t most = node.op == "Concat" ? 1 : kMostTensors;
     const auto count = static_cast<ptrdiff_t>(std::min(node.inputs.size(), most));
     open.insert(open.end(), node.inputs.begin(), node.inputs.begin() + count);
@@ -83,12 +81,9 @@ bool is_of_shape(const Graph& graph, TensorId extents) {
   return false;
 }
 
-}  // namespace
-
-void rebatch_leading(InferContext& c, std::vector<Dim>& extents, TensorId from) {
+void rebatch_leading(InferContext& c, std::vector<Dim>& extents) {
   if (!is_baked(c) || c.graph().baked_batch == 1 || extents.empty()) return;
-  if (extents.front() == baked(c) && !is_of_shape(c.graph(), from))
-    extents.front() = Dim::symbol(c.graph().batch_symbol);
+  if (extents.front() == baked(c)) extents.front() = Dim::symbol(c.graph().batch_symbol);
 }
 
 }  // namespace plimsoll::ops

@@ -18,8 +18,11 @@ std::vector<Dim> stretch_target(InferContext& c, const Shape& from, std::vector<
 // Shapes for broadcasting or joining: an extent b0 against one that carries the batch becomes it.
 std::pair<Shape, Shape> rebatch_operands(InferContext& c, const Shape& a, const Shape& b);
 
-// The leading extent of Expand, Tile or ConstantOfShape where it is b0 > 1: the batch, unless the
-// tensor of extents, `from`, was made of what Shape said, which has the batch where it is one.
-void rebatch_leading(InferContext& c, std::vector<Dim>& extents, TensorId from = kNoTensor);
+// The leading extent of Expand, Tile or ConstantOfShape where it is b0 > 1: the batch.
+void rebatch_leading(InferContext& c, std::vector<Dim>& extents);
+
+// Whether extents, or the first of several, are what Shape said or computed from it: those have the
+// batch already where they are one.
+bool is_of_shape(const Graph& graph, TensorId extents);
 
 }  // namespace plimsoll::ops

@@ -44,6 +44,13 @@ TEST_CASE("infer: extents that Shape tells are no batch that was baked into the 
                       "y = Expand(x, w)\noutput y\n");
   REQUIRE(inferred(told));
   CHECK(text(*told.tensors[told.outputs[0]].shape) == "[B,8]");
+  // x.expand(2, -1) of a class token is of the batch.
+  Graph token = parsed(file +
+                       "const to: i64[2] = [2,-1]\nparam cls: f32[1,8]\ns = Shape(to)\n"
+                       "o = ConstantOfShape(s) {value=1, value_dtype=7}\nm = Mul(o, less)\n"
+                       "e = Equal(to, m)\nw = Where(e, o, to)\ny = Expand(cls, w)\noutput y\n");
+  REQUIRE(inferred(token));
+  CHECK(text(*token.tensors[token.outputs[0]].shape) == "[B,8]");
   Graph literal = parsed(file + "y = ConstantOfShape(two)\noutput y\n");
   REQUIRE(inferred(literal));
   CHECK(text(*literal.tensors[literal.outputs[0]].shape) == "[B]");
