@@ -1,23 +1,23 @@
 #include "estimator/estimator.h"
-#include "estimator/answer/basis.h"
-#include "estimator/answer/detail.h"
-#include "estimator/answer/layers.h"
-#include "estimator/answer/mean.h"
-#include "estimator/answer/on_host.h"
-#include "estimator/model/model_source.h"
-#include "estimator/request/find_platform.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "estimator/answer/basis.h"
+#include "estimator/answer/detail.h"
+#include "estimator/answer/layers.h"
+#include "estimator/answer/mean.h"
+#include "estimator/answer/on_host.h"
+#include "estimator/answer/platform_notes.h"
 #include "estimator/memory/memory_plan.h"
 #include "estimator/memory/replay_input.h"
+#include "estimator/model/model_source.h"
 #include "estimator/model/valid_step.h"
+#include "estimator/request/find_platform.h"
 #include "estimator/request/lengths.h"
 #include "estimator/request/policy.h"
 #include "estimator/time/time_plan.h"
-#include "graph/base/setting.h"
 #include "graph/ops/routing.h"
 
 namespace plimsoll {
