@@ -224,7 +224,7 @@ Verb make_gpus(CLI::App& root) {
 
 Verb make_links(CLI::App& root) {
   auto flags = std::make_shared<TransferFlags>();
-  const Verb verb = make_list(
+  Verb verb = make_list(
       root, "links", "what joins GPUs and machines, and what moving --bytes over it takes",
       [flags](const Hwdb& hwdb, const ListFlags& f) {
         if (!flags->bytes.empty() || !flags->gpus.empty() || !flags->other.empty())
