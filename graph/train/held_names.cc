@@ -171,6 +171,20 @@ void HeldNames::hold_rest(size_t call, NodeId end, const std::vector<size_t>& us
   }
 }
 
+// When each name of a statement that made so many values is assigned anew.
+std::vector<NodeId> HeldNames::ends_of_names(const Call& call, size_t run, size_t values) const {
+  std::vector<std::string_view> names = call.runs[run].names;
+  if (values < names.size()) std::erase(names, "_");
+  if (names.empty()) names = call.runs[run].names;
+  std::vector<NodeId> ends;
+  for (const std::string_view name : names) {
+    const auto& runs = call.assigned.at(name);
+    const auto later = std::upper_bound(runs.begin(), runs.end(), run);
+    ends.push_back(later == runs.end() ? call.last : end_of(call, *later));
+  }
+  return ends;
+}
+
 void HeldNames::find_ends() {
   // What each statement made that has a name, in the order in which it was made.
   std::map<std::pair<size_t, size_t>, std::vector<TensorId>> named;
@@ -199,7 +213,6 @@ void HeldNames::find_ends() {
   }
   for (auto& [place, values] : named) {
     const Call& call = calls_[place.first];
-    const Run& run = call.runs[place.second];
     std::sort(values.begin(), values.end(), [&](TensorId a, TensorId b) {
       return std::pair(graph_.tensors[a].producer, a) < std::pair(graph_.tensors[b].producer, b);
     });
@@ -210,17 +223,9 @@ void HeldNames::find_ends() {
         graph_.tensors[values.front()].producer == graph_.tensors[values.back()].producer;
     if (!in_parts && maker != kNone && maker == inner_call(values.front(), place.first))
       std::rotate(values.begin(), values.end() - 1, values.end());
-    std::vector<std::string_view> names = run.names;
-    if (values.size() < names.size()) std::erase(names, "_");
-    if (names.empty()) names = run.names;
-    std::vector<NodeId> ends;
-    for (const std::string_view name : names) {
-      const auto& runs = call.assigned.at(name);
-      const auto again = std::upper_bound(runs.begin(), runs.end(), place.second);
-      ends.push_back(again == runs.end() ? call.last : end_of(call, *again));
-    }
+    std::vector<NodeId> ends = ends_of_names(call, place.second, values.size());
     if (!in_parts) put_in_order(values, ends, last_read);
-    if (maker != kNone && names.size() == values.size() + 1) hold_rest(maker, ends.back(), uses);
+    if (maker != kNone && ends.size() == values.size() + 1) hold_rest(maker, ends.back(), uses);
     for (size_t i = 0; i < values.size(); ++i) {
       NodeId end = ends[std::min(i, ends.size() - 1)];
       // Read after its name has gone, it has another one, or is in a list: of that no more is

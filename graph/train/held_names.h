@@ -57,6 +57,7 @@ class HeldNames {
   size_t inner_call(TensorId value, size_t call) const;
   NodeId end_of(const Call& call, size_t run) const;
   void find_ends();
+  std::vector<NodeId> ends_of_names(const Call& call, size_t run, size_t values) const;
   void hold_rest(size_t call, NodeId end, const std::vector<size_t>& uses);
 
   const Graph& graph_;
