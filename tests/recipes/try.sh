@@ -76,6 +76,10 @@ try_all() {
 case "${1:-}" in
   --check) check ;;
   --write) page > CONTRIBUTING.md.new && mv CONTRIBUTING.md.new CONTRIBUTING.md ;;
-  '') check && try_all && echo passed ;;
+  '')  # not joined by &&, which would go on after a failed step
+    check
+    try_all
+    echo passed
+    ;;
   *) sed -n '2,6s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac
