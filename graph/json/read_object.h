@@ -11,7 +11,8 @@ namespace plimsoll {
 
 // Faults of what `read` takes refuse the text, as keys do that it does not ask for.
 //
-//   return read_object(text, "run.json", [](JsonObject& run) { return run.required_string("id"); });
+//   return read_object(text, "run.json", [](JsonObject& run) { return run.required_string("id");
+//   });
 template <class Read>
 auto read_object(std::string_view text, std::string_view file_name, Read read)
     -> Result<decltype(read(std::declval<JsonObject&>()))> {

@@ -22,7 +22,6 @@ struct Call {
   std::vector<TensorId> held;  // until it returns
   // The calls that its code made and that have returned: their first nodes, and which came next.
   std::vector<std::pair<NodeId, NodeId>> made{};
-  TensorId branch = kNoTensor;  // the last one that it added to what it began with
 };
 
 bool is_arithmetic(const Node& node) {
@@ -41,10 +40,6 @@ bool makes_data(const Graph& graph, const Node& node) {
 // layers hand on: in 204 of the 227 loops over layers behind one (transformers 5.24).
 constexpr std::array<std::string_view, 4> kEmbeddings = {"embeddings", "embed_tokens", "embed_in",
                                                          "wte"};
-
-// What these made has a name of its own, attn_output mostly, wherever diffusers' blocks run them
-// (59 of 59 statements of diffusers 0.42.1).
-constexpr std::array<std::string_view, 2> kBranches = {"attn1", "attn2"};
 
 // Rows of a table of the file: an embedding.
 bool looks_up(const Graph& graph, const Node& node) {
@@ -109,7 +104,6 @@ class Calls {
   void leave(size_t depth, NodeId next) {
     for (; open_.size() > depth; open_.pop_back()) {
       for (const TensorId value : open_.back().held) hold(value, next - 1);
-      if (open_.back().branch != kNoTensor) hold(open_.back().branch, next - 1);
       if (open_.size() > 1) open_[open_.size() - 2].made.emplace_back(open_.back().begin, next);
     }
   }
@@ -186,15 +180,6 @@ class Calls {
     return parts;
   }
 
-  // What a call added to what it began with, where that has a name of its own, until the next one.
-  void name_branch(NodeId sum) {
-    const Node& node = graph_.nodes[sum];
-    if (open_.size() < 2 || !is_sum(node) || !is_named_branch(sum, open_.back())) return;
-    TensorId& branch = open_.back().branch;
-    if (branch != kNoTensor) hold(branch, graph_.tensors[node.inputs[0]].producer);
-    branch = node.inputs[0];
-  }
-
   // What names held, where the code's statements tell of them.
   void hold_names() {
     for (TensorId value = 0; value < names_.until().size(); ++value) {
@@ -239,26 +224,16 @@ class Calls {
   }
 
   // What such a sum makes has the name of what it began with in `x = x + self.mlp(x)`, where calls
-  // alone made the branch: code in between has another name for that. So it has where the branch
-  // has a name of its own.
+  // alone made the branch: code in between has another name for that.
   bool takes_over(NodeId sum, TensorId in, const Call& maker) const {
     const auto& inputs = graph_.nodes[sum].inputs;
-    if (inputs.back() == in) return is_named_branch(sum, maker);
-    if (!joins_branch(sum, in, inputs.back())) return false;
+    if (inputs.back() == in || !joins_branch(sum, in, inputs.back())) return false;
     for (NodeId id = first_reader_[in].begin; id < sum;) {
       const auto* call = returned_by(maker, id);
       if (!call) return false;
       id = call->second;
     }
     return true;
-  }
-
-  // `attn_output + x`, of modules that library code calls so.
-  bool is_named_branch(NodeId sum, const Call& maker) const {
-    const auto& inputs = graph_.nodes[sum].inputs;
-    return !maker.made.empty() && among(name_of(maker.made.back(), maker), kBranches) &&
-           joins_branch(sum, inputs.back(), inputs[0]) && !names_.tell(inputs[0], sum) &&
-           graph_.tensors[inputs[0]].producer >= maker.made.back().first;
   }
 
   // The first of a list of modules, each of which is given what the one before made of it, under
@@ -355,7 +330,6 @@ std::vector<std::vector<TensorId>> last_uses(const Graph& graph, std::span<const
     Calls calls(graph, names, parted, last);
     for (NodeId id = 0; id < graph.nodes.size(); ++id) {
       calls.enter(id);
-      if (names_hold) calls.name_branch(id);
       for (const TensorId in : graph.nodes[id].inputs) {
         if (in == kNoTensor) continue;
         calls.hold(in, id);

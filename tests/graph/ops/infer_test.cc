@@ -37,20 +37,19 @@ TEST_CASE("infer: CastLike reads the type of its second input and no more") {
 TEST_CASE("infer: extents that Shape tells are no batch that was baked into the file") {
   const std::string file =
       "opset 18\nbaked 2 as B\ninput x: f32[B,8]\nconst one: i64[2] = [1,-1]\n"
-      "const two: i64[1] = [2]\nconst less: i64[] = [-1]\n";
-  Graph told = parsed(file +
-                      "s = Shape(one)\no = ConstantOfShape(s) {value=1, value_dtype=7}\n"
-                      "m = Mul(o, less)\ne = Equal(one, m)\nw = Where(e, o, one)\n"
-                      "y = Expand(x, w)\noutput y\n");
-  REQUIRE(inferred(told));
-  CHECK(text(*told.tensors[told.outputs[0]].shape) == "[B,8]");
-  // x.expand(2, -1) of a class token is of the batch.
-  Graph token = parsed(file +
-                       "const to: i64[2] = [2,-1]\nparam cls: f32[1,8]\ns = Shape(to)\n"
-                       "o = ConstantOfShape(s) {value=1, value_dtype=7}\nm = Mul(o, less)\n"
-                       "e = Equal(to, m)\nw = Where(e, o, to)\ny = Expand(cls, w)\noutput y\n");
-  REQUIRE(inferred(token));
-  CHECK(text(*token.tensors[token.outputs[0]].shape) == "[B,8]");
+      "const two: i64[1] = [2]\nconst less: i64[] = [-1]\n"
+      "const batch: i64[2] = [2,-1]\nparam cls: f32[1,8]\n";
+  // x.expand() with ones where an extent stays
+  const auto expanded = [&](const std::string& x, const std::string& to) {
+    Graph graph =
+        parsed(file + "s = Shape(" + to + ")\no = ConstantOfShape(s) {value=1, value_dtype=7}\n" +
+               "m = Mul(o, less)\ne = Equal(" + to + ", m)\nw = Where(e, o, " + to +
+               ")\ny = Expand(" + x + ", w)\noutput y\n");
+    REQUIRE(inferred(graph));
+    return text(*graph.tensors[graph.outputs[0]].shape);
+  };
+  CHECK(expanded("x", "one") == "[B,8]");
+  CHECK(expanded("cls", "batch") == "[B,8]");  // a class token's is of the batch
   Graph literal = parsed(file + "y = ConstantOfShape(two)\noutput y\n");
   REQUIRE(inferred(literal));
   CHECK(text(*literal.tensors[literal.outputs[0]].shape) == "[B]");
