@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "estimator/request/find_platform.h"
 #include "estimator/request/policy.h"
 
@@ -30,17 +32,15 @@ Request priced_alike(Request request) {
 
 }  // namespace
 
-tl::expected<Answer, std::string> EstimateCache::answer(const Request& request) {
-  if (const auto* known = answers_.find(request)) return *known;
-  return answers_.add(request, estimate(request));
-}
-
 tl::expected<const Evaluator*, std::string> EstimateCache::evaluator_for(const Request& request) {
-  const Request shared = priced_alike(request);
-  auto* known = evaluators_.find(shared);
-  if (!known) known = &evaluators_.add(shared, make_evaluator(request));
-  if (!*known) return Reason(known->error());
-  return &**known;
+  Request shared = priced_alike(request);
+  auto known = std::ranges::find(
+      evaluators_, shared, [](const auto& e) -> auto& { return e.first; });
+  if (known == evaluators_.end())
+    known = evaluators_.emplace(evaluators_.begin(), std::move(shared), make_evaluator(request));
+  const auto& evaluator = known->second;
+  if (!evaluator) return Reason(evaluator.error());
+  return &*evaluator;
 }
 
 tl::expected<Evaluator, std::string> EstimateCache::make_evaluator(const Request& request) const {
@@ -65,7 +65,7 @@ tl::expected<ModelCache::Entry*, std::string> EstimateCache::compiled_for(
   return or_reason(shaped ? std::move(shaped) : std::move(entry));
 }
 
-tl::expected<Answer, std::string> EstimateCache::estimate(const Request& request) {
+tl::expected<Answer, std::string> EstimateCache::answer(const Request& request) {
   const auto evaluator = evaluator_for(request);
   if (!evaluator) return Reason(evaluator.error());
   const auto entry = compiled_for(request, (*evaluator)->platform());
