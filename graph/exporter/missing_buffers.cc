@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "graph/exporter/library_names.h"
 #include "graph/ir/module_path.h"
 #include "graph/ops/op_row.h"
 
@@ -17,7 +18,7 @@ bool is_rotary_table(const Tensor& t) {
   if (t.kind != TensorKind::kParameter || !is_float(t.dtype) || !t.shape || t.shape->empty())
     return false;
   if (elements(*t.shape) == Dim(1)) return false;
-  return t.name.ends_with("rotary_emb.inv_freq") || t.name.find("/rotary_emb/") != t.name.npos;
+  return has_role(t.name, NameRole::kFrequencies) || t.name.find("/rotary_emb/") != t.name.npos;
 }
 
 // How many modules hold a table of their own: exporters write equal ones once. Modules of one kind

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/exporter/library_names.h"
 #include "graph/exporter/weight_places.h"
-#include "graph/ir/module_path.h"
 #include "graph/ops/input_independent.h"
 #include "graph/ops/op_row.h"
 
@@ -85,18 +85,18 @@ bool is_compared(const Graph& graph, const std::vector<std::vector<NodeId>>& rea
 bool masks_weight(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
                   TensorId mask) {
   const Tensor& t = graph.tensors[mask];
-  if (readers[mask].size() != 1 || !last_part(t.name).ends_with("mask")) return false;
+  if (readers[mask].size() != 1 || !has_role(t.name, NameRole::kMask)) return false;
   const Node& node = graph.nodes[readers[mask][0]];
   const TensorId weight = is_product(node) ? beside(node, mask) : kNoTensor;
   return weight != kNoTensor && graph.tensors[weight].kind == TensorKind::kParameter &&
          graph.tensors[weight].shape == t.shape;
 }
 
-// Sines that diffusers' PatchEmbed (DiT, PixArt, SD3) registers as a buffer; AuraFlow's of this
-// name are learned, and picked by position.
+// Sines of patches that are registered as a buffer; learned ones of this name are picked by
+// position.
 bool is_patch_positions(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
                         TensorId table) {
-  return graph.tensors[table].name.ends_with("pos_embed.pos_embed") &&
+  return has_role(graph.tensors[table].name, NameRole::kPatchSines) &&
          std::ranges::none_of(
              readers[table], [&](NodeId id) { return has(graph.nodes[id], OpRow::kPicksByIndex); });
 }

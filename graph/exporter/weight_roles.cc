@@ -1,12 +1,11 @@
 #include "graph/exporter/weight_roles.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <string_view>
 
-#include "graph/base/among.h"
 #include "graph/exporter/folded_weights.h"
+#include "graph/exporter/library_names.h"
 #include "graph/exporter/tables.h"
 #include "graph/exporter/weight_places.h"
 #include "graph/ir/module_path.h"
@@ -128,16 +127,14 @@ NodeId maker_behind_views(const Graph& graph, TensorId tensor) {
 
 // Does the module that has this table of positions have a norm of embeddings too?
 bool has_norm_beside(const Graph& graph, const std::string& table) {
-  constexpr std::string_view kTable = "embed_positions.weight";
-  const std::string norm = table.substr(0, table.size() - kTable.size()) + "layernorm_embedding.";
+  const std::string norm = table.substr(0, table.rfind("embed_positions")) + "layernorm_embedding.";
   return std::any_of(graph.tensors.begin(), graph.tensors.end(),
                      [&](const Tensor& t) { return t.name.starts_with(norm); });
 }
 
-// Tables of sines that Hugging Face holds as parameters without a gradient: Marian's, Pegasus' and
-// RoFormer's, which are read at the positions themselves, and the one of Whisper's encoder, which
-// is added whole. Learned ones are read from an offset on (BART, OPT), or their sum with words is
-// normalised (BlenderbotSmall).
+// Tables of sines that Hugging Face holds as parameters without a gradient: read at the positions
+// themselves, or added whole. Learned ones are read from an offset on (BART, OPT), or their sum
+// with words is normalised (BlenderbotSmall).
 void find_frozen(const Graph& graph, std::vector<WeightRole>& kinds) {
   const std::vector<char> independent = input_independent(graph);
   for (const Node& node : graph.nodes) {
@@ -145,33 +142,23 @@ void find_frozen(const Graph& graph, std::vector<WeightRole>& kinds) {
     for (const TensorId in : node.inputs) {
       if (in == kNoTensor || kinds[in] != WeightRole::kTrained) continue;
       const std::string& name = graph.tensors[in].name;
-      if (!name.ends_with("embed_positions.weight") || has_norm_beside(graph, name)) continue;
-      bool sines = is_sum(node) && name.ends_with("encoder.embed_positions.weight");
+      if (!has_role(name, NameRole::kPositions) || has_norm_beside(graph, name)) continue;
+      const bool taken_whole = has_role(name, NameRole::kAllPositions);
+      bool sines = is_sum(node) && taken_whole;
       if (has(node, OpRow::kPicksByIndex) && in == node.inputs[0] && independent[node.inputs[1]]) {
         const NodeId maker = maker_behind_views(graph, node.inputs[1]);
-        const bool whole = maker == kNoNode && name.ends_with("encoder.embed_positions.weight");
-        sines = whole || (maker != kNoNode && graph.nodes[maker].op == "Range");
+        sines = (maker == kNoNode && taken_whole) ||
+                (maker != kNoNode && graph.nodes[maker].op == "Range");
       }
       if (sines) kinds[in] = WeightRole::kFrozen;
     }
   }
 }
 
-// What people register as buffers, by name: attention masks ("mask", "attn_mask"; a "mask_token" is
-// trained, and so is what differs from head to head), tables of sines and frequencies (M2M100's
-// "embed_positions.weights" is one), `final_logits_bias`, zeros of Hugging Face's BART and its kin,
-// the filter of blurred pooling (antialiased-cnns' and timm's BlurPool), and ConViT's positions.
+// What people register as buffers, by name. A mask that differs from head to head is trained.
 bool is_buffer(const Tensor& t) {
-  static constexpr std::array<std::string_view, 12> kTables = {
-      "cos",       "sin",      "pe",        "cos_cached", "sin_cached", "freqs_cos",
-      "freqs_sin", "inv_freq", "cos_cache", "sin_cache",  "filt",       "rel_indices"};
-  const std::string_view own = last_part(t.name);
-  // A module of rotary positions trains its frequencies, if anything (timm's "rope.pos_embed").
-  const bool rotary =
-      own == "pos_embed" && last_part(t.name.substr(0, t.name.size() - own.size() - 1)) == "rope";
   const bool per_head = t.shape && t.shape->size() == 4 && !((*t.shape)[1] == Dim(1));
-  return rotary || (own.ends_with("mask") && !per_head) || t.name.ends_with("final_logits_bias") ||
-         t.name.ends_with("embed_positions.weights") || among(own, kTables);
+  return has_role(t.name, NameRole::kBuffer) || (has_role(t.name, NameRole::kMask) && !per_head);
 }
 
 // What no node reads is nobody's parameter: passes put others in its place.
@@ -234,7 +221,7 @@ std::vector<WeightRole> classify_parameters(const Graph& graph) {
   find_computed(graph, kinds);
   drop_unread(graph, kinds);
   // A number whose value the file gives is no weight, unless it is a module's own ("gain" of a
-  // block); `embed_scale` is a buffer of Hugging Face's.
+  // block).
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (kinds[id] != WeightRole::kTrained) continue;
@@ -243,7 +230,7 @@ std::vector<WeightRole> classify_parameters(const Graph& graph) {
     if (!t.contents || !t.shape || !t.shape->empty()) continue;
     const bool of_module = graph.exporter == Exporter::kPyTorch && t.name.find('.') != t.name.npos;
     if (!of_module) kinds[id] = WeightRole::kConstant;
-    if (of_module && t.name.ends_with(".embed_scale")) kinds[id] = WeightRole::kBuffer;
+    if (of_module && has_role(t.name, NameRole::kScale)) kinds[id] = WeightRole::kBuffer;
   }
   if (graph.told) take_its_word(graph, kinds);
   return kinds;

@@ -1,13 +1,12 @@
 #include "graph/train/last_use.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "graph/base/among.h"
+#include "graph/exporter/library_names.h"
 #include "graph/ir/module_path.h"
 #include "graph/ops/op_row.h"
 #include "graph/train/held_names.h"
@@ -35,11 +34,6 @@ bool makes_data(const Graph& graph, const Node& node) {
     return out != kNoTensor && is_float(graph.tensors[out].dtype) && !graph.tensors[out].has_dims;
   });
 }
-
-// Hugging Face's models name what these made (embedding_output, inputs_embeds) beside what their
-// layers hand on: in 204 of the 227 loops over layers behind one (transformers 5.24).
-constexpr std::array<std::string_view, 4> kEmbeddings = {"embeddings", "embed_tokens", "embed_in",
-                                                         "wte"};
 
 // Rows of a table of the file: an embedding.
 bool looks_up(const Graph& graph, const Node& node) {
@@ -253,17 +247,15 @@ class Calls {
   bool is_named(const std::pair<NodeId, NodeId>& call, const Call& maker) const {
     const std::string_view own = name_of(call, maker);
     const bool looks = lookups_[call.second] > lookups_[call.first];
-    return is_base(call) || among(own, kEmbeddings) || (own == "decoder" && looks);
+    return is_base(call) || has_role(own, NameRole::kEmbeddings) ||
+           (has_role(own, NameRole::kDecoder) && looks);
   }
 
-  // Hugging Face's encoders and decoders, which look their tokens up themselves. What they return
-  // is one object (Seq2SeqLMOutput.encoder_last_hidden_state), which lives as long as the model
-  // runs. Those of torch.nn.Transformer are given embeddings.
   bool is_encoder(const std::pair<NodeId, NodeId>& call, const Call& maker) const {
-    return name_of(call, maker) == "encoder";
+    return has_role(name_of(call, maker), NameRole::kEncoder);
   }
   bool is_decoder(const Call& call, NodeId now) const {
-    return last_part(call.name) == "decoder" && lookups_[now] > lookups_[call.begin];
+    return has_role(call.name, NameRole::kDecoder) && lookups_[now] > lookups_[call.begin];
   }
 
   // The module's own name, of a call that `maker`'s code made.
