@@ -36,7 +36,7 @@ Result<std::vector<ConvQuestion>> read_problems(const std::string& path, DType u
     if (trimmed(line).empty()) continue;
     auto question = parse_conv_question(line, fmt::format("{}, line {}", path, number), usual);
     if (!question) return tl::make_unexpected(question.error());
-    questions.push_back(std::move(*question));
+    questions.push_back(*question);
   }
   return questions;
 }

@@ -17,8 +17,7 @@ constexpr double kDeviations90 = 1.645;      // of a normal distribution within 
 constexpr double kMedianDeviation = 1.4826;  // a normal distribution's, over its median deviation
 
 double quantile(std::vector<double> values, double share) {
-  const auto at =
-      values.begin() + static_cast<ptrdiff_t>(share * static_cast<double>(values.size() - 1) + .5);
+  const auto at = values.begin() + std::lround(share * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }

@@ -141,7 +141,7 @@ class Nvml : public GpuSource {
     find_cards();
     pcie_.resize(cards_.size());
     if (pcie && call_.pcie && !cards_.empty())
-      pcie_thread_ = std::jthread([this](std::stop_token stop) { watch_pcie(stop); });
+      pcie_thread_ = std::jthread([this](const std::stop_token& stop) { watch_pcie(stop); });
   }
   ~Nvml() override {
     pcie_thread_ = {};  // asked to stop, and awaited

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "calibrate/kernel_record.h"
@@ -19,7 +20,7 @@ constexpr double kLeastWorkspace = 1 << 20;
 constexpr std::array<std::string_view, kStepPhaseCount> kPhases = {"forward", "loss", "backward",
                                                                    "update"};
 
-int64_t ns_of(double seconds) { return static_cast<int64_t>(seconds * 1e9 + .5); }
+int64_t ns_of(double seconds) { return std::llround(seconds * 1e9); }
 
 std::string class_of(const PredictedKernel& kernel) {
   return std::string(name(kernel.kernel.kernel_class));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "calibrate/run_report.h"
@@ -11,15 +12,13 @@ namespace {
 
 constexpr size_t kLabel = 46, kMostOutside = 20;
 
-std::string shown_time(double seconds) {
-  return human_time(static_cast<int64_t>(seconds * 1e9 + .5));
-}
+std::string shown_time(double seconds) { return human_time(std::llround(seconds * 1e9)); }
 
 std::string shown_error(double predicted, double measured) {
   return fmt::format("{:+.1f} %", 100 * (predicted / measured - 1));
 }
 
-std::string cut(std::string text, size_t width) {
+std::string cut(const std::string& text, size_t width) {
   return text.size() > width ? text.substr(0, width - 2) + ".." : text;
 }
 

@@ -27,6 +27,7 @@ struct Peak {
 struct ComputeCapability {
   int major = 0;
   int minor = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy takes the zero of <=> for a pointer
   auto operator<=>(const ComputeCapability&) const = default;
 };
 

@@ -226,7 +226,7 @@ Result<Host> Hwdb::host(std::string_view name) const {
   Result<Host> host = is_device_file(name) ? read_own_host(std::string(name))
                                            : find<Host>("hosts/", name, read_host, "host", "E144");
   if (!host || host->id == kUnknownHost) return host;
-  const Result<Host> unknown = load<Host>("hosts/", std::string(kUnknownHost), read_host);
+  Result<Host> unknown = load<Host>("hosts/", std::string(kUnknownHost), read_host);
   if (!unknown) return unknown;
   host->complete(*unknown);
   return host;

@@ -203,7 +203,7 @@ Verb make_list(CLI::App& root, const char* name, const char* help, Run run) {
 
 Verb make_gpus(CLI::App& root) {
   auto file = std::make_shared<bool>(false);
-  const Verb verb =
+  Verb verb =
       make_list(root, "gpus", "the GPUs it knows, or one with its sources",
                 [file](Hwdb& hwdb, const ListFlags& f) {
                   if (f.id.empty() && *file)

@@ -14,7 +14,7 @@ namespace plimsoll::cli {
 std::string model_meant(std::string_view word) {
   constexpr std::array<std::string_view, 6> kEndings = {".onnx", ".pt",     ".pth",
                                                         ".ckpt", ".tflite", ".safetensors"};
-  const std::string text(word);
+  std::string text(word);
   if (word.starts_with("builtin:")) return text;
   if (std::ranges::any_of(kEndings, [&](std::string_view e) { return word.ends_with(e); }))
     return text;

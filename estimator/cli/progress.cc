@@ -9,6 +9,7 @@
 namespace plimsoll::cli {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kEraseLine = "\r\x1b[K";
@@ -30,7 +31,6 @@ void Progress::end() {
 }
 
 bool Progress::due() {
-  using namespace std::chrono;
   const auto now = steady_clock::now();
   if (!shown_ || now - said_ < (terminal_ ? milliseconds(200) : milliseconds(5000))) return false;
   said_ = now;

@@ -179,7 +179,7 @@ void read_model(Reader& reader, const SharedFlags& flags, ModelRequest& model) {
   const auto text = [](std::string_view, const std::string& value) -> Result<std::string> {
     return value;
   };
-  const auto one_of = [](std::vector<std::string> words) {
+  const auto one_of = [](const std::vector<std::string>& words) {
     return [words](std::string_view flag, const std::string& value) {
       return parse_word(flag, value, words).map([&](size_t) { return value; });
     };

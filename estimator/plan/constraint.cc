@@ -78,7 +78,7 @@ class ConstraintReader {
       const auto* at = std::find_if(std::begin(operators), std::end(operators),
                                     [&](const Operator& o) { return take(o.word); });
       if (at == std::end(operators)) return left;
-      const auto right = (this->*inner)();
+      auto right = (this->*inner)();
       if (!right) return right;
       if (kind(*left) != of || kind(*right) != of) {
         return tl::unexpected<std::string>(
@@ -100,14 +100,14 @@ class ConstraintReader {
     if (!take("not")) return comparison();
     const Deeper deeper(depth_);
     if (depth_ > kDeepest) return fault("is nested too deep");
-    const auto inner = negation();
+    auto inner = negation();
     if (!inner) return inner;
     if (kind(*inner) != Kind::kTruth) return fault("follows a 'not' that has no condition");
     return add(Op::kNot, Kind::kTruth, *inner);
   }
 
   Read comparison() {
-    const auto left = sum();
+    auto left = sum();
     if (!left) return left;
     const bool at_most = take("<="), at_least = !at_most && take(">=");
     const bool less = !at_most && !at_least && take("<"),
@@ -115,7 +115,7 @@ class ConstraintReader {
     const bool ordered = at_most || at_least || less || more;
     const bool equal = !ordered && take("=="), unequal = !ordered && !equal && take("!=");
     if (!ordered && !equal && !unequal) return left;
-    const auto right = sum();
+    auto right = sum();
     if (!right) return right;
     if (kind(*left) != kind(*right))
       return tl::unexpected<std::string>("a number is compared with what is none");
@@ -147,7 +147,7 @@ class ConstraintReader {
       return inner;
     }
     if (take("-")) {
-      const auto inner = primary();
+      auto inner = primary();
       if (!inner) return inner;
       if (kind(*inner) != Kind::kNumber) return tl::unexpected<std::string>("- takes numbers");
       return add(Op::kSubtract, Kind::kNumber,

@@ -49,7 +49,7 @@ Result<Host> find_host(const Hwdb& hwdb, const PlatformRequest& request, const D
                     !request.machine->host.empty() && request.host == kUnknownHost;
   if (!told) return hwdb.host(request.host);
   auto host = read_host(request.machine->host, "the machine file", "");
-  const auto unknown = hwdb.host(kUnknownHost);
+  auto unknown = hwdb.host(kUnknownHost);
   if (!unknown) return unknown;
   if (host) host->complete(*unknown);
   return host;
@@ -143,11 +143,11 @@ Result<void> set_up(const PlatformRequest& request, Platform& platform) {
   if (!cudnn) return tl::make_unexpected(cudnn.error());
   const auto cuda = asked_version("cuda", "12.8", request.cuda, platform.framework.cuda);
   if (!cuda) return tl::make_unexpected(cuda.error());
-  auto allocator = allocator_of(platform, request.allocator);
+  const auto allocator = allocator_of(platform, request.allocator);
   if (!allocator) return tl::make_unexpected(allocator.error());
   platform.cudnn = *cudnn;
   platform.cuda = *cuda;
-  platform.allocator = std::move(*allocator);
+  platform.allocator = *allocator;
   platform.exchange = request.exchange.empty() ? platform.framework.exchange : request.exchange;
   if (request.machine && request.machine->gpu == platform.device.id)
     platform.machine = request.machine;

@@ -52,7 +52,7 @@ StepHabits habits_of(const Platform& platform, bool training) {
 // Silver 4208: Houston Hoffman and others, "Constant Time Launch for Straight-Line CUDA Graphs and
 // Other Performance Enhancements", NVIDIA's technical blog, 2024. Before it the framework takes
 // what it takes to call one operator.
-GraphReplay replay_of(const Recipe& recipe, Version cuda, double call) {
+GraphReplay replay_of(const Recipe& recipe, const Version& cuda, double call) {
   const int64_t passes = recipe.mode == Mode::kInference ? 1 : 2 * recipe.accumulate;
   const bool constant = !(cuda < Version{{12, 6}});
   return {.passes = passes,

@@ -58,7 +58,7 @@ struct TimeContext::Slots {
 TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptions options,
                          std::shared_ptr<const ConvOffers> offers)
     : rates_(std::move(rates)),
-      options_(options),
+      options_(std::move(options)),
       offers_(std::move(offers)),
       calibrations_(std::move(calibrations)),
       slots_(std::make_unique<Slots>()) {

@@ -8,7 +8,7 @@ namespace {
 int64_t ranks(const Machine& m) { return m.policy().sharding.data_ranks; }
 
 // A tensor of this layout that the devices' exchange fills; `bytes` of the larger of both.
-Value exchanged(Machine& m, CollectiveKind kind, const Value& from, Shape sizes) {
+Value exchanged(Machine& m, CollectiveKind kind, const Value& from, const Shape& sizes) {
   Value to = m.allocate(from.dtype(), sizes);
   const bool grows = kind == CollectiveKind::kAllGather;
   m.await(m.issue({.kind = kind, .bytes = grows ? to.bytes() : from.bytes()}));
@@ -33,7 +33,7 @@ Dim part_of(const Machine& m, const Dim& outputs) {
 Value gather_samples(Machine& m, const Value& x) {
   Shape sizes = x.sizes();
   sizes.front() *= ranks(m);
-  Value all = exchanged(m, CollectiveKind::kAllGather, x, std::move(sizes));
+  Value all = exchanged(m, CollectiveKind::kAllGather, x, sizes);
   return recorded(m, x, std::move(all), CollectiveKind::kReduceScatter);
 }
 
@@ -41,7 +41,7 @@ Value gather_outputs(Machine& m, const Value& parts, const Dim& outputs) {
   Shape sizes = parts.sizes();
   sizes.front() = floor_div(sizes.front(), ranks(m));
   sizes.back() = outputs;
-  Value own = exchanged(m, CollectiveKind::kAllToAll, parts, std::move(sizes));
+  Value own = exchanged(m, CollectiveKind::kAllToAll, parts, sizes);
   return recorded(m, parts, std::move(own), CollectiveKind::kAllToAll);
 }
 

@@ -54,7 +54,7 @@ std::optional<size_t> Inliner::list_index(TensorId index, size_t size) {
 std::optional<std::vector<int64_t>> Inliner::parts_of(const NodeSpec& spec,
                                                       const std::vector<TensorId>& inputs) {
   const bool given = inputs.size() == 2 && inputs[1] != kNoTensor;
-  const auto split = given ? known_.numbers(inputs[1]) : std::vector<int64_t>{1};
+  auto split = given ? known_.numbers(inputs[1]) : std::vector<int64_t>{1};
   if (!split) return std::nullopt;
   const auto& shape = given ? graph_.tensors[inputs[1]].shape : std::nullopt;
   if (shape && shape->size() == 1) return split;

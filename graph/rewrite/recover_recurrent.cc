@@ -16,7 +16,7 @@ bool is_recurrent(const Rewrite& r, NodeId id) {
 
 // "lstm", "gru", "rnn_relu", "rnn_tanh"
 std::string cell_of(const Node& node) {
-  const std::string cell = lower_case(node.op);
+  std::string cell = lower_case(node.op);
   if (cell != "rnn") return cell;
   const auto* activations = node.attributes.get<std::vector<std::string>>("activations");
   const bool relu = activations && !activations->empty() && activations->front() == "Relu";
