@@ -1,6 +1,7 @@
 // ask: what cuDNN would choose on a GPU that is not there.
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <memory>

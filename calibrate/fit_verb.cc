@@ -1,5 +1,6 @@
 // fit: from the transcriptions of measured kernels to calibration files.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <filesystem>

@@ -1,5 +1,6 @@
 // The plimsoll-calibrate command.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <exception>
 #include <fstream>

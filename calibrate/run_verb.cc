@@ -1,6 +1,7 @@
 // run and replay: what is predicted of a model's kernels, against the card that is here or a
 // recorded one.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <optional>

@@ -1,5 +1,6 @@
 // tables: cuDNN's answers that hwdb ships, made again.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <string>

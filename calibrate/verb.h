@@ -1,10 +1,10 @@
 // A verb of plimsoll-calibrate: declares its flags, then runs. One file per verb.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
+#include "estimator/cli/cli11.h"
 #include "graph/base/diagnostic.h"
 
 namespace plimsoll::calibrate {

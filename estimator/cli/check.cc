@@ -1,5 +1,6 @@
 // check: whether files are what they should be, for pre-commit and CI. Nothing is estimated.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,7 @@
 #include "estimator/cli/ci_report.h"
 
+#include <CLI/CLI.hpp>
+
 #include <cstdlib>
 #include <fstream>
 #include <string_view>

@@ -2,10 +2,10 @@
 // table in the job's summary.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
+#include "estimator/cli/cli11.h"
 #include "estimator/cli/output_file.h"
 #include "estimator/report/github.h"
 #include "estimator/report/junit.h"

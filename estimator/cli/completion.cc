@@ -1,5 +1,7 @@
 #include "estimator/cli/completion.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,10 +1,11 @@
 // What may follow words of a command line.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "estimator/cli/cli11.h"
 
 namespace plimsoll::cli {
 

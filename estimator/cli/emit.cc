@@ -1,5 +1,7 @@
 #include "estimator/cli/emit.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // --emit FORM --emit-to DIR: files that run what a sweep found to fit.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "estimator/cli/cli11.h"
 #include "estimator/plan/sweep_plan.h"
 #include "estimator/report/sweep.h"
 #include "graph/base/diagnostic.h"

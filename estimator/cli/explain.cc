@@ -1,5 +1,7 @@
 // explain: what a diagnostic code means, where the figures of one node come from, or why two
 // figures differ.
+#include <CLI/CLI.hpp>
+
 #include "estimator/report/explain.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,7 @@
 #include "estimator/cli/help.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>

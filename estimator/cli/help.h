@@ -1,11 +1,11 @@
 // A verb's help: examples first, then its flags in groups, with defaults.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "estimator/cli/cli11.h"
 #include "estimator/report/page.h"
 
 namespace plimsoll::cli {

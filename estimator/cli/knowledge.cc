@@ -1,6 +1,7 @@
 // ops, models, schema, version: what the program itself knows.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 

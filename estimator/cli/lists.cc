@@ -1,5 +1,6 @@
 // gpus, links, hosts, frameworks: what the database holds, with sources.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>

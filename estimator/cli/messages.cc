@@ -1,5 +1,7 @@
 #include "estimator/cli/messages.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>

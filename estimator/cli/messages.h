@@ -1,10 +1,10 @@
 // What a command says: answers on standard output, diagnostics on standard error.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "estimator/cli/cli11.h"
 #include "estimator/report/spelling.h"
 #include "graph/base/diagnostic.h"
 

@@ -1,5 +1,7 @@
 #include "estimator/cli/meter_files.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

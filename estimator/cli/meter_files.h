@@ -1,10 +1,10 @@
 // validate --from FORM=FILE: one run that flags describe, and what meters wrote of it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "estimator/cli/cli11.h"
 #include "estimator/request/request.h"
 #include "hwdb/hwdb.h"
 #include "hwdb/measured/run.h"

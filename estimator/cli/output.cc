@@ -1,5 +1,7 @@
 #include "estimator/cli/output.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

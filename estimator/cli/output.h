@@ -1,11 +1,11 @@
 // Forms of an answer that verbs share: text for a page, JSON, and where there is a table its forms.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <string>
 #include <string_view>
 
+#include "estimator/cli/cli11.h"
 #include "estimator/report/page.h"
 #include "estimator/report/table.h"
 #include "graph/base/diagnostic.h"

@@ -1,5 +1,7 @@
 #include "estimator/cli/page_file.h"
 
+#include <CLI/CLI.hpp>
+
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/messages.h"
 #include "estimator/report/html/page.h"

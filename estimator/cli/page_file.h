@@ -1,10 +1,10 @@
 // --html FILE: where a verb writes its page.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
+#include "estimator/cli/cli11.h"
 #include "estimator/cli/output_file.h"
 
 namespace plimsoll::cli {

@@ -1,5 +1,7 @@
 #include "estimator/cli/shared_flags.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,7 +1,6 @@
 // The flags that estimate, max-batch, compare, sweep, explain and validate share, as text.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "estimator/cli/cli11.h"
 #include "estimator/request/request.h"
 
 namespace plimsoll::cli {

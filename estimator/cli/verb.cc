@@ -1,5 +1,7 @@
 #include "estimator/cli/verb.h"
 
+#include <CLI/CLI.hpp>
+
 namespace plimsoll::cli {
 
 // Each in a file of its name; the lists of what hwdb holds are in lists.cc.

@@ -1,7 +1,6 @@
 // A verb of the command line: declares its flags, then runs. One file per verb, a row each.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <functional>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "estimator/cli/cli11.h"
 #include "estimator/cli/messages.h"
 
 namespace plimsoll::cli {

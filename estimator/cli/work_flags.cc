@@ -1,5 +1,7 @@
 #include "estimator/cli/work_flags.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <thread>

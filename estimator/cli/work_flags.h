@@ -1,11 +1,11 @@
 // --threads and --progress, of verbs whose work is long.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "estimator/cli/cli11.h"
 #include "estimator/cli/progress.h"
 #include "graph/base/diagnostic.h"
 

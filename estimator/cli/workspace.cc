@@ -1,5 +1,6 @@
 // workspace: convolutions as lines of JSON on standard input, their workspaces on standard output.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <iostream>
 
