@@ -119,6 +119,11 @@ class GoldenModels {
 class Errors {
  public:
   void add(std::string what, int64_t predicted, int64_t measured) {
+    if (predicted != measured) {
+      std::string name = what;
+      while (differences_.contains(name)) name += ", again";
+      differences_[name] = {predicted, measured};
+    }
     const double error = static_cast<double>(predicted) / static_cast<double>(measured) - 1;
     errors_.emplace_back(std::abs(error), std::move(what));
     std::sort(errors_.begin(), errors_.end());
@@ -137,6 +142,8 @@ class Errors {
     return static_cast<double>(end - errors_.begin()) / static_cast<double>(errors_.size());
   }
   double share_exact() const { return share_within(0); }
+  // {"resnet50 batch 2 adam": [predicted, measured]} of all that are not exact
+  const nlohmann::json& differences() const { return differences_; }
   // "n 218, exact 61.5 %, median 0.000 %, p95 1.200 %, worst: ..."
   std::string text() const {
     std::string line =
@@ -151,6 +158,7 @@ class Errors {
 
  private:
   std::vector<std::pair<double, std::string>> errors_;
+  nlohmann::json differences_ = nlohmann::json::object();
 };
 
 }  // namespace plimsoll::test

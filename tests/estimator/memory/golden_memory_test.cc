@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "tests/support/golden_differences.h"
 #include "tests/support/golden_memory.h"
 
 namespace plimsoll {
@@ -113,6 +114,9 @@ Tally tally(const std::string& form, bool dropout_given = false,
     }
   }
   all.report(form);
+  test::check_differences(form + " saved", all.saved);
+  test::check_differences(form + " peak", all.peak);
+  test::check_differences(form + " inference", all.inference);
   return all;
 }
 
@@ -197,6 +201,8 @@ TEST_CASE(
   }
   MESSAGE("saved: ", saved.text());
   MESSAGE("peak: ", peak.text());
+  test::check_differences("recipes saved", saved);
+  test::check_differences("recipes peak", peak);
   CHECK(saved.share_exact() >= 0.80);
   CHECK(saved.p95() <= 0.001);
   CHECK(peak.median() <= 0.0001);

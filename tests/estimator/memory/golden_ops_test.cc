@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "tests/support/golden_differences.h"
 #include "tests/support/golden_memory.h"
 
 namespace plimsoll {
@@ -53,6 +54,11 @@ Compared compare(const std::string& golden_file, const std::string& folder,
     }
   }
   all.report(folder);
+  const std::string section = folder + (which == Which::kRare    ? "rare"
+                                        : which == Which::kUsual ? "usual"
+                                                                 : "all");
+  test::check_differences(section + " saved", all.saved);
+  test::check_differences(section + " peak", all.peak);
   return all;
 }
 
