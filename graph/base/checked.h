@@ -18,6 +18,13 @@ inline std::optional<int64_t> checked_multiply(int64_t a, int64_t b) {
   return result;
 }
 
+// Nothing where b does not divide a, or the quotient leaves 64 bits.
+inline std::optional<int64_t> checked_divide(int64_t a, int64_t b) {
+  if (b == -1) return checked_multiply(a, b);
+  if (b == 0 || a % b != 0) return std::nullopt;
+  return a / b;
+}
+
 // Rounds towards minus infinity and plus infinity. `b` must not be 0; INT64_MIN / -1 is excluded by
 // the callers, which divide counts.
 constexpr int64_t floor_divide(int64_t a, int64_t b) {

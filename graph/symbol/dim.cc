@@ -191,14 +191,15 @@ std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
   if (a == b) return Dim(1);
   if (b.is_constant()) {
     const int64_t d = b.constant_term();
-    if (d == 0 || (d == -1)) return std::nullopt;
-    if (a.constant_term() % d != 0) return std::nullopt;
+    const auto constant = checked_divide(a.constant_term(), d);
+    if (!constant) return std::nullopt;
     std::vector<Term> terms = a.terms();
     for (Term& t : terms) {
-      if (t.coefficient % d != 0) return std::nullopt;
-      t.coefficient /= d;
+      const auto coefficient = checked_divide(t.coefficient, d);
+      if (!coefficient) return std::nullopt;
+      t.coefficient = *coefficient;
     }
-    return DimBuilder::make(a.constant_term() / d, std::move(terms));
+    return DimBuilder::make(*constant, std::move(terms));
   }
   // Long division by the leading term; both lists are sorted by degree, so it terminates.
   Dim rest = a;
@@ -208,8 +209,9 @@ std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
     if (rest == Dim(0)) return quotient;
     if (rest.is_constant()) return std::nullopt;
     const Term& t = rest.terms().front();
-    if (t.coefficient % lead.coefficient != 0) return std::nullopt;
-    Term q{t.coefficient / lead.coefficient, {}};
+    const auto coefficient = checked_divide(t.coefficient, lead.coefficient);
+    if (!coefficient) return std::nullopt;
+    Term q{*coefficient, {}};
     std::set_difference(t.factors.begin(), t.factors.end(), lead.factors.begin(),
                         lead.factors.end(), std::back_inserter(q.factors),
                         [](const AtomPtr& x, const AtomPtr& y) { return compare_atoms(x, y) < 0; });
@@ -254,14 +256,14 @@ Dim divide(AtomKind kind, const Dim& a, const Dim& b) {
   if (shifted.overflowed()) return DimBuilder::overflow();
   auto [whole, rest] = split_multiples(shifted, d);
   if (rest.is_constant()) return whole + Dim(floor_divide(rest.constant_term(), d));
-  // floor(floor(x/p)/d) = floor(x/(p*d))
-  if (rest.terms().size() == 1 && rest.constant_term() == 0) {
-    const Term& t = rest.terms().front();
-    if (t.coefficient == 1 && t.factors.size() == 1 && t.factors[0]->kind == AtomKind::kFloorDiv &&
-        t.factors[0]->right.is_constant()) {
-      const auto product = checked_multiply(t.factors[0]->right.constant_term(), d);
-      if (product) return whole + divide(AtomKind::kFloorDiv, t.factors[0]->left, Dim(*product));
-    }
+  // floor((floor(x/p) + c)/d) = floor((x + c*p)/(p*d))
+  if (const Term& t = rest.terms().front();
+      rest.terms().size() == 1 && t.coefficient == 1 && t.factors.size() == 1 &&
+      t.factors[0]->kind == AtomKind::kFloorDiv && t.factors[0]->right.is_constant()) {
+    const Dim& p = t.factors[0]->right;
+    const Dim inside = t.factors[0]->left + p * rest.constant_term(), product = p * d;
+    if (!inside.overflowed() && !product.overflowed())
+      return whole + divide(AtomKind::kFloorDiv, inside, product);
   }
   return whole + DimBuilder::atom(AtomKind::kFloorDiv, rest, b);
 }
