@@ -3,8 +3,12 @@
 // sizes of what they are gradients of.
 #include <doctest/doctest.h>
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
+#include "estimator/step/bound_step.h"
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/lower.h"
@@ -14,7 +18,10 @@ namespace plimsoll {
 namespace {
 
 struct Lowered {
-  explicit Lowered(const OpRow& row) : example(*parse_example(row.domain, row.name, row.example)) {
+  // `at`: extents are the numbers that symbols have there, from the start.
+  explicit Lowered(const OpRow& row, const Binding* at = nullptr)
+      : example(*parse_example(row.domain, row.name, row.example)) {
+    if (at) bind(example.graph, *at);
     Diagnostics warnings;
     REQUIRE(infer(example.graph, decider, warnings));
     const Node& node = example.graph.nodes[0];
@@ -27,6 +34,17 @@ struct Lowered {
     eager::Lowering lowering(machine, example.graph, 0, inputs);
     outputs = row.lower(lowering);
     machine.mark_end_of_forward();
+  }
+
+  static void bind(Graph& graph, const Binding& at) {
+    const auto evaluate = [&](std::vector<Dim>& dims) {
+      for (Dim& d : dims) d = d.evaluate(at).value();
+    };
+    for (Tensor& t : graph.tensors) {
+      if (t.shape) evaluate(*t.shape);
+      evaluate(t.dims);
+      evaluate(t.divisors);
+    }
   }
 
   eager::Value input(const Tensor& t, bool data) {
@@ -45,6 +63,14 @@ struct Lowered {
     machine.backward(outputs, ones);
   }
 
+  // Both passes; no value may be asked for after it.
+  Step whole_step() {
+    backward();
+    inputs.clear();
+    outputs.clear();
+    return machine.finish();
+  }
+
   bool same(const Shape& a, const Shape& b) {
     if (a.size() != b.size()) return false;
     for (size_t i = 0; i < a.size(); ++i) {
@@ -53,7 +79,8 @@ struct Lowered {
     return true;
   }
 
-  Binding hints{{"B", 97}, {"S", 107}, {"T", 117}, {"H", 127}, {"K", 11}, {"N", 131}, {"M", 137}};
+  inline static const Binding hints = {{"B", 97},  {"S", 107}, {"T", 117}, {"H", 127}, {"K", 11},
+                                       {"N", 131}, {"M", 137}, {"R", 139}, {"W", 149}};
   Decider decider{hints};
   Recipe recipe;
   Policy policy;
@@ -140,12 +167,8 @@ std::vector<PoolProblem<Dim>> pools(std::string_view domain, std::string_view na
                                     std::string_view example) {
   OpRow row = *find_op(domain, name);
   row.example = example;
-  Lowered l(row);
-  l.backward();
-  l.inputs.clear();
-  l.outputs.clear();
   std::vector<PoolProblem<Dim>> found;
-  const Step step = l.machine.finish();
+  const Step step = Lowered(row).whole_step();
   for (const Kernel& kernel : step.kernels) {
     const auto* pool = std::get_if<PoolProblem<Dim>>(&kernel.problem);
     if (pool) found.push_back(*pool);
@@ -188,6 +211,69 @@ TEST_CASE("lowering: flop, what is kept and what gets a gradient are as the exam
     REQUIRE(example);
     CHECK(example->rest == (row->lower ? worked(*row) : ""));
   }
+}
+
+namespace {
+
+// What a step does at a point, an event a line.
+std::vector<std::string> events_of(const Step& step, const BoundStep& bound) {
+  std::vector<std::string> events;
+  EventTimes times(step);
+  for (size_t i = 0; i < step.events.size(); ++i) {
+    const Event& e = step.events[i];
+    std::string what = fmt::format("{} {} ", static_cast<int>(e.kind), name(e.phase));
+    if (e.kind == Event::Kind::kLaunch) {
+      const KernelAt& k = bound.kernels[e.id];
+      what += fmt::format("{} {} flop {} read {} written {}, {} turns, {} times",
+                          name(k.kernel_class), k.op, k.flop, k.read, k.written, k.turns, times(i));
+    } else {
+      what += fmt::format("buffer {} of {} bytes", e.id, bound.buffer_bytes[e.id]);
+    }
+    events.push_back(std::move(what));
+  }
+  return events;
+}
+
+}  // namespace
+
+TEST_CASE("lowering: binding what was lowered is lowering what was bound") {
+  for (const OpRow* row : all_ops()) {
+    if (!row->lower) continue;
+    CAPTURE(row->domain);
+    CAPTURE(row->name);
+    const Binding& at = Lowered::hints;
+    const Step symbolic = Lowered(*row).whole_step(), numeric = Lowered(*row, &at).whole_step();
+    const BoundStep later = bind_step(symbolic, at).value();
+    const BoundStep before = bind_step(numeric, {}).value();
+    CHECK(events_of(symbolic, later) == events_of(numeric, before));
+  }
+}
+
+// Of two operands each has a gradient, a product as large as the first.
+TEST_CASE("lowering: the gradients of a product take twice its operations") {
+  // Three operands; columns for the norms, which the gradients leave out; iterations that are none
+  // of autograd's.
+  const std::set<std::string_view> kOthers = {"Bilinear", "EuclideanDist", "SpectralNorm"};
+  size_t products = 0;
+  for (const OpRow* row : all_ops()) {
+    if (!row->lower || kOthers.contains(row->name)) continue;
+    const Step step = Lowered(*row).whole_step();
+    const BoundStep bound = bind_step(step, Lowered::hints).value();
+    int64_t forward = 0, backward = 0;
+    EventTimes times(step);
+    for (size_t i = 0; i < step.events.size(); ++i) {
+      const Event& e = step.events[i];
+      if (e.kind != Event::Kind::kLaunch) continue;
+      const KernelAt& k = bound.kernels[e.id];
+      if (k.kernel_class != KernelClass::kGemm && k.kernel_class != KernelClass::kConv) continue;
+      (e.phase == Phase::kBackward ? backward : forward) += times(i) * k.flop;
+    }
+    CAPTURE(row->domain);
+    CAPTURE(row->name);
+    CHECK(backward == 2 * forward);
+    products += forward > 0;
+  }
+  CHECK(products > 10);
 }
 
 TEST_CASE("lowering: a bias that an activation adds is trained") {
