@@ -2,6 +2,7 @@
 // oracle of tests/oracles asked of PyTorch.
 #pragma once
 
+#include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include "graph/base/embedded.h"
 #include "hwdb/hwdb.h"
 #include "tests/support/scratch.h"
+#include "tests/support/step_walk.h"
 
 namespace plimsoll::test {
 
@@ -64,10 +66,12 @@ class GoldenModels {
   explicit GoldenModels(const std::string& device = "gtx-1080-ti")
       : hwdb_(Hwdb::open({}).value()), platform_(find_platform(hwdb_, Request{}, device).value()) {}
 
-  // `file` is under tests/golden, gzipped. An error where the model does not compile.
+  // `file` is under tests/golden, gzipped. An error where the model does not compile; a check fails
+  // where what it compiles to is no step.
   Result<MemoryFigures> figures(const std::string& file, const GoldenCase& wanted) {
     auto model = gunzip(read_bytes(golden_path(file)), size_t{64} << 20);
     if (!model) return tl::make_unexpected(model.error());
+    CAPTURE(file);
     return figures_of(scratch_.write("model.onnx", *model), wanted);
   }
 
@@ -98,6 +102,7 @@ class GoldenModels {
     if (!compiled) return tl::make_unexpected(compiled.error());
     const Result<BoundStep> bound = bind_step(compiled->step, compiled->binding);
     if (!bound) return tl::make_unexpected(bound.error());
+    for (const std::string& fault : step_faults(compiled->step, *bound, 512)) FAIL_CHECK(fault);
     const Timeline t = walk(compiled->step, *bound, 512);
     const auto resident = [&](Role role) { return t.resident_bytes[static_cast<size_t>(role)]; };
     return MemoryFigures{

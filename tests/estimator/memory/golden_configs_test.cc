@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/config/layer_type.h"
+#include "tests/support/golden_differences.h"
 #include "tests/support/golden_memory.h"
 
 namespace plimsoll {
@@ -58,6 +59,7 @@ TEST_CASE("the layers of configs take what their PyTorch modules take") {
   CHECK(peak.share_exact() == 1);
   // Attention's code has names for its projections, which hold them to its end; here they end with
   // their last reader, and the names are in the range.
+  test::check_differences("configs inference", inference);
   CHECK(inference.share_exact() >= 0.94);
   CHECK(inference.share_within(0.15) == 1);
 }
