@@ -1,6 +1,7 @@
 // The doors open one way: graph <- hwdb <- estimator <- calibrate, monitor. Read from the includes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -69,9 +70,11 @@ std::string unit_of(const std::string& file) {
 
 std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/')); }
 
+using Includes = std::map<std::string, std::set<std::string>>;
+
 // Those of `included` that are in a cycle, or reach one: whoever includes nothing that is left
 // goes.
-std::string cyclic(std::map<std::string, std::set<std::string>> included) {
+std::string cyclic(Includes included) {
   for (bool any = true; any;) {
     any = false;
     for (auto at = included.begin(); at != included.end();) {
@@ -85,23 +88,77 @@ std::string cyclic(std::map<std::string, std::set<std::string>> included) {
   return left;
 }
 
-TEST_CASE("neither files nor folders include each other, however indirectly") {
-  const fs::path root = PLIMSOLL_SOURCE_DIR;
-  std::map<std::string, std::set<std::string>> files, folders;
+// What each file includes of the rooms, each named by `name`: folder_of, or unit_of.
+Includes includes_by(std::string (*name)(const std::string&)) {
+  Includes found;
   for (const auto room : kRooms) {
-    for (const Include& inc : includes_of(root, room)) {
+    for (const Include& inc : includes_of(PLIMSOLL_SOURCE_DIR, room)) {
+      auto& of = found[name(inc.file)];
       if (level(inc.included) == kRooms.size()) continue;
-      const auto add = [](auto& to, const std::string& from, const std::string& what) {
-        if (from != what) to[from].insert(what);
-      };
-      add(files, unit_of(inc.file), unit_of(inc.included));
-      add(folders, folder_of(inc.file), folder_of(inc.included));
+      if (name(inc.included) != name(inc.file)) of.insert(name(inc.included));
     }
   }
+  return found;
+}
+
+TEST_CASE("neither files nor folders include each other, however indirectly") {
+  const Includes files = includes_by(unit_of), folders = includes_by(folder_of);
   REQUIRE(files.size() > 300);
   REQUIRE(folders.size() > 20);
   CHECK(cyclic(files) == "");
   CHECK(cyclic(folders) == "");
+}
+
+// All that each reaches; nothing may be in a cycle.
+Includes reached(const Includes& includes) {
+  Includes all;
+  const auto visit = [&](const auto& self,
+                         const std::string& from) -> const std::set<std::string>& {
+    const auto known = all.find(from);
+    if (known != all.end()) return known->second;
+    std::set<std::string> found;
+    for (const std::string& to : includes.at(from)) {
+      found.insert(to);
+      found.merge(std::set(self(self, to)));
+    }
+    return all[from] = std::move(found);
+  };
+  for (const auto& one : includes) visit(visit, one.first);
+  return all;
+}
+
+// "<title>graph/ops&#45;&gt;graph/eager</title>" of an arrow, "<title>graph/ops</title>" of a box.
+Includes arrows_in(const fs::path& picture) {
+  constexpr std::string_view kBegin = "<title>", kEnd = "</title>", kArrow = "&#45;&gt;";
+  Includes arrows;
+  std::ifstream in(picture);
+  for (std::string line; std::getline(in, line);) {
+    const size_t begin = line.find(kBegin), end = line.find(kEnd);
+    if (begin == line.npos || end == line.npos) continue;
+    const std::string title = line.substr(begin + kBegin.size(), end - begin - kBegin.size());
+    const size_t arrow = title.find(kArrow);
+    if (arrow != title.npos) {
+      arrows[title.substr(0, arrow)].insert(title.substr(arrow + kArrow.size()));
+    } else if (title != "rooms" && !title.starts_with("cluster_")) {
+      arrows[title];
+    }
+  }
+  return arrows;
+}
+
+TEST_CASE("the picture of the rooms is of today's includes: run docs/rooms.sh") {
+  const Includes drawn = arrows_in(PLIMSOLL_SOURCE_DIR "/docs/rooms.svg");
+  const Includes folders = includes_by(folder_of);
+  CHECK(reached(drawn) == reached(folders));
+  // An arrow is drawn where there is no other way.
+  const Includes all = reached(folders);
+  for (const auto& arrows : drawn) {
+    for (const std::string& to : arrows.second) {
+      const bool implied = std::ranges::any_of(
+          arrows.second, [&](const std::string& other) { return all.at(other).contains(to); });
+      CHECK_MESSAGE(!implied, arrows.first << " reaches " << to << " by another way");
+    }
+  }
 }
 
 // Rows of "| 4 | `graph/eager` | what it holds |".
