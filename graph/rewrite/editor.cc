@@ -26,8 +26,17 @@ const Node* Rewrite::made_by(TensorId tensor, std::string_view op) const {
   return id != kNoNode && graph_.nodes[id].op == op ? &graph_.nodes[id] : nullptr;
 }
 
+const std::vector<NodeId>& Rewrite::readers(TensorId tensor) const {
+  static const std::vector<NodeId> kNone;
+  return tensor == kNoTensor ? kNone : readers_[tensor];
+}
+
+size_t Rewrite::uses(TensorId tensor) const {
+  return tensor == kNoTensor ? 0 : readers_[tensor].size() + is_output_[tensor];
+}
+
 NodeId Rewrite::only_reader(TensorId tensor) const {
-  return readers_[tensor].size() == 1 && !is_output_[tensor] ? readers_[tensor][0] : kNoNode;
+  return uses(tensor) == 1 && !is_output_[tensor] ? readers_[tensor][0] : kNoNode;
 }
 
 std::optional<double> Rewrite::number(TensorId tensor) const {
@@ -274,7 +283,7 @@ std::vector<NodeId> Rewrite::order() const {
 }
 
 NodeId Rewrite::first_reader(TensorId tensor) const {
-  const std::vector<NodeId>& all = readers_[tensor];
+  const std::vector<NodeId>& all = readers(tensor);
   if (all.empty()) return kNoNode;
   if (std::ranges::max(all) < first_inserted()) return std::ranges::min(all);
   for (const NodeId id : order()) {

@@ -31,9 +31,9 @@ class Rewrite {
   // The node that makes `tensor`, if it runs `op`; else null.
   const Node* made_by(TensorId tensor, std::string_view op) const;
   NodeId producer(TensorId tensor) const;
-  // Reads of a tensor, and one more where the graph returns it.
-  size_t uses(TensorId tensor) const { return readers_[tensor].size() + is_output_[tensor]; }
-  const std::vector<NodeId>& readers(TensorId tensor) const { return readers_[tensor]; }
+  // Reads of a tensor, and one more where the graph returns it; none of what nobody names.
+  size_t uses(TensorId tensor) const;
+  const std::vector<NodeId>& readers(TensorId tensor) const;
   // The one node that reads `tensor`; kNoNode where there are more, or the graph returns it.
   NodeId only_reader(TensorId tensor) const;
 

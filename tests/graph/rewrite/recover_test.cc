@@ -147,9 +147,12 @@ TEST_CASE("recurrent layers are one call, whatever is read of them") {
   CHECK(summed.nodes[0].attributes.integer("apart", 0) == 1);
   // Zeros that an exporter folded are no first state: x and four tensors for each direction.
   CHECK(summed.nodes[0].inputs.size() == 9);
-  const Graph last = recovered(layer + call + "output h\n");
-  CHECK(op_names(last) == Ops{"Recurrent"});
-  CHECK(last.nodes[0].attributes.integer("apart", 1) == 0);
+  // The newer exporter leaves the result without a name where only the last states are read.
+  for (const std::string& one : {call, "_" + call.substr(1)}) {
+    const Graph last = recovered(layer + one + "output h\n");
+    CHECK(op_names(last) == Ops{"Recurrent"});
+    CHECK(last.nodes[0].attributes.integer("apart", 1) == 0);
+  }
 }
 
 TEST_CASE("calls of one recurrent layer share the weights that an exporter joined") {
