@@ -15,6 +15,22 @@ std::optional<Dim> scaled(InferContext& c, const Dim& d) {
   return Dim(*value / c.graph().baked_batch) * Dim::symbol(c.graph().batch_symbol);
 }
 
+// Of an extent that holds the batch and more, and the target's that it is cut into from `begin` on:
+// the batch's own where one has its size, else the first that b0 divides. (A sequence of 24 before
+// a batch of 4, from 96: both are multiples of 4.)
+size_t place_in_parts(InferContext& c, const Dim& whole, const std::vector<Dim>& target,
+                      size_t begin) {
+  const auto all = whole.evaluate({{c.graph().batch_symbol, c.graph().baked_batch}});
+  int64_t left = all.value_or(1);
+  for (size_t i = begin; i < target.size() && left > 1; ++i) {
+    const int64_t part = target[i].constant().value_or(0);
+    if (part <= 0 || left % part != 0) break;
+    if (part == c.graph().baked_batch) return i;
+    left /= part;
+  }
+  return begin;
+}
+
 // A reshape keeps the order of elements, so the batch stays where as many elements lie before it.
 std::optional<size_t> place_of_batch(InferContext& c, const Shape& from,
                                      const std::vector<Dim>& target) {
@@ -23,7 +39,8 @@ std::optional<size_t> place_of_batch(InferContext& c, const Shape& from,
   const Dim before = elements(from, 0, std::min(at, from.size()));
   Dim passed = 1;
   for (size_t i = 0; i < target.size(); ++i) {
-    if (passed == before && (target[i] == Dim(-1) || scaled(c, target[i]))) return i;
+    if (passed == before && target[i] == Dim(-1)) return i;
+    if (passed == before && scaled(c, target[i])) return place_in_parts(c, from[at], target, i);
     if (target[i] == Dim(-1)) break;
     passed *= target[i];
   }

@@ -32,9 +32,9 @@ TensorId own_weight(const Rewrite& r, TensorId weight) {
              : weight;
 }
 
-bool has_groups(const Match& m) { return m.r.extent(m["groups"], 0).has_value(); }
+bool has_groups(const Match& m) { return m.r.extent(m["g"], 1).has_value(); }
 NodeId make_group_norm(Finder& f, const Match& m) {
-  const int64_t groups = *f.r.extent(m["groups"], 0);
+  const int64_t groups = *f.r.extent(m["g"], 1);
   const TensorId scale = own_weight(f.r, m["scale"]), bias = own_weight(f.r, m["bias"]);
   f.r.replace(m.at, "", "GroupNormalization", {m["x"], scale, bias})
       .attributes.set("num_groups", groups);
@@ -99,7 +99,7 @@ constexpr Pattern kLayerNormRows[] = {
 constexpr Pattern kNormRows[] = {
     // With a group for each channel an exporter that folds leaves the second Reshape out.
     {.name = "group norm",
-     .match = "n = Reshape?(InstanceNormalization(Reshape(x), groups));"
+     .match = "g = Reshape(x); n = Reshape?(InstanceNormalization(g));"
               "y = Add(Mul(n, Cast?(Unsqueeze?($scale))), Cast?(Unsqueeze?($bias)))",
      .when = has_groups,
      .build = make_group_norm,

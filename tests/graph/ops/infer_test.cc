@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "graph/base/setting.h"
 #include "graph/exporter/weight_roles.h"
 #include "graph/ir/text.h"
@@ -53,6 +55,36 @@ TEST_CASE("infer: extents that Shape tells are no batch that was baked into the 
   Graph literal = parsed(file + "y = ConstantOfShape(two)\noutput y\n");
   REQUIRE(inferred(literal));
   CHECK(text(*literal.tensors[literal.outputs[0]].shape) == "[B]");
+}
+
+TEST_CASE("infer: of an extent cut into parts the one of the baked batch's size is the batch") {
+  const auto cut = [](const std::string& from, const std::string& to) {
+    Graph graph = parsed("opset 18\nbaked 4 as B\ninput x: f32[" + from + "]\nconst to: i64[" +
+                         std::to_string(1 + std::ranges::count(to, ',')) + "] = [" + to +
+                         "]\ny = Reshape(x, to)\noutput y\n");
+    REQUIRE(inferred(graph));
+    return text(*graph.tensors[graph.outputs[0]].shape);
+  };
+  // The sequence before the batch, and behind it.
+  CHECK(cut("24*B,32", "24,4,32") == "[24,B,32]");
+  CHECK(cut("24*B,32", "4,24,32") == "[B,24,32]");
+  CHECK(cut("24,B,32", "24,16,8") == "[24,4*B,8]");
+  CHECK(cut("24,B,32", "96,32") == "[24*B,32]");
+  CHECK(cut("4*B,24,24", "4,4,24,24") == "[B,4,24,24]");
+  // Windows of 64 with four heads: of their own extents none is the batch.
+  CHECK(cut("64*B,49,32", "256,49,4,8") == "[64*B,49,4,8]");
+  CHECK(cut("B,56,56,8", "256,49,8") == "[64*B,49,8]");
+  CHECK(cut("64*B,49,8", "-1,8,8,7,7,8") == "[B,8,8,7,7,8]");
+}
+
+// PyTorch's GroupNorm(4, 8) in a file of four samples: its ones are expanded to [4].
+TEST_CASE("infer: as many groups as the baked batch has samples are groups") {
+  Graph graph = parsed(
+      "opset 18\nbaked 4 as B\ninput x: f32[B,4,8]\nconst one: f32[1] = [1]\n"
+      "const groups: i64[1] = [4]\nw = Expand(one, groups)\n"
+      "y = InstanceNormalization(x, w, w)\noutput y\n");
+  REQUIRE(inferred(graph));
+  CHECK(text(*graph.tensors[graph.outputs[0]].shape) == "[B,4,8]");
 }
 
 // aten.squeeze.dim, as PyTorch's newer exporter writes it.
