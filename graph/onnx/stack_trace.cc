@@ -21,14 +21,27 @@ bool is_in_names(char c) {
          (c >= 'A' && c <= 'Z');
 }
 
-// The names left of " = ": "x", "self.x", "x, mask", "outputs: Output", but no item of a list.
-// Keyword arguments have no space there, by PEP 8.
+// What is left of the first = or += that is in no bracket. A keyword argument on a line of its own
+// has no spaces there, by PEP 8, and ends in a comma or closes its call.
+std::string_view assigned(std::string_view line) {
+  constexpr std::string_view kOperators = "+-*/@%&|^";
+  for (size_t at = line.find('='); at != line.npos && at > 0; at = line.find('=', at + 1)) {
+    if (open_brackets(line.substr(0, at)) != 0) continue;
+    const bool compares = line.substr(at + 1).starts_with('=') ||
+                          std::string_view("=!<>:").find(line[at - 1]) != std::string_view::npos;
+    if (compares) continue;
+    const bool spaced = line[at - 1] == ' ';
+    if (!spaced && (line.ends_with(',') || open_brackets(line) < 0)) return {};
+    const size_t end = line.find_last_not_of(kOperators, at - 1);
+    return trimmed(line.substr(0, end + 1));
+  }
+  return {};
+}
+
+// The names that a line assigns: "x", "self.x", "x, mask", "outputs: Output", but no item of a
+// list.
 std::string names_assigned(std::string_view line) {
-  size_t equals = line.find(" = ");
-  for (const std::string_view sign : {" += ", " -= ", " *= ", " /= "})
-    equals = std::min(equals, line.find(sign));
-  if (equals == std::string_view::npos) return {};
-  std::string_view targets = trimmed(line.substr(0, equals));
+  std::string_view targets = assigned(line);
   if (targets.starts_with('(') && targets.ends_with(')'))
     targets = targets.substr(1, targets.size() - 2);
   if (const size_t type = targets.find(": "); type != std::string_view::npos)
@@ -46,7 +59,7 @@ std::string names_assigned(std::string_view line) {
 
 // "x += y", or a call of add_().
 bool adds_in_place(std::string_view line) {
-  return line.find(" += ") != line.npos || line.find(".add_(") != line.npos;
+  return line.find("+=") != line.npos || line.find(".add_(") != line.npos;
 }
 
 // 'File ".../vit.py", line 66, in forward' is "vit.py:66".

@@ -23,16 +23,25 @@ TEST_CASE("stack trace: files without folders, lines and the names that they ass
                       "    y = f(x)") == "a.py:1;b.py:2 y");
 }
 
-TEST_CASE("stack trace: what is assigned is left of an equals sign with spaces around it") {
+TEST_CASE("stack trace: what is assigned is left of an equals sign") {
   CHECK(of_line("y = self.conv(x)") == "net.py:7 y");
   CHECK(of_line("outputs: Output = self.vit(x)") == "net.py:7 outputs");
   CHECK(of_line("(a, _) = self.lstm(x)") == "net.py:7 a,_");
   CHECK(of_line("self.kept = self.conv(x)") == "net.py:7 self.kept");
   CHECK(of_line("x += self.bias") == "net.py:7 x+=");
   CHECK(of_line("y = self.bn(x).add_(x)") == "net.py:7 y+=");
+  CHECK(of_line("y=self.conv(x)") == "net.py:7 y");
+  CHECK(of_line("a,b=self.split(x, dim=1)") == "net.py:7 a,b");
+  CHECK(of_line("x+=self.bias") == "net.py:7 x+=");
+  CHECK(of_line("x = x if x.sum() >= 0 else y") == "net.py:7 x");
   // Near misses: an argument, a comparison, an item, nothing at all.
   CHECK(of_line("index=ids.unsqueeze(-1).expand(b, -1, c),") == "net.py:7");
+  CHECK(of_line("mask=self.mask(x))") == "net.py:7");
+  CHECK(of_line("x = y,") == "net.py:7 x");
+  CHECK(of_line("self.conv(x, dim=1)") == "net.py:7");
   CHECK(of_line("if x.sum() == 0: return y") == "net.py:7");
+  CHECK(of_line("if x.sum()==0: return y") == "net.py:7");
+  CHECK(of_line("return x<=y") == "net.py:7");
   CHECK(of_line("out[0] = self.conv(x)") == "net.py:7");
   CHECK(of_line("return self.conv(x)") == "net.py:7");
 }
