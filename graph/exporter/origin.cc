@@ -39,10 +39,7 @@ std::string_view folded_by(std::string_view name) {
   static constexpr std::array<std::string_view, 10> kNames = {
       "div", "embedding", "exp", "index", "neg", "permute", "sigmoid", "sub", "unsqueeze", "view"};
   for (const std::string_view own : kNames) {
-    if (!name.starts_with(own)) continue;
-    const std::string_view rest = name.substr(own.size());
-    if (rest.empty() || (rest[0] == '_' && rest.find_first_not_of("0123456789", 1) == rest.npos))
-      return own;
+    if (is_called_after(name, own)) return own;
   }
   return {};
 }
@@ -51,6 +48,12 @@ std::string_view folded_by(std::string_view name) {
 
 Exporter exporter_of(std::string_view producer) {
   return producer.starts_with("pytorch") ? Exporter::kPyTorch : Exporter::kOther;
+}
+
+bool is_called_after(std::string_view name, std::string_view op) {
+  if (!name.starts_with(op)) return false;
+  const std::string_view rest = name.substr(op.size());
+  return rest.empty() || (rest[0] == '_' && rest.find_first_not_of("0123456789", 1) == rest.npos);
 }
 
 bool is_parameter_name(std::string_view name, Exporter exporter) {

@@ -17,6 +17,10 @@ Exporter exporter_of(std::string_view producer);
 // numbers may be a part of a buffer that only looks like it. Cost: linear in the tensors.
 void set_origins(Graph& graph);
 
+// Whether a result is called after an operator of PyTorch's, as the newer exporter calls those that
+// are of one: "clone", "clone_12".
+bool is_called_after(std::string_view name, std::string_view op);
+
 // "conv1.bias", "cls_token": what people call parameters, and modules those they have. Of PyTorch's
 // exporters every name with a dot is of a module. (A file's other names are of values:
 // "/layer1/Mul_output_0".)

@@ -35,12 +35,14 @@ constexpr OpRow loss_of_two(std::string_view name) {
               "f32[B,4] f32[B,4] {rank=1} -> f32[1] | flop 32*B | keeps in0 in1 | grads in0 in1"};
 }
 
-constexpr OpRow shrinking(std::string_view name) {
+constexpr OpRow of_input(
+    std::string_view name,
+    std::string_view example = "f32[B,4] -> f32[B,4] | flop 4*B | keeps in0 | grads in0") {
   return {.name = name,
           .domain = "plimsoll",
           .shape = like_first,
           .lower = lower::keep_input,
-          .example = "f32[B,4] -> f32[B,4] | flop 4*B | keeps in0 | grads in0"};
+          .example = example};
 }
 
 // a [..., P, M], b [..., R, M] -> [..., P, R]
@@ -109,8 +111,10 @@ constexpr OpRow kFunctionRows[] = {
      .example = "f32[B,4] -> f32[B,4] | flop 0 | grads in0"},
     loss_of_two("MseLoss"),
     loss_of_two("SmoothL1Loss"),
-    shrinking("Hardshrink"),
-    shrinking("Softshrink"),
+    of_input("Hardshrink"),
+    of_input("LogSigmoid", "f32[B,4] -> f32[B,4] | flop 32*B | keeps in0 | grads in0"),
+    of_input("Softshrink"),
+    of_input("Threshold"),
 };
 
 }  // namespace

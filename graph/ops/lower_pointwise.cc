@@ -73,7 +73,7 @@ std::string spelled(std::string_view op) {
 int64_t flop_of(std::string_view op) {
   for (const std::string_view costly :
        {"Sigmoid", "Tanh", "Exp", "Log", "Erf", "Gelu", "Silu", "Swish", "Mish", "Softplus", "Elu",
-        "Selu", "Celu", "Sin", "Cos", "Pow"}) {
+        "LogSigmoid", "Selu", "Celu", "Sin", "Cos", "Pow"}) {
     if (op == costly) return 8;
   }
   return 1;

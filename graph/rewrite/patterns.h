@@ -54,6 +54,7 @@ std::span<const Pattern> slices();
 // Scaled dot-product attention, and the copy that a packed projection makes.
 std::span<const Pattern> attention();
 // Copies that a source line makes of what it transposes. After attention, whose operands they are.
+std::span<const Pattern> named_copies();
 std::span<const Pattern> copies();
 // A matrix product with a trained weight, and its bias.
 void linear(Finder& finder);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/exporter/origin.h"
 #include "graph/ir/module_path.h"
 #include "graph/ops/op_row.h"
 #include "graph/rewrite/patterns.h"
@@ -24,10 +25,18 @@ void set_axis_of_halves(const Match& m, Attributes& attributes) {
   attributes.set("axis", m.node("a").attributes.integer("axis", 0));
 }
 
+// The framework's own has no name for its sigmoid; x * torch.sigmoid(x) runs in pieces. In a file
+// of TorchScript's both look the same.
+bool is_silu(const Match& m) {
+  return m.r.graph().exporter != Exporter::kPyTorch ||
+         !is_called_after(m.r.tensor(m["s"]).name, "sigmoid");
+}
+
 constexpr Pattern kActivationRows[] = {
     {.name = "SiLU",
-     .match = "y = Mul(x, Sigmoid(x)!)",
+     .match = "s = Sigmoid(x); y = Mul(x, s!)",
      .result = "y = plimsoll:Silu(x)",
+     .when = is_silu,
      .example = "input x: f32[B,8]; s = Sigmoid(x); y = Mul(x, s)",
      .near_miss = "input z: f32[B,8]; y = Mul(z, s)"},
     {.name = "hard swish",

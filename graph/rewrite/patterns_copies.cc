@@ -1,16 +1,28 @@
-// Copies that leave no node. x.transpose(1, 2).contiguous(): the exporter writes the transposition
+// Copies, which the newer exporter calls by their names unless it optimises; else they leave no
+// node. x.transpose(1, 2).contiguous(): the exporter writes the transposition
 // alone, its source line says the rest. Of x.contiguous() alone nothing is left; modules that
 // always do it are a table.
 #include <algorithm>
 #include <array>
 
+#include "graph/exporter/origin.h"
 #include "graph/ir/module_path.h"
 #include "graph/rewrite/patterns.h"
 
 namespace plimsoll::patterns {
 namespace {
 
-constinit const Fragment kCopy("c = Contiguous(_)");
+constinit const Fragment kCopy("c = Clone|Contiguous(_)"), kWritten("y = Assign|IndexPut(_)");
+
+// x.clone(), and x.contiguous() of what was not. Where an assignment writes to it, that has its
+// copy.
+bool is_clone(const Match& m) {
+  const std::vector<NodeId>& readers = m.r.readers(m["y"]);
+  return is_called_after(m.r.tensor(m["y"]).name, "clone") && !kCopy.of(m.r, m["x"]) &&
+         std::none_of(readers.begin(), readers.end(),
+                      [&](NodeId reader) { return kWritten.at(m.r, reader).has_value(); });
+}
+bool is_detached(const Match& m) { return is_called_after(m.r.tensor(m["y"]).name, "detach"); }
 
 // Where anything but a copy that another pattern has made reads it.
 bool is_made_contiguous(const Match& m) {
@@ -59,6 +71,25 @@ NodeId give_copy(Finder& f, const Match& m) {
   return r.producer(copied);
 }
 
+constexpr Pattern kNamedRows[] = {
+    {.name = "clone",
+     .exporter = Exporter::kPyTorch,
+     .match = "y = Identity(x)",
+     .result = "y = plimsoll:Clone(x)",
+     .when = is_clone,
+     .example = "input x: f32[B,8]; clone_1 = Identity(x); v = Neg(clone_1)",
+     .after = "clone_1 = plimsoll:Clone(x); v = Neg(clone_1)",
+     .near_miss = "clone_1 = Neg(x); alias_1 = Identity(x)"},
+    {.name = "detach",
+     .exporter = Exporter::kPyTorch,
+     .match = "y = Identity(x)",
+     .result = "y = plimsoll:Detach(x)",
+     .when = is_detached,
+     .example = "input x: f32[B,8]; detach = Identity(x); v = Neg(detach)",
+     .after = "detach = plimsoll:Detach(x); v = Neg(detach)",
+     .near_miss = "detach = Neg(x); detached = Identity(x)"},
+};
+
 constexpr Pattern kCopyRows[] = {
     {.name = "transposed values made contiguous",
      .match = "y = Transpose(_)",
@@ -82,6 +113,7 @@ constexpr Pattern kCopyRows[] = {
 
 }  // namespace
 
+std::span<const Pattern> named_copies() { return kNamedRows; }
 std::span<const Pattern> copies() { return kCopyRows; }
 
 }  // namespace plimsoll::patterns

@@ -1,4 +1,5 @@
 // Functions and losses that exporters write in pieces.
+#include "graph/exporter/origin.h"
 #include "graph/rewrite/patterns.h"
 
 namespace plimsoll::patterns {
@@ -13,6 +14,11 @@ void set_rank(const Match& m, Attributes& attributes) {
 }
 // An exporter's own pieces have numbers for names ("val_14"); what people squeeze has not.
 bool is_made_by_exporter(const Match& m) { return m.r.tensor(m["y"]).name.starts_with("val_"); }
+
+// torch.log(torch.sigmoid(x)) runs in two; in a file of TorchScript's both look the same.
+bool is_log_sigmoid(const Match& m) {
+  return is_called_after(m.r.tensor(m["y"]).name, "log_sigmoid");
+}
 
 constexpr Pattern kFunctionRows[] = {
     {.name = "atan2",
@@ -44,6 +50,49 @@ constexpr Pattern kFunctionRows[] = {
                 "const z: f32[] = [0]; g = Greater(a, k); s = Sub(a, k); u = Where(g, s, z);"
                 "l = Less(a, m); t = Add(a, k); v = Where(l, t, z); y = Add(u, v)",
      .near_miss = "v = Where(l, t, a)"},
+    {.name = "hard shrink",  // of the newer exporter
+     .match = "y = Where(LessOrEqual(Abs(a), #), 0, a)",
+     .result = "y = plimsoll:Hardshrink(a)",
+     .example = "input a: f32[B,8]; const k: f32[] = [0.5]; const z: f32[] = [0]; s = Abs(a);"
+                "l = LessOrEqual(s, k); y = Where(l, z, a)",
+     .near_miss = "y = Where(l, a, z)"},
+    {.name = "soft shrink",
+     .match = "y = Where(Greater(Abs(a), #), Sub(a, Mul(Sign(a), #)), Mul(a, 0))",
+     .result = "y = plimsoll:Softshrink(a)",
+     .example = "input a: f32[B,8]; const k: f32[] = [0.5]; const z: f32[] = [0]; s = Abs(a);"
+                "g = Greater(s, k); h = Sign(a); t = Mul(h, k); u = Sub(a, t); v = Mul(a, z);"
+                "y = Where(g, u, v)",
+     .near_miss = "y = Where(g, v, u)"},
+    // torch.where() of a comparison that people write is the same, and keeps it in place of a.
+    {.name = "threshold",
+     .exporter = Exporter::kPyTorch,
+     .match = "y = Where(LessOrEqual(a, #)!, #, a)",
+     .result = "y = plimsoll:Threshold(a)",
+     .example = "input a: f32[B,8]; const k: f32[] = [0.5]; const z: f32[] = [0];"
+                "l = LessOrEqual(a, k); y = Where(l, z, a)",
+     .near_miss = "y = Where(l, a, z)"},
+    {.name = "log of a sigmoid",
+     .exporter = Exporter::kPyTorch,
+     .match = "y = Log(Sigmoid(a)!)",
+     .result = "y = plimsoll:LogSigmoid(a)",
+     .when = is_log_sigmoid,
+     .example = "input a: f32[B,8]; s = Sigmoid(a); log_sigmoid_1 = Log(s)",
+     .after = "log_sigmoid_1 = plimsoll:LogSigmoid(a)",
+     .near_miss = "log_1 = Log(s); log_sigmoid_1 = Neg(s)"},
+    {.name = "ELU",
+     .exporter = Exporter::kPyTorch,
+     .match = "y = Mul(Elu(Mul(a, #)!)!, #)",
+     .result = "y = Elu(a)",
+     .example = "input a: f32[B,8]; const n: f32[] = [1]; s = Mul(a, n); e = Elu(s);"
+                "y = Mul(e, n)",
+     .near_miss = "y = Mul(e, a)"},
+    {.name = "softplus",
+     .exporter = Exporter::kPyTorch,
+     .match = "s = Mul(a, #); y = Where(Greater(s, #)!, a, Div(Softplus(s)!, #)!)",
+     .result = "y = Softplus(a)",
+     .example = "input a: f32[B,8]; const n: f32[] = [1]; const k: f32[] = [20]; s = Mul(a, n);"
+                "p = Softplus(s); q = Div(p, n); g = Greater(s, k); y = Where(g, a, q)",
+     .near_miss = "y = Where(g, q, a)"},
     {.name = "variance",
      .match = "y = ReduceMean(Mul(Sub(a, ReduceMean(a)), Sub(a, ReduceMean(a))), axes?) {?}",
      .result = "y = plimsoll:Var(a, axes?) {?}",

@@ -59,6 +59,7 @@ constexpr Step kSteps[] = {
     {.name = "in place", .rows = patterns::in_place, .guesses = true},
     // Products of queries and keys are no layers; what transposes their operands copies nothing.
     {.name = "attention", .rows = patterns::attention},
+    {.name = "named copies", .rows = patterns::named_copies},
     {.name = "copies", .rows = patterns::copies},
     {.name = "linear", .pass = patterns::linear},
     {.name = "recurrent", .pass = patterns::recurrent},
