@@ -116,7 +116,8 @@ class Inliner {
   TensorId add_value(std::string name);
 
   // Lists of tensors, and optional ones (inline_sequence.cc).
-  Result<void> sequence(const Frame& frame, const NodeSpec& spec);
+  Result<void> sequence(Frame& frame, const NodeSpec& spec);
+  Result<void> pick(Frame& frame, const NodeSpec& spec, TensorId element);
   Result<void> optional(const Frame& frame, const NodeSpec& spec,
                         const std::vector<TensorId>& inputs, TensorId target);
   Result<void> change_list(const Frame& frame, const NodeSpec& spec,

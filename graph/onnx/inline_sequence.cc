@@ -78,6 +78,7 @@ Result<void> Inliner::split_to_list(const Frame& frame, const NodeSpec& spec,
   node.op = "Split";
   node.name = frame.prefix + spec.name;
   node.module = spec.module.empty() ? frame.module : spec.module;
+  node.notes = spec.notes;
   node.attributes.set("axis", axis);
   node.inputs = {inputs.front()};
   const bool listed = inputs.size() == 2 && inputs[1] != kNoTensor &&
@@ -171,7 +172,18 @@ Result<void> Inliner::change_list(const Frame& frame, const NodeSpec& spec,
   return hold(target, std::move(elements));
 }
 
-Result<void> Inliner::sequence(const Frame& frame, const NodeSpec& spec) {
+// An element of a list is called by another name; what the graph returns is a tensor of its own.
+Result<void> Inliner::pick(Frame& frame, const NodeSpec& spec, TensorId element) {
+  const auto& returned = spec_of(frame).outputs;
+  const auto name = frame.scope.find(spec.outputs.front());
+  const bool returns = std::ranges::any_of(
+      returned, [&](const ValueSpec& output) { return output.name == spec.outputs.front(); });
+  if (returns) return add(frame, "Identity", {element}, name->second);
+  name->second = element;
+  return {};
+}
+
+Result<void> Inliner::sequence(Frame& frame, const NodeSpec& spec) {
   const auto inputs = inputs_of(frame, spec);
   if (!inputs) return tl::make_unexpected(inputs.error());
   const auto outputs = outputs_of(frame, spec);
@@ -192,7 +204,7 @@ Result<void> Inliner::sequence(const Frame& frame, const NodeSpec& spec) {
   }
   if (spec.op == "SequenceAt" && inputs->size() == 2) {
     const auto at = list_index((*inputs)[1], known->size());
-    if (at) return add(frame, "Identity", {(*known)[*at]}, target);
+    if (at) return pick(frame, spec, (*known)[*at]);
   }
   if (spec.op == "SequenceInsert" || spec.op == "SequenceErase")
     return change_list(frame, spec, *inputs, *known, target);
