@@ -112,11 +112,17 @@ Result<void> Inliner::loop(Frame& frame, const NodeSpec& spec) {
   return start_loop(frame, spec, std::move(state));
 }
 
-// Rows that all weigh the same: Mul(Gather(table, indices), ones).
+// Rows that all weigh the same: Mul(Gather(table, indices), ones), with casts to the table's type
+// where the exporter does not optimise.
 std::optional<std::vector<TensorId>> Inliner::looked_up(TensorId rows) const {
   const auto made_by = [&](TensorId tensor, std::string_view op) -> const Node* {
-    const NodeId id = tensor == kNoTensor ? kNoNode : graph_.tensors[tensor].producer;
-    return id != kNoNode && graph_.nodes[id].op == op ? &graph_.nodes[id] : nullptr;
+    while (tensor != kNoTensor && graph_.tensors[tensor].producer != kNoNode) {
+      const Node& node = graph_.nodes[graph_.tensors[tensor].producer];
+      if (node.op == op) return &node;
+      if (node.op != "Cast" && node.op != "CastLike") return nullptr;
+      tensor = node.inputs.front();
+    }
+    return nullptr;
   };
   const Node* weighed = made_by(rows, "Mul");
   const Node* ones = weighed ? made_by(weighed->inputs[1], "Unsqueeze") : nullptr;
