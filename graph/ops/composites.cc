@@ -229,11 +229,6 @@ constexpr OpRow kCompositeRows[] = {
      .example =
          "f32[B,8,S,64] f32[B,8,T,64] f32[B,8,T,64] -> f32[B,8,S,64] | flop 2048*B*S*T | keeps "
          "f32[B,8,32*floor(S + 31 / 32)] i64[] i64[] in0 in1 in2 out0 | grads in0 in1 in2"},
-    {.name = "Clone",
-     .domain = "plimsoll",
-     .shape = like_first,
-     .lower = lower::clone,
-     .example = "f32[B,4] -> f32[B,4] | flop 0 | grads in0"},
     {.name = "Contiguous",
      .domain = "plimsoll",
      .attributes = "training",  // where 1, only then

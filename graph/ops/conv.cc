@@ -11,10 +11,13 @@
 namespace plimsoll::ops {
 namespace {
 
-// One number for each channel of the result, where there is a bias at all.
+// One number for each channel of the result, where there is a bias at all. (The zeros that
+// PyTorch's newer exporter makes where a convolution of volumes has none are [channels, groups].)
 Result<void> check_bias(InferContext& c, std::optional<size_t> input, const Dim& channels) {
   if (!input || !c.has(*input)) return {};
-  if (auto checked = require_rank(c, *input, 1, 1); !checked) return checked;
+  const bool of_groups = c.graph().exporter == Exporter::kPyTorch && c.rank(*input) == 2 &&
+                         c.shape(*input)[1] == Dim(c.attributes().integer("group", 1));
+  if (auto checked = require_rank(c, *input, 1, of_groups ? 2 : 1); !checked) return checked;
   return require_equal(c, c.shape(*input)[0], channels, "the bias and the result's channels");
 }
 

@@ -117,7 +117,6 @@ Values gather_elements(Lowering& l) {
   return {eager::gather(l.m, "gather", l.in(0), l.in(1), l.out_shape(0), true)};
 }
 
-Values clone(Lowering& l) { return {l.in(0).on_device() ? eager::clone(l.m, l.in(0)) : l.in(0)}; }
 Values detach(Lowering& l) { return {l.in(0).detached()}; }
 
 Values contiguous(Lowering& l) {

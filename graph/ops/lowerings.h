@@ -95,7 +95,6 @@ Values unsqueeze(Lowering& l);
 Values slice(Lowering& l);
 Values split(Lowering& l);
 Values concat(Lowering& l);
-Values clone(Lowering& l);
 Values contiguous(Lowering& l);
 Values detach(Lowering& l);
 Values rearrange(Lowering& l);  // tile, resize, depth-to-space: needs only sizes in backward

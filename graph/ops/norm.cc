@@ -4,18 +4,15 @@
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
-#include "graph/ops/static_batch.h"
 
 namespace plimsoll::ops {
 namespace {
 
-// A vector input with one value per channel (axis 1). As many groups as a baked batch has samples
-// may be taken for it.
+// A vector input with one value per channel (axis 1).
 Result<void> check_per_channel(InferContext& c, size_t input, const Dim& channels) {
   if (!c.has(input)) return {};
   if (auto checked = require_rank(c, input, 1, 1); !checked) return checked;
-  const auto [one, other] = rebatch_operands(c, c.shape(input), {channels});
-  return require_equal(c, one[0], other[0],
+  return require_equal(c, c.shape(input)[0], channels,
                        fmt::format("channels of the input and of input {}", input));
 }
 

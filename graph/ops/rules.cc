@@ -170,7 +170,7 @@ Result<void> require_rank(InferContext& c, size_t input, size_t least, size_t mo
 }
 
 Result<void> require_equal(InferContext& c, const Dim& a, const Dim& b, std::string_view what) {
-  if (c.decider().equal(a, b)) return {};
+  if (was_batch(c, a, b) || was_batch(c, b, a) || c.decider().equal(a, b)) return {};
   return c.fail("E246", fmt::format("{}: {} against {}", what, a.text(), b.text()));
 }
 

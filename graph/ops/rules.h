@@ -16,7 +16,8 @@ bool works_on_sequences(std::string_view op);
 // E253 where the rank of an input is not in [least, most].
 inline constexpr size_t kAnyRank = 64;
 Result<void> require_rank(InferContext& c, size_t input, size_t least, size_t most = kAnyRank);
-// E246 where two extents that must be one are known to differ. `what` names them.
+// E246 where two extents that must be one are known to differ, and did in the file. `what` names
+// them.
 Result<void> require_equal(InferContext& c, const Dim& a, const Dim& b, std::string_view what);
 // Axes counted from the end made plain, each at most once. E248.
 Result<std::vector<size_t>> normalized_axes(InferContext& c, std::span<const int64_t> axes,

@@ -8,6 +8,12 @@ namespace {
 bool is_baked(InferContext& c) { return c.graph().baked_batch > 0; }
 Dim baked(InferContext& c) { return {c.graph().baked_batch}; }
 
+// What an extent that carries the batch was in the file.
+std::optional<int64_t> was(InferContext& c, const Dim& d) {
+  const auto value = d.evaluate({{c.graph().batch_symbol, c.graph().baked_batch}});
+  return value ? std::optional(*value) : std::nullopt;
+}
+
 // d / b0 * batch for a constant that b0 divides.
 std::optional<Dim> scaled(InferContext& c, const Dim& d) {
   const auto value = d.constant();
@@ -20,8 +26,7 @@ std::optional<Dim> scaled(InferContext& c, const Dim& d) {
 // a batch of 4, from 96: both are multiples of 4.)
 size_t place_in_parts(InferContext& c, const Dim& whole, const std::vector<Dim>& target,
                       size_t begin) {
-  const auto all = whole.evaluate({{c.graph().batch_symbol, c.graph().baked_batch}});
-  int64_t left = all.value_or(1);
+  int64_t left = was(c, whole).value_or(1);
   for (size_t i = begin; i < target.size() && left > 1; ++i) {
     const int64_t part = target[i].constant().value_or(0);
     if (part <= 0 || left % part != 0) break;
@@ -70,14 +75,18 @@ std::vector<Dim> stretch_target(InferContext& c, const Shape& from, std::vector<
   return target;
 }
 
+bool was_batch(InferContext& c, const Dim& constant, const Dim& extent) {
+  return carries_batch(c, extent) && constant.constant() && constant.constant() == was(c, extent);
+}
+
 std::pair<Shape, Shape> rebatch_operands(InferContext& c, const Shape& a, const Shape& b) {
   std::pair<Shape, Shape> out{a, b};
   if (!is_baked(c)) return out;
   for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
     Dim& x = out.first[a.size() - i];
     Dim& y = out.second[b.size() - i];
-    if (x == baked(c) && carries_batch(c, y)) x = y;
-    if (y == baked(c) && carries_batch(c, x)) y = x;
+    if (was_batch(c, x, y)) x = y;
+    if (was_batch(c, y, x)) y = x;
   }
   return out;
 }

@@ -10,12 +10,15 @@ namespace plimsoll::ops {
 // Whether an extent depends on the batch made a symbol again.
 bool carries_batch(InferContext& c, const Dim& d);
 
+// Whether an extent carries the batch, and was this constant in the file.
+bool was_batch(InferContext& c, const Dim& constant, const Dim& extent);
+
 // The target of a Reshape with zeros already replaced; -1 stays. Where the tensor carries the batch
 // and the target does not, the target extent at the batch's place, or else the first one that b0
 // divides, is scaled by batch / b0.
 std::vector<Dim> stretch_target(InferContext& c, const Shape& from, std::vector<Dim> target);
 
-// Shapes for broadcasting or joining: an extent b0 against one that carries the batch becomes it.
+// Shapes for broadcasting or joining: a constant that was the extent it meets becomes it.
 std::pair<Shape, Shape> rebatch_operands(InferContext& c, const Shape& a, const Shape& b);
 
 // The leading extent of Expand, Tile or ConstantOfShape where it is b0 > 1: the batch.

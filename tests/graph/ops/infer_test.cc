@@ -77,6 +77,15 @@ TEST_CASE("infer: of an extent cut into parts the one of the baked batch's size 
   CHECK(cut("64*B,49,8", "-1,8,8,7,7,8") == "[B,8,8,7,7,8]");
 }
 
+// Zeros that nn.MultiheadAttention joins to its keys, as the file's batch has them.
+TEST_CASE("infer: a constant that was a multiple of the baked batch joins it") {
+  Graph graph = parsed(
+      "opset 18\nbaked 4 as B\ninput x: f32[B,24,8]\nconst to: i64[3] = [16,6,8]\n"
+      "param z: f32[16,1,8]\nh = Reshape(x, to)\ny = Concat(h, z) {axis=1}\noutput y\n");
+  REQUIRE(inferred(graph));
+  CHECK(text(*graph.tensors[graph.outputs[0]].shape) == "[4*B,7,8]");
+}
+
 // PyTorch's GroupNorm(4, 8) in a file of four samples: its ones are expanded to [4].
 TEST_CASE("infer: as many groups as the baked batch has samples are groups") {
   Graph graph = parsed(
