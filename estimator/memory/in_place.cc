@@ -37,7 +37,7 @@ class Habit {
     const Node& node = graph_.nodes[id];
     if (habit_ == InPlaceHabit::kActivations) return is_of_one_input(node);
     if (habit_ == InPlaceHabit::kElementwise) return is_elementwise(node);
-    if (node.outputs.empty()) return false;
+    if (node.outputs.empty() || node.outputs.front() == kNoTensor) return false;
     const TensorId out = node.outputs.front();
     const auto& shape = graph_.tensors[out].shape;
     if (!shape || shape->size() < kFeatureMapRank) return false;
