@@ -16,20 +16,22 @@ bool is_function_of_bloom(const Match& m) {
   return m.r.graph().exporter != Exporter::kPyTorch || m.root().module.ends_with("gelu_impl");
 }
 
+// The framework's own has no name for its gate; x * torch.sigmoid(x) runs in pieces. In a file of
+// TorchScript's both look the same.
+bool is_whole(const Match& m, std::string_view gate) {
+  return m.r.graph().exporter != Exporter::kPyTorch ||
+         !is_called_after(m.r.tensor(m["s"]).name, gate);
+}
+bool is_silu(const Match& m) { return is_whole(m, "sigmoid"); }
+bool is_mish(const Match& m) { return is_whole(m, "tanh"); }
+
 // The framework's own is one Split in the file, whose second half is the gate.
 bool is_glu(const Match& m) {
-  return m.root().inputs[0] == m["a"] && m.r.tensor(m["a"]).shape == m.r.tensor(m["b"]).shape &&
-         !m.node("a").notes.chunks;
+  return is_whole(m, "sigmoid") && m.root().inputs[0] == m["a"] &&
+         m.r.tensor(m["a"]).shape == m.r.tensor(m["b"]).shape && !m.node("a").notes.chunks;
 }
 void set_axis_of_halves(const Match& m, Attributes& attributes) {
   attributes.set("axis", m.node("a").attributes.integer("axis", 0));
-}
-
-// The framework's own has no name for its sigmoid; x * torch.sigmoid(x) runs in pieces. In a file
-// of TorchScript's both look the same.
-bool is_silu(const Match& m) {
-  return m.r.graph().exporter != Exporter::kPyTorch ||
-         !is_called_after(m.r.tensor(m["s"]).name, "sigmoid");
 }
 
 constexpr Pattern kActivationRows[] = {
@@ -45,12 +47,13 @@ constexpr Pattern kActivationRows[] = {
      .example = "input x: f32[B,8]; s = HardSigmoid(x); y = Mul(s, x)",
      .near_miss = "z = Neg(s)"},
     {.name = "Mish",
-     .match = "y = Mul(x, Tanh(Softplus(x))!)",
+     .match = "s = Tanh(Softplus(x)); y = Mul(x, s!)",
      .result = "y = Mish(x)",
+     .when = is_mish,
      .example = "input x: f32[B,8]; s = Softplus(x); t = Tanh(s); y = Mul(x, t)",
      .near_miss = "y = Mul(s, t)"},
     {.name = "GLU",
-     .match = "a, b = Split(x); y = Mul(a!, Sigmoid(b!)!)",
+     .match = "a, b = Split(x); s = Sigmoid(b!); y = Mul(a!, s!)",
      .result = "y = plimsoll:Glu(x)",
      .when = is_glu,
      .set = set_axis_of_halves,

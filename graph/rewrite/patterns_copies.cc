@@ -12,13 +12,14 @@
 namespace plimsoll::patterns {
 namespace {
 
-constinit const Fragment kCopy("c = Clone|Contiguous(_)"), kWritten("y = Assign|IndexPut(_)");
+constinit const Fragment kCopy("c = Contiguous(_)"), kWritten("y = Assign|IndexPut(_)");
 
-// x.clone(), and x.contiguous() of what was not. Where an assignment writes to it, that has its
-// copy.
-bool is_clone(const Match& m) {
+// x.contiguous() of what was not when the file was written; fused attention on a card may leave it
+// so. (x.clone() has the same name, and copies in any case.) Where an assignment writes to it, that
+// has its copy.
+bool is_made_contiguous_by_name(const Match& m) {
   const std::vector<NodeId>& readers = m.r.readers(m["y"]);
-  return is_called_after(m.r.tensor(m["y"]).name, "clone") && !kCopy.of(m.r, m["x"]) &&
+  return is_called_after(m.r.tensor(m["y"]).name, "clone") &&
          std::none_of(readers.begin(), readers.end(),
                       [&](NodeId reader) { return kWritten.at(m.r, reader).has_value(); });
 }
@@ -72,13 +73,13 @@ NodeId give_copy(Finder& f, const Match& m) {
 }
 
 constexpr Pattern kNamedRows[] = {
-    {.name = "clone",
+    {.name = "values made contiguous",
      .exporter = Exporter::kPyTorch,
      .match = "y = Identity(x)",
-     .result = "y = plimsoll:Clone(x)",
-     .when = is_clone,
+     .result = "y = plimsoll:Contiguous(x)",
+     .when = is_made_contiguous_by_name,
      .example = "input x: f32[B,8]; clone_1 = Identity(x); v = Neg(clone_1)",
-     .after = "clone_1 = plimsoll:Clone(x); v = Neg(clone_1)",
+     .after = "clone_1 = plimsoll:Contiguous(x); v = Neg(clone_1)",
      .near_miss = "clone_1 = Neg(x); alias_1 = Identity(x)"},
     {.name = "detach",
      .exporter = Exporter::kPyTorch,
