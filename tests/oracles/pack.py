@@ -7,6 +7,7 @@ onnx/failed.json. Shapes that an exporter noted (value_info) are dropped: an imp
 """
 import gzip
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -15,7 +16,8 @@ import onnx
 from strip_onnx import strip
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
-FORMS = ("train-ts", "train-dy", "eval-ts", "ops", "families")
+COLOURS = re.compile(r"\x1b\[\d*m")   # of the exporter's messages
+FORMS = ("train-ts", "train-dy", "eval-ts", "ops", "ops-fixed", "families")
 
 
 def write(path, data):
@@ -38,7 +40,7 @@ def main():
             data = packed(model.SerializeToString(deterministic=True))
             sizes[form] = sizes.get(form, 0) + write(GOLDEN / "onnx" / form / f"{path.name}.gz", data)
         for path in sorted((exports / form).glob("*.failed")):
-            failed.setdefault(form, {})[path.stem] = " ".join(path.read_text().split())[:300]
+            failed.setdefault(form, {})[path.stem] = " ".join(COLOURS.sub("", path.read_text()).split())[:300]
     for path in sorted(goldens.glob("*.json")):
         sizes["memory"] = sizes.get("memory", 0) + write(GOLDEN / "memory" / path.name, path.read_bytes())
     for path in sorted((goldens / "traces").glob("*.json")):
