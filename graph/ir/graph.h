@@ -87,6 +87,7 @@ struct NodeNotes {
   // model of single precision the exporter leaves such casts out.
   std::string casts;
   bool contiguous = false;    // its line copies what it transposes into its own order
+  bool reshapes = false;      // its line reshapes, which copies where no view will do
   bool writes_part = false;   // its line writes into a part of a tensor: x[:, 1] = y
   bool pad_merged = false;    // an exporter merged a Pad into it
   bool norm_merged = false;   // or a batch norm

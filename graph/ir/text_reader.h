@@ -25,6 +25,7 @@ inline constexpr std::pair<std::string_view, bool NodeNotes::*> kNotes[] = {
     {"chunks", &NodeNotes::chunks},
     {"unbound", &NodeNotes::unbound},
     {"of_view", &NodeNotes::of_view},
+    {"reshapes", &NodeNotes::reshapes},
     {"values_alone", &NodeNotes::values_alone},
     {"positions", &NodeNotes::positions},
     {"widens", &NodeNotes::widens},

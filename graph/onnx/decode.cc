@@ -314,6 +314,7 @@ void Decoder::metadata(Message message, NodeSpec& node) {
       node.notes.statements = statements_of(value);
       node.notes.casts = casts_of(value);
       node.notes.contiguous = makes_contiguous(value);
+      node.notes.reshapes = reshapes(value);
       node.notes.writes_part = writes_part(value);
     }
     if (key == "pkg.onnxscript.rewriter.rule_name") {

@@ -149,6 +149,12 @@ bool writes_part(std::string_view stack_trace) {
   return false;
 }
 
+bool reshapes(std::string_view stack_trace) {
+  const std::string_view line = innermost_line(stack_trace);
+  const auto calls = [&](std::string_view method) { return line.find(method) != kNowhere; };
+  return (calls(".reshape(") || calls(".flatten(")) && !calls(".contiguous(");
+}
+
 bool makes_contiguous(std::string_view stack_trace) {
   const std::string_view line = innermost_line(stack_trace);
   size_t found = 0;

@@ -20,5 +20,7 @@ bool makes_contiguous(std::string_view stack_trace);
 
 // Does it write into a part of a tensor: x[:, 1] = y, x[:, 1].copy_(y)?
 bool writes_part(std::string_view stack_trace);
+// Does the line reshape, and make nothing contiguous?
+bool reshapes(std::string_view stack_trace);
 
 }  // namespace plimsoll::onnx

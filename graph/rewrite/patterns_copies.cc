@@ -15,11 +15,11 @@ namespace {
 constinit const Fragment kCopy("c = Contiguous(_)"), kWritten("y = Assign|IndexPut(_)");
 
 // x.contiguous() of what was not when the file was written; fused attention on a card may leave it
-// so. (x.clone() has the same name, and copies in any case.) Where an assignment writes to it, that
-// has its copy.
+// so. (x.clone() has the same name, and copies in any case.) What a reshape copied there may be a
+// view here, which is for the reshape to say; where an assignment writes to it, that has its copy.
 bool is_made_contiguous_by_name(const Match& m) {
   const std::vector<NodeId>& readers = m.r.readers(m["y"]);
-  return is_called_after(m.r.tensor(m["y"]).name, "clone") &&
+  return is_called_after(m.r.tensor(m["y"]).name, "clone") && !m.root().notes.reshapes &&
          std::none_of(readers.begin(), readers.end(),
                       [&](NodeId reader) { return kWritten.at(m.r, reader).has_value(); });
 }
@@ -80,7 +80,7 @@ constexpr Pattern kNamedRows[] = {
      .when = is_made_contiguous_by_name,
      .example = "input x: f32[B,8]; clone_1 = Identity(x); v = Neg(clone_1)",
      .after = "clone_1 = plimsoll:Contiguous(x); v = Neg(clone_1)",
-     .near_miss = "clone_1 = Neg(x); alias_1 = Identity(x)"},
+     .near_miss = "clone_1 = Identity(x) reshapes"},
     {.name = "detach",
      .exporter = Exporter::kPyTorch,
      .match = "y = Identity(x)",

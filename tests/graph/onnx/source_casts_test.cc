@@ -57,5 +57,12 @@ TEST_CASE("source casts: a line that writes into a part") {
   CHECK_FALSE(writes_part(traced("x = self.pieces[0](x)")));
 }
 
+TEST_CASE("source casts: a line that reshapes, and makes nothing contiguous") {
+  CHECK(reshapes(traced("x = x.transpose(1, 2).reshape(b, n, c)")));
+  CHECK(reshapes(traced("return self.fc(x.transpose(1, 2).flatten(2))")));
+  CHECK_FALSE(reshapes(traced("x = x.transpose(1, 2).contiguous().reshape(b, n, c)")));
+  CHECK_FALSE(reshapes(traced("x = x.transpose(1, 2).contiguous().view(b, n, c)")));
+}
+
 }  // namespace
 }  // namespace plimsoll::onnx
