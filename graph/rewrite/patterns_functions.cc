@@ -15,10 +15,16 @@ void set_rank(const Match& m, Attributes& attributes) {
 // An exporter's own pieces have numbers for names ("val_14"); what people squeeze has not.
 bool is_made_by_exporter(const Match& m) { return m.r.tensor(m["y"]).name.starts_with("val_"); }
 
-// torch.log(torch.sigmoid(x)) runs in two; in a file of TorchScript's both look the same.
-bool is_log_sigmoid(const Match& m) {
-  return is_called_after(m.r.tensor(m["y"]).name, "log_sigmoid");
+// What the newer exporter decomposes it calls by the function's name, and what people write by that
+// of the last operator; in a file of TorchScript's both look the same.
+bool is_called(const Match& m, std::string_view function) {
+  return is_called_after(m.r.tensor(m["y"]).name, function);
 }
+bool is_log_sigmoid(const Match& m) { return is_called(m, "log_sigmoid"); }
+bool is_elu(const Match& m) { return is_called(m, "elu"); }
+bool is_softplus(const Match& m) { return is_called(m, "softplus"); }
+// A threshold is called where(), as people call it who keep the comparison in place of a.
+bool is_threshold(const Match& m) { return is_called(m, "where"); }
 
 constexpr Pattern kFunctionRows[] = {
     {.name = "atan2",
@@ -63,14 +69,15 @@ constexpr Pattern kFunctionRows[] = {
                 "g = Greater(s, k); h = Sign(a); t = Mul(h, k); u = Sub(a, t); v = Mul(a, z);"
                 "y = Where(g, u, v)",
      .near_miss = "y = Where(g, v, u)"},
-    // torch.where() of a comparison that people write is the same, and keeps it in place of a.
     {.name = "threshold",
      .exporter = Exporter::kPyTorch,
      .match = "y = Where(LessOrEqual(a, #)!, #, a)",
      .result = "y = plimsoll:Threshold(a)",
+     .when = is_threshold,
      .example = "input a: f32[B,8]; const k: f32[] = [0.5]; const z: f32[] = [0];"
-                "l = LessOrEqual(a, k); y = Where(l, z, a)",
-     .near_miss = "y = Where(l, a, z)"},
+                "l = LessOrEqual(a, k); where_1 = Where(l, z, a)",
+     .after = "where_1 = plimsoll:Threshold(a)",
+     .near_miss = "where_1 = Where(l, a, z)"},
     {.name = "log of a sigmoid",
      .exporter = Exporter::kPyTorch,
      .match = "y = Log(Sigmoid(a)!)",
@@ -83,16 +90,20 @@ constexpr Pattern kFunctionRows[] = {
      .exporter = Exporter::kPyTorch,
      .match = "y = Mul(Elu(Mul(a, #)!)!, #)",
      .result = "y = Elu(a)",
+     .when = is_elu,
      .example = "input a: f32[B,8]; const n: f32[] = [1]; s = Mul(a, n); e = Elu(s);"
-                "y = Mul(e, n)",
-     .near_miss = "y = Mul(e, a)"},
+                "elu_1 = Mul(e, n)",
+     .after = "elu_1 = Elu(a)",
+     .near_miss = "elu_1 = Neg(e); mul_1 = Mul(e, n)"},
     {.name = "softplus",
      .exporter = Exporter::kPyTorch,
      .match = "s = Mul(a, #); y = Where(Greater(s, #)!, a, Div(Softplus(s)!, #)!)",
      .result = "y = Softplus(a)",
+     .when = is_softplus,
      .example = "input a: f32[B,8]; const n: f32[] = [1]; const k: f32[] = [20]; s = Mul(a, n);"
-                "p = Softplus(s); q = Div(p, n); g = Greater(s, k); y = Where(g, a, q)",
-     .near_miss = "y = Where(g, q, a)"},
+                "p = Softplus(s); q = Div(p, n); g = Greater(s, k); softplus = Where(g, a, q)",
+     .after = "softplus = Softplus(a)",
+     .near_miss = "softplus = Where(g, q, a)"},
     {.name = "variance",
      .match = "y = ReduceMean(Mul(Sub(a, ReduceMean(a)), Sub(a, ReduceMean(a))), axes?) {?}",
      .result = "y = plimsoll:Var(a, axes?) {?}",
