@@ -120,7 +120,7 @@ Result<void> expand(InferContext& c) {
   for (Dim& d : target) {
     if (d == Dim(-1)) d = 1;  // exporters write PyTorch's "keep" so
   }
-  rebatch_leading(c, target);
+  rebatch_expanded(c, target);
   auto shape = broadcast_two(c, c.shape(0), target);
   if (!shape) return tl::unexpected(shape.error());
   c.set(0, c.dtype(0), std::move(*shape));

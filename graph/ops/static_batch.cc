@@ -1,6 +1,7 @@
 #include "graph/ops/static_batch.h"
 
 #include <algorithm>
+#include <span>
 
 namespace plimsoll::ops {
 namespace {
@@ -21,19 +22,26 @@ std::optional<Dim> scaled(InferContext& c, const Dim& d) {
   return Dim(*value / c.graph().baked_batch) * Dim::symbol(c.graph().batch_symbol);
 }
 
-// Of an extent that holds the batch and more, and the target's that it is cut into from `begin` on:
-// the batch's own where one has its size, else the first that b0 divides. (A sequence of 24 before
-// a batch of 4, from 96: both are multiples of 4.)
-size_t place_in_parts(InferContext& c, const Dim& whole, const std::vector<Dim>& target,
+int64_t count_ones(std::span<const Dim> extents) { return std::ranges::count(extents, Dim(1)); }
+
+// Of from[at], which holds the batch and more, and the target's extents that it is cut into from
+// `begin` on: the batch's own where one has its size, else the first that b0 divides. (A sequence
+// of 24 before a batch of 4, from 96: both are multiples of 4.) One long, it is an extent more of
+// one.
+size_t place_in_parts(InferContext& c, const Shape& from, size_t at, const std::vector<Dim>& target,
                       size_t begin) {
-  int64_t left = was(c, whole).value_or(1);
-  for (size_t i = begin; i < target.size() && left > 1; ++i) {
+  const int64_t b0 = c.graph().baked_batch;
+  const bool vanished = b0 == 1 && count_ones(std::span(target).subspan(begin)) <=
+                                       count_ones(std::span(from).subspan(at));
+  int64_t left = was(c, from[at]).value_or(1);
+  for (size_t i = begin; i < target.size() && (left > 1 || b0 == 1) && !vanished; ++i) {
     const int64_t part = target[i].constant().value_or(0);
     if (part <= 0 || left % part != 0) break;
-    if (part == c.graph().baked_batch) return i;
+    if (part == b0) return i;
     left /= part;
   }
-  return begin;
+  // Joined to what is before it, where all that is behind it is one extent: features.
+  return vanished && begin > 0 && begin + 1 == target.size() ? begin - 1 : begin;
 }
 
 // A reshape keeps the order of elements, so the batch stays where as many elements lie before it.
@@ -45,7 +53,7 @@ std::optional<size_t> place_of_batch(InferContext& c, const Shape& from,
   Dim passed = 1;
   for (size_t i = 0; i < target.size(); ++i) {
     if (passed == before && target[i] == Dim(-1)) return i;
-    if (passed == before && scaled(c, target[i])) return place_in_parts(c, from[at], target, i);
+    if (passed == before && scaled(c, target[i])) return place_in_parts(c, from, at, target, i);
     if (target[i] == Dim(-1)) break;
     passed *= target[i];
   }
@@ -105,6 +113,16 @@ bool is_of_shape(const Graph& graph, TensorId extents) {
     open.insert(open.end(), node.inputs.begin(), node.inputs.begin() + count);
   }
   return false;
+}
+
+void rebatch_expanded(InferContext& c, std::vector<Dim>& extents) {
+  const Shape& from = c.shape(0);
+  const bool is_data = is_float(c.dtype(0)) && from.size() > 1 && from.size() == extents.size();
+  bool same = c.graph().baked_batch == 1 && is_data && from.front() == Dim(1);
+  for (size_t i = 0; i < from.size() && same; ++i)
+    same = extents[i] == Dim(1) || extents[i] == from[i];
+  if (same) extents.front() = Dim::symbol(c.graph().batch_symbol);
+  rebatch_leading(c, extents);
 }
 
 void rebatch_leading(InferContext& c, std::vector<Dim>& extents) {

@@ -21,8 +21,11 @@ std::vector<Dim> stretch_target(InferContext& c, const Shape& from, std::vector<
 // Shapes for broadcasting or joining: a constant that was the extent it meets becomes it.
 std::pair<Shape, Shape> rebatch_operands(InferContext& c, const Shape& a, const Shape& b);
 
-// The leading extent of Expand, Tile or ConstantOfShape where it is b0 > 1: the batch.
+// The leading extent of Tile or ConstantOfShape where it is b0 > 1: the batch.
 void rebatch_leading(InferContext& c, std::vector<Dim>& extents);
+// The same of Expand. In a file of one sample what is expanded to what it is was expanded to the
+// batch: token.expand(x.shape[0], -1, -1).
+void rebatch_expanded(InferContext& c, std::vector<Dim>& extents);
 
 // Whether extents, or the first of several, are what Shape said or computed from it: those have the
 // batch already where they are one.

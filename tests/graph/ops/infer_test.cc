@@ -58,10 +58,11 @@ TEST_CASE("infer: extents that Shape tells are no batch that was baked into the 
 }
 
 TEST_CASE("infer: of an extent cut into parts the one of the baked batch's size is the batch") {
-  const auto cut = [](const std::string& from, const std::string& to) {
-    Graph graph = parsed("opset 18\nbaked 4 as B\ninput x: f32[" + from + "]\nconst to: i64[" +
-                         std::to_string(1 + std::ranges::count(to, ',')) + "] = [" + to +
-                         "]\ny = Reshape(x, to)\noutput y\n");
+  std::string baked = "4";
+  const auto cut = [&](const std::string& from, const std::string& to) {
+    Graph graph = parsed("opset 18\nbaked " + baked + " as B\ninput x: f32[" + from +
+                         "]\nconst to: i64[" + std::to_string(1 + std::ranges::count(to, ',')) +
+                         "] = [" + to + "]\ny = Reshape(x, to)\noutput y\n");
     REQUIRE(inferred(graph));
     return text(*graph.tensors[graph.outputs[0]].shape);
   };
@@ -75,6 +76,31 @@ TEST_CASE("infer: of an extent cut into parts the one of the baked batch's size 
   CHECK(cut("64*B,49,32", "256,49,4,8") == "[64*B,49,4,8]");
   CHECK(cut("B,56,56,8", "256,49,8") == "[64*B,49,8]");
   CHECK(cut("64*B,49,8", "-1,8,8,7,7,8") == "[B,8,8,7,7,8]");
+  // One sample, whose extent may vanish into what is before it.
+  baked = "1";
+  CHECK(cut("40,B,64", "40,64") == "[40*B,64]");
+  CHECK(cut("40,B,8,8", "40,64") == "[40*B,64]");
+  CHECK(cut("40,B,64", "40,8,8") == "[40,8*B,8]");
+  CHECK(cut("40*B,64", "40,1,64") == "[40,B,64]");
+  CHECK(cut("8*B,40,8", "1,8,40,8") == "[B,8,40,8]");
+  CHECK(cut("B,8,64", "8,64") == "[8*B,64]");
+  CHECK(cut("64*B,1,8", "64,1,8") == "[64*B,1,8]");
+  CHECK(cut("B,196,8", "1,14,14,8") == "[B,14,14,8]");
+}
+
+// token.expand(x.shape[0], -1, -1) is written as it stands where there was one sample.
+TEST_CASE("infer: what a file of one sample expands to what it is is of the batch") {
+  const auto expanded = [](const std::string& to) {
+    Graph graph = parsed(
+        "opset 18\nbaked 1 as B\ninput x: f32[B,4,8]\nparam token: f32[1,1,8]\n"
+        "const to: i64[3] = [" +
+        to + "]\ny = Expand(token, to)\noutput y\n");
+    REQUIRE(inferred(graph));
+    return text(*graph.tensors[graph.outputs[0]].shape);
+  };
+  CHECK(expanded("1,1,8") == "[B,1,8]");
+  CHECK(expanded("1,-1,-1") == "[B,1,8]");
+  CHECK(expanded("1,4,8") == "[1,4,8]");
 }
 
 // Zeros that nn.MultiheadAttention joins to its keys, as the file's batch has them.
