@@ -62,7 +62,9 @@ void read_mig(JsonObject& root, Device& device) {
   auto object = root.optional_object("mig");
   if (!object) return;
   const std::string source = object->required_string("source");
-  device.mig_memory_slices = object->required_integer("memory_slices", {.low = 1, .high = 64});
+  // One where the file does not say, which is a fault already.
+  device.mig_memory_slices =
+      std::max<int64_t>(1, object->required_integer("memory_slices", {.low = 1, .high = 64}));
   for (const JsonValue& row : object->required_list("profiles")) {
     JsonObject part(row, object->file(), object->faults());
     MigProfile profile;

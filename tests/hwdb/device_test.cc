@@ -200,6 +200,9 @@ TEST_CASE("device: the parts of a card are refused where they are not parts of i
   CHECK(code_of(profile(R"("sms": 3)")) == "E306");
   CHECK(code_of(profile(R"("sms": 3, "memory_slices": 1, "sm": 3)")) == "E304");
   CHECK(code_of(with("[]")) == "E311");
+  // Found by fuzzing: the whole does not say how many slices it has.
+  CHECK(code_of(with(R"({"source": "assumed", "profiles": [
+    {"name": "1g.2gb", "sms": 3, "memory_slices": 1}]})")) == "E306");
 }
 
 TEST_CASE("device: a memory in decimal units is taken and shown back") {
