@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/memory/allocator/allocator.h"
 #include "estimator/memory/timeline.h"
 
 namespace plimsoll::test {
@@ -23,7 +24,9 @@ class StepWalk {
     for (BufferId id = 0; id < buffers_.size(); ++id) {
       const int64_t bytes = (bound.buffer_bytes[id] + granule - 1) / granule * granule;
       buffers_[id].bytes = bytes;
-      if (step.buffers[id].resident) persistent_ += bytes;
+      if (!step.buffers[id].resident) continue;
+      persistent_ += bytes;
+      asked_.push_back(allocate(static_cast<int32_t>(id), bytes));
     }
     live_ = peak_ = persistent_;
   }
@@ -67,12 +70,14 @@ class StepWalk {
         expect(!buffers_[e.id].allocated, i, "allocated twice");
         buffers_[e.id].allocated = true;
         live_ += buffers_[e.id].bytes;
+        asked_.push_back(allocate(static_cast<int32_t>(e.id), buffers_[e.id].bytes));
         break;
       case Event::Kind::kFree:
         expect(!step_.buffers[e.id].resident, i, "a resident is freed");
         expect(alive(e.id), i, "freed, but not alive");
         buffers_[e.id].freed = true;
         live_ -= buffers_[e.id].bytes;
+        asked_.push_back(release(static_cast<int32_t>(e.id)));
         break;
       case Event::Kind::kBecomeGradient:
         expect(alive(e.id), i, "a gradient that is not alive");
@@ -115,12 +120,18 @@ class StepWalk {
     expect(std::accumulate(roles.begin(), roles.end(), int64_t{0}) == timeline.peak_bytes, end,
            "roles do not sum to the peak");
     expect(peak_ == timeline.peak_bytes, end, "another peak");
+    if (!faults_.empty()) return;
+    const auto replayed = replay(asked_, CachingRules{});
+    expect(replayed && peak_ <= replayed->allocated_peak, end, "more is alive than allocated");
+    expect(replayed && replayed->allocated_peak <= replayed->reserved_peak, end,
+           "more is allocated than reserved");
   }
 
   const Step& step_;
   std::vector<Seen> buffers_;
   std::vector<int> collectives_;
   int64_t persistent_ = 0, live_ = 0, peak_ = 0;
+  Events asked_;  // of PyTorch's allocator
   std::vector<std::string> faults_;
 };
 
