@@ -63,7 +63,7 @@ try_all() {
     cd "$copy/tree"
     git init --quiet  # a tree of its own, or git takes the patches for the one around it
     for recipe in "${recipes[@]}"; do git apply "tests/recipes/${recipe%%|*}.patch"; done
-    ./dev check
+    PLIMSOLL_OUTPUTS=write ./dev check  # a figure more, or a setting, is printed
     local plimsoll=build/fast/plimsoll
     asks 'keeps in0' "$plimsoll" ops Hardshrink
     asks 'Example Card' "$plimsoll" gpus example-card
