@@ -19,7 +19,7 @@ struct OverrideText {
 };
 
 // "32", "32,64", "choice(a, 'b')", "range(8)", "range(1, 9, 2)", "interval(0, 1)": of Hydra's
-// grammar (hydra.cc/docs/advanced/override_grammar/extended) what lists words and numbers. The
+// grammar (its documentation, "Extended Override syntax") what lists words and numbers. The
 // error names what is not done: "shuffle(...) is not done".
 tl::expected<OverrideText, std::string> read_override_text(std::string_view text);
 

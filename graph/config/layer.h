@@ -61,7 +61,7 @@ class Layer {
   };
   using AttributeList = std::initializer_list<Attribute>;
   TensorId node(std::string_view op, std::vector<TensorId> inputs, AttributeList attributes = {});
-  // A composite of domain "plimsoll": see composites.md.
+  // A composite of domain "plimsoll": see ops/composites.cc.
   TensorId composite(std::string_view op, std::vector<TensorId> inputs,
                      AttributeList attributes = {});
   std::vector<TensorId> nodes(Node node, size_t outputs);

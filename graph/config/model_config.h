@@ -22,8 +22,8 @@
 // decide the structure are bound. `batch` is always a symbol. --set NAME=VALUE replaces a default.
 //
 // A step may train several networks: "networks" holds them by name, "schedule" the phases of a
-// step. `model_config_schema()` lists every key; composites.md the plimsoll operators that layers
-// become.
+// step. `model_config_schema()` lists every key; ops/composites.cc the plimsoll operators that
+// layers become.
 #pragma once
 
 #include <string>

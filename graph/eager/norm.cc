@@ -166,7 +166,6 @@ Value fused_rms_norm(Machine& m, const Value& given, const Value& scale, size_t 
   return y;
 }
 
-// Priced as one fused kernel, which keeps its input, its result and the scale it computed.
 // torch.nn.utils.parametrizations.spectral_norm with one power iteration.
 Value spectral_norm(Machine& m, const Value& weight, const Value& u, const Value& v, size_t axis) {
   const Value rows = axis == 0 ? weight : transpose(m, weight, 0, axis);
@@ -210,6 +209,7 @@ Value response_in_pieces(Machine& m, const Value& x, int64_t size) {
 
 }  // namespace
 
+// Priced as one fused kernel, which keeps its input, its result and the scale it computed.
 Value local_response_norm(Machine& m, const Value& x, int64_t size) {
   if (m.policy().response_norm_in_pieces) return response_in_pieces(m, x, size);
   Value y = m.allocate(x.dtype(), x.sizes());

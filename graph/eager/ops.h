@@ -78,7 +78,7 @@ Value addmm(Machine& m, const Value& bias, const Value& a, const Value& b);
 Value mm(Machine& m, const Value& a, const Value& b);
 Value bmm(Machine& m, const Value& a, const Value& b);
 
-// --- pairs.cc ---
+// --- pairwise.cc ---
 // Between all points of a [..., P, M] and b [..., R, M]: each pair by itself, or by one product.
 Value distances(Machine& m, const Value& a, const Value& b, const Shape& out_sizes);
 Value euclidean_distances(Machine& m, const Value& a, const Value& b, const Shape& out_sizes);
@@ -195,7 +195,7 @@ struct RecurrentOptions {
 std::vector<Value> recurrent(Machine& m, const Value& x, Value h0, Value c0,
                              std::span<const Value> weights, const RecurrentOptions& options);
 
-// --- cell.cc ---
+// --- recurrent_cell.cc ---
 struct CellInputs {
   Value x, h, c;  // [N,I], [N,H]; c of an LSTM alone
   Value input_weight, hidden_weight;

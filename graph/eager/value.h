@@ -93,7 +93,7 @@ struct Edge {
   LayoutRef input;  // what the gradient must look like: it is summed to these sizes
 };
 
-struct Region;  // eager/region.h
+struct Region;  // eager/recompute.h
 
 struct GradNode : std::enable_shared_from_this<GradNode> {
   GradNode() = default;

@@ -62,7 +62,7 @@ inline int64_t batches_per_step(const Recipe& recipe) {
 }
 
 // The fused attention kernels that framework, library and card have, and what each of them takes.
-// Which one runs, each operator's own operands decide (graph/eager/attention.h): the library's
+// Which one runs, each operator's own operands decide (graph/eager/attention_form.h): the library's
 // before flash, flash before the memory-efficient one; separate products serve the rest.
 struct AttentionKernels {
   bool library = false;       // cuDNN's: 16 bits

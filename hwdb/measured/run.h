@@ -86,7 +86,7 @@ struct MeasuredRun {
   std::string variable_update, parallelism, algorithm;
   std::optional<int64_t> bytes;
 
-  // What the timer and the meter held, where the record or its source says (measured_source.h).
+  // What the timer and the meter held, where the record or its source says (measured/source.h).
   std::string loss;                        // as --loss
   std::string layout;                      // as --layout
   std::string host;                        // id of the machine around the GPU

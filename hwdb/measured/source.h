@@ -8,7 +8,7 @@
 //                 "defaults": {"conv_library": "im2col"}}],
 //      "defaults": {"loss": "none", "cudnn_benchmark": true}}]}
 //
-// `defaults` has the keys of a record (measured_run.h). What a record itself says wins. `networks`
+// `defaults` has the keys of a record (measured/run.h). What a record itself says wins. `networks`
 // says which network a name means there, with any framework or one or one version of it; `datasets`
 // how many samples a data set has that the program holds in the host's memory; `cases` what holds
 // for some of the records only: those of a framework, model, device, mode, dtype or optimisation,

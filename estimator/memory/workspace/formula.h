@@ -1,5 +1,5 @@
 // workspace_formula: bytes of scratch memory that one cuDNN convolution engine needs, exactly, from
-// the engine, its tile and the problem. Which engine runs is another question (workspace.h).
+// the engine, its tile and the problem. Which engine runs is another question (choice.h).
 //
 // Source: asked of cuDNN 9.8 to 9.19 itself for described GPUs; the bytes of one (engine, knobs)
 // never differed between versions. Equal to the byte for every plan without tensor cores that 9.10

@@ -8,7 +8,7 @@
 // plans for this very problem, as they were kept (table); its plan for the layer at
 // the nearest batch, or the plan a rule trained on its answers guesses, with the exact formula
 // (rule); bounds where no formula is known (interval). For cuDNN 5 to 8, which cannot be asked:
-// formulas of the literature, see workspace_legacy.h.
+// formulas of the literature, see legacy.h.
 #pragma once
 
 #include <cstdint>
