@@ -6,7 +6,7 @@
 #include <set>
 
 #include "calibrate/asking_child.h"
-#include "estimator/memory/workspace_plan.h"
+#include "estimator/library/workspace_plan.h"
 #include "graph/base/json_lines_file.h"
 
 namespace plimsoll {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "calibrate/cudnn.h"
-#include "estimator/memory/workspace/tables.h"
+#include "estimator/library/workspace/tables.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {

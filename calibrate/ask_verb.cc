@@ -10,7 +10,7 @@
 #include "calibrate/ask.h"
 #include "calibrate/verb.h"
 #include "estimator/estimator.h"
-#include "estimator/memory/workspace_plan.h"
+#include "estimator/library/workspace_plan.h"
 #include "estimator/plan/convolutions.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/text.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/memory/workspace/asked.h"
+#include "estimator/library/workspace/asked.h"
 #include "graph/ir/kernel.h"
 #include "hwdb/device.h"
 

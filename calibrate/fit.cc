@@ -9,8 +9,8 @@
 #include "calibrate/formula.h"
 #include "calibrate/score.h"
 #include "calibrate/search.h"
-#include "estimator/time/conv_call.h"
-#include "estimator/time/fit_class.h"
+#include "estimator/kernels/fit_class.h"
+#include "estimator/library/conv_call.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {

@@ -11,7 +11,7 @@
 #include "calibrate/fit_plan.h"
 #include "calibrate/fit_report.h"
 #include "calibrate/measured.h"
-#include "estimator/time/kernel_time.h"
+#include "estimator/library/kernel_time.h"
 #include "hwdb/calibration.h"
 
 namespace plimsoll {

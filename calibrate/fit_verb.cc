@@ -11,7 +11,7 @@
 #include "calibrate/fit.h"
 #include "calibrate/fit_machine.h"
 #include "calibrate/verb.h"
-#include "estimator/time/fit_class.h"
+#include "estimator/kernels/fit_class.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/hash.h"
 #include "graph/base/text.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "estimator/time/layout_conversion.h"
-#include "estimator/time/roofline.h"
-#include "estimator/time/time_model.h"
+#include "estimator/kernels/layout_conversion.h"
+#include "estimator/kernels/roofline.h"
+#include "estimator/kernels/time_model.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {

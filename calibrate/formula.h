@@ -8,7 +8,7 @@
 
 #include "calibrate/fit_plan.h"
 #include "calibrate/measured.h"
-#include "estimator/time/fit_class.h"
+#include "estimator/kernels/fit_class.h"
 
 namespace plimsoll {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "estimator/memory/workspace/conv_question.h"
+#include "estimator/library/workspace/conv_question.h"
 #include "estimator/time/time_plan.h"
 #include "graph/ir/kernel_label.h"
 #include "hwdb/measured/kernel.h"

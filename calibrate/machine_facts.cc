@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "calibrate/run_record.h"
-#include "estimator/memory/workspace/tables.h"
+#include "estimator/library/workspace/tables.h"
 #include "graph/json/writer.h"
 #include "hwdb/measured/kernel.h"
 

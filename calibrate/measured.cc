@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "estimator/time/recurrent_algorithm.h"
+#include "estimator/kernels/recurrent_algorithm.h"
 #include "graph/base/text.h"
 #include "hwdb/measured/kernel.h"
 

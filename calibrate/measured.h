@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/time/device_rates.h"
+#include "estimator/kernels/device_rates.h"
 #include "graph/base/diagnostic.h"
 #include "graph/ir/kernel.h"
 

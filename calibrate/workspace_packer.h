@@ -8,15 +8,15 @@
 // plan; 254: an exception, in order of the index: u8 engine, u40 bytes, kept as columns of bytes;
 // those of the first column come first. The code of a tensor plan that is preferred to the plain
 // one is in [0, 126], else 127 higher; 253 stands for an exception that is preferred. Largest
-// scratch: 0, or 1 + ceil(4 log2(bytes)). estimator/memory/workspace/table.cc reads it.
+// scratch: 0, or 1 + ceil(4 log2(bytes)). estimator/library/workspace/table.cc reads it.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "estimator/memory/workspace/asked.h"
-#include "estimator/memory/workspace/table.h"
+#include "estimator/library/workspace/asked.h"
+#include "estimator/library/workspace/table.h"
 
 namespace plimsoll {
 

@@ -12,11 +12,11 @@
 #include <string>
 
 #include "estimator/answer/estimate.h"
+#include "estimator/kernels/time_context.h"
 #include "estimator/memory/memory_plan.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
 #include "estimator/request/request.h"
-#include "estimator/time/time_context.h"
 #include "estimator/time/time_plan.h"
 
 namespace plimsoll {

@@ -15,7 +15,7 @@ struct CoefficientRow {
   double initial, low, high;
 };
 
-// Tiled matrix multiplication; the formulas are in estimator/time/gemm.h.
+// Tiled matrix multiplication; the formulas are in estimator/kernels/gemm.h.
 enum GemmTerm {
   kTile0,  // efficiency of each of the nine tiles, fast axis x slow axis
   kTileLast = kTile0 + 8,
@@ -43,7 +43,7 @@ inline constexpr std::array<CoefficientRow, kGemmTermCount> kGemmTerms = {{
 }};
 
 // Convolution: the first terms are those of the tiled multiplication it contains, so that both
-// share one model; estimator/time/conv_algorithms.h has the rest.
+// share one model; estimator/kernels/conv_algorithms.h has the rest.
 enum ConvTerm {
   kDgrad = kGemmTermCount,  // efficiency of a pass or algorithm relative to its tile
   kWgrad,
@@ -76,7 +76,7 @@ inline constexpr std::array<CoefficientRow,
         {"few_channels", 0, -.5, 1.2},
     }};
 
-// Depthwise convolutions; estimator/time/depthwise.h. Clocks of one multiprocessor, but for the
+// Depthwise convolutions; estimator/kernels/depthwise.h. Clocks of one multiprocessor, but for the
 // first.
 enum DepthwiseTerm {
   kDepthwiseFixed,  // microseconds of one launch
@@ -132,7 +132,7 @@ inline constexpr std::array<CoefficientRow, kDepthwiseTermCount> kDepthwiseTerms
     {"last_whole_product", 1.35, .01, 20},
 }};
 
-// Convolutions of several groups; estimator/time/grouped.h.
+// Convolutions of several groups; estimator/kernels/grouped.h.
 enum GroupedTerm {
   kGroupedFixed,  // microseconds of one launch
   kChain,         // ... of the short kernels around the product, together
@@ -163,7 +163,7 @@ inline constexpr std::array<CoefficientRow, kGroupedTermCount> kGroupedTerms = {
     {"strided", .5, .05, 1},
 }};
 
-// Recurrent layers: the tiled multiplication again, then estimator/time/recurrent.h.
+// Recurrent layers: the tiled multiplication again, then estimator/kernels/recurrent.h.
 enum RecurrentTerm {
   kStep = kGemmTermCount,  // microseconds between two steps of the sequence
   kCall,                   // microseconds of one library call
@@ -184,8 +184,8 @@ inline constexpr std::array<CoefficientRow, static_cast<int>(kRecurrentTermCount
         {"gates", .6, .05, 1},
     }};
 
-// Recurrent layers whose steps are one persistent kernel; estimator/time/persistent.h. Times of a
-// step in microseconds.
+// Recurrent layers whose steps are one persistent kernel; estimator/kernels/persistent.h. Times of
+// a step in microseconds.
 enum PersistentTerm {
   kPersistentCall,   // of one library call
   kPersistentSync,   // between all multiprocessors
@@ -224,8 +224,8 @@ inline constexpr std::array<CoefficientRow, kPersistentTermCount> kPersistentTer
     {"small_backward", .1, -.7, 1},
 }};
 
-// Work bound by memory; estimator/time/memory_bound.h. A term that starts with `x_` multiplies the
-// compulsory traffic of an operator: what is read again.
+// Work bound by memory; estimator/kernels/memory_bound.h. A term that starts with `x_` multiplies
+// the compulsory traffic of an operator: what is read again.
 enum RowsTerm {
   kRowsBandwidth,
   kRowsFixed,

@@ -6,7 +6,7 @@
 
 #include "calibrate/card/cudnn_handle.h"
 #include "calibrate/card/work.h"
-#include "estimator/memory/workspace/conv_question.h"
+#include "estimator/library/workspace/conv_question.h"
 #include "graph/ir/kernel.h"
 #include "hwdb/device.h"
 

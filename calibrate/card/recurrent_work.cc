@@ -2,7 +2,7 @@
 
 #include "calibrate/card/cudnn_tensor.h"
 #include "calibrate/card/cudnn_work.h"
-#include "estimator/time/recurrent_algorithm.h"
+#include "estimator/kernels/recurrent_algorithm.h"
 
 namespace plimsoll::calibrate {
 namespace {

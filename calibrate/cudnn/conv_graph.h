@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "calibrate/cudnn/backend.h"
-#include "estimator/memory/workspace/conv_question.h"
+#include "estimator/library/workspace/conv_question.h"
 
 namespace plimsoll {
 

@@ -7,8 +7,8 @@
 
 #include "calibrate/cudnn/backend.h"
 #include "calibrate/cudnn/operation_graph.h"
-#include "estimator/memory/workspace/asked.h"
-#include "estimator/memory/workspace/conv_question.h"
+#include "estimator/library/workspace/asked.h"
+#include "estimator/library/workspace/conv_question.h"
 
 namespace plimsoll {
 

@@ -4,7 +4,7 @@
 
 #include "estimator/answer/effects.h"
 #include "estimator/answer/platform_notes.h"
-#include "estimator/memory/workspace/asked.h"
+#include "estimator/library/workspace/asked.h"
 
 namespace plimsoll {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "estimator/answer/estimate.h"
-#include "estimator/memory/workspace_plan.h"
+#include "estimator/library/workspace_plan.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
 #include "estimator/time/time_plan.h"

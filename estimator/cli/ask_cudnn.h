@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "estimator/memory/workspace/asked.h"
+#include "estimator/library/workspace/asked.h"
 #include "estimator/request/request.h"
 #include "hwdb/hwdb.h"
 

@@ -4,7 +4,7 @@
 
 #include "estimator/cli/lengths.h"
 #include "estimator/cli/values.h"
-#include "estimator/memory/workspace/asked.h"
+#include "estimator/library/workspace/asked.h"
 #include "estimator/time/exchange.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"

@@ -5,10 +5,10 @@
 
 #include <vector>
 
+#include "estimator/library/workspace_plan.h"
 #include "estimator/memory/device_memory.h"
 #include "estimator/memory/memory_estimate.h"
 #include "estimator/memory/timeline.h"
-#include "estimator/memory/workspace_plan.h"
 
 namespace plimsoll {
 

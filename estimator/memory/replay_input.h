@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "estimator/library/workspace_plan.h"
 #include "estimator/memory/device_memory.h"
 #include "estimator/memory/module_storages.h"
-#include "estimator/memory/workspace_plan.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/step/bound_step.h"
 #include "hwdb/framework.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "estimator/memory/workspace/conv_question.h"
+#include "estimator/library/workspace/conv_question.h"
 #include "estimator/request/request.h"
 #include "hwdb/hwdb.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "estimator/time/kernel_time.h"
+#include "estimator/library/kernel_time.h"
 #include "estimator/time/step_conditions.h"
 #include "estimator/time/time_plan.h"
 #include "graph/base/escape.h"

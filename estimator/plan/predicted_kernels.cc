@@ -5,9 +5,9 @@
 #include <set>
 
 #include "estimator/estimator.h"
-#include "estimator/memory/workspace_plan.h"
+#include "estimator/library/conv_choice.h"
+#include "estimator/library/workspace_plan.h"
 #include "estimator/request/find_platform.h"
-#include "estimator/time/conv_choice.h"
 #include "estimator/time/step_conditions.h"
 #include "graph/ir/kernel_label.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/memory/workspace/tables.h"
+#include "estimator/library/workspace/tables.h"
 #include "estimator/request/request.h"
 #include "estimator/time/step_time.h"
 #include "hwdb/hwdb.h"

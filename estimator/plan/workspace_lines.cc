@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "estimator/memory/workspace/conv_question.h"
+#include "estimator/library/workspace/conv_question.h"
 #include "graph/json/writer.h"
 
 namespace plimsoll {

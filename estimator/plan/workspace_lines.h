@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "estimator/memory/workspace/tables.h"
+#include "estimator/library/workspace/tables.h"
 
 namespace plimsoll {
 

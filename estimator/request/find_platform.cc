@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "estimator/library/workspace/asked.h"
 #include "estimator/memory/allocator/options.h"
-#include "estimator/memory/workspace/asked.h"
 #include "estimator/request/check_flags.h"
 #include "estimator/request/host_run.h"
 #include "graph/base/escape.h"

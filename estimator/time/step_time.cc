@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "estimator/time/unrolled.h"
+#include "estimator/kernels/unrolled.h"
 
 namespace plimsoll {
 namespace {

@@ -16,8 +16,8 @@
 #include <optional>
 #include <vector>
 
+#include "estimator/library/kernel_time.h"
 #include "estimator/time/exchange.h"
-#include "estimator/time/kernel_time.h"
 #include "graph/base/orderless_sum.h"
 
 namespace plimsoll {

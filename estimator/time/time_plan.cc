@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "estimator/kernels/roofline.h"
 #include "estimator/request/platform.h"
-#include "estimator/time/roofline.h"
 #include "estimator/time/step_conditions.h"
 #include "graph/ir/kernel_label.h"
 

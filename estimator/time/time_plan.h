@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "estimator/library/kernel_time.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/step/bound_step.h"
 #include "estimator/time/kernel_price.h"
-#include "estimator/time/kernel_time.h"
 #include "estimator/time/time_estimate.h"
 
 namespace plimsoll {

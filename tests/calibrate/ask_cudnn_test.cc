@@ -8,7 +8,7 @@
 #include <set>
 
 #include "calibrate/workspace_packer.h"
-#include "estimator/memory/workspace/conv_question.h"
+#include "estimator/library/workspace/conv_question.h"
 #include "hwdb/hwdb.h"
 #include "tests/calibrate/calibrate_program.h"
 #include "tests/estimator/memory/asked.h"

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "calibrate/fit.h"
-#include "estimator/time/kernel_time.h"
+#include "estimator/library/kernel_time.h"
 #include "tests/support/requests.h"
 
 namespace plimsoll {

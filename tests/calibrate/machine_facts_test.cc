@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "calibrate/kernel_run.h"
-#include "estimator/memory/workspace/asked.h"
+#include "estimator/library/workspace/asked.h"
 #include "estimator/plan/predicted_kernels.h"
 #include "hwdb/measured/source.h"
 #include "tests/calibrate/fake_card.h"

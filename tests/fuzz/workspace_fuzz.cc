@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "estimator/memory/workspace/rule.h"
-#include "estimator/memory/workspace/table.h"
+#include "estimator/library/workspace/rule.h"
+#include "estimator/library/workspace/table.h"
 #include "tests/support/conv_shape.h"
 
 using namespace plimsoll;

@@ -7,7 +7,7 @@ LAYERS.json is that of workspace_layers.py, ANSWERS.jsonl what `plimsoll-calibra
 their order (each layer once); NETWORKS.json maps a network's name to its layers.
 Prints the share of plans guessed in five folds over networks, where no layer of a test network was
 trained on, and writes the trees grown on everything. With --folds the trees of each fold are kept
-too, a line each, with the networks they have not seen: tests/estimator/memory/workspace_folds_test.cc
+too, a line each, with the networks they have not seen: tests/estimator/library/workspace_folds_test.cc
 asks them. Needs scikit-learn.
 
 A tree is written in preorder, its columns as texts of numbers: at a node, `feature` (-1 at a leaf), `value` (go left while the
@@ -29,7 +29,7 @@ MOST_FILTERS = 64
 
 
 def features(layer, n):
-    """As estimator/memory/workspace/rule.cc computes them."""
+    """As estimator/library/workspace/rule.cc computes them."""
     c, h, w, k, r, s, ph, pw, sh, sw, dh, dw, g = layer
     p, q = (h + 2 * ph - dh * (r - 1) - 1) // sh + 1, (w + 2 * pw - dw * (s - 1) - 1) // sw + 1
     cg, kg = c // g, k // g

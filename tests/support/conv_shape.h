@@ -1,7 +1,7 @@
 // A convolution that many tests ask about.
 #pragma once
 
-#include "estimator/memory/workspace/formula.h"
+#include "estimator/library/workspace/formula.h"
 
 namespace plimsoll::test {
 

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "estimator/time/kernel_time.h"
+#include "estimator/library/kernel_time.h"
 #include "hwdb/calibration.h"
 #include "hwdb/hwdb.h"
 

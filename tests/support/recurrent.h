@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "estimator/time/device_rates.h"
+#include "estimator/kernels/device_rates.h"
 #include "graph/ir/kernel.h"
 #include "hwdb/hwdb.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "estimator/time/kernel_time.h"
+#include "estimator/library/kernel_time.h"
 
 namespace plimsoll {
 

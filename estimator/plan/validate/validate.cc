@@ -7,11 +7,11 @@
 #include <tuple>
 
 #include "estimator/estimator.h"
+#include "estimator/kernels/roofline.h"
+#include "estimator/kernels/select_fit.h"
 #include "estimator/plan/validate/measured_request.h"
 #include "estimator/plan/validate/models.h"
 #include "estimator/plan/validate/quantities.h"
-#include "estimator/time/roofline.h"
-#include "estimator/time/select_fit.h"
 #include "hwdb/measured/kernel.h"
 
 namespace plimsoll {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/memory/workspace/formula.h"
+#include "estimator/library/workspace/formula.h"
 
 namespace plimsoll::test {
 

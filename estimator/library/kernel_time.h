@@ -1,0 +1,64 @@
+// kernel_time: how long one kernel takes on one card. The one function that estimates and fits use.
+//
+//   TimeContext context(rates, Calibrations::shipped(), {.library = {.cudnn = 605, .cublas =
+//   800}}); KernelTime t = kernel_time(kernel, context);   // t.seconds, t.algorithm, t.low ..
+//   t.high
+//
+// Law: seconds >= max(flop really done / peak at the highest clock, compulsory bytes / bandwidth).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/kernels/conv_algorithms.h"
+#include "estimator/kernels/device_rates.h"
+#include "estimator/kernels/select_fit.h"
+#include "estimator/kernels/time_context.h"
+#include "graph/ir/kernel.h"
+
+namespace plimsoll {
+
+enum class BoundBy : uint8_t { kCompute, kDram, kLatency, kHost };
+std::string_view name(BoundBy bound_by);
+
+struct KernelTime {
+  double seconds = 0;
+  double low = 0, high = 0;    // seconds; 90 of 100 measured kernels lie between
+  std::string_view algorithm;  // "WINOGRAD", "128x64 split 4"; empty for memory-bound work
+  double flop = 0;             // really done, in the mathematics of the algorithm
+  double bytes = 0;            // device memory traffic
+  double workspace = 0;        // bytes the algorithm needs
+  double converted = 0;        // of `seconds`: copies between layouts, kernels of their own
+  BoundBy bound_by = BoundBy::kCompute;
+  double fraction_of_peak = 0;  // of the resource it is bound by; latency: of compute
+  int basis = 0;                // for TimeContext::basis()
+  int64_t launches = 1;         // by the host, one by one; 0: their time is in `seconds`
+  bool operator==(const KernelTime&) const = default;
+};
+
+// Cost: 0.1-2 microseconds once its class is prepared.
+KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
+
+// What the calibration behind it was measured on.
+Evidence evidence_of(const KernelAt& kernel, const TimeContext& context);
+
+// What prices a kernel: its class, as calibrations name it, the arithmetic and how far off its
+// predictions are known to be, ln.
+struct PricedAs {
+  std::string_view kernel_class;
+  Arithmetic arithmetic{};
+  double range90 = 0;
+};
+PricedAs priced_as(const KernelAt& kernel, const TimeContext& context);
+
+// Every algorithm that a convolution is offered, fastest first, whatever the policy says; empty for
+// other kernels.
+std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context);
+
+}  // namespace plimsoll

@@ -1,0 +1,43 @@
+// WorkspacePlan: the scratch memory that each kernel of a step takes on a platform.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/kernels/time_context.h"
+#include "estimator/library/conv_choice.h"
+#include "estimator/library/workspace_use.h"
+#include "estimator/step/bound_step.h"
+#include "hwdb/framework.h"
+
+namespace plimsoll {
+
+struct KernelRequest;
+struct Platform;
+
+struct WorkspacePlan {
+  std::vector<WorkspaceUse> uses;  // by KernelId; zero where a kernel needs none
+  std::vector<std::string>
+      bases;  // by KernelId: "asked", "table", "rule", "interval"; empty for no need
+  std::vector<std::string> algorithms;  // by KernelId, as the library calls them
+  std::string basis;  // the least trusted: "asked", "table", "rule", "interval"; else "none"
+  int64_t asked = 0, convolutions = 0;  // kernels, and of how many cuDNN was asked
+  AlgorithmPolicy algorithm_policy = AlgorithmPolicy::kAutotune;  // by which they were chosen
+};
+
+WorkspacePolicy workspace_policy(const FrameworkProfile& framework);
+
+// Most scratch memory of a convolution: what is asked, else the framework's where its library times
+// algorithms or guesses one. Nothing: no limit.
+std::optional<int64_t> workspace_limit(const FrameworkProfile& framework,
+                                       const KernelRequest& asked, bool guessed);
+
+// What convolutions on `platform` choose from; `tf32`: where their precision allows it.
+ConvOffers conv_offers(const Platform& platform, const KernelRequest& asked, bool tf32);
+
+// Of the algorithms that kernels are priced with in `context`, which has offers.
+Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
+                                      const TimeContext& context);
+
+}  // namespace plimsoll
