@@ -1,63 +1,66 @@
 #include "calibrate/search.h"
 
+#include <Eigen/Core>
+
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace plimsoll {
 namespace {
 
-// The free coordinates of a point in a box, and the way back.
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+// The free coordinates of a point in a box, each from 0 to 1, and the way back.
 class Space {
  public:
   Space(const Objective& objective, Point full, const Box& box)
       : objective_(objective), full_(std::move(full)) {
     for (size_t i = 0; i < full_.size(); ++i) {
-      if (box.high[i] <= box.low[i]) {
-        full_[i] = box.low[i];
-        continue;
-      }
-      index_.push_back(i);
-      low_.push_back(box.low[i]);
-      width_.push_back(box.high[i] - box.low[i]);
+      if (box.high[i] <= box.low[i]) full_[i] = box.low[i];
+      if (box.high[i] > box.low[i]) index_.push_back(i);
+    }
+    low_.resize(size());
+    width_.resize(size());
+    for (Eigen::Index i = 0; i < size(); ++i) {
+      low_[i] = box.low[free(i)];
+      width_[i] = box.high[free(i)] - box.low[free(i)];
     }
   }
-  size_t size() const { return index_.size(); }
-  Point start() const {
-    Point unit(size());
-    for (size_t i = 0; i < size(); ++i) {
-      unit[i] = std::clamp((full_[index_[i]] - low_[i]) / width_[i], 0.0, 1.0);
-    }
-    return unit;
+  Eigen::Index size() const { return static_cast<Eigen::Index>(index_.size()); }
+  VectorXd start() const {
+    VectorXd point(size());
+    for (Eigen::Index i = 0; i < size(); ++i) point[i] = full_[free(i)];
+    return inside((point - low_).cwiseQuotient(width_));
   }
-  Point expand(const Point& unit) const {
+  Point expand(const VectorXd& unit) const {
+    const VectorXd free_part = low_ + width_.cwiseProduct(inside(unit));
     Point point = full_;
-    for (size_t i = 0; i < size(); ++i) {
-      point[index_[i]] = low_[i] + width_[i] * std::clamp(unit[i], 0.0, 1.0);
-    }
+    for (Eigen::Index i = 0; i < size(); ++i) point[free(i)] = free_part[i];
     return point;
   }
   // Outside the box a penalty leads back.
-  double value(const Point& unit) const {
-    double outside = 0;
-    for (const double u : unit) outside += std::max({0.0, -u, u - 1});
-    return objective_(expand(unit)) + outside;
+  double value(const VectorXd& unit) const {
+    return objective_(expand(unit)) + (unit - inside(unit)).lpNorm<1>();
   }
 
  private:
+  size_t free(Eigen::Index i) const { return index_[static_cast<size_t>(i)]; }
+  static VectorXd inside(const VectorXd& unit) { return unit.cwiseMax(0.0).cwiseMin(1.0); }
+
   const Objective& objective_;
   Point full_;
   std::vector<size_t> index_;
-  Point low_, width_;
+  VectorXd low_, width_;
 };
 
-void search_coordinates(const Space& space, Point& best, double& least) {
-  Point step(space.size(), .1);
+void search_coordinates(const Space& space, VectorXd& best, double& least) {
+  VectorXd step = VectorXd::Constant(space.size(), .1);
   for (int round = 0; round < 12; ++round) {
-    for (size_t i = 0; i < space.size(); ++i) {
+    for (Eigen::Index i = 0; i < space.size(); ++i) {
       bool better = false;
       for (const double sign : {-1.0, 1.0}) {
-        Point trial = best;
+        VectorXd trial = best;
         trial[i] = std::clamp(trial[i] + sign * step[i], 0.0, 1.0);
         const double value = space.value(trial);
         if (value < least) {
@@ -73,55 +76,50 @@ void search_coordinates(const Space& space, Point& best, double& least) {
 }
 
 struct Simplex {
-  std::vector<Point> points;
-  std::vector<double> values;
-  std::vector<size_t> order;  // by value
+  MatrixXd points;  // a column each
+  VectorXd values;
+  std::vector<Eigen::Index> order;  // by value
 
   void sort() {
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return values[a] < values[b]; });
+    std::iota(order.begin(), order.end(), Eigen::Index{0});
+    std::ranges::stable_sort(order, {}, [&](Eigen::Index i) { return values[i]; });
   }
 };
 
-Simplex simplex_around(const Space& space, const Point& centre, double value) {
-  const size_t n = space.size();
-  Simplex s{std::vector<Point>(n + 1, centre), std::vector<double>(n + 1, value),
-            std::vector<size_t>(n + 1)};
-  for (size_t i = 0; i < n; ++i) {
-    s.points[i + 1][i] += centre[i] > .92 ? -.08 : .08;
-    s.values[i + 1] = space.value(s.points[i + 1]);
+Simplex simplex_around(const Space& space, const VectorXd& centre, double value) {
+  const Eigen::Index n = space.size();
+  Simplex s{centre.replicate(1, n + 1), VectorXd::Constant(n + 1, value),
+            std::vector<Eigen::Index>(static_cast<size_t>(n) + 1)};
+  for (Eigen::Index i = 0; i < n; ++i) {
+    s.points(i, i + 1) += centre[i] > .92 ? -.08 : .08;
+    s.values[i + 1] = space.value(s.points.col(i + 1));
   }
   return s;
 }
 
 // Nelder and Mead with the adaptive coefficients of Gao and Han (2012), made for many coordinates.
-void search_simplex(const Space& space, Point& best, double& least, int steps) {
-  const size_t n = space.size();
+void search_simplex(const Space& space, VectorXd& best, double& least, int steps) {
+  const size_t n = static_cast<size_t>(space.size());
   const double size = static_cast<double>(n);
   const double expansion = 1 + 2 / size, contraction = .75 - .5 / size, shrink = 1 - 1 / size;
   Simplex s = simplex_around(space, best, least);
   for (int step = 0; step < steps; ++step) {
     s.sort();
-    const size_t worst = s.order[n];
+    const Eigen::Index worst = s.order[n];
     if (s.values[worst] - s.values[s.order[0]] < 1e-7) break;
-    Point middle(n, 0);
-    for (size_t i = 0; i < n; ++i) {
-      for (size_t j = 0; j < n; ++j) middle[j] += s.points[s.order[i]][j] / size;
-    }
-    const auto along = [&](double t) {
-      Point p(n);
-      for (size_t j = 0; j < n; ++j) p[j] = middle[j] + t * (s.points[worst][j] - middle[j]);
-      return p;
+    VectorXd middle = VectorXd::Zero(space.size());
+    for (size_t i = 0; i < n; ++i) middle += s.points.col(s.order[i]) / size;
+    const auto along = [&](double t) -> VectorXd {
+      return middle + t * (s.points.col(worst) - middle);
     };
-    const auto replace = [&](Point p, double value) {
-      s.points[worst] = std::move(p);
+    const auto replace = [&](const VectorXd& p, double value) {
+      s.points.col(worst) = p;
       s.values[worst] = value;
     };
-    Point reflected = along(-1);
+    const VectorXd reflected = along(-1);
     const double value = space.value(reflected);
     if (value < s.values[s.order[0]]) {
-      Point further = along(-expansion);
+      const VectorXd further = along(-expansion);
       const double far = space.value(further);
       far < value ? replace(further, far) : replace(reflected, value);
       continue;
@@ -130,22 +128,22 @@ void search_simplex(const Space& space, Point& best, double& least, int steps) {
       replace(reflected, value);
       continue;
     }
-    Point nearer = along(value < s.values[worst] ? -contraction : contraction);
+    const VectorXd nearer = along(value < s.values[worst] ? -contraction : contraction);
     const double near = space.value(nearer);
     if (near < std::min(value, s.values[worst])) {
       replace(nearer, near);
       continue;
     }
     for (size_t i = 1; i <= n; ++i) {
-      Point& p = s.points[s.order[i]];
-      for (size_t j = 0; j < n; ++j) p[j] += (1 - shrink) * (s.points[s.order[0]][j] - p[j]);
+      auto p = s.points.col(s.order[i]);
+      p += (1 - shrink) * (s.points.col(s.order[0]) - p);
       s.values[s.order[i]] = space.value(p);
     }
   }
   s.sort();
   if (s.values[s.order[0]] < least) {
     least = s.values[s.order[0]];
-    best = s.points[s.order[0]];
+    best = s.points.col(s.order[0]);
   }
 }
 
@@ -153,7 +151,7 @@ void search_simplex(const Space& space, Point& best, double& least, int steps) {
 
 Point minimise(const Objective& objective, Point start, const Box& box, int steps) {
   const Space space(objective, std::move(start), box);
-  Point best = space.start();
+  VectorXd best = space.start();
   double least = space.value(best);
   if (space.size() > 1) {
     for (int turn = 0; turn < 2; ++turn) {
