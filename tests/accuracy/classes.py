@@ -137,17 +137,8 @@ SHOWN = {
     "against PyTorch's own dispatch, training exports: weights, buffers, gradients, optimizer state": "weights, buffers, gradients, optimizer state, against PyTorch's own",
     "... peak of live tensors, TorchScript exporter": "peak of live tensors in training, against PyTorch's own",
     "memory of the process (nvidia-smi)": "memory of the process (nvidia-smi), all frameworks",
-    "... on cards whose kernels were measured (TITAN X, Xp, P100, M40, 1080 Ti), fp32": "step or forward pass in fp32, cards whose kernels were measured (2015 to 2018)",
-    "... on cards in no calibration, fp32": "... cards of which no kernel was measured",
     "... published since 2020": "step or forward pass published since 2020 (3090, 4090, A100, V100, 2080 Ti)",
-    "... ... RTX 3090": "... RTX 3090",
-    "... ... A100": "... A100",
-    "... ... training": "... training",
-    "... ... batches of 1 to 8": "... batches of 1 to 8",
-    "... of PyTorch 2.11 on H100, fp32 and TF32": "PyTorch 2.11 on H100, fp32 and TF32",
-    "... ... on H200, whose kernels no fit has seen, all": "... on H200",
     "... batches lie ready": "step of several GPUs, batches ready",
-    "... decoded or proposed by the host in the step (Gavel, Detectron)": "... decoded or proposed by the host",
 }
 
 

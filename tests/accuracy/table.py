@@ -147,7 +147,7 @@ def left_out_rows(folds):
 
 
 def for_readme(rows):
-    """A dozen of the default's rows, with the columns that a user looks for."""
-    columns = [1, 4, 5, 8, 10, 12]
+    """Five of the default's rows, with the columns that a user looks for."""
+    columns = [1, 4, 5, 8, 10]
     return markdown(["what", *(HEAD[c] for c in columns)],
                     [[SHOWN[title], *(cells[c] for c in columns)] for title, cells in rows if title in SHOWN])

@@ -1,8 +1,9 @@
-// README.md shows what the program prints. In its blocks "..." stands for any lines; where
-// PLIMSOLL_README=write is set, blocks without one are written anew instead of compared.
+// README.md and docs show what the program prints. In their blocks "..." stands for any lines;
+// where PLIMSOLL_README=write is set, blocks without one are written anew instead of compared.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -51,11 +52,9 @@ std::vector<std::string> printed_by(const std::string& command) {
   return split_lines(run_plimsoll(words, {.folder = PLIMSOLL_SOURCE_DIR}).out);
 }
 
-}  // namespace
-
-TEST_CASE("README: its commands print what it shows") {
-  if (skipped()) return;
-  const std::string path = std::string(PLIMSOLL_SOURCE_DIR) + "/README.md";
+// How many commands it shows. Written anew where PLIMSOLL_README=write asks for it.
+size_t check_page(const std::string& path) {
+  CAPTURE(path);
   const char* const mode = std::getenv("PLIMSOLL_README");
   const bool write = mode && std::string_view(mode) == "write";
   const std::vector<std::string> lines = split_lines(detail::text_of(path));
@@ -77,8 +76,22 @@ TEST_CASE("README: its commands print what it shows") {
     const std::vector<std::string>& kept = write && !abridged ? printed : shown;
     written.insert(written.end(), kept.begin(), kept.end());
   }
-  CHECK(commands >= 5);
   if (write) std::ofstream(path) << joined(written);
+  return commands;
+}
+
+}  // namespace
+
+TEST_CASE("README and docs: their commands print what they show") {
+  if (skipped()) return;
+  std::vector<std::string> pages = {std::string(PLIMSOLL_SOURCE_DIR) + "/README.md"};
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(PLIMSOLL_SOURCE_DIR) + "/docs")) {
+    if (entry.path().extension() == ".md") pages.push_back(entry.path().string());
+  }
+  size_t commands = 0;
+  for (const std::string& page : pages) commands += check_page(page);
+  CHECK(commands >= 6);
 }
 
 }  // namespace plimsoll::test
