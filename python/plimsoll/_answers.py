@@ -43,7 +43,12 @@ class Answer:
             return page.read_text(encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        return framed(self.to_html())
+        """A cell of a notebook, drawn from the answer at hand; `to_html()` is the whole report."""
+        return table_of(repr(self), self._rows())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """Of the cell's table, its head first."""
+        return []
 
     @cached_property
     def _result(self) -> Json:
@@ -54,10 +59,17 @@ class Answer:
         return f"<plimsoll {' '.join(self._arguments)}: status {self._said.status}>"
 
 
-def framed(page: str) -> str:
-    """A page inside another: neither's style touches the other."""
-    inside = page.replace("&", "&amp;").replace("'", "&#39;")
-    return f"<iframe srcdoc='{inside}' style='width:100%;height:42em;border:0'></iframe>"
+def table_of(title: str, rows: Sequence[Sequence[str]]) -> str:
+    """A title over a table whose first row is its head."""
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    lines = [line(row, "td" if at else "th") for at, row in enumerate(rows)]
+    return f"<p>{html.escape(title.strip('<>'))}</p><table>{''.join(lines)}</table>"
+
+
+def _gib(count: float) -> str:
+    return f"{count / 2**30:.2f} GiB"
 
 
 class Estimate(Answer):
@@ -115,6 +127,13 @@ class Estimate(Answer):
         time = self._result["time"]
         return None if time is None else float(time["samples_per_second"])
 
+    def _rows(self) -> list[tuple[str, ...]]:
+        memory = self._result["memory"]
+        low, high = self.device_range_bytes
+        by_role = sorted(memory["peak"]["by_role"].items(), key=lambda row: -row[1])
+        return [("memory", ""), ("of the process", f"{_gib(self.device_bytes)} ({_gib(low)} to {_gib(high)})"),
+                *((role.replace("_", " ") + " at the peak", _gib(count)) for role, count in by_role if count)]
+
     def __repr__(self) -> str:
         seconds = self.step_seconds
         pace = "" if seconds is None else f", {1e3 * seconds:.4g} ms a step"
@@ -144,6 +163,9 @@ class MaxBatch(Answer):
     def __int__(self) -> int:
         return self.safe
 
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [("batch", "memory"), *((str(point["batch"]), _gib(point["device_bytes"])) for point in self.points)]
+
     def __repr__(self) -> str:
         return f"<plimsoll.MaxBatch safe {self.safe}, may fit {self.may_fit}>"
 
@@ -162,6 +184,10 @@ class Comparison(Answer, Sequence):  # type: ignore[type-arg]
 
     def __len__(self) -> int:
         return len(self._each)
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [("model", "GPU", "answer"), *((one.to_dict()["input"]["model"], one.to_dict()["result"]["device"]["id"], repr(one).strip("<>"))
+                                              for one in self._each)]
 
     def __getitem__(self, at: Any) -> Any:
         return self._each[at]

@@ -1,14 +1,18 @@
 """The command, asked from Python: keyword arguments become its flags, its messages exceptions and warnings."""
 from __future__ import annotations
 
+import difflib
 import json
 import os
+import sysconfig
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 from . import _plimsoll
+from ._flags import Flags
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,9 @@ class Error(Exception):
         first = errors[0] if errors else Diagnostic("E901", "error", "no answer and no reason")
         self.code, self.message, self.help = first.code, first.message, first.help
         self.file, self.line, self.node = first.file, first.line, first.node
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.diagnostics,)  # pools and clusters send it from process to process
 
 
 class UsageError(Error, ValueError):
@@ -88,33 +95,75 @@ class Said:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def text_of(value: object) -> str:
+def text_of(value: object, name: str = "a value") -> str:
     """A value as a flag takes it."""
+    if isinstance(value, (bytes, bytearray)):
+        raise TypeError(f"{name}: bytes are not taken, give text")
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
     if hasattr(value, "item"):  # numpy's
         value = value.item()
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return "on" if value else "off"
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"{name} takes text or a number, not {type(value).__name__}")
     return repr(value) if isinstance(value, float) else str(value)
 
 
+_WHOLE = (str, bytes, bytearray, os.PathLike)  # iterable, and yet one value
+
+# Switches that only some verbs have; those that they share are typed in Flags.
+_OWN_SWITCHES = frozenset({"allow_skipped", "ask_cudnn", "force", "memory_only", "source_machines"})
+
+
+@cache
+def _switches() -> frozenset[str]:
+    return _OWN_SWITCHES | {name for name, kind in get_type_hints(Flags).items() if kind is bool}
+
+
+def _switch(name: str, flag: str, value: object) -> list[str]:
+    if hasattr(value, "item"):
+        value = value.item()
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} takes True or False, not {value!r}")
+    return [flag] * value
+
+
 def flags_of(keywords: Mapping[str, Any]) -> list[str]:
-    """{"optimizer": "adamw", "dim": {"sequence": 512}, "compile": True} as the command line has it."""
+    """{"optimizer": "adamw", "dim": {"sequence": 512}, "compile": True} as the command line has it.
+
+    None is a keyword that was not given. TypeError for a value that no flag takes.
+    """
     arguments = []
-    for name, value in keywords.items():
-        flag = "--" + name.rstrip("_").replace("_", "-")
-        if value is None or value is False:
+    for keyword, value in keywords.items():
+        name = keyword.rstrip("_")
+        flag = "--" + name.replace("_", "-")
+        if value is None:
             continue
-        if value is True:
-            arguments.append(flag)
+        if name in _switches():
+            arguments += _switch(name, flag, value)
         elif isinstance(value, Mapping):
-            arguments += [f"{flag}={key}={text_of(of)}" for key, of in value.items()]
-        elif isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike)):
-            arguments += [f"{flag}={text_of(one)}" for one in value]
+            arguments += [f"{flag}={key}={text_of(of, name)}" for key, of in value.items()]
+        elif isinstance(value, Iterable) and not isinstance(value, _WHOLE):
+            arguments += [f"{flag}={text_of(one, name)}" for one in value]
         else:
-            arguments.append(f"{flag}={text_of(value)}")
+            arguments.append(f"{flag}={text_of(value, name)}")
     return arguments
+
+
+def known(flags: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keywords that verbs share; a UsageError names one that is none of them."""
+    names = get_type_hints(Flags)
+    for name in flags:
+        if name.rstrip("_") not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            raise UsageError([Diagnostic("E101", "error", f"unknown keyword {name}" + "".join(f"; did you mean {one}?" for one in near))])
+    return flags
+
+
+def command() -> str:
+    """Where the wheel put the command."""
+    return os.path.join(sysconfig.get_path("scripts"), "plimsoll")
 
 
 def run(verb: str, *arguments: str) -> Said:

@@ -23,7 +23,7 @@ _FIGURES: dict[str, tuple[Any, Any]] = {
 
 
 def _is_swept(value: object) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike, Mapping))
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, bytearray, os.PathLike, Mapping))
 
 
 def _plain(values: Iterable[Any]) -> list[Any]:

@@ -16,13 +16,12 @@ import logging
 import os
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ._command import Error, run
+from ._command import Error, MissingError, command, run
 
 _SHARDS_PER_CPU = 4  # so that none waits long for the slowest
 
@@ -49,7 +48,10 @@ def _shard(folder: str, arguments: Sequence[str], part: str, known: bytes) -> tu
 
 def _shards(arguments: Sequence[str], known: bytes, address: str | None, shards: int | None) -> Iterator[str]:
     """The lines of all shards, in their order."""
-    import ray
+    try:
+        import ray
+    except ImportError as missing:
+        raise _Refused(MissingError.status, "Ray is not installed: pip install ray") from missing
 
     started = not ray.is_initialized()
     if started:
@@ -104,7 +106,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     own, flags = parser.parse_known_args(arguments)
     if own.out and own.resume:
         parser.error("--out starts a file and --resume goes on with one: name one of them")
-    command = os.path.join(sysconfig.get_path("scripts"), "plimsoll")
     with tempfile.TemporaryDirectory() as scratch:
         log: Path = own.resume or own.out or Path(scratch) / "swept.jsonl"
         if own.out and own.out.exists():
@@ -122,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(message, file=sys.stderr)
             return int(status)
         # The command has nothing left to work out but the last record, which tells whether all of it is this sweep's.
-        return subprocess.run([command, "sweep", own.plan, *flags, f"--resume={log}"], check=False).returncode
+        return subprocess.run([command(), "sweep", own.plan, *flags, f"--resume={log}"], check=False).returncode
 
 
 def _without(flags: Sequence[str], names: Sequence[str]) -> list[str]:

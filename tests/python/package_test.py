@@ -1,5 +1,8 @@
 """Errors, warnings, reports, threads, interrupts: what is Python's own."""
+import html
 import json
+import multiprocessing
+import pickle
 import re
 import subprocess
 import sys
@@ -18,6 +21,10 @@ from plimsoll._flags import Flags
 from support import command
 
 
+def bytes_of(batch):
+    return plimsoll.estimate("builtin:mlp", gpu="t4", batch=batch).device_bytes
+
+
 class Errors(unittest.TestCase):
     def test_usage(self):
         with self.assertRaises(plimsoll.UsageError) as caught:
@@ -25,8 +32,17 @@ class Errors(unittest.TestCase):
         self.assertEqual((caught.exception.code, caught.exception.status), ("E140", 2))
         self.assertIn("tesla-t4", caught.exception.help)
         self.assertIsInstance(caught.exception, ValueError)
-        with self.assertRaisesRegex(plimsoll.UsageError, "did you mean --precision"):
+        with self.assertRaisesRegex(plimsoll.UsageError, "unknown keyword precison; did you mean precision"):
             plimsoll.estimate("builtin:resnet50", gpu="t4", precison="fp16")
+
+    def test_a_refused_element_of_a_pool(self):
+        for raised in (plimsoll.UsageError, plimsoll.InputError, plimsoll.MissingError, plimsoll.LimitError, plimsoll.Bug):
+            first = raised([plimsoll.Diagnostic("E103", "error", "no such size", help="give another")])
+            again = pickle.loads(pickle.dumps(first))
+            self.assertIs(type(again), raised)
+            self.assertEqual((again.diagnostics, again.code, str(again)), (first.diagnostics, "E103", str(first)))
+        with multiprocessing.get_context("spawn").Pool(1) as pool, self.assertRaises(plimsoll.UsageError):
+            pool.map(bytes_of, [8, 0, 16])
 
     def test_a_file_that_is_no_model(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -67,6 +83,17 @@ class Keywords(unittest.TestCase):
                          ["--batch=8", "--dropout=0.1", "--compile"])
         self.assertEqual(flags_of({"dim": {"sequence": 512}, "freeze": ["a.*", "b.*"], "machine": Path("m.json")}),
                          ["--dim=sequence=512", "--freeze=a.*", "--freeze=b.*", "--machine=m.json"])
+        self.assertEqual(flags_of({"cudnn_benchmark": False, "input_gradient": True, "prefetch": 0, "strict": np.bool_(True)}),
+                         ["--cudnn-benchmark=off", "--input-gradient=on", "--prefetch=0", "--strict"])
+
+    def test_values_that_no_flag_takes(self):
+        for name, value in (("batch", b"8"), ("batch", object()), ("strict", 0), ("compile", "yes"), ("dim", {"sequence": None})):
+            with self.subTest(name=name, value=value), self.assertRaisesRegex(TypeError, f"^{name}"):
+                flags_of({name: value})
+        with self.assertRaises(TypeError):
+            plimsoll.sweep("builtin:mlp", gpu="t4", batch=b"8")
+        with self.assertRaises(plimsoll.UsageError):
+            plimsoll.estimate("builtin:mlp", gpu="t4", batch=True)
 
     def test_every_flag_is_typed(self):
         _, text = command("estimate", "--help-all")
@@ -77,17 +104,22 @@ class Keywords(unittest.TestCase):
 
 
 class Reports(unittest.TestCase):
-    def test_a_notebook_shows_the_page(self):
+    def test_a_report_has_the_answer(self):
         answer = plimsoll.estimate("builtin:alexnet", gpu="t4", batch=8)
         page = answer.to_html()
         held = re.search(r'<script type="application/json" id="plimsoll-result">(.*?)</script>', page, re.S)
         in_page, memory = json.loads(held[1])["result"]["memory"], answer.to_dict()["result"]["memory"]
         for figure in ("device_bytes", "device_range_bytes", "parameters", "max_by_role"):
             self.assertEqual(in_page[figure], memory[figure])
-        framed = answer._repr_html_()
-        self.assertTrue(framed.startswith("<iframe srcdoc='<!DOCTYPE html>"))
-        self.assertEqual(framed.count("'"), 4)  # of its two attributes: the page's own are escaped
-        self.assertIn("id=\"plimsoll-result\"", framed)
+
+    def test_a_notebook_shows_a_table(self):
+        answers = [plimsoll.estimate("builtin:alexnet", gpu="t4", batch=8), plimsoll.max_batch("builtin:mlp", gpu="t4"),
+                   plimsoll.compare("builtin:mlp", gpu=["t4", "l4"])]
+        for answer in answers:
+            cell = answer._repr_html_()
+            self.assertLess(len(cell), 30_000)
+            self.assertIn(repr(answer).strip("<>"), html.unescape(cell))
+            self.assertGreater(cell.count("<tr>"), 2)
 
 
 class Threads(unittest.TestCase):
@@ -136,6 +168,25 @@ class Threads(unittest.TestCase):
         said, _ = child.communicate(timeout=60)
         self.assertEqual(said, "interrupted\nagain\n")
 
+
+    def test_a_daemon_may_be_in_a_call_when_python_ends(self):
+        done = subprocess.run([sys.executable, "-c", ENDED], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_the_command_is_a_module(self):
+        done = subprocess.run([sys.executable, "-m", "plimsoll", "--version"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (0, command("--version")[1]))
+
+
+ENDED = """
+import threading, time, plimsoll
+def work():
+    while True:
+        plimsoll.estimate("builtin:mlp", gpu="t4", batch=8)
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(.2)
+"""
 
 INTERRUPTED = """
 import os, signal, time, numpy, plimsoll
