@@ -18,6 +18,8 @@ fi
 
 rm -rf "$work/package" "$work/modules"
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$work/package" "$wheel"
-export ORACLE_SCRIPT=from_torch_models.py PYTHONPATH=$work/package
+export PYTHONPATH=$work/package
+ORACLE_SCRIPT=../python/from_torch_test.py tests/oracles/run.sh
+export ORACLE_SCRIPT=from_torch_models.py
 tests/oracles/run.sh "$work/modules" --list from_torch_40.txt
 tests/oracles/run.sh "$work/modules" --list from_torch_40.txt --compare "$command"

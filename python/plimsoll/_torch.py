@@ -2,15 +2,19 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from ._answers import Estimate, MaxBatch
+from ._command import Diagnostic, InputError, PlimsollWarning
+from ._construction import built
 from ._verbs import estimate, max_batch
 
 if TYPE_CHECKING:
@@ -62,24 +66,34 @@ def from_torch(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module
     A factory is called where tensors have no data, so that the largest network fits. `inputs` are those of forward(),
     by order or by name. `dynamic` names sizes that may change, by input and axis; without it the first axis of every
     input is the batch. Needs torch 2.6 or later, onnx and onnxscript; weights are neither read nor written.
+    Any size of sample will do. A warning names sizes that the module fixes; an InputError says what PyTorch does not export.
     """
     import torch
-    from torch._subclasses.fake_tensor import FakeTensorMode
 
     args, kwargs = _arguments(inputs)
     if isinstance(module_or_factory, torch.nn.Module):
         module, mode = module_or_factory, None
     else:
-        mode = FakeTensorMode(allow_non_fake_inputs=True)
-        with mode:
-            module = module_or_factory()
-    named = _named_axes(module, args, kwargs, dynamic)
+        module, mode = built(module_or_factory)
+    order = list(inspect.signature(module.forward).parameters)
+    kwargs = dict(sorted(kwargs.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
+    axes = _axes_of_inputs(module, args, kwargs, dynamic)
+    args, kwargs = _without_ones((args, kwargs), axes)
+    bind = inspect.signature(module.forward).bind
+    named = dict(bind(*axes[0], **axes[1]).arguments)
     if mode:
         args, kwargs = torch.utils._pytree.tree_map_only(torch.Tensor, mode.from_tensor, (args, kwargs))
     with _masks_as_eager():
-        program = torch.export.export(module, args, kwargs, dynamic_shapes=_with_dims(named), strict=False)
+        program = _exported(module, args, kwargs, named)
+    fixed = _fixed_sizes(program, list(_axes_by_tensor((args, kwargs), axes)))
+    if fixed:
+        warnings.warn(f"the module fixes {', '.join(sorted(fixed))}: the model keeps the size that the inputs have", PlimsollWarning, stacklevel=2)
+        named = _without(named, fixed)
     _mark_in_place(program)
-    model = torch.onnx.export(program, dynamo=True, optimize=False, verbose=False, dynamic_shapes=named).model
+    try:
+        model = torch.onnx.export(program, dynamo=True, optimize=False, verbose=False, dynamic_shapes=named).model
+    except Exception as fault:
+        raise _not_exported("torch.onnx.export", fault) from fault
     _write_state(model.graph, module)
     _clean(model.graph)
     return TorchModel(model)
@@ -93,15 +107,12 @@ def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return ((), dict(inputs)) if isinstance(inputs, Mapping) else (tuple(inputs), {})
 
 
-def _named_axes(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any],
-                dynamic: Mapping[str | int, Dims] | None) -> dict[str, Any]:
+def _axes_of_inputs(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any],
+                    dynamic: Mapping[str | int, Dims] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """For each argument of forward(), in its structure, the names of axes that may change."""
-    import inspect
-
     import torch
 
-    bind = inspect.signature(module.forward).bind
-    names = list(bind(*args, **kwargs).arguments)
+    names = list(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
     asked = dict(dynamic or {})
     unknown = [str(key) for key in asked if key not in names and key not in range(len(args))]
     if unknown:
@@ -115,19 +126,86 @@ def _named_axes(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[st
             return {name: axes_of(one, key) for name, one in value.items()}
         return tuple(axes_of(one, key) for one in value) if isinstance(value, (list, tuple)) else None
 
-    by_order = [axes_of(value, at if at in asked else names[min(at, len(names) - 1)]) for at, value in enumerate(args)]
-    return dict(bind(*by_order, **{name: axes_of(value, name) for name, value in kwargs.items()}).arguments)
+    by_order = tuple(axes_of(value, at if at in asked else names[min(at, len(names) - 1)]) for at, value in enumerate(args))
+    return by_order, {name: axes_of(value, name) for name, value in kwargs.items()}
 
 
-def _with_dims(named: Any) -> Any:
-    """The same for torch.export, which finds out within which limits a dimension may change."""
+def _without_ones(value: Any, axes: Any) -> Any:
+    """Sizes of 1 that may change become 2: torch.export takes a 1 for a size that never changes."""
     import torch
 
+    if axes is None:
+        return value
+    if isinstance(value, torch.Tensor):
+        for axis in axes:
+            value = value.repeat_interleave(2, axis) if value.shape[axis] == 1 else value
+        return value
+    if isinstance(value, Mapping):
+        return {name: _without_ones(one, axes[name]) for name, one in value.items()}
+    parts = [_without_ones(one, of) for one, of in zip(value, axes)]
+    return tuple(parts) if isinstance(value, tuple) else parts
+
+
+def _exported(module: torch.nn.Module, args: Any, kwargs: Any, named: Any) -> torch.export.ExportedProgram:
+    import torch
+
+    def export(hint: Any) -> torch.export.ExportedProgram:
+        return torch.export.export(module, args, kwargs, dynamic_shapes=_with_dims(named, hint), strict=False)
+
+    with contextlib.suppress(Exception):  # a size that the module fixes, or what the second try tells
+        return export(torch.export.Dim.DYNAMIC)
+    try:
+        return export(torch.export.Dim.AUTO)
+    except Exception as fault:
+        raise _not_exported("torch.export", fault) from fault
+
+
+def _not_exported(what: str, fault: Exception) -> InputError:
+    lines = str(fault).strip().splitlines() or [""]
+    return InputError([Diagnostic("E291", "error", f"{what} does not take this module: {type(fault).__name__}: {lines[0]}",
+                                  help="its own words are the cause of this exception; export to ONNX with dynamo=False, or write a config")])
+
+
+def _with_dims(named: Any, hint: Any) -> Any:
+    """The same for torch.export, which finds out within which limits a dimension may change."""
     if isinstance(named, str):
-        return torch.export.Dim.DYNAMIC
+        return hint
     if isinstance(named, dict):
-        return {key: _with_dims(one) for key, one in named.items()}
-    return tuple(_with_dims(one) for one in named) if isinstance(named, tuple) else named
+        return {key: _with_dims(one, hint) for key, one in named.items()}
+    return tuple(_with_dims(one, hint) for one in named) if isinstance(named, tuple) else named
+
+
+def _axes_by_tensor(value: Any, axes: Any) -> Iterator[Dims]:
+    """The named axes of each tensor, in the order in which torch.export takes inputs."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield axes or {}
+    elif isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from _axes_by_tensor(one, axes[name])
+    elif isinstance(value, (list, tuple)):
+        for one, of in zip(value, axes):
+            yield from _axes_by_tensor(one, of)
+
+
+def _fixed_sizes(program: torch.export.ExportedProgram, axes: Sequence[Dims]) -> set[str]:
+    """Names of sizes that were to change and that the module fixes."""
+    import torch
+    from torch.fx.experimental.symbolic_shapes import is_concrete_int
+
+    asked = program.graph_signature.user_inputs
+    inputs = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder" and node.name in asked]
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    return {name for value, named in zip(tensors, axes) for axis, name in named.items() if is_concrete_int(value.shape[axis])}
+
+
+def _without(named: Any, names: Set[str]) -> Any:
+    if isinstance(named, tuple):
+        return tuple(_without(one, names) for one in named)
+    if not isinstance(named, dict):
+        return named
+    return {key: _without(one, names) for key, one in named.items() if not isinstance(one, str) or one not in names} or None
 
 
 def _masks_as_eager() -> contextlib.AbstractContextManager[Any]:

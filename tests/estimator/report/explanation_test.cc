@@ -16,18 +16,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Codes that the sources give, with a file that gives them: "E241" or [E612] in a .cc file.
+// Codes that the sources give, with a file that gives them: "E241" or [E612] in a source or in the
+// Python package.
 std::map<std::string, std::string> codes_in_sources() {
   const fs::path root = PLIMSOLL_SOURCE_DIR;
   const std::regex pattern("[\"\\[]([ENW][1-9][0-9][0-9])[\"\\]]");
   std::map<std::string, std::string> found;
-  for (const char* room : {"graph", "hwdb", "estimator", "calibrate", "monitor"}) {
+  for (const char* room : {"graph", "hwdb", "estimator", "calibrate", "monitor", "python"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
-      if (entry.path().extension() != ".cc" && entry.path().extension() != ".h") continue;
+      const auto extension = entry.path().extension();
+      if (extension != ".cc" && extension != ".h" && extension != ".py") continue;
       std::ifstream in(entry.path());
       for (std::string line; std::getline(in, line);) {
-        if (const size_t comment = line.find("//"); comment != std::string::npos)
-          line.resize(comment);
+        const size_t comment = line.find(extension == ".py" ? "# " : "//");
+        if (comment != std::string::npos) line.resize(comment);
         for (std::sregex_iterator at(line.begin(), line.end(), pattern), end; at != end; ++at)
           found.emplace((*at)[1], fs::relative(entry.path(), root).string());
       }

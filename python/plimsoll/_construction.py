@@ -1,0 +1,84 @@
+"""Modules of PyTorch built without their weights: what a constructor reads has numbers, all else has only a size."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ._command import PlimsollWarning
+
+if TYPE_CHECKING:
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+# Constructors read numbers of short tensors: rates of dropout from linspace(), anchors, positions of a window.
+_READ_ELEMENTS = 1 << 16
+
+
+def built(factory: Callable[[], torch.nn.Module]) -> tuple[torch.nn.Module, FakeTensorMode | None]:
+    """The factory's module, and the mode that its tensors are of; None where it had to be built for real."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    try:
+        with _numbers_where_short(mode):
+            module = _module(factory())
+        _without_numbers(module, mode)
+        return module, mode
+    except Exception as refused:  # a constructor's own code may raise anything
+        reason = type(refused).__name__
+    module = _module(factory())
+    warnings.warn(f"the module was built with its weights: without their numbers its constructor raises {reason}",
+                  PlimsollWarning, stacklevel=3)
+    return module, None
+
+
+def _module(made: Any) -> torch.nn.Module:
+    import torch
+
+    if not isinstance(made, torch.nn.Module):
+        raise TypeError(f"the factory returns {type(made).__name__}, not a torch.nn.Module")
+    return made
+
+
+def _numbers_where_short(mode: FakeTensorMode) -> Any:
+    """Tensors that follow from nothing but numbers, and are short, are real; all others are of `mode`."""
+    import torch
+    from torch._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException,
+                                               FakeTensor)
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    def short(values: Any) -> bool:
+        return sum(leaf.numel() for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)) <= _READ_ELEMENTS
+
+    class Numbers(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            fake = any(isinstance(leaf, FakeTensor) for leaf in tree_leaves((args, kwargs)))
+            try:
+                with mode:
+                    result = func(*args, **kwargs)
+            except (DataDependentOutputException, DynamicOutputShapeException):
+                if fake:
+                    raise
+                return func(*args, **kwargs)
+            return result if fake or not short(result) else func(*args, **kwargs)
+
+    return Numbers()
+
+
+def _without_numbers(module: torch.nn.Module, mode: FakeTensorMode) -> None:
+    """Short parameters and buffers lose their numbers too; tied ones stay tied."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    seen: dict[int, torch.Tensor] = {}
+    for part in module.modules():
+        for held in (part._parameters, part._buffers):
+            for name, tensor in held.items():
+                if tensor is None or isinstance(tensor, FakeTensor):
+                    continue
+                if id(tensor) not in seen:
+                    seen[id(tensor)] = mode.from_tensor(tensor)
+                held[name] = seen[id(tensor)]
