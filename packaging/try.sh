@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # packaging/try.sh DEB WHEELS: in a fresh Debian 12: the package installs, its commands answer, pages
 # open, shells complete; the wheel and what it needs, in the folder WHEELS, install into an environment
-# and answer the same. Needs root and the archive.
+# and answer the same; `./dev test` brings what a fresh machine lacks. Needs root and the archive.
 set -euo pipefail
 deb=$(realpath "$1")
 wheels=$(realpath "$2")
+tree=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 root=$(mktemp -d)
 chmod 755 "$root"
 trap 'umount "$root/proc" 2> /dev/null; rm -rf --one-file-system "$root"' EXIT
@@ -43,4 +44,14 @@ print(plimsoll.estimate("builtin:resnet50", gpu="rtx-4090", batch=128).to_json()
   fail "the wheel's package"
 inside apt-get purge -y -q plimsoll > /dev/null
 ! inside ls /usr/bin/plimsoll 2> /dev/null || fail "it stays where it is removed"
+
+# The README's second command, those of its entries that Debian's archive is enough for. What was built
+# here goes along, at the same place: the same compilers need not do it again.
+inside apt-get install -y -q --no-install-recommends git ca-certificates > /dev/null
+mkdir -p "$root$tree/build"
+git -C "$tree" ls-files -z | tar -C "$tree" --null --files-from - --create | tar -C "$root$tree" --extract
+for made in .git build/release build/dev build/vega build/cudnn; do
+  [ ! -e "$tree/$made" ] || cp -a "$tree/$made" "$root$tree/$made"
+done
+inside bash -c "cd '$tree' && ./dev test '^(unit|consumer|browser)\$'" || fail "./dev test"
 echo "passed"

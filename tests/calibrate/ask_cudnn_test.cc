@@ -74,10 +74,7 @@ TEST_CASE("cuDNN answers as it did: every plan, its engine, bytes and tile, in o
       {61, "gtx-titan-x"},  {61, "tesla-p100-pcie-16gb"}, {70, "tesla-v100-sxm2-16gb"},
       {75, "tesla-t4"},     {80, "a100-sxm-40gb"},        {86, "rtx-3090"},
       {90, "h100-sxm-80gb"}};
-  if (calibrate_binary().empty()) {
-    MESSAGE("not run: no plimsoll-calibrate beside PLIMSOLL_BINARY");
-    return;
-  }
+  if (!has_calibrate()) return;
   for (const auto& card : cards) {
     const std::string gpu = card.second;
     CAPTURE(gpu);
@@ -95,10 +92,7 @@ TEST_CASE("cuDNN answers as it did: every plan, its engine, bytes and tile, in o
     const std::string in = scratch.write("in.jsonl", lines), out = scratch.path("out.jsonl");
     const Ran ran =
         run_calibrate({"ask", "--gpu", gpu, "--problems", in, "--out", out}, inherited());
-    if (is_missing(ran)) {
-      MESSAGE("not run: " << ran.err << ran.out);
-      return;
-    }
+    if (is_missing(ran)) return not_run("cuDNN: " + ran.err + ran.out);
     CAPTURE(ran.err);
     REQUIRE(ran.status == 0);
     std::ifstream file(out);
@@ -143,10 +137,7 @@ TEST_CASE("cuDNN is asked about two networks on four cards within a minute") {
       const Ran ran = run_calibrate({"ask", "--gpu", gpu, "--model", model, "--batch", "32",
                                      "--out", scratch.path(std::string(gpu) + ".jsonl")},
                                     inherited());
-      if (is_missing(ran)) {
-        MESSAGE("not run: " << ran.err << ran.out);
-        return;
-      }
+      if (is_missing(ran)) return not_run("cuDNN: " + ran.err + ran.out);
       REQUIRE(ran.status == 0);
       CHECK(says(ran.out, fmt::format("asked {} questions", questions)));
     }
@@ -188,10 +179,7 @@ TEST_CASE("cuDNN answers a thousand random questions as the tables that are buil
     const std::string in = scratch.write("in.jsonl", lines), out = scratch.path("out.jsonl");
     const Ran ran =
         run_calibrate({"ask", "--gpu", gpu, "--problems", in, "--out", out}, inherited());
-    if (is_missing(ran)) {
-      MESSAGE("not run: " << ran.err << ran.out);
-      return;
-    }
+    if (is_missing(ran)) return not_run("cuDNN: " + ran.err + ran.out);
     REQUIRE(ran.status == 0);
     std::map<std::string, json> answers;  // one asked twice is answered once
     std::ifstream file(out);

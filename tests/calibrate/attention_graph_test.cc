@@ -32,21 +32,18 @@ Ran attention_plans(const Scratch& scratch, const char* gpu) {
 }  // namespace
 
 TEST_CASE("attention graph: cuDNN 9.10 lists fused kernels for it from Ampere on") {
+  if (skipped()) return;
   // cuDNN compiles these kernels, and without its compiler lists none.
   const char* cudnn = std::getenv("PLIMSOLL_CUDNN");
-  if (cudnn && !std::filesystem::exists(std::string(cudnn) + "/../cuda_nvrtc")) {
-    MESSAGE("not run: no NVRTC beside cuDNN");
-    return;
-  }
+  if (cudnn && !std::filesystem::exists(std::string(cudnn) + "/../cuda_nvrtc"))
+    return not_run("no NVRTC beside cuDNN");
   const Scratch scratch;
   std::filesystem::create_symlink(PLIMSOLL_FAKE_DRIVER, scratch.path("libcuda.so.1"));
   for (const char* gpu : {"tesla-v100-sxm2-16gb", "a100-sxm-40gb", "h100-sxm-80gb"}) {
     const Ran ran = attention_plans(scratch, gpu);
     CAPTURE(ran.err);
-    if (ran.out.starts_with("missing: ") || !says(ran.out, "cuDNN 9.10.")) {
-      MESSAGE("not run: " << ran.out);
-      return;
-    }
+    if (ran.out.starts_with("missing: ") || !says(ran.out, "cuDNN 9.10."))
+      return not_run("cuDNN 9.10: " + ran.out);
     REQUIRE(ran.status == 0);
     std::istringstream lines(ran.out);
     std::string line;

@@ -1,8 +1,6 @@
 // plimsoll-calibrate as a program, beside the plimsoll that PLIMSOLL_BINARY names.
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,7 +9,7 @@
 
 namespace plimsoll::test {
 
-// Empty where it is not built, or was built without cuDNN's headers: its tests are then not run.
+// Empty where it is not built: its tests are then not run.
 inline std::string calibrate_binary() {
   if (!plimsoll_binary()) return {};
   const auto path = std::filesystem::path(plimsoll_binary()).parent_path() / "plimsoll-calibrate";
@@ -29,10 +27,10 @@ inline Ran run_calibrate(std::vector<std::string> arguments,
   return run_plimsoll(std::move(arguments), std::move(options));
 }
 
-// Says so where there is none: the test is not run.
+// Whether there is one: the test is not run where there is none.
 inline bool has_calibrate() {
   if (!calibrate_binary().empty()) return true;
-  MESSAGE("not run: no plimsoll-calibrate beside PLIMSOLL_BINARY");
+  not_run("no plimsoll-calibrate beside PLIMSOLL_BINARY");
   return false;
 }
 

@@ -27,10 +27,8 @@ Ran replay(std::vector<std::string> more) {
 
 TEST_CASE("calibrate run: without a GPU it says what is missing, and writes nothing") {
   if (!has_calibrate()) return;
-  if (::dlopen("libcuda.so.1", RTLD_LAZY)) {
-    MESSAGE("not run: this machine has an NVIDIA driver");
-    return;
-  }
+  if (::dlopen("libcuda.so.1", RTLD_LAZY))
+    return not_run("this machine has an NVIDIA driver", Lacks::kNeverBrought);
   const Scratch scratch;
   const std::string out = scratch.path("out.jsonl"), record = scratch.path("record.jsonl");
   const Ran ran = run_calibrate(

@@ -95,7 +95,8 @@ TEST_CASE("cli: bash completes verbs, flags, GPUs, words and a model's dimension
   CHECK(completed("models resnet15", 2) == "resnet152\n");
   CHECK(completed("nonsense ''", 2) == "\n");
   CHECK(run_plimsoll({"completion", "tcsh"}).status == 2);
-  if (::access((plimsoll_binary() + std::string("-monitor")).c_str(), X_OK) != 0) return;
+  if (::access((plimsoll_binary() + std::string("-monitor")).c_str(), X_OK) != 0)
+    return not_run("no plimsoll-monitor beside PLIMSOLL_BINARY");
   CHECK(completed("--inter", 1, "-monitor") == "--interval\n");
   CHECK(completed("--model builtin:gpt2 --dim seq", 4, "-monitor") == "sequence=\n");
   CHECK(completed("--model builtin:resnet15", 2, "-monitor") == "builtin:resnet152\n");

@@ -14,6 +14,12 @@ namespace {
 
 const char* monitor_binary() { return std::getenv("PLIMSOLL_MONITOR"); }
 
+bool without_monitor() {
+  if (monitor_binary() && plimsoll_binary()) return false;
+  not_run("PLIMSOLL_MONITOR or PLIMSOLL_BINARY is not set; './dev test' sets them");
+  return true;
+}
+
 Ran monitor(std::vector<std::string> arguments, RunOptions options = {}) {
   options.environment.emplace_back("PATH=/usr/bin:/bin");
   options.address_space = rlim_t{1} << 31;  // of what is watched, too
@@ -31,7 +37,7 @@ json last_line(const std::string& out) {
 }  // namespace
 
 TEST_CASE("monitor: ends as its command did, with the summary last") {
-  if (!monitor_binary()) return;
+  if (without_monitor()) return;
   const Ran ran =
       monitor({"--interval", "20ms", "--json", "--", PLIMSOLL_KNOWN_MEMORY, "5", "2000"});
   CHECK(ran.status == 7);
@@ -49,7 +55,7 @@ TEST_CASE("monitor: ends as its command did, with the summary last") {
 
 // Of a command's whole life the kernel tells the highest, but no less than what its parent held.
 TEST_CASE("monitor: a command shorter than an interval has the peak that the kernel tells") {
-  if (!monitor_binary()) return;
+  if (without_monitor()) return;
   const Ran ran =
       monitor({"--interval", "10s", "--json", "--", PLIMSOLL_KNOWN_MEMORY, "0", "0", "killed"});
   const double peak = last_line(ran.out)["result"]["host_peak_bytes"].get<double>();
@@ -57,14 +63,14 @@ TEST_CASE("monitor: a command shorter than an interval has the peak that the ker
 }
 
 TEST_CASE("monitor: the command's output is its own") {
-  if (!monitor_binary()) return;
+  if (without_monitor()) return;
   const Ran ran = monitor({"--interval", "20ms", "--", "sh", "-c", "echo mine; exit 3"});
   CHECK(ran.status == 3);
   CHECK(ran.out == "mine\n");
 }
 
 TEST_CASE("monitor: what cannot be watched is told, and how the command line was meant") {
-  if (!monitor_binary()) return;
+  if (without_monitor()) return;
   CHECK(monitor({}).status == 2);
   CHECK(monitor({"--"}).status == 2);
   CHECK(monitor({"12", "--", "true"}).status == 2);
@@ -81,7 +87,7 @@ TEST_CASE("monitor: what cannot be watched is told, and how the command line was
 }
 
 TEST_CASE("monitor: a described run is one that validate reads") {
-  if (!monitor_binary() || !plimsoll_binary()) return;
+  if (without_monitor()) return;
   const Scratch scratch;
   // A card as it was recorded; its pids are of another time.
   const std::string recording = scratch.write(

@@ -27,10 +27,9 @@ std::string exporting_python() {
 TEST_CASE("cli: the example of an export is estimated as the network that was exported") {
   if (skipped()) return;
   const std::string python = exporting_python();
-  if (python.empty()) {
-    MESSAGE("not run: no PyTorch with onnxscript; PLIMSOLL_PYTHON names a Python that has them");
-    return;
-  }
+  if (python.empty())
+    return not_run("no PyTorch with onnxscript; PLIMSOLL_PYTHON names a Python that has them",
+                   Lacks::kNeverBrought);
   const Scratch scratch;
   const std::string file = scratch.path("small.onnx");
   const Ran exported = run_plimsoll({PLIMSOLL_SOURCE_DIR "/examples/export_onnx.py", file},

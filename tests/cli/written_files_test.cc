@@ -10,7 +10,7 @@ using namespace plimsoll::test;
 
 // Row G2 of the catalogue of bad inputs.
 TEST_CASE("cli: neither a trace nor a page is written over a file unless told to") {
-  if (!plimsoll_binary()) return;
+  if (skipped()) return;
   const Scratch scratch;
   for (const std::string flag : {"--trace", "--html"}) {
     CAPTURE(flag);
@@ -33,7 +33,7 @@ TEST_CASE("cli: neither a trace nor a page is written over a file unless told to
 }
 
 TEST_CASE("cli: a page names the command that repeats it, whatever is in it") {
-  if (!plimsoll_binary()) return;
+  if (skipped()) return;
   const Scratch scratch;
   const std::string path = scratch.path("a b<c>.html");
   REQUIRE(run_plimsoll({"estimate", "builtin:alexnet", "--gpu", "l4", "--html", path}).status == 0);
@@ -43,7 +43,7 @@ TEST_CASE("cli: a page names the command that repeats it, whatever is in it") {
 }
 
 TEST_CASE("cli: what a page holds is what --json says beside it") {
-  if (!plimsoll_binary()) return;
+  if (skipped()) return;
   const Scratch scratch;
   const std::string path = scratch.path("page.html");
   const Ran ran =

@@ -3,11 +3,9 @@
 # and by pkg-config, moved elsewhere, with every warning an error. Needs PLIMSOLL_BINARY, a built one,
 # or is reported as not run.
 set -euo pipefail
-if [ -z "${PLIMSOLL_BINARY:-}" ]; then
-  echo "not run: a project that links the installed library, which needs PLIMSOLL_BINARY"
-  exit 0
-fi
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/../support/not_run.sh"
+[ -n "${PLIMSOLL_BINARY:-}" ] || not_run "PLIMSOLL_BINARY is not set; './dev test' sets it"
 source=$(realpath "$here/../..")
 build=$(dirname "$(realpath "$PLIMSOLL_BINARY")")
 work=$(mktemp -d)
@@ -28,7 +26,7 @@ described=("$prefix"/lib*/cmake/plimsoll/* "$prefix"/lib*/pkgconfig/plimsoll.pc)
 [ "$(find "$prefix/include" -type f | wc -l)" = 1 ] || fail "one header is installed"
 
 # shellcheck disable=SC2086
-cmake -S "$source/examples" -B "$work/example" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_STANDARD=17 \
+cmake -G Ninja -S "$source/examples" -B "$work/example" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_STANDARD=17 \
   -DCMAKE_CXX_FLAGS="$warnings" > "$work/log" || { cat "$work/log"; fail "find_package"; }
 cmake --build "$work/example" > "$work/log" || { cat "$work/log"; fail "the example"; }
 "$work/example/ask_plimsoll" > "$work/said"
@@ -37,7 +35,7 @@ grep -q '^tesla-t4: [0-9.]* GiB, ' "$work/said" && grep -q '^rtx-4090: .* ms a s
 # A version that is not to come is refused.
 sed 's/plimsoll 0.1/plimsoll 9.9/' "$source/examples/CMakeLists.txt" > "$work/CMakeLists.txt"
 cp "$source/examples/main.cc" "$work"
-! cmake -S "$work" -B "$work/later" -DCMAKE_PREFIX_PATH="$prefix" > "$work/log" 2>&1 ||
+! cmake -G Ninja -S "$work" -B "$work/later" -DCMAKE_PREFIX_PATH="$prefix" > "$work/log" 2>&1 ||
   fail "another version is taken for ours"
 
 export PKG_CONFIG_PATH=$(echo "$prefix"/lib*/pkgconfig)

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/not_run.h"
 #include "tests/support/scratch.h"
 
 namespace plimsoll::test {
@@ -21,10 +22,10 @@ namespace plimsoll::test {
 // Null where it is not set: `./dev test` sets it.
 inline const char* plimsoll_binary() { return std::getenv("PLIMSOLL_BINARY"); }
 
-// Whether there is nothing to run; said in the tests' output.
+// Whether there is nothing to run: the test is then not run.
 inline bool skipped() {
   if (plimsoll_binary()) return false;
-  MESSAGE("PLIMSOLL_BINARY is not set: nothing was run; './dev test' sets it");
+  not_run("PLIMSOLL_BINARY is not set; './dev test' sets it");
   return true;
 }
 

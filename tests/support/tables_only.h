@@ -1,4 +1,5 @@
-// The program that stands beside the tests, plimsoll as a build without Vega makes it.
+// The program that stands beside the tests, plimsoll as a build without Vega makes it; with
+// PLIMSOLL_BINARY it is built too.
 #pragma once
 
 #include <filesystem>
