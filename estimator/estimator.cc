@@ -99,7 +99,8 @@ TimeOptions time_options(const Platform& platform, const KernelRequest& asked,
 Result<CompiledModel> compile(const Request& request, const Platform& platform) {
   auto model = load_model(request);
   if (!model) return tl::make_unexpected(model.error());
-  return compile(std::move(*model), request, request.recipe, policy_for(platform, request));
+  return compile(std::move(*model), request, recipe_for(platform, request.recipe),
+                 policy_for(platform, request));
 }
 
 Evaluator::Evaluator(Platform platform, const Request& request, TimeContext context)

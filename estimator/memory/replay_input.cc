@@ -168,8 +168,13 @@ class Writer {
     for (const auto& [node, bytes] : own) input_.resident.push_back(bytes);
   }
 
-  void push(StepEvent::Kind kind, int32_t id = 0, int64_t bytes = 0) {
-    input_.step.push_back({.kind = kind, .stream = 0, .id = id, .bytes = bytes});
+  void push(StepEvent::Kind kind, int32_t id = 0, int64_t bytes = 0, uint16_t stream = 0) {
+    input_.step.push_back({.kind = kind, .stream = stream, .id = id, .bytes = bytes});
+  }
+
+  // A loader has the first beside the kernels'.
+  static uint16_t number_of(Stream stream) {
+    return stream == Stream::kCompute ? 0 : static_cast<uint16_t>(stream) + 1;
   }
 
   BufferId storage(BufferId id) const {
@@ -184,7 +189,8 @@ class Writer {
       push(StepEvent::Kind::kUpdate);
     }
     if (e.kind == Event::Kind::kAllocate && source_[e.id] == e.id && !keeps_all_)
-      push(StepEvent::Kind::kAllocate, ids_[e.id], bound_.buffer_bytes[e.id]);
+      push(StepEvent::Kind::kAllocate, ids_[e.id], bound_.buffer_bytes[e.id],
+           number_of(step_.buffers[e.id].stream));
     if (e.kind == Event::Kind::kFree && !taken_[e.id] && !keeps_all_)
       push(StepEvent::Kind::kFree, ids_[storage(e.id)], bound_.buffer_bytes[e.id]);
     if (e.kind == Event::Kind::kLaunch) launch(e);

@@ -9,6 +9,7 @@ BatchMemory::BatchMemory(const Request& request, const Evaluator& evaluator, dou
     : request_(request),
       vary_(std::move(vary)),
       evaluator_(evaluator),
+      recipe_(recipe_for(evaluator.platform(), request.recipe)),
       policy_(policy_for(evaluator.platform(), request)),
       confidence_(confidence) {}
 
@@ -25,7 +26,7 @@ Result<BatchMemory::Place> BatchMemory::at(int64_t size) {
   }
   constexpr size_t kMostEvents = 1'000'000;
   if (models_.events() > kMostEvents) models_.clear();
-  const auto entry = models_.at(request, request_.recipe, policy_, sizes);
+  const auto entry = models_.at(request, recipe_, policy_, sizes);
   if (!entry) return tl::make_unexpected(entry.error());
   return Place{*entry, binding_at((*entry)->model, sizes)};
 }

@@ -44,6 +44,7 @@ struct Variant {
   size_t index;
   const Request& request;
   Evaluator evaluator;
+  Recipe recipe;
   Policy policy;
 };
 
@@ -107,11 +108,12 @@ class Sweeper {
     for (const Request& request : group.variants) {
       auto platform = find_platform(hwdb_, request, request.devices.front());
       if (!platform) return tl::make_unexpected(platform.error());
+      const Recipe recipe = recipe_for(*platform, request.recipe);
       const Policy policy = policy_for(*platform, request);
       block_.warnings.add(platform_warnings(*platform, *request.recipe.precision));
       auto evaluator = Evaluator::make(std::move(*platform), request);
       if (!evaluator) return tl::make_unexpected(evaluator.error());
-      variants.push_back({index++, request, std::move(*evaluator), policy});
+      variants.push_back({index++, request, std::move(*evaluator), recipe, policy});
     }
     return variants;
   }
@@ -199,7 +201,7 @@ class Sweeper {
 
   Result<Compiled*> compiled_at(const Variant& variant, int64_t point) {
     const Request& request = variant.request;
-    const auto entry = family_->models.at(request, request.recipe, variant.policy, sizes_at(point));
+    const auto entry = family_->models.at(request, variant.recipe, variant.policy, sizes_at(point));
     if (!entry) return tl::make_unexpected(entry.error());
     const auto [place, is_new] = family_->compiled.try_emplace(*entry, **entry);
     Compiled& compiled = place->second;

@@ -5,18 +5,16 @@
 namespace plimsoll {
 namespace {
 
-ShardingPlan sharding_on(const Platform& platform) {
+ExchangeBehaviour exchange_on(const Platform& platform) {
   const FrameworkProfile& framework = platform.framework;
-  ShardingPlan plan{.data_ranks = platform.gpu_count,
-                    .replicates = platform.one_process(),
-                    .sums_during_backward = framework.exchange_overlaps,
-                    .splits_layers = platform.exchange == kSplitLayers};
-  if (framework.bucket.value > 0 && !plan.replicates) {
-    plan.bucket_bytes = framework.bucket.value;
-    plan.first_bucket_bytes = framework.first_bucket.value;
-    plan.copies_buckets = true;
+  ExchangeBehaviour behaviour{.replicates = platform.one_process(),
+                              .sums_during_backward = framework.exchange_overlaps};
+  if (framework.bucket.value > 0 && !behaviour.replicates) {
+    behaviour.bucket_bytes = framework.bucket.value;
+    behaviour.first_bucket_bytes = framework.first_bucket.value;
+    behaviour.copies_buckets = true;
   }
-  return plan;
+  return behaviour;
 }
 
 }  // namespace
@@ -32,8 +30,14 @@ Policy policy_for(const Platform& platform, const KernelRequest& asked) {
   const bool has_tf32 = platform.device.peak("tf32_tensor") != nullptr;
   policy.tf32_convolutions = has_tf32 && platform.framework.tf32_convolutions;
   policy.tf32_matmuls = has_tf32 && platform.framework.tf32_matmuls;
-  policy.sharding = sharding_on(platform);
+  policy.exchange = exchange_on(platform);
   return policy;
+}
+
+Recipe recipe_for(const Platform& platform, Recipe recipe) {
+  recipe.parallel.mesh.extent(Axis::kData) = platform.gpu_count;
+  recipe.parallel.splits_layers = platform.exchange == kSplitLayers;
+  return recipe;
 }
 
 }  // namespace plimsoll

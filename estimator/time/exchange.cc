@@ -103,33 +103,50 @@ constexpr double kBeside = .5;
 
 // Gradients are summed as the scheme has it; what goes one way goes around a ring.
 double seconds_of(const ExchangePoint& point, const ExchangeScheme& scheme,
-                  const ExchangeGroup& group, const ExchangeRates& rates) {
+                  const GroupExchange& among) {
   const auto bytes = static_cast<double>(point.bytes);
+  const auto& [group, rates] = among;
   if (point.kind == CollectiveKind::kAllReduce)
     return exchange_seconds(scheme, bytes, group, rates);
   return collective_seconds(point.kind, bytes, group.per_node, rates.link) +
          collective_seconds(point.kind, bytes, group.nodes, rates.network);
 }
 
+// The collectives along one axis; all in seconds of exchange.
+struct Queue {
+  double issued = 0, done = 0;
+
+  void go_on(double seconds) { done = std::min(issued, done + seconds); }
+};
+
 }  // namespace
 
+ExchangeGroup group_along(Axis axis, const Mesh& mesh, int64_t per_node) {
+  const int64_t extent = mesh.extent(axis);
+  const int64_t within = std::clamp<int64_t>(per_node / mesh.stride(axis), 1, extent);
+  return {.per_node = within, .nodes = extent / within};
+}
+
 double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
-                        std::span<const double> work, const ExchangeGroup& group,
-                        const ExchangeRates& rates) {
-  double issued = 0, done = 0, waited = 0;  // seconds of exchange
-  std::vector<double> ends;                 // by collective, of what is issued
+                        std::span<const double> work, const ExchangeByAxis& axes) {
+  std::array<Queue, kAxisCount> queues;
+  double waited = 0;
+  std::vector<double> ends;  // by collective, of what is issued
   for (size_t i = 0; i < points.size(); ++i) {
     const ExchangePoint& point = points[i];
-    if (i < work.size()) done = std::min(issued, done + kBeside * work[i]);
+    const auto axis = static_cast<size_t>(point.axis);
+    if (i < work.size()) {
+      for (Queue& queue : queues) queue.go_on(kBeside * work[i]);
+    }
     if (!point.awaited) {
-      issued += seconds_of(point, scheme, group, rates);
+      queues[axis].issued += seconds_of(point, scheme, axes[axis]);
       ends.resize(std::max(ends.size(), point.collective + 1));
-      ends[point.collective] = issued;
+      ends[point.collective] = queues[axis].issued;
       continue;
     }
-    const double wait = std::max(0.0, ends[point.collective] - done);
+    const double wait = std::max(0.0, ends[point.collective] - queues[axis].done);
     waited += wait * static_cast<double>(point.times);
-    done += wait;
+    for (Queue& queue : queues) queue.go_on(wait);
   }
   return waited;
 }

@@ -22,6 +22,7 @@
 //   the work of all devices
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -60,23 +61,35 @@ struct ExchangeGroup {
   int64_t per_node = 1, nodes = 1;
 };
 
+// The devices that differ along one axis of the mesh alone, where machines of so many devices each
+// take ranks in their order: the inner axes are within a machine.
+ExchangeGroup group_along(Axis axis, const Mesh& mesh, int64_t per_node);
+
 // Within each machine by the scheme, then between machines by a ring of one port each.
 double exchange_seconds(const ExchangeScheme& scheme, double bytes, const ExchangeGroup& group,
                         const ExchangeRates& rates);
+
+// A group and what it has to exchange with.
+struct GroupExchange {
+  ExchangeGroup group;
+  ExchangeRates rates;
+};
+using ExchangeByAxis = std::array<GroupExchange, kAxisCount>;
 
 // Where a step begins a collective, or waits for its end.
 struct ExchangePoint {
   size_t collective = 0;  // its place in Step::collectives
   bool awaited = false;
   CollectiveKind kind = CollectiveKind::kAllReduce;
+  Axis axis = Axis::kData;
   int64_t bytes = 0;
   int64_t times = 1;  // in a step
 };
 
 // Seconds that a step waits, of all its points in order. `work[i]`: seconds that its devices work
-// before point i and behind the one before. Collectives run one after the other, beside that work.
+// before point i and behind the one before. Collectives along one axis run one after the other,
+// beside that work and beside those along other axes, as if links were their own.
 double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
-                        std::span<const double> work, const ExchangeGroup& group,
-                        const ExchangeRates& rates);
+                        std::span<const double> work, const ExchangeByAxis& axes);
 
 }  // namespace plimsoll

@@ -84,14 +84,18 @@ LinkRates link_rates(const Link& link, int64_t members) {
   return {.bandwidth = point.bus_bandwidth.value, .latency = point.latency.value};
 }
 
-void set_exchange(const Platform& platform, StepTimeInput& input) {
+void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& input) {
   input.devices = platform.gpu_count;
-  input.group = {.per_node = platform.gpu_count / platform.nodes, .nodes = platform.nodes};
   if (const ExchangeScheme* scheme = find_exchange_scheme(platform.exchange)) input.scheme = scheme;
   const Link* link = platform.link ? &*platform.link : nullptr;
-  input.rates = exchange_rates(link, input.group.per_node, platform.host);
-  input.rates.card_memory = platform.device.bandwidth.value;
-  if (platform.network) input.rates.network = link_rates(*platform.network, platform.nodes);
+  for (size_t axis = 0; axis < kAxisCount; ++axis) {
+    auto& [group, rates] = input.axes[axis];
+    group = group_along(static_cast<Axis>(axis), mesh, platform.gpu_count / platform.nodes);
+    if (group.per_node * group.nodes == 1) continue;
+    rates = exchange_rates(link, group.per_node, platform.host);
+    rates.card_memory = platform.device.bandwidth.value;
+    if (platform.network) rates.network = link_rates(*platform.network, group.nodes);
+  }
 }
 
 // Watts below which a card lowers its clock under the load of a step, by how much nobody measured:
@@ -176,6 +180,7 @@ StepBytes::StepBytes(const CompiledModel& model) : batches_(batches_per_step(mod
     points_.push_back({.collective = e.id,
                        .awaited = e.kind == Event::Kind::kAwait,
                        .kind = step.collectives[e.id].kind,
+                       .axis = step.collectives[e.id].axis,
                        .times = times(i)});
   }
 }
@@ -199,7 +204,7 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
   }
   input.parameter_arrays = model.step.parameter_arrays;
   input.training = model.recipe.mode != Mode::kInference;
-  if (platform.gpu_count > 1) set_exchange(platform, input);
+  if (platform.gpu_count > 1) set_exchange(platform, model.recipe.parallel.mesh, input);
   const bool pageable = platform.framework.input_path == FrameworkProfile::InputPath::kPageable;
   if (program.input_copy.value_or(pageable)) {
     input.habits.input_bandwidth = input_path(platform, pageable);

@@ -93,8 +93,7 @@ void add_devices(const StepTimeInput& input, double forward, std::vector<double>
   // Where the host holds the devices up, they come by their points later.
   const double slower = step.gpu > 0 ? device_or_host(step.gpu, step.host) / step.gpu : 1;
   for (double& seconds : work) seconds *= slower;
-  step.communication =
-      exposed_exchange(*input.scheme, input.exchange, work, input.group, input.rates);
+  step.communication = exposed_exchange(*input.scheme, input.exchange, work, input.axes);
 }
 
 // Of one kernel, seconds of the host.

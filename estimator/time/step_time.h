@@ -90,8 +90,7 @@ struct StepTimeInput {
   // Used where devices > 1.
   const ExchangeScheme* scheme = &exchange_schemes().front();
   std::vector<ExchangePoint> exchange;
-  ExchangeGroup group;
-  ExchangeRates rates;
+  ExchangeByAxis axes;
 };
 
 struct StepTime {

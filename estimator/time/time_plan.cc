@@ -97,11 +97,11 @@ constexpr int64_t kLossBytes = 4;  // one number in single precision
 
 // Over PCIe, either way.
 int64_t exchanged_over_slot(const StepTimeInput& input, const Platform& platform) {
-  const int64_t n = input.group.per_node;
-  if (n <= 1 || !platform.link || platform.link->kind != "pcie") return 0;
+  if (!platform.link || platform.link->kind != "pcie") return 0;
   double bytes = 0;
   for (const ExchangePoint& point : input.exchange) {
-    if (!point.awaited)
+    const int64_t n = input.axes[static_cast<size_t>(point.axis)].group.per_node;
+    if (!point.awaited && n > 1)
       bytes += share_of_link(point.kind, static_cast<double>(n)) *
                static_cast<double>(point.times * point.bytes);
   }

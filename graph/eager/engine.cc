@@ -87,6 +87,7 @@ struct Engine {
       return;
     }
     m.node_ = node->node;
+    m.tell(&Observer::before_backward_of, node->node);
     const bool any =
         std::any_of(incoming.begin(), incoming.end(), [](const Value& v) { return v.defined(); });
     Gradients outgoing;
@@ -171,7 +172,7 @@ void Machine::accumulate(GradNode& leaf, Value gradient) {
   if (!gradient.defined() || !gradient.on_device()) return;
   leaf.reached = true;
   add_gradient(leaf, std::move(gradient));
-  if (told_) told_(leaf);
+  tell(&Observer::gradient_ready, leaf);
 }
 
 // The first gradient is taken over where its layout is the parameter's (else cloned), later ones
@@ -189,7 +190,9 @@ void Machine::add_gradient(GradNode& leaf, Value gradient) {
   }
   const bool same_layout = gradient.contiguous() == leaf.leaf.contiguous();
   if (!same_layout) gradient = contiguous(*this, gradient);
-  become_gradient(gradient);
+  // Of a whole one that is to be scattered the part that stays is the gradient.
+  const bool stays = !leaf.updated || recipe_.parallel.sharded < Sharded::kGradients;
+  if (stays) become_gradient(gradient);
   leaf.gradient = gradient.detached();
 }
 

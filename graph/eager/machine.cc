@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace plimsoll::eager {
 
@@ -115,6 +116,13 @@ Machine::~Machine() {
   }
 }
 
+namespace {
+
+// That lives on anyway, or that comes and goes by itself.
+bool outlives_values(const Buffer& b) { return b.resident || b.role == Role::kParameter; }
+
+}  // namespace
+
 BufferId Machine::new_buffer(const Dim& bytes, Role role, bool resident) {
   if (idle_) return kNoBuffer;
   const auto id = static_cast<BufferId>(step_.buffers.size());
@@ -136,14 +144,21 @@ void Machine::write(Event::Kind kind, uint32_t id, bool dispatched) {
 
 void Machine::free_storage(BufferId id) {
   if (finished_ || id == kNoBuffer || step_.buffers[id].resident) return;
+  if (const auto busy = exchanged_.find(id); busy != exchanged_.end()) {
+    busy->second.let_go = true;
+    return;
+  }
   --unfreed_;
   step_.events.push_back({Event::Kind::kFree, phase_, id, node_});
 }
 
-Value Machine::resident(DType dtype, const Shape& sizes, Role role) {
+LayoutRef Machine::layout_of(DType dtype, const Shape& sizes, Role role) {
   const bool last = policy_.channels_last && sizes.size() == 4 && role != Role::kBuffer;
-  auto layout =
-      last ? channels_last_layout(dtype, sizes, decider_) : contiguous_layout(dtype, sizes);
+  return last ? channels_last_layout(dtype, sizes, decider_) : contiguous_layout(dtype, sizes);
+}
+
+Value Machine::resident(DType dtype, const Shape& sizes, Role role) {
+  auto layout = layout_of(dtype, sizes, role);
   const Dim size = bytes(dtype, layout->count);
   auto storage = std::make_shared<Storage>(this, new_buffer(size, role, true));
   Value value(std::move(layout), std::move(storage));
@@ -151,11 +166,10 @@ Value Machine::resident(DType dtype, const Shape& sizes, Role role) {
   return value;
 }
 
-Value Machine::parameter(DType dtype, const Shape& sizes) {
-  Value value = resident(dtype, sizes, Role::kParameter);
-  weight_casts_[&value.layout()] = {};
-  if (grad_enabled_) leaves_.push_back(require_gradient(value));
-  return value;
+Value Machine::train(Value weight) {
+  weight_casts_[&weight.layout()] = {};
+  if (grad_enabled_) leaves_.push_back(require_gradient(weight));
+  return weight;
 }
 
 void Machine::begin_autocast() { autocast_ = recipe_.precision->autocast; }
@@ -217,13 +231,6 @@ void Machine::write_launch(Kernel kernel, std::span<const Value* const> read,
   step_.kernels.push_back(std::move(kernel));
   kernel_index_.emplace(hash, id);
   write(Event::Kind::kLaunch, id, dispatched);
-}
-
-uint32_t Machine::issue(Collective collective) {
-  const auto place = static_cast<uint32_t>(step_.collectives.size());
-  step_.collectives.push_back(std::move(collective));
-  write(Event::Kind::kIssue, place);
-  return place;
 }
 
 void Machine::launch_tensors(KernelClass kernel_class, std::string op, const Dim& flop,
@@ -344,7 +351,7 @@ void Machine::mark_end_of_forward() {
     for (const Kept& k : node->kept) {
       if (!k.value.on_device()) continue;
       const BufferId id = k.value.storage()->id();
-      if (seen[id] || step_.buffers[id].resident) continue;
+      if (id == kNoBuffer || seen[id] || outlives_values(step_.buffers[id])) continue;
       seen[id] = 1;
       step_.saved.push_back({id, node->node, k.rule});
       ever_saved_.push_back(id);

@@ -16,6 +16,7 @@
 #include <unordered_map>
 
 #include "graph/eager/fusion.h"
+#include "graph/eager/observer.h"
 #include "graph/eager/recompute.h"
 #include "graph/eager/value.h"
 #include "graph/ir/recipe.h"
@@ -75,11 +76,24 @@ class Machine {
   // A tensor that lives before and after the step. Images, filters and what belongs to filters lie
   // as the policy's layout says.
   Value resident(DType dtype, const Shape& sizes, Role role);
-  // The same, a trained parameter: gradients accumulate at it.
-  Value parameter(DType dtype, const Shape& sizes);
+  // A weight of which this device keeps its part alone, a resident: the whole has no memory until
+  // it is bound.
+  Value unbound(DType dtype, const Shape& sizes, const Placement& kept);
+  // Gradients accumulate at it from now on: a trained parameter.
+  Value train(Value weight);
+  // A resident one.
+  Value parameter(DType dtype, const Shape& sizes) {
+    return train(resident(dtype, sizes, Role::kParameter));
+  }
+  // Memory for a weight that has none, and the end of it: the storage stays the same, so that
+  // views and what autograd keeps follow.
+  void bind(const Value& weight, const Dim& bytes);
+  void unbind(const Value& weight);
   // New storage, contiguous; or with given strides, dense in some order.
   Value allocate(DType dtype, const Shape& sizes);
   Value allocate(LayoutRef layout);
+  // The same of work in another stream than the kernels'.
+  Value allocate_in(Stream stream, DType dtype, const Shape& sizes);
   // Another window on the same storage. Keeps no autograd edge: view operators record it.
   Value view_of(const Value& base, LayoutRef layout) { return {std::move(layout), base.storage()}; }
   // A number or small constant of the host, with a shape but without storage.
@@ -121,12 +135,20 @@ class Machine {
   GradNodeRef require_gradient(Value& value);
 
   // --- other devices ---
-  // Begins a collective beside what is launched; returns its place in Step::collectives.
+  // Begins a collective beside what is launched; returns its place in Step::collectives. Its buffer
+  // is not freed before it has ended.
   uint32_t issue(Collective collective);
   // What comes next waits for it.
-  void await(uint32_t collective) { write(Event::Kind::kAwait, collective); }
-  // `told` hears of each parameter's gradient when a backward pass has it whole.
-  void tell_of_gradients(std::function<void(const GradNode&)> told) { told_ = std::move(told); }
+  void await(uint32_t collective);
+  // From now on it is told what happens, after those that came before it; it outlives the step.
+  void observe(Observer& observer) { observers_.push_back(&observer); }
+  template <class... Params, class... Args>
+  void tell(void (Observer::*hook)(Params...), Args&&... args) {
+    for (Observer* observer : observers_) (observer->*hook)(args...);
+  }
+  bool observed() const { return !observers_.empty(); }
+  // It is a parameter's gradient from now on.
+  void become_gradient(const Value& value);
 
   // Where the next event will be written.
   size_t here() const { return step_.events.size(); }
@@ -147,11 +169,11 @@ class Machine {
   void free_storage(BufferId id);  // of Storage's destructor
 
  private:
+  LayoutRef layout_of(DType dtype, const Shape& sizes, Role role);
   BufferId new_buffer(const Dim& bytes, Role role, bool resident);
   void write(Event::Kind kind, uint32_t id, bool dispatched = true);
   void write_launch(Kernel kernel, std::span<const Value* const> read,
                     std::span<const Value* const> written, bool dispatched = true);
-  void become_gradient(const Value& value);
   void accumulate(GradNode& leaf, Value gradient);
   void add_gradient(GradNode& leaf, Value gradient);
   Value sum(Value older, const Value& newer);
@@ -180,7 +202,12 @@ class Machine {
   uint64_t sequence_ = 0;
   std::vector<std::weak_ptr<GradNode>> grad_nodes_;
   std::vector<GradNodeRef> leaves_;
-  std::function<void(const GradNode&)> told_;
+  std::vector<Observer*> observers_;
+  struct Exchanged {
+    int collectives = 0;  // that have begun and not ended
+    bool let_go = false;
+  };
+  std::unordered_map<BufferId, Exchanged> exchanged_;
   std::vector<Value> resident_values_;
   std::vector<BufferId> ever_saved_;  // over all passes
   std::unordered_multimap<size_t, KernelId> kernel_index_;

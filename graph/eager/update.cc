@@ -13,7 +13,12 @@ namespace {
 
 bool has_masters(const Machine& m) { return m.recipe().precision->master.has_value(); }
 
-TensorType type_of(const GradNode& leaf) { return {leaf.leaf.dtype(), leaf.leaf.sizes()}; }
+// What this device updates of a parameter.
+TensorType type_of(const Machine& m, const GradNode& leaf) {
+  const Shape& whole = leaf.leaf.sizes();
+  const Mesh& mesh = m.recipe().parallel.mesh;
+  return {leaf.leaf.dtype(), leaf.updated ? part_of(whole, *leaf.updated, mesh) : whole};
+}
 
 // Gradients are divided by the scale in place; whether one overflowed is known till the update.
 Value unscale(Machine& m, const Value& scale) {
@@ -134,7 +139,7 @@ class Updater {
     std::vector<Group> groups;
     for (const auto& leaf : m_.leaves()) {
       if (!leaf->gradient.defined()) continue;
-      const TensorType type = updated_type(m_.recipe(), type_of(*leaf));
+      const TensorType type = updated_type(m_.recipe(), type_of(m_, *leaf));
       const UpdateRule& rule = rule_of(row_, type, m_.decider());
       const auto same = std::ranges::find_if(groups, [&](const Group& g) {
         return g.rule == &rule && rule.form != UpdateForm::kLoop &&
@@ -219,8 +224,8 @@ void copy_masters(Machine& m) {
   if (!has_masters(m)) return;
   Dim count = 0;
   for (const auto& leaf : m.leaves()) {
-    if (updated_type(m.recipe(), type_of(*leaf)).dtype != leaf->leaf.dtype())
-      count += leaf->leaf.count();
+    const TensorType type = type_of(m, *leaf);
+    if (updated_type(m.recipe(), type).dtype != type.dtype) count += elements(type.shape);
   }
   const DType master = *m.recipe().precision->master;
   const DType stored = m.recipe().precision->storage;
@@ -251,6 +256,11 @@ std::vector<TensorType> kept_of(const Recipe& recipe, const TensorType& paramete
   return kept;
 }
 
+TensorType gradient_type(const Machine& m, const GradNode& leaf) {
+  const bool whole = m.recipe().parallel.sharded < Sharded::kGradients;
+  return whole ? TensorType{leaf.leaf.dtype(), leaf.leaf.sizes()} : type_of(m, leaf);
+}
+
 std::vector<Value> last_gradients(Machine& m) {
   std::vector<Value> gradients;
   for (const auto& leaf : m.leaves()) {
@@ -263,7 +273,7 @@ std::vector<Value> last_gradients(Machine& m) {
 void add_to_masters(Machine& m, std::vector<Value>& masters) {
   const bool first = masters.empty();
   for (const auto& leaf : m.leaves()) {
-    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
+    const TensorType type = updated_type(m.recipe(), type_of(m, *leaf));
     if (first && leaf->gradient.defined() && type.dtype != leaf->gradient.dtype())
       masters.push_back(m.allocate(type.dtype, type.shape));
   }
@@ -282,12 +292,12 @@ void make_states(Machine& m) {
   const OptimizerRow& row = *m.recipe().optimizer;
   std::vector<const UpdateRule*> seen;
   for (const auto& leaf : m.leaves()) {
-    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
+    const TensorType type = updated_type(m.recipe(), type_of(m, *leaf));
     if (type.dtype != leaf->leaf.dtype()) m.resident(type.dtype, type.shape, Role::kOptimizerState);
   }
   for (const auto& leaf : m.leaves()) {
     if (!leaf->reached) continue;
-    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
+    const TensorType type = updated_type(m.recipe(), type_of(m, *leaf));
     const UpdateRule& rule = rule_of(row, type, m.decider());
     const auto make = [&](TypeOf state) {
       const TensorType of = state(type);

@@ -12,6 +12,9 @@ TensorType updated_type(const Recipe& recipe, const TensorType& parameter);
 std::vector<TensorType> kept_of(const Recipe& recipe, const TensorType& parameter,
                                 Decider& decider);
 
+// What a parameter's gradient is at the update.
+TensorType gradient_type(const Machine& m, const GradNode& leaf);
+
 // The states of the parameters that a gradient reached, in the order in which the first step makes
 // them; copies are made of all. They live before the step too: call it after the step is written.
 void make_states(Machine& m);

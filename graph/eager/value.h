@@ -5,9 +5,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "graph/ir/parallel_plan.h"
 #include "graph/ir/step.h"
 
 namespace plimsoll::eager {
@@ -20,9 +22,11 @@ class Storage {
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
+  // kNoBuffer while it has no memory: released, or not bound yet (Machine::bind()).
   BufferId id() const { return id_; }
 
  private:
+  friend class Machine;
   Machine* machine_;
   BufferId id_;
 };
@@ -114,7 +118,10 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
   bool is_leaf = false;
   bool grad_disabled = false;  // wants no gradient for now
   bool reached = false;        // some backward pass of the step came to it
-  bool split = false;  // this device's part alone, whose gradient nobody else has a share of
+  // This device's part alone: along the axis nobody else has a share of its gradient.
+  std::optional<Placement> split;
+  // What this device keeps states of and updates, where that is no more than a part of it.
+  std::optional<Placement> updated;
   Value leaf;
   Value gradient;
   // Links those that are let go after this one (~GradNode, which must not ask for memory).

@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "graph/base/dtype.h"
+#include "graph/ir/exchange_behaviour.h"
 #include "graph/ir/kernel.h"
 #include "graph/ir/optimizer.h"
+#include "graph/ir/parallel_plan.h"
 #include "graph/ir/precision.h"
-#include "graph/ir/sharding_plan.h"
 
 namespace plimsoll {
 
@@ -51,6 +52,7 @@ struct Recipe {
   // Recurrent layers run step by step; nothing: as model and framework have it.
   std::optional<bool> unrolled;
   bool compiled = false;  // by torch.compile: kernels are fused (eager/fusion.h)
+  ParallelPlan parallel;
   // Of the rules that match a weight the last one holds; else the model's own say.
   std::vector<TrainingRule> training;
   bool operator==(const Recipe&) const = default;
@@ -92,7 +94,7 @@ struct Policy {
   // output.
   bool pool_keeps_indices = true;
   int64_t pool_index_bytes = 8;
-  ShardingPlan sharding;
+  ExchangeBehaviour exchange;
   // Optimizers work on lists of parameters, line by line; else by one operator for each parameter.
   bool foreach_optimizer = true;
   AttentionKernels attention;

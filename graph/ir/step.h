@@ -12,6 +12,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ir/kernel.h"
+#include "graph/ir/mesh.h"
 
 namespace plimsoll {
 
@@ -37,11 +38,15 @@ using BufferId = uint32_t;
 inline constexpr BufferId kNoBuffer = std::numeric_limits<BufferId>::max();
 using KernelId = uint32_t;
 
+// Whose order of work a buffer is allocated in: caching allocators keep what is free by stream.
+enum class Stream : uint8_t { kCompute, kGather, kReduce };
+
 struct Buffer {
   Dim bytes;  // as asked for; allocators round
   Role role = Role::kTemporary;
   NodeId node = kNoNode;  // whose execution allocated it
   bool resident = false;  // alive before the step begins and after it ends
+  Stream stream = Stream::kCompute;
 };
 
 struct Event {
@@ -72,8 +77,10 @@ enum class CollectiveKind : uint8_t {
 // What the devices tell each other, beside the step's kernels from its issue on.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
+  Axis axis = Axis::kData;      // of the mesh: along which devices tell each other
   Dim bytes;                    // of what each device sends, or has after an all-gather
-  BufferId buffer = kNoBuffer;  // where they lie, if in one of their own
+  BufferId buffer = kNoBuffer;  // where they lie, if in one of their own: its memory is not free
+                                // before the collective has ended, whoever lets go of it
 };
 
 // What autograd keeps at the end of forward, and why.

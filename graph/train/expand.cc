@@ -1,21 +1,23 @@
 #include "graph/train/expand.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <optional>
+#include <iterator>
+#include <map>
+#include <memory>
 
-#include "graph/base/setting.h"
-#include "graph/eager/data_parallel.h"
 #include "graph/eager/ops.h"
 #include "graph/eager/update.h"
+#include "graph/parallel/schedule.h"
+#include "graph/parallel/strategies.h"
 #include "graph/train/forward.h"
+#include "graph/train/network_loss.h"
 #include "graph/train/training_rules.h"
 
 namespace plimsoll {
 namespace {
 
 using eager::Machine;
+using eager::Observer;
 using eager::Value;
 
 class Expander {
@@ -34,11 +36,13 @@ class Expander {
   Result<Expansion> run() {
     if (auto known = apply_rules(graph_, recipe_.training, kinds_); !known)
       return tl::make_unexpected(known.error());
-    Forward values(graph_, kinds_, returned(), machine_);
+    const parallel::Placements placements =
+        parallel::place_weights(graph_, kinds_, recipe_.parallel);
+    Forward values(graph_, kinds_, returned(), placements, machine_);
     forward_ = &values;
     if (auto found = values.checkpoint(trains_ ? recipe_.checkpoint : "none"); !found)
       return tl::make_unexpected(found.error());
-    make_residents();
+    make_residents(placements);
     for (const PlannedPhase& phase : plan_.phases) {
       for (int64_t i = 0; i < phase.repeat; ++i) {
         if (auto done = run_phase(phase); !done) return tl::make_unexpected(done.error());
@@ -48,6 +52,7 @@ class Expander {
     for (const auto& leaf : machine_.leaves()) leaf->gradient = {};
     note_unreached();
     held_.clear();
+    strategies_.clear();
     values.clear();
     Step step = machine_.finish();
     return Expansion{std::move(step), std::move(kinds_)};
@@ -63,18 +68,33 @@ class Expander {
     Networks chain{&trained};
     for (const size_t behind : phase.through) chain.push_back(&plan_.networks[behind]);
     const int64_t passes = trains_ ? phase.passes * recipe_.accumulate : 1;
-    for (int64_t pass = 0; pass < passes; ++pass) {
-      // The first pass is over what the loader brings, the next over what other networks made.
-      if (pass == 1) feed(trained, made);
-      const bool last = pass + 1 == passes && !phase.gradient_penalty;
-      const size_t begin = machine_.here();
-      if (auto done = pass_once(chain, last); !done) return done;
+    const std::vector<parallel::Work> order =
+        parallel::order_of(recipe_.parallel.schedule, {.micro_batches = passes});
+    size_t begin = 0;
+    for (size_t at = 0; at < order.size(); ++at) {
+      const auto [pass, batch] = order[at];
+      if (pass == Pass::kForward) {
+        // The first pass is over what the loader brings, the next over what other networks made.
+        if (batch == 1) feed(trained, made);
+        begin = machine_.here();
+        if (auto done = run_forward_pass(chain, batch); !done) return done;
+        const bool goes_back =
+            at + 1 < order.size() && order[at + 1] == parallel::Work{Pass::kBackward, batch};
+        if (!goes_back) in_flight_[batch].values = forward_->take();
+        continue;
+      }
+      if (trains_) run_backward_pass(batch, batch + 1 == passes && !phase.gradient_penalty);
       // Between the first, whose gradients stay, and the last, after which values live on, each is
       // as the one before.
-      if (pass == 1 && passes > 3 && machine_.repeat_since(begin, passes - 2)) pass = passes - 2;
+      const bool alike = batch == 1 && passes > 3 && in_flight_.empty();
+      if (alike && machine_.repeat_since(begin, passes - 2))
+        at += 2 * static_cast<size_t>(passes - 3);
     }
     if (phase.gradient_penalty && trains_) penalize(trained);
-    if (recipe_.mode == Mode::kTrain) eager::update(machine_, scale_);
+    if (recipe_.mode == Mode::kTrain) {
+      eager::update(machine_, scale_);
+      machine_.tell(&Observer::after_update);
+    }
     master_gradients_.clear();
     if (plan_.networks.size() > 1) end_phase();
     return {};
@@ -136,6 +156,7 @@ class Expander {
       for (const TensorId out : chain[i]->outputs) made.push_back(value(out));
       feed(*chain[i + 1], made);
     }
+    machine_.tell(&Observer::end_forward);
   }
 
   // Gulrajani et al., arXiv:1704.00028, algorithm 1: the gradient of the network's output by its
@@ -165,9 +186,9 @@ class Expander {
       const Value back[] = {leaf->gradient, norm};
       kept.push_back(eager::elementwise(machine_, "norm_backward", back, between.dtype(), 2));
     }
-    devices_->begin_sum();
+    machine_.tell(&Observer::begin_backward, true);
     backward_from(out, nullptr);
-    devices_->end_sum();
+    machine_.tell(&Observer::end_backward);
     leaf->gradient = {};
     held_.push_back(out);
   }
@@ -182,11 +203,11 @@ class Expander {
     machine_.backward(roots, gradients, kept);
   }
 
-  void make_residents() {
+  void make_residents(const parallel::Placements& placements) {
     own_.resize(graph_.tensors.size());
     fed_.resize(graph_.tensors.size());
     for (const TensorId id : graph_.inputs) fed_[id] = value(id);
-    devices_.emplace(machine_);
+    strategies_ = parallel::strategies({machine_, graph_, placements, forward_->values()});
     if (!trains_) return;
     if (recipe_.precision->loss_scaler) {
       // A gradient scaler's factor, and its count of steps without overflow.
@@ -196,7 +217,8 @@ class Expander {
     if (recipe_.mode != Mode::kTrain) return;
     if (recipe_.zero_grad == ZeroGrad::kKeep && !recipe_.precision->master) {
       for (const auto& leaf : machine_.leaves()) {
-        leaf->gradient = machine_.resident(leaf->leaf.dtype(), leaf->leaf.sizes(), Role::kGradient);
+        const auto [type, shape] = eager::gradient_type(machine_, *leaf);
+        leaf->gradient = machine_.resident(type, shape, Role::kGradient);
       }
     }
   }
@@ -230,11 +252,17 @@ class Expander {
     return all;
   }
 
-  Result<void> pass_once(const Networks& chain, bool last) {
+  void begin_forward() {
+    if (!machine_.observed()) return;
+    const std::vector<Value> weights = values_of(is_weight);
+    const std::vector<Value> buffers = trains_ ? values_of(is_buffer) : std::vector<Value>{};
+    machine_.tell(&Observer::begin_forward, weights, buffers);
+  }
+
+  Result<void> run_forward_pass(const Networks& chain, int64_t batch) {
     machine_.enter(Phase::kForward, kNoNode);
-    devices_->send(values_of(is_weight), trains_ ? values_of(is_buffer) : std::vector<Value>{});
-    const bool masters = recipe_.precision->master && recipe_.mode == Mode::kTrain;
-    if (masters) last_gradients_ = eager::last_gradients(machine_);
+    begin_forward();
+    if (has_masters()) last_gradients_ = eager::last_gradients(machine_);
     run_forward(chain);
     widen_outputs(*chain.back());
     if (!trains_) {
@@ -242,26 +270,34 @@ class Expander {
       machine_.mark_end_of_forward();
       return {};
     }
-    Value loss;
     machine_.enter(Phase::kLoss, kNoNode);
-    if (auto made = compute_loss(*chain.back(), loss); !made) return made;
+    auto loss = network_loss(machine_, *forward_, *chain.back());
+    if (!loss) return tl::make_unexpected(loss.error());
     machine_.end_autocast();
-    const Value scaled =
-        scale_.defined() && loss.defined() ? eager::mul(machine_, loss, scale_) : loss;
+    MicroBatch& made = in_flight_[batch];
+    made.loss = std::move(*loss);
+    made.scaled = scale_.defined() ? eager::mul(machine_, made.loss, scale_) : made.loss;
     machine_.mark_end_of_forward();
+    return {};
+  }
+
+  bool has_masters() const { return recipe_.precision->master && recipe_.mode == Mode::kTrain; }
+
+  void run_backward_pass(int64_t batch, bool last) {
+    MicroBatch made = std::move(in_flight_.extract(batch).mapped());
     machine_.enter(Phase::kBackward, kNoNode);
-    if (masters) drop_gradients();
-    if (last) devices_->begin_sum();
-    if (loss.defined()) backward_from(scaled, nullptr);
-    devices_->end_sum();
-    if (masters) eager::add_to_masters(machine_, master_gradients_);
+    if (has_masters()) drop_gradients();
+    machine_.tell(&Observer::begin_backward, last);
+    backward_from(made.scaled, nullptr);
+    machine_.tell(&Observer::end_backward);
+    if (has_masters()) eager::add_to_masters(machine_, master_gradients_);
     if (!last) {
       machine_.enter(Phase::kForward, kNoNode);
       forward_->release();
     } else {
-      held_.push_back(loss);
+      made.values.push_back(made.loss);
+      std::ranges::move(made.values, std::back_inserter(held_));
     }
-    return {};
   }
 
   // apex/amp/_initialize.py: what the model returns is cast to fp32.
@@ -282,46 +318,6 @@ class Expander {
 
   Value& value(TensorId id) { return (*forward_)[id]; }
 
-  // Classes are the last dimension, or the second of images.
-  static size_t class_axis(const Value& v) { return v.rank() >= 4 ? 1 : v.rank() - 1; }
-
-  Value loss_of(const Value& out, Loss loss) {
-    switch (loss) {
-      case Loss::kCrossEntropy:
-        return out.rank() == 0 ? eager::sum_all(machine_, out)
-                               : eager::cross_entropy(machine_, out, class_axis(out));
-      case Loss::kMse:
-        return eager::mse(machine_, out, {});
-      case Loss::kBce:
-        return eager::bce(machine_, out, {});
-      case Loss::kCtc:
-        return eager::ctc(machine_, out);
-      case Loss::kSum:
-        return eager::sum_all(machine_, out);
-      case Loss::kNone:
-        return out;
-    }
-    return {};
-  }
-
-  // A network's own losses, else the recipe's on each float output.
-  Result<void> compute_loss(const PlannedNetwork& network, Value& loss) {
-    std::vector<OutputLoss> losses = network.losses;
-    if (losses.empty()) {
-      for (const TensorId id : network.outputs) losses.push_back({recipe_.loss, id});
-    }
-    for (const auto& [kind, id] : losses) {
-      const Value& out = value(id);
-      if (!out.defined() || !out.on_device() || !is_float(out.dtype())) continue;
-      const Value term = loss_of(out, kind);
-      loss = loss.defined() ? eager::add(machine_, loss, term) : term;
-      if (kind == Loss::kNone) break;
-    }
-    if (loss.defined()) return {};
-    return error("E260", "the graph has no float output to take a loss of", {},
-                 fmt::format("use {}, or name a model with outputs", setting("mode", "inference")));
-  }
-
   const Graph& graph_;
   const TrainingPlan& plan_;
   const Recipe& recipe_;
@@ -331,7 +327,13 @@ class Expander {
   Forward* forward_ = nullptr;
   std::vector<Value> fed_;               // inputs as the loader brings them
   std::vector<eager::GradNodeRef> own_;  // where weights' gradients go, frozen or not
-  std::optional<eager::DataParallel> devices_;
+  std::vector<std::unique_ptr<Observer>> strategies_;
+  // A micro-batch that has gone forward and not back.
+  struct MicroBatch {
+    std::vector<Value> values{};  // that its pass made, where another one has run since
+    Value loss{}, scaled{};
+  };
+  std::map<int64_t, MicroBatch> in_flight_;
   std::vector<Value> held_;
   Value scale_;  // of the loss, in fp16 mixed precision
   // Where the optimizer has copies of weights: gradients of the step before, and of the copies.

@@ -3,19 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
-#include "graph/eager/split_layer.h"
 #include "graph/exporter/missing_buffers.h"
 #include "graph/ops/lower.h"
 #include "graph/ops/op_row.h"
 #include "graph/train/last_use.h"
 #include "graph/train/mirror.h"
-#include "graph/train/split_weights.h"
 
 namespace plimsoll {
 
@@ -55,11 +55,10 @@ std::vector<Value> assumed(eager::Lowering& l) {
 }  // namespace
 
 Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
-                 const std::vector<TensorId>& returned, Machine& machine)
+                 const std::vector<TensorId>& returned, const parallel::Placements& placements,
+                 Machine& machine)
     : graph_(graph), machine_(machine), values_(graph.tensors.size()) {
   find_data(returned);
-  const ShardingPlan& sharding = machine.policy().sharding;
-  if (sharding.splits_layers && sharding.data_ranks > 1) split_ = split_weights(graph);
   const auto make = [&](WeightRole kind, auto&& creator) {
     for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
       const Tensor& t = graph_.tensors[id];
@@ -67,14 +66,18 @@ Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
       values_[id] = creator(id, t);
     }
   };
-  make(WeightRole::kTrained, [&](TensorId id, const Tensor& t) {
-    Value weight = machine_.parameter(t.dtype, own_part(id));
-    if (weight.requires_grad()) weight.grad()->split = split_.contains(id);
-    return weight;
+  make(WeightRole::kTrained, [&](TensorId id, const Tensor&) {
+    Value trained = machine_.train(weight(id, placements));
+    if (!trained.requires_grad()) return trained;
+    const auto in = [id](const std::map<TensorId, Placement>& placed) {
+      const auto at = placed.find(id);
+      return at == placed.end() ? std::nullopt : std::optional(at->second);
+    };
+    trained.grad()->split = in(placements.computed);
+    trained.grad()->updated = in(placements.kept);
+    return trained;
   });
-  make(WeightRole::kFrozen, [&](TensorId id, const Tensor& t) {
-    return machine_.resident(t.dtype, own_part(id), Role::kParameter);
-  });
+  make(WeightRole::kFrozen, [&](TensorId id, const Tensor&) { return weight(id, placements); });
   make(WeightRole::kBuffer, [&](TensorId, const Tensor& t) {
     return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
   });
@@ -90,12 +93,17 @@ Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
   }
 }
 
-// What this device holds of a weight.
-Shape Forward::own_part(TensorId id) const {
-  Shape shape = *graph_.tensors[id].shape;
-  if (const auto at = split_.find(id); at != split_.end())
-    shape[at->second] = eager::part_of(machine_, shape[at->second]);
-  return shape;
+// As operators use it.
+Value Forward::weight(TensorId id, const parallel::Placements& placements) {
+  const Tensor& t = graph_.tensors[id];
+  const ParallelPlan& plan = machine_.recipe().parallel;
+  const auto kept = placements.kept.find(id);
+  if (plan.sharded == Sharded::kWeights && kept != placements.kept.end())
+    return machine_.unbound(t.dtype, *t.shape, kept->second);
+  const auto computed = placements.computed.find(id);
+  const bool whole = computed == placements.computed.end();
+  const Shape shape = whole ? *t.shape : part_of(*t.shape, computed->second, plan.mesh);
+  return machine_.resident(t.dtype, shape, Role::kParameter);
 }
 
 // Parameters of this kind go after their last reader, as values do.
@@ -139,6 +147,15 @@ void Forward::release() {
   for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
     if (graph_.tensors[id].kind == TensorKind::kValue) values_[id] = {};
   }
+}
+
+std::vector<Value> Forward::take() {
+  std::vector<Value> made;
+  for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
+    if (graph_.tensors[id].kind == TensorKind::kValue)
+      made.push_back(std::exchange(values_[id], {}));
+  }
+  return made;
 }
 
 // An array of the host, made on the device. One that is expanded there, and cast at most to the
@@ -198,14 +215,10 @@ void Forward::execute(NodeId id) {
   if (on_device && !is_host_arithmetic(node)) {
     std::optional<eager::AutocastPause> off;
     if (node.notes.no_autocast) off.emplace(machine_);
-    const bool split = inputs.size() > 1 && split_.contains(node.inputs[1]);
-    if (split) inputs[0] = eager::gather_samples(machine_, inputs[0]);
+    machine_.tell(&eager::Observer::before_node, id, inputs);
     eager::Lowering lowering(machine_, graph_, id, std::move(inputs));
     outputs = row && row->lower ? row->lower(lowering) : assumed(lowering);
-    if (split) {
-      const Dim& all = graph_.tensors[node.outputs[0]].shape->back();
-      outputs[0] = eager::gather_outputs(machine_, outputs[0], all);
-    }
+    machine_.tell(&eager::Observer::after_node, id, outputs);
   }
   inputs.clear();
   outputs.resize(node.outputs.size());
@@ -231,7 +244,7 @@ bool Forward::is_host_arithmetic(const Node& node) const {
 Result<void> Forward::checkpoint(const std::string& which) {
   if (which == "none") return {};
   blocks_ = which == "mirror" ? mirrored_runs(graph_)
-                              : modules_below(graph_, which == "blocks" ? "" : which);
+                              : parallel::units_below(graph_, which == "blocks" ? "" : which);
   if (!blocks_.empty()) return {};
   const std::string help =
       fmt::format("{} takes none, blocks, mirror, or a module's path, as 'estimate {}' lists them",
@@ -243,22 +256,16 @@ Result<void> Forward::checkpoint(const std::string& which) {
 
 void Forward::run(NodeId first, NodeId last) {
   for (NodeId id = first; id < last;) {
-    const ModuleRange* block = machine_.grad_enabled() ? block_at(id) : nullptr;
+    const parallel::Unit* block =
+        machine_.grad_enabled() ? parallel::unit_from(blocks_, id) : nullptr;
     if (block) run_block(*block);
     if (!block) execute(id);
     id = block ? block->last : id + 1;
   }
 }
 
-const ModuleRange* Forward::block_at(NodeId id) const {
-  const auto at =
-      std::lower_bound(blocks_.begin(), blocks_.end(), id,
-                       [](const ModuleRange& block, NodeId first) { return block.first < first; });
-  return at != blocks_.end() && at->first == id ? &*at : nullptr;
-}
-
 // What a block reads that others made, once each.
-Forward::Inputs Forward::inputs_of(const ModuleRange& block) const {
+Forward::Inputs Forward::inputs_of(const parallel::Unit& block) const {
   Inputs inputs;
   for (NodeId id = block.first; id < block.last; ++id) {
     for (const TensorId in : graph_.nodes[id].inputs) {
@@ -274,7 +281,7 @@ Forward::Inputs Forward::inputs_of(const ModuleRange& block) const {
 }
 
 // A checkpointed block keeps what it reads, and runs again from there.
-void Forward::run_block(const ModuleRange& block) {
+void Forward::run_block(const parallel::Unit& block) {
   Inputs inputs = inputs_of(block);
   std::vector<Value> kept;
   for (const auto& [in, value] : inputs) {
@@ -290,7 +297,7 @@ void Forward::run_block(const ModuleRange& block) {
 }
 
 // Up to the last tensor that the block keeps; the rest of the step's values stay as they are.
-void Forward::recompute(const ModuleRange& block, const Inputs& inputs,
+void Forward::recompute(const parallel::Unit& block, const Inputs& inputs,
                         const eager::Region& region) {
   Inputs before;
   for (const auto& [in, value] : inputs) {

@@ -7,22 +7,24 @@
 //   const Value& logits = forward[graph.outputs[0]];
 #pragma once
 
-#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "graph/eager/machine.h"
 #include "graph/exporter/weight_roles.h"
-#include "graph/train/repeated_modules.h"
+#include "graph/parallel/strategies.h"
+#include "graph/parallel/unit.h"
 
 namespace plimsoll {
 
 class Forward {
  public:
   // Makes the residents: trained parameters, buffers, constant tables, inputs. What is in
-  // `returned` lives until release().
+  // `returned` lives until release(); of weights this device has what `placements` leaves it.
   Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
-          const std::vector<TensorId>& returned, eager::Machine& machine);
+          const std::vector<TensorId>& returned, const parallel::Placements& placements,
+          eager::Machine& machine);
 
   // Which blocks are checkpointed: "none", "blocks", "mirror" as MXNet does, or a module's path.
   // E261 where the graph has no such module.
@@ -30,12 +32,14 @@ class Forward {
 
   // Nodes [first, last), in order.
   void run(NodeId first, NodeId last);
-  // Drops all that nodes made.
+  // Drops all that nodes made, or hands it over.
   void release();
+  std::vector<eager::Value> take();
   // Drops everything but residents' own storage; for the end of a step.
   void clear() { values_.clear(); }
 
   eager::Value& operator[](TensorId id) { return values_[id]; }
+  std::span<const eager::Value> values() const { return values_; }
   size_t size() const { return values_.size(); }
 
  private:
@@ -43,16 +47,15 @@ class Forward {
 
   void find_data(const std::vector<TensorId>& returned);
   void release_after_last_use(const std::vector<WeightRole>& kinds, WeightRole kind);
-  Shape own_part(TensorId id) const;
+  eager::Value weight(TensorId id, const parallel::Placements& placements);
   eager::Value constant(TensorId id);
   eager::Value filled(TensorId id);
   std::vector<eager::Value> read_inputs(const Node& node, size_t host_from, bool& on_device);
   bool is_host_arithmetic(const Node& node) const;
   void execute(NodeId id);
-  const ModuleRange* block_at(NodeId id) const;
-  Inputs inputs_of(const ModuleRange& block) const;
-  void run_block(const ModuleRange& block);
-  void recompute(const ModuleRange& block, const Inputs& inputs, const eager::Region& region);
+  Inputs inputs_of(const parallel::Unit& block) const;
+  void run_block(const parallel::Unit& block);
+  void recompute(const parallel::Unit& block, const Inputs& inputs, const eager::Region& region);
 
   const Graph& graph_;
   eager::Machine& machine_;
@@ -60,8 +63,7 @@ class Forward {
   std::vector<bool> is_read_;
   std::vector<bool> read_as_data_;
   std::vector<std::vector<TensorId>> last_uses_;  // by node
-  std::vector<ModuleRange> blocks_;               // checkpointed
-  std::map<TensorId, size_t> split_;              // weights, by the dimension in which they are
+  std::vector<parallel::Unit> blocks_;            // checkpointed
 };
 
 }  // namespace plimsoll

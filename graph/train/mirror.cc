@@ -14,8 +14,8 @@ bool is_mirrored(const Node& node) {
 
 }  // namespace
 
-std::vector<ModuleRange> mirrored_runs(const Graph& graph) {
-  std::vector<ModuleRange> runs;
+std::vector<parallel::Unit> mirrored_runs(const Graph& graph) {
+  std::vector<parallel::Unit> runs;
   const auto count = static_cast<NodeId>(graph.nodes.size());
   for (NodeId id = 0; id < count;) {
     const NodeId first = id;
@@ -24,7 +24,7 @@ std::vector<ModuleRange> mirrored_runs(const Graph& graph) {
       ++id;
       continue;
     }
-    ModuleRange run{.module = "mirror", .first = first, .last = id};
+    parallel::Unit run{.module = "mirror", .first = first, .last = id};
     if (id < count && multiplies(graph.nodes[id])) {
       const TensorId read = graph.nodes[id].inputs.front();
       const NodeId maker = read == kNoTensor ? kNoNode : graph.tensors[read].producer;
@@ -32,6 +32,7 @@ std::vector<ModuleRange> mirrored_runs(const Graph& graph) {
     }
     runs.push_back(std::move(run));
   }
+  find_weights(graph, runs);
   return runs;
 }
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "graph/train/repeated_modules.h"
+#include "graph/parallel/unit.h"
 
 namespace plimsoll {
 
@@ -14,6 +14,6 @@ namespace plimsoll {
 // again; what a run reads is kept, where MXNet computes a shortcut again, too
 // (src/executor/graph_executor.cc, need_mirror; its step of 100 nodes is left out). Cost: linear in
 // nodes.
-std::vector<ModuleRange> mirrored_runs(const Graph& graph);
+std::vector<parallel::Unit> mirrored_runs(const Graph& graph);
 
 }  // namespace plimsoll

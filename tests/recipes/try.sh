@@ -16,6 +16,7 @@ recipes=(
   "framework|a framework's version|1"
   "form|a form of tables|3"
   "verb|a verb|2"
+  "axis|an exchange by another axis|4"
 )
 
 table() {

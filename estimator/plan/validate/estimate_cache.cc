@@ -53,15 +53,16 @@ tl::expected<Evaluator, std::string> EstimateCache::make_evaluator(const Request
 tl::expected<ModelCache::Entry*, std::string> EstimateCache::compiled_for(
     const Request& request, const Platform& platform) {
   if (models_.events() > kMostEvents) models_.clear();
+  const Recipe recipe = recipe_for(platform, request.recipe);
   const Policy policy = policy_for(platform, request);
   ModelRequest model = request;
   model.batch.reset();
   const Binding sizes = {{"batch", *request.batch}};
-  auto entry = models_.at(model, request.recipe, policy, sizes);
+  auto entry = models_.at(model, recipe, policy, sizes);
   if (entry || !request.image) return or_reason(std::move(entry));
   model.image.reset();
   model.settings["image"] = fmt::format("{}", *request.image);
-  auto shaped = models_.at(model, request.recipe, policy, sizes);
+  auto shaped = models_.at(model, recipe, policy, sizes);
   return or_reason(shaped ? std::move(shaped) : std::move(entry));
 }
 

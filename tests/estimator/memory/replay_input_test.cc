@@ -124,3 +124,22 @@ TEST_CASE("replay input: what timing plans takes is given back") {
     CHECK(plain.timing_peak_bytes == 0);
   }
 }
+
+TEST_CASE("replay input: what lies in other streams has pools of its own") {
+  static const Hwdb kHwdb = *Hwdb::open();
+  const auto reserved = [](Stream stream) {
+    constexpr int64_t kBytes = 30 << 20;
+    CompiledModel model;
+    model.step.buffers = {{.bytes = kBytes, .stream = stream}, {.bytes = kBytes}};
+    for (const BufferId id : {0, 1}) {
+      model.step.events.push_back({Event::Kind::kAllocate, Phase::kForward, id, kNoNode});
+      model.step.events.push_back({Event::Kind::kFree, Phase::kForward, id, kNoNode});
+    }
+    const BoundStep bound = bind_step(model.step, {}).value();
+    const ReplayInput input = replay_input(model, bound, WorkspacePlan{},
+                                           *kHwdb.framework("pytorch"), {}, std::nullopt, {0, 1});
+    return device_memory(input, CachingRules{}, {})->reserved;
+  };
+  CHECK(reserved(Stream::kCompute) == 30 << 20);
+  CHECK(reserved(Stream::kGather) == 60 << 20);
+}

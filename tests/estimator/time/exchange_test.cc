@@ -20,6 +20,13 @@ ExchangeRates slow() {
           .card_memory = 600};
 }
 
+// All groups alike.
+ExchangeByAxis alike(const ExchangeGroup& group, const ExchangeRates& rates) {
+  ExchangeByAxis axes;
+  axes.fill({group, rates});
+  return axes;
+}
+
 double seconds(std::string_view scheme, int64_t per_node, int64_t nodes = 1) {
   const ExchangeScheme* row = find_exchange_scheme(scheme);
   REQUIRE(row != nullptr);
@@ -84,7 +91,7 @@ TEST_CASE("exchange: what runs beside the step's work is not waited for") {
                                              {.collective = 0, .awaited = true},
                                              {.collective = 1, .awaited = true}};
   const auto waited = [&](std::vector<double> work) {
-    return exposed_exchange(ring, points, work, {.per_node = 2}, rates);
+    return exposed_exchange(ring, points, work, alike({.per_node = 2}, rates));
   };
   CHECK(waited({}) == doctest::Approx(10));
   CHECK(waited({100, 0, 0, 0}) == doctest::Approx(10));  // done before there was anything to sum
@@ -95,7 +102,57 @@ TEST_CASE("exchange: what runs beside the step's work is not waited for") {
   // Of a pass that stands for three.
   const std::vector<ExchangePoint> again = {{.bytes = 500'000'000, .times = 3},
                                             {.awaited = true, .times = 3}};
-  CHECK(exposed_exchange(ring, again, {}, {.per_node = 2}, rates) == doctest::Approx(15));
+  CHECK(exposed_exchange(ring, again, {}, alike({.per_node = 2}, rates)) == doctest::Approx(15));
+}
+
+TEST_CASE("exchange: axes have queues of their own") {
+  const ExchangeScheme& ring = *find_exchange_scheme("ring");
+  ExchangeRates rates = slow();
+  rates.link.bandwidth = 1e8;
+  // Sums of 5 s: the second begins at once where it is along another axis.
+  std::vector<ExchangePoint> points = {{.collective = 0, .bytes = 500'000'000},
+                                       {.collective = 1, .bytes = 500'000'000},
+                                       {.collective = 0, .awaited = true},
+                                       {.collective = 1, .awaited = true}};
+  const auto waited = [&](std::vector<double> work) {
+    return exposed_exchange(ring, points, work, alike({.per_node = 2}, rates));
+  };
+  CHECK(waited({}) == doctest::Approx(10));
+  points[1].axis = points[3].axis = Axis::kTensor;
+  CHECK(waited({}) == doctest::Approx(5));
+  CHECK(waited({0, 4, 0, 0}) == doctest::Approx(5));  // the first alone has begun
+  CHECK(waited({0, 0, 4, 0}) == doctest::Approx(3));  // both at half their rate
+  CHECK(waited({0, 0, 0, 100}) == doctest::Approx(5));
+  // Each by its own group.
+  ExchangeByAxis axes = alike({.per_node = 2}, rates);
+  axes[static_cast<size_t>(Axis::kTensor)].rates.link.bandwidth = 1e9;
+  CHECK(exposed_exchange(ring, points, {}, axes) == doctest::Approx(5));
+  points[2].awaited = false;
+  points.resize(2);
+  points.push_back({.collective = 1, .awaited = true, .axis = Axis::kTensor});
+  CHECK(exposed_exchange(ring, points, {}, axes) == doctest::Approx(.5));
+}
+
+TEST_CASE("exchange: inner axes are within a machine") {
+  Mesh mesh;
+  mesh.extent(Axis::kTensor) = 2;
+  mesh.extent(Axis::kShard) = 8;
+  mesh.extent(Axis::kData) = 4;
+  const auto along = [&](Axis axis, int64_t per_node) {
+    const ExchangeGroup group = group_along(axis, mesh, per_node);
+    return std::pair(group.per_node, group.nodes);
+  };
+  using Group = std::pair<int64_t, int64_t>;
+  CHECK(along(Axis::kTensor, 8) == Group{2, 1});
+  CHECK(along(Axis::kShard, 8) == Group{4, 2});
+  CHECK(along(Axis::kData, 8) == Group{1, 4});
+  CHECK(along(Axis::kData, 64) == Group{4, 1});
+  CHECK(along(Axis::kStage, 8) == Group{1, 1});
+  // Data parallel alone: as many as there are in each machine.
+  Mesh data;
+  data.extent(Axis::kData) = 16;
+  CHECK(group_along(Axis::kData, data, 8).per_node == 8);
+  CHECK(group_along(Axis::kData, data, 8).nodes == 2);
 }
 
 TEST_CASE("exchange: of what each device has a part, a link carries all other parts") {
@@ -109,8 +166,8 @@ TEST_CASE("exchange: of what each device has a part, a link carries all other pa
 TEST_CASE("exchange: what goes one way crosses each link once") {
   const std::vector<ExchangePoint> points = {{.kind = CollectiveKind::kBroadcast, .bytes = 1000},
                                              {.awaited = true}};
-  CHECK(exposed_exchange(*find_exchange_scheme("data-parallel"), points, {}, {.per_node = 4},
-                         slow()) == doctest::Approx(100));
+  CHECK(exposed_exchange(*find_exchange_scheme("data-parallel"), points, {},
+                         alike({.per_node = 4}, slow())) == doctest::Approx(100));
 }
 
 }  // namespace plimsoll

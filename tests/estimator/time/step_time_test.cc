@@ -14,6 +14,8 @@ TimeContext unit_context() {
   return {rates, {}};
 }
 
+constexpr auto kAlongData = static_cast<size_t>(Axis::kData);
+
 StepTimeInput copies(int64_t bytes, int64_t count, StepPhase phase = StepPhase::kForward) {
   StepTimeInput input;
   KernelAt kernel{.kernel_class = KernelClass::kCopy, .op = "copy", .read = bytes, .written = 0};
@@ -86,11 +88,11 @@ TEST_CASE(
   input.habits.forward = 2;
   input.parameter_arrays = 3;
   input.exchange = {{.kind = CollectiveKind::kBroadcast, .bytes = 500}, {.awaited = true}};
-  input.rates.link = {.bandwidth = 10, .latency = 0};
+  input.axes[kAlongData].rates.link = {.bandwidth = 10, .latency = 0};
   const StepTime one = step_time(input, unit_context());
   input.devices = 2;
   input.scheme = find_exchange_scheme("data-parallel");
-  input.group.per_node = 2;
+  input.axes[kAlongData].group.per_node = 2;
   const StepTime two = step_time(input, unit_context());
   CHECK(one.communication == 0);
   CHECK(two.communication == 50);
@@ -101,12 +103,12 @@ TEST_CASE(
 TEST_CASE("step: what is launched behind an exchange's beginning hides it") {
   StepTimeInput input = copies(1000, 10);
   input.devices = 2;
-  input.group.per_node = 2;
+  input.axes[kAlongData].group.per_node = 2;
   input.exchange = {{.bytes = 500}, {.awaited = true}};
-  input.rates.link = {.bandwidth = 1, .latency = 0};
+  input.axes[kAlongData].rates.link = {.bandwidth = 1, .latency = 0};
   const double work = step_time(input, unit_context()).gpu;
   CHECK(step_time(input, unit_context()).communication == doctest::Approx(500));
-  input.rates.link.bandwidth = 500 / work;  // as long as the step's work
+  input.axes[kAlongData].rates.link.bandwidth = 500 / work;  // as long as the step's work
   input.kernels[0].launches.stretch = 1;
   CHECK(step_time(input, unit_context()).communication == doctest::Approx(work / 2));
 }

@@ -26,6 +26,18 @@ Expanded expanded(std::string_view text, const Recipe& recipe) {
   return {std::move(*graph), std::move(*expansion)};
 }
 
+// Of what the step keeps for backward, alive where its first backward pass begins.
+int64_t kept_before_backward(const Step& step) {
+  int64_t alive = 0;
+  for (const Event& e : step.events) {
+    if (e.phase == Phase::kBackward) break;
+    const bool memory = e.kind == Event::Kind::kAllocate || e.kind == Event::Kind::kFree;
+    if (!memory || step.buffers[e.id].role != Role::kFeatureMap) continue;
+    alive += (e.kind == Event::Kind::kFree ? -1 : 1) * *step.buffers[e.id].bytes.constant();
+  }
+  return alive;
+}
+
 int64_t bytes_of(const Step& step, Role role) {
   int64_t sum = 0;
   for (const Buffer& b : step.buffers) sum += b.role == role ? *b.bytes.constant() : 0;
@@ -115,6 +127,25 @@ TEST_CASE("expand: an array that is expanded, and cast to what it is, takes no m
   // Of 16 positions in 64 bits each, or of all of them in 32.
   CHECK(kept("i = Cast(e) {to=6}\ny = GatherElements(m, i) {axis=2}\n") - plain ==
         24 * 16 * 16 * 4 - 16 * 8);
+}
+
+TEST_CASE("expand: micro-batches that all go forward first are all kept") {
+  constexpr std::string_view kNetwork =
+      "opset 17\ninput x: f32[8,16]\nparam a: f32[16,16]\nparam b: f32[16,4]\n"
+      "h = MatMul(x, a)\nr = Relu(h)\ny = MatMul(r, b)\noutput y\n";
+  const auto kept = [&](int64_t batches, Schedule schedule) {
+    Recipe recipe;
+    recipe.accumulate = batches;
+    recipe.parallel.schedule = schedule;
+    const Step step = expanded(kNetwork, recipe).expansion.step;
+    CHECK(step.repeats.empty() == (schedule == Schedule::kForwardFirst || batches <= 3));
+    return kept_before_backward(step);
+  };
+  const int64_t one = kept(1, Schedule::kOneForwardOneBackward);
+  CHECK(one > 0);
+  CHECK(kept(5, Schedule::kOneForwardOneBackward) == one);
+  CHECK(kept(1, Schedule::kForwardFirst) == one);
+  CHECK(kept(5, Schedule::kForwardFirst) == 5 * one);
 }
 
 }  // namespace plimsoll

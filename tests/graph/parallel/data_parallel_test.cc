@@ -1,4 +1,4 @@
-#include "graph/eager/data_parallel.h"
+#include "graph/parallel/data_parallel.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -10,29 +10,31 @@
 #include "graph/eager/ops.h"
 #include "tests/support/mebibyte.h"
 
-namespace plimsoll::eager {
+namespace plimsoll::parallel {
 namespace {
+
+using eager::Machine;
+using eager::Value;
 
 using test::kMiB;
 
 // As PyTorch's DistributedDataParallel.
-ShardingPlan ddp(int64_t bucket_bytes, int64_t first_bucket_bytes) {
-  return {.data_ranks = 2,
-          .bucket_bytes = bucket_bytes,
+ExchangeBehaviour ddp(int64_t bucket_bytes, int64_t first_bucket_bytes) {
+  return {.bucket_bytes = bucket_bytes,
           .first_bucket_bytes = first_bucket_bytes,
           .copies_buckets = true};
 }
 
 // Bytes of the buckets made for parameters of these many MiB.
-std::vector<int64_t> buckets(std::initializer_list<int64_t> parameters, bool parallel) {
+std::vector<int64_t> buckets(std::initializer_list<int64_t> parameters) {
   Recipe recipe;
   Policy policy;
-  if (parallel) policy.sharding = ddp(25 * kMiB, kMiB);
+  policy.exchange = ddp(25 * kMiB, kMiB);
   const Binding none;
   Decider decider(none);
   Machine m(recipe, policy, decider);
   for (const int64_t size : parameters) m.parameter(DType::kFloat32, {Dim(size * kMiB / 4)});
-  const DataParallel devices(m);
+  const DataParallel devices(m, {Axis::kData});
   std::vector<int64_t> sizes;
   for (const Buffer& buffer : m.finish().buffers) {
     if (buffer.role == Role::kTemporary) sizes.push_back(buffer.bytes.constant_term() / kMiB);
@@ -43,9 +45,8 @@ std::vector<int64_t> buckets(std::initializer_list<int64_t> parameters, bool par
 }  // namespace
 
 TEST_CASE("gradient buckets: closed by the tensor that reaches the limit, last parameters first") {
-  CHECK(buckets({10, 20, 7, 3}, true) == std::vector<int64_t>{3, 27, 10});
-  CHECK(buckets({40, 40}, true) == std::vector<int64_t>{40, 40});
-  CHECK(buckets({40, 40}, false).empty());
+  CHECK(buckets({10, 20, 7, 3}) == std::vector<int64_t>{3, 27, 10});
+  CHECK(buckets({40, 40}) == std::vector<int64_t>{40, 40});
 }
 
 // Buckets that PyTorch itself makes (tests/oracles/ddp_buckets.py), compared as sorted sizes: the
@@ -58,7 +59,7 @@ TEST_CASE("gradient buckets: PyTorch's own") {
     CAPTURE(model["model"].get<std::string>());
     const Recipe recipe;
     Policy policy;
-    policy.sharding = ddp(model["cap"], golden["first_bytes"]);
+    policy.exchange = ddp(model["cap"], golden["first_bytes"]);
     const Binding none;
     Decider decider(none);
     Machine m(recipe, policy, decider);
@@ -68,7 +69,7 @@ TEST_CASE("gradient buckets: PyTorch's own") {
       const bool is_half = !half.empty() && half[i] == 1;
       m.parameter(is_half ? DType::kFloat16 : DType::kFloat32, {Dim(sizes[i].get<int64_t>())});
     }
-    const DataParallel devices(m);
+    const DataParallel devices(m, {Axis::kData});
     std::vector<int64_t> got, wanted = model["buckets"].get<std::vector<int64_t>>();
     for (const Buffer& buffer : m.finish().buffers) {
       if (buffer.role == Role::kTemporary) got.push_back(buffer.bytes.constant_term());
@@ -82,13 +83,13 @@ TEST_CASE("gradient buckets: PyTorch's own") {
 TEST_CASE("buffers of one type are joined for a moment before forward") {
   Recipe recipe;
   Policy policy;
-  policy.sharding = ddp(25 * kMiB, kMiB);
+  policy.exchange = ddp(25 * kMiB, kMiB);
   const Binding none;
   Decider decider(none);
   Machine m(recipe, policy, decider);
   const Value statistics[] = {m.resident(DType::kFloat32, {Dim(64)}, Role::kBuffer),
                               m.resident(DType::kFloat32, {Dim(32)}, Role::kBuffer)};
-  DataParallel(m).send({}, statistics);
+  DataParallel(m, {Axis::kData}).begin_forward({}, statistics);
   const Step step = m.finish();
   REQUIRE(step.buffers.size() == 3);
   CHECK(step.buffers[2].bytes == Dim(96 * 4));
@@ -102,10 +103,11 @@ namespace {
 
 // The collectives of a backward pass through three layers of 4 x 4, as they begin ("issue"), are
 // waited for ("await") and lie among gradients that become whole ("gradient").
-std::string exchange_of(const ShardingPlan& sharding) {
+std::string exchange_of(const ExchangeBehaviour& behaviour,
+                        std::vector<Axis> axes = {Axis::kData}) {
   Recipe recipe;
   Policy policy;
-  policy.sharding = sharding;
+  policy.exchange = behaviour;
   const Binding none;
   Decider decider(none);
   Machine m(recipe, policy, decider);
@@ -115,15 +117,16 @@ std::string exchange_of(const ShardingPlan& sharding) {
     Value x = m.resident(DType::kFloat32, {Dim(2), Dim(4)}, Role::kInput);
     std::vector<Value> weights;
     for (int i = 0; i < 3; ++i) weights.push_back(m.parameter(DType::kFloat32, {Dim(4), Dim(4)}));
-    DataParallel devices(m);
-    devices.send(weights, {});
-    for (const Value& weight : weights) x = matmul(m, x, weight);
+    DataParallel devices(m, std::move(axes));
+    m.observe(devices);
+    m.tell(&eager::Observer::begin_forward, weights, std::vector<Value>{});
+    for (const Value& weight : weights) x = eager::matmul(m, x, weight);
     m.mark_end_of_forward();
-    devices.begin_sum();
+    m.tell(&eager::Observer::begin_backward, true);
     const Value roots[] = {x};
-    const Value gradients[] = {fill(m, x.dtype(), x.sizes())};
+    const Value gradients[] = {eager::fill(m, x.dtype(), x.sizes())};
     m.backward(roots, gradients);
-    devices.end_sum();
+    m.tell(&eager::Observer::end_backward);
     for (const auto& leaf : m.leaves()) leaf->gradient = {};
   }
   step = m.finish();
@@ -141,7 +144,7 @@ std::string exchange_of(const ShardingPlan& sharding) {
 TEST_CASE("data parallel: gradients are summed bucket by bucket while backward goes on") {
   CHECK(exchange_of(ddp(100, 64)) ==
         "gradient issue0:64 gradient gradient issue1:128 await0 await1 ");
-  CHECK(exchange_of({.data_ranks = 2}) ==
+  CHECK(exchange_of({}) ==
         "gradient issue0:64 gradient issue1:64 gradient issue2:64 await0 await1 await2 ");
   // What a last bucket lacks never comes: it goes at the end.
   CHECK(exchange_of(ddp(1000, 100)) ==
@@ -149,27 +152,19 @@ TEST_CASE("data parallel: gradients are summed bucket by bucket while backward g
 }
 
 TEST_CASE("data parallel: all at once after the backward pass") {
-  CHECK(exchange_of({.data_ranks = 2, .sums_during_backward = false}) ==
+  CHECK(exchange_of({.sums_during_backward = false}) ==
         "gradient gradient gradient issue0:192 await0 ");
 }
 
 TEST_CASE("data parallel: one process sends weights out and gathers gradients") {
-  CHECK(exchange_of({.data_ranks = 2, .replicates = true}) ==
+  CHECK(exchange_of({.replicates = true}) ==
         "issue0:192 await0 gradient gradient gradient issue1:192 await1 ");
 }
 
-TEST_CASE("data parallel: one device tells nobody anything") {
-  CHECK(exchange_of({.data_ranks = 1}) == "gradient gradient gradient ");
-  const Recipe recipe;
-  Policy policy;
-  policy.sharding = ddp(25 * kMiB, kMiB);
-  policy.sharding.data_ranks = 1;
-  const Binding none;
-  Decider decider(none);
-  Machine m(recipe, policy, decider);
-  const Value statistics[] = {m.resident(DType::kFloat32, {Dim(64)}, Role::kBuffer)};
-  DataParallel(m).send({}, statistics);
-  CHECK(m.finish().events.empty());
+TEST_CASE("data parallel: along two axes one sum follows the other") {
+  CHECK(exchange_of(ddp(100, 64), {Axis::kShard, Axis::kData}) ==
+        "gradient issue0:64 issue1:64 gradient gradient issue2:128 issue3:128 await0 await1 await2 "
+        "await3 ");
 }
 
-}  // namespace plimsoll::eager
+}  // namespace plimsoll::parallel

@@ -1,12 +1,12 @@
-#include "graph/train/split_weights.h"
+#include "graph/parallel/split_weights.h"
 
 #include <vector>
 
 #include "graph/ops/op_row.h"
 
-namespace plimsoll {
+namespace plimsoll::parallel {
 
-std::map<TensorId, size_t> split_weights(const Graph& graph) {
+std::map<TensorId, Placement> split_weights(const Graph& graph) {
   std::vector<int> readers(graph.tensors.size(), 0);
   for (const Node& node : graph.nodes) {
     for (const TensorId in : node.inputs) {
@@ -18,7 +18,7 @@ std::map<TensorId, size_t> split_weights(const Graph& graph) {
     return t.kind == TensorKind::kParameter && t.shape && t.shape->size() == rank &&
            readers[id] == 1;
   };
-  std::map<TensorId, size_t> split;
+  std::map<TensorId, Placement> split;
   for (const Node& node : graph.nodes) {
     if (!has(node, OpRow::kDense) || node.inputs.size() < 2 || !is_own(node.inputs[1], 2)) continue;
     const bool outputs_first =
@@ -28,11 +28,11 @@ std::map<TensorId, size_t> split_weights(const Graph& graph) {
       if (!is_own(node.inputs[2], 1)) continue;
       const Shape& bias = *graph.tensors[node.inputs[2]].shape;
       if (bias[0] != (*graph.tensors[node.inputs[1]].shape)[dimension]) continue;
-      split[node.inputs[2]] = 0;
+      split[node.inputs[2]] = {Axis::kData, 0};
     }
-    split[node.inputs[1]] = dimension;
+    split[node.inputs[1]] = {Axis::kData, dimension};
   }
   return split;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::parallel

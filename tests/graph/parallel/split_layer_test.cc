@@ -1,4 +1,4 @@
-#include "graph/train/split_weights.h"
+#include "graph/parallel/split_layer.h"
 
 #include <doctest/doctest.h>
 
@@ -6,6 +6,7 @@
 
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
+#include "graph/parallel/split_weights.h"
 #include "graph/train/expand.h"
 
 namespace plimsoll {
@@ -27,12 +28,12 @@ constexpr std::string_view kConvolutionAndLayers =
     "h = Gemm(r, w, b) {transB=1}\ny = MatMul(h, v)\noutput y\n";
 
 Step step_of(const Graph& graph, int64_t devices) {
-  Policy policy;
-  policy.sharding = {.data_ranks = devices, .splits_layers = true};
   Recipe recipe;
+  recipe.parallel.mesh.extent(Axis::kData) = devices;
+  recipe.parallel.splits_layers = true;
   recipe.optimizer = find_optimizer("momentum");
   Decider decider({});
-  auto expansion = expand(graph, plan_for(graph), recipe, policy, decider);
+  auto expansion = expand(graph, plan_for(graph), recipe, Policy{}, decider);
   REQUIRE(expansion);
   return std::move(expansion->step);
 }
@@ -67,8 +68,8 @@ std::vector<std::pair<CollectiveKind, int64_t>> exchanges(const Step& step) {
 TEST_CASE("split weights: of fully connected layers, by outputs") {
   const Graph graph = inferred_graph(kConvolutionAndLayers);
   std::map<std::string, size_t> found;
-  for (const auto& [id, dimension] : split_weights(graph))
-    found[graph.tensors[id].name] = dimension;
+  for (const auto& [id, placed] : parallel::split_weights(graph))
+    found[graph.tensors[id].name] = placed.dimension;
   CHECK(found == std::map<std::string, size_t>{{"w", 0}, {"b", 0}, {"v", 1}});
 }
 
@@ -76,7 +77,7 @@ TEST_CASE("split weights: none that layers share") {
   const Graph graph = inferred_graph(
       "opset 17\ninput x: f32[8,4]\nparam w: f32[4,4]\na = MatMul(x, w)\ny = MatMul(a, w)\n"
       "output y\n");
-  CHECK(split_weights(graph).empty());
+  CHECK(parallel::split_weights(graph).empty());
 }
 
 TEST_CASE("split layers: each device has its part and does its share of the work") {

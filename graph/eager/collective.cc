@@ -1,0 +1,45 @@
+// Collectives, and weights that have memory only at times, as the Machine does them.
+#include <utility>
+
+#include "graph/eager/machine.h"
+
+namespace plimsoll::eager {
+
+Value Machine::unbound(DType dtype, const Shape& sizes, const Placement& kept) {
+  resident(dtype, part_of(sizes, kept, recipe_.parallel.mesh), Role::kParameter);
+  return {layout_of(dtype, sizes, Role::kParameter), std::make_shared<Storage>(this, kNoBuffer)};
+}
+
+void Machine::bind(const Value& weight, const Dim& bytes) {
+  weight.storage()->id_ = new_buffer(bytes, Role::kParameter, false);
+}
+
+void Machine::unbind(const Value& weight) {
+  free_storage(std::exchange(weight.storage()->id_, kNoBuffer));
+}
+
+Value Machine::allocate_in(Stream stream, DType dtype, const Shape& sizes) {
+  Value value = allocate(dtype, sizes);
+  if (const BufferId id = value.storage()->id(); id != kNoBuffer) step_.buffers[id].stream = stream;
+  return value;
+}
+
+uint32_t Machine::issue(Collective collective) {
+  const auto place = static_cast<uint32_t>(step_.collectives.size());
+  if (collective.buffer != kNoBuffer) ++exchanged_[collective.buffer].collectives;
+  step_.collectives.push_back(std::move(collective));
+  write(Event::Kind::kIssue, place);
+  return place;
+}
+
+void Machine::await(uint32_t collective) {
+  write(Event::Kind::kAwait, collective);
+  const auto busy = exchanged_.find(step_.collectives[collective].buffer);
+  if (busy == exchanged_.end() || --busy->second.collectives > 0) return;
+  const BufferId buffer = busy->first;
+  const bool let_go = busy->second.let_go;
+  exchanged_.erase(busy);
+  if (let_go) free_storage(buffer);
+}
+
+}  // namespace plimsoll::eager

@@ -1,0 +1,38 @@
+// Mesh: the ranks of a run as a grid of named axes. Ranks that differ along one axis alone are a
+// group, whose collectives name that axis.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace plimsoll {
+
+// Innermost first: neighbours along the first axes share the fastest links. The order is
+// Megatron-LM's (megatron/core/parallel_state.py, "tp-cp-ep-dp-pp"), where what shards lies within
+// what replicates (torch/distributed, HSDP's mesh).
+enum class Axis : uint8_t {
+  kTensor,   // each rank has a part of an operator
+  kContext,  // ... of each sample's sequence
+  kExpert,   // ... of the experts
+  kShard,    // ... of what is kept of the model, and samples of its own
+  kData,     // samples of its own alone
+  kStage,    // ... of the layers, one behind the other
+};
+inline constexpr size_t kAxisCount = 6;
+
+struct Mesh {
+  std::array<int64_t, kAxisCount> extents{1, 1, 1, 1, 1, 1};  // by axis
+
+  int64_t extent(Axis axis) const { return extents[static_cast<size_t>(axis)]; }
+  int64_t& extent(Axis axis) { return extents[static_cast<size_t>(axis)]; }
+  // How far apart in the order of ranks those are that follow each other along the axis.
+  int64_t stride(Axis axis) const {
+    int64_t ranks = 1;
+    for (size_t inner = 0; inner < static_cast<size_t>(axis); ++inner) ranks *= extents[inner];
+    return ranks;
+  }
+  bool operator==(const Mesh&) const = default;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,56 @@
+// ParallelPlan: how a run is spread over devices, as its user decides: the mesh of ranks, and who
+// holds what of the model. Beside the training plan, which says what is trained; how a framework
+// then exchanges gradients is its own (graph/ir/exchange_behaviour.h).
+#pragma once
+
+#include "graph/ir/mesh.h"
+#include "graph/symbol/shape.h"
+
+namespace plimsoll {
+
+// A tensor of which each rank along `axis` has its part of one dimension.
+struct Placement {
+  Axis axis = Axis::kData;
+  size_t dimension = 0;
+  bool operator==(const Placement&) const = default;
+};
+
+// Of so much, what the first of `ranks` has: parts are equal, where they do not divide the last
+// ones are smaller.
+inline Dim part_of(const Dim& whole, int64_t ranks) {
+  return ranks == 1 ? whole : floor_div(whole + (ranks - 1), ranks);
+}
+inline Shape part_of(Shape whole, const Placement& placed, const Mesh& mesh) {
+  Dim& extent = whole[placed.dimension];
+  extent = part_of(extent, mesh.extent(placed.axis));
+  return whole;
+}
+
+// What of a model's training each rank of Axis::kShard keeps no more than its part of, each with
+// what stands before it: stages 0 to 3 of ZeRO (Rajbhandari et al., arXiv:1910.02054).
+enum class Sharded : uint8_t { kNothing, kStates, kGradients, kWeights };
+
+// What each rank of Axis::kShard then keeps of a tensor: its part of the first dimension, as FSDP2
+// has it (torch/distributed/fsdp/_fully_shard/_fsdp_param.py); libraries that join tensors to one
+// array and part that round less.
+inline constexpr Placement kShardPart{Axis::kShard, 0};
+
+// In which order a device runs the forward and backward passes of a step's micro-batches.
+enum class Schedule : uint8_t {
+  // As soon as a micro-batch can go back it does (PipeDream-flush: Narayanan et al.,
+  // arXiv:2104.04473, 2.2.1): gradient accumulation, where there is one stage.
+  kOneForwardOneBackward,
+  kForwardFirst,  // all go forward, then all back (GPipe: Huang et al., arXiv:1811.06965)
+};
+
+struct ParallelPlan {
+  Mesh mesh;
+  Schedule schedule = Schedule::kOneForwardOneBackward;
+  Sharded sharded = Sharded::kNothing;
+  // Fully connected layers are split over the devices of Axis::kData: each has the weights of some
+  // of their outputs and applies them to the samples of all.
+  bool splits_layers = false;
+  bool operator==(const ParallelPlan&) const = default;
+};
+
+}  // namespace plimsoll

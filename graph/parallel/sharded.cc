@@ -1,0 +1,179 @@
+#include "graph/parallel/sharded.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace plimsoll::parallel {
+
+using eager::Value;
+
+namespace {
+
+bool is_sharded(const Value& weight) {
+  if (!weight.defined() || !weight.on_device()) return false;
+  const bool updated = weight.requires_grad() && weight.grad()->updated;
+  return updated || weight.storage()->id() == kNoBuffer;
+}
+
+}  // namespace
+
+ShardedTraining::ShardedTraining(eager::Machine& m, const std::vector<Unit>& units,
+                                 const Unit& around, std::span<const Value> values)
+    : UnitObserver(units, around), m_(m), plan_(m.recipe().parallel) {
+  for (const Unit& unit : units) add(unit, values);
+  add(around, values);
+}
+
+void ShardedTraining::add(const Unit& unit, std::span<const Value> values) {
+  Group& group = groups_.emplace_back();
+  for (const TensorId id : unit.weights) {
+    const Value& whole = values[id];
+    if (!is_sharded(whole)) continue;
+    group.weights.push_back({.whole = whole, .leaf = whole.grad()});
+    group.bytes += bytes_of_parts(whole);
+  }
+}
+
+Shape ShardedTraining::part(const Value& whole) const {
+  return part_of(whole.sizes(), kShardPart, plan_.mesh);
+}
+
+Dim ShardedTraining::bytes_of_parts(const Value& whole) const {
+  return bytes(whole.dtype(), elements(part(whole))) * Dim(plan_.mesh.extent(Axis::kShard));
+}
+
+void ShardedTraining::before_unit(size_t unit, Pass pass) {
+  Group& group = groups_[unit];
+  if (plan_.sharded < Sharded::kWeights) return;
+  if (!group.bound && !group.weights.empty()) {
+    gather(group);
+    m_.await(*std::exchange(group.gathering, std::nullopt));
+    last_buffer_ = {};
+    copy_out(group);
+    Value buffer = std::exchange(group.buffer, {});
+    if (pass == Pass::kForward) last_buffer_ = std::move(buffer);
+  }
+  if (pass == Pass::kBackward && unit > 0) gather(groups_[unit - 1]);
+}
+
+void ShardedTraining::after_unit(size_t unit, Pass pass) {
+  Group& group = groups_[unit];
+  if (pass == Pass::kForward) {
+    if (unit == around()) {
+      last_buffer_ = {};
+    } else {
+      unbind(group);
+    }
+    return;
+  }
+  scatter_gradients(group);
+}
+
+// Unless that has begun, or the unit is there.
+void ShardedTraining::gather(Group& group) {
+  if (group.bound || group.gathering || group.weights.empty()) return;
+  group.buffer = m_.allocate_in(Stream::kGather, DType::kInt8, {group.bytes});
+  group.gathering = m_.issue({.kind = CollectiveKind::kAllGather,
+                              .axis = Axis::kShard,
+                              .bytes = group.bytes,
+                              .buffer = group.buffer.storage()->id()});
+}
+
+void ShardedTraining::copy_out(Group& group) {
+  for (const Weight& weight : group.weights) m_.bind(weight.whole, bytes_of_parts(weight.whole));
+  const Value read[] = {group.buffer};
+  m_.launch_over(KernelClass::kCopy, "copy", 0, read, group.buffer);
+  group.bound = true;
+}
+
+void ShardedTraining::unbind(Group& group) {
+  if (!std::exchange(group.bound, false)) return;
+  for (const Weight& weight : group.weights) m_.unbind(weight.whole);
+}
+
+void ShardedTraining::begin_backward(bool last) {
+  last_ = last;
+  for (Group& group : groups_) {
+    for (Weight& weight : group.weights) {  // a gradient of the pass before, or kept between steps
+      if (weight.leaf && weight.leaf->gradient.defined() && plan_.sharded >= Sharded::kGradients)
+        weight.gradient = std::exchange(weight.leaf->gradient, {});
+    }
+  }
+  UnitObserver::begin_backward(last);
+}
+
+void ShardedTraining::end_backward() {
+  UnitObserver::end_backward();
+  end_scatter();
+  for (Group& group : groups_) {
+    if (group.gathering) m_.await(*std::exchange(group.gathering, std::nullopt));
+    group.buffer = {};
+    unbind(group);
+    for (Weight& weight : group.weights) {
+      if (last_ && weight.gradient.defined())
+        weight.leaf->gradient = std::exchange(weight.gradient, {});
+    }
+  }
+}
+
+// Whole gradients are copied to one buffer, whose sum over the devices is scattered; the weights go
+// before it is there. The buffer of the unit before goes first.
+void ShardedTraining::scatter_gradients(Group& group) {
+  std::vector<Weight*> reached;
+  std::vector<Value> gradients;
+  Dim count = 0;
+  for (Weight& weight : group.weights) {
+    if (!weight.leaf || !weight.leaf->gradient.defined()) continue;
+    reached.push_back(&weight);
+    count += bytes_of_parts(weight.whole);
+    if (plan_.sharded >= Sharded::kGradients)
+      gradients.push_back(std::exchange(weight.leaf->gradient, {}));
+  }
+  unbind(group);
+  if (gradients.empty()) return;
+  end_scatter();
+  Value input = m_.allocate(DType::kInt8, {count});
+  m_.launch_over(KernelClass::kCopy, "copy", 0, gradients, input);
+  gradients.clear();
+  const Value sum = scattered(std::move(input));
+  for (Weight* weight : reached) {
+    Value mine =
+        m_.view_of(sum, eager::contiguous_layout(weight->whole.dtype(), part(weight->whole)));
+    if (!weight->gradient.defined()) {
+      weight->gradient = std::move(mine);
+      continue;
+    }
+    m_.launch_rows(KernelClass::kPointwise, "add", mine.count(), {&weight->gradient, &mine},
+                   {&weight->gradient});
+  }
+  if (reached.front()->gradient.storage() == sum.storage()) m_.become_gradient(sum);
+}
+
+// This device's part of the sum over all devices; that is waited for behind the next unit.
+Value ShardedTraining::scattered(Value input) {
+  Value sum = m_.allocate_in(Stream::kReduce, DType::kInt8,
+                             {floor_div(input.count(), plan_.mesh.extent(Axis::kShard))});
+  scattering_ = m_.issue({.kind = CollectiveKind::kReduceScatter,
+                          .axis = Axis::kShard,
+                          .bytes = input.bytes(),
+                          .buffer = input.storage()->id()});
+  if (plan_.mesh.extent(Axis::kData) > 1) {
+    end_scatter();
+    scattering_ =
+        m_.issue({.axis = Axis::kData, .bytes = sum.bytes(), .buffer = sum.storage()->id()});
+  }
+  return sum;
+}
+
+void ShardedTraining::end_scatter() {
+  if (scattering_) m_.await(*std::exchange(scattering_, std::nullopt));
+}
+
+void ShardedTraining::after_update() {
+  if (plan_.sharded == Sharded::kWeights) return;
+  Dim bytes = 0;
+  for (const Group& group : groups_) bytes += group.bytes;
+  m_.await(m_.issue({.kind = CollectiveKind::kAllGather, .axis = Axis::kShard, .bytes = bytes}));
+}
+
+}  // namespace plimsoll::parallel

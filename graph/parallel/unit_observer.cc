@@ -1,0 +1,56 @@
+#include "graph/parallel/unit_observer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace plimsoll::parallel {
+
+UnitObserver::UnitObserver(const std::vector<Unit>& units, const Unit& around)
+    : around_(units.size()), unit_of_(around.last, units.size()) {
+  for (size_t i = 0; i < units.size(); ++i)
+    std::fill(unit_of_.begin() + units[i].first, unit_of_.begin() + units[i].last, i);
+}
+
+std::optional<size_t> UnitObserver::unit_of(NodeId node) const {
+  if (node >= unit_of_.size() || unit_of_[node] == around_) return std::nullopt;
+  return unit_of_[node];
+}
+
+void UnitObserver::come_to(std::optional<size_t> unit, Pass pass) {
+  if (unit == current_) return;
+  if (const auto left = std::exchange(current_, std::nullopt)) after_unit(*left, pass);
+  current_ = unit;
+  if (unit) before_unit(*unit, pass);
+}
+
+void UnitObserver::before_node(NodeId node, std::vector<eager::Value>& /*inputs*/) {
+  if (in_backward_) {
+    if (const auto unit = unit_of(node); unit && unit != current_)
+      before_unit(*unit, Pass::kBackward);
+    return;
+  }
+  if (!std::exchange(in_forward_, true)) before_unit(around_, Pass::kForward);
+  come_to(unit_of(node), Pass::kForward);
+}
+
+void UnitObserver::end_forward() {
+  come_to(std::nullopt, Pass::kForward);
+  if (std::exchange(in_forward_, false)) after_unit(around_, Pass::kForward);
+}
+
+void UnitObserver::begin_backward(bool /*last*/) {
+  in_backward_ = true;
+  before_unit(around_, Pass::kBackward);
+}
+
+// The engine takes nodes from the last to the first, so that a unit's follow each other here too.
+void UnitObserver::before_backward_of(NodeId node) {
+  if (in_backward_) come_to(unit_of(node), Pass::kBackward);
+}
+
+void UnitObserver::end_backward() {
+  come_to(std::nullopt, Pass::kBackward);
+  if (std::exchange(in_backward_, false)) after_unit(around_, Pass::kBackward);
+}
+
+}  // namespace plimsoll::parallel

@@ -1,0 +1,41 @@
+// UnitObserver: told before and after each unit of a network instead of each node, forward and
+// backward: what gathers a unit's weights, or moves them between devices, is one.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/eager/machine.h"
+#include "graph/parallel/unit.h"
+
+namespace plimsoll::parallel {
+
+class UnitObserver : public eager::Observer {
+ public:
+  // Of find_weights(); units are known by their place, the one around them comes behind all others.
+  UnitObserver(const std::vector<Unit>& units, const Unit& around);
+
+  void before_node(NodeId node, std::vector<eager::Value>& inputs) final;
+  void end_forward() final;
+  void begin_backward(bool last) override;
+  void before_backward_of(NodeId node) final;
+  void end_backward() override;
+
+ protected:
+  // A unit that runs again in backward, for its checkpoint, is in its backward pass; it may be told
+  // of twice, and of one that no gradient goes through only the beginning is told.
+  virtual void before_unit(size_t unit, Pass pass) = 0;
+  virtual void after_unit(size_t unit, Pass pass) = 0;
+  size_t around() const { return around_; }
+
+ private:
+  std::optional<size_t> unit_of(NodeId node) const;
+  void come_to(std::optional<size_t> unit, Pass pass);
+
+  size_t around_;
+  std::vector<size_t> unit_of_;  // by node
+  std::optional<size_t> current_;
+  bool in_forward_ = false, in_backward_ = false;
+};
+
+}  // namespace plimsoll::parallel

@@ -1,0 +1,56 @@
+#include "graph/train/network_loss.h"
+
+#include <fmt/format.h>
+
+#include "graph/base/setting.h"
+#include "graph/eager/ops.h"
+
+namespace plimsoll {
+namespace {
+
+using eager::Machine;
+using eager::Value;
+
+// Classes are the last dimension, or the second of images.
+size_t class_axis(const Value& v) { return v.rank() >= 4 ? 1 : v.rank() - 1; }
+
+Value loss_of(Machine& m, const Value& out, Loss loss) {
+  switch (loss) {
+    case Loss::kCrossEntropy:
+      return out.rank() == 0 ? eager::sum_all(m, out)
+                             : eager::cross_entropy(m, out, class_axis(out));
+    case Loss::kMse:
+      return eager::mse(m, out, {});
+    case Loss::kBce:
+      return eager::bce(m, out, {});
+    case Loss::kCtc:
+      return eager::ctc(m, out);
+    case Loss::kSum:
+      return eager::sum_all(m, out);
+    case Loss::kNone:
+      return out;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& network) {
+  std::vector<OutputLoss> losses = network.losses;
+  if (losses.empty()) {
+    for (const TensorId id : network.outputs) losses.push_back({m.recipe().loss, id});
+  }
+  Value loss;
+  for (const auto& [kind, id] : losses) {
+    const Value& out = values[id];
+    if (!out.defined() || !out.on_device() || !is_float(out.dtype())) continue;
+    const Value term = loss_of(m, out, kind);
+    loss = loss.defined() ? eager::add(m, loss, term) : term;
+    if (kind == Loss::kNone) break;
+  }
+  if (loss.defined()) return loss;
+  return error("E260", "the graph has no float output to take a loss of", {},
+               fmt::format("use {}, or name a model with outputs", setting("mode", "inference")));
+}
+
+}  // namespace plimsoll

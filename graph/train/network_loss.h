@@ -1,0 +1,14 @@
+// network_loss: the loss of what a network gave, as the program computes it.
+#pragma once
+
+#include "graph/eager/machine.h"
+#include "graph/ir/training_plan.h"
+#include "graph/train/forward.h"
+
+namespace plimsoll {
+
+// The network's own losses, else the recipe's on each float output. E260 where it has none.
+Result<eager::Value> network_loss(eager::Machine& m, Forward& values,
+                                  const PlannedNetwork& network);
+
+}  // namespace plimsoll

@@ -1,0 +1,65 @@
+// A model whose weights, gradients and states are sharded, from compiling it to what a card shows.
+#include <doctest/doctest.h>
+
+#include "estimator/model/model_cache.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/request/policy.h"
+#include "tests/support/requests.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kRanks = 8;
+
+Estimate sharded_estimate(const Request& request, Sharded what) {
+  auto platform = find_platform(test::hwdb(), request, request.devices.front());
+  REQUIRE(platform);
+  Recipe recipe = recipe_for(*platform, request.recipe);
+  recipe.parallel.mesh.extent(Axis::kData) = 1;
+  recipe.parallel.mesh.extent(Axis::kShard) = kRanks;
+  recipe.parallel.sharded = what;
+  const Policy policy = policy_for(*platform, request);
+  const auto evaluator = Evaluator::make(std::move(*platform), request);
+  REQUIRE(evaluator);
+  ModelCache models;
+  const auto entry = models.at(request, recipe, policy, {{"batch", *request.batch}});
+  REQUIRE(entry);
+  const CompiledModel& model = (*entry)->model;
+  auto estimate = evaluator->estimate(model, binding_at(model, {{"batch", *request.batch}}));
+  REQUIRE(estimate);
+  return std::move(*estimate);
+}
+
+double parts(int64_t bytes, int64_t whole) {
+  return static_cast<double>(bytes) * kRanks / static_cast<double>(whole);
+}
+
+}  // namespace
+
+// Weights 4 P / N, gradients 4 P / N, states of Adam 8 P / N; rounded up by a row of each
+// tensor at most (torch/distributed/fsdp/_fully_shard/_fsdp_param.py).
+TEST_CASE("sharded plan: what stays is a part, what a unit takes comes and goes") {
+  Request request = test::request("builtin:gpt2", "a100-sxm-80gb", 2);
+  request.recipe.optimizer = find_optimizer("adam");
+  request.gpu_count = kRanks;
+  request.link = "nvlink-3";
+  const Estimate replicated = test::answer(request);
+  const MemoryEstimate& whole = replicated.memory;
+  const Estimate sharded = sharded_estimate(request, Sharded::kWeights);
+  const MemoryEstimate& part = sharded.memory;
+  CHECK(parts(part.parameter_bytes, whole.parameter_bytes) == doctest::Approx(1).epsilon(1e-3));
+  CHECK(part.parameter_bytes * kRanks >= whole.parameter_bytes);
+  CHECK(part.optimizer_state_bytes == 2 * part.parameter_bytes);
+  CHECK(part.gradient_bytes == part.parameter_bytes);
+  CHECK(part.reserved_bytes < whole.reserved_bytes);
+  CHECK(part.saved_bytes == whole.saved_bytes);
+  CHECK(sharded.time.communication_ns > 0);
+  const Estimate states = sharded_estimate(request, Sharded::kStates);
+  CHECK(states.memory.parameter_bytes == whole.parameter_bytes);
+  CHECK(states.memory.gradient_bytes == whole.gradient_bytes);
+  CHECK(states.memory.optimizer_state_bytes == part.optimizer_state_bytes);
+  CHECK(states.memory.reserved_bytes < whole.reserved_bytes);
+  CHECK(part.reserved_bytes < states.memory.reserved_bytes);
+}
+
+}  // namespace plimsoll
