@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -83,6 +84,7 @@ def from_torch(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module
     named = dict(bind(*axes[0], **axes[1]).arguments)
     if mode:
         args, kwargs = torch.utils._pytree.tree_map_only(torch.Tensor, mode.from_tensor, (args, kwargs))
+    _know_caches()
     with _masks_as_eager():
         program = _exported(module, args, kwargs, named)
     fixed = _fixed_sizes(program, list(_axes_by_tensor((args, kwargs), axes)))
@@ -161,9 +163,14 @@ def _exported(module: torch.nn.Module, args: Any, kwargs: Any, named: Any) -> to
 
 
 def _not_exported(what: str, fault: Exception) -> InputError:
-    lines = str(fault).strip().splitlines() or [""]
+    lines = _plain(str(fault)).strip().splitlines() or [""]
     return InputError([Diagnostic("E291", "error", f"{what} does not take this module: {type(fault).__name__}: {lines[0]}",
                                   help="its own words are the cause of this exception; export to ONNX with dynamo=False, or write a config")])
+
+
+def _plain(text: str) -> str:
+    """Without a terminal's colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def _with_dims(named: Any, hint: Any) -> Any:
@@ -216,6 +223,16 @@ def _masks_as_eager() -> contextlib.AbstractContextManager[Any]:
     return mock.patch.object(masking, "is_torchdynamo_exporting", lambda: False)
 
 
+def _know_caches() -> None:
+    """PyTorch's exporter is told what a cache of keys and values holds, which Hugging Face's models return."""
+    if "transformers" not in sys.modules:
+        return
+    with contextlib.suppress(ImportError, ValueError):  # an older transformers; a type that is known already
+        from transformers.integrations.executorch import register_dynamic_cache_export_support
+
+        register_dynamic_cache_export_support()
+
+
 # What runs in place is told to the file through what an exporter passes on of each call.
 _IN_PLACE = "\nplimsoll: in place"
 _TRACE = "pkg.torch.onnx.stack_trace"
@@ -235,8 +252,6 @@ def _mark_in_place(program: torch.export.ExportedProgram) -> None:
 
 def _clean(graph: ir.Graph) -> None:
     """Nodes keep what Plimsoll reads: modules, source lines without this machine's folders, what runs in place."""
-    import re
-
     for node in graph.all_nodes():
         properties = node.metadata_props
         trace, mark, _ = properties.pop(_TRACE, "").partition(_IN_PLACE)
