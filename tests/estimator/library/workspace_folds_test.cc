@@ -20,7 +20,7 @@ using namespace plimsoll;
 
 namespace {
 
-constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackwardData, Pass::kBackwardWeights};
+constexpr Pass kAllPasses[] = {Pass::kForward, Pass::kBackwardData, Pass::kBackwardWeights};
 using test::kMiB;
 
 ConvProblem<int64_t> problem(const JsonValue& layer) {
@@ -74,7 +74,7 @@ TEST_CASE("workspace rule: five folds over networks, no layer shared") {
         for (const int64_t batch : {8, 32, 64, 128}) {
           c.n = batch;
           const auto shape = *conv_shape(c);
-          for (const Pass pass : kPasses) {
+          for (const Pass pass : kAllPasses) {
             const auto known = table.choose(c, pass, plain);
             REQUIRE(known->basis == WorkspaceBasis::kTable);
             const auto guess = rule->plain(shape, pass);
@@ -93,7 +93,7 @@ TEST_CASE("workspace rule: five folds over networks, no layer shared") {
     }
   }
   CHECK(networks == 62);
-  for (const Pass pass : kPasses) {
+  for (const Pass pass : kAllPasses) {
     const Share& share = shares[pass];
     CAPTURE(name(pass));
     CAPTURE(share.of(share.equal));
