@@ -46,9 +46,9 @@ class Choices {
 
 Result<AskReport> ask(const AskPlan& plan, const Hwdb& hwdb,
                       const std::function<void(size_t, size_t)>& progress) {
-  auto child = AskingChild::start(plan.device);
+  auto child = AskingChild::start(plan.device, plan.longest_answer);
   if (!child) return tl::make_unexpected(child.error());
-  auto file = JsonLinesFile::open(plan.out);
+  auto file = JsonLinesFile::open(plan.out, {.begins = {R"({"pass":)"}});
   if (!file) return tl::make_unexpected(file.error());
   AskReport report{.libraries = child->libraries(), .torn_bytes = file->torn_bytes()};
   std::set<std::string> known;

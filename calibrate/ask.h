@@ -2,6 +2,7 @@
 // appended to a file that can be gone on with.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct AskPlan {
   std::string framework = "ideal";      // who chooses, by its name and by its rules:
   WorkspacePolicy policy = {.rule = ScratchRule::kIdeal};
   std::string out;  // a file of JSON lines, made or gone on with
+  std::chrono::milliseconds longest_answer = std::chrono::minutes(2);
 };
 
 struct AskReport {

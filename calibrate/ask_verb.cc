@@ -140,9 +140,9 @@ Verb make_ask(CLI::App& root) {
   app->add_option("--problems", flags->problems,
                   "convolutions, a line of JSON each, as 'plimsoll workspace' reads them");
   app->add_option("--out", flags->out, "lines of JSON, appended to what is there")->required();
-  app->add_option("--batch", flags->batch, "samples per step")->check(CLI::PositiveNumber);
+  app->add_option("--batch", flags->batch, "samples per step")->check(whole_from(1));
   app->add_option("--image", flags->image, "height and width of image inputs")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_from(1));
   app->add_option("--set", flags->settings, "NAME=VALUE: a parameter of a config or built-in")
       ->allow_extra_args(false);
   std::vector<std::string> words;

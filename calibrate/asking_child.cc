@@ -51,17 +51,18 @@ void answer_questions(LineLink& link, const Device& device) {
 
 }  // namespace
 
-Result<AskingChild> AskingChild::start(const Device& device) {
+Result<AskingChild> AskingChild::start(const Device& device, std::chrono::milliseconds limit) {
   auto child = LineChild::start([&](LineLink& link) { answer_questions(link, device); });
   if (!child) return tl::make_unexpected(child.error());
   AskingChild asking(std::move(*child));
+  asking.limit_ = limit;
   asking.device_ = fmt::format("{} (compute capability {}.{})", device.id,
                                device.compute_capability.major, device.compute_capability.minor);
   if (device.compute_capability.major == 10)
     asking.help_ =
         "without a GPU, 9.8 to 9.10 crash at compute capability 10.0, which 9.19 "
         "answers: PLIMSOLL_CUDNN names its folder";
-  const auto line = asking.child_.listen();
+  const auto line = asking.child_.listen(limit);
   if (!line) return asking.gone("loading it");
   const auto value = read_json(*line, "greeting");
   if (!value) return tl::make_unexpected(value.error());
@@ -93,7 +94,7 @@ Result<Cudnn::Listed> AskingChild::ask(const ConvQuestion& question) {
   out.begin_object();
   write_conv_question(out, question);
   out.end_object();
-  const auto line = child_.ask(out.take());
+  const auto line = child_.ask(out.take(), limit_);
   if (!line) return gone(fmt::format("when asked '{}'", text_of(question)));
   const auto value = read_json(*line, "answer");
   if (!value) return tl::make_unexpected(value.error());

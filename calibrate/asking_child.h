@@ -5,6 +5,7 @@
 //   auto listed = child->ask(question);
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,11 @@ namespace plimsoll {
 class AskingChild {
  public:
   // Forks; the child ends with this process, however that ends. Errors as Cudnn::open(); E707 where
-  // the child crashes.
-  static Result<AskingChild> start(const Device& device);
+  // the child crashes, or does not answer.
+  // `limit`: of loading the library, and of each answer.
+  static constexpr std::chrono::milliseconds kLongestAnswer = std::chrono::minutes(2);
+  static Result<AskingChild> start(const Device& device,
+                                   std::chrono::milliseconds limit = kLongestAnswer);
 
   const std::string& version() const { return version_; }
   const std::vector<LoadedLibrary>& libraries() const { return libraries_; }
@@ -30,6 +34,7 @@ class AskingChild {
   tl::unexpected<Diagnostics> gone(const std::string& doing);
 
   LineChild child_;
+  std::chrono::milliseconds limit_ = kLongestAnswer;
   std::string device_, help_, version_ = "9";
   std::vector<LoadedLibrary> libraries_;
 };

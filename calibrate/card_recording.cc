@@ -11,7 +11,7 @@ namespace plimsoll::calibrate {
 
 Result<std::unique_ptr<Card>> RecordingCard::make(std::unique_ptr<Card> card,
                                                   const std::string& path) {
-  auto file = JsonLinesFile::open(path);
+  auto file = JsonLinesFile::open(path, {.begins = {R"({"call":)"}, .kept = false});
   if (!file) return tl::make_unexpected(file.error());
   if (file->lines().empty()) {
     if (auto done = file->append(facts_line(card->facts())); !done)

@@ -46,7 +46,7 @@ class Runner {
   Result<KernelRun> run() {
     Known known;
     if (!plan_.out.empty()) {
-      auto opened = JsonLinesFile::open(plan_.out);
+      auto opened = JsonLinesFile::open(plan_.out, {.begins = {R"({"kind":)"}});
       if (!opened) return tl::make_unexpected(opened.error());
       auto had = read_known(*opened, plan_);
       if (!had) return tl::make_unexpected(had.error());

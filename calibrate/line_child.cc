@@ -1,6 +1,7 @@
 #include "calibrate/line_child.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -19,6 +21,7 @@ namespace {
 [[noreturn]] void live_as_child(int socket, pid_t parent,
                                 const std::function<void(LineLink&)>& live) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::setpgid(0, 0);  // a group of its own, ended as one
   if (::getppid() != parent) ::_exit(0);
   ::signal(SIGINT, SIG_IGN);  // ^C is for whoever asks
   const rlimit none{0, 0};
@@ -42,7 +45,22 @@ bool LineLink::send(std::string_view line) const {
   return true;
 }
 
-std::optional<std::string> LineLink::receive() {
+// Whether something can be read before `end`.
+bool LineLink::wait_until(std::chrono::steady_clock::time_point end) const {
+  using std::chrono::milliseconds;
+  while (true) {
+    const auto left = end - std::chrono::steady_clock::now();
+    const auto most = std::max(milliseconds(0), std::chrono::ceil<milliseconds>(left));
+    pollfd waiting{.fd = socket_, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&waiting, 1, static_cast<int>(most.count()));
+    if (ready > 0) return true;
+    if (ready == 0) return false;
+    if (errno != EINTR) return true;  // reading says why
+  }
+}
+
+std::optional<std::string> LineLink::receive(std::optional<std::chrono::milliseconds> limit) {
+  const auto begun = std::chrono::steady_clock::now();
   std::array<char, 1 << 14> piece{};
   size_t searched = 0;
   while (true) {
@@ -52,6 +70,8 @@ std::optional<std::string> LineLink::receive() {
       return line;
     }
     searched = unread_.size();
+    late_ = limit && !wait_until(begun + *limit);
+    if (late_) return std::nullopt;
     const ssize_t got = ::recv(socket_, piece.data(), piece.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return std::nullopt;
@@ -70,6 +90,7 @@ Result<LineChild> LineChild::start(const std::function<void(LineLink&)>& live) {
     live_as_child(ends[1], parent, live);
   }
   ::close(ends[1]);
+  if (child > 0) ::setpgid(child, child);  // as the child does, whoever comes first
   LineChild made(child, ends[0]);
   if (child < 0)
     return error("E707", fmt::format("no process can be started: {}", std::strerror(errno)));
@@ -87,9 +108,15 @@ LineChild::~LineChild() {
   }
 }
 
-std::optional<std::string> LineChild::ask(std::string_view line) {
+std::optional<std::string> LineChild::listen(Limit limit) {
+  auto line = link_.receive(limit);
+  if (link_.late() && child_ > 0) ::kill(-child_, SIGKILL);
+  return line;
+}
+
+std::optional<std::string> LineChild::ask(std::string_view line, Limit limit) {
   if (!link_.send(line)) return std::nullopt;
-  return link_.receive();
+  return listen(limit);
 }
 
 std::string LineChild::how_it_ended() {
@@ -97,6 +124,7 @@ std::string LineChild::how_it_ended() {
   while (child_ > 0 && ::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
   }
   child_ = -1;
+  if (link_.late()) return "did not answer, and was ended";
   return WIFSIGNALED(status) ? fmt::format("crashed ({})", ::strsignal(WTERMSIG(status)))
                              : fmt::format("ended with status {}", WEXITSTATUS(status));
 }

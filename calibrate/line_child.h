@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,10 +22,15 @@ class LineLink {
  public:
   explicit LineLink(int socket) : socket_(socket) {}
   bool send(std::string_view line) const;  // false: nobody is there any more
-  std::optional<std::string> receive();
+  // Nothing where nobody is there any more, or nothing came within the limit: late() is then true.
+  std::optional<std::string> receive(std::optional<std::chrono::milliseconds> limit = {});
+  bool late() const { return late_; }
 
  private:
+  bool wait_until(std::chrono::steady_clock::time_point end) const;
+
   int socket_;
+  bool late_ = false;
   std::string unread_;
 };
 
@@ -37,10 +43,12 @@ class LineChild {
   LineChild& operator=(LineChild&&) = delete;
   ~LineChild();
 
-  // The next line without a question; nothing where the child is gone.
-  std::optional<std::string> listen() { return link_.receive(); }
-  std::optional<std::string> ask(std::string_view line);
-  // Waits for it.
+  // The next line without a question; nothing where the child is gone, and where it says nothing
+  // within the limit: it is then ended, with all that it has started.
+  using Limit = std::optional<std::chrono::milliseconds>;
+  std::optional<std::string> listen(Limit limit = {});
+  std::optional<std::string> ask(std::string_view line, Limit limit = {});
+  // Waits for it. "crashed (Segmentation fault)", "did not answer, and was ended".
   std::string how_it_ended();
 
  private:

@@ -3,12 +3,13 @@
 #include <CLI/CLI.hpp>
 
 #include <exception>
-#include <fstream>
 
 #include "calibrate/verb.h"
+#include "estimator/cli/arguments.h"
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/completion.h"
 #include "estimator/cli/help.h"
+#include "estimator/cli/output_file.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
 
@@ -38,9 +39,14 @@ int report(const Diagnostics& diagnostics) {
 }
 
 int write_file(const std::string& path, const std::string& bytes) {
-  std::ofstream out(path, std::ios::binary);
-  out << bytes;
-  return out.flush() ? 0 : report(error("E612", "cannot write " + path).value());
+  auto file = cli::OutputFile::open(path, true);  // made again, whole or not at all
+  if (!file) return report(file.error());
+  const auto done = file->write(bytes);
+  return done ? 0 : report(done.error());
+}
+
+std::function<std::string(const std::string&)> whole_from(int least) {
+  return [least](const std::string& text) { return cli::why_not_whole(text, least); };
 }
 
 namespace {
@@ -56,7 +62,13 @@ int run(int argc, char** argv) {
   if (const auto begun = cli::asked_words({argv + 1, argv + argc}))
     return cli::print_words(cli::completions(app, *begun));
   try {
-    cli::remember_command("plimsoll-calibrate", {argv + 1, argv + argc});
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    cli::remember_command("plimsoll-calibrate", arguments);
+    for (const Verb& verb : verbs) {
+      if (arguments.empty() || arguments.front() != verb.app->get_name()) continue;
+      if (auto good = cli::check_arguments(*verb.app, arguments); !good)
+        return report(good.error());
+    }
     app.parse(argc, argv);
   } catch (const CLI::ParseError& fault) {
     constexpr int kUsage = 2;

@@ -15,14 +15,17 @@
 #include "calibrate/suite.h"
 #include "calibrate/verb.h"
 #include "estimator/cli/command_line.h"
+#include "estimator/cli/defaults.h"
 #include "estimator/cli/interrupt.h"
 #include "estimator/cli/local_gpu.h"
+#include "estimator/cli/messages.h"
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/page_file.h"
 #include "estimator/cli/progress.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/tolerances.h"
+#include "graph/base/distinct_files.h"
 
 namespace plimsoll::calibrate {
 namespace {
@@ -103,13 +106,15 @@ Result<void> check(const RunFlags& flags) {
     return error("E108", "--record of what is replayed would be the same recording");
   if (flags.resume && flags.out.empty())
     return error("E108", "--resume goes on with the file that --out names");
-  return {};
+  return distinct_files({{"out", flags.out}, {"record", flags.record}, {"html", flags.page.path}},
+                        {{"replay", flags.replay}, {"model", flags.shared.model}});
 }
 
 int run(const RunFlags& flags) {
   if (auto sound = check(flags); !sound) return report(sound.error());
-  auto request = cli::to_request(flags.shared);
+  auto request = cli::request_with_defaults(flags.shared, {"gpu"});  // the card is the one here
   if (!request) return report(request.error());
+  if (!request->defaults.empty()) report({note("N523", "defaults: " + request->defaults)});
   auto tolerances = cli::parse_tolerances(flags.tolerances);
   if (!tolerances) return report(tolerances.error());
   std::optional<cli::OutputFile> page;
@@ -149,7 +154,7 @@ int run(const RunFlags& flags) {
   result.facts = facts;
   result.figures = std::move(done->figures);
   result.stopped = done->stopped;
-  fmt::print("{}", flags.json ? json_of(result) : text_of(result));
+  const int printed = cli::print(flags.json ? json_of(result) : text_of(result));
   if (page) {
     const std::string html = result.page.to_html(result.summary, result.gate, cli::command_line());
     if (const int fault = cli::write_page(*page, html); fault != 0) return fault;
@@ -161,7 +166,7 @@ int run(const RunFlags& flags) {
                plan.out.empty() ? "" : ": --resume goes on with " + plan.out);
     return cli::kInterrupted;
   }
-  return result.gate.passed ? 0 : 1;
+  return printed != 0 ? printed : result.gate.passed ? 0 : 1;
 }
 
 Verb make(CLI::App& root, const char* name, const std::string& help,
@@ -176,7 +181,7 @@ Verb make(CLI::App& root, const char* name, const std::string& help,
   app->add_flag("--resume", flags->resume, "go on with what --out has");
   app->add_option("--offers", flags->offers,
                   "ways to run each kernel that are timed, in the library's order; all")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_from(1));
   app->add_option("--tolerance", flags->tolerances,
                   "time=15% or workspace=1MiB: exit 1 where a kernel is further off")
       ->allow_extra_args(false);
@@ -199,7 +204,7 @@ Verb make_run(CLI::App& root) {
       "times and workspaces against what is predicted. --mem bounds what is allocated.",
       flags);
   verb.app->add_option("--gpu-index", flags->gpu_index, "which GPU, as CUDA counts them; 0")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_from(0));
   verb.app->add_option("--record", flags->record,
                        "keep all that the driver and libraries answered in this file");
   verb.app->add_option("--replay", flags->replay, "instead of a GPU: a file that --record made");

@@ -24,5 +24,7 @@ Verb make_tables(CLI::App& root);
 int report(const Diagnostics& diagnostics);
 // The exit status: 0, or that of E612, which is reported.
 int write_file(const std::string& path, const std::string& bytes);
+// For CLI::Option::check(): decimal whole numbers from `least` on.
+std::function<std::string(const std::string&)> whole_from(int least);
 
 }  // namespace plimsoll::calibrate

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,9 +22,18 @@ tl::unexpected<Diagnostics> failed(const std::string& path, int why) {
 Result<LineFile> LineFile::open(const std::string& path, Mode mode) {
   int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
   if (mode == Mode::kNew) flags |= O_EXCL;
-  if (mode == Mode::kReplace) flags |= O_TRUNC;
   const int descriptor = ::open(path.c_str(), flags, 0666);
-  if (descriptor >= 0) return LineFile(path, descriptor);
+  if (descriptor >= 0) {
+    LineFile file(path, descriptor);
+    struct stat there {};
+    if (::fstat(descriptor, &there) != 0) return failed(path, errno);
+    if (!S_ISREG(there.st_mode)) return file;  // a pipe, a device
+    if (there.st_nlink > 1)
+      return error("E612", "has a second name (a hard link), and both would change",
+                   {.file = path, .node = {}}, "name another file");
+    if (::ftruncate(descriptor, 0) != 0) return failed(path, errno);
+    return file;
+  }
   if (errno == EEXIST)
     return error("E610", "exists already", {.file = path, .node = {}},
                  "choose another name, or add --force");

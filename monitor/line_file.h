@@ -1,5 +1,5 @@
-// A file to which lines are added as they come: each in one write, so that what is there after a
-// crash is whole lines.
+// A new file to which text is added as it comes: each piece in one write, so that what is there
+// after a crash is whole lines.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace plimsoll::monitor {
 
 class LineFile {
  public:
-  enum class Mode : uint8_t { kAppend, kNew, kReplace };
-  // E610 where there is such a file and the mode is kNew, E612 where it cannot be written, and for
-  // a symbolic link, which is never followed.
+  enum class Mode : uint8_t { kNew, kReplace };
+  // E610 where there is such a file and the mode is kNew, E612 where it cannot be written, for a
+  // symbolic link, which is never followed, and for a file that has a second name.
   static Result<LineFile> open(const std::string& path, Mode mode);
   LineFile(LineFile&& other) noexcept;
   LineFile& operator=(LineFile&&) = delete;

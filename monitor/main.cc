@@ -14,8 +14,10 @@
 
 #include "calibrate/nvml.h"
 #include "estimator/answer/on_host.h"
+#include "estimator/cli/arguments.h"
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/completion.h"
+#include "estimator/cli/defaults.h"
 #include "estimator/cli/help.h"
 #include "estimator/cli/messages.h"
 #include "estimator/cli/open_database.h"
@@ -26,6 +28,7 @@
 #include "estimator/cli/values.h"
 #include "estimator/estimator.h"
 #include "estimator/report/version.h"
+#include "graph/base/distinct_files.h"
 #include "graph/base/escape.h"
 #include "monitor/attribution.h"
 #include "monitor/duration.h"
@@ -94,9 +97,14 @@ struct Prediction {
   Band band;
 };
 
-Result<Prediction> predict(const cli::SharedFlags& flags) {
+Result<Prediction> predict(const cli::SharedFlags& given) {
+  const auto all = cli::with_defaults(given);
+  if (!all) return tl::make_unexpected(all.error());
+  const cli::SharedFlags& flags = all->flags;
   auto request = cli::to_request(flags);
   if (!request) return tl::make_unexpected(request.error());
+  request->given = cli::given_in(given);
+  request->defaults = all->used;
   auto hwdb = cli::open_database(*request, "estimate");
   if (!hwdb) return tl::make_unexpected(hwdb.error());
   if (is_host_device(request->devices.front())) return of_memory_alone();
@@ -207,6 +215,13 @@ struct Outputs {
 };
 
 Result<Outputs> open_outputs(const Flags& flags) {
+  const auto distinct = distinct_files({{"out", flags.files.lines},
+                                        {"csv", flags.files.csv},
+                                        {"trace", flags.files.trace},
+                                        {"run", flags.measured},
+                                        {"html", flags.page}},
+                                       {{"replay", flags.replay}, {"model", flags.shared.model}});
+  if (!distinct) return tl::make_unexpected(distinct.error());
   auto files = RunFiles::open(flags.files);
   if (!files) return tl::make_unexpected(files.error());
   Outputs outputs{.files = std::move(*files)};
@@ -233,7 +248,8 @@ int write_end(Outputs& outputs, const std::optional<Prediction>& predicted, cons
 
 int exit_status_of(const Watch& watch, Watch::End end, const Summary& summary, int fault) {
   if (end == Watch::End::kAskedToStop) return 128 + watch.stop_signal();
-  if (summary.exit_status) return *summary.exit_status;
+  // A command that went well is no excuse for a file that is not whole.
+  if (summary.exit_status && *summary.exit_status != 0) return *summary.exit_status;
   return fault;
 }
 
@@ -305,8 +321,10 @@ int watch(const Flags& flags) {
     fault = failed;
   if (flags.json) {
     if (const int failed = cli::print(to_json(summary)); failed != 0) fault = failed;
-  } else {
+  } else if (on_error) {
     show(to_text(summary), on_error);
+  } else if (const int failed = cli::print(to_text(summary)); failed != 0) {
+    fault = failed;
   }
   return exit_status_of(watch, end, summary, fault);
 }
@@ -333,6 +351,7 @@ int run(std::vector<std::string> arguments) {
   if (begun)
     return std::ranges::count(*begun, "--") > 0 ? 0
                                                 : cli::print_words(cli::completions(app, *begun));
+  if (auto good = cli::check_arguments(app, arguments); !good) return report(good.error());
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {

@@ -29,6 +29,10 @@ std::string title_line(const RunTitle& title, const std::optional<Band>& band) {
   return out.take() + "\n";
 }
 
+// A file begins with a title; what is torn may be of any line.
+const std::vector<std::string> kLinesBegin = {R"({"schema":"plimsoll.monitor)", R"({"sample":)",
+                                              R"({"phase":)", R"({"prediction":)"};
+
 std::string sample_line(const Sample& sample) {
   JsonWriter out;
   write(out, sample);
@@ -70,8 +74,11 @@ Result<RunFiles> RunFiles::open(const RunFileNames& names) {
     return {};
   };
   const auto fresh = names.force ? LineFile::Mode::kReplace : LineFile::Mode::kNew;
-  if (auto lines = take(files.lines_, names.lines, LineFile::Mode::kAppend); !lines)
-    return tl::make_unexpected(lines.error());
+  if (!names.lines.empty()) {
+    auto lines = JsonLinesFile::open(names.lines, {.begins = kLinesBegin, .kept = false});
+    if (!lines) return tl::make_unexpected(lines.error());
+    files.lines_.emplace(std::move(*lines));
+  }
   if (auto csv = take(files.csv_, names.csv, fresh); !csv) return tl::make_unexpected(csv.error());
   if (auto trace = take(files.trace_, names.trace, fresh); !trace)
     return tl::make_unexpected(trace.error());
@@ -84,9 +91,19 @@ void RunFiles::write(std::optional<LineFile>& file, std::string_view text, Diagn
     faults.insert(faults.end(), added.error().begin(), added.error().end());
 }
 
+// `text` ends in a newline.
+void RunFiles::add_lines(std::string_view text, Diagnostics& faults) {
+  if (!lines_ || text.empty()) return;
+  text.remove_suffix(1);
+  if (auto added = lines_->append(text); !added) {
+    faults.insert(faults.end(), added.error().begin(), added.error().end());
+    lines_.reset();  // said once
+  }
+}
+
 Diagnostics RunFiles::begin(const RunTitle& title, const std::optional<Band>& band) {
   Diagnostics faults;
-  write(lines_, title_line(title, band), faults);
+  add_lines(title_line(title, band), faults);
   write(trace_, trace_begin(title.command), faults);
   return faults;
 }
@@ -98,7 +115,7 @@ Diagnostics RunFiles::add(const Observation& o) {
     std::string text = sample_line(o.sample);
     if (o.ended_phase) text += phase_line(*o.ended_phase);
     for (const auto& crossing : o.crossings) text += crossing_line(crossing, at);
-    write(lines_, text, faults);
+    add_lines(text, faults);
   }
   if (csv_) {
     std::string text;
@@ -119,8 +136,8 @@ Diagnostics RunFiles::add(const Observation& o) {
 
 Diagnostics RunFiles::end(const Summary& summary) {
   Diagnostics faults;
-  if (lines_ && !summary.phases.empty())
-    write(lines_, phase_line(summary.phases.back()) + to_json(summary), faults);
+  if (!summary.phases.empty())
+    add_lines(phase_line(summary.phases.back()) + to_json(summary), faults);
   std::string last;
   if (!summary.phases.empty()) last = trace_event(summary.phases.back());
   write(trace_, last + trace_end(), faults);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "graph/base/json_lines_file.h"
 #include "monitor/line_file.h"
 #include "monitor/watch.h"
 
@@ -23,7 +24,7 @@ struct RunTitle {
 
 class RunFiles {
  public:
-  // As LineFile::open(): before anything is watched.
+  // As LineFile::open() and, of the lines, JsonLinesFile::open(): before anything is watched.
   static Result<RunFiles> open(const RunFileNames& names);
 
   // Each gives E612 once for a file that cannot be written any more, and goes on with the others.
@@ -34,8 +35,10 @@ class RunFiles {
  private:
   RunFiles() = default;
   static void write(std::optional<LineFile>& file, std::string_view text, Diagnostics& faults);
+  void add_lines(std::string_view text, Diagnostics& faults);
 
-  std::optional<LineFile> lines_, csv_, trace_;
+  std::optional<JsonLinesFile> lines_;
+  std::optional<LineFile> csv_, trace_;
   std::optional<size_t> csv_gpus_;  // cards that have columns, once the first sample is there
 };
 

@@ -18,6 +18,7 @@ namespace plimsoll::monitor {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kFirstInterval = kSecond / 10;
 constexpr double kPhaseWindow = 1;   // seconds
 constexpr double kPhaseSamples = 5;  // and so many samples at least
 
@@ -57,10 +58,13 @@ void Watch::sample(double seconds, const std::function<void(const Observation&)>
   Sample sample{.number = taken_, .seconds = seconds, .host = tree_.sample(seconds)};
   root_alive_ = sample.host.alive;
   if (!root_alive_) return;  // what its children do then is not asked
+  // A share of next to no time would be that of a clock's tick.
   const double passed = seconds - last_seconds_;
-  if (passed > 0) sample.cpu_share = (sample.host.cpu_seconds - last_cpu_) / passed;
-  last_seconds_ = seconds;
-  last_cpu_ = sample.host.cpu_seconds;
+  if (passed >= seconds_of(std::min(options_.interval_ns, kFirstInterval)) / 2) {
+    sample.cpu_share = (sample.host.cpu_seconds - last_cpu_) / passed;
+    last_seconds_ = seconds;
+    last_cpu_ = sample.host.cpu_seconds;
+  }
   if (gpus_) attribute(gpus_->read(), options_.pids_are_ours, sample);
   ++taken_;
   summary_.take(sample);
@@ -95,7 +99,10 @@ Watch::End Watch::run(int signals, const std::function<void(const Observation&)>
   const int64_t start = now_ns();
   const double cpu_before = own_cpu_seconds();
   const int process = open_process_descriptor(pid_);
-  Ticker ticker(start, options_.interval_ns);
+  // A command is sampled from its first moment; of what runs already rates are told, which take
+  // some time.
+  const int64_t first = command_ ? 0 : std::min(options_.interval_ns, kFirstInterval);
+  Ticker ticker(start + first, options_.interval_ns);
   End end = End::kProcessEnded;
   bool gone = false;
   while (true) {

@@ -71,7 +71,8 @@ struct Estimate {
   std::optional<double> peak_flops, bandwidth_bytes_per_second;
   bool fits = false;  // the point: memory.device_bytes is at most usable_bytes
   // Whether `fits` and the verdict say anything: the memory there is, and all of what is taken.
-  bool judged() const { return device_memory_bytes > 0 && !(on_host && memory.host_bytes == 0); }
+  // 0 B are a card's when others have taken all of it, and a host's where nobody told its size.
+  bool judged() const { return !on_host || (device_memory_bytes > 0 && memory.host_bytes > 0); }
   MemoryEstimate memory;
   TimeEstimate time;
   std::vector<LayerEstimate> layers;

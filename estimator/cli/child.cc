@@ -60,7 +60,7 @@ int wait_for(pid_t child, Clock::time_point end) {
     if (ended < 0 && errno != EINTR) return -1;
     ::nanosleep(&kPause, nullptr);
   }
-  ::kill(child, SIGKILL);
+  ::kill(-child, SIGKILL);  // and what it has started
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return -1;
@@ -100,8 +100,13 @@ ChildAnswer run_child(const std::string& path, const std::vector<std::string>& a
     ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   }
   pid_t child = 0;
-  const int failed = ::posix_spawn(&child, path.c_str(), &actions, nullptr, argv.data(), environ);
+  posix_spawnattr_t about{};
+  ::posix_spawnattr_init(&about);
+  ::posix_spawnattr_setflags(&about, POSIX_SPAWN_SETPGROUP);  // a group of its own, ended as one
+  ::posix_spawnattr_setpgroup(&about, 0);
+  const int failed = ::posix_spawn(&child, path.c_str(), &actions, &about, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&about);
   ::close(ends[1]);
   if (failed == 0) {
     const auto end = Clock::now() + limit;

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
+#include "estimator/cli/arguments.h"
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/help.h"
@@ -134,6 +136,10 @@ int run_command(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     std::fputs(introduction.c_str(), stderr);
     return 2;
+  }
+  for (const Verb& v : verbs) {
+    if (auto good = check_arguments(*v.app, std::span(arguments).subspan(1)); !good)
+      return report(good.error());
   }
   try {
     root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

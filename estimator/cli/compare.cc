@@ -124,7 +124,8 @@ int run_compare(const CompareFlags& flags) {
   const auto prices = parse_prices(flags.prices, request->devices, *hwdb);
   if (!prices) return report(prices.error());
   std::optional<OutputFile> page;
-  if (const int fault = open_page(flags.page, page); fault != 0) return fault;
+  if (const int fault = open_page(flags.page, page, {{"model", request->model}}); fault != 0)
+    return fault;
   Comparison comparison;
   request->minimum = flags.output.json || page;
   if (auto all = estimate_all(models, *request, *hwdb, *prices, comparison); !all)

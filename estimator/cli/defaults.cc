@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 
 #include "estimator/cli/read_request.h"
 #include "estimator/plan/sweep_plan.h"
+#include "graph/base/among.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/json/yaml_reader.h"
 
 namespace plimsoll::cli {
@@ -18,15 +22,75 @@ constexpr const char* kFile = "plimsoll.yaml";
 
 bool may_have_default(const FlagRow& row) { return row.name == "gpu" || is_shared_value(row.name); }
 
-// PLIMSOLL_WORKSPACE_LIMIT. PLIMSOLL_CUDNN is another thing, the folder of a library;
-// PLIMSOLL_GPU is read where a GPU is looked for.
+constexpr std::string_view kPrefix = "PLIMSOLL_";
+
+// PLIMSOLL_WORKSPACE_LIMIT of "workspace-limit".
+std::string variable_of(std::string_view flag) {
+  std::string name(kPrefix);
+  for (const char c : flag)
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+// PLIMSOLL_CUDNN is another thing, the folder of a library; PLIMSOLL_GPU is read where a GPU is
+// looked for.
 const char* from_environment(const FlagRow& row) {
   if (row.name == "cudnn" || row.name == "gpu") return nullptr;
-  std::string name = "PLIMSOLL_";
-  for (const char c : row.name)
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  const char* const value = std::getenv(name.c_str());
+  const char* const value = std::getenv(variable_of(row.name).c_str());
   return value && *value != '\0' ? value : nullptr;
+}
+
+// What the build, its tests and plimsoll-calibrate read.
+constexpr std::string_view kOthers[] = {
+    "PLIMSOLL_BINARY",  "PLIMSOLL_BUILD",   "PLIMSOLL_CUDNN",    "PLIMSOLL_DIFFERENCES",
+    "PLIMSOLL_KILLS",   "PLIMSOLL_MONITOR", "PLIMSOLL_MUTATION", "PLIMSOLL_MUTATIONS",
+    "PLIMSOLL_OUTPUTS", "PLIMSOLL_PAPERS",  "PLIMSOLL_PYTHON",   "PLIMSOLL_RANDOM",
+    "PLIMSOLL_README",  "PLIMSOLL_VEGA",    "PLIMSOLL_WHEEL"};
+
+// A variable that names no flag is a misspelt one; one of a flag without a default of one's own
+// would be ignored.
+Result<void> check_variable(std::string_view name) {
+  if (among(name, kOthers)) return {};
+  std::vector<std::string> known;
+  for (const FlagRow& row : shared_flags()) {
+    const bool good = may_have_default(row);
+    if (good) known.push_back(variable_of(row.name));
+    if (variable_of(row.name) != name) continue;
+    if (good) return {};
+    return error(
+        "E101",
+        fmt::format("{} is set, and {} has no default of one's own", name, setting(row.name)), {},
+        fmt::format("unset it, and give {}", setting(row.name)));
+  }
+  const std::string near = nearest(name, known);
+  return error("E101",
+               fmt::format("{} is set, and names no flag{}", shortened(name, kQuotedColumns),
+                           near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+               {}, "unset it");
+}
+
+Result<void> check_environment() {
+  for (char** at = environ; at && *at; ++at) {
+    const std::string_view entry = *at;
+    const size_t equals = entry.find('=');
+    if (!entry.starts_with(kPrefix) || equals == entry.npos || equals + 1 == entry.size()) continue;
+    if (auto good = check_variable(entry.substr(0, equals)); !good) return good;
+  }
+  return {};
+}
+
+// Null and lists have no text that a flag could take.
+Result<void> check_value(const JsonMember& member) {
+  const JsonValue& value = member.value;
+  const bool one = !value.is_null() && !value.list() && !value.members();
+  const std::string* const text = value.string();
+  if (one && !(text && text->empty())) return {};
+  return error(
+      "E311",
+      fmt::format("{} {}", shortened(member.key, kQuotedColumns),
+                  value.is_null() || one ? "has no value"
+                                         : "takes one value, found " + value.description()),
+      {kFile, member.line, member.column, {}});
 }
 
 Result<JsonValue> read_file(const Limits& limits) {
@@ -40,7 +104,10 @@ Result<JsonValue> read_file(const Limits& limits) {
     return error("E311", "defaults are names of flags and values", {kFile, 0, 0, {}});
   for (const JsonMember& member : *value->members()) {
     const FlagRow* row = find_flag(member.key);
-    if (row && may_have_default(*row)) continue;
+    if (row && may_have_default(*row)) {
+      if (auto good = check_value(member); !good) return tl::make_unexpected(good.error());
+      continue;
+    }
     std::vector<std::string> names;
     for (const FlagRow& flag : shared_flags()) {
       if (may_have_default(flag)) names.emplace_back(flag.name);
@@ -61,26 +128,35 @@ bool is_given(const SharedFlags& flags, const FlagRow& row) {
 
 }  // namespace
 
-Result<Request> request_with_defaults(const SharedFlags& given) {
-  SharedFlags flags = given;
+Result<FlagsWithDefaults> with_defaults(const SharedFlags& given,
+                                        const std::set<std::string, std::less<>>& left_out) {
+  FlagsWithDefaults all{given, {}};
+  SharedFlags& flags = all.flags;
+  if (auto good = check_environment(); !good) return tl::make_unexpected(good.error());
   const auto file = read_file({});
   if (!file) return tl::make_unexpected(file.error());
-  std::string used;
   for (const FlagRow& row : shared_flags()) {
-    if (!may_have_default(row) || is_given(flags, row)) continue;
+    if (!may_have_default(row) || is_given(flags, row) || left_out.contains(row.name)) continue;
     const char* const variable = from_environment(row);
     const JsonValue* const entry = file->find(row.name);
     if (!variable && !entry) continue;
     const std::string value = variable ? variable : text_of(*entry);
     (row.list ? flags.*row.list : flags.values[std::string(row.name)]).push_back(value);
-    used += fmt::format("{}{} {} of {}", used.empty() ? "" : ", ", row.name,
-                        shortened(value, kQuotedColumns), variable ? "the environment" : kFile);
+    all.used += fmt::format("{}{} {} of {}", all.used.empty() ? "" : ", ", row.name,
+                            shortened(value, kQuotedColumns), variable ? "the environment" : kFile);
   }
-  auto request = to_request(flags);
+  return all;
+}
+
+Result<Request> request_with_defaults(const SharedFlags& given,
+                                      const std::set<std::string, std::less<>>& left_out) {
+  const auto all = with_defaults(given, left_out);
+  if (!all) return tl::make_unexpected(all.error());
+  auto request = to_request(all->flags);
   if (!request) return request;
   // Whoever wrote no flag is not told that it has no effect.
   request->given = given_in(given);
-  request->defaults = used;
+  request->defaults = all->used;
   return request;
 }
 

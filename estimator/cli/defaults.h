@@ -3,13 +3,27 @@
 // environment, that over the file, that over what is built in.
 #pragma once
 
+#include <functional>
+#include <set>
+#include <string>
+
 #include "estimator/cli/shared_flags.h"
 
 namespace plimsoll::cli {
 
-// As to_request(), with the defaults found; Request::defaults names those that were used. E3xx for
-// a plimsoll.yaml that cannot be read, E304 for a key that is no such flag, E6xx for one that
-// cannot be opened.
-Result<Request> request_with_defaults(const SharedFlags& flags);
+struct FlagsWithDefaults {
+  SharedFlags flags;
+  std::string used;  // "precision amp-bf16 of the environment"; empty where none was
+};
+
+// The flags with the defaults found, but for those of names that are `left_out`, which are said
+// otherwise. E3xx for a plimsoll.yaml that cannot be read, E304 for a key that is no such flag,
+// E311 for one without a value or with several, E6xx for a file that cannot be opened; E101 for a
+// variable PLIMSOLL_* that is no such flag's.
+Result<FlagsWithDefaults> with_defaults(const SharedFlags& flags,
+                                        const std::set<std::string, std::less<>>& left_out = {});
+// As to_request(), of them; Request::defaults names those that were used.
+Result<Request> request_with_defaults(const SharedFlags& flags,
+                                      const std::set<std::string, std::less<>>& left_out = {});
 
 }  // namespace plimsoll::cli

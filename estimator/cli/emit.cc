@@ -81,6 +81,8 @@ Result<std::string> Emitter::write(bool time) const {
   std::string told = files.empty() ? "nothing fits: no file is written\n" : "";
   for (const SweepFile& file : files) {
     const std::string path = (std::filesystem::path(flags_.directory) / file.name).string();
+    if (auto distinct = distinct_files({{"emit-to", path}}, others_); !distinct)
+      return tl::make_unexpected(distinct.error());
     auto out = OutputFile::open(path, force_);
     if (!out) return tl::make_unexpected(out.error());
     if (auto done = out->write(file.text); !done) return tl::make_unexpected(done.error());

@@ -3,12 +3,14 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "estimator/cli/cli11.h"
 #include "estimator/plan/sweep_plan.h"
 #include "estimator/report/sweep.h"
 #include "graph/base/diagnostic.h"
+#include "graph/base/distinct_files.h"
 
 namespace plimsoll::cli {
 
@@ -31,6 +33,8 @@ class Emitter {
   Emitter(const SweepPlan& plan, const EmitFlags& flags, std::string from, int64_t gpus, bool force)
       : plan_(plan), flags_(flags), from_(std::move(from)), gpus_(gpus), force_(force) {}
 
+  // Files that none of these may be: E114 of write().
+  void keep_off(std::vector<NamedFile> files) { others_ = std::move(files); }
   // Makes the folder, before the work. E612.
   Result<void> open() const;
   void add(const SweptConfiguration& configuration, const SweepPoint& point);
@@ -46,6 +50,7 @@ class Emitter {
   int64_t gpus_;
   bool force_;
   std::vector<SweepCandidate> fit_;
+  std::vector<NamedFile> others_;
 };
 
 }  // namespace plimsoll::cli

@@ -28,6 +28,7 @@
 #include "estimator/report/text.h"
 #include "estimator/report/trace.h"
 #include "estimator/report/trade.h"
+#include "graph/base/distinct_files.h"
 #include "graph/base/setting.h"
 
 namespace plimsoll::cli {
@@ -146,6 +147,10 @@ int run_estimate(EstimateFlags flags) {
   request->trace = !flags.trace.empty();
   request->detail = !flags.html.empty();
   request->minimum = flags.output.json || request->detail;
+  if (auto distinct = distinct_files({{"trace", flags.trace}, {"html", flags.html}},
+                                     {{"model", request->model}});
+      !distinct)
+    return report(distinct.error());
   std::optional<OutputFile> trace, page;
   if (auto opened = OutputFile::open_if_named(flags.trace, flags.force, trace); !opened)
     return report(opened.error());

@@ -95,7 +95,7 @@ Result<Device> device_of(const Hwdb& hwdb, const LocalGpu& gpu) {
 }
 
 tl::unexpected<Diagnostics> failed(const std::string& why) {
-  return error("E147", "nvidia-smi does not tell this machine's GPU: " + why, {},
+  return error("E727", "nvidia-smi does not tell this machine's GPU: " + why, {},
                fmt::format("name it with {}; 'plimsoll gpus' lists them", setting("gpu", "ID")));
 }
 
@@ -240,12 +240,15 @@ Result<void> find_local_gpu(Hwdb& hwdb, std::vector<std::string>& gpus,
   const bool named = std::ranges::find(gpus, kLocal) != gpus.end();
   if (!gpus.empty() && !named) return {};
   const std::string program = find_program("nvidia-smi");
+  if (program.empty() && named) {
+    return error("E727",
+                 fmt::format("{}: there is no nvidia-smi on the PATH; give {}",
+                             setting("gpu", "local"), setting("gpu", "ID")),
+                 {}, example);
+  }
   if (program.empty()) {
     return error(
-        "E109",
-        named ? fmt::format("{}: there is no nvidia-smi on the PATH; give {}",
-                            setting("gpu", "local"), setting("gpu", "ID"))
-              : fmt::format("which GPU? give {}; 'plimsoll gpus' lists them", setting("gpu", "ID")),
+        "E109", fmt::format("which GPU? give {}; 'plimsoll gpus' lists them", setting("gpu", "ID")),
         {}, example);
   }
   auto device = ask(hwdb, program);

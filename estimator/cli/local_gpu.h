@@ -25,7 +25,7 @@ struct LocalGpu {
   bool operator==(const LocalGpu&) const = default;
 };
 
-// All lines of the answer. E147 where a line has no name, or none is there.
+// All lines of the answer. E727 where a line has no name, or none is there.
 Result<std::vector<LocalGpu>> read_local_gpus(std::string_view answer);
 
 // The MIG profiles of `nvidia-smi -L` ("  MIG 3g.40gb     Device  0: (UUID: ...)"), each once.
@@ -38,8 +38,9 @@ Result<Device> local_device(const Hwdb& hwdb, const LocalGpu& gpu, std::string_v
 
 // An empty `gpus` gets what the variable PLIMSOLL_GPU names, E140 and the like naming it. Where
 // `gpus` is empty still or has "local": asks the driver, brings the card into the database under
-// that name, and puts it into an empty list. E109 with `example` where nvidia-smi is not there;
-// E146 where the machine has several kinds of GPU; E147 where nvidia-smi fails.
+// that name, and puts it into an empty list. E109 with `example` where no GPU is named and
+// nvidia-smi is not there; E146 where the machine has several kinds of GPU; E727 where "local" is
+// named without nvidia-smi, and where that fails or lists none.
 Result<void> find_local_gpu(Hwdb& hwdb, std::vector<std::string>& gpus, const std::string& example);
 
 }  // namespace plimsoll::cli

@@ -70,7 +70,8 @@ int run_max_batch(const MaxBatchFlags& flags) {
   std::ranges::move(idle_flags(verb, *request), std::back_inserter(*idle));
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
   std::optional<OutputFile> page;
-  if (const int fault = open_page(flags.page, page); fault != 0) return fault;
+  if (const int fault = open_page(flags.page, page, {{"model", request->model}}); fault != 0)
+    return fault;
   if (page) search->rounds = 40;  // all of them
   auto largest = largest_batch(*request, *hwdb, *search);
   if (!largest) return report(in_model(largest.error(), request->model));

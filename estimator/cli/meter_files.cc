@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/messages.h"
 #include "estimator/cli/values.h"
+#include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "hwdb/measured/meter.h"
 
@@ -60,6 +63,7 @@ Result<MeteredRun> read_meters(const MeterFlags& flags, Request& request) {
     if (!reading) return tl::make_unexpected(reading.error());
     report(reading->notes);
     if (request.devices.empty() && !reading->device.empty()) request.devices = {reading->device};
+    if (!reading->device.empty()) metered.devices.emplace_back(pair->second, reading->device);
     for (Measurement& one : reading->measured) {
       metered.run.measured.push_back(std::move(one));
       metered.files.push_back(pair->second);
@@ -69,6 +73,23 @@ Result<MeteredRun> read_meters(const MeterFlags& flags, Request& request) {
   metered.run.model =
       request.model.starts_with("builtin:") ? request.model.substr(8) : request.model;
   return metered;
+}
+
+Result<void> check_cards(const MeteredRun& run, const Device& device, const Hwdb& hwdb) {
+  for (const auto& [file, name] : run.devices) {
+    const std::vector<std::string> ids = hwdb.devices_called(name);
+    const bool its = std::ranges::find(device.names, name) != device.names.end() ||
+                     std::ranges::any_of(ids, [&](const std::string& id) {
+                       return device.id == id || device.id.starts_with(id + ":");  // a part of it
+                     });
+    // A name that no file knows may be the card's own.
+    if (its || ids.empty()) continue;
+    return error(
+        "E532",
+        fmt::format("is of {}, and the run is on {}", shortened(name, kQuotedColumns), device.id),
+        {.file = file, .node = {}}, "name the card that ran with " + setting("gpu", ids[0]));
+  }
+  return {};
 }
 
 }  // namespace plimsoll::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "estimator/cli/cli11.h"
@@ -19,8 +20,12 @@ void add_meters(CLI::App& app, MeterFlags& flags);
 
 struct MeteredRun {
   MeasuredRun run;
-  std::vector<std::string> files;  // of each figure
+  std::vector<std::string> files;                              // of each figure
+  std::vector<std::pair<std::string, std::string>> devices{};  // files and the cards they name
 };
+
+// E532 where a file names another card than the run's.
+Result<void> check_cards(const MeteredRun& run, const Device& device, const Hwdb& hwdb);
 
 // Reads the files. A GPU that they name is that of `request`, where it names none, so that only
 // then this machine's is asked for. What they say beside goes to standard error. E105, E106 for

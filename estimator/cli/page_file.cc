@@ -16,7 +16,10 @@ void add_page(CLI::App& app, PageFlags& flags) {
       ->group(rarely(kOutputGroup));
 }
 
-int open_page(const PageFlags& flags, std::optional<OutputFile>& page) {
+int open_page(const PageFlags& flags, std::optional<OutputFile>& page,
+              const std::vector<NamedFile>& read) {
+  if (auto distinct = distinct_files({{"html", flags.path}}, read); !distinct)
+    return report(distinct.error());
   if (flags.force && flags.path.empty() && !flags.others)
     report({warning("W516", "--force has no effect: only --html writes a file")});
   const auto opened = OutputFile::open_if_named(flags.path, flags.force, page);

@@ -3,9 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "estimator/cli/cli11.h"
 #include "estimator/cli/output_file.h"
+#include "graph/base/distinct_files.h"
 
 namespace plimsoll::cli {
 
@@ -21,8 +23,10 @@ void add_page(CLI::App& app, PageFlags& flags);
 //   std::optional<OutputFile> page;
 //   if (const int fault = open_page(flags, page); fault != 0) return fault;  // before the work
 //   if (page) status = write_page(*page, html);
-// Both report what is wrong; the exit status, or 0.
-int open_page(const PageFlags& flags, std::optional<OutputFile>& page);
+// Both report what is wrong; the exit status, or 0. `read`: files that the page must not be written
+// over.
+int open_page(const PageFlags& flags, std::optional<OutputFile>& page,
+              const std::vector<NamedFile>& read = {});
 int write_page(OutputFile& page, const std::string& html);
 
 }  // namespace plimsoll::cli

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/cli/agreement.h"
 #include "estimator/cli/lengths.h"
 #include "estimator/cli/values.h"
 #include "estimator/library/workspace/asked.h"
@@ -278,12 +279,7 @@ Result<Request> to_request(const SharedFlags& flags) {
       return tl::make_unexpected(read.error());
   }
   if (request.memory_bytes == 0) return error("E104", setting("mem") + ": a capacity of nothing");
-  for (const auto& [name, size] : request.dims) {
-    if (request.lengths.empty() || !request.lengths.front().sizes.contains(name)) continue;
-    return error("E114", fmt::format("{} and {} exclude each other",
-                                     setting_entry("dim", shortened(name, 60)),
-                                     setting_entry("lengths", shortened(name, 60))));
-  }
+  if (auto agree = check_agreement(request); !agree) return tl::make_unexpected(agree.error());
   return request;
 }
 

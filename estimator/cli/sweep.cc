@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <set>
 #include <tuple>
 
+#include "estimator/cli/defaults.h"
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/idle_flags.h"
 #include "estimator/cli/interrupt.h"
@@ -18,11 +21,14 @@
 #include "estimator/model/model_source.h"
 #include "estimator/plan/read_sweep_plan.h"
 #include "graph/base/byte_source.h"
+#include "graph/base/distinct_files.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 namespace {
+
+constexpr int64_t kLargestSeed = std::numeric_limits<int64_t>::max();
 
 Result<SweepPlan> read_plan(const std::string& path, const Limits& limits) {
   const auto text = read_text(path, limits);
@@ -123,12 +129,35 @@ int answer(SweepJob& job) {
   return answer->finish(spent.count());
 }
 
-Result<void> open_log(const SweepFlags& flags, std::optional<SweepLog>& log) {
+// Flags that may move an answer.
+SweepOrigin::Flags words_of(const SweepFlags& sweep) {
+  SweepOrigin::Flags words;
+  const SharedFlags& flags = sweep.shared;
+  for (const FlagRow& row : shared_flags()) {
+    const std::string name(row.name);
+    if (row.on && flags.*row.on) words.emplace_back(name, "");
+    if (row.list) {
+      for (const std::string& value : flags.*row.list) words.emplace_back(name, value);
+    }
+    if (const std::string* value = value_of(flags, row.name)) words.emplace_back(name, *value);
+  }
+  for (const TrainingRule& rule : flags.training)
+    words.emplace_back(rule.trained ? "train" : "freeze", rule.glob);
+  if (!sweep.seed.empty()) words.emplace_back("seed", sweep.seed);
+  if (sweep.memory_only) words.emplace_back("memory-only", "");
+  return words;
+}
+
+Result<void> open_log(const SweepFlags& flags, const std::vector<std::string>& models,
+                      const Hwdb& hwdb, std::optional<SweepLog>& log) {
   if (!flags.out.empty() && !flags.resume.empty())
     return error("E114", fmt::format("{} starts a file and {} goes on with one: name one of them",
                                      setting("out"), setting("resume")));
   if (flags.out.empty() && flags.resume.empty()) return {};
-  auto opened = flags.resume.empty() ? SweepLog::start(flags.out) : SweepLog::resume(flags.resume);
+  const auto origin = SweepOrigin::make(flags.plan, models, words_of(flags), hwdb);
+  if (!origin) return tl::make_unexpected(origin.error());
+  auto opened = flags.resume.empty() ? SweepLog::start(flags.out, *origin)
+                                     : SweepLog::resume(flags.resume, *origin);
   if (!opened) return tl::make_unexpected(opened.error());
   log.emplace(std::move(*opened));
   return {};
@@ -147,6 +176,20 @@ std::string title_of(const SweepPlan& plan, int64_t configurations, int64_t chos
   }
   return fmt::format("{} configuration{}{}{}\n", count, configurations == 1 ? "" : "s",
                      listed.empty() ? "" : ": ", listed);
+}
+
+// Defaults of one's own stand where neither the plan nor a flag says otherwise.
+Result<void> take_defaults(const SweepPlan& plan, SharedFlags& flags, Request& request) {
+  std::set<std::string, std::less<>> planned;
+  for (const SweepParameter& parameter : plan.parameters) planned.insert(flag_of(parameter.name));
+  auto all = with_defaults(flags, planned);
+  if (!all) return tl::make_unexpected(all.error());
+  auto with = to_request(all->flags);
+  if (!with) return tl::make_unexpected(with.error());
+  request = std::move(*with);
+  if (!all->used.empty()) report({note("N523", "defaults: " + all->used)});
+  flags = std::move(all->flags);
+  return {};
 }
 
 // The models of a plan, or the one that flags name.
@@ -187,7 +230,7 @@ Result<void> choose_model(SweepFlags& flags, const SweepPlan& plan) {
 
 // What no sweep can do as asked.
 Result<void> check_plan(const SweepFlags& flags, const SweepPlan& plan) {
-  if (flags.seed && !(plan.random && plan.run_cap))
+  if (!flags.seed.empty() && !(plan.random && plan.run_cap))
     return error("E112", setting("seed") + " is for plans with method: random and a run_cap");
   const bool of_time = plan.objective && plan.objective->figure != Objective::Figure::kDeviceBytes;
   if (!flags.memory_only || !of_time) return {};
@@ -198,7 +241,7 @@ Result<void> check_plan(const SweepFlags& flags, const SweepPlan& plan) {
 int run_sweep(const SweepFlags& given) {
   SweepFlags flags = given;
   flags.page.others = !flags.emit.forms.empty();
-  const auto request = to_request(flags.shared);
+  auto request = to_request(flags.shared);
   if (!request) return report(request.error());
   if (const int fault = report(as_strict(idle_flags("sweep", *request), request->strict));
       fault != 0)
@@ -214,8 +257,14 @@ int run_sweep(const SweepFlags& given) {
     return report(plan.error());
   auto plan = read_plan(flags.plan, request->limits);
   if (!plan) return report(plan.error());
-  if (flags.seed) plan->seed = *flags.seed;
+  if (!flags.seed.empty()) {
+    const auto seed = parse_count(setting("seed"), flags.seed, 0, kLargestSeed);
+    if (!seed) return report(seed.error());
+    plan->seed = *seed;
+  }
   if (auto good = check_plan(flags, *plan); !good) return report(good.error());
+  if (auto merged = take_defaults(*plan, flags.shared, *request); !merged)
+    return report(merged.error());
   const auto configurations = plan->configurations(request->limits);
   if (!configurations) return report(configurations.error());
   if (auto chosen = choose_model(flags, *plan); !chosen) return report(chosen.error());
@@ -226,7 +275,7 @@ int run_sweep(const SweepFlags& given) {
   if (auto found = find_local(*plan, flags.shared, *hwdb); !found) return report(found.error());
   auto models = read_models(flags, *plan, *request);
   if (!models) return report(models.error());
-  const auto axes = SweepAxes::make(*plan, flags.shared, std::move(*models), *hwdb);
+  const auto axes = SweepAxes::make(*plan, flags.shared, *models, *hwdb);
   if (!axes) return report(axes.error());
   if (const int fault = report(as_strict(plan->notes, request->strict)); fault != 0) return fault;
   report(axes->notes());
@@ -237,12 +286,24 @@ int run_sweep(const SweepFlags& given) {
   if (flags.dry_run) return print(title);
   if (!flags.json && print(title) != 0) return 4;
   SweepJob job{flags, *plan, *axes, *hwdb, *configurations, chosen};
+  const std::string& log = flags.out.empty() ? flags.resume : flags.out;
+  if (auto distinct =
+          distinct_files({{flags.out.empty() ? "resume" : "out", log}, {"html", flags.page.path}},
+                         {{"plan", flags.plan}, {"model", flags.shared.model}});
+      !distinct)
+    return report(distinct.error());
   if (const int fault = open_page(flags.page, job.page); fault != 0) return fault;
   if (!flags.emit.forms.empty()) {
     job.emitter.emplace(*plan, flags.emit, flags.plan, request->gpu_count, flags.page.force);
+    job.emitter->keep_off({{"html", flags.page.path},
+                           {"out", log},
+                           {"plan", flags.plan},
+                           {"model", flags.shared.model}});
     if (auto opened = job.emitter->open(); !opened) return report(opened.error());
   }
-  if (auto opened = open_log(flags, job.log); !opened) return report(opened.error());
+  std::vector<std::string> names;
+  for (const auto& model : *models) names.push_back(model.name);
+  if (auto opened = open_log(flags, names, *hwdb, job.log); !opened) return report(opened.error());
   return answer(job);
 }
 
@@ -273,7 +334,6 @@ Verb make_sweep(CLI::App& root) {
       ->group(rarely(kOutputGroup));
   app->add_option("--seed", flags->seed, "of method: random [the plan's, else 0]")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
       ->group(rarely(kOutputGroup));
   app->add_option("--shard", flags->shard, "the Kth of N parts, which follow each other [all]")
       ->type_name("K/N")

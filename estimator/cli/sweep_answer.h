@@ -26,7 +26,7 @@ struct SweepFlags {
   std::string plan, out, resume;
   WorkFlags work;
   std::string shard;
-  std::optional<int64_t> seed;  // the plan's
+  std::string seed;  // empty: the plan's
   bool json = false, count_only = false, memory_only = false, dry_run = false;
 };
 

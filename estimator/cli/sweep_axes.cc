@@ -22,12 +22,6 @@ constexpr std::array<std::string_view, 12> kRecipeFlags = {
 constexpr std::array<std::string_view, 5> kElsewhere = {"hwdb", "epochs", "samples",
                                                         "samples-in-memory", "workers"};
 
-// Plans of other tools write flags with underlines, and the batch as `batch_size`.
-std::string flag_of(std::string name) {
-  std::ranges::replace(name, '_', '-');
-  return name == "batch-size" ? "batch" : name;
-}
-
 std::string nearest_flag(const std::string& flag) {
   static const std::vector<std::string> kKnown = {
       "batch",      "gpu",        "image",   "precision",  "optimizer", "framework",
@@ -118,6 +112,11 @@ bool assigns(const std::vector<std::string>& list, const std::string& name) {
 }
 
 }  // namespace
+
+std::string flag_of(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name == "batch-size" ? "batch" : name;
+}
 
 // What is a size of one model is one of every other, and so for the models' parameters.
 Result<void> SweepAxes::check_models(const SweepParameter& parameter) const {

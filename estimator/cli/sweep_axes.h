@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "estimator/cli/read_request.h"
@@ -14,6 +15,10 @@
 #include "hwdb/hwdb.h"
 
 namespace plimsoll::cli {
+
+// The flag that a parameter of a plan is: plans of other tools write flags with underlines, and the
+// batch as `batch_size`.
+std::string flag_of(std::string name);
 
 struct SweptModel {
   std::string name;  // as the command line has it

@@ -9,30 +9,56 @@
 
 namespace plimsoll::cli {
 
-Result<SweepLog> SweepLog::start(const std::string& path) {
+namespace {
+
+constexpr const char* kRecordBegins = R"({"configuration":)";
+
+tl::unexpected<Diagnostics> another_sweep(const std::string& path, const std::string& unlike) {
+  return error("E322", fmt::format("is another sweep's: {} changed", unlike),
+               {.file = path, .line = 1, .node = {}}, "start a new file with " + setting("out"));
+}
+
+tl::unexpected<Diagnostics> no_record(const std::string& path, const std::string& line,
+                                      int number) {
+  return error("E321", fmt::format("{} is no record of a sweep", shortened(line, 60)),
+               {.file = path, .line = number, .node = {}},
+               fmt::format("name a file that {} has written", setting("out")));
+}
+
+}  // namespace
+
+Result<SweepLog> SweepLog::start(const std::string& path, const SweepOrigin& origin) {
   std::error_code unknown;
-  if (std::filesystem::exists(path, unknown)) {
+  if (std::filesystem::exists(std::filesystem::symlink_status(path, unknown))) {
     return error("E610", "exists", {.file = path, .node = {}},
                  setting("resume", path) + " goes on with what it holds");
   }
-  return resume(path);
+  return resume(path, origin);
 }
 
-Result<SweepLog> SweepLog::resume(const std::string& path) {
-  auto file = JsonLinesFile::open(path);
+Result<SweepLog> SweepLog::resume(const std::string& path, const SweepOrigin& origin) {
+  auto file = JsonLinesFile::open(
+      path, {.begins = {std::string(SweepOrigin::kBegins), std::string(kRecordBegins)}});
   if (!file) return tl::make_unexpected(file.error());
   SweepLog log(path, std::move(*file));
-  int number = 0;
-  for (const std::string& line : log.file_.lines()) {
-    ++number;
-    auto record = read_sweep_record(line);
-    if (!record) {
-      return error("E321", fmt::format("{} is no record of a sweep", shortened(line, 60)),
-                   {.file = path, .line = number, .node = {}},
-                   fmt::format("name a file that {} has written", setting("out")));
-    }
+  const std::vector<std::string>& lines = log.file_.lines();
+  if (lines.empty()) {
+    if (auto done = log.file_.append(origin.line()); !done)
+      return tl::make_unexpected(done.error());
+    return log;
+  }
+  if (!lines.front().starts_with(SweepOrigin::kBegins)) {
+    if (!read_sweep_record(lines.front())) return no_record(path, lines.front(), 1);
+    return error("E322", "does not tell what it is of: an older version wrote it",
+                 {.file = path, .line = 1, .node = {}}, "start a new file with " + setting("out"));
+  }
+  if (const std::string unlike = origin.unlike(lines.front()); !unlike.empty())
+    return another_sweep(path, unlike);
+  for (size_t i = 1; i < lines.size(); ++i) {
+    auto record = read_sweep_record(lines[i]);
+    if (!record) return no_record(path, lines[i], static_cast<int>(i) + 1);
     log.last_ = record->number;
-    log.recorded_.insert_or_assign(record->number, Recorded{line, std::move(record->point)});
+    log.recorded_.insert_or_assign(record->number, Recorded{lines[i], std::move(record->point)});
   }
   return log;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/cli/sweep_origin.h"
 #include "estimator/report/sweep_record.h"
 #include "graph/base/json_lines_file.h"
 
@@ -14,11 +15,12 @@ namespace plimsoll::cli {
 
 class SweepLog {
  public:
-  // A new file: E610 where there is one.
-  static Result<SweepLog> start(const std::string& path);
+  // A new file, whose first line is the origin's: E610 where there is one.
+  static Result<SweepLog> start(const std::string& path, const SweepOrigin& origin);
   // What the file holds is not worked out again, but for its last record, which tells whether it is
-  // this sweep's. E321 for a line that is no record.
-  static Result<SweepLog> resume(const std::string& path);
+  // this sweep's. E321 for a line that is no record, E322 where its first line tells of another
+  // plan, model, version, of other flags or data; the file is then as it was.
+  static Result<SweepLog> resume(const std::string& path, const SweepOrigin& origin);
 
   // What the file says of the configurations of a point; nothing where it lacks one. From any
   // thread.

@@ -83,6 +83,14 @@ Result<void> check_files(const ValidateFlags& flags) {
   return {};
 }
 
+std::vector<NamedFile> files_read(const ValidateFlags& flags) {
+  std::vector<NamedFile> read = {{"model", flags.shared.model}};
+  for (const std::string& file : flags.files) read.push_back({"validate", file});
+  for (const std::string& meter : flags.meters.from)
+    read.push_back({"from", meter.substr(meter.find('=') + 1)});
+  return read;
+}
+
 // Every line on its way to all that is written of it.
 class Answers {
  public:
@@ -186,6 +194,7 @@ int answer_metered(MeteredRun metered, const Request& request, const Hwdb& hwdb,
                    Validator& validator, Answers& answers) {
   const auto device = hwdb.device(request.devices.front());
   if (!device) return report(device.error());
+  if (auto its = check_cards(metered, *device, hwdb); !its) return report(its.error());
   metered.run.device = device->id;
   auto lines = validator.answer(metered.run, metered.files.front(), &request);
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -199,6 +208,14 @@ int run_validate(const ValidateFlags& flags) {
   const bool by_flags = !flags.meters.from.empty();
   auto request = by_flags ? request_with_defaults(flags.shared) : to_request(flags.shared);
   if (!request) return report(request.error());
+  if (!by_flags) {
+    const auto defaults = with_defaults(flags.shared);
+    if (!defaults) return report(defaults.error());
+    if (!defaults->used.empty()) {
+      report({note("N523", "no defaults are taken: records say themselves what ran; not used: " +
+                               defaults->used)});
+    }
+  }
   const auto idle_here = idle_flags(by_flags ? "validate --from" : "validate", *request);
   if (const int fault = report(idle_here); fault != 0) return fault;
   const auto idle = check_output(flags.output);
@@ -211,6 +228,10 @@ int run_validate(const ValidateFlags& flags) {
   auto metered = by_flags ? read_meters(flags.meters, *request) : MeteredRun();
   if (!metered) return report(metered.error());
   std::optional<OutputFile> file;
+  const std::vector<NamedFile> read = files_read(flags);
+  if (auto distinct = distinct_files({{"junit", flags.ci.junit}, {"html", flags.page.path}}, read);
+      !distinct)
+    return report(distinct.error());
   if (const int fault = open_page(flags.page, file); fault != 0) return fault;
   auto ci = CiReport::open(flags.ci);
   if (!ci) return report(ci.error());

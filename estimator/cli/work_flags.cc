@@ -7,8 +7,10 @@
 #include <thread>
 
 #include "estimator/cli/flag_groups.h"
+#include "estimator/cli/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/text.h"
 
 namespace plimsoll::cli {
 
@@ -29,15 +31,14 @@ Result<void> check_work(const WorkFlags& flags) {
                  fmt::format("{} knows no '{}'", setting("progress"), shortened(flags.progress)),
                  {}, "auto, always or never");
   }
-  if (flags.threads && (*flags.threads < 1 || *flags.threads > kMostThreads)) {
-    return error("E103", fmt::format("{} must be a whole number from 1 to {}, found '{}'",
-                                     setting("threads"), kMostThreads, *flags.threads));
-  }
-  return {};
+  if (flags.threads.empty()) return {};
+  const auto count = parse_count(setting("threads"), flags.threads, 1, kMostThreads);
+  return count ? Result<void>() : tl::make_unexpected(count.error());
 }
 
 size_t threads_of(const WorkFlags& flags) {
-  return flags.threads ? static_cast<size_t>(*flags.threads) : std::thread::hardware_concurrency();
+  const auto threads = parse_number<size_t>(flags.threads);
+  return threads ? *threads : std::thread::hardware_concurrency();
 }
 
 std::optional<Progress::When> progress_when(const WorkFlags& flags) {

@@ -12,7 +12,7 @@
 namespace plimsoll::cli {
 
 struct WorkFlags {
-  std::optional<int64_t> threads;  // as many as CPUs
+  std::string threads;  // empty: as many as CPUs
   std::string progress = "auto";
 };
 

@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include <iostream>
+#include <tuple>
 
+#include "estimator/cli/defaults.h"
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
@@ -16,7 +18,7 @@ namespace plimsoll::cli {
 namespace {
 
 struct WorkspaceFlags {
-  std::string gpu, cudnn, framework = "pytorch", precision = "fp32", limit, hwdb;
+  std::string gpu, cudnn, framework, precision, limit, hwdb;
   bool benchmark = false, json = false;
 };
 
@@ -58,7 +60,30 @@ Result<WorkspaceLinesOptions> to_options(const WorkspaceFlags& flags, Hwdb& hwdb
   return options;
 }
 
-int run_workspace(const WorkspaceFlags& flags) {
+// With the defaults of one's own, then those built in.
+Result<WorkspaceFlags> completed(WorkspaceFlags flags) {
+  const auto defaults = with_defaults({});
+  if (!defaults) return tl::make_unexpected(defaults.error());
+  const SharedFlags& found = defaults->flags;
+  if (flags.gpu.empty() && !found.gpus.empty()) flags.gpu = found.gpus.front();
+  const std::tuple<const char*, std::string WorkspaceFlags::*, const char*> kRows[] = {
+      {"cudnn", &WorkspaceFlags::cudnn, ""},
+      {"framework", &WorkspaceFlags::framework, "pytorch"},
+      {"precision", &WorkspaceFlags::precision, "fp32"},
+      {"workspace-limit", &WorkspaceFlags::limit, ""},
+      {"hwdb", &WorkspaceFlags::hwdb, ""}};
+  for (const auto& [name, member, built_in] : kRows) {
+    if (!(flags.*member).empty()) continue;
+    const std::string* const value = value_of(found, name);
+    flags.*member = value ? *value : built_in;
+  }
+  return flags;
+}
+
+int run_workspace(const WorkspaceFlags& given) {
+  const auto all = completed(given);
+  if (!all) return report(all.error());
+  const WorkspaceFlags& flags = *all;
   auto hwdb = Hwdb::open(flags.hwdb);
   if (!hwdb) return report(hwdb.error());
   auto options = to_options(flags, *hwdb);

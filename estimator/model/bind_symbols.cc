@@ -24,10 +24,48 @@ std::string users_of(const Graph& graph, const std::string& symbol) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+tl::unexpected<Diagnostics> unlike(const std::string& one, const std::string& other) {
+  return error("E114", fmt::format("{} and {} contradict each other", one, other));
+}
+
+// Two flags that give one size.
+Result<void> check_sizes(const Graph& graph, const ModelRequest& request) {
+  const auto requested = [&](const std::string& name) {
+    const auto at = request.dims.find(name);
+    return at == request.dims.end() ? std::nullopt : std::optional(at->second);
+  };
+  const auto text_of = [](const std::string& name, int64_t size) {
+    return setting_entry("dim", shortened(name, 60), std::to_string(size));
+  };
+  const auto batch = requested(graph.batch_symbol);
+  if (request.batch && batch && *request.batch != *batch)
+    return unlike(setting("batch", std::to_string(*request.batch)),
+                  text_of(graph.batch_symbol, *batch));
+  const auto image = requested("image");
+  if (request.image && image && *request.image != *image)
+    return unlike(setting("image", std::to_string(*request.image)), text_of("image", *image));
+  return check_longest(graph, request);
+}
+
 }  // namespace
+
+Result<void> check_longest(const Graph& graph, const ModelRequest& request) {
+  for (const auto& [name, longest] : request.longest) {
+    const auto by_default = graph.defaults.find(name);
+    const bool given = request.dims.contains(name) || by_default == graph.defaults.end();
+    if (given || by_default->second <= longest) continue;
+    return error("E114",
+                 fmt::format("{} is shorter than the usual {}",
+                             setting_entry("longest", shortened(name, 60), std::to_string(longest)),
+                             by_default->second),
+                 {}, "the usual size is " + setting_entry("dim", shortened(name, 60), "N"));
+  }
+  return {};
+}
 
 Result<Binding> bind_symbols(const Graph& graph, const ModelRequest& request, bool builtin,
                              std::vector<std::string>& basis) {
+  if (auto agree = check_sizes(graph, request); !agree) return tl::make_unexpected(agree.error());
   Binding binding = graph.defaults;
   for (const auto& [name, value] : request.dims) binding[name] = value;
   if (request.batch) {

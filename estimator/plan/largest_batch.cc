@@ -9,6 +9,7 @@
 
 #include "estimator/answer/effects.h"
 #include "estimator/estimator.h"
+#include "estimator/model/bind_symbols.h"
 #include "estimator/plan/batch_memory.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/request/lengths.h"
@@ -93,9 +94,9 @@ class Refusals {
 
 }  // namespace
 
-Result<LargestBatch> largest_batch(const Request& usual, const Hwdb& hwdb,
+Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
                                    const BatchSearch& search) {
-  Request request = at_longest(usual);
+  Request request = at_longest(given);
   auto platform =
       find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
   if (!platform) return tl::make_unexpected(platform.error());
@@ -109,6 +110,8 @@ Result<LargestBatch> largest_batch(const Request& usual, const Hwdb& hwdb,
   BatchMemory memory(request, *evaluator, search.confidence, search.vary);
   const auto model = memory.model(start);
   if (!model) return tl::make_unexpected(model.error());
+  if (auto good = check_longest((*model)->graph, given); !good)
+    return tl::make_unexpected(good.error());
   if (search.vary != "batch") largest.batch = batch_at(**model, (*model)->binding);
   largest.warnings = warnings_of(request, evaluator->platform(), **model);
   Refusals refusals(memory, start);

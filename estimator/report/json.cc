@@ -238,7 +238,7 @@ void write_result(JsonWriter& out, const Estimate& e, const JsonOptions& options
   out.key("name").string(e.device_name);
   const auto capacity = [&](std::string_view key, int64_t bytes) {
     out.key(key);
-    e.device_memory_bytes > 0 ? out.integer(bytes) : out.null();
+    e.device_memory_bytes > 0 || !e.on_host ? out.integer(bytes) : out.null();
   };
   capacity("memory_bytes", e.device_memory_bytes);
   capacity("usable_bytes", e.usable_bytes);

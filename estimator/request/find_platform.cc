@@ -55,11 +55,29 @@ Result<Host> find_host(const Hwdb& hwdb, const PlatformRequest& request, const D
   return host;
 }
 
+// A card's slot and NVLinks may run slower than they can, not faster.
+Result<void> check_link(const Hwdb& hwdb, const Link& link, const Device& device) {
+  const bool nvlink = link.kind == "nvlink";
+  if (!nvlink && link.kind != "pcie") return {};
+  const auto refuse = [&](const std::string& what) {
+    return error("E116", fmt::format("{}: {} has {}", setting("link", link.id), device.id, what),
+                 {}, "'plimsoll gpus " + device.id + "' tells its own");
+  };
+  if (nvlink && device.nvlink_links == 0) return refuse("no NVLink");
+  const std::string limit_id =
+      nvlink ? usual_link(device) : fmt::format("pcie-{}-x16", device.pcie_generation);
+  const auto limit = hwdb.link(limit_id);
+  if (!limit || link.rate.value <= limit->rate.value) return {};
+  return refuse(nvlink ? fmt::format("NVLink {}", device.nvlink_generation)
+                       : fmt::format("PCIe {}", device.pcie_generation));
+}
+
 Result<std::optional<Link>> find_link(const Hwdb& hwdb, const PlatformRequest& request,
                                       const Device& device) {
   if (request.gpu_count <= request.nodes) return std::nullopt;
   auto found = hwdb.link(request.link.empty() ? usual_link(device) : request.link);
   if (!found) return tl::make_unexpected(found.error());
+  if (auto its = check_link(hwdb, *found, device); !its) return tl::make_unexpected(its.error());
   return std::optional(std::move(*found));
 }
 

@@ -160,10 +160,14 @@ std::vector<std::pair<std::string, std::string>> builtin_aliases() {
 }
 
 std::string nearest_builtin(std::string_view name) {
-  std::vector<std::string> names;
-  for (const BuiltinRow& row : builtin_models()) names.push_back(row.name);
-  for (const auto& [alias, model] : builtin_aliases()) names.push_back(alias);
-  return nearest(name, names);
+  // Once: thousands of measured runs may be of models that nobody knows.
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const BuiltinRow& row : builtin_models()) names.push_back(row.name);
+    for (const auto& [alias, model] : builtin_aliases()) names.push_back(alias);
+    return names;
+  }();
+  return nearest(name, kNames);
 }
 
 Result<BuiltinModel> find_builtin(std::string_view name) {

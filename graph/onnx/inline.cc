@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/exporter/origin.h"
 #include "graph/onnx/asked_nodes.h"
 #include "graph/ops/op_row.h"
@@ -73,6 +74,7 @@ Result<void> Inliner::run() {
   if (!counted) return tl::make_unexpected(counted.error());
   expanded_ = std::move(*counted);
   if (expanded_[0] > options_.limits.nodes) return over_limit(options_.limits, "nodes");
+  if (auto checked = check_growth(); !checked) return checked;
   if (auto started = start(); !started) return started;
   auto written = write_out();
   graph_.guards = known_.guards();
@@ -82,6 +84,22 @@ Result<void> Inliner::run() {
   if (!written) return tl::make_unexpected(with_guesses(std::move(written.error())));
   tell();
   return {};
+}
+
+// A kilobyte of functions that call each other would become gigabytes of nodes. Who raises the
+// limit of nodes has looked at the file.
+Result<void> Inliner::check_growth() const {
+  constexpr int64_t kAlways = 100'000, kMostGrowth = 64;
+  if (options_.limits.nodes > Limits().nodes || expanded_[0] <= kAlways) return {};
+  int64_t in_file = 0;
+  for (const GraphSpec& graph : model_.graphs) in_file += std::ssize(graph.nodes);
+  if (expanded_[0] / kMostGrowth <= in_file) return {};
+  return error("E802",
+               fmt::format("the file's {} nodes become {} as functions and branches are copied",
+                           in_file, expanded_[0]),
+               {},
+               "if this is meant, raise the limit with " +
+                   setting_entry("limit", "nodes", std::to_string(Limits().nodes + 1)));
 }
 
 Result<void> Inliner::write_out() {

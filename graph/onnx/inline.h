@@ -42,6 +42,7 @@ class Inliner {
   Place place(const Frame& frame, const NodeSpec& node) const;
 
   // Frames (inline.cc).
+  Result<void> check_growth() const;
   Result<void> write_out();
   Result<void> start();
   Result<void> push(Frame frame, bool with_constants = true);

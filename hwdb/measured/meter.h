@@ -41,7 +41,8 @@ std::string_view bare_kernel_name(std::string_view name);
 struct MeterReading {
   std::vector<Measurement> measured;
   std::string device;  // as the driver names it, where the file does
-  Diagnostics notes;   // N520 for cells without a figure, N521 for a snapshot without a history
+  Diagnostics notes;   // N520 for cells without a figure, N521 for a snapshot without a history,
+  // N522 for lines that name no card
 };
 
 // `steps`: how many training steps the file of nsys holds; E108 where it is needed and missing.

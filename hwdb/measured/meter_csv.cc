@@ -27,14 +27,15 @@ std::optional<size_t> column(const Row& header, std::initializer_list<std::strin
 }
 
 // "1234 MiB", as csv has it, or 1234, with nounits; nothing for "[N/A]".
-Result<std::optional<double>> number(const std::string& cell, const Place& place) {
+Result<std::optional<double>> number(const std::string& cell, const Place& place,
+                                     std::string_view unit = "MiB") {
   const std::string_view text = trimmed(cell);
   if (text.starts_with('[')) return std::nullopt;  // "[N/A]", "[Not Supported]"
   double value = 0;
   const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view rest(stop, static_cast<size_t>(text.data() + text.size() - stop));
   const bool sound = fault == std::errc() && value >= 0 && value < 1e18;
-  if (!sound || (!rest.empty() && rest != " MiB")) {
+  if (!sound || (!rest.empty() && trimmed(rest) != unit)) {
     return error("E512", fmt::format("a number was looked for, found \"{}\"", shortened(text, 60)),
                  place);
   }
@@ -71,52 +72,120 @@ Result<Row> walk(const ByteSource& source, const Limits& limits, std::string_vie
   return header;
 }
 
-Result<MeterReading> read_nvidia_smi(const ByteSource& source, const Limits& limits) {
-  const auto is_process = [](const Row& row) {
+// Of a header such as "memory.used [MiB]": its unit in MiB; nothing for one nobody knows.
+// nvidia-smi itself writes MiB alone.
+struct HeaderUnit {
+  std::string name = "MiB";
+  double mebibytes = 1;
+};
+std::optional<HeaderUnit> unit_of(std::string_view header) {
+  const size_t open = header.find_first_of("[(");
+  if (open == header.npos) return HeaderUnit();
+  const std::string_view name =
+      trimmed(header.substr(open + 1, header.find_first_of("])", open) - open - 1));
+  constexpr double kMebi = 1048576;
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"B", 1 / kMebi},    {"KiB", 1024 / kMebi}, {"MiB", 1},         {"GiB", 1024},
+      {"kB", 1e3 / kMebi}, {"MB", 1e6 / kMebi},   {"GB", 1e9 / kMebi}};
+  for (const auto& [unit, mebibytes] : kUnits) {
+    if (unit == name) return HeaderUnit{std::string(unit), mebibytes};
+  }
+  return std::nullopt;
+}
+
+// Lines of nvidia-smi: samples of one process or one card, or else E532.
+class SmiReader {
+ public:
+  static std::optional<size_t> process_column(const Row& row) {
     return column(row, {"used_gpu_memory", "used_memory"});
-  };
-  const auto is_card = [](const Row& row) { return column(row, {"memory.used"}); };
-  MeterReading reading;
-  double most = 0;
-  size_t missing = 0;
-  std::set<std::string> owners;  // processes, or cards
-  bool of_process = false;
-  const auto each = [&](const Row& header, const Row& cells, const Place& place) -> Result<void> {
-    const auto process = is_process(header);
-    of_process = process.has_value();
-    const size_t at = of_process ? *process : *is_card(header);
-    const auto owner =
-        of_process ? column(header, {"pid"}) : column(header, {"uuid", "gpu_uuid", "index"});
-    const auto used = number(cells[at], place);
+  }
+  static std::optional<size_t> card_column(const Row& row) { return column(row, {"memory.used"}); }
+
+  Result<void> add(const Row& header, const Row& cells, const Place& place) {
+    const auto process = process_column(header);
+    of_process_ = process.has_value();
+    const size_t at = of_process_ ? *process : *card_column(header);
+    const auto unit = unit_of(header[at]);
+    if (!unit) {
+      return error("E531",
+                   fmt::format("\"{}\" has a unit that is not known", shortened(header[at], 60)),
+                   place, "nvidia-smi writes MiB");
+    }
+    const auto used = number(cells[at], place, unit->name);
     if (!used) return tl::make_unexpected(used.error());
     if (!*used) {
-      ++missing;
+      ++missing_;
       return {};
     }
-    if (owner) owners.emplace(trimmed(cells[*owner]));
-    if (const auto name = column(header, {"name", "gpu_name"}))
-      reading.device = trimmed(cells[*name]);
-    most = std::max(most, **used);
+    ++rows_;
+    note_owner(header, cells);
+    most_ = std::max(most_, **used * unit->mebibytes);
     return {};
-  };
+  }
+
+  Result<MeterReading> take(const Place& place) {
+    if (of_process_ && processes_.size() > 1) return several(processes_.size(), "processes", place);
+    if (cards_.size() > 1) return several(cards_.size(), "GPUs", place);
+    if (at_once_) return several(2, "GPUs, sampled at one time", place);
+    if (most_ <= 0) return error("E531", "no line says how much memory is used", place);
+    MeterReading reading;
+    reading.device = device_;
+    reading.measured.push_back({of_process_ ? "nvidia_smi_mb" : "device_used_mb", most_});
+    if (missing_ > 0) {
+      reading.notes.push_back(note(
+          "N520", fmt::format("{} cells say that nothing was measured ([N/A])", missing_), place));
+    }
+    const bool named = of_process_ ? !processes_.empty() : !cards_.empty();
+    if (rows_ > 1 && !named) {
+      reading.notes.push_back(
+          note("N522",
+               fmt::format("no column tells {}: {} lines are taken for samples of one",
+                           of_process_ ? "processes apart" : "cards apart", rows_),
+               place, of_process_ ? "ask for pid and gpu_uuid too" : "ask for index or uuid too"));
+    }
+    return reading;
+  }
+
+ private:
+  // Every column that names a card does: a pid may be on two of them.
+  void note_owner(const Row& header, const Row& cells) {
+    if (const auto pid = column(header, {"pid"})) processes_.emplace(trimmed(cells[*pid]));
+    std::string card;
+    for (const std::string_view name : {"uuid", "gpu_uuid", "index", "gpu_index", "pci.bus_id",
+                                        "gpu_bus_id", "serial", "gpu_serial", "name", "gpu_name"}) {
+      if (const auto at = column(header, {name})) card += fmt::format("{}\n", trimmed(cells[*at]));
+    }
+    if (!card.empty()) cards_.insert(card);
+    const auto name = column(header, {"name", "gpu_name"});
+    if (name) device_ = trimmed(cells[*name]);
+    const auto time = column(header, {"timestamp"});
+    if (!time || of_process_ || !card.empty()) return;
+    at_once_ = at_once_ || !times_.emplace(trimmed(cells[*time])).second;
+  }
+
+  static tl::unexpected<Diagnostics> several(size_t count, std::string_view of,
+                                             const Place& place) {
+    return error("E532", fmt::format("is of {} {}: which one is the run's?", count, of), place,
+                 "keep the lines of one, with the header");
+  }
+
+  double most_ = 0;
+  size_t missing_ = 0, rows_ = 0;
+  std::set<std::string> processes_, cards_, times_;
+  std::string device_;
+  bool of_process_ = false, at_once_ = false;
+};
+
+Result<MeterReading> read_nvidia_smi(const ByteSource& source, const Limits& limits) {
+  SmiReader reader;
   const auto header = walk(
       source, limits, "used_gpu_memory or memory.used",
-      [&](const Row& row) { return is_process(row) || is_card(row); }, each);
+      [](const Row& row) { return SmiReader::process_column(row) || SmiReader::card_column(row); },
+      [&](const Row& head, const Row& cells, const Place& place) {
+        return reader.add(head, cells, place);
+      });
   if (!header) return tl::make_unexpected(header.error());
-  const Place place{source.name(), 0, 0, {}};
-  if (owners.size() > 1) {
-    return error("E532",
-                 fmt::format("is of {} {}: which one is the run's?", owners.size(),
-                             of_process ? "processes" : "GPUs"),
-                 place, "keep the lines of one, with the header");
-  }
-  if (most <= 0) return error("E531", "no line says how much memory is used", place);
-  reading.measured.push_back({of_process ? "nvidia_smi_mb" : "device_used_mb", most});
-  if (missing > 0) {
-    reading.notes.push_back(note(
-        "N520", fmt::format("{} cells say that nothing was measured ([N/A])", missing), place));
-  }
-  return reading;
+  return reader.take({source.name(), 0, 0, {}});
 }
 
 Result<MeterReading> read_nsys(const ByteSource& source, int64_t steps, const Limits& limits) {

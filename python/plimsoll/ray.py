@@ -24,6 +24,7 @@ from typing import Any, BinaryIO
 from ._command import Error, MissingError, command, run
 
 _SHARDS_PER_CPU = 4  # so that none waits long for the slowest
+_BEGINS = (b'{"schema":"plimsoll.sweep-log"', b'{"configuration":')  # lines of such a file
 
 
 class _Refused(Exception):
@@ -34,16 +35,17 @@ def _shard(folder: str, arguments: Sequence[str], part: str, known: bytes) -> tu
     """0 and the lines of one shard, or the exit status and why. What is in `known` is not worked out again."""
     os.chdir(folder)
     with tempfile.TemporaryDirectory() as scratch:
-        flags = ["--json", "--threads=1", "--progress=never", f"--shard={part}"]
+        log = Path(scratch) / "known.jsonl"
         if known:
-            log = Path(scratch) / "known.jsonl"
             log.write_bytes(known)
-            flags.append(f"--resume={log}")
+        log_flag = f"--resume={log}" if known else f"--out={log}"
         try:
-            said = run("sweep", *arguments, *flags)
+            said = run("sweep", *arguments, "--json", "--threads=1", "--progress=never", f"--shard={part}", log_flag)
         except Error as error:
             return error.status, str(error)
-    return 0, "".join(said.output.splitlines(keepends=True)[:-1])  # without the shard's own sum
+        with open(log, encoding="utf-8") as lines:
+            origin = lines.readline()  # what the answers rest on
+    return 0, origin + "".join(said.output.splitlines(keepends=True)[:-1])  # without the shard's own sum
 
 
 def _shards(arguments: Sequence[str], known: bytes, address: str | None, shards: int | None) -> Iterator[str]:
@@ -75,12 +77,17 @@ def _shards(arguments: Sequence[str], known: bytes, address: str | None, shards:
 
 
 def _whole_lines(log: BinaryIO) -> bytes:
-    """What a file of records holds; a line that was cut off is cut away."""
+    """What a file of records holds; a line that was cut off is cut away, where it is one of ours."""
     text = log.read()
-    text = text[: text.rfind(b"\n") + 1]
-    log.truncate(len(text))
-    log.seek(len(text))
-    return text
+    end = text.rfind(b"\n") + 1
+    torn = text[end:]
+    if torn and not any(torn.startswith(begin) or begin.startswith(torn) for begin in _BEGINS):
+        raise _Refused(3, f"{log.name}: its last line is none of a sweep; it is left as it is")
+    if text[:end] and not text.startswith(_BEGINS[0]):
+        raise _Refused(3, f"{log.name}: its first line is none of a sweep; it is left as it is")
+    log.truncate(end)
+    log.seek(end)
+    return text[:end]
 
 
 def _fill(path: Path, arguments: Sequence[str], address: str | None, shards: int | None) -> None:
@@ -91,6 +98,7 @@ def _fill(path: Path, arguments: Sequence[str], address: str | None, shards: int
         there = set(known.splitlines())
         for lines in _shards(arguments, known, address, shards):
             new = [line for line in lines.encode().splitlines() if line not in there]
+            there.update(new)
             log.write(b"".join(line + b"\n" for line in new))
             log.flush()
 

@@ -48,3 +48,33 @@ TEST_CASE("A27: loops in loops, in branches and in functions are counted, not bu
     CHECK(refusal(bomb, options).code == "E802");
   }
 }
+
+TEST_CASE("functions that call functions are counted, and end at a limit before they are copied") {
+  // A call of ten, six deep: a kilobyte that becomes a million nodes.
+  const auto bomb = [](int calls, int levels) {
+    std::vector<Proto> functions;
+    for (int level = 0; level < levels; ++level) {
+      std::vector<Proto> nodes;
+      const std::string name = level == 0 ? "Relu" : "f" + std::to_string(level - 1);
+      for (int i = 0; i < calls; ++i) {
+        const std::string from = i == 0 ? "x" : "t" + std::to_string(i);
+        const std::string to = i + 1 == calls ? "y" : "t" + std::to_string(i + 1);
+        nodes.push_back(node(name, {from}, {to}, {}, {}, level == 0 ? "" : "f"));
+      }
+      functions.push_back(function("f", "f" + std::to_string(level), {"x"}, {"y"}, nodes));
+    }
+    return model(graph({{node("f" + std::to_string(levels - 1), {"x"}, {"y"}, {}, {}, "f")},
+                        {},
+                        {value("x", {4})},
+                        {untyped("y")}}),
+                 17, functions);
+  };
+  for (const auto& [calls, levels] : {std::pair(10, 6), std::pair(7, 7), std::pair(2, 19)}) {
+    const Proto file = bomb(calls, levels);
+    CHECK(file.bytes().size() < 4000);
+    const Diagnostic refused = refusal(file);
+    CHECK(refused.code == "E802");
+    CHECK(refused.message.find("nodes become") != std::string::npos);
+  }
+  CHECK(import(bomb(10, 4)).nodes.size() == 10'000);
+}

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "calibrate/ask.h"
 #include "tests/calibrate/calibrate_program.h"
 
 using namespace plimsoll::test;
@@ -166,6 +168,45 @@ TEST_CASE("ask: a crash inside cuDNN is a message; what was answered before it s
   CHECK(says(ran.err, "cuDNN 9.10.2 crashed (Aborted) when asked 'fprop 3 8 8 8 8 3 3"));
   CHECK(says(ran.err, "b200 (compute capability 10.0)"));
   CHECK(records(out).size() == 2);
+}
+
+TEST_CASE("ask: a user's file is left as it is") {
+  if (cannot_ask()) return;
+  const Library library;
+  const Scratch scratch;
+  const std::string in = scratch.write("in.jsonl", problems(1));
+  for (const char* text : {"notes of a user\nthe last line has no newline", "x", "{\"a\":1}\n"}) {
+    CAPTURE(text);
+    const std::string out = scratch.write("notes.txt", text);
+    const Ran ran = run_calibrate({"ask", "--gpu", "titan-xp", "--problems", in, "--out", out},
+                                  library.environment());
+    CHECK(ran.status == 3);
+    CHECK(detail::text_of(out) == text);
+  }
+}
+
+TEST_CASE("ask: a library that hangs is ended") {
+  if (cannot_ask()) return;
+  const Library library;
+  const Scratch scratch;
+  ::setenv("PLIMSOLL_CUDNN", library.scratch.path("").c_str(), 1);
+  ::setenv("FAKE_CUDNN_MICROSECONDS", "30000000", 1);
+  const auto hwdb = plimsoll::Hwdb::open();
+  REQUIRE(hwdb);
+  plimsoll::AskPlan plan;
+  plan.device = *hwdb->device("titan-xp");
+  plan.questions = {*plimsoll::parse_conv_question(problems(1).substr(0, problems(1).size() - 1),
+                                                   "a line", plimsoll::DType::kFloat32)};
+  plan.out = scratch.path("out.jsonl");
+  plan.longest_answer = std::chrono::milliseconds(500);
+  const auto begun = std::chrono::steady_clock::now();
+  const auto asked = plimsoll::ask(plan, *hwdb);
+  ::unsetenv("PLIMSOLL_CUDNN");
+  ::unsetenv("FAKE_CUDNN_MICROSECONDS");
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(20));
+  REQUIRE(!asked);
+  CHECK(asked.error().front().code == "E707");
+  CHECK(asked.error().front().message.find("did not answer, and was ended") != std::string::npos);
 }
 
 TEST_CASE("ask: a library that is missing, too old or too new is refused; nothing is written") {

@@ -78,7 +78,7 @@ const std::vector<Row> kRows = {
     {"F3", estimate({"--batch", "010"}), 2, "E103", "leading zeros"},
     {"F3", estimate({"--batch", "0x10"}), 2, "E103", "found '0x10'"},
     {"F3", estimate({"--batch", "9e99"}), 2, "E103", "found '9e99'"},
-    {"F3", estimate({"--batch", ""}), 2, "E103", "found ''"},
+    {"F3", estimate({"--batch", ""}), 2, "E102", "--batch needs a value"},
     {"F3", estimate({"--batch="}), 2, "E102", "--batch needs a value"},
     {"F3", estimate({"--batch", "nan"}), 2, "E103", "found 'nan'"},
     {"F3", estimate({"--batch", "99999999999999999999999"}), 2, "E103", "from 1 to 2147483648"},

@@ -54,6 +54,71 @@ TEST_CASE("cli: a plimsoll.yaml with a fault is refused with its place") {
   CHECK(wrong.status == 2);
   CHECK(says(wrong, "did you mean fp16?"));
   CHECK(with("- a list\n").status == 3);
+  for (const char* none : {"gpu: null\n", "gpu:\n", "precision: ''\n", "gpu: ~\n"}) {
+    const Ran ran = with(none);
+    CAPTURE(ran.err);
+    CHECK(ran.status == 3);
+    CHECK(says(ran, "has no value"));
+    CHECK(says(ran, "plimsoll.yaml:1:1"));
+  }
+  for (const char* several : {"gpu: [t4, l4]\n", "batch: {a: 1}\n", "precision: [fp32]\n"}) {
+    const Ran ran = with(several);
+    CAPTURE(ran.err);
+    CHECK(ran.status == 3);
+    CHECK(says(ran, "takes one value"));
+  }
+}
+
+TEST_CASE("cli: a variable that is no default is refused by its name") {
+  if (skipped()) return;
+  const auto with = [](const char* variable) {
+    return run_plimsoll({"estimate", kPerceptron, "--gpu", "l4"}, {.environment = {variable}});
+  };
+  for (const char* variable : {"PLIMSOLL_STRICT=1", "PLIMSOLL_DIM=a=1", "PLIMSOLL_PRECISON=fp32",
+                               "PLIMSOLL_BATCH_SIZE=8", "PLIMSOLL_COMPILE=true"}) {
+    const Ran ran = with(variable);
+    CAPTURE(ran.err);
+    CHECK(ran.status == 2);
+    CHECK(says(ran, std::string(variable).substr(0, std::string(variable).find('='))));
+  }
+  CHECK(says(with("PLIMSOLL_PRECISON=fp32"), "did you mean PLIMSOLL_PRECISION?"));
+  CHECK(with("PLIMSOLL_STRICT=").status == 0);  // set to nothing is not set
+  CHECK(with("PLIMSOLL_BATCH=8").status == 0);
+  CHECK(with("PLIMSOLL_CUDNN=/opt/cudnn").status == 0);
+}
+
+TEST_CASE("cli: defaults hold in every verb; a plan and flags win over them") {
+  if (skipped()) return;
+  const Scratch scratch;
+  scratch.write("plimsoll.yaml", "gpu: l4\nprecision: amp-fp16\n");
+  scratch.write("p.yaml", "model: builtin:resnet50\nparameters: {batch: [16]}\n");
+  scratch.write("q.yaml",
+                "model: builtin:resnet50\nparameters: {batch: [16], precision: [fp32]}\n");
+  const RunOptions here = {.folder = scratch.path("")};
+  const auto bytes = [](const Ran& ran) {
+    const size_t at = ran.out.find("\"device_bytes\":");
+    return at == std::string::npos ? "none: " + ran.err
+                                   : ran.out.substr(at, ran.out.find(',', at) - at);
+  };
+  const auto sweep = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), "sweep");
+    more.emplace_back("--json");
+    return run_plimsoll(more, here);
+  };
+  const Ran half = sweep({"p.yaml"}), whole = sweep({"q.yaml"});
+  CHECK(says(half, "precision amp-fp16 of plimsoll.yaml"));
+  CHECK(bytes(half) != bytes(whole));
+  CHECK(bytes(whole) == bytes(sweep({"p.yaml", "--precision", "fp32"})));
+  CHECK(bytes(half) == bytes(sweep({"p.yaml", "--precision", "amp-fp16"})));
+  CHECK(half.out.find("\"device_id\":\"l4\"") != std::string::npos);
+  const Ran environment =
+      run_plimsoll({"sweep", "p.yaml", "--json"},
+                   {.environment = {"PLIMSOLL_PRECISION=fp32"}, .folder = scratch.path("")});
+  CHECK(bytes(environment) == bytes(whole));
+  const Ran records = run_plimsoll({"validate", kExamples + "kernels.csv"}, here);
+  CHECK(says(records, "no defaults are taken"));
+  CHECK(says(run_plimsoll({"workspace"}, here), "amp-fp16"));  // problems have no autocast
+  CHECK(run_plimsoll({"max-batch", "builtin:mlp", "--max", "8"}, here).status == 0);
 }
 
 TEST_CASE("cli: check tells good files from bad ones, with their kind and place") {

@@ -140,7 +140,7 @@ TEST_CASE("local: without nvidia-smi, or where it fails, a GPU must be named") {
     CHECK(ran.status == 2);
     CHECK(says(ran.err, "[E109]"));
     CHECK(says(run_plimsoll({"estimate", kLocalNet, "--gpu", "local"}, {.environment = {path}}).err,
-               "no nvidia-smi on the PATH; give --gpu ID [E109]"));
+               "no nvidia-smi on the PATH; give --gpu ID [E727]"));
   }
   const std::pair<const char*, const char*> kBroken[] = {
       {"echo 'NVIDIA-SMI has failed because it could not reach the driver.'; exit 9",
@@ -155,8 +155,8 @@ TEST_CASE("local: without nvidia-smi, or where it fails, a GPU must be named") {
     const std::string script = broken.first;
     CAPTURE(script);
     const Ran ran = Driver(script).estimate();
-    CHECK(ran.status == 2);
-    CHECK(says(ran.err, "[E147]"));
+    CHECK(ran.status == 4);
+    CHECK(says(ran.err, "[E727]"));
     CHECK(says(ran.err, broken.second));
   }
 }
@@ -175,13 +175,42 @@ TEST_CASE("local: an older driver is asked for less; what it does not report is 
 TEST_CASE("local: endless or silent answers end") {
   if (skipped()) return;
   const Ran endless = Driver("while :; do echo 'Tesla T4, 1, 2, 3'; done").estimate();
-  CHECK(endless.status == 2);
-  CHECK(says(endless.err, "[E147]"));
+  CHECK(endless.status == 4);
+  CHECK(says(endless.err, "[E727]"));
   // A shell without PATH has no sleep; reading a terminal that is not there ends at once, so that
   // a busy child stands for a hanging one.
   const Ran hanging = Driver("while :; do :; done").run({"estimate", kLocalNet}, {.seconds = 40});
-  CHECK(hanging.status == 2);
+  CHECK(hanging.status == 4);
   CHECK(says(hanging.err, "no answer in 10 s"));
+}
+
+TEST_CASE("local: a card that others have filled has nothing left, and nothing fits") {
+  if (skipped()) return;
+  const Driver full("echo 'Tesla T4, 535.1, 15360, 0, [N/A], 7.5'");
+  const Ran ran = full.estimate();
+  CHECK(ran.status == 1);
+  CHECK(says(ran.out, "DOES NOT FIT"));
+  CHECK(says(ran.out, "of 0 B"));
+  const Ran json = full.estimate({"--json"});
+  CHECK(json.status == 1);
+  CHECK(says(json.out, "\"verdict\": \"does_not_fit\""));
+  CHECK(says(json.out, "\"usable_bytes\": 0"));
+  CHECK(full.run({"max-batch", kLocalNet}).status == 1);
+  CHECK(full.run({"compare", kLocalNet}).status == 1);
+}
+
+TEST_CASE("local: what a silent answer has started ends with it") {
+  if (skipped()) return;
+  const Scratch scratch;
+  const std::string pid = scratch.path("pid");
+  const Driver driver("/bin/sleep 60 & echo $! > " + pid + "; wait");
+  const Ran ran = driver.run({"estimate", kLocalNet}, {.seconds = 40});
+  CHECK(ran.status == 4);
+  const std::string child = detail::text_of(pid);
+  REQUIRE(!child.empty());
+  // Gone, or dead and not yet waited for.
+  const std::string state = detail::text_of("/proc/" + std::to_string(std::stoi(child)) + "/stat");
+  CHECK((state.empty() || says(state, ") Z ")));
 }
 
 // Row F11.

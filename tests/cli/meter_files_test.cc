@@ -121,3 +121,24 @@ TEST_CASE("cli: where a gap lies is said of what is out of tolerance, in every f
   CHECK(says(ran, "most of it is context and libraries"));
   CHECK(detail::text_of(junit).find("most of it is context and libraries") != std::string::npos);
 }
+
+TEST_CASE("cli: --from refuses what another card took") {
+  if (skipped()) return;
+  const Scratch scratch;
+  const auto validated = [&](const char* text, const char* gpu) {
+    const std::string smi = scratch.write("smi.csv", text);
+    return run_plimsoll({"validate", "--model", "builtin:mlp", "--batch", "8", "--gpu", gpu,
+                         "--from", "nvidia-smi=" + smi, "--tolerance", "memory=1000%"});
+  };
+  constexpr const char* kA100 = "name, memory.used [MiB]\nNVIDIA A100-SXM4-40GB, 812 MiB\n";
+  for (const char* gpu : {"t4", "a100-sxm-80gb", "l4"}) {
+    const Ran ran = validated(kA100, gpu);
+    CAPTURE(ran.err);
+    CHECK(ran.status == 3);
+    CHECK(says(ran, "[E532]"));
+    CHECK(says(ran, "NVIDIA A100-SXM4-40GB"));
+  }
+  CHECK(validated(kA100, "a100-sxm-40gb").status == 0);
+  CHECK(validated("name, memory.used [MiB]\nTesla T4, 1 MiB\nNVIDIA L4, 2 MiB\n", "t4").status ==
+        3);
+}

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 
 #include "tests/support/run_plimsoll.h"
@@ -38,6 +40,7 @@ class SweepFolder {
   }
   std::string text(const std::string& name) const { return detail::text_of(scratch_.path(name)); }
   void write(const std::string& name, const std::string& text) const { scratch_.write(name, text); }
+  std::string path(const std::string& name) const { return scratch_.path(name); }
 
  private:
   Scratch scratch_;
@@ -47,6 +50,12 @@ class SweepFolder {
 int kills() {
   const char* asked = std::getenv("PLIMSOLL_KILLS");
   return asked ? std::atoi(asked) : 20;
+}
+
+// Without the first line, which tells what they are of.
+std::string records_of(const std::string& text) {
+  CHECK(text.starts_with(R"({"schema":"plimsoll.sweep-log","version":1,)"));
+  return text.substr(text.find('\n') + 1);
 }
 
 std::string without_duration(const std::string& text) {
@@ -61,8 +70,8 @@ TEST_CASE("cli sweep: killed at twenty points and resumed, nothing is lost or do
   const SweepFolder folder;
   const Ran whole = folder.sweep({"--json", "--out", "whole.jsonl"});
   REQUIRE(whole.status == 0);
-  CHECK(std::ranges::count(folder.text("whole.jsonl"), '\n') == kRecords);
-  CHECK(whole.out.starts_with(folder.text("whole.jsonl")));
+  CHECK(std::ranges::count(records_of(folder.text("whole.jsonl")), '\n') == kRecords);
+  CHECK(whole.out.starts_with(records_of(folder.text("whole.jsonl"))));
   std::mt19937 chance(4);
   int killed = 0;
   folder.write("r.jsonl", "");
@@ -109,7 +118,7 @@ TEST_CASE("cli sweep: parts that follow each other are the whole") {
       CHECK(ran.status <= 1);  // a part may be empty
       all += ran.out.substr(0, ran.out.rfind('\n', ran.out.size() - 2) + 1);
     }
-    CHECK(all == folder.text("whole.jsonl"));
+    CHECK(all == records_of(folder.text("whole.jsonl")));
   }
   for (const char* none : {"0/2", "3/2", "2", "/", "a/b", "1/2/3"})
     CHECK(folder.sweep({"--shard", none}).status == 2);
@@ -135,4 +144,70 @@ TEST_CASE("cli sweep: a file that is there, or another sweep's, is not gone on w
   CHECK(folder.sweep({"--out", "c.jsonl", "--resume", "a.jsonl"}).status == 2);
   CHECK(folder.sweep({"--progress", "sometimes"}).status == 2);
   CHECK(folder.sweep({"--threads", "0"}).status == 2);
+}
+
+TEST_CASE("cli sweep: a user's file is left as it is") {
+  if (skipped()) return;
+  const SweepFolder folder;
+  for (const char* text : {"notes of a user\nthe last line has no newline", "one line",
+                           "{\"a\":1}\nb", "{\"configuration\": what a user wrote\n"}) {
+    CAPTURE(text);
+    folder.write("notes.txt", text);
+    const Ran ran = folder.sweep({"--resume", "notes.txt"});
+    CHECK(ran.status == 3);
+    CHECK(says(ran, "[E321]"));
+    CHECK(folder.text("notes.txt") == text);
+  }
+  REQUIRE(folder.sweep({"--count-only", "--out", "a.jsonl"}).status == 0);
+  const std::string before = folder.text("a.jsonl");
+  REQUIRE(::link(folder.path("a.jsonl").c_str(), folder.path("hard").c_str()) == 0);
+  CHECK(folder.sweep({"--resume", "hard"}).status == 4);
+  REQUIRE(::symlink("a.jsonl", folder.path("soft").c_str()) == 0);
+  CHECK(folder.sweep({"--resume", "soft"}).status == 4);
+  CHECK(folder.sweep({"--html", "b.html", "--out", "./b.html", "--force"}).status == 2);
+  CHECK(folder.sweep({"--html", "p.yaml", "--force"}).status == 2);
+  CHECK(folder.text("a.jsonl") == before);
+  CHECK(folder.text("p.yaml") == kLoggedPlan);
+}
+
+TEST_CASE("cli sweep: answers are believed only where all that they rest on is the same") {
+  if (skipped()) return;
+  const SweepFolder folder;
+  const auto model = [](int out) {
+    return fmt::format(
+        R"({{"schema": "plimsoll.model-config", "version": 1, "name": "n", "parameters": {{"batch": 8}},
+            "inputs": [{{"name": "x", "shape": ["batch", 64]}}],
+            "layers": [{{"name": "l", "type": "linear", "out": {}}}], "loss": "sum"}})",
+        out);
+  };
+  constexpr const char* kPlan =
+      "model: [a.json, b.json]\nparameters: {gpu: [t4], batch: [8, 16]}\n";
+  folder.write("p.yaml", kPlan);
+  folder.write("a.json", model(64));
+  folder.write("b.json", model(128));
+  REQUIRE(folder.sweep({"--out", "s.jsonl"}).status == 0);
+  const std::string before = folder.text("s.jsonl");
+  CHECK(folder.sweep({"--resume", "s.jsonl"}).status == 0);
+  const auto refused = [&](std::vector<std::string> flags, const char* why) {
+    flags.insert(flags.end(), {"--resume", "s.jsonl"});
+    const Ran ran = folder.sweep(flags);
+    CAPTURE(ran.err);
+    CHECK(ran.status == 3);
+    CHECK(says(ran, "[E322]"));
+    CHECK(says(ran, why));
+    CHECK(folder.text("s.jsonl") == before);
+  };
+  folder.write("a.json", model(60'000'000));
+  refused({}, "the model a.json changed");
+  folder.write("a.json", model(64));
+  folder.write("p.yaml", std::string(kPlan) + "# another\n");
+  refused({}, "the plan changed");
+  folder.write("p.yaml", kPlan);
+  refused({"--precision", "amp-fp16"}, "the flags changed");
+  refused({"--memory-only"}, "the flags changed");
+  std::filesystem::create_directories(folder.path("own/devices"));
+  folder.write("own/devices/another.json", "{}");
+  refused({"--hwdb", "own"}, "the data of cards and frameworks");
+  CHECK(folder.sweep({"--resume", "s.jsonl"}).status == 0);
+  CHECK(folder.text("s.jsonl") == before);
 }

@@ -21,19 +21,15 @@ std::string text_of(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("lines are added to what is there, or stand alone where a new file is asked for") {
+TEST_CASE("lines stand alone in a new file, or where one that is there is replaced") {
   const Scratch scratch;
   const std::string path = scratch.write("lines", "old\n");
-  {
-    auto file = LineFile::open(path, OpenMode::kAppend);
-    REQUIRE(file);
-    CHECK(file->add("new\n"));
-    CHECK(text_of(path) == "old\nnew\n");  // without waiting for the end
-  }
   CHECK(LineFile::open(path, OpenMode::kNew).error().front().code == "E610");
-  CHECK(text_of(path) == "old\nnew\n");
-  CHECK(LineFile::open(path, OpenMode::kReplace));
-  CHECK(text_of(path).empty());
+  CHECK(text_of(path) == "old\n");
+  auto file = LineFile::open(path, OpenMode::kReplace);
+  REQUIRE(file);
+  CHECK(file->add("new\n"));
+  CHECK(text_of(path) == "new\n");  // without waiting for the end
 }
 
 TEST_CASE("what cannot be written is told once") {
@@ -41,9 +37,17 @@ TEST_CASE("what cannot be written is told once") {
   CHECK(LineFile::open(scratch.path("no/such/folder"), OpenMode::kNew).error().front().code ==
         "E612");
   REQUIRE(::symlink("/dev/null", scratch.path("link").c_str()) == 0);
-  CHECK(LineFile::open(scratch.path("link"), OpenMode::kAppend).error().front().code == "E612");
-  auto full = LineFile::open("/dev/full", OpenMode::kAppend);
+  CHECK(LineFile::open(scratch.path("link"), OpenMode::kReplace).error().front().code == "E612");
+  auto full = LineFile::open("/dev/full", OpenMode::kReplace);
   REQUIRE(full);
   CHECK(full->add("line\n").error().front().code == "E612");
   CHECK(full->add("line\n"));
+}
+
+TEST_CASE("a file that has a second name is not replaced") {
+  const Scratch scratch;
+  const std::string path = scratch.write("lines", "old\n");
+  REQUIRE(::link(path.c_str(), scratch.path("other").c_str()) == 0);
+  CHECK(LineFile::open(path, OpenMode::kReplace).error().front().code == "E612");
+  CHECK(text_of(path) == "old\n");
 }

@@ -115,7 +115,7 @@ TEST_CASE("lines are added to those that are there; table and trace are not writ
 }
 
 TEST_CASE("a full disk is told once for each file, and the watch goes on") {
-  auto files = RunFiles::open({.lines = "/dev/full"});
+  auto files = RunFiles::open({.trace = "/dev/full", .force = true});
   REQUIRE(files);
   CHECK(files->begin({}, {}).front().code == "E612");
   const Summary so_far;

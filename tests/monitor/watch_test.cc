@@ -116,6 +116,33 @@ TEST_CASE("a process of others is watched until it ends, and its status is not o
   while (!command->ended()) ::usleep(1000);
 }
 
+TEST_CASE("the first sample's share of a CPU is one of a real interval") {
+  // Of a process that is busy since long: a share since its birth over no time was 10,000 %.
+  auto command = Command::start({"sh", "-c", "while :; do :; done"}, empty_set());
+  REQUIRE(command);
+  ::usleep(300'000);
+  for (const int64_t interval :
+       {int64_t{20'000'000}, int64_t{100'000'000}, int64_t{3'600'000'000}}) {
+    CAPTURE(interval);
+    sigset_t asked = empty_set();
+    ::sigaddset(&asked, SIGTERM);
+    sigset_t before;
+    ::pthread_sigmask(SIG_BLOCK, &asked, &before);
+    const Descriptor signals(::signalfd(-1, &asked, SFD_CLOEXEC | SFD_NONBLOCK));
+    Watch watch(ProcFolder(), command->pid(), nullptr, nullptr, {.interval_ns = interval});
+    std::optional<double> share;
+    watch.run(signals.get(), [&](const Observation& o) {
+      if (!share) share = o.sample.cpu_share;
+      ::raise(SIGTERM);
+    });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    REQUIRE(share);
+    CHECK(*share < 2.5);  // one core, and a tick of 10 ms in 20
+  }
+  ::kill(command->pid(), SIGKILL);
+  while (!command->ended()) ::usleep(1000);
+}
+
 TEST_CASE("whoever asks to stop is given what is known, and the process goes on") {
   sigset_t asked = empty_set();
   ::sigaddset(&asked, SIGTERM);

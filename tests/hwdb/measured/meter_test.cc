@@ -153,6 +153,33 @@ TEST_CASE("meter: nvidia-smi, of one process or one card") {
   CHECK(fault(MeterForm::kNvidiaSmi, "pid, used_gpu_memory [MiB]\n41, [N/A]\n") == "E531");
 }
 
+TEST_CASE("meter: nvidia-smi, of several cards by whatever tells them apart") {
+  for (const char* text :
+       {"name, memory.used [MiB]\nTesla T4, 1234 MiB\nNVIDIA A100-SXM4-40GB, 9999 MiB\n",
+        "pci.bus_id, memory.used [MiB]\n00:1E.0, 5 MiB\n00:1F.0, 6 MiB\n",
+        "pid, gpu_uuid, used_gpu_memory [MiB]\n7, GPU-1, 5 MiB\n7, GPU-2, 6 MiB\n",
+        "pid, gpu_name, used_gpu_memory [MiB]\n7, Tesla T4, 5 MiB\n7, NVIDIA L4, 6 MiB\n",
+        "timestamp, memory.used [MiB]\n10:00:00.0, 5 MiB\n10:00:00.0, 6 MiB\n"}) {
+    CAPTURE(text);
+    CHECK(fault(MeterForm::kNvidiaSmi, text) == "E532");
+  }
+  const auto untold = reading(MeterForm::kNvidiaSmi, "memory.used [MiB]\n5 MiB\n6 MiB\n");
+  REQUIRE(untold);
+  CHECK(untold->notes.at(0).code == "N522");
+}
+
+TEST_CASE("meter: nvidia-smi, in the unit of its header") {
+  const auto mebibytes = [](const std::string& text) {
+    return figures(MeterForm::kNvidiaSmi, text).at("device_used_mb");
+  };
+  CHECK(mebibytes("index, memory.used [GiB]\n0, 3\n") == 3072);
+  CHECK(mebibytes("index, memory.used [GiB]\n0, 1.5 GiB\n") == 1536);
+  CHECK(mebibytes("index, memory.used [KiB]\n0, 2048\n") == 2);
+  CHECK(mebibytes("index, memory.used\n0, 2048\n") == 2048);
+  CHECK(fault(MeterForm::kNvidiaSmi, "index, memory.used [pages]\n0, 3\n") == "E531");
+  CHECK(fault(MeterForm::kNvidiaSmi, "index, memory.used [GiB]\n0, 3 MiB\n") == "E512");
+}
+
 TEST_CASE("meter: nsys, over the steps that it saw") {
   CHECK(figures(MeterForm::kNsys, kNsys, 10).at("gpu_ms") == 8);
   CHECK(fault(MeterForm::kNsys, kNsys) == "E108");
