@@ -134,7 +134,9 @@ TEST_CASE("sharded: forward keeps the buffer of the last gathering, backward gat
 }
 
 TEST_CASE("sharded: states alone, or gradients too, and weights gathered behind the update") {
-  const Sharding alone(Recipe{.optimizer = find_optimizer("adam")});
+  Recipe adam;
+  adam.optimizer = find_optimizer("adam");
+  const Sharding alone(adam);
   const Sharding states(sharded(Sharded::kStates));
   CHECK(states.resident(Role::kParameter) == kAll);
   CHECK(states.resident(Role::kOptimizerState) == 2 * kAll / kRanks);
