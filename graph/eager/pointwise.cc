@@ -44,11 +44,11 @@ LayoutRef result_layout(std::span<const Value> operands, DType dtype, Shape size
   for (size_t i = 1; i < rank; ++i) {
     size_t at = i;
     for (size_t j = i; j-- > 0;) {
-      const int told = inside(order[at], order[j]);
-      if (told > 0) {
+      const int side = inside(order[at], order[j]);
+      if (side > 0) {
         std::swap(order[at], order[j]);
         at = j;
-      } else if (told < 0) {
+      } else if (side < 0) {
         break;
       }
     }

@@ -7,17 +7,17 @@
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
 #include "graph/ops/windows.h"
+#include "graph/ops/zeros.h"
 
 namespace plimsoll::ops {
 namespace {
 
-// One number for each channel of the result, where there is a bias at all. (The zeros that
-// PyTorch's newer exporter makes where a convolution of volumes has none are [channels, groups].)
+// One number for each channel of the result, where there is a bias at all. Zeros are none, whatever
+// their shape: PyTorch's newer exporter makes some of [channels, 2] where a convolution of volumes
+// has no bias (onnxscript 0.7.2, aten_convolution).
 Result<void> check_bias(InferContext& c, std::optional<size_t> input, const Dim& channels) {
-  if (!input || !c.has(*input)) return {};
-  const bool of_groups = c.graph().exporter == Exporter::kPyTorch && c.rank(*input) == 2 &&
-                         c.shape(*input)[1] == Dim(c.attributes().integer("group", 1));
-  if (auto checked = require_rank(c, *input, 1, of_groups ? 2 : 1); !checked) return checked;
+  if (!input || !c.has(*input) || is_zeros(c.graph(), c.node().inputs[*input])) return {};
+  if (auto checked = require_rank(c, *input, 1, 1); !checked) return checked;
   return require_equal(c, c.shape(*input)[0], channels, "the bias and the result's channels");
 }
 

@@ -1,7 +1,8 @@
-// Scaled dot-product attention as exporters write it, its masks, and the copies around it.
+// Scaled dot-product attention as exporters write it, and the copies around it.
 #include <algorithm>
 #include <numeric>
 
+#include "graph/rewrite/attention_mask.h"
 #include "graph/rewrite/patterns.h"
 
 namespace plimsoll::patterns {
@@ -106,162 +107,6 @@ bool match(const Match& m, AttentionParts& parts) {
   return parts.scaled || (!q_scaled && !k_scaled && kTriple.of(r, parts.keys_flipped));
 }
 
-constinit const Fragment kTriangle("y = Trilu(_)");
-constinit const Fragment kCompared("y = Less|LessOrEqual|Greater|GreaterOrEqual(a, b)");
-
-// Does a mask independent of inputs tell queries apart, hence is causal, or is it the same for all?
-bool is_causal(const Rewrite& r, TensorId mask) {
-  std::vector<TensorId> pending{mask};
-  for (size_t visited = 0; !pending.empty() && visited < 64; ++visited) {
-    const TensorId t = pending.back();
-    pending.pop_back();
-    const NodeId id = r.producer(t);
-    if (id == kNoNode) continue;
-    const Node& node = r.node(id);
-    if (kTriangle.at(r, id)) return true;
-    const size_t rank = r.rank(t);
-    if (kCompared.at(r, id) && rank >= 2 && r.extent(t, rank - 1) != 1 &&
-        r.extent(t, rank - 2) != 1)
-      return true;
-    pending.insert(pending.end(), node.inputs.begin(), node.inputs.end());
-    std::erase(pending, kNoTensor);
-  }
-  return false;
-}
-
-constinit const Fragment kShiftedWidth("y = Sub(_, width)"), kDistance("y = Abs(_)");
-
-// How far from its query a key may be, by this comparison of positions: k > q - 512, |q - k| <= 64.
-std::optional<int64_t> window_of(const Rewrite& r, NodeId id) {
-  const auto compared = kCompared.at(r, id);
-  if (!compared) return std::nullopt;
-  for (const auto& [side, other] : {std::pair("a", "b"), std::pair("b", "a")}) {
-    const TensorId shift = kShiftedWidth.in(r, (*compared)[side], "width");
-    if (shift == kNoTensor && !kDistance.of(r, (*compared)[side])) continue;
-    const auto width = r.number(shift == kNoTensor ? (*compared)[other] : shift);
-    if (width && *width >= 1) return static_cast<int64_t>(*width);
-  }
-  return std::nullopt;
-}
-
-// Does a mask independent of inputs hide keys that are too far away? Hugging Face leaves it out
-// where all keys are nearer than the window is wide (transformers/masking_utils.py).
-bool hides_far_keys(const Finder& f, TensorId mask) {
-  const Rewrite& r = f.r;
-  std::optional<int64_t> window;
-  std::vector<TensorId> pending{mask};
-  for (size_t visited = 0; !pending.empty() && !window && visited < 64; ++visited) {
-    const NodeId id = r.producer(pending.back());
-    pending.pop_back();
-    if (id == kNoNode) continue;
-    window = window_of(r, id);
-    for (const TensorId in : r.node(id).inputs) {
-      if (in != kNoTensor && !r.tensor(in).has_dims) pending.push_back(in);
-    }
-  }
-  const auto& shape = r.tensor(mask).shape;
-  if (!window || !shape || shape->empty()) return false;
-  return !f.decider || f.decider->at_most(Dim(*window), shape->back());
-}
-
-constinit const Fragment kFill("y = ConstantOfShape(_)"), kGrown("y = Expand(x)");
-
-// A plain fill: a bias that happens to be constant, as t5's is between encoder and decoder.
-bool is_fill(const Rewrite& r, TensorId t) {
-  if (!r.input_independent(t) || r.is_host_number(t)) return false;
-  if (kFill.of(r, t)) return true;
-  if (const auto& known = r.tensor(t).contents; known && !known->reals.empty()) {
-    const double first = known->reals[0];
-    return std::all_of(known->reals.begin(), known->reals.end(),
-                       [first](double value) { return value == first; });
-  }
-  return r.is_host_number(kGrown.in(r, t, "x"));
-}
-
-// The bias that a mask independent of inputs hides parts of; kNoTensor where it hides none.
-TensorId masked_bias(const Rewrite& r, const Node& where) {
-  if (!r.input_independent(where.inputs[0])) return kNoTensor;
-  for (size_t i = 1; i < 3; ++i) {
-    const TensorId bias = where.inputs[3 - i];
-    if (r.is_host_number(where.inputs[i]) && (!r.input_independent(bias) || is_fill(r, bias)))
-      return bias;
-  }
-  return kNoTensor;
-}
-
-// Each layer makes its causal mask anew, one for all samples, and hides parts of the bias with it.
-// Exporters of graphs merge the layers' masks, and their masks have a row per sample.
-TensorId own_mask(Finder& f, NodeId at, const Node& where, TensorId bias) {
-  Rewrite& r = f.r;
-  const TensorId condition = kGrown.in(r, where.inputs[0], "x");
-  if (condition == kNoTensor || r.extent(condition, 0) != 1) return where.outputs[0];
-  std::vector<TensorId> inputs = where.inputs;
-  const auto insert = [&](Node node, TensorId like, Shape shape) {
-    node.name = r.node(at).name;
-    node.module = r.node(at).module;
-    node.outputs.clear();
-    const DType dtype = r.tensor(like).dtype;
-    return r.insert_before(at, std::move(node), dtype, std::move(shape));
-  };
-  Node hides = where;
-  if (const NodeId maker = r.producer(condition); maker != kNoNode)
-    inputs[0] = insert(r.node(maker), condition, *r.tensor(condition).shape);
-  hides.inputs = std::move(inputs);
-  return insert(std::move(hides), bias, *r.tensor(bias).shape);
-}
-
-constinit const Fragment kSeen("y = Unsqueeze|Squeeze|Reshape|Expand(x)"), kCast("y = Cast(x)");
-
-// What is seen in another shape, or cast to the type it has.
-TensorId behind_views(const Rewrite& r, TensorId t) {
-  while (true) {
-    t = kSeen.behind(r, t);
-    const TensorId before = kCast.in(r, t, "x");
-    if (before == kNoTensor || r.tensor(before).dtype != r.tensor(t).dtype) return t;
-    t = before;
-  }
-}
-
-// A mask that somebody registered ("attn.mask"), which every call makes numbers of; not one that an
-// exporter folded ("val_7", "onnx::Where_12").
-bool is_registered(const Rewrite& r, TensorId t) {
-  const Tensor& mask = r.tensor(t);
-  return mask.kind == TensorKind::kParameter && mask.origin != Origin::kGenerated &&
-         r.rank(t) >= 2 && mask.name.find('.') != mask.name.npos &&
-         mask.name.find("::") == mask.name.npos;
-}
-
-constinit const Fragment kWhere("y = Where(_)");
-
-// Masks independent of inputs are what eager code leaves to the kernel, or has none of; what
-// remains is a bias.
-TensorId data_of_mask(Finder& f, NodeId at, TensorId mask, bool& causal) {
-  const Rewrite& r = f.r;
-  if (mask == kNoTensor) return kNoTensor;
-  if (const auto where = kWhere.of(r, mask)) {
-    const TensorId bias = masked_bias(r, where->root());
-    if (bias != kNoTensor && !is_causal(r, where->root().inputs[0])) return bias;
-    if (bias != kNoTensor) return own_mask(f, at, Node(where->root()), bias);
-  }
-  if (const auto where = kWhere.of(r, behind_views(r, mask))) {
-    if (is_registered(r, behind_views(r, where->root().inputs[0]))) return mask;
-  }
-  if (!r.input_independent(mask) || is_fill(r, mask)) return mask;
-  // Each call makes numbers of the model's mask; an exporter of graphs merges them.
-  const bool hides = kWhere.of(r, mask) && hides_far_keys(f, mask);
-  if (hides) return f.r.node(f.r.copy_before(at, r.producer(mask))).outputs[0];
-  causal = is_causal(r, mask);
-  return kNoTensor;
-}
-
-// A mask that the network made, not the exporter for a function that is told to be causal.
-bool has_written_mask(const Rewrite& r, TensorId mask) {
-  const auto where = kWhere.of(r, mask);
-  if (!where) return false;
-  const std::string& condition = r.tensor(where->root().inputs[0]).name;
-  return condition.find('/') == condition.npos && !condition.starts_with("val_");
-}
-
 constinit const Fragment kRepeated("grown = Expand(Unsqueeze(x)); y = Reshape(grown)");
 
 // Heads that share keys and values (enable_gqa): the kernel takes one of each per group, where the
@@ -295,9 +140,8 @@ NodeId make_attention(Finder& f, const Match& m) {
   if (!match(m, parts)) return kNoNode;
   TensorId keys = keys_behind(f, parts.keys_flipped, m.at);
   if (keys == kNoTensor) return kNoNode;
-  const bool written = has_written_mask(f.r, parts.mask);
-  bool causal = false;
-  const TensorId mask = data_of_mask(f, m.at, parts.mask, causal);
+  const bool written = is_written_mask(f.r, parts.mask);
+  const auto [mask, causal] = mask_operand(f, m.at, parts.mask);
   keys = one_per_group(f.r, keys, written && mask == kNoTensor);
   parts.v = one_per_group(f.r, parts.v, written && mask == kNoTensor);
   if (flips_heads_of_image(f.r, parts.q)) {

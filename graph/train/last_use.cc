@@ -211,9 +211,9 @@ class Calls {
   // Is the node a sum that ends a branch around `in`, which nobody reads later?
   bool joins_branch(NodeId sum, TensorId in, TensorId branch) const {
     const Node& node = graph_.nodes[sum];
+    if (!is_sum(node) || branch == kNoTensor) return false;
     const NodeId made = graph_.tensors[branch].producer;
-    return is_sum(node) && made != kNoNode && first_reader_[in].begin <= made &&
-           last_reader_[in] == sum &&
+    return made != kNoNode && first_reader_[in].begin <= made && last_reader_[in] == sum &&
            graph_.tensors[node.outputs[0]].shape == graph_.tensors[in].shape;
   }
 
@@ -278,7 +278,7 @@ class Calls {
     if (!has(node, OpRow::kConcatenates)) return false;
     const std::string& op = graph_.nodes[graph_.tensors[in].producer].op;
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId other) {
-      const NodeId maker = graph_.tensors[other].producer;
+      const NodeId maker = other == kNoTensor ? kNoNode : graph_.tensors[other].producer;
       return maker != kNoNode && graph_.nodes[maker].op == op && waits_for(id, maker);
     });
   }
@@ -292,7 +292,7 @@ class Calls {
     return has(node, OpRow::kConcatenates) && calls_around(node).size() == depth &&
            joins_in_.at(call_path(node)) == 1 &&
            std::none_of(node.inputs.begin(), node.inputs.end(), [&](TensorId in) {
-             const NodeId made = graph_.tensors[in].producer;
+             const NodeId made = in == kNoTensor ? kNoNode : graph_.tensors[in].producer;
              return made != kNoNode && made >= maker->begin;
            });
   }

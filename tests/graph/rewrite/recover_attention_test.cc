@@ -1,6 +1,8 @@
 // Attention as exporters write it, with its masks.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/support/recovered.h"
 #include "tests/support/written_by.h"
 
@@ -43,9 +45,12 @@ TEST_CASE("a mask of keys repeated for all heads is a copy, which the exporter's
 namespace {
 
 // Attention over S positions whose mask was made of them by `condition`; how many operands it has.
-size_t operands(const std::string& condition, int64_t positions) {
+// The network's inputs are called as Hugging Face calls its own, or not.
+size_t operands(const std::string& condition, int64_t positions, bool library = true,
+                bool told = false) {
   auto graph = parse_text(
-      "opset 17\ninput q: f32[1,2,S,16]\ninput k: f32[1,2,16,S]\ninput v: f32[1,2,S,16]\n"
+      std::string("opset 17\ninput ") + (library ? "input_ids" : "ids") +
+      ": i64[1,S]\ninput q: f32[1,2,S,16]\ninput k: f32[1,2,16,S]\ninput v: f32[1,2,S,16]\n"
       "const s: f32[] = [0.5]\nconst zero: i64[] = [0]\nconst one: i64[] = [1]\n"
       "const two: i64[] = [2]\nconst width: i64[] = [32]\n"
       "const rows: i64[3] = [0,1,3]\nconst columns: i64[3] = [0,1,2]\n"
@@ -58,6 +63,7 @@ size_t operands(const std::string& condition, int64_t positions) {
       "y = MatMul(w, v)\noutput y\n");
   REQUIRE_MESSAGE(graph, graph.error().front().message);
   test::written_by(*graph, "pytorch 2.9");
+  graph->told = told;
   const Binding binding{{"S", positions}};
   Decider decider(binding);
   Diagnostics warnings;
@@ -79,6 +85,35 @@ TEST_CASE("a mask that hides keys out of a window is data, once the sequence is 
   CHECK(operands(behind, 31) == 3);
   CHECK(operands(around, 32) == 4);
   CHECK(operands(around, 31) == 3);
+}
+
+TEST_CASE("a mask that the network's own code makes is data; Hugging Face leaves its own out") {
+  const std::string causal = "seen = LessOrEqual(key, query)";
+  CHECK(operands(causal, 64) == 3);
+  CHECK(operands(causal, 64, false) == 4);
+  // What from_torch() exports has left out what it leaves out.
+  CHECK(operands(causal, 64, true, true) == 4);
+  // Whose lines made it says more than what inputs are called.
+  const auto by = [](const std::string& file) {
+    return "seen = LessOrEqual(key, query) calls=\"/\" statements=\"" + file + ":7 mask\"";
+  };
+  CHECK(operands(by("masking_utils.py"), 64, false) == 3);
+  CHECK(operands(by("gpt.py"), 64, true) == 4);
+  // What the exporter writes where a function is told to be causal is nobody's.
+  CHECK(operands("val_9 = LessOrEqual(key, query)\nseen = Identity(val_9)", 64, false) == 4);
+}
+
+TEST_CASE("each attention makes its own numbers of one mask of true and false") {
+  const Graph graph = recovered(
+      "opset 17\ninput q: f32[B,2,8,16]\ninput k: f32[B,2,16,8]\ninput v: f32[B,2,8,16]\n"
+      "const s: f32[] = [0.5]\nconst zero: f32[] = [0.0]\nconst low: f32[] = [-1000.0]\n"
+      "const square: i64[2] = [8,8]\nones = ConstantOfShape(square)\n"
+      "triangle = Trilu(ones)\nseen = Cast(triangle) {to=9}\n"
+      "val_7 = Where(seen, zero, low)\nqs = Mul(q, s)\nks = Mul(k, s)\n"
+      "a = MatMul(qs, ks)\nb = Add(a, val_7)\nc = Softmax(b) {axis=-1}\nx = MatMul(c, v)\n"
+      "xs = Mul(x, s)\nd = MatMul(xs, ks)\ne = Add(d, val_7)\nf = Softmax(e) {axis=-1}\n"
+      "y = MatMul(f, v)\noutput y\n");
+  CHECK(std::ranges::count(op_names(graph), "Where") == 2);
 }
 
 TEST_CASE("keys and values of grouped heads that the exporter repeated are one per group") {
@@ -112,6 +147,7 @@ output y
 TEST_CASE("keys repeated beside a causal mask that eager code leaves out are one per group") {
   const auto layer = [](const std::string& condition) {
     return recovered(R"(opset 20
+input input_ids: i64[B,8]
 input q: f32[B,4,8,16]
 input k: f32[B,2,8,16]
 input v: f32[B,4,8,16]
@@ -142,14 +178,15 @@ output y
   };
   const Graph written = layer("expand_1");
   CHECK(written.nodes.back().op == "Attention");
-  CHECK(written.nodes.back().inputs[1] == written.inputs[1]);
+  CHECK(written.nodes.back().inputs[1] == written.inputs[2]);
   const Graph by_exporter = layer("val_2");
-  CHECK(by_exporter.nodes.back().inputs[1] != by_exporter.inputs[1]);
+  CHECK(by_exporter.nodes.back().inputs[1] != by_exporter.inputs[2]);
 }
 
 TEST_CASE("a constant fill is a bias of attention; a causal mask is not") {
   const auto layer = [](const std::string& mask) {
     return R"(opset 17
+input input_ids: i64[B,8]
 input q: f32[B,2,8,16]
 input k: f32[B,2,16,8]
 input v: f32[B,2,8,16]

@@ -36,6 +36,20 @@ TEST_CASE("lifetimes: a call's argument lives until it returns, in a graph until
   CHECK(let_go_by(*graph, "c", false) == 3);
 }
 
+// Clip(x, low, ) as TorchScript writes it: an input that is left out is no tensor.
+TEST_CASE("lifetimes: a last input that is left out is nobody's branch") {
+  const auto graph = parse_text(
+      "opset 17\ninput x: f32[4]\nconst low: f32[] = [0.5]\n"
+      "a = Relu(x) module=\"stem\"\n"
+      "b = Sigmoid(a) module=\"block\"\n"
+      "c = Clip(a, low, _)\n"
+      "d = Add(b, c)\n"
+      "output d\n");
+  REQUIRE(graph);
+  REQUIRE(graph->nodes[2].inputs.back() == kNoTensor);
+  CHECK(let_go_by(*graph, "a", true) == 3);
+}
+
 // A Sequential is called and holds what it was given; a ModuleList is not.
 TEST_CASE(
     "lifetimes: the exporter's list of calls tells containers that run from those that do not") {
