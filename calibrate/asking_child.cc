@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/json/json_fields.h"
+#include "graph/json/read_fields.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll {
@@ -30,7 +32,8 @@ std::string said(const Cudnn::Listed& listed) {
   out.begin_object();
   out.key("mode").string(listed.mode);
   if (!listed.error.empty()) out.key("error").string(listed.error);
-  write_plans(out, "plans", listed.plans);
+  JsonFields fields(out);
+  fields("plans", unchanged(listed.plans));
   out.end_object();
   return out.take();
 }
@@ -103,7 +106,8 @@ Result<Cudnn::Listed> AskingChild::ask(const ConvQuestion& question) {
   Cudnn::Listed listed;
   listed.mode = object.required_string("mode");
   listed.error = object.optional_string("error").value_or("");
-  listed.plans = read_plans(object, "plans");
+  ReadFields fields(object);
+  fields("plans", listed.plans);
   if (has_error(faults)) return tl::make_unexpected(faults);
   return listed;
 }

@@ -15,6 +15,7 @@
 #include "estimator/library/workspace/asked.h"
 #include "graph/base/diagnostic.h"
 #include "graph/ir/kernel.h"
+#include "graph/json/fields.h"
 #include "hwdb/device.h"
 
 namespace plimsoll::calibrate {
@@ -23,6 +24,12 @@ struct CardLibrary {
   std::string name, version, path;
   bool operator==(const CardLibrary&) const = default;
 };
+
+inline void describe(Fields& f, CardLibrary& library) {
+  f("name", library.name);
+  f("version", library.version);
+  f("path", library.path);
+}
 
 struct CardFacts {
   std::string name;    // as the driver calls it
@@ -36,12 +43,31 @@ struct CardFacts {
   std::string version_of(std::string_view library) const;
 };
 
+inline void describe(Fields& f, CardFacts& facts) {
+  f("name", facts.name);
+  f("driver", facts.driver);
+  f("source", facts.source, {.absent_where = facts.source.empty()});
+  ComputeCapability& capability = facts.compute_capability;
+  f.pair("compute_capability", capability.major, capability.minor, {.high = 99});
+  f("memory_bytes", facts.memory_bytes, {.low = 1});
+  f("free_bytes", facts.free_bytes);
+  f("libraries", facts.libraries);
+}
+
 // While a kernel runs; what is not told is missing, never 0.
 struct CardState {
   std::optional<double> sm_clock_hz, memory_clock_hz, temperature_c, power_watts;
   std::vector<std::string> throttled;  // why clocks are lower than they could be
   bool operator==(const CardState&) const = default;
 };
+
+inline void describe(Fields& f, CardState& state) {
+  f("sm_clock_hz", state.sm_clock_hz, {.absent_where = !state.sm_clock_hz, .low = 0});
+  f("memory_clock_hz", state.memory_clock_hz, {.absent_where = !state.memory_clock_hz, .low = 0});
+  f("temperature_c", state.temperature_c, {.absent_where = !state.temperature_c});
+  f("power_watts", state.power_watts, {.absent_where = !state.power_watts, .low = 0});
+  f("throttled", state.throttled, {.absent_where = state.throttled.empty()});
+}
 
 // A way to run a kernel.
 struct Offer {
@@ -51,11 +77,33 @@ struct Offer {
   bool operator==(const Offer&) const = default;
 };
 
+// A plan's bytes are the offer's.
+inline void describe(Fields& f, Offer& offer) {
+  f("algorithm", offer.algorithm);
+  f.either(
+      "engine", offer.plan.has_value(),
+      [&] {
+        if (!offer.plan) offer.plan.emplace();
+        describe(f, *offer.plan);
+        if (!offer.workspace_bytes) offer.workspace_bytes = offer.plan->bytes;
+      },
+      [&] {
+        f("workspace_bytes", offer.workspace_bytes, {.absent_where = !offer.workspace_bytes});
+      });
+}
+
 struct Sample {
   double seconds = 0;  // of one call
   CardState state;
   bool operator==(const Sample&) const = default;
 };
+
+inline constexpr double kNanoseconds = 1e9;
+
+inline void describe(Fields& f, Sample& sample) {
+  f.scaled("ns", sample.seconds, kNanoseconds, {.low = 1e-3, .high = 1e15});
+  describe(f, sample.state);
+}
 
 // What is measured of a card beside kernels: "pinned_copy" in "B/s", "context_bytes" in "B".
 struct Figure {
@@ -63,6 +111,12 @@ struct Figure {
   double value = 0;
   bool operator==(const Figure&) const = default;
 };
+
+inline void describe(Fields& f, Figure& figure) {
+  f("quantity", figure.quantity);
+  f("unit", figure.unit);
+  f("value", figure.value, {.low = 0});
+}
 
 class Card {
  public:

@@ -41,12 +41,4 @@ Result<std::vector<Offer>> read_offers(JsonObject& line);
 Result<std::vector<Sample>> read_samples(JsonObject& line);
 Result<std::vector<Figure>> read_figures(JsonObject& line);
 
-// Parts that records of kernels have as well: into an open object, and back. Times are nanoseconds.
-inline constexpr double kNanoseconds = 1e9;
-inline constexpr RealRange kNotNegative{.low = 0};
-void write_state(JsonWriter& out, const CardState& state);
-CardState read_state(JsonObject& object);
-void write_offer(JsonWriter& out, const Offer& offer);
-Offer read_offer(JsonObject& object);
-
 }  // namespace plimsoll::calibrate

@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -13,6 +16,11 @@ struct GpuProcess {
   int64_t pid = 0;                 // in the driver's pid namespace
   std::optional<int64_t> bytes{};  // nothing: the driver does not report it
 };
+
+inline void describe(Fields& f, GpuProcess& process) {
+  f("pid", process.pid);
+  f("bytes", process.bytes, {.null_where = false, .absent_where = false});
+}
 
 // One card. What a card or a driver does not tell is missing, never 0.
 struct GpuReading {
@@ -25,6 +33,25 @@ struct GpuReading {
   std::optional<int64_t> sm_clock_hz{}, memory_clock_hz{};
   std::optional<std::vector<std::string>> throttled{};  // why clocks are lower than they could be
 };
+
+// As recordings have it, with `bytes`, what of it somebody is interested in takes.
+inline void describe(Fields& f, GpuReading& gpu, std::optional<int64_t> bytes) {
+  const FieldNote optional{.null_where = false, .absent_where = false};
+  f("name", gpu.name, optional);
+  f("uuid", gpu.uuid, optional);
+  f("bytes", std::move(bytes), optional);
+  f("total_bytes", gpu.total_bytes, optional);
+  f("used_bytes", gpu.used_bytes, optional);
+  f("utilisation", gpu.utilisation, optional);
+  f("memory_utilisation", gpu.memory_utilisation, optional);
+  f("pcie_received_per_s", gpu.pcie_received_per_s, optional);
+  f("pcie_sent_per_s", gpu.pcie_sent_per_s, optional);
+  f("power_watts", gpu.power_watts, optional);
+  f("temperature_c", gpu.temperature_c, optional);
+  f("sm_clock_hz", gpu.sm_clock_hz, optional);
+  f("memory_clock_hz", gpu.memory_clock_hz, optional);
+  f("processes", gpu.processes, optional);
+}
 
 struct GpuReadings {
   std::vector<GpuReading> gpus{};

@@ -21,6 +21,19 @@ struct TimedOffer {
   bool operator==(const TimedOffer&) const = default;
 };
 
+inline void describe(Fields& f, TimedOffer& timed) {
+  describe(f, timed.offer);
+  f.either(
+      "failed", !timed.failed.empty(), [&] { f("failed", timed.failed); },
+      [&] {
+        f.scaled("ns", timed.seconds, kNanoseconds, {.low = 0});
+        f.scaled("low_ns", timed.low, kNanoseconds, {.low = 0});
+        f.scaled("high_ns", timed.high, kNanoseconds, {.low = 0});
+        describe(f, timed.state);
+        f("clock_moved", timed.clock_moved, {.absent_where = !timed.clock_moved});
+      });
+}
+
 struct KernelTiming {
   std::vector<TimedOffer> offers;  // in the library's order
   std::optional<size_t> taken;     // by the framework; nothing where there is no time

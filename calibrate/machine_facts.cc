@@ -6,6 +6,7 @@
 
 #include "calibrate/run_record.h"
 #include "estimator/library/workspace/tables.h"
+#include "graph/json/read_fields.h"
 #include "graph/json/writer.h"
 #include "hwdb/measured/kernel.h"
 
@@ -62,7 +63,12 @@ Result<void> MachineFacts::add(const MeasuredRun& run) {
 
 Result<void> MachineFacts::add_offers(const MeasuredRun& run, const JsonValue& offers) {
   Diagnostics faults;
-  const auto timed = read_timed_offers(offers, "a record's offers", faults);
+  JsonValue note;
+  note.data = JsonValue::Members{{.key = "offers", .value = offers}};
+  JsonObject object(note, "a record's offers", faults);
+  ReadFields fields(object);
+  std::vector<TimedOffer> timed;
+  fields("offers", timed);
   if (has_error(faults)) return tl::make_unexpected(faults);
   const JsonValue* taken = noted(run, "taken");
   const auto place = taken ? taken->integer().value_or(-1) : -1;

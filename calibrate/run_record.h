@@ -23,10 +23,6 @@ std::string line_of(const RunRecord& record, const KernelAt& kernel);
 // Figures of a card, in lines of their own.
 std::string line_of(const Figure& figure, const std::string& device, const std::string& driver);
 
-// The list under "offers".
-std::vector<TimedOffer> read_timed_offers(const JsonValue& list, std::string_view file,
-                                          Diagnostics& faults);
-
 struct RunLine {
   std::optional<RunRecord> kernel;
   std::optional<Figure> figure;

@@ -7,8 +7,9 @@
 #include <map>
 
 #include "calibrate/kernel_record.h"
+#include "estimator/report/document.h"
 #include "estimator/report/text.h"
-#include "graph/json/writer.h"
+#include "graph/json/schema_fields.h"
 
 namespace plimsoll::calibrate {
 namespace {
@@ -130,74 +131,95 @@ RunReport report_of(const std::vector<PredictedKernel>& kernels, std::vector<Run
 
 namespace {
 
-void write_row(JsonWriter& out, const ReportRow& row) {
+Range range_of(double low, double high) { return {ns_of(low), ns_of(high)}; }
+
+void describe(Fields& f, ReportRow& row) {
   const PredictedKernel& p = row.predicted;
-  const TimedOffer* taken = row.taken();
-  out.key("kernel").string(p.label).key("class").string(class_of(p));
-  out.key("count").integer(p.count());
-  out.key("predicted_ns").integer(ns_of(p.time.seconds));
-  out.key("range_ns").begin_array().integer(ns_of(p.time.low)).integer(ns_of(p.time.high));
-  out.end_array().key("predicted_workspace_bytes").integer(p.workspace_bytes);
-  out.key("predicted_algorithm").string(p.algorithm);
-  const auto unknown = [&](const char* key) { out.key(key).null(); };
-  if (taken) {
-    out.key("measured_ns").integer(ns_of(taken->seconds)).key("measured_range_ns").begin_array();
-    out.integer(ns_of(taken->low)).integer(ns_of(taken->high)).end_array();
-    out.key("algorithm").string(taken->offer.algorithm);
-  } else {
-    unknown("measured_ns");
-    unknown("measured_range_ns");
-    unknown("algorithm");
-    out.key("skipped").string(row.record.timing.skipped);
-  }
-  if (taken && taken->offer.workspace_bytes) {
-    out.key("workspace_bytes").integer(*taken->offer.workspace_bytes);
-  } else {
-    unknown("workspace_bytes");
-  }
-  out.key("offers").integer(static_cast<int64_t>(row.record.timing.offers.size()));
+  const TimedOffer nothing;
+  const bool unknown = !row.taken();
+  const TimedOffer& taken = unknown ? nothing : *row.taken();
+  f("kernel", p.label);
+  f("class", class_of(p));
+  f("count", p.count(), "launches of a step");
+  f("predicted_ns", ns_of(p.time.seconds));
+  f("range_ns", range_of(p.time.low, p.time.high));
+  f("predicted_workspace_bytes", p.workspace_bytes);
+  f("predicted_algorithm", p.algorithm);
+  f("measured_ns", ns_of(taken.seconds),
+    {.meaning = "of the way that the framework takes; median", .null_where = unknown});
+  f("measured_range_ns", range_of(taken.low, taken.high), {.null_where = unknown});
+  f("algorithm", taken.offer.algorithm, {.null_where = unknown});
+  f("skipped", row.record.timing.skipped,
+    {.meaning = "why there is no time", .absent_where = !unknown});
+  f("workspace_bytes", taken.offer.workspace_bytes);
+  f("offers", row.record.timing.offers.size(), "ways to run it that the library listed");
 }
 
-void write_summary(JsonWriter& out, const ValidationSummary& s) {
-  out.key("class").string(s.op).key("quantity").string(s.quantity);
-  out.key("n").integer(s.n).key("skipped").integer(s.skipped);
-  out.key("mape").real(s.mape);
-  out.key("bias").real(s.bias);
-  out.key("within_range").real(s.within_range);
+void describe(Fields& f, ReportSum& sum) {
+  f("name", sum.name);
+  f("kernels", sum.kernels);
+  f("launches", sum.launches);
+  f("predicted_ns", ns_of(sum.predicted));
+  f("measured_ns", ns_of(sum.measured));
+}
+
+void describe_sums(Fields& f, ValidationSummary& s) {
+  static constexpr std::array<std::string_view, 2> kQuantities = {"time_ms", "workspace_bytes"};
+  f("class", s.op);
+  f("quantity", s.quantity, {.words = kQuantities});
+  f("n", s.n);
+  f("skipped", s.skipped);
+  f("mape", s.mape);
+  f("bias", s.bias);
+  f("within_range", s.within_range);
+}
+
+void describe_card(Fields& f, CardFacts& facts) {
+  f("name", facts.name, "as the driver calls it");
+  f("driver", facts.driver, "its version; empty where the management library is missing");
+  f("recording", facts.source,
+    {.meaning = "of a card that was not recorded by --record: where the recording is from",
+     .absent_where = facts.source.empty()});
+  std::vector<std::string> libraries;
+  for (const CardLibrary& library : facts.libraries)
+    libraries.push_back(fmt::format("{} {}", library.name, library.version));
+  f("libraries", libraries, "with their versions");
+}
+
+void describe_result(Fields& f, RunReport& report) {
+  f("device", report.device, "the card's id");
+  f("model", report.model, "empty for a suite");
+  f("batch", report.batch);
+  f("stopped", report.stopped, "^C: some kernels are not run yet");
+  f.list("kernels", report.rows, [&](ReportRow& row) { describe(f, row); },
+         {.meaning = "distinct, by predicted share of the step"});
+  f.list("sums", report.sums, [&](ReportSum& sum) { describe(f, sum); },
+         {.meaning = "over kernels that have both times, each as often as a step launches it: all, "
+                     "by phase, by class"});
+  f.list("summary", report.summary, [&](ValidationSummary& s) { describe_sums(f, s); });
+  f("figures", report.figures, "of the card, with a suite");
+  f("passed", report.gate.passed);
+  f("compared", report.gate.compared);
+  f("outside", report.gate.outside);
 }
 
 }  // namespace
 
+void describe(Fields& f, RunReport& report) {
+  f.form("plimsoll.run", 1);
+  f.object("card", [&] { describe_card(f, report.facts); });
+  f.object("result", [&] { describe_result(f, report); });
+}
+
 std::string json_of(const RunReport& report) {
-  JsonWriter out(JsonWriter::Layout::kIndented);
-  out.begin_object().key("schema").string("plimsoll.run").key("version").integer(1);
-  out.key("card").begin_object().key("name").string(report.facts.name);
-  out.key("driver").string(report.facts.driver);
-  if (!report.facts.source.empty()) out.key("recording").string(report.facts.source);
-  out.key("libraries").begin_array();
-  for (const CardLibrary& library : report.facts.libraries)
-    out.string(fmt::format("{} {}", library.name, library.version));
-  out.end_array().end_object();
-  out.key("result").begin_object().key("device").string(report.device);
-  out.key("model").string(report.model).key("batch").integer(report.batch);
-  out.key("stopped").boolean(report.stopped);
-  out.key("kernels").objects(report.rows, [&](const ReportRow& row) { write_row(out, row); });
-  out.key("sums").objects(report.sums, [&](const ReportSum& sum) {
-    out.key("name").string(sum.name).key("kernels").integer(sum.kernels);
-    out.key("launches").integer(sum.launches);
-    out.key("predicted_ns").integer(ns_of(sum.predicted));
-    out.key("measured_ns").integer(ns_of(sum.measured));
-  });
-  out.key("summary").objects(report.summary,
-                             [&](const ValidationSummary& s) { write_summary(out, s); });
-  out.key("figures").objects(report.figures, [&](const Figure& figure) {
-    out.key("quantity").string(figure.quantity).key("unit").string(figure.unit);
-    out.key("value").real(figure.value);
-  });
-  out.key("passed").boolean(report.gate.passed);
-  out.key("compared").integer(report.gate.compared).key("outside").integer(report.gate.outside);
-  out.end_object().end_object();
-  return out.take() + "\n";
+  return described_text([&](Fields& f) { f.visit(unchanged(report)); });
+}
+
+std::string run_schema() {
+  return json_schema("plimsoll-calibrate run --json and replay --json",
+                     "Kernels as predicted and as a card ran them. null: not measured, or not "
+                     "told.",
+                     {describe_any<RunReport>});
 }
 
 }  // namespace plimsoll::calibrate

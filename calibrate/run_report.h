@@ -53,5 +53,8 @@ RunReport report_of(const std::vector<PredictedKernel>& kernels, std::vector<Run
 
 std::string text_of(const RunReport& report);
 std::string json_of(const RunReport& report);
+void describe(Fields& f, RunReport& report);
+// For estimator/schemas: this program describes it, `plimsoll schema run` prints it.
+std::string run_schema();
 
 }  // namespace plimsoll::calibrate

@@ -8,8 +8,8 @@
 #include <span>
 
 #include "graph/base/embedded.h"
-#include "graph/json/read_object.h"
-#include "graph/json/writer.h"
+#include "graph/json/json_fields.h"
+#include "graph/json/read_fields.h"
 #include "hwdb/calibration_terms.h"
 #include "hwdb/coefficients.h"
 #include "hwdb/hwdb.h"
@@ -33,9 +33,9 @@ const std::array<ClassTerms, 7> kClasses = {{
     {"rows", {}, kRowsTerms},
 }};
 
-std::vector<std::string> class_names() {
-  std::vector<std::string> names;
-  for (const ClassTerms& row : kClasses) names.emplace_back(row.name);
+std::vector<std::string_view> class_names() {
+  std::vector<std::string_view> names;
+  for (const ClassTerms& row : kClasses) names.push_back(row.name);
   return names;
 }
 
@@ -52,154 +52,105 @@ std::vector<CoefficientRow> coefficient_rows(std::string_view kernel_class) {
 
 namespace {
 
-std::vector<double> read_terms(JsonObject object, const Fit& fit) {
-  std::vector<double> terms;
-  for (const CoefficientRow& row : coefficient_rows(fit.kernel_class)) {
-    const RealRange range{.low = row.low, .high = row.high};
-    if (!is_used(row, fit)) {
-      terms.push_back(row.initial);
-    } else if (may_be_idle(row)) {
-      terms.push_back(object.optional_real(row.name, range).value_or(0));
-    } else {
-      terms.push_back(object.required_real(row.name, range));
-    }
-  }
-  object.finish();
-  return terms;
+struct OfPass {
+  PassError figures;
+};
+
+void describe(Fields& f, OfPass& of) {
+  f("kernels", of.figures.kernels);
+  f("error", of.figures.error, {.low = 0});
+  f("median", of.figures.median, {.low = 0});
+  f("roofline", of.figures.roofline, {.low = 0});
 }
 
-std::vector<PassError> read_passes(JsonObject object) {
-  std::vector<PassError> passes;
-  for (const JsonMember& member : object.members()) {
-    JsonObject row = object.required_object(member.key);
-    PassError p{.pass = member.key};
-    p.kernels = row.required_integer("kernels", {.low = 0});
-    p.error = row.required_real("error", {.low = 0});
-    p.median = row.required_real("median", {.low = 0});
-    p.roofline = row.required_real("roofline", {.low = 0});
-    row.finish();
-    passes.push_back(std::move(p));
-  }
-  return passes;
+void describe_passes(Fields& f, std::vector<PassError>& passes) {
+  std::vector<std::pair<std::string, OfPass>> by_name;
+  for (const PassError& p : passes) by_name.emplace_back(p.pass, OfPass{p});
+  f("passes", by_name);
+  for (auto& [name, of] : by_name) of.figures.pass = name;
+  if (std::ranges::equal(passes, by_name, {}, {},
+                         [](const auto& row) { return row.second.figures; }))
+    return;
+  passes.clear();
+  for (auto& [name, of] : by_name) passes.push_back(std::move(of.figures));
 }
 
-Fit read_fit(JsonObject object) {
-  Fit fit;
-  constexpr IntegerRange kVersion{.low = 0, .high = 99999};
-  fit.kernel_class = object.required_choice("kernel_class", class_names());
-  fit.arithmetic = object.required_string("arithmetic");
-  fit.compute_capability =
-      static_cast<int>(object.required_integer("compute_capability", kVersion));
-  fit.odd_shapes = object.optional_bool("odd_shapes").value_or(false);
-  fit.library = static_cast<int>(object.required_integer("library", kVersion));
-  fit.library_first = static_cast<int>(object.required_integer("library_first", kVersion));
-  fit.library_last = static_cast<int>(object.required_integer("library_last", kVersion));
-  fit.measured = object.required_integer("measured", {.low = 0});
-  fit.error = object.required_real("error", {.low = 0});
-  fit.median = object.required_real("median", {.low = 0});
-  fit.spread = object.required_real("spread", {.low = 0});
-  fit.correlation = object.required_real("correlation", {.low = -1, .high = 1});
-  fit.range90 = object.required_real("range90", {.low = 0, .high = 5});
-  fit.in_situ = object.required_real("in_situ", {.low = .5, .high = 2});
-  fit.queued = object.optional_bool("queued").value_or(false);
-  fit.note = object.optional_string("note").value_or("");
-  fit.passes = read_passes(object.required_object("passes"));
-  fit.terms = read_terms(object.required_object("terms"), fit);
-  JsonObject clocks = object.required_object("clocks");
-  for (const JsonMember& member : clocks.members())
-    fit.clocks.emplace_back(member.key, clocks.required_real(member.key, {.low = .5, .high = 2}));
-  object.finish();
-  return fit;
-}
-
-// Five digits: enough for any prediction, and short files.
-double rounded(double value) { return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr); }
-
-void write_passes(JsonWriter& out, const std::vector<PassError>& passes) {
-  out.key("passes").begin_object();
-  for (const PassError& p : passes) {
-    out.key(p.pass).begin_object().key("kernels").integer(p.kernels);
-    out.key("error").real(rounded(p.error)).key("median").real(rounded(p.median));
-    out.key("roofline").real(rounded(p.roofline));
-    out.end_object();
-  }
-  out.end_object();
-}
-
-void write_fit(JsonWriter& out, const Fit& fit) {
-  out.key("kernel_class").string(fit.kernel_class);
-  out.key("arithmetic").string(fit.arithmetic);
-  out.key("compute_capability").integer(fit.compute_capability);
-  if (fit.odd_shapes) out.key("odd_shapes").boolean(true);
-  out.key("library").integer(fit.library);
-  out.key("library_first").integer(fit.library_first);
-  out.key("library_last").integer(fit.library_last);
-  out.key("measured").integer(fit.measured);
-  out.key("error").real(rounded(fit.error));
-  out.key("median").real(rounded(fit.median));
-  out.key("spread").real(rounded(fit.spread));
-  out.key("correlation").real(rounded(fit.correlation));
-  out.key("range90").real(rounded(fit.range90));
-  out.key("in_situ").real(rounded(fit.in_situ));
-  if (fit.queued) out.key("queued").boolean(true);
-  if (!fit.note.empty()) out.key("note").string(fit.note);
-  write_passes(out, fit.passes);
-  out.key("terms").begin_object();
-  const auto rows = coefficient_rows(fit.kernel_class);
+// Of those that the fit uses; one that is idle may be left out.
+void describe_terms(Fields& f, Fit& fit) {
+  const std::vector<CoefficientRow> rows = coefficient_rows(fit.kernel_class);
+  for (size_t i = fit.terms.size(); i < rows.size(); ++i)
+    fit.terms.push_back(is_used(rows[i], fit) ? 0 : rows[i].initial);
   for (size_t i = 0; i < rows.size(); ++i) {
-    const bool idle = fit.terms[i] == 0 && may_be_idle(rows[i]);
-    if (is_used(rows[i], fit) && !idle) out.key(rows[i].name).real(rounded(fit.terms[i]));
+    if (!is_used(rows[i], fit)) continue;
+    FieldNote note{.low = rows[i].low, .high = rows[i].high};
+    if (may_be_idle(rows[i])) note.absent_where = fit.terms[i] == 0;
+    f(rows[i].name, fit.terms[i], note);
   }
-  out.end_object();
-  out.key("clocks").begin_object();
-  for (const auto& [device, clock] : fit.clocks) out.key(device).real(rounded(clock));
-  out.end_object();
 }
+
+void describe_fit(Fields& f, Fit& fit) {
+  const std::vector<std::string_view> classes = class_names();
+  constexpr FieldNote kVersion{.high = 99999}, kError{.low = 0};
+  f("kernel_class", fit.kernel_class, {.words = classes});
+  f("arithmetic", fit.arithmetic);
+  f("compute_capability", fit.compute_capability, kVersion);
+  f("odd_shapes", fit.odd_shapes, {.absent_where = !fit.odd_shapes});
+  f("library", fit.library, kVersion);
+  f("library_first", fit.library_first, kVersion);
+  f("library_last", fit.library_last, kVersion);
+  f("measured", fit.measured);
+  f("error", fit.error, kError);
+  f("median", fit.median, kError);
+  f("spread", fit.spread, kError);
+  f("correlation", fit.correlation, {.low = -1, .high = 1});
+  f("range90", fit.range90, {.low = 0, .high = 5});
+  f("in_situ", fit.in_situ, {.low = .5, .high = 2});
+  f("queued", fit.queued, {.absent_where = !fit.queued});
+  f("note", fit.note, {.absent_where = fit.note.empty()});
+  describe_passes(f, fit.passes);
+  f.object("terms", [&] { describe_terms(f, fit); });
+  f("clocks", fit.clocks, {.low = .5, .high = 2});
+}
+
+void describe_calibration(Fields& f, Calibration& calibration) {
+  f.form("plimsoll.calibration", 1);
+  f("id", calibration.id);
+  f("flop_per_sm_clock", calibration.flop_per_sm_clock,
+    {.absent_where = calibration.flop_per_sm_clock.empty(), .low = 1, .high = 1e6});
+  f.list("files", calibration.files, [&](MeasuredFile& file) {
+    f("name", file.name);
+    f("sha256", file.sha256);
+    f("citation", file.citation);
+  });
+  f.list("fits", calibration.fits, [&](Fit& fit) { describe_fit(f, fit); });
+}
+
+// Every real with five digits: enough for any prediction, and short files.
+class FiveDigits final : public Fields {
+  bool begin(std::string_view, const FieldNote&, bool) override { return true; }
+  void real(double& value) override {
+    value = std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
+  }
+};
 
 }  // namespace
 
 Result<Calibration> parse_calibration(std::string_view text, std::string_view file) {
   return read_object(text, file, [](JsonObject& root) {
-    root.schema("plimsoll.calibration", 1);
     Calibration calibration;
-    calibration.id = root.required_string("id");
-    if (auto rates = root.optional_object("flop_per_sm_clock")) {
-      for (const JsonMember& member : rates->members()) {
-        calibration.flop_per_sm_clock[member.key] =
-            rates->required_real(member.key, {.low = 1, .high = 1e6});
-      }
-    }
-    for (const JsonValue& value : root.required_list("files")) {
-      JsonObject object(value, root.file(), root.faults());
-      calibration.files.push_back({object.required_string("name"), object.required_string("sha256"),
-                                   object.required_string("citation")});
-      object.finish();
-    }
-    for (const JsonValue& value : root.required_list("fits")) {
-      calibration.fits.push_back(read_fit(JsonObject(value, root.file(), root.faults())));
-    }
+    ReadFields fields(root);
+    describe_calibration(fields, calibration);
     return calibration;
   });
 }
 
 std::string write_calibration(const Calibration& calibration) {
+  Calibration rounded = calibration;
+  FiveDigits digits;
+  describe_calibration(digits, rounded);
   JsonWriter out;
-  out.begin_object();
-  out.key("schema").string("plimsoll.calibration");
-  out.key("version").integer(1);
-  out.key("id").string(calibration.id);
-  if (!calibration.flop_per_sm_clock.empty()) {
-    out.key("flop_per_sm_clock").begin_object();
-    for (const auto& [arithmetic, flop] : calibration.flop_per_sm_clock)
-      out.key(arithmetic).real(rounded(flop));
-    out.end_object();
-  }
-  out.key("files").objects(calibration.files, [&](const MeasuredFile& file) {
-    out.key("name").string(file.name).key("sha256").string(file.sha256);
-    out.key("citation").string(file.citation);
-  });
-  out.key("fits").objects(calibration.fits, [&](const Fit& fit) { write_fit(out, fit); });
-  out.end_object();
+  JsonFields fields(out);
+  fields.object([&] { describe_calibration(fields, rounded); });
   return out.take() + "\n";
 }
 

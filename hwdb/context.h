@@ -10,6 +10,7 @@
 // with an interval and a source.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ namespace plimsoll {
 enum class ModuleLoading : uint8_t { kLazy, kEager };
 
 std::string_view name(ModuleLoading loading);  // "lazy", "eager"
+constexpr std::array<ModuleLoading, 2> values_of(ModuleLoading) {
+  return {ModuleLoading::kLazy, ModuleLoading::kEager};
+}
 std::optional<ModuleLoading> parse_module_loading(std::string_view word);
 
 // CUDA C++ Programming Guide, "Lazy Loading", change history: introduced, disabled by default, in

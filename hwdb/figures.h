@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/json/fields.h"
 #include "graph/json/object.h"
 #include "hwdb/quantity.h"
 
@@ -18,6 +19,12 @@ struct FigureNote {
   std::string value;  // as written
   std::string source;
 };
+
+inline void describe(Fields& f, FigureNote& note) {
+  f("key", note.name);
+  f("value", note.value);
+  f("source", note.source, {.null_where = false});
+}
 
 // Plausible bounds, as text with units: the same text stands in the message.
 struct Plausible {

@@ -69,8 +69,6 @@ void read_machine(Figures& figures, Host& host) {
   figures.take("per_year", host.per_year, {.low = 1, .high = 2});
 }
 
-constexpr std::array<std::string_view, 4> kLoaders = {"none", "memory", "convert", "transform"};
-
 }  // namespace
 
 std::string_view name(LoaderKind kind) { return kLoaders[static_cast<size_t>(kind)]; }

@@ -4,6 +4,7 @@
 // machine's time over that speed.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@ enum class LoaderKind : uint8_t {
   kConvert,    // images in memory, made tensors
   kTransform,  // ... and normalised
 };
+inline constexpr std::array<std::string_view, 4> kLoaders = {"none", "memory", "convert",
+                                                             "transform"};
 std::string_view name(LoaderKind kind);  // "none", "memory", "convert", "transform"
 
 // Of one sample, in one thread of the reference machine.

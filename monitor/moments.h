@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "graph/json/fields.h"
 #include "monitor/sample.h"
 
 namespace plimsoll::monitor {
@@ -15,6 +16,13 @@ struct DeviceMoment {
   std::optional<int64_t> sm_clock_hz{};  // the least
 };
 
+inline void describe(Fields& f, DeviceMoment& device) {
+  f("bytes", device.bytes);
+  f("utilisation", device.utilisation);
+  f("power_watts", device.power_watts);
+  f("sm_clock_hz", device.sm_clock_hz);
+}
+
 // What neighbouring samples come to: of memory and power the most, of loads the mean.
 struct Moment {
   double seconds = 0;  // of its first sample
@@ -25,6 +33,16 @@ struct Moment {
   double cpu_share = 0;  // of one core
   std::vector<DeviceMoment> devices{};
 };
+
+inline void describe(Fields& f, Moment& moment) {
+  f("seconds", moment.seconds, "of the first sample");
+  f("samples", moment.samples, {.low = 1});
+  f("host_bytes", moment.host);
+  f("pss_bytes", moment.pss);
+  f("swap_bytes", moment.swap);
+  f("cpu_share", moment.cpu_share);
+  f("gpus", moment.devices);
+}
 
 // Takes samples as they come, and keeps at most `figures` figures of them (6 of the host, 4 of each
 // card): where there are more, neighbours become one, so that no peak is lost. Cost: some 100 ns a

@@ -2,17 +2,22 @@
 // needs nothing of the program that is watched.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <string_view>
 #include <vector>
 
+#include "graph/json/fields.h"
 #include "monitor/sample.h"
 
 namespace plimsoll::monitor {
 
 enum class PhaseKind : uint8_t { kGrowing, kSteady, kShrinking };
 std::string_view name(PhaseKind kind);
+constexpr std::array<PhaseKind, 3> values_of(PhaseKind) {
+  return {PhaseKind::kGrowing, PhaseKind::kSteady, PhaseKind::kShrinking};
+}
 
 struct Phase {
   PhaseKind kind = PhaseKind::kSteady;
@@ -22,6 +27,16 @@ struct Phase {
   double cpu_share = 0;                     // its mean, of one core
   std::optional<double> gpu_utilisation{};  // its mean, of the busiest card
 };
+
+inline void describe(Fields& f, Phase& phase) {
+  f("kind", phase.kind);
+  f("begin", phase.begin);
+  f("end", phase.end);
+  f("host_peak_bytes", phase.host_peak);
+  f("device_peak_bytes", phase.device_peak);
+  f("cpu_share", phase.cpu_share);
+  f("gpu_utilisation", phase.gpu_utilisation);
+}
 
 // The memory is the device's where a card tells, else the host's. It is steady while it differs by
 // at most 2 % of the peak so far from what it was `window` seconds before; a phase lasts for that

@@ -8,6 +8,7 @@
 
 #include <map>
 
+#include "graph/json/fields.h"
 #include "monitor/process.h"
 
 namespace plimsoll::monitor {
@@ -17,6 +18,12 @@ struct TreeMember {
   std::string name{};
   int64_t rss = 0;
 };
+
+inline void describe(Fields& f, TreeMember& member) {
+  f("pid", member.pid);
+  f("name", member.name);
+  f("rss_bytes", member.rss);
+}
 
 // All processes together. Times and counts are since the watch began.
 struct HostReading {

@@ -1,5 +1,6 @@
 #include "monitor/run_files.h"
 
+#include "graph/json/json_fields.h"
 #include "monitor/trace.h"
 
 namespace plimsoll::monitor {
@@ -35,7 +36,7 @@ const std::vector<std::string> kLinesBegin = {R"({"schema":"plimsoll.monitor)", 
 
 std::string sample_line(const Sample& sample) {
   JsonWriter out;
-  write(out, sample);
+  JsonFields(out).visit(unchanged(sample));
   return out.take() + "\n";
 }
 

@@ -9,27 +9,21 @@
 namespace plimsoll::monitor {
 namespace {
 
-void write_host(JsonWriter& out, const Sample& sample) {
-  const HostReading& host = sample.host;
-  out.key("host").begin_object();
-  out.key("resident_bytes").integer(host.resident);
-  out.key("resident_high_bytes").integer(host.resident_high);
-  out.key("rss_bytes").integer(host.rss);
-  out.key("pss_bytes").integer(host.pss);
-  out.key("swap_bytes").integer(host.swap);
-  out.key("cpu_share").real(sample.cpu_share);
-  out.key("cpu_seconds").real(host.cpu_seconds);
-  out.key("threads").integer(host.threads);
-  out.key("minor_faults").integer(host.minor_faults);
-  out.key("major_faults").integer(host.major_faults);
-  out.key("read_bytes").integer(host.read_bytes);
-  out.key("written_bytes").integer(host.written_bytes);
-  out.key("processes").objects(host.members, [&](const TreeMember& member) {
-    out.key("pid").integer(member.pid);
-    out.key("name").string(member.name);
-    out.key("rss_bytes").integer(member.rss);
-  });
-  out.end_object();
+void describe_host(Fields& f, Sample& sample) {
+  HostReading& host = sample.host;
+  f("resident_bytes", host.resident);
+  f("resident_high_bytes", host.resident_high);
+  f("rss_bytes", host.rss);
+  f("pss_bytes", host.pss);
+  f("swap_bytes", host.swap);
+  f("cpu_share", sample.cpu_share);
+  f("cpu_seconds", host.cpu_seconds);
+  f("threads", host.threads);
+  f("minor_faults", host.minor_faults);
+  f("major_faults", host.major_faults);
+  f("read_bytes", host.read_bytes);
+  f("written_bytes", host.written_bytes);
+  f("processes", host.members);
 }
 
 std::string cell(const std::optional<int64_t>& value) {
@@ -58,44 +52,14 @@ std::optional<int64_t> Sample::device_bytes() const {
   return most;
 }
 
-void write(JsonWriter& out, const GpuReading& gpu, std::optional<int64_t> bytes) {
-  out.begin_object();
-  out.key("name").string(gpu.name);
-  out.key("uuid").string(gpu.uuid);
-  out.key("bytes").integer(bytes);
-  out.key("total_bytes").integer(gpu.total_bytes);
-  out.key("used_bytes").integer(gpu.used_bytes);
-  out.key("utilisation").real(gpu.utilisation);
-  out.key("memory_utilisation").real(gpu.memory_utilisation);
-  out.key("pcie_received_per_s").integer(gpu.pcie_received_per_s);
-  out.key("pcie_sent_per_s").integer(gpu.pcie_sent_per_s);
-  out.key("power_watts").real(gpu.power_watts);
-  out.key("temperature_c").real(gpu.temperature_c);
-  out.key("sm_clock_hz").integer(gpu.sm_clock_hz);
-  out.key("memory_clock_hz").integer(gpu.memory_clock_hz);
-  out.key("processes");
-  if (!gpu.processes) {
-    out.null();
-  } else {
-    out.objects(*gpu.processes, [&](const GpuProcess& process) {
-      out.key("pid").integer(process.pid);
-      out.key("bytes").integer(process.bytes);
-    });
-  }
-  out.end_object();
-}
-
-void write(JsonWriter& out, const Sample& sample) {
-  out.begin_object();
-  out.key("sample").integer(sample.number);
-  out.key("seconds").real(sample.seconds);
-  write_host(out, sample);
-  out.key("device_basis").string(name(sample.basis));
-  out.key("gpus").begin_array();
-  for (const DeviceReading& device : sample.devices) write(out, device.gpu, device.bytes);
-  out.end_array();
-  if (!sample.faults.empty()) out.key("faults").strings(sample.faults);
-  out.end_object();
+void describe(Fields& f, Sample& sample) {
+  f("sample", sample.number);
+  f("seconds", sample.seconds);
+  f.object("host", [&] { describe_host(f, sample); });
+  f("device_basis", sample.basis);
+  f.list("gpus", sample.devices,
+         [&](DeviceReading& device) { describe(f, device.gpu, device.bytes); });
+  f("faults", sample.faults, {.absent_where = sample.faults.empty()});
 }
 
 std::string csv_header(size_t gpus) {

@@ -3,7 +3,7 @@
 
 #include "calibrate/gpu.h"
 #include "graph/base/diagnostic.h"
-#include "graph/json/writer.h"
+#include "graph/json/fields.h"
 #include "monitor/process_tree.h"
 
 namespace plimsoll::monitor {
@@ -12,6 +12,9 @@ namespace plimsoll::monitor {
 // a container) it is the whole card's, and so it is called.
 enum class DeviceBasis : uint8_t { kNone, kProcess, kCard };
 std::string_view name(DeviceBasis basis);
+constexpr std::array<DeviceBasis, 3> values_of(DeviceBasis) {
+  return {DeviceBasis::kNone, DeviceBasis::kProcess, DeviceBasis::kCard};
+}
 
 struct DeviceReading {
   GpuReading gpu{};
@@ -32,9 +35,7 @@ struct Sample {
 };
 
 // {"sample": 12, "seconds": 1.2, "host": {...}, "gpus": [...]}
-void write(JsonWriter& out, const Sample& sample);
-// The members of a card alone, as gpu_recording.h reads them.
-void write(JsonWriter& out, const GpuReading& gpu, std::optional<int64_t> bytes);
+void describe(Fields& f, Sample& sample);
 
 // The columns for so many cards, and a row; a figure that is not there is an empty cell. Cards that
 // appear later have no column.

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "estimator/report/version.h"
+#include "estimator/report/document.h"
+#include "graph/json/schema_fields.h"
 
 namespace plimsoll::monitor {
 namespace {
@@ -12,68 +13,42 @@ void raise(std::optional<T>& most, const std::optional<T>& value) {
   if (value) most = std::max(most.value_or(*value), *value);
 }
 
-void write_phases(JsonWriter& out, const std::vector<Phase>& phases) {
-  out.key("phases").objects(phases, [&](const Phase& phase) {
-    out.key("kind").string(name(phase.kind));
-    out.key("begin").real(phase.begin);
-    out.key("end").real(phase.end);
-    out.key("host_peak_bytes").integer(phase.host_peak);
-    out.key("device_peak_bytes").integer(phase.device_peak);
-    out.key("cpu_share").real(phase.cpu_share);
-    out.key("gpu_utilisation").real(phase.gpu_utilisation);
-  });
+void describe_host(Fields& f, Summary& s) {
+  f("host_peak_bytes", s.host_peak,
+    "resident memory of the tree; pages that its processes share count once");
+  f("rss_peak_bytes", s.rss_peak, "the plain sum over the processes");
+  f("pss_peak_bytes", s.pss_peak, "read once a second at most");
+  f("swap_peak_bytes", s.swap_peak);
+  f("cpu_seconds", s.cpu_seconds,
+    {.meaning = "of the tree since the watch began, user and system", .low = 0});
+  f("minor_faults", s.minor_faults);
+  f("major_faults", s.major_faults);
+  f("read_bytes", s.read_bytes, "from storage");
+  f("written_bytes", s.written_bytes);
 }
 
-void write_devices(JsonWriter& out, const std::vector<DevicePeak>& devices) {
-  out.key("gpus").objects(devices, [&](const DevicePeak& device) {
-    out.key("name").string(device.name);
-    out.key("peak_bytes").integer(device.bytes);
-    out.key("mean_utilisation").real(device.utilisation);
-    out.key("peak_power_watts").real(device.power_watts);
-    out.key("peak_pcie_received_per_s").integer(device.pcie_received_per_s);
-    out.key("peak_pcie_sent_per_s").integer(device.pcie_sent_per_s);
-    out.key("least_sm_clock_hz").integer(device.least_sm_clock_hz);
-  });
+void describe_devices(Fields& f, Summary& s) {
+  f("device_peak_bytes", s.device_peak, "of the card that had most");
+  f("device_basis", s.basis,
+    "process: what the driver lists for the tree; card: the whole card's, where the driver's "
+    "process ids are not ours or not listed");
+  f("gpu_source", s.gpu_source, "the driver, or why there is none");
+  f("gpus", s.devices);
 }
 
-void write_predicted(JsonWriter& out, std::string_view key, const std::optional<Predicted>& p,
-                     const std::optional<int64_t>& peak) {
-  out.key(key);
-  if (!p) return static_cast<void>(out.null());
-  out.begin_object();
-  out.key("bytes").integer(p->bytes);
-  out.key("range_bytes").begin_array().integer(p->range.low).integer(p->range.high).end_array();
-  out.key("peak").string_or_null(peak ? name(place_in(*p, *peak)) : "");
-  out.end_object();
-}
-
-void write_band(JsonWriter& out, const Summary& s) {
-  out.key("prediction");
-  if (!s.band) return static_cast<void>(out.null());
-  out.begin_object();
-  out.key("device").string(s.band->device_id);
-  write_predicted(out, "device_memory", s.band->device, s.device_peak);
-  write_predicted(out, "host_memory", s.band->host, s.host_peak);
-  out.key("step_ns").integer(s.band->step_ns);
-  out.key("left").boolean(s.band_left);
-  out.end_object();
-}
-
-void write_moments(JsonWriter& out, std::span<const Moment> moments) {
-  out.key("moments").objects(moments, [&](const Moment& moment) {
-    out.key("seconds").real(moment.seconds);
-    out.key("samples").integer(moment.samples);
-    out.key("host_bytes").integer(moment.host);
-    out.key("pss_bytes").integer(moment.pss);
-    out.key("swap_bytes").integer(moment.swap);
-    out.key("cpu_share").real(moment.cpu_share);
-    out.key("gpus").objects(moment.devices, [&](const DeviceMoment& device) {
-      out.key("bytes").integer(device.bytes);
-      out.key("utilisation").real(device.utilisation);
-      out.key("power_watts").real(device.power_watts);
-      out.key("sm_clock_hz").integer(device.sm_clock_hz);
-    });
-  });
+void describe_band(Fields& f, Summary& s) {
+  Band none;
+  Band& band = s.band ? *s.band : none;
+  f("device", band.device_id);
+  const auto predicted = [&](std::string_view key, std::optional<Predicted>& of,
+                             const std::optional<int64_t>& peak) {
+    Predicted nothing;
+    f.object(key, [&] { describe(f, of ? *of : nothing, peak); }, {.null_where = !of});
+  };
+  predicted("device_memory", band.device, s.device_peak);
+  predicted("host_memory", band.host, s.host_peak);
+  f("step_ns", band.step_ns);
+  f("left", s.band_left, "some figure was above its range at some time");
 }
 
 }  // namespace
@@ -127,36 +102,58 @@ void SummaryBuilder::take_devices(const Sample& sample) {
   }
 }
 
+namespace {
+
+void describe_summary(Fields& f, Summary& s, std::span<const Moment> moments) {
+  f("pid", s.pid, {.low = 1});
+  f("command", s.command,
+    {.meaning = "as it was started, or the process's name", .null_where = s.command.empty()});
+  f("samples", s.samples);
+  f("missed_samples", s.missed,
+    "that were due while another was taken, or while this program did not get to run");
+  f("seconds", s.seconds, {.low = 0});
+  f("processes", s.processes, "of the tree at once, at most");
+  describe_host(f, s);
+  describe_devices(f, s);
+  f("phases", s.phases,
+    "by the memory of the card where it is told, else of the host; steady: within 2 % of the peak "
+    "so far of what it was a second before");
+  f("moments", std::vector<Moment>(moments.begin(), moments.end()),
+    {.meaning = "in a page alone: what neighbouring samples come to; of memory and watts the most, "
+                "of clocks the least, of loads the mean",
+     .absent_where = moments.empty()});
+  f.object("prediction", [&] { describe_band(f, s); }, {.null_where = !s.band});
+  f("ended", s.ended, "false: the watch was ended first");
+  f("exit_status", s.exit_status,
+    "of a command, 128 and the signal where one ended it; null where the process is not a child of "
+    "ours");
+  f("own_cpu_share", s.own_cpu_share, {.meaning = "of one core, this program's own", .low = 0});
+  f("faults", s.faults, "calls of the driver that failed, each once");
+}
+
+void describe_document(Fields& f, Summary& s, std::span<const Moment> moments) {
+  f.object([&] {
+    describe_head(f, "plimsoll.monitor");
+    f.object("result", [&] { describe_summary(f, s, moments); });
+  });
+}
+
+}  // namespace
+
 std::string to_json(const Summary& s, std::span<const Moment> moments) {
-  JsonWriter out = begin_document("plimsoll.monitor", JsonWriter::Layout::kCompact);
-  out.key("result").begin_object();
-  out.key("pid").integer(s.pid);
-  out.key("command").string_or_null(s.command);
-  out.key("samples").integer(s.samples);
-  out.key("missed_samples").integer(s.missed);
-  out.key("seconds").real(s.seconds);
-  out.key("processes").integer(s.processes);
-  out.key("host_peak_bytes").integer(s.host_peak);
-  out.key("rss_peak_bytes").integer(s.rss_peak);
-  out.key("pss_peak_bytes").integer(s.pss_peak);
-  out.key("swap_peak_bytes").integer(s.swap_peak);
-  out.key("cpu_seconds").real(s.cpu_seconds);
-  out.key("minor_faults").integer(s.minor_faults);
-  out.key("major_faults").integer(s.major_faults);
-  out.key("read_bytes").integer(s.read_bytes);
-  out.key("written_bytes").integer(s.written_bytes);
-  out.key("device_peak_bytes").integer(s.device_peak);
-  out.key("device_basis").string(name(s.basis));
-  out.key("gpu_source").string(s.gpu_source);
-  write_devices(out, s.devices);
-  write_phases(out, s.phases);
-  if (!moments.empty()) write_moments(out, moments);
-  write_band(out, s);
-  out.key("ended").boolean(s.ended);
-  out.key("exit_status").integer(s.exit_status);
-  out.key("own_cpu_share").real(s.own_cpu_share);
-  out.key("faults").strings(s.faults).end_object().end_object();
-  return out.take() + "\n";
+  return described_text([&](Fields& f) { describe_document(f, unchanged(s), moments); },
+                        JsonWriter::Layout::kCompact);
+}
+
+std::string monitor_schema() {
+  return json_schema("plimsoll-monitor --json",
+                     "A watched run as a whole. Bytes and counts are whole numbers; seconds, "
+                     "shares (1 is one core, or the whole card) and watts are real. null: not told "
+                     "by kernel, driver or card.",
+                     {[](Fields& f) {
+                       Summary any;
+                       describe_document(f, any, {});
+                     }});
 }
 
 }  // namespace plimsoll::monitor

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "graph/json/fields.h"
 #include "monitor/band.h"
 #include "monitor/moments.h"
 #include "monitor/phases.h"
@@ -19,6 +20,16 @@ struct DevicePeak {
   std::optional<int64_t> pcie_received_per_s{}, pcie_sent_per_s{};
   std::optional<int64_t> least_sm_clock_hz{};
 };
+
+inline void describe(Fields& f, DevicePeak& device) {
+  f("name", device.name);
+  f("peak_bytes", device.bytes);
+  f("mean_utilisation", device.utilisation);
+  f("peak_power_watts", device.power_watts);
+  f("peak_pcie_received_per_s", device.pcie_received_per_s);
+  f("peak_pcie_sent_per_s", device.pcie_sent_per_s);
+  f("least_sm_clock_hz", device.least_sm_clock_hz);
+}
 
 struct Summary {
   int64_t pid = 0;
@@ -65,5 +76,7 @@ class SummaryBuilder {
 
 // The object that --json ends with, in the form of `plimsoll schema monitor`; a page's has moments.
 std::string to_json(const Summary& summary, std::span<const Moment> moments = {});
+// For estimator/schemas: this program describes it, `plimsoll schema monitor` prints it.
+std::string monitor_schema();
 
 }  // namespace plimsoll::monitor

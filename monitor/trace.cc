@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/json/writer.h"
+
 namespace plimsoll::monitor {
 namespace {
 

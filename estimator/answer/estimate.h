@@ -18,6 +18,7 @@
 #include "estimator/time/time_estimate.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/recipe.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -40,6 +41,41 @@ struct LayerEstimate {
   LayerPass forward, backward_data, backward_weights;
 };
 
+inline void describe(Fields& f, LayerEstimate& l, bool on_host) {
+  f("node", l.node);
+  f("op", l.op);
+  f("module", l.module);
+  f("output_shape", l.output_shape);
+  f("parameters", l.parameters);
+  f("weight_bytes", l.weight_bytes);
+  f("gradient_bytes", l.gradient_bytes);
+  f("feature_map_bytes", l.feature_map_bytes);
+  f("workspace_bytes", l.workspace_bytes, {.null_where = on_host});
+  f("optimizer_state_bytes", l.optimizer_state_bytes);
+  f("flop_forward", l.flop_forward);
+  f("flop_backward", l.flop_backward);
+  f("bytes_forward", l.bytes_forward);
+  f("bytes_backward", l.bytes_backward);
+  f("forward_ns", l.forward_ns, {.null_where = on_host});
+  f("backward_ns", l.backward_ns, {.null_where = on_host});
+  const auto of_passes = [&](std::string_view key, const auto& describe_pass) {
+    f.object(key, [&] {
+      describe_pass("forward", l.forward);
+      describe_pass("backward_data", l.backward_data);
+      describe_pass("backward_weights", l.backward_weights);
+    });
+  };
+  of_passes("algorithm", [&](std::string_view key, LayerPass& p) {
+    f(key, p.algorithm, {.null_where = p.ns == 0 || p.algorithm.empty()});
+  });
+  of_passes("bound_by", [&](std::string_view key, LayerPass& p) {
+    f(key, p.bound_by, {.null_where = p.ns == 0, .words = kBounds});
+  });
+  of_passes("fraction_of_peak", [&](std::string_view key, LayerPass& p) {
+    f(key, p.fraction_of_peak, {.null_where = p.ns == 0});
+  });
+}
+
 // One kept tensor, for --why.
 struct KeptTensor {
   NodeId keeper = kNoNode, maker = kNoNode;
@@ -49,6 +85,13 @@ struct KeptTensor {
   int64_t bytes = 0;
 };
 
+inline void describe(Fields& f, KeptTensor& k) {
+  f("node", k.node);
+  f("rule", k.rule);
+  f("made_by", k.made_by);
+  f("bytes", k.bytes);
+}
+
 // All layers below one part of the module path.
 struct ModuleEstimate {
   std::string path;  // "layer1.0"; "(Conv)" for nodes that no module names, by operator
@@ -57,6 +100,19 @@ struct ModuleEstimate {
   int64_t parameters = 0, weight_bytes = 0, feature_map_bytes = 0;
   int64_t flop_forward = 0, flop_backward = 0, forward_ns = 0, backward_ns = 0;
 };
+
+inline void describe(Fields& f, ModuleEstimate& m) {
+  f("path", m.path);
+  f("depth", m.depth, {.low = 1});
+  f("layers", m.layers);
+  f("parameters", m.parameters);
+  f("weight_bytes", m.weight_bytes);
+  f("feature_map_bytes", m.feature_map_bytes);
+  f("flop_forward", m.flop_forward);
+  f("flop_backward", m.flop_backward);
+  f("forward_ns", m.forward_ns);
+  f("backward_ns", m.backward_ns);
+}
 
 struct Estimate {
   InputFacts input;

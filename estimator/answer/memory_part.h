@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "estimator/answer/estimate.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -14,6 +15,12 @@ struct MemoryPart {
   std::string_view name;  // "feature maps kept for backward"
   int64_t bytes = 0;
 };
+
+inline void describe(Fields& f, MemoryPart& p) {
+  f("part", p.id);
+  f("name", p.name);
+  f("bytes", p.bytes, {.any_sign = true});
+}
 
 // Largest first; they sum to memory.device_bytes. Parts of nothing are left out, but the context.
 std::vector<MemoryPart> memory_parts(const Estimate& estimate);

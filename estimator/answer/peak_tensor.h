@@ -9,6 +9,7 @@
 
 #include "estimator/memory/timeline.h"
 #include "estimator/step/bound_step.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -23,6 +24,18 @@ struct PeakTensor {
   Phase freed_in = Phase::kForward;
   std::string freed_by;
 };
+
+inline void describe(Fields& f, PeakTensor& t) {
+  f("made_by", t.made_by, {.null_where = t.made_by.empty()});
+  f("role", t.role);
+  f("bytes", t.bytes);
+  f.object("last_use",
+           [&] {
+             f("phase", t.freed_in);
+             f("node", t.freed_by, {.null_where = t.freed_by.empty()});
+           },
+           {.meaning = "where it is freed; null: it outlives the step", .null_where = t.resident});
+}
 
 // At most `most`, largest first, at the peak that walk() finds with the same arguments. Cost: two
 // walks over the events.

@@ -9,12 +9,13 @@
 #include "estimator/cli/verb.h"
 #include "estimator/model/model_source.h"
 #include "estimator/model/request_names.h"
+#include "estimator/report/document.h"
+#include "estimator/report/lists.h"
 #include "estimator/report/schemas.h"
 #include "estimator/report/table.h"
 #include "estimator/report/version.h"
 #include "graph/builtin/builtin.h"
 #include "graph/config/model_config.h"
-#include "graph/json/writer.h"
 #include "graph/ops/op_row.h"
 #include "hwdb/calibration.h"
 #include "hwdb/coefficients.h"
@@ -37,18 +38,12 @@ std::string example_of(const OpRow& row, bool alone) {
 
 int show_ops(const std::string& name, bool json) {
   if (json) {
-    JsonWriter out(JsonWriter::Layout::kIndented);
-    out.begin_array();
+    std::vector<ListedOperator> listed;
     for (const OpRow* row : all_ops()) {
-      if (!name.empty() && row->name != name) continue;
-      out.begin_object();
-      out.key("name").string(full_name(*row));
-      out.key("since").integer(row->since);
-      out.key("example").string(row->example);
-      out.end_object();
+      if (name.empty() || row->name == name)
+        listed.push_back({full_name(*row), row->since, std::string(row->example)});
     }
-    out.end_array();
-    return print(out.take() + "\n");
+    return print(described_text([&](Fields& f) { f.visit(listed); }));
   }
   std::string text;
   std::vector<std::string> names;
@@ -164,27 +159,13 @@ int show_version(bool json) {
     }
     return print(text);
   }
-  JsonWriter out(JsonWriter::Layout::kIndented);
-  out.begin_object();
-  out.key("name").string("plimsoll");
-  out.key("version").string(kVersion);
-  out.key("commit").string(commit());
-  out.key("data").begin_object();
-  for (const DataVersion& v : *data) {
-    out.key(v.kind).begin_object();
-    out.key("files").integer(v.files);
-    out.key("digest").string(v.digest).end_object();
-  }
-  out.end_object();
-  out.key("calibrations").begin_object();
+  ProgramVersion version;
+  for (const DataVersion& v : *data) version.data.emplace_back(v.kind, v);
   for (const Calibration& c : *calibrations) {
-    out.key(c.id).begin_object();
-    out.key("fits").integer(static_cast<int64_t>(c.fits.size()));
-    out.key("coefficients").integer(coefficients(c));
-    out.key("measured_kernels").integer(kernels(c)).end_object();
+    version.calibrations.emplace_back(
+        c.id, CalibrationVersion{static_cast<int64_t>(c.fits.size()), coefficients(c), kernels(c)});
   }
-  out.end_object().end_object();
-  return print(out.take() + "\n");
+  return print(described_text([&](Fields& f) { f.visit(version); }));
 }
 
 }  // namespace

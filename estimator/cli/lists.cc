@@ -10,6 +10,8 @@
 #include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/plan/transfer.h"
+#include "estimator/report/document.h"
+#include "estimator/report/lists.h"
 #include "estimator/report/table.h"
 #include "estimator/report/transfer.h"
 #include "graph/base/escape.h"
@@ -34,27 +36,13 @@ std::string figures_text(const std::string& id, const std::vector<FigureNote>& f
   return text;
 }
 
-std::string figures_json(const std::string& id, const std::vector<std::string>& aliases,
-                         const std::vector<FigureNote>& figures) {
-  JsonWriter out(JsonWriter::Layout::kIndented);
-  out.begin_object();
-  out.key("id").string(id);
-  out.key("aliases").strings(aliases);
-  out.key("figures").objects(figures, [&](const FigureNote& f) {
-    out.key("key").string(f.name);
-    out.key("value").string(f.value);
-    out.key("source").string(f.source);
-  });
-  out.end_object();
-  return out.take() + "\n";
-}
-
 template <class Entry>
 int show(const Result<Entry>& entry, bool json) {
   if (!entry) return report(entry.error());
   report(entry->warnings);
-  return print(json ? figures_json(entry->id, entry->aliases, entry->figures)
-                    : figures_text(entry->id, entry->figures));
+  if (!json) return print(figures_text(entry->id, entry->figures));
+  ListedEntry listed{entry->id, entry->aliases, entry->figures};
+  return print(described_text([&](Fields& f) { f.visit(listed); }));
 }
 
 int list_ids(const std::vector<std::string>& ids, bool json) {
@@ -63,9 +51,7 @@ int list_ids(const std::vector<std::string>& ids, bool json) {
     for (const std::string& id : ids) text += escaped_format("{}\n", id);
     return print(text);
   }
-  JsonWriter out(JsonWriter::Layout::kIndented);
-  out.strings(ids);
-  return print(out.take() + "\n");
+  return print(described_text([&](Fields& f) { f.visit(unchanged(ids)); }));
 }
 
 bool has_code(const Diagnostics& diagnostics, std::string_view code) {

@@ -190,15 +190,6 @@ KernelPrediction predict_of(const KernelAt& kernel, const ClassModel& model,
   return {.flop = static_cast<double>(kernel.flop), .bytes = compulsory(kernel)};
 }
 
-}  // namespace
-
-std::string_view name(BoundBy bound_by) {
-  constexpr std::array<std::string_view, 4> kNames = {"compute", "dram", "latency", "host"};
-  return kNames[static_cast<size_t>(bound_by)];
-}
-
-namespace {
-
 // Of a rate that is not known no law follows.
 double or_endless(double rate) { return rate > 0 ? rate : std::numeric_limits<double>::infinity(); }
 

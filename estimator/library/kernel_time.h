@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "estimator/kernels/bound_by.h"
 #include "estimator/kernels/conv_algorithms.h"
 #include "estimator/kernels/device_rates.h"
 #include "estimator/kernels/select_fit.h"
@@ -23,9 +24,6 @@
 #include "graph/ir/kernel.h"
 
 namespace plimsoll {
-
-enum class BoundBy : uint8_t { kCompute, kDram, kLatency, kHost };
-std::string_view name(BoundBy bound_by);
 
 struct KernelTime {
   double seconds = 0;

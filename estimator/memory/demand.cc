@@ -13,7 +13,7 @@ WorkspacePlan with_least_scratch(WorkspacePlan workspaces) {
 }
 
 GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spread) {
-  GrownMemory grown{memory.device_bytes, {memory.low, memory.high}};
+  GrownMemory most{memory.device_bytes, {memory.low, memory.high}};
   memory.device_bytes = memory.minimum;
   memory.reserved = memory.minimum - memory.context;
   memory.allocated = std::min(memory.allocated, memory.reserved);
@@ -27,8 +27,8 @@ GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spr
   const int64_t above = context.high > 0 ? context.high - context.bytes : 0;
   memory.low = std::max<int64_t>(0, memory.minimum - reach(below));
   memory.high = memory.minimum + reach(above);
-  grown.range.low = std::max(grown.range.low, std::min(memory.low, grown.bytes));
-  return grown;
+  most.range.low = std::max(most.range.low, std::min(memory.low, most.bytes));
+  return most;
 }
 
 Range tensors_range(const DeviceMemory& memory, const Step& step,

@@ -9,6 +9,7 @@
 #include "estimator/memory/module_storages.h"
 #include "estimator/memory/timeline.h"
 #include "estimator/memory/verdict.h"
+#include "graph/json/fields.h"
 #include "hwdb/context.h"
 
 namespace plimsoll {
@@ -44,15 +45,14 @@ struct MemoryEstimate {
   // be less where the card is full; else 0.
   int64_t timing_peak_bytes = 0;
   int64_t context_bytes = 0, device_bytes = 0;
-  std::optional<ModuleLoading> module_loading;  // that context_bytes stands for, where it is known
-  std::string context_basis;                    // which row, and why; empty where it was given
+  std::optional<ModuleLoading> module_loading;
+  std::string context_basis;  // which row, and why; empty where it was given
   Range device_range;
   Verdict verdict = Verdict::kDoesNotFit;  // of device_range
   // Inference in Python: what a name that outlives its use, or ends before it, may add or take at
   // the peak. In device_range.
   int64_t held_by_names = 0;
-  // Smallest capacity in which the step still runs, at most device_bytes; where the request asks.
-  std::optional<int64_t> minimum_bytes;
+  std::optional<int64_t> minimum_bytes;  // at most device_bytes; where the request asks
   // By a framework that takes the card whatever it needs, else 0; and what the process takes where
   // there is room (told to grow where it would take the card). What it needs, the smallest memory
   // in which its steps run and the context, is device_bytes then (demand.h).
@@ -62,5 +62,61 @@ struct MemoryEstimate {
   bool host_asked = false;  // the request says how data are loaded
   Range host_range;
 };
+
+// `on_host`: nothing runs on a card. `in_peak` describes what more is known of the peak.
+template <class InPeak>
+void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
+  f.object("parameters", [&] {
+    f("count", m.parameter_count, {.title = "parameters"});
+    f("bytes", m.parameter_bytes);
+  });
+  f("buffers_bytes", m.buffer_bytes);
+  f("gradients_bytes", m.gradient_bytes);
+  f("optimizer_state_bytes", m.optimizer_state_bytes, {.title = "optimizer state"});
+  f("inputs_bytes", m.input_bytes);
+  f("saved_bytes", m.saved_bytes, {.title = "kept for backward"});
+  f("live_peak_bytes", m.live_peak_bytes, {.title = "live tensors", .part_of = "device_bytes"});
+  describe_roles(f, "max_by_role", m.max_by_role);
+  f.object("peak", [&] {
+    f("phase", m.peak_phase);
+    f("node", m.peak_node, {.null_where = m.peak_node.empty()});
+    describe_roles(f, "by_role", m.peak_by_role);
+    in_peak();
+  });
+  f("workspace_bytes", m.workspace_bytes,
+    {.meaning = "null: not known of a run on the host",
+     .null_where = on_host,
+     .title = "workspace",
+     .part_of = "device_bytes"});
+  f("workspace_basis", m.workspace_basis);
+  f("allocated_peak_bytes", m.allocated_peak_bytes);
+  f("timing_peak_bytes", m.timing_peak_bytes, {.absent_where = false});
+  f("reserved_bytes", m.reserved_bytes,
+    {.title = "allocator's segments", .part_of = "device_bytes"});
+  f("context_bytes", m.context_bytes,
+    {.meaning = "of a run on the host: its process, data set and loaders; null there where the "
+                "framework's are not known",
+     .null_where = on_host && m.host_bytes == 0,
+     .title = "context and libraries",
+     .part_of = "device_bytes"});
+  f("module_loading", m.module_loading,
+    "that context_bytes stands for; null: not stated by the context's source, or no matter");
+  f("device_bytes", m.device_bytes, {.title = "peak on the card"});
+  f("device_range_bytes", m.device_range);
+  f("minimum_bytes", m.minimum_bytes, "smallest capacity in which the step still runs");
+  f("taken_bytes", m.taken_bytes,
+    "what a framework takes of the card whatever it needs; 0: what it needs");
+  f("grown_bytes", m.grown ? std::optional(m.grown->bytes) : std::nullopt,
+    {.meaning = "of a framework judged by the least that its step needs: what the process takes "
+                "where there is room; of one that takes the whole card, where it is told to grow",
+     .null_where = !m.grown,
+     .absent_where = false});
+  f("grown_range_bytes", m.grown ? m.grown->range : Range{},
+    {.meaning = "[low, high] of grown_bytes", .null_where = !m.grown, .absent_where = false});
+  f("host_bytes", m.host_bytes,
+    {.meaning = "null, and N519, where the host's memory of the framework is not known",
+     .null_where = m.host_bytes <= 0});
+  f("host_range_bytes", m.host_range, {.null_where = m.host_bytes <= 0, .absent_where = false});
+}
 
 }  // namespace plimsoll

@@ -4,13 +4,33 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "estimator/step/bound_step.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
 using BytesByRole = std::array<int64_t, kRoleCount>;
+
+constexpr std::array<Phase, kPhaseCount> values_of(Phase) {
+  return {Phase::kForward, Phase::kLoss, Phase::kBackward, Phase::kUpdate};
+}
+// The context is none of the step's.
+constexpr std::array<Role, kRoleCount - 1> values_of(Role) {
+  return {Role::kParameter, Role::kBuffer,     Role::kGradient,  Role::kOptimizerState,
+          Role::kInput,     Role::kFeatureMap, Role::kTemporary, Role::kWorkspace};
+}
+inline void describe_roles(Fields& f, std::string_view key, BytesByRole& bytes,
+                           const FieldNote& note = {}) {
+  f.object(
+      key,
+      [&] {
+        for (const Role role : values_of(Role{})) f(name(role), bytes[static_cast<size_t>(role)]);
+      },
+      note);
+}
 
 struct Timeline {
   // Exact bytes, not rounded, of what lives through the step; gradients as they are at the update.

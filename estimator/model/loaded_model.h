@@ -5,6 +5,7 @@
 #include <string>
 
 #include "graph/config/model_config.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -15,6 +16,21 @@ struct InputFacts {
   int64_t batch = 0;
   Binding symbols;
 };
+
+inline void describe(Fields& f, InputFacts& input) {
+  f("model", input.model);
+  f("path", input.path, {.null_where = input.path.empty()});
+  f("sha256", input.sha256, {.null_where = input.sha256.empty()});
+  f("batch", input.batch);
+  f("symbols", input.symbols, {.any_sign = true});
+}
+
+// Without the file.
+inline void describe_question(Fields& f, InputFacts& input) {
+  f("model", input.model);
+  f("batch", input.batch, {.low = 1});
+  f("symbols", input.symbols, {.any_sign = true});
+}
 
 struct LoadedModel {
   InputFacts facts;

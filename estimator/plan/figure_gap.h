@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "estimator/answer/estimate.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -23,6 +24,12 @@ struct FigureStep {
   std::string why;
   int64_t amount = 0;  // bytes or nanoseconds; below zero where it takes away
 };
+
+inline void describe(Fields& f, FigureStep& step) {
+  f("name", step.name);
+  f("why", step.why);
+  f("amount", step.amount, {.any_sign = true});
+}
 
 struct FigureGap {
   InputFacts input;

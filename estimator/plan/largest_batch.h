@@ -13,6 +13,7 @@
 #include "estimator/memory/confidence.h"
 #include "estimator/plan/max_batch.h"
 #include "estimator/request/request.h"
+#include "graph/json/fields.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
@@ -44,6 +45,47 @@ struct LargestBatch {
   int64_t usable_bytes = 0;  // what the batches may use
   Diagnostics warnings;      // of the model and the platform
 };
+
+// What was found, without what it was found for.
+inline void describe_sizes(Fields& f, LargestBatch& l) {
+  f("safe", l.answer.safe, "the largest size whose range's high end fits; 0: none");
+  f("may_fit", Range{l.answer.first_may_fit, l.answer.last_may_fit},
+    "the first and the last that may fit; both equal safe where there is no doubt");
+  f("searched_to", l.answer.searched_to);
+  f("as_fast", l.as_fast,
+    "the smallest of the rounds that is safe and has 98 % of the throughput of the fastest; 0: "
+    "none");
+}
+
+inline void describe_speed(Fields& f, RoundBatch& r) {
+  f("step_ns", r.step_ns);
+  f("samples_per_second", r.samples_per_second, {.low = 0});
+}
+
+inline void describe_point(Fields& f, BatchPoint& p, const LargestBatch& l) {
+  f("batch", l.batch > 0 ? l.batch : p.batch, {.low = 1});
+  f("size", p.batch, {.meaning = "of what varies; the batch where it does", .low = 1});
+  describe(f, p, l.usable_bytes);
+}
+
+inline void describe(Fields& f, LargestBatch& l) {
+  f.object("device", [&] {
+    f("id", l.device_id);
+    f("usable_bytes", l.usable_bytes);
+  });
+  f("vary", l.vary,
+    "batch, image, or a dimension of the model: safe, may_fit, searched_to and every size are of "
+    "it");
+  describe_sizes(f, l);
+  f.list("rounds", l.rounds,
+         [&](RoundBatch& r) {
+           describe_point(f, r.memory, l);
+           describe_speed(f, r);
+         },
+         {.meaning = "batches of round sizes, and the largest safe one, with their time"});
+  f.list("points", l.answer.points, [&](BatchPoint& p) { describe_point(f, p, l); },
+         {.meaning = "all that the search looked at"});
+}
 
 // The memory is that of the longest batch of --longest or --lengths. Errors: as estimate(), E113
 // for a dimension that the model does not have, and E121 for a search that makes no sense. N524 in

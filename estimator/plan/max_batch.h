@@ -10,7 +10,9 @@
 #include <functional>
 #include <vector>
 
+#include "estimator/memory/verdict.h"
 #include "graph/base/diagnostic.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -19,6 +21,12 @@ struct BatchPoint {
   int64_t batch = 0;
   int64_t device_bytes = 0, low = 0, high = 0;
 };
+
+inline void describe(Fields& f, BatchPoint& p, int64_t usable_bytes) {
+  f("device_bytes", p.device_bytes);
+  f("range", Range{p.low, p.high});
+  f("verdict", verdict_of({p.low, p.high}, usable_bytes));
+}
 
 struct MaxBatchQuery {
   int64_t capacity = 0;  // bytes the driver reports

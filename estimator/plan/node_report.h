@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "estimator/estimator.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -22,6 +23,14 @@ struct TensorReport {
   int64_t bytes = 0;       // as asked for
 };
 
+inline void describe(Fields& f, TensorReport& t) {
+  f("name", t.name);
+  f("kind", t.kind);
+  f("dtype", t.dtype);
+  f("shape", t.shape);
+  f("bytes", t.bytes);
+}
+
 // A convolution by one of the algorithms that the library has.
 struct AlgorithmReport {
   std::string algorithm;
@@ -29,6 +38,14 @@ struct AlgorithmReport {
   int64_t flop = 0, bytes_moved = 0;
   int64_t workspace_bytes = 0;
 };
+
+inline void describe(Fields& f, AlgorithmReport& a) {
+  f("algorithm", a.algorithm);
+  f("ns", a.ns);
+  f("flop", a.flop);
+  f("bytes_moved", a.bytes_moved);
+  f("workspace_bytes", a.workspace_bytes);
+}
 
 struct KernelReport {
   std::string kernel;       // "conv forward 32x64x56x56 -> 64, 3x3"
@@ -52,6 +69,28 @@ struct KernelReport {
   std::vector<AlgorithmReport> algorithms = {};  // of a convolution, the fastest first
 };
 
+inline void describe(Fields& f, KernelReport& k) {
+  f("kernel", k.kernel);
+  f("phase", k.phase);
+  f("algorithm", k.algorithm, {.null_where = k.algorithm.empty()});
+  f("arithmetic", k.arithmetic);
+  f("launches", k.launches);
+  f("flop", k.flop);
+  f("flop_done", k.flop_done);
+  f("bytes", k.bytes);
+  f("bytes_moved", k.bytes_moved);
+  f("ns", k.ns);
+  f("range_ns", k.range_ns);
+  f("compute_ns", k.compute_ns);
+  f("dram_ns", k.dram_ns);
+  f("bound_by", k.bound_by);
+  f("fraction_of_peak", k.fraction_of_peak);
+  f("workspace_bytes", k.workspace_bytes);
+  f("workspace_basis", k.workspace_basis, {.null_where = k.workspace_basis.empty()});
+  f("time_basis", k.time_basis);
+  f("algorithms", k.algorithms);
+}
+
 struct NodeReport {
   std::string node;  // "node 57 '/layer3/conv2/Conv' (Conv)"
   LayerEstimate layer;
@@ -60,6 +99,22 @@ struct NodeReport {
   std::vector<KeptTensor> made;   // made by this node, kept for another's
   std::vector<KernelReport> kernels;
 };
+
+inline void describe(Fields& f, NodeReport& n) {
+  f("node", n.node);
+  f("op", n.layer.op);
+  f("module", n.layer.module);
+  f("parameters", n.layer.parameters);
+  f("weight_bytes", n.layer.weight_bytes);
+  f("gradient_bytes", n.layer.gradient_bytes);
+  f("optimizer_state_bytes", n.layer.optimizer_state_bytes);
+  f("feature_map_bytes", n.layer.feature_map_bytes);
+  f("inputs", n.inputs);
+  f("outputs", n.outputs);
+  f("keeps", n.keeps);
+  f("made", n.made);
+  f("kernels", n.kernels);
+}
 
 struct Explained {
   InputFacts input;

@@ -5,18 +5,28 @@
 #include <vector>
 
 #include "estimator/request/request.h"
+#include "graph/json/fields.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
 
 struct ScalingPoint {
-  int64_t gpus = 1;  // of all machines
+  int64_t gpus = 1;
   int64_t step_ns = 0, communication_ns = 0;
   double samples_per_second = 0;
-  double efficiency = 1;          // of as many times one GPU's throughput
-  bool exchange_leads = false;    // more than half of the step waits for the exchange
-  bool beyond_link_data = false;  // nobody measured the link with so many
+  double efficiency = 1;
+  bool exchange_leads = false, beyond_link_data = false;
 };
+
+inline void describe(Fields& f, ScalingPoint& p) {
+  f("gpus", p.gpus, "of all machines");
+  f("step_ns", p.step_ns);
+  f("communication_ns", p.communication_ns, "that the step waits for");
+  f("samples_per_second", p.samples_per_second, {.low = 0});
+  f("efficiency", p.efficiency, {.meaning = "of as many times one GPU's throughput", .low = 0});
+  f("exchange_leads", p.exchange_leads, "more than half of the step waits for the exchange");
+  f("beyond_link_data", p.beyond_link_data, "nobody measured the link with so many");
+}
 
 // Each number of GPUs per machine from `first` to `last`, those of --nodes machines each. Cost: an
 // estimate a point.

@@ -5,15 +5,18 @@
 //   sweep(variants, sizes, hwdb, {}, [&](const SweepPoint& p) { ...; return true; });
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "estimator/answer/estimate.h"
 #include "estimator/request/request.h"
+#include "graph/json/fields.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
@@ -45,6 +48,23 @@ struct SweepPoint {
   std::string sample_unit;
   bool host_bound = false;
 };
+
+// Of a point that has an answer, without the device. `time`: what was asked for.
+inline void describe(Fields& f, SweepPoint& p, bool time) {
+  static constexpr std::array<std::string_view, 2> kTiers = {"bound", "replay"};
+  f("tier", kTiers.back(), {.words = kTiers});
+  f("fits", p.fits, "as estimate says");
+  f("may_fit", p.verdict == Verdict::kMayFit, "the verdict is may_fit");
+  f("verdict", p.verdict, "of the range, as estimate says");
+  f("usable_bytes", p.usable_bytes);
+  f("device_bytes", p.device_bytes);
+  f("device_range_bytes", p.device_range_bytes);
+  f("step_ns", p.step_ns, {.absent_where = !time});
+  f("step_range_ns", p.step_range_ns, {.absent_where = !time});
+  f("samples_per_second", p.samples_per_second, {.absent_where = !time, .low = 0});
+  f("sample_unit", p.sample_unit, {.absent_where = !time});
+  f("host_bound", p.host_bound, {.absent_where = !time});
+}
 
 struct SweepOptions {
   bool time = true;

@@ -7,6 +7,7 @@
 
 #include "estimator/answer/estimate.h"
 #include "estimator/request/request.h"
+#include "graph/json/fields.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
@@ -16,6 +17,14 @@ struct WorkspaceKnee {
   int64_t step_ns = 0, device_bytes = 0, workspace_bytes = 0;
   Verdict verdict = Verdict::kDoesNotFit;
 };
+
+inline void describe(Fields& f, WorkspaceKnee& k) {
+  f("limit_bytes", k.limit_bytes, "a power of two, the smallest with this choice");
+  f("step_ns", k.step_ns);
+  f("device_bytes", k.device_bytes);
+  f("workspace_bytes", k.workspace_bytes);
+  f("verdict", k.verdict);
+}
 
 // From no scratch memory to 16 GiB, by powers of two from 64 KiB on: those at which step or peak is
 // another than at the one before, by a thousandth or more. Cost: twenty estimates.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "estimator/report/human.h"
+#include "estimator/report/json.h"
 #include "graph/base/escape.h"
 #include "graph/base/text.h"
 
@@ -16,28 +17,64 @@ namespace {
 
 enum class Unit : uint8_t { kBytes, kTime, kCount };
 
+Unit unit_of(std::string_view key) {
+  return key.ends_with("bytes") ? Unit::kBytes : key.ends_with("_ns") ? Unit::kTime : Unit::kCount;
+}
+
 struct Figure {
-  std::string_view name, path;
+  std::string title, path, whole;  // paths: "result.memory.device_bytes"
   Unit unit = Unit::kBytes;
 };
 
-constexpr Figure kFigures[] = {
-    {"peak on the card", "result.memory.device_bytes"},
-    {"  live tensors", "result.memory.live_peak_bytes"},
-    {"  workspace", "result.memory.workspace_bytes"},
-    {"  allocator's segments", "result.memory.reserved_bytes"},
-    {"  context and libraries", "result.memory.context_bytes"},
-    {"parameters", "result.memory.parameters.count", Unit::kCount},
-    {"kept for backward", "result.memory.saved_bytes"},
-    {"optimizer state", "result.memory.optimizer_state_bytes"},
-    {"usable on the card", "result.device.usable_bytes"},
-    {"step", "result.time.step_ns", Unit::kTime},
-    {"  forward", "result.time.forward_ns", Unit::kTime},
-    {"  backward", "result.time.backward_ns", Unit::kTime},
-    {"  update", "result.time.update_ns", Unit::kTime},
-    {"  communication", "result.time.communication_ns", Unit::kTime},
-    {"  input copy", "result.time.input_copy_ns", Unit::kTime},
+// The figures that have a title, in the order of the JSON.
+class FigureFields final : public Fields {
+ public:
+  std::vector<Figure> figures;
+
+ private:
+  bool begin(std::string_view key, const FieldNote& note, bool) override {
+    const std::string object = keys_.empty() ? "" : keys_.back() + ".";
+    keys_.push_back(object + std::string(key));
+    if (!note.title.empty()) {
+      figures.push_back({std::string(note.title), keys_.back(),
+                         note.part_of.empty() ? "" : object + std::string(note.part_of),
+                         unit_of(key)});
+    }
+    return true;
+  }
+  void end() override { keys_.pop_back(); }
+  bool some(bool) override { return true; }
+  size_t open_list(size_t, bool) override { return 0; }
+
+  std::vector<std::string> keys_;  // paths of the open members
 };
+
+// Those that have parts first, each before its parts.
+std::vector<Figure> compared_figures() {
+  FigureFields fields;
+  Estimate any;
+  describe(fields, any, {});
+  const std::vector<Figure>& all = fields.figures;
+  const auto is_whole = [&](const Figure& figure) {
+    return std::ranges::find(all, figure.path, &Figure::whole) != all.end();
+  };
+  std::vector<Figure> sorted, single;
+  for (const Figure& figure : all) {
+    if (!figure.whole.empty()) continue;
+    if (!is_whole(figure)) {
+      single.push_back(figure);
+      continue;
+    }
+    sorted.push_back(figure);
+    for (const Figure& part : all) {
+      if (part.whole != figure.path) continue;
+      sorted.push_back(part);
+      sorted.back().title.insert(0, "  ");
+    }
+  }
+  sorted.insert(sorted.end(), single.begin(), single.end());
+  return sorted;
+}
 
 const JsonValue* at(const JsonValue& document, std::string_view path) {
   const JsonValue* value = &document;
@@ -133,10 +170,10 @@ std::string reason(const JsonValue& before, const JsonValue& after) {
 
 Table difference_table(const JsonValue& before, const JsonValue& after) {
   Table table({{"", "figure", Column::kRemark}, {"before"}, {"after"}, {"change"}});
-  for (const Figure& figure : kFigures) {
+  for (const Figure& figure : compared_figures()) {
     const auto a = integer_at(before, figure.path), b = integer_at(after, figure.path);
     if (!a || !b || *a == *b) continue;
-    table.add({{std::string(figure.name), std::string(figure.path)},
+    table.add({{figure.title, figure.path},
                cell_of(*a, figure.unit),
                cell_of(*b, figure.unit),
                change_of(*a, *b)});

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
 
+#include "estimator/report/document.h"
 #include "estimator/report/text.h"
-#include "estimator/report/version.h"
 #include "graph/base/escape.h"
-#include "graph/json/writer.h"
 
 namespace plimsoll {
 namespace {
@@ -88,95 +88,13 @@ std::string kernel_text(const KernelReport& k) {
   return text + escaped_format("    basis: {}\n", k.time_basis);
 }
 
-void write_tensors(JsonWriter& out, std::string_view key,
-                   const std::vector<TensorReport>& tensors) {
-  out.key(key).objects(tensors, [&](const TensorReport& t) {
-    out.key("name").string(t.name);
-    out.key("kind").string(t.kind);
-    out.key("dtype").string(t.dtype);
-    out.key("shape").string(t.shape);
-    out.key("bytes").integer(t.bytes);
-  });
-}
-
-void write_kept(JsonWriter& out, std::string_view key, const std::vector<KeptTensor>& kept) {
-  out.key(key).objects(kept, [&](const KeptTensor& k) {
-    out.key("node").string(k.node);
-    out.key("rule").string(k.rule);
-    out.key("made_by").string(k.made_by);
-    out.key("bytes").integer(k.bytes);
-  });
-}
-
-void write_kernel(JsonWriter& out, const KernelReport& k) {
-  out.key("kernel").string(k.kernel);
-  out.key("phase").string(k.phase);
-  out.key("algorithm").string_or_null(k.algorithm);
-  out.key("arithmetic").string(k.arithmetic);
-  out.key("launches").integer(k.launches);
-  out.key("flop").integer(k.flop);
-  out.key("flop_done").integer(k.flop_done);
-  out.key("bytes").integer(k.bytes);
-  out.key("bytes_moved").integer(k.bytes_moved);
-  out.key("ns").integer(k.ns);
-  out.key("range_ns").begin_array().integer(k.range_ns.low).integer(k.range_ns.high).end_array();
-  out.key("compute_ns").integer(k.compute_ns);
-  out.key("dram_ns").integer(k.dram_ns);
-  out.key("bound_by").string(k.bound_by);
-  out.key("fraction_of_peak").real(k.fraction_of_peak);
-  out.key("workspace_bytes").integer(k.workspace_bytes);
-  out.key("workspace_basis").string_or_null(k.workspace_basis);
-  out.key("time_basis").string(k.time_basis);
-  out.key("algorithms").objects(k.algorithms, [&](const AlgorithmReport& a) {
-    out.key("algorithm").string(a.algorithm);
-    out.key("ns").integer(a.ns);
-    out.key("flop").integer(a.flop);
-    out.key("bytes_moved").integer(a.bytes_moved);
-    out.key("workspace_bytes").integer(a.workspace_bytes);
-  });
-}
-
-void write_input(JsonWriter& out, const InputFacts& input) {
-  out.key("input").begin_object();
-  out.key("model").string(input.model);
-  out.key("batch").integer(input.batch);
-  out.key("symbols").begin_object();
-  for (const auto& [symbol, value] : input.symbols) out.key(symbol).integer(value);
-  out.end_object().end_object();
-}
-
-void write_node(JsonWriter& out, const NodeReport& n) {
-  out.key("node").string(n.node);
-  out.key("op").string(n.layer.op);
-  out.key("module").string(n.layer.module);
-  out.key("parameters").integer(n.layer.parameters);
-  out.key("weight_bytes").integer(n.layer.weight_bytes);
-  out.key("gradient_bytes").integer(n.layer.gradient_bytes);
-  out.key("optimizer_state_bytes").integer(n.layer.optimizer_state_bytes);
-  out.key("feature_map_bytes").integer(n.layer.feature_map_bytes);
-  write_tensors(out, "inputs", n.inputs);
-  write_tensors(out, "outputs", n.outputs);
-  write_kept(out, "keeps", n.keeps);
-  write_kept(out, "made", n.made);
-  out.key("kernels").objects(n.kernels, [&](const KernelReport& k) { write_kernel(out, k); });
-}
-
 }  // namespace
 
 std::string to_text(const Explanation& e) {
   return fmt::format("{}: {}\n\n  {}\n\n  What to do: {}\n", e.code, e.title, e.meaning, e.remedy);
 }
 
-std::string to_json(const Explanation& e) {
-  JsonWriter out = begin_document("plimsoll.explanation");
-  out.key("result").begin_object();
-  out.key("code").string(e.code);
-  out.key("title").string(e.title);
-  out.key("meaning").string(e.meaning);
-  out.key("remedy").string(e.remedy);
-  out.end_object().end_object();
-  return out.take() + "\n";
-}
+std::string to_json(const Explanation& e) { return result_text("plimsoll.explanation", e); }
 
 std::string to_text(const Explained& e) {
   std::string text = escaped_format("{}, batch {}, on {} with {:.0f} GB/s\n", shown(e.input.model),
@@ -191,16 +109,20 @@ std::string to_text(const Explained& e) {
   return text;
 }
 
+void describe(Fields& f, Explained& e) {
+  describe_head(f, "plimsoll.node");
+  f.object("input", [&] { describe_question(f, e.input); });
+  f.object("result", [&] {
+    f.object("device", [&] {
+      f("id", e.device_id);
+      f("bandwidth", e.bandwidth);
+    });
+    f("nodes", e.nodes, {.least = 1});
+  });
+}
+
 std::string to_json(const Explained& e) {
-  JsonWriter out = begin_document("plimsoll.node");
-  write_input(out, e.input);
-  out.key("result").begin_object();
-  out.key("device").begin_object();
-  out.key("id").string(e.device_id);
-  out.key("bandwidth").real(e.bandwidth).end_object();
-  out.key("nodes").objects(e.nodes, [&](const NodeReport& n) { write_node(out, n); });
-  out.end_object().end_object();
-  return out.take() + "\n";
+  return described_text([&](Fields& f) { f.visit(unchanged(e)); });
 }
 
 std::string to_text(const FigureGap& gap, const Page& page) {
@@ -223,27 +145,38 @@ std::string to_text(const FigureGap& gap, const Page& page) {
   return text + line(*gap.outer, gap.outer_amount);
 }
 
-std::string to_json(const FigureGap& gap) {
-  JsonWriter out = begin_document("plimsoll.figures");
-  write_input(out, gap.input);
-  out.key("result").begin_object();
-  out.key("device").begin_object().key("id").string(gap.device_id).end_object();
-  out.key("unit").string(gap.inner->of_time ? "ns" : "bytes");
-  out.key("figures").begin_array();
-  for (const auto& [figure, amount] :
-       {std::pair(gap.inner, gap.inner_amount), std::pair(gap.outer, gap.outer_amount)}) {
-    out.begin_object();
-    out.key("name").string(figure->name);
-    out.key("shown_by").string(figure->shown_by);
-    out.key("amount").integer(amount).end_object();
-  }
-  out.end_array().key("steps").objects(gap.steps, [&](const FigureStep& step) {
-    out.key("name").string(step.name);
-    out.key("why").string(step.why);
-    out.key("amount").integer(step.amount);
+namespace {
+
+struct EndFigure {
+  NamedFigure figure;
+  int64_t amount = 0;
+};
+
+void describe(Fields& f, EndFigure& end) {
+  f("name", end.figure.name);
+  f("shown_by", end.figure.shown_by);
+  f("amount", end.amount);
+}
+
+}  // namespace
+
+void describe(Fields& f, FigureGap& between) {
+  static constexpr std::array<std::string_view, 2> kUnits = {"bytes", "ns"};
+  describe_head(f, "plimsoll.figures");
+  f.object("input", [&] { describe_question(f, between.input); });
+  f.object("result", [&] {
+    f.object("device", [&] { f("id", between.device_id); });
+    f("unit", kUnits[between.inner && between.inner->of_time ? 1 : 0], {.words = kUnits});
+    std::array<EndFigure, 2> ends;
+    if (between.inner && between.outer)
+      ends = {{{*between.inner, between.inner_amount}, {*between.outer, between.outer_amount}}};
+    f("figures", ends, "the inner first; the steps add up to their difference");
+    f("steps", between.steps, {.least = 1});
   });
-  out.end_object().end_object();
-  return out.take() + "\n";
+}
+
+std::string to_json(const FigureGap& between) {
+  return described_text([&](Fields& f) { f.visit(unchanged(between)); });
 }
 
 }  // namespace plimsoll

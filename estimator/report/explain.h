@@ -7,6 +7,7 @@
 #include "estimator/plan/node_report.h"
 #include "estimator/report/explanation.h"
 #include "estimator/report/page.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -14,7 +15,9 @@ std::string to_text(const Explanation& explanation);
 std::string to_text(const Explained& explained);
 std::string to_json(const Explanation& explanation);
 std::string to_json(const Explained& explained);
+void describe(Fields& f, Explained& explained);
 std::string to_text(const FigureGap& gap, const Page& page = {});
 std::string to_json(const FigureGap& gap);
+void describe(Fields& f, FigureGap& gap);
 
 }  // namespace plimsoll

@@ -4,7 +4,7 @@
 
 #include "graph/base/embedded.h"
 #include "graph/base/escape.h"
-#include "graph/json/read_object.h"
+#include "graph/json/read_fields.h"
 
 namespace plimsoll {
 
@@ -21,16 +21,10 @@ Result<std::vector<Explanation>> explanations() {
   const auto text = explanation_files().read(kFile);
   if (!text) return tl::make_unexpected(text.error());
   return read_object(*text, kFile, [](JsonObject& root) {
-    root.schema("plimsoll.explanations", 1);
     std::vector<Explanation> all;
-    for (const JsonValue& entry : root.required_list("codes")) {
-      JsonObject object(entry, root.file(), root.faults());
-      all.push_back({.code = object.required_string("code"),
-                     .title = object.required_string("title"),
-                     .meaning = object.required_string("meaning"),
-                     .remedy = object.required_string("remedy")});
-      object.finish();
-    }
+    ReadFields fields(root);
+    fields.form("plimsoll.explanations", 1);
+    fields("codes", all);
     return all;
   });
 }

@@ -8,12 +8,20 @@
 #include <vector>
 
 #include "graph/base/diagnostic.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
 struct Explanation {
   std::string code, title, meaning, remedy;
 };
+
+inline void describe(Fields& f, Explanation& e) {
+  f("code", e.code);
+  f("title", e.title);
+  f("meaning", e.meaning);
+  f("remedy", e.remedy);
+}
 
 // All of them, in the file's order. Diagnostics of the JSON reader where the data are malformed,
 // which a test rules out.

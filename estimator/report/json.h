@@ -7,6 +7,7 @@
 
 #include "estimator/answer/estimate.h"
 #include "estimator/plan/largest_batch.h"
+#include "graph/json/fields.h"
 #include "graph/json/writer.h"
 
 namespace plimsoll {
@@ -20,6 +21,8 @@ struct JsonOptions {
   enum class Lists : uint8_t { kAll, kNotKept, kNeither } lists = Lists::kAll;
 };
 std::string to_json(const Estimate& estimate, const JsonOptions& options = {});
+void describe(Fields& f, Estimate& estimate, const JsonOptions& options);
+void describe(Fields& f, Diagnostic& diagnostic);
 // One diagnostic a line, for --error-format=json.
 std::string to_json(const Diagnostic& diagnostic);
 

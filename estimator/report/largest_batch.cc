@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
+#include "estimator/report/document.h"
 #include "estimator/report/human.h"
-#include "estimator/report/version.h"
 #include "graph/base/escape.h"
-#include "graph/json/writer.h"
 
 namespace plimsoll {
 namespace {
@@ -107,15 +106,6 @@ std::string first_dip(const LargestBatch& largest, const Page& page) {
   return "";
 }
 
-void write_point(JsonWriter& out, const BatchPoint& p, const LargestBatch& largest) {
-  const int64_t usable = largest.usable_bytes;
-  out.key("batch").integer(largest.batch > 0 ? largest.batch : p.batch);
-  out.key("size").integer(p.batch);
-  out.key("device_bytes").integer(p.device_bytes);
-  out.key("range").begin_array().integer(p.low).integer(p.high).end_array();
-  out.key("verdict").string(name(verdict_of({p.low, p.high}, usable)));
-}
-
 }  // namespace
 
 std::string to_text(const LargestBatch& largest, const Page& page, bool quiet) {
@@ -126,25 +116,7 @@ std::string to_text(const LargestBatch& largest, const Page& page, bool quiet) {
 }
 
 std::string to_json(const LargestBatch& largest) {
-  const MaxBatchAnswer& a = largest.answer;
-  JsonWriter out = begin_document("plimsoll.max-batch");
-  out.key("result").begin_object();
-  out.key("device").begin_object();
-  out.key("id").string(largest.device_id);
-  out.key("usable_bytes").integer(largest.usable_bytes).end_object();
-  out.key("vary").string(largest.vary);
-  out.key("safe").integer(a.safe);
-  out.key("may_fit").begin_array().integer(a.first_may_fit).integer(a.last_may_fit).end_array();
-  out.key("searched_to").integer(a.searched_to);
-  out.key("as_fast").integer(largest.as_fast);
-  out.key("rounds").objects(largest.rounds, [&](const RoundBatch& r) {
-    write_point(out, r.memory, largest);
-    out.key("step_ns").integer(r.step_ns);
-    out.key("samples_per_second").real(r.samples_per_second);
-  });
-  out.key("points").objects(a.points, [&](const BatchPoint& p) { write_point(out, p, largest); });
-  out.end_object().end_object();
-  return out.take() + "\n";
+  return result_text("plimsoll.max-batch", largest);
 }
 
 }  // namespace plimsoll

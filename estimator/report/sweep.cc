@@ -4,15 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "estimator/plan/sweep_bundles.h"
+#include "estimator/report/document.h"
 #include "estimator/report/human.h"
-#include "estimator/report/json_parts.h"
 #include "estimator/report/spelling.h"
 #include "estimator/report/text.h"
-#include "estimator/report/version.h"
 #include "graph/base/escape.h"
-#include "graph/json/writer.h"
 
 namespace plimsoll {
 namespace {
@@ -59,24 +58,40 @@ bool is_better(const SweepPoint& a, const SweepPoint& b, const Objective& object
 
 }  // namespace
 
-void write_sweep_summary(JsonWriter& out, const SweepSummary& summary) {
-  out.begin_object();
-  out.key("configurations").integer(summary.configurations);
-  out.key("fit").integer(summary.fit);
-  out.key("may_fit").integer(summary.by_verdict[static_cast<size_t>(Verdict::kMayFit)]);
-  out.key("does_not_fit").integer(summary.by_verdict[static_cast<size_t>(Verdict::kDoesNotFit)]);
-  out.key("failed").integer(summary.failed);
-  out.key("checksum").string(fmt::format("{:016x}", summary.checksum));
-  out.key("seconds").real(summary.seconds);
-  if (summary.objective && summary.best) {
-    const Objective& objective = *summary.objective;
-    out.key("best").begin_object();
-    out.key("objective").string(name(objective.figure));
-    out.key("goal").string(objective.maximize ? "maximize" : "minimize");
-    out.key("configuration").integer(summary.best->configuration.number);
-    out.key("value").real(figure_of(summary.best->point, objective.figure)).end_object();
-  }
-  out.end_object();
+void describe(Fields& f, SweepSummary& summary) {
+  static constexpr std::array<std::string_view, 2> kGoals = {"maximize", "minimize"};
+  f("configurations", summary.configurations);
+  f("fit", summary.fit, "lines whose fits is true");
+  f("may_fit", summary.by_verdict[static_cast<size_t>(Verdict::kMayFit)],
+    "lines whose verdict is may_fit");
+  f("does_not_fit", summary.by_verdict[static_cast<size_t>(Verdict::kDoesNotFit)],
+    "lines whose verdict is does_not_fit");
+  f("failed", summary.failed);
+  f("checksum", fmt::format("{:016x}", summary.checksum),
+    "of all verdicts, peaks and times, in the order of the lines");
+  f("seconds", summary.seconds, {.low = 0});
+  const Objective objective = summary.objective.value_or(Objective{});
+  const SweepCandidate best = summary.best.value_or(SweepCandidate{});
+  f.object("best",
+           [&] {
+             f("objective", name(objective.figure), {.words = kObjectiveFigures});
+             f("goal", kGoals[objective.maximize ? 0 : 1], {.words = kGoals});
+             f("configuration", best.configuration.number);
+             f("value", figure_of(best.point, objective.figure));
+           },
+           {.meaning = "of those that fit, by the plan's objective; the first of equals",
+            .absent_where = !summary.objective || !summary.best});
+}
+
+void describe(Fields& f, SweepPageDocument& page) {
+  describe_head(f, "plimsoll.sweep");
+  f.list("records", page.records, [&](SweepPageDocument::Record& r) {
+    describe(f, r.record, page.time);
+    f("unbeaten", r.is_pareto, "it fits, and no other takes less memory and is as fast");
+  });
+  const int64_t left_out = page.summary.configurations - static_cast<int64_t>(page.records.size());
+  f("records_left_out", left_out, "of many configurations, some of those that are beaten");
+  f("result", page.summary);
 }
 
 void add(const SweptConfiguration& configuration, const SweepPoint& point, SweepSummary& summary) {
@@ -104,9 +119,7 @@ std::string axes_text(const SweepPlan& plan) {
 }
 
 std::string to_json_line(const SweepSummary& summary) {
-  JsonWriter out = begin_document("plimsoll.sweep", JsonWriter::Layout::kCompact);
-  write_sweep_summary(out.key("result"), summary);
-  return out.end_object().take() + "\n";
+  return result_text("plimsoll.sweep", summary, JsonWriter::Layout::kCompact);
 }
 
 std::string to_text(const SweepSummary& summary) {

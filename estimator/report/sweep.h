@@ -11,7 +11,7 @@
 
 #include "estimator/report/page.h"
 #include "estimator/report/sweep_record.h"
-#include "graph/json/writer.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -35,8 +35,19 @@ void add(const SweptConfiguration& configuration, const SweepPoint& point, Sweep
 // "4 batch x 3 gpu".
 std::string axes_text(const SweepPlan& plan);
 
-// The summary's object, and the line that has it, with its newline.
-void write_sweep_summary(JsonWriter& out, const SweepSummary& summary);
+void describe(Fields& f, SweepSummary& summary);
+// What a page holds.
+struct SweepPageDocument {
+  struct Record {
+    SweepRecord record;
+    bool is_pareto = false;
+  };
+  bool time = true;
+  std::vector<Record> records{};
+  SweepSummary summary{};
+};
+void describe(Fields& f, SweepPageDocument& page);
+// The line that has it, with its newline.
 std::string to_json_line(const SweepSummary& summary);
 
 // The configurations that fit and that no other beats in both peak memory and samples per second;

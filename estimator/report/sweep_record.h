@@ -5,11 +5,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "estimator/plan/sweep.h"
 #include "estimator/plan/sweep_plan.h"
-#include "graph/json/writer.h"
+#include "graph/json/fields.h"
+#include "graph/json/value.h"
 
 namespace plimsoll {
 
@@ -20,10 +22,6 @@ struct SweptConfiguration {
   std::vector<size_t> values;
 };
 
-// The members of its object.
-void write_sweep_record(JsonWriter& out, const SweepPlan& plan,
-                        const SweptConfiguration& configuration, const SweepPoint& point,
-                        bool time);
 // The object on a line, without a newline. `time`: what was asked for.
 std::string to_json_line(const SweepPlan& plan, const SweptConfiguration& configuration,
                          const SweepPoint& point, bool time);
@@ -31,8 +29,11 @@ std::string to_json_line(const SweepPlan& plan, const SweptConfiguration& config
 struct SweepRecord {
   int64_t number = 0;  // of the configuration
   SweepPoint point;    // without its variant and its place in the grid of sizes
+  std::vector<std::pair<std::string, JsonValue>> parameters{};
 };
-
+void describe(Fields& f, SweepRecord& record, bool time);
+SweepRecord record_of(const SweepPlan& plan, const SweptConfiguration& configuration,
+                      const SweepPoint& point);
 // Nothing where the line is none of to_json_line()'s.
 std::optional<SweepRecord> read_sweep_record(std::string_view line);
 

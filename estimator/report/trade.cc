@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "estimator/report/document.h"
 #include "estimator/report/human.h"
-#include "estimator/report/version.h"
 
 namespace plimsoll {
 
@@ -22,16 +23,9 @@ std::string to_text(std::span<const WorkspaceKnee> knees, const Page& page) {
 }
 
 std::string to_json(std::span<const WorkspaceKnee> knees) {
-  JsonWriter out = begin_document("plimsoll.workspace-limits");
-  out.key("result").begin_object().key("knees").objects(knees, [&](const WorkspaceKnee& k) {
-    out.key("limit_bytes").integer(k.limit_bytes);
-    out.key("step_ns").integer(k.step_ns);
-    out.key("device_bytes").integer(k.device_bytes);
-    out.key("workspace_bytes").integer(k.workspace_bytes);
-    out.key("verdict").string(name(k.verdict));
-  });
-  out.end_object().end_object();
-  return out.take() + "\n";
+  WorkspaceTrade trade;
+  std::ranges::copy(knees, std::back_inserter(trade.limits));
+  return result_text("plimsoll.workspace-limits", trade);
 }
 
 std::string to_text(std::span<const ScalingPoint> points, const Page& page) {
@@ -61,18 +55,7 @@ std::string to_text(std::span<const ScalingPoint> points, const Page& page) {
 }
 
 std::string to_json(std::span<const ScalingPoint> points) {
-  JsonWriter out = begin_document("plimsoll.scaling");
-  out.key("result").begin_object().key("points").objects(points, [&](const ScalingPoint& p) {
-    out.key("gpus").integer(p.gpus);
-    out.key("step_ns").integer(p.step_ns);
-    out.key("communication_ns").integer(p.communication_ns);
-    out.key("samples_per_second").real(p.samples_per_second);
-    out.key("efficiency").real(p.efficiency);
-    out.key("exchange_leads").boolean(p.exchange_leads);
-    out.key("beyond_link_data").boolean(p.beyond_link_data);
-  });
-  out.end_object().end_object();
-  return out.take() + "\n";
+  return result_text("plimsoll.scaling", ScalingTrade{{points.begin(), points.end()}});
 }
 
 }  // namespace plimsoll

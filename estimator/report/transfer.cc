@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "estimator/report/document.h"
 #include "estimator/report/human.h"
-#include "estimator/report/version.h"
 
 namespace plimsoll {
 
@@ -33,21 +33,7 @@ std::string transfer_text(std::span<const Transfer> links, const TransferQuestio
 }
 
 std::string transfer_json(std::span<const Transfer> links, const TransferQuestion& asked) {
-  JsonWriter out = begin_document("plimsoll.links");
-  out.key("result").begin_object();
-  out.key("bytes").integer(asked.bytes);
-  out.key("gpus").integer(asked.gpus);
-  out.key("links").objects(links, [&](const Transfer& t) {
-    out.key("id").string(t.link);
-    out.key("transfer_ns").integer(t.one_ns);
-    out.key("measured_gpus").integer(t.measured_gpus);
-    out.key("exchange").objects(t.exchange, [&](const SchemeTime& s) {
-      out.key("scheme").string(s.scheme);
-      out.key("ns").integer(s.ns);
-    });
-  });
-  out.end_object().end_object();
-  return out.take() + "\n";
+  return result_text("plimsoll.links", TransferAnswer{asked, {links.begin(), links.end()}});
 }
 
 }  // namespace plimsoll

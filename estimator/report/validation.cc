@@ -2,94 +2,24 @@
 
 #include <fmt/format.h>
 
+#include "estimator/report/document.h"
 #include "estimator/report/human.h"
 #include "estimator/report/spelling.h"
-#include "estimator/report/version.h"
 #include "graph/base/escape.h"
-#include "graph/json/writer.h"
 
 namespace plimsoll {
 namespace {
 
-void write_parts(JsonWriter& out, const StepParts& p) {
-  out.begin_object();
-  out.key("evidence").string(p.evidence);
-  out.key("gpu_ms").real(p.gpu_ms);
-  out.key("host_ms").real(p.host_ms);
-  out.key("framework_ms").real(p.framework_ms);
-  out.key("copy_ms").real(p.copy_ms);
-  out.key("communication_ms").real(p.communication_ms);
-  out.key("launches").integer(p.launches);
-  out.key("forward_launches").integer(p.forward_launches);
-  out.key("parameter_bytes").integer(p.parameter_bytes);
-  out.key("parameter_arrays").integer(p.parameter_arrays);
-  out.end_object();
+// Of the tolerance, where one asks for it.
+std::optional<bool> is_inside(LineState state) {
+  if (state != LineState::kInside && state != LineState::kOutside) return std::nullopt;
+  return state == LineState::kInside;
 }
 
-void write_choice(JsonWriter& out, const AlgorithmChoice& c) {
-  out.begin_object();
-  out.key("predicted").string(c.predicted);
-  out.key("measured").string(c.measured);
-  out.key("same").boolean(c.same);
-  out.key("ratio").real(c.ratio);
-  out.end_object();
-}
-
-void write_gap(JsonWriter& out, const Gap& g) {
-  out.begin_object();
-  out.key("part").string(g.part);
-  out.key("predicted").real(g.predicted);
-  out.key("measured").real(g.measured);
-  out.end_object();
-}
-
-void write_line(JsonWriter& out, const ValidationLine& l, LineState state) {
-  out.begin_object();
-  out.key("file").string(l.file);
-  out.key("index").integer(l.index);
-  out.key("kind").string(l.kind);
-  out.key("device").string_or_null(l.device);
-  out.key("op").string_or_null(l.op);
-  out.key("pass").string_or_null(l.pass);
-  out.key("model").string_or_null(l.model);
-  out.key("quantity").string_or_null(l.quantity);
-  out.key("measured").real(l.measured);
-  out.key("predicted").real(l.predicted);
-  out.key("range");
-  if (l.low && l.high) {
-    out.begin_array().real(*l.low).real(*l.high).end_array();
-  } else {
-    out.null();
-  }
-  out.key("error").real(l.error);
-  out.key("roofline").real(l.roofline);
-  out.key("parts");
-  l.parts ? write_parts(out, *l.parts) : static_cast<void>(out.null());
-  out.key("algorithm");
-  l.algorithm ? write_choice(out, *l.algorithm) : static_cast<void>(out.null());
-  out.key("gap");
-  l.gap ? write_gap(out, *l.gap) : static_cast<void>(out.null());
-  out.key("skipped").string_or_null(spelled(l.skipped));
-  out.key("within_tolerance");
-  const bool judged = state == LineState::kInside || state == LineState::kOutside;
-  judged ? out.boolean(state == LineState::kInside) : out.null();
-  out.end_object();
-}
-
-void write_summary(JsonWriter& out, const ValidationSummary& s) {
-  out.key("kind").string(s.kind);
-  out.key("device").string_or_null(s.device);
-  out.key("op").string_or_null(s.op);
-  out.key("pass").string_or_null(s.pass);
-  out.key("quantity").string_or_null(s.quantity);
-  out.key("n").integer(s.n);
-  out.key("skipped").integer(s.skipped);
-  out.key("mape").real(s.mape);
-  out.key("median_ape").real(s.median_ape);
-  out.key("p90_ape").real(s.p90_ape);
-  out.key("bias").real(s.bias);
-  out.key("within_range").real(s.within_range);
-}
+constexpr std::string_view kForm = "plimsoll.validate";
+constexpr std::string_view kGate =
+    "compared: predictions with an error, of the classes that a tolerance asks for; passed decides "
+    "the exit status";
 
 std::string percent(const std::optional<double>& value) {
   return value ? fmt::format("{:.1f} %", 100 * *value) : std::string("-");
@@ -161,11 +91,10 @@ std::string gap_text(const Gap& gap) {
 
 ValidationReport::ValidationReport(Form form, std::function<void(const std::string&)> write,
                                    const Page& page)
-    : form_(form),
-      page_(page),
-      runs_(run_table()),
-      write_(std::move(write)),
-      json_(begin_document("plimsoll.validate", JsonWriter::Layout::kCompact)) {
+    : form_(form), page_(page), runs_(run_table()), write_(std::move(write)) {
+  json_.begin_object();
+  JsonFields head = json_fields(json_);
+  describe_head(head, kForm);
   json_.key("records").begin_array();
 }
 
@@ -179,7 +108,8 @@ void ValidationReport::add(const ValidationLine& line, LineState state) {
     if (line.gap && is_off(line, state)) text_ += why_off(line, page_);
     return;
   }
-  write_line(json_, line, state);
+  JsonFields fields = json_fields(json_);
+  fields.object([&] { describe(fields, unchanged(line), is_inside(state)); });
   text_ += json_.take();
   if (text_.size() < kPiece) return;
   write_(text_);
@@ -226,19 +156,25 @@ void ValidationReport::finish_text(const std::vector<ValidationSummary>& summari
 void ValidationReport::finish_json(const std::vector<ValidationSummary>& summaries,
                                    const Gate& gate) {
   json_.end_array();
-  json_.key("summary").objects(summaries,
-                               [&](const ValidationSummary& s) { write_summary(json_, s); });
-  json_.key("result").begin_object();
-  json_.key("passed").boolean(gate.passed);
-  json_.key("compared").integer(gate.compared);
-  json_.key("out_of_tolerance").integer(gate.outside);
-  json_.key("skipped").integer(gate.skipped).end_object();
+  JsonFields fields = json_fields(json_);
+  fields("summary", unchanged(summaries));
+  fields("result", unchanged(gate), kGate);
   json_.end_object();
   write_(text_ + json_.take() + "\n");
 }
 
 void ValidationReport::finish(const std::vector<ValidationSummary>& summaries, const Gate& gate) {
   form_ == Form::kText ? finish_text(summaries, gate) : finish_json(summaries, gate);
+}
+
+void describe_any_validation(Fields& f) {
+  std::vector<ValidationLine> records;
+  f.object([&] {
+    describe_head(f, kForm);
+    f.list("records", records, [&](ValidationLine& l) { describe(f, l, std::nullopt); });
+    f("summary", std::vector<ValidationSummary>());
+    f("result", Gate{}, kGate);
+  });
 }
 
 }  // namespace plimsoll

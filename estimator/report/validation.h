@@ -9,6 +9,7 @@
 #include "estimator/plan/validate/validate.h"
 #include "estimator/report/page.h"
 #include "estimator/report/table.h"
+#include "graph/json/fields.h"
 #include "graph/json/writer.h"
 
 namespace plimsoll {
@@ -38,5 +39,8 @@ class ValidationReport {
   std::string text_;
   int64_t lines_ = 0;
 };
+
+// The document, for its schema.
+void describe_any_validation(Fields& f);
 
 }  // namespace plimsoll

@@ -10,17 +10,6 @@
 
 namespace plimsoll {
 
-JsonWriter begin_document(std::string_view schema, JsonWriter::Layout layout) {
-  JsonWriter out(layout);
-  out.begin_object();
-  out.key("schema").string(schema);
-  out.key("version").integer(1);
-  out.key("tool").begin_object();
-  out.key("name").string("plimsoll");
-  out.key("version").string(kVersion).end_object();
-  return out;
-}
-
 std::string_view commit() { return PLIMSOLL_COMMIT; }
 
 Result<std::vector<DataVersion>> data_versions() {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/base/diagnostic.h"
-#include "graph/json/writer.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -15,10 +15,6 @@ namespace plimsoll {
 #error "the build defines PLIMSOLL_VERSION"
 #endif
 inline constexpr std::string_view kVersion = PLIMSOLL_VERSION;
-
-// A document that has begun: its schema, the schema's version, and the program; its object is open.
-JsonWriter begin_document(std::string_view schema,
-                          JsonWriter::Layout layout = JsonWriter::Layout::kIndented);
 
 // The commit it was built from, twelve digits; "unknown" outside a repository.
 std::string_view commit();
@@ -29,6 +25,12 @@ struct DataVersion {
   int64_t files = 0;
   std::string digest;  // first twelve digits of the SHA-256 of its names and contents
 };
+
+inline void describe(Fields& f, DataVersion& v) {
+  f("files", v.files, {.low = 1});
+  f("digest", v.digest);
+}
+
 // In the order of their names. Reads all of the database: some tens of milliseconds.
 Result<std::vector<DataVersion>> data_versions();
 

@@ -7,16 +7,28 @@
 #include <vector>
 
 #include "graph/ir/kernel.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
 struct ClassShare {
   std::string kernel_class;         // "conv backward_weights", "batch_norm forward", "gemm"
-  std::string_view library_kernel;  // as profilers show it; empty where no source names it
+  std::string_view library_kernel;  // empty where no source names it
   int64_t count = 0, ns = 0;        // launches, and of all of them
-  double share = 0;                 // of the step's GPU time
-  double fp32_utilisation = 0;      // executed operations over the card's peak for that time
+  double share = 0, fp32_utilisation = 0;
 };
+
+inline void describe(Fields& f, ClassShare& c) {
+  f("class", c.kernel_class);
+  f("library_kernel", c.library_kernel,
+    {.meaning = "as profilers show it, where a source names it",
+     .null_where = c.library_kernel.empty()});
+  f("count", c.count);
+  f("ns", c.ns);
+  f("share", c.share, {.meaning = "of the step's GPU time", .low = 0});
+  f("fp32_utilisation", c.fp32_utilisation,
+    {.meaning = "executed operations over the card's FP32 peak for that time", .low = 0});
+}
 
 // Of the copies between layouts around kernels that want another one: transposes of a framework,
 // or of the library itself.

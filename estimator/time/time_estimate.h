@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "estimator/kernels/bound_by.h"
 #include "estimator/time/class_share.h"
 #include "graph/base/range.h"
+#include "graph/json/fields.h"
 #include "graph/symbol/dim.h"
+#include "hwdb/host.h"
 
 namespace plimsoll {
 
@@ -19,11 +22,25 @@ struct KernelShare {
   int64_t total_ns = 0;
   double share = 0;  // of the step's GPU time
   double fraction_of_peak = 0;
-  std::string bound_by;        // "compute", "dram", "latency", "host"
-  double flop = 0, bytes = 0;  // of one launch, by its algorithm
-  double flop_per_byte = 0;    // where it lies in the roofline's plane: along, and up
-  double flop_per_second = 0;
+  std::string bound_by;
+  double flop = 0, bytes = 0;
+  double flop_per_byte = 0, flop_per_second = 0;
 };
+
+inline void describe(Fields& f, KernelShare& k) {
+  f("kernel", k.kernel);
+  f("algorithm", k.algorithm);
+  f("count", k.count);
+  f("total_ns", k.total_ns);
+  f("share", k.share);
+  f("fraction_of_peak", k.fraction_of_peak);
+  f("flop", k.flop, {.meaning = "of one launch, really done by its algorithm", .low = 0});
+  f("bytes", k.bytes, {.meaning = "of device memory that one launch moves", .low = 0});
+  f("flop_per_byte", k.flop_per_byte,
+    {.meaning = "operational intensity: its place along the roofline", .low = 0});
+  f("flop_per_second", k.flop_per_second, {.meaning = "its height under the roofline", .low = 0});
+  f("bound_by", k.bound_by, {.words = kBounds});
+}
 
 // The step of batches of one length, for --lengths.
 struct LengthTime {
@@ -31,6 +48,12 @@ struct LengthTime {
   double share = 0;  // of all batches
   int64_t step_ns = 0;
 };
+
+inline void describe(Fields& f, LengthTime& l) {
+  f("sizes", l.sizes, {.low = 1});
+  f("share", l.share);
+  f("step_ns", l.step_ns);
+}
 
 struct TimeEstimate {
   int64_t step_ns = 0, forward_ns = 0, backward_ns = 0, update_ns = 0;
@@ -41,16 +64,15 @@ struct TimeEstimate {
   int64_t loading_ns = 0;  // of all threads and processes that load, waited for or not
   std::string host_id;
   int64_t host_cores = 0;    // 0: not known
-  double single_thread = 1;  // of the host, a Skylake-SP's at 3.7 GHz being 1
-  std::string loader;        // "none": it is not in the figure
-  int64_t roofline_ns = 0;   // of its kernels by datasheet figures alone: what a guess would say
+  double single_thread = 1;  // of the host
+  std::string loader;
+  int64_t roofline_ns = 0;  // of its kernels by datasheet figures alone: what a guess would say
   Range step_range_ns;
   double gpu_busy = 0, fp32_utilisation = 0, cpu_utilisation = 0;
   int64_t pcie_bytes = 0;
   // Over the slot of one GPU in a step; nothing: not known.
   std::optional<int64_t> to_device_bytes, from_device_bytes;
-  bool host_bound = false;   // launches, framework and loader take longer than the device's work
-  bool input_bound = false;  // loader and copy take longer than all else
+  bool host_bound = false, input_bound = false;
   int64_t launches = 0, parameter_arrays = 0;
   // Of operators by the host, one by one; some launch several kernels.
   int64_t dispatches = 0, forward_dispatches = 0;
@@ -62,7 +84,51 @@ struct TimeEstimate {
   std::string evidence;    // what most of it was measured on, see Evidence: "card", ...
   std::vector<LengthTime> lengths;
   std::vector<KernelShare> kernels;
-  std::vector<ClassShare> by_class;  // most time first
+  std::vector<ClassShare> by_class;
 };
+
+inline void describe_host(Fields& f, TimeEstimate& t) {
+  f("id", t.host_id);
+  f("single_thread", t.single_thread,
+    {.meaning = "speed of one thread, Skylake-SP at 3.7 GHz being 1", .low = 0});
+  f("launches_ns", t.host_ns);
+  f("step_ns", t.framework_ns, "the framework's own terms");
+  f("loader_ns", t.loader_ns, "of loading the next batch what the step waits for");
+  f("copy_ns", t.input_copy_ns);
+  f("loader", t.loader, {.meaning = "none: no loader is in the figure", .words = kLoaders});
+}
+
+inline void describe(Fields& f, TimeEstimate& t) {
+  f("step_ns", t.step_ns, {.title = "step"});
+  f("forward_ns", t.forward_ns, {.title = "forward", .part_of = "step_ns"});
+  f("backward_ns", t.backward_ns, {.title = "backward", .part_of = "step_ns"});
+  f("update_ns", t.update_ns, {.title = "update", .part_of = "step_ns"});
+  f("communication_ns", t.communication_ns, {.title = "communication", .part_of = "step_ns"});
+  f("input_copy_ns", t.input_copy_ns, {.title = "input copy", .part_of = "step_ns"});
+  f("gpu_ns", t.gpu_ns);
+  f("host_ns", t.host_ns);
+  f("framework_ns", t.framework_ns);
+  f("step_range_ns", t.step_range_ns);
+  f("gpu_busy", t.gpu_busy);
+  f("fp32_utilisation", t.fp32_utilisation);
+  f("cpu_utilisation", t.cpu_utilisation);
+  f("pcie_bytes", t.pcie_bytes);
+  f("host_bound", t.host_bound,
+    "launches, the framework's own terms and the loader take longer than the device's work");
+  f("input_bound", t.input_bound, "loader and input copy take longer than all else");
+  f.object("host", [&] { describe_host(f, t); },
+           {.meaning = "what the host's side of the step consists of"});
+  f("launches", t.launches);
+  f("samples_per_second", t.samples_per_second);
+  f("sample_unit", t.sample_unit);
+  f("epoch_ns", t.epoch_ns,
+    {.meaning = "once through the data set of the built-in model, or the samples of the request",
+     .absent_where = !t.epoch_ns});
+  f("run_ns", t.run_ns, {.absent_where = !t.run_ns});
+  f("provenance", t.provenance);
+  f("lengths", t.lengths, {.absent_where = t.lengths.empty()});
+  f("by_class", t.by_class, "kernels summed by what they compute, most time first");
+  f("kernels", t.kernels);
+}
 
 }  // namespace plimsoll

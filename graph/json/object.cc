@@ -97,9 +97,12 @@ const JsonValue* JsonObject::required(std::string_view key, std::string_view exa
 
 std::optional<std::string> JsonObject::optional_string(std::string_view key) {
   const JsonValue* found = optional(key);
-  if (!found) return std::nullopt;
-  if (const std::string* text = found->string()) return *text;
-  wrong_kind(key, "a string", *found);
+  return found ? text_in(*found, key) : std::nullopt;
+}
+
+std::optional<std::string> JsonObject::text_in(const JsonValue& value, std::string_view key) {
+  if (const std::string* text = value.string()) return *text;
+  wrong_kind(key, "a string", value);
   return std::nullopt;
 }
 
@@ -107,7 +110,7 @@ std::string JsonObject::required_string(std::string_view key) {
   return required(key, "\"...\"") ? optional_string(key).value_or("") : std::string();
 }
 
-std::optional<int64_t> JsonObject::as_integer(std::string_view key, const JsonValue& value,
+std::optional<int64_t> JsonObject::integer_in(const JsonValue& value, std::string_view key,
                                               IntegerRange range) {
   std::optional<int64_t> integer = value.integer();
   if (!integer) {
@@ -139,27 +142,31 @@ std::optional<int64_t> JsonObject::as_integer(std::string_view key, const JsonVa
 
 std::optional<int64_t> JsonObject::optional_integer(std::string_view key, IntegerRange range) {
   const JsonValue* found = optional(key);
-  return found ? as_integer(key, *found, range) : std::nullopt;
+  return found ? integer_in(*found, key, range) : std::nullopt;
 }
 
 int64_t JsonObject::required_integer(std::string_view key, IntegerRange range) {
   const JsonValue* found = required(key, "1");
-  return found ? as_integer(key, *found, range).value_or(0) : 0;
+  return found ? integer_in(*found, key, range).value_or(0) : 0;
 }
 
 std::optional<double> JsonObject::optional_real(std::string_view key, RealRange range) {
   const JsonValue* found = optional(key);
-  if (!found) return std::nullopt;
-  const std::optional<double> real = found->real();
+  return found ? real_in(*found, key, range) : std::nullopt;
+}
+
+std::optional<double> JsonObject::real_in(const JsonValue& value, std::string_view key,
+                                          RealRange range) {
+  const std::optional<double> real = value.real();
   if (!real) {
-    wrong_kind(key, "a number", *found);
+    wrong_kind(key, "a number", value);
     return std::nullopt;
   }
   if (!(*real >= range.low && *real <= range.high)) {
     fail("E312",
          fmt::format("{} must be {}, found {}", in_quotes(key), range_text(range),
-                     found->description()),
-         *found);
+                     value.description()),
+         value);
     return std::nullopt;
   }
   return real;
@@ -171,10 +178,13 @@ double JsonObject::required_real(std::string_view key, RealRange range) {
 
 std::optional<bool> JsonObject::optional_bool(std::string_view key) {
   const JsonValue* found = optional(key);
-  if (!found) return std::nullopt;
-  const std::optional<bool> value = found->boolean();
-  if (!value) wrong_kind(key, "true or false", *found);
-  return value;
+  return found ? boolean_in(*found, key) : std::nullopt;
+}
+
+std::optional<bool> JsonObject::boolean_in(const JsonValue& value, std::string_view key) {
+  const std::optional<bool> flag = value.boolean();
+  if (!flag) wrong_kind(key, "true or false", value);
+  return flag;
 }
 
 bool JsonObject::required_bool(std::string_view key) {
@@ -184,7 +194,12 @@ bool JsonObject::required_bool(std::string_view key) {
 std::optional<std::string> JsonObject::optional_choice(std::string_view key,
                                                        const std::vector<std::string>& allowed) {
   const JsonValue* found = optional(key);
-  std::optional<std::string> text = found ? optional_string(key) : std::nullopt;
+  return found ? choice_in(*found, key, allowed) : std::nullopt;
+}
+
+std::optional<std::string> JsonObject::choice_in(const JsonValue& value, std::string_view key,
+                                                 const std::vector<std::string>& allowed) {
+  std::optional<std::string> text = text_in(value, key);
   if (!text || std::find(allowed.begin(), allowed.end(), *text) != allowed.end()) return text;
   std::vector<std::string> listed = allowed;
   const auto near = std::find(listed.begin(), listed.end(), nearest(*text, allowed));
@@ -192,7 +207,7 @@ std::optional<std::string> JsonObject::optional_choice(std::string_view key,
   fail("E313",
        fmt::format("{} cannot be {}; allowed: {}", in_quotes(key), in_quotes(*text),
                    fmt::join(listed, ", ")),
-       *found);
+       value);
   return std::nullopt;
 }
 
@@ -204,10 +219,14 @@ std::string JsonObject::required_choice(std::string_view key,
 
 std::span<const JsonValue> JsonObject::optional_list(std::string_view key) {
   const JsonValue* found = optional(key);
-  if (!found) return {};
-  if (const JsonValue::List* list = found->list()) return *list;
-  wrong_kind(key, "a list", *found);
-  return {};
+  const JsonValue::List* list = found ? list_in(*found, key) : nullptr;
+  return list ? std::span<const JsonValue>(*list) : std::span<const JsonValue>();
+}
+
+const JsonValue::List* JsonObject::list_in(const JsonValue& value, std::string_view key) {
+  const JsonValue::List* list = value.list();
+  if (!list) wrong_kind(key, "a list", value);
+  return list;
 }
 
 std::span<const JsonValue> JsonObject::required_list(std::string_view key) {
@@ -238,7 +257,7 @@ std::optional<std::vector<int64_t>> JsonObject::optional_integers(std::string_vi
   }
   std::vector<int64_t> integers;
   for (const JsonValue& element : optional_list(key)) {
-    if (const auto integer = as_integer(key, element, range)) integers.push_back(*integer);
+    if (const auto integer = integer_in(element, key, range)) integers.push_back(*integer);
   }
   return integers;
 }

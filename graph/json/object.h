@@ -76,6 +76,16 @@ class JsonObject {
   const JsonValue* required(std::string_view key, std::string_view example = {});
   const JsonValue* optional(std::string_view key);
 
+  // Of a value that is the key's, or one in its list.
+  std::optional<std::string> text_in(const JsonValue& value, std::string_view key);
+  std::optional<bool> boolean_in(const JsonValue& value, std::string_view key);
+  std::optional<int64_t> integer_in(const JsonValue& value, std::string_view key,
+                                    IntegerRange range = {});
+  std::optional<double> real_in(const JsonValue& value, std::string_view key, RealRange range = {});
+  std::optional<std::string> choice_in(const JsonValue& value, std::string_view key,
+                                       const std::vector<std::string>& allowed);
+  const JsonValue::List* list_in(const JsonValue& value, std::string_view key);
+
   // The file's own "schema" and "version", both required: E330 for another schema or a newer
   // version. Returns the version.
   int64_t schema(std::string_view name, int64_t newest);
@@ -90,8 +100,6 @@ class JsonObject {
 
  private:
   void wrong_kind(std::string_view key, std::string_view wanted, const JsonValue& found);
-  std::optional<int64_t> as_integer(std::string_view key, const JsonValue& value,
-                                    IntegerRange range);
 
   const JsonValue* value_;
   std::string_view file_;

@@ -9,6 +9,7 @@
 #include "estimator/report/schemas.h"
 #include "tests/calibrate/fake_card.h"
 #include "tests/support/schema_fault.h"
+#include "tests/support/stored_schema.h"
 
 using namespace plimsoll;
 using namespace plimsoll::calibrate;
@@ -121,6 +122,7 @@ TEST_CASE("run report: JSON with the contract's paths") {
   report.device = "h100-sxm-80gb";
   const auto told = nlohmann::json::parse(json_of(report));
   CHECK(told["schema"] == "plimsoll.run");
+  test::check_stored_schema("run", run_schema());
   CHECK(test::schema_fault(nlohmann::json::parse(schema_text("run")), told) == "");
   const auto& kernels = told["result"]["kernels"];
   REQUIRE(kernels.size() == 3);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "graph/json/json_fields.h"
 #include "tests/support/samples.h"
 #include "tests/support/scratch.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 std::string line_of(const Sample& sample) {
   plimsoll::JsonWriter out;
-  write(out, sample);
+  plimsoll::JsonFields(out).visit(plimsoll::unchanged(sample));
   return out.take() + "\n";
 }
 

@@ -8,6 +8,7 @@
 #include "monitor/attribution.h"
 #include "tests/support/samples.h"
 #include "tests/support/schema_fault.h"
+#include "tests/support/stored_schema.h"
 
 using namespace plimsoll::monitor;
 using nlohmann::json;
@@ -59,6 +60,7 @@ TEST_CASE("peaks of a process and of the whole card are not mixed") {
 }
 
 TEST_CASE("the summary as JSON is as its schema says") {
+  plimsoll::test::check_stored_schema("monitor", monitor_schema());
   const json schema = json::parse(plimsoll::schema_text("monitor"));
   SummaryBuilder builder(Band{.device = Predicted{100, {90, 110}}, .device_id = "tesla-t4"});
   builder.take(on_card(0, 100, 512));

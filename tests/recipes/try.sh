@@ -17,6 +17,7 @@ recipes=(
   "form|a form of tables|3"
   "verb|a verb|2"
   "axis|an exchange by another axis|4"
+  "figure|a figure of an answer|3"
 )
 
 table() {
@@ -71,6 +72,8 @@ try_all() {
     asks 'peak' "$plimsoll" estimate builtin:mlp --batch 8 --gpu example-card --framework pytorch-1.6 --optimizer tiger
     asks "$(printf 'layer\t\|node\t')" "$plimsoll" estimate builtin:mlp --batch 8 --gpu example-card --tsv
     asks 'nodes' "$plimsoll" limits
+    asks 'distinct_kernels' "$plimsoll" estimate builtin:mlp --batch 8 --gpu example-card --json
+    asks 'distinct_kernels' "$plimsoll" schema estimate
   )
 }
 

@@ -7,36 +7,17 @@
 #include "estimator/library/workspace/choice.h"
 #include "estimator/library/workspace/formula.h"
 #include "graph/base/text.h"
+#include "graph/json/json_fields.h"
+#include "graph/json/read_fields.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll {
 void write_plan(JsonWriter& out, const AskedPlan& plan) {
-  out.key("engine").integer(plan.engine);
-  out.key("workspace_bytes").integer(plan.bytes);
-  out.key("notes").strings(plan.notes);
-  out.key("knobs").begin_object();
-  for (const auto& [knob, value] : plan.knobs) out.key(knob).integer(value);
-  out.end_object();
+  JsonFields fields(out);
+  describe(fields, unchanged(plan));
 }
 
-AskedPlan read_plan(JsonObject& object) {
-  AskedPlan plan;
-  plan.engine = object.required_integer("engine", {.low = 0, .high = 1 << 16});
-  plan.bytes = object.required_integer("workspace_bytes", {.low = 0});
-  plan.notes = object.optional_strings("notes");
-  if (const auto knobs = object.optional_object("knobs")) {
-    if (const auto* members = knobs->value().members()) {
-      for (const JsonMember& knob : *members) {
-        if (const auto value = knob.value.integer()) {
-          plan.knobs.emplace_back(knob.key, *value);
-        } else {
-          object.fail("E311", fmt::format("the knob '{}' is no whole number", knob.key));
-        }
-      }
-    }
-  }
-  return plan;
-}
+AskedPlan read_plan(JsonObject& object) { return read_described<AskedPlan>(object); }
 
 bool AskedPlan::has(std::string_view note) const {
   return std::find(notes.begin(), notes.end(), note) != notes.end();
@@ -49,24 +30,11 @@ int AskedPlan::tile() const {
   return -1;
 }
 
-void write_plans(JsonWriter& out, std::string_view key, const std::vector<AskedPlan>& plans) {
-  out.key(key).objects(plans, [&](const AskedPlan& plan) { write_plan(out, plan); });
-}
-
 std::string algorithm_of(const AskedPlan& plan, Pass pass) {
   return algorithm_name({.engine = static_cast<int>(plan.engine),
                          .tile = plan.tile(),
                          .tensor_core = plan.has("tensor_core")},
                         pass);
-}
-
-std::vector<AskedPlan> read_plans(JsonObject& object, std::string_view key) {
-  std::vector<AskedPlan> plans;
-  for (const JsonValue& value : object.required_list(key)) {
-    JsonObject plan(value, object.file(), object.faults());
-    plans.push_back(read_plan(plan));
-  }
-  return plans;
 }
 
 std::string line_of(const AskedAnswer& answer, const WorkspaceChoice& choice) {

@@ -13,6 +13,7 @@
 
 #include "estimator/library/workspace/conv_question.h"
 #include "graph/base/diagnostic.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -28,6 +29,13 @@ struct AskedPlan {
   bool operator==(const AskedPlan&) const = default;
 };
 
+inline void describe(Fields& f, AskedPlan& plan) {
+  f("engine", plan.engine, {.low = 0, .high = 1 << 16});
+  f("workspace_bytes", plan.bytes);
+  f("notes", plan.notes, {.absent_where = false});
+  f("knobs", plan.knobs, {.absent_where = false, .any_sign = true});
+}
+
 struct AskedAnswer {
   ConvQuestion question;
   std::string gpu;               // its id
@@ -41,11 +49,9 @@ struct AskedAnswer {
 
 std::string algorithm_of(const AskedPlan& plan, Pass pass);
 
-// A plan's keys in an open object, and back; several plans under `key`. Faults are the object's.
+// A plan's keys in an open object, and back. Faults are the object's.
 void write_plan(JsonWriter& out, const AskedPlan& plan);
 AskedPlan read_plan(JsonObject& object);
-void write_plans(JsonWriter& out, std::string_view key, const std::vector<AskedPlan>& plans);
-std::vector<AskedPlan> read_plans(JsonObject& object, std::string_view key);
 
 struct WorkspaceChoice;
 // The line without its newline: the question, who was asked, the plan that a framework takes

@@ -5,7 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "graph/json/read_object.h"
+#include "graph/json/json_fields.h"
+#include "graph/json/read_fields.h"
 
 namespace plimsoll {
 namespace {
@@ -16,21 +17,8 @@ constexpr std::array<std::pair<const char*, DType>, 4> kTypes = {{{"fp32", DType
                                                                   {"fp16", DType::kFloat16},
                                                                   {"bf16", DType::kBFloat16},
                                                                   {"fp64", DType::kFloat64}}};
-
-template <class Table>
-std::vector<std::string> words(const Table& table) {
-  std::vector<std::string> all;
-  for (const auto& row : table) all.emplace_back(row.first);
-  return all;
-}
-
-template <class Table>
-auto meaning(const Table& table, std::string_view word) {
-  for (const auto& row : table) {
-    if (row.first == word) return row.second;
-  }
-  return table[0].second;  // a word that is none was a fault
-}
+constexpr std::array<std::pair<const char*, bool>, 2> kLayouts = {
+    {{"nchw", false}, {"nhwc", true}}};
 
 template <class Table, class Value>
 const char* word(const Table& table, Value value) {
@@ -38,6 +26,21 @@ const char* word(const Table& table, Value value) {
     if (row.second == value) return row.first;
   }
   return nullptr;
+}
+
+// A member by the words that cuDNN's users have for it.
+template <class Value, size_t N>
+void describe_word(Fields& f, std::string_view key, Value& member,
+                   const std::array<std::pair<const char*, Value>, N>& table, FieldNote note) {
+  std::array<std::string_view, N> words;
+  for (size_t i = 0; i < N; ++i) words[i] = table[i].first;
+  note.words = words;
+  const char* const now = word(table, member);
+  std::string text = now ? now : "";
+  f(key, text, note);
+  for (const auto& [each, value] : table) {
+    if (text == each && value != member) member = value;
+  }
 }
 
 // The output's extent along an axis with symmetric padding; below 1 where the filter does not fit.
@@ -60,27 +63,41 @@ std::optional<ConvQuestion> conv_question(const KernelAt& kernel) {
   return ConvQuestion{*problem, kernel.pass, kernel.dtype};
 }
 
-ConvQuestion read_conv_question(JsonObject& object, DType usual) {
-  const IntegerRange size{.low = 1, .high = (int64_t{1} << 31) - 1};
-  const IntegerRange padding{.low = 0, .high = size.high};
-  const auto number = [&](std::string_view key, int64_t otherwise, IntegerRange range) {
-    return object.optional_integer(key, range).value_or(otherwise);
+void describe(Fields& f, ConvQuestion& question) {
+  constexpr double kMost = (int64_t{1} << 31) - 1;
+  const auto size = [&](std::string_view key, int64_t& member) {
+    f(key, member, {.low = 1, .high = kMost});
   };
-  ConvQuestion question;
-  question.pass = meaning(kPasses, object.required_choice("pass", words(kPasses)));
+  const auto optional = [&](std::string_view key, int64_t& member, double low) {
+    f(key, member, {.absent_where = false, .low = low, .high = kMost});
+  };
   ConvProblem<int64_t>& c = question.problem;
-  c.n = object.required_integer("n", size);
-  c.c = object.required_integer("c", size);
-  c.in = {1, object.required_integer("h", size), object.required_integer("w", size)};
-  c.k = object.required_integer("k", size);
-  c.filter = {1, object.required_integer("r", size), object.required_integer("s", size)};
-  c.pad = {0, number("pad_h", 0, padding), number("pad_w", 0, padding)};
-  c.stride = {1, number("stride_h", 1, size), number("stride_w", 1, size)};
-  c.dilation = {1, number("dil_h", 1, size), number("dil_w", 1, size)};
-  c.groups = number("groups", 1, size);
-  const auto dtype = object.optional_choice("dtype", words(kTypes));
-  question.dtype = dtype ? meaning(kTypes, *dtype) : usual;
-  c.channels_last = object.optional_choice("layout", {"nchw", "nhwc"}).value_or("nchw") == "nhwc";
+  describe_word(f, "pass", question.pass, kPasses, {});
+  size("n", c.n);
+  size("c", c.c);
+  size("h", c.in[1]);
+  size("w", c.in[2]);
+  size("k", c.k);
+  size("r", c.filter[1]);
+  size("s", c.filter[2]);
+  optional("pad_h", c.pad[1], 0);
+  optional("pad_w", c.pad[2], 0);
+  optional("stride_h", c.stride[1], 1);
+  optional("stride_w", c.stride[2], 1);
+  optional("dil_h", c.dilation[1], 1);
+  optional("dil_w", c.dilation[2], 1);
+  optional("groups", c.groups, 1);
+  describe_word(f, "dtype", question.dtype, kTypes, {.absent_where = false});
+  describe_word(f, "layout", c.channels_last, kLayouts, {.absent_where = false});
+}
+
+ConvQuestion read_conv_question(JsonObject& object, DType usual) {
+  ConvQuestion question{.problem = {}, .pass = Pass::kForward, .dtype = usual};
+  ConvProblem<int64_t>& c = question.problem;
+  c.in = c.filter = c.stride = c.dilation = {1, 1, 1};
+  c.pad = {0, 0, 0};
+  c.groups = 1;
+  ReadFields(object).read(question);
   if (has_error(object.faults())) return question;
   for (const size_t axis : {size_t{1}, size_t{2}}) {
     c.out[axis] = output_of(c, axis);
@@ -99,25 +116,8 @@ Result<ConvQuestion> parse_conv_question(std::string_view line, std::string_view
 }
 
 void write_conv_question(JsonWriter& out, const ConvQuestion& question) {
-  const ConvProblem<int64_t>& c = question.problem;
-  out.key("pass").string(word(kPasses, question.pass));
-  const std::pair<const char*, int64_t> numbers[] = {{"n", c.n},
-                                                     {"c", c.c},
-                                                     {"h", c.in[1]},
-                                                     {"w", c.in[2]},
-                                                     {"k", c.k},
-                                                     {"r", c.filter[1]},
-                                                     {"s", c.filter[2]},
-                                                     {"pad_h", c.pad[1]},
-                                                     {"pad_w", c.pad[2]},
-                                                     {"stride_h", c.stride[1]},
-                                                     {"stride_w", c.stride[2]},
-                                                     {"dil_h", c.dilation[1]},
-                                                     {"dil_w", c.dilation[2]},
-                                                     {"groups", c.groups}};
-  for (const auto& [key, value] : numbers) out.key(key).integer(value);
-  out.key("dtype").string(word(kTypes, question.dtype));
-  out.key("layout").string(c.channels_last ? "nhwc" : "nchw");
+  JsonFields fields(out);
+  describe(fields, unchanged(question));
 }
 
 std::string text_of(const ConvQuestion& question) {

@@ -10,6 +10,7 @@
 
 #include "graph/base/dtype.h"
 #include "graph/ir/kernel.h"
+#include "graph/json/fields.h"
 #include "graph/json/object.h"
 #include "graph/json/writer.h"
 
@@ -21,6 +22,7 @@ struct ConvQuestion {
   DType dtype = DType::kFloat32;  // fp32, fp16, bf16 or fp64
   bool operator==(const ConvQuestion&) const = default;
 };
+void describe(Fields& f, ConvQuestion& question);
 
 // Whether the output is what equal padding on both sides makes of the input.
 bool has_equal_padding(const ConvProblem<int64_t>& problem);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "estimator/plan/validate/validate.h"
+#include "graph/json/fields.h"
 
 namespace plimsoll {
 
@@ -44,6 +45,13 @@ struct Gate {
   bool passed = false;
   int64_t compared = 0, outside = 0, skipped = 0;
 };
+
+inline void describe(Fields& f, Gate& gate) {
+  f("passed", gate.passed);
+  f("compared", gate.compared);
+  f("out_of_tolerance", gate.outside);
+  f("skipped", gate.skipped);
+}
 
 // Holds lines against tolerances as they come, and keeps none.
 class Judge {

@@ -12,6 +12,7 @@
 
 #include "estimator/plan/validate/line.h"
 #include "estimator/request/request.h"
+#include "graph/json/fields.h"
 #include "hwdb/calibration.h"
 #include "hwdb/hwdb.h"
 #include "hwdb/measured/run.h"
@@ -23,6 +24,21 @@ struct ValidationSummary {
   int64_t n = 0, skipped = 0;
   std::optional<double> mape, median_ape, p90_ape, bias, within_range;
 };
+
+inline void describe(Fields& f, ValidationSummary& s) {
+  f("kind", s.kind);
+  f("device", s.device, {.null_where = s.device.empty()});
+  f("op", s.op, {.null_where = s.op.empty()});
+  f("pass", s.pass, {.null_where = s.pass.empty()});
+  f("quantity", s.quantity, {.null_where = s.quantity.empty()});
+  f("n", s.n);
+  f("skipped", s.skipped);
+  f("mape", s.mape);
+  f("median_ape", s.median_ape);
+  f("p90_ape", s.p90_ape);
+  f("bias", s.bias);
+  f("within_range", s.within_range);
+}
 
 // Predicts many records; remembers what it compiled, since records share models and devices.
 class Validator {

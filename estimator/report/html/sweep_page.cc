@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <map>
 
+#include "estimator/report/document.h"
 #include "estimator/report/html/estimate_sections.h"
 #include "estimator/report/html/page.h"
 #include "estimator/report/spelling.h"
 #include "estimator/report/text.h"
-#include "estimator/report/version.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {
@@ -53,14 +53,11 @@ std::vector<SweepPage::Shown> SweepPage::shown(const SweepBest& best) const {
 }
 
 std::string SweepPage::json(const SweepSummary& summary, const std::vector<Shown>& shown) const {
-  JsonWriter out = begin_document("plimsoll.sweep", JsonWriter::Layout::kCompact);
-  out.key("records").objects(shown, [&](const Shown& s) {
-    write_sweep_record(out, plan_, s.candidate->configuration, s.candidate->point, time_);
-    out.key("unbeaten").boolean(s.unbeaten);
-  });
-  out.key("records_left_out").integer(summary.configurations - static_cast<int64_t>(shown.size()));
-  write_sweep_summary(out.key("result"), summary);
-  return out.end_object().take() + "\n";
+  SweepPageDocument document{.time = time_, .summary = summary};
+  for (const Shown& s : shown)
+    document.records.push_back(
+        {record_of(plan_, s.candidate->configuration, s.candidate->point), s.unbeaten});
+  return described_text([&](Fields& f) { f.visit(document); }, JsonWriter::Layout::kCompact);
 }
 
 void SweepPage::write_table(Markup& out, const std::vector<Shown>& shown) const {
