@@ -10,6 +10,7 @@
 #include "estimator/answer/mean.h"
 #include "estimator/answer/on_host.h"
 #include "estimator/answer/platform_notes.h"
+#include "estimator/library/conv_choice.h"
 #include "estimator/memory/memory_plan.h"
 #include "estimator/memory/replay_input.h"
 #include "estimator/model/model_source.h"
@@ -90,7 +91,6 @@ TimeOptions time_options(const Platform& platform, const KernelRequest& asked,
   options.bf16_library_since = static_cast<int>(platform.framework.bf16_library_since);
   if (platform.machine) options.machine = platform.machine->factors;
   if (asked.conv_algorithm) options.forced = asked.conv_algorithm->algorithm;
-  options.workspace_limit = workspace_limit(platform.framework, asked, is_guessed(options.policy));
   return options;
 }
 
@@ -147,16 +147,57 @@ tl::unexpected<Diagnostics> too_long(const Device& device) {
                                    device.id));
 }
 
-Result<DevicePlan> Evaluator::device(const CompiledModel& model, StepBinder& step,
-                                     const Binding& binding, LastReplay* last) const {
+Result<OperatingPoint> Evaluator::point_of(const CompiledModel& model, const BoundStep& bound,
+                                           const Binding& binding, const TimeContext& context,
+                                           LastReplay* last) const {
+  auto workspaces = plan_workspaces(bound, platform_, context);
+  if (!workspaces) return tl::make_unexpected(workspaces.error());
+  auto device =
+      plan_device(model, bound, binding, platform_, request_, *workspaces, request_.minimum, last);
+  if (!device) return tl::make_unexpected(device.error());
+  return OperatingPoint{std::move(*workspaces), std::move(*device)};
+}
+
+Result<OperatingPoint> Evaluator::operating_point(const CompiledModel& model,
+                                                  const BoundStep& bound, const Binding& binding,
+                                                  LastReplay* last) const {
+  auto point = point_of(model, bound, binding, context_, last);
+  const auto fits = [&](const OperatingPoint& p) {
+    return p.device.memory.device_bytes <= platform_.usable_bytes;
+  };
+  if (!point || fits(*point) || !point->workspaces.gives_way) return point;
+  // The sizes that algorithms need, of which the largest is too large; 0 may be among them.
+  const std::vector<int64_t> sizes = point->workspaces.offered;
+  std::optional<OperatingPoint> best;
+  size_t low = 0, high = sizes.size();
+  while (low < high) {
+    const size_t middle = best ? (low + high) / 2 : 0;
+    auto tried = point_of(model, bound, binding, within(context_, sizes[middle]), nullptr);
+    if (!tried) return tried;
+    if (!fits(*tried)) {
+      if (!best) return point;
+      high = middle;
+      continue;
+    }
+    best = std::move(*tried);
+    best->workspaces.free_bytes = sizes[middle];
+    low = middle + 1;
+  }
+  return best ? std::move(*best) : std::move(point);
+}
+
+TimeContext Evaluator::context(const OperatingPoint& point) const {
+  const auto& free = point.workspaces.free_bytes;
+  return free ? within(context_, *free) : context_.with(context_.options(), context_.offers());
+}
+
+Result<OperatingPoint> Evaluator::device(const CompiledModel& model, StepBinder& step,
+                                         const Binding& binding, LastReplay* last) const {
   const Binding largest = largest_batch(model, binding);
   if (!guards_hold(model.step, largest)) return other_decisions(model, largest);
   const auto bound = step(largest);
   if (!bound) return too_large(model, largest, bound.error());
-  const auto workspaces = plan_workspaces(**bound, platform_, context_);
-  if (!workspaces) return tl::make_unexpected(workspaces.error());
-  return plan_device(model, **bound, largest, platform_, request_, *workspaces, request_.minimum,
-                     last);
+  return operating_point(model, **bound, largest, last);
 }
 
 Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& binding) const {
@@ -164,30 +205,33 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   if (!bound) return tl::make_unexpected(bound.error());
   TimePlan time = plan_time(model, *bound, binding, platform_, context_, request_);
   if (!countable(time.estimate)) return too_long(platform_.device);
-  auto workspaces = plan_workspaces(*bound, platform_, context_);
-  if (!workspaces) return tl::make_unexpected(workspaces.error());
-  set_workspaces(time, *workspaces);
+  const Binding largest = largest_batch(model, binding);
+  auto longest = bind_where_valid(model, largest);
+  if (!longest) return tl::make_unexpected(longest.error());
+  const auto point = operating_point(model, *longest, largest);
+  if (!point) return tl::make_unexpected(point.error());
+  const WorkspacePlan& workspaces = point->workspaces;
+  if (workspaces.free_bytes)
+    time = plan_time(model, *bound, binding, platform_, context(*point), request_);
   const int64_t granule = granule_of(platform_.framework);
   Estimate e;
   // A table is of one size: layers as time is, memory and what is beside it where it is read.
-  e.layers = layers_of(model, *bound, granule, time.prices);
-  const Binding largest = largest_batch(model, binding);
   if (largest != binding) {
-    bound = bind_where_valid(model, largest);
-    if (!bound) return tl::make_unexpected(bound.error());
-    workspaces = plan_workspaces(*bound, platform_, context_);
-    if (!workspaces) return tl::make_unexpected(workspaces.error());
-    set_workspaces(time, *workspaces);
+    const auto usual = plan_workspaces(*bound, platform_, context(*point));
+    if (!usual) return tl::make_unexpected(usual.error());
+    set_workspaces(time, *usual);
+    e.layers = layers_of(model, *bound, granule, time.prices);
+    bound = std::move(longest);
   }
-  auto memory =
-      plan_memory(model, *bound, largest, platform_, request_, *workspaces, request_.minimum);
-  if (!memory) return tl::make_unexpected(memory.error());
+  set_workspaces(time, workspaces);
+  if (e.layers.empty()) e.layers = layers_of(model, *bound, granule, time.prices);
+  e.memory = plan_memory(model, *bound, largest, platform_, request_, workspaces, point->device,
+                         request_.minimum);
   e.input = model.facts;
   e.input.batch = batch_at(model, binding);
   e.input.symbols = binding;
   set_device(e, platform_);
   set_rates(e, *bound, context_.rates());
-  e.memory = std::move(*memory);
   e.time = time.estimate;
   e.fits = e.memory.device_bytes <= e.usable_bytes;
   e.kept = kept_of(model, *bound, granule);
@@ -197,7 +241,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
     if (request_.detail) add_detail(e, model, *bound, time.prices, granule, storages);
   }
   e.recognised = model.recognised;
-  const AnswerParts parts{request_, platform_, model, binding, largest, *bound, *workspaces, time};
+  const AnswerParts parts{request_, platform_, model, binding, largest, *bound, workspaces, time};
   e.basis = basis_of(parts, e);
   e.diagnostics = diagnostics_of(parts, e);
   return e;

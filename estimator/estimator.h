@@ -9,10 +9,12 @@
 // point and may be used from many threads.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "estimator/answer/estimate.h"
 #include "estimator/kernels/time_context.h"
+#include "estimator/library/workspace_plan.h"
 #include "estimator/memory/memory_plan.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
@@ -28,6 +30,14 @@ Result<CompiledModel> compile(const Request& request, const Platform& platform);
 // E232 for a step whose nanoseconds do not fit 64 bits.
 tl::unexpected<Diagnostics> too_long(const Device& device);
 
+// How a step runs on a card: with the algorithms that the framework ends up with there. Scratch
+// memory that is not there is not taken (ConvOffers::gives_way), so that memory and time are those
+// of one run. Where not even the least fits there is no such run: the card is then no limit.
+struct OperatingPoint {
+  WorkspacePlan workspaces;
+  DevicePlan device;
+};
+
 // Prices compiled models on one platform. What is prepared once, calibrations among it, is prepared
 // here; immutable afterwards.
 class Evaluator {
@@ -42,11 +52,19 @@ class Evaluator {
   Result<Estimate> estimate(const CompiledModel& model, const Binding& binding) const;
   // What the device needs alone, for searches, whose points share a binder of the model's step, and
   // whose devices may share a replay: of one model at one point, framework and allocator being one.
-  Result<DevicePlan> device(const CompiledModel& model, StepBinder& step, const Binding& binding,
-                            LastReplay* last = nullptr) const;
+  Result<OperatingPoint> device(const CompiledModel& model, StepBinder& step,
+                                const Binding& binding, LastReplay* last = nullptr) const;
+  // `bound`: the model's step at `binding`. Cost: a replay; some six more where memory is short.
+  Result<OperatingPoint> operating_point(const CompiledModel& model, const BoundStep& bound,
+                                         const Binding& binding, LastReplay* last = nullptr) const;
+  // What kernels take there; of this evaluator where no memory is short.
+  TimeContext context(const OperatingPoint& point) const;
 
  private:
   Evaluator(Platform platform, const Request& request, TimeContext context);
+  Result<OperatingPoint> point_of(const CompiledModel& model, const BoundStep& bound,
+                                  const Binding& binding, const TimeContext& context,
+                                  LastReplay* last) const;
 
   Platform platform_;
   Request request_;

@@ -111,6 +111,7 @@ struct FrameworkProfile {
   // The same of the smallest memory in which the steps run, by which a framework is judged that
   // takes more where there is room; 0: it is judged by what it takes.
   double demand_spread = 0;
+  bool is_judged_by_demand() const { return takes_whole_card || demand_spread > 0; }
   // How gradients of several GPUs come together, by the name of a scheme
   // (estimator/time/exchange.h), and whether that begins while the backward pass runs.
   std::string exchange;

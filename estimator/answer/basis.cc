@@ -29,6 +29,12 @@ Sentences measured_basis(const Platform& platform, const WorkspacePlan& workspac
         platform.asked->on_card() ? "as listed by" : "asked of", platform.asked->cudnn(),
         platform.asked->on_card() ? " on this card" : ""));
   }
+  if (workspaces.free_bytes) {
+    basis.push_back(fmt::format(
+        "workspace: memory is short, convolutions take algorithms of at most {:.1f} MB of scratch "
+        "memory, which are slower",
+        static_cast<double>(*workspaces.free_bytes) / 1e6));
+  }
   if (platform.machine && platform.machine->clock > 0) {
     basis.push_back(fmt::format("this card computed at {:.0f} MHz when its kernels were measured",
                                 platform.machine->clock / 1e6));

@@ -59,14 +59,14 @@ Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& pl
   WorkspacePlan none;
   none.uses.resize(bound->kernels.size());
   none.basis = "none";
-  auto memory = plan_memory(model, *bound, largest, platform, request, none, request.minimum);
-  if (!memory) return tl::make_unexpected(memory.error());
+  const auto plan = plan_device(model, *bound, largest, platform, request, none, request.minimum);
+  if (!plan) return tl::make_unexpected(plan.error());
   const int64_t granule = granule_of(platform.framework);
   Estimate e;
   e.input = model.facts;
   e.input.batch = batch_at(model, model.binding);
   e.input.symbols = model.binding;
-  e.memory = std::move(*memory);
+  e.memory = plan_memory(model, *bound, largest, platform, request, none, *plan, request.minimum);
   e.time.sample_unit = model.meta.sample_unit;
   e.layers = layers_of(model, *usual, granule, std::vector<KernelPrice>(usual->kernels.size()));
   e.kept = kept_of(model, *bound, granule);

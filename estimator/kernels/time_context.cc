@@ -61,7 +61,7 @@ TimeContext::TimeContext(DeviceRates rates, Calibrations calibrations, TimeOptio
       options_(std::move(options)),
       offers_(std::move(offers)),
       calibrations_(std::move(calibrations)),
-      slots_(std::make_unique<Slots>()) {
+      slots_(std::make_shared<Slots>()) {
   if (options_.library.cublas == 0) options_.library.cublas = cublas_of(options_.library.cudnn);
 }
 
@@ -156,7 +156,13 @@ const std::string& TimeContext::basis(int basis) const {
 TimeContext TimeContext::alone() const {
   TimeOptions options = options_;
   options.alone = true;
-  return {rates_, calibrations_, std::move(options), offers_};
+  return with(std::move(options), offers_);
+}
+
+TimeContext TimeContext::with(TimeOptions options, std::shared_ptr<const ConvOffers> offers) const {
+  TimeContext other(rates_, calibrations_, std::move(options), std::move(offers));
+  other.slots_ = slots_;
+  return other;
 }
 
 TimeContext::~TimeContext() = default;

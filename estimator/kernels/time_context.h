@@ -28,10 +28,12 @@ class TimeContext {
 
   // The same card and habits for kernels that are timed one by one: see TimeOptions::alone.
   TimeContext alone() const;
+  // ... that are run another way. Prepared models are shared.
+  TimeContext with(TimeOptions options, std::shared_ptr<const ConvOffers> offers) const;
 
   const DeviceRates& rates() const { return rates_; }
   const TimeOptions& options() const { return options_; }
-  const ConvOffers* offers() const { return offers_.get(); }
+  const std::shared_ptr<const ConvOffers>& offers() const { return offers_; }
   // Provenance, one sentence each: "calibrated: sm_61 f32 conv, library 6.0, 332 measured kernels,
   // error left out 11 %" for that very card, library generation and passes, else "carried over to
   // CARD ... from ...", "uncalibrated: roofline of datasheet figures".
@@ -74,7 +76,7 @@ class TimeContext {
   TimeOptions options_;
   std::shared_ptr<const ConvOffers> offers_;
   Calibrations calibrations_;
-  std::unique_ptr<Slots> slots_;
+  std::shared_ptr<Slots> slots_;  // of contexts that differ in what is asked alone
 };
 
 }  // namespace plimsoll

@@ -21,7 +21,6 @@ struct TimeOptions {
   Libraries library{};
   AlgorithmPolicy policy = AlgorithmPolicy::kAutotune;
   ConvAlgorithm forced = ConvAlgorithm::kPrecomputedGemm;
-  std::optional<int64_t> workspace_limit{};  // bytes
   // The compute capability from which on the library is asked for convolutions of bf16.
   int bf16_library_since = 0;
   // A kernel in a queue hides part of its launch. True: timed alone by the host, as benchmarks do.

@@ -26,11 +26,6 @@ ConvAlgorithm kind_of(const ConvPlan& plan) {
   return row == kRows.end() ? ConvAlgorithm::kImplicitGemm : row->algorithm;
 }
 
-bool is_product(ConvAlgorithm a) {
-  return a == ConvAlgorithm::kImplicitGemm || a == ConvAlgorithm::kPrecomputedGemm ||
-         a == ConvAlgorithm::kColumns;
-}
-
 // cuDNN 8 and 9 name engines, not what they compute. Those that say Winograd may be of one kernel
 // or of three, and gradients of weights reach in three what no product does (H100, 32 bits).
 bool runs(const ConvPlan& plan, ConvAlgorithm row, Pass pass) {
@@ -40,23 +35,54 @@ bool runs(const ConvPlan& plan, ConvAlgorithm row, Pass pass) {
          (kind == ConvAlgorithm::kWinograd || pass == Pass::kBackwardWeights);
 }
 
-// Rows that one of the plans runs, each with its plan's scratch memory.
-ConvCosts of_plans(const ConvCosts& costs, std::span<const ConvPlan> plans, Pass pass) {
-  ConvCosts able;
+// CUDNN_CONVOLUTION_BWD_DATA_ALGO_0 of old libraries: products whose columns are added up where
+// they belong, without scratch memory.
+bool scatters(const ConvPlan& plan, Pass pass) {
+  return plan.engine < 0 && pass == Pass::kBackwardData && plan.algorithm == "implicit_gemm";
+}
+
+// The plan that runs a row: of its name, else the first that is of its kind.
+const ConvPlan* plan_of(ConvAlgorithm row, std::span<const ConvPlan> plans, Pass pass) {
+  auto plan = std::ranges::find(plans, row, kind_of);
+  if (plan == plans.end() && row == ConvAlgorithm::kColumns)
+    plan = std::ranges::find_if(plans, [&](const auto& p) { return scatters(p, pass); });
+  if (plan == plans.end())
+    plan = std::ranges::find_if(plans, [&](const auto& p) { return runs(p, row, pass); });
+  return plan == plans.end() ? nullptr : &*plan;
+}
+
+// A row with the plan that runs it.
+struct PricedPlan {
+  ConvCost cost;
+  const ConvPlan* plan;
+};
+
+// The name of a row that a plan runs: the plan's where the row is of several, which are a Winograd
+// of engines, that do not say how many kernels they are, and an old library's products.
+ConvAlgorithm name_of(ConvAlgorithm row, const ConvPlan& plan, Pass pass) {
+  if (plan.engine >= 0) return row == ConvAlgorithm::kWinogradNonfused ? kind_of(plan) : row;
+  const bool named = plan.algorithm.starts_with("implicit_");
+  return named && is_product(row) && !(row == ConvAlgorithm::kColumns && scatters(plan, pass))
+             ? kind_of(plan)
+             : row;
+}
+
+std::vector<PricedPlan> priced(const ConvCosts& costs, std::span<const ConvPlan> plans, Pass pass) {
+  std::vector<PricedPlan> able;
   for (const ConvCost& row : costs.all()) {
-    auto plan = std::ranges::find(plans, row.algorithm, kind_of);
-    if (plan == plans.end()) {
-      plan =
-          std::ranges::find_if(plans, [&](const auto& p) { return runs(p, row.algorithm, pass); });
-    }
-    if (plan == plans.end()) continue;
-    ConvCost& cost = able.rows[static_cast<size_t>(able.count++)] = row;
+    const ConvPlan* plan = plan_of(row.algorithm, plans, pass);
+    if (plan == nullptr) continue;
+    ConvCost& cost = able.emplace_back(PricedPlan{row, plan}).cost;
     cost.workspace = static_cast<double>(plan->bytes);
-    // By the name of what was chosen.
-    if (plan->engine >= 0 && row.algorithm == ConvAlgorithm::kWinogradNonfused)
-      cost.algorithm = kind_of(*plan);
+    cost.algorithm = name_of(row.algorithm, *plan, pass);
   }
   return able;
+}
+
+std::vector<ConvCost> costs_of(const std::vector<PricedPlan>& plans) {
+  std::vector<ConvCost> costs;
+  for (const PricedPlan& plan : plans) costs.push_back(plan.cost);
+  return costs;
 }
 
 bool is_pointwise(const ConvProblem<int64_t>& c) {
@@ -66,56 +92,112 @@ bool is_pointwise(const ConvProblem<int64_t>& c) {
   return all_one(c.filter) && all_one(c.stride) && c.groups == 1;
 }
 
-// Whether cuDNN's own choice is known: before, each side has its own rule.
+// Whether cuDNN's own choice is known: before, the shortest of what it has is.
 constexpr int kAskedSince = 800;
+bool is_known(const TimeContext& context) { return context.options().library.cudnn >= kAskedSince; }
 
 Result<WorkspaceChoice> ask(const KernelAt& kernel, const ConvProblem<int64_t>& problem,
-                            const ConvOffers& offers) {
+                            const ConvOffers& offers, const WorkspacePolicy& policy) {
   if (offers.pointwise_by_gemm && is_pointwise(problem)) return WorkspaceChoice{};
   const auto tables = offers.tables.of(kernel.dtype, problem.channels_last);
   if (!tables) return tl::make_unexpected(tables.error());
-  return (*tables)->choose(problem, kernel.pass, offers.policy);
+  return (*tables)->choose(problem, kernel.pass, policy);
+}
+
+// The cost of the plan that cuDNN named.
+ConvCost cost_of_known(const WorkspaceChoice& choice, const ConvCosts& costs, Pass pass) {
+  const auto able = priced(costs, {&choice.plan, 1}, pass);
+  ConvCost cost = able.empty() ? costs.rows[0] : preferred(costs_of(able));
+  // Transforms that the library prefers to tensor cores (cuDNN 8, TF32): none was measured, they
+  // are priced as the product, assumed.
+  if (able.empty()) cost.algorithm = kind_of(choice.plan);
+  cost.workspace = static_cast<double>(choice.plan.bytes);
+  return cost;
+}
+
+std::vector<ConvPlan> plans_of(const WorkspaceChoice& choice) {
+  std::vector<ConvPlan> plans = {choice.plan};
+  plans.insert(plans.end(), choice.alternatives.begin(), choice.alternatives.end());
+  return plans;
+}
+
+// What was timed and taken took no longer than what it was timed beside, whatever each is priced
+// at.
+void bound_by_others(const WorkspaceChoice& choice, const ConvCosts& costs, Pass pass,
+                     ConvCost& cost) {
+  std::vector<ConvPlan> others = choice.alternatives;
+  others.push_back({.engine = 0, .algorithm = "implicit_gemm"});  // is always listed
+  for (const PricedPlan& other : priced(costs, others, pass))
+    cost.seconds = std::min(cost.seconds, other.cost.seconds);
+}
+
+// Makes the shortest of what is offered the choice. Nothing where none of it is priced.
+std::optional<ConvCost> take_shortest(WorkspaceChoice& choice, const ConvCosts& costs, Pass pass) {
+  const std::vector<ConvPlan> plans = plans_of(choice);
+  const auto able = priced(costs, plans, pass);
+  if (able.empty()) return std::nullopt;
+  const ConvCost best = preferred(costs_of(able));
+  const auto taken =
+      std::ranges::find(able, best.algorithm, [](const PricedPlan& p) { return p.cost.algorithm; });
+  choice.plan = *taken->plan;
+  choice.alternatives.clear();
+  for (const ConvPlan& plan : plans) {
+    if (&plan != taken->plan) choice.alternatives.push_back(plan);
+  }
+  return best;
 }
 
 }  // namespace
 
-ConvCost preferred(const ConvCosts& costs) {
-  const double shortest = std::ranges::min_element(costs.all(), {}, &ConvCost::seconds)->seconds;
+ConvCost preferred(std::span<const ConvCost> costs) {
+  const double shortest = std::ranges::min_element(costs, {}, &ConvCost::seconds)->seconds;
   ConvCost first = *std::ranges::find_if(
-      costs.all(), [&](const ConvCost& cost) { return cost.seconds <= kTie * shortest; });
+      costs, [&](const ConvCost& cost) { return cost.seconds <= kTie * shortest; });
   first.seconds = shortest;
   return first;
 }
 
-Result<WorkspaceChoice> conv_scratch(const KernelAt& kernel, const TimeContext& context) {
-  return ask(kernel, call_of(kernel, context).problem, *context.offers());
+Result<ConvChoice> choose_convolution(const KernelAt& kernel, const TimeContext& context) {
+  const ConvOffers& offers = *context.offers();
+  const ConvCall call = call_of(kernel, context);
+  const auto& model = convolution_model(kernel, context).conv;
+  auto scratch = ask(kernel, call.problem, offers, offers.policy);
+  if (!scratch) return tl::make_unexpected(scratch.error());
+  if (!model) return ConvChoice{std::move(*scratch), std::nullopt};
+  const bool is_free = !is_known(context) && offers.policy.forced.empty();
+  const ConvCosts costs = model->costs(call.shape, is_free ? kWorthALook : kNoLimit);
+  if (is_known(context)) {
+    ConvCost cost = cost_of_known(*scratch, costs, kernel.pass);
+    if (offers.policy.benchmark) bound_by_others(*scratch, costs, kernel.pass, cost);
+    return ConvChoice{std::move(*scratch), cost};
+  }
+  auto cost = take_shortest(*scratch, costs, kernel.pass);
+  if (!cost && !offers.policy.forced.empty()) {
+    // What the library of this version does not have is asked for in vain.
+    WorkspacePolicy free = offers.policy;
+    free.forced.clear();
+    scratch = ask(kernel, call.problem, offers, free);
+    if (!scratch) return tl::make_unexpected(scratch.error());
+    cost = take_shortest(*scratch, costs, kernel.pass);
+  }
+  return ConvChoice{std::move(*scratch), cost.value_or(costs.rows[0])};
 }
 
-std::optional<ConvCost> offered_cost(const KernelAt& kernel, const ConvCall& call,
-                                     const ConvModel& model, const TimeContext& context) {
-  if (context.options().library.cudnn < kAskedSince) return std::nullopt;
-  const auto choice = ask(kernel, call.problem, *context.offers());
-  if (!choice) return std::nullopt;
-  const ConvCosts costs = model.costs(call.shape);
-  const ConvCosts able = of_plans(costs, {&choice->plan, 1}, kernel.pass);
-  ConvCost cost = able.count > 0 ? preferred(able) : costs.rows[0];
-  // Transforms that the library prefers to tensor cores (cuDNN 8, TF32): none was measured, they
-  // are priced as the product, assumed.
-  if (able.count == 0) cost.algorithm = kind_of(choice->plan);
-  cost.workspace = static_cast<double>(choice->plan.bytes);
-  return cost;
+std::vector<ConvCost> offered_costs(const KernelAt& kernel, const TimeContext& context) {
+  const ConvCall call = call_of(kernel, context);
+  const ConvCosts costs = convolution_model(kernel, context).conv->costs(call.shape);
+  const auto choice = ask(kernel, call.problem, *context.offers(), context.offers()->policy);
+  if (!choice) return {};
+  const bool asked = !choice->plan.algorithm.empty() && choice->plan.algorithm != "im2col";
+  if (!asked) return {costs.all().begin(), costs.all().end()};
+  const std::vector<ConvPlan> plans = plans_of(*choice);
+  return costs_of(priced(costs, plans, kernel.pass));
 }
 
-std::vector<ConvCost> offered_costs(const KernelAt& kernel, const ConvCall& call,
-                                    const ConvModel& model, const TimeContext& context) {
-  const ConvCosts costs = model.costs(call.shape);
-  const auto choice = ask(kernel, call.problem, *context.offers());
-  const bool known = choice && context.options().library.cudnn >= kAskedSince;
-  if (!known) return {costs.all().begin(), costs.all().end()};
-  std::vector<ConvPlan> plans = choice->alternatives;
-  plans.insert(plans.begin(), choice->plan);
-  const ConvCosts able = of_plans(costs, plans, kernel.pass);
-  return {able.all().begin(), able.all().end()};
+TimeContext within(const TimeContext& context, int64_t bytes) {
+  ConvOffers offers = *context.offers();
+  offers.policy.limit = std::min(bytes, offers.policy.limit.value_or(bytes));
+  return context.with(context.options(), std::make_shared<const ConvOffers>(std::move(offers)));
 }
 
 }  // namespace plimsoll

@@ -2,9 +2,9 @@
 //
 // cuDNN 8 and 9 name the engine they would run, with its scratch memory (hwdb/workspaces): within
 // the framework's limit that engine is the choice, and its kind of algorithm tells its time. cuDNN
-// 5 to 7 cannot be asked: time takes the shortest algorithm of the card's calibration, memory what
-// measured choices point to (estimator/library/workspace/legacy.h). Taking time's choice for both
-// would give TBD's ResNet-50 on a P4000 transforms that its measured memory does not hold.
+// 5 to 7 cannot be asked: of what supports the problem (estimator/library/workspace/legacy.h) and
+// keeps the limit, the shortest by the card's calibration is the choice, as a library that times
+// its algorithms finds, and one that guesses tries to.
 #pragma once
 
 #include "estimator/kernels/conv_algorithms.h"
@@ -19,23 +19,36 @@ struct ConvOffers {
   WorkspacePolicy policy;
   // Filters of one pixel go to the library of products.
   bool pointwise_by_gemm = false;
-  // Somebody asks what scratch memory buys, by a limit of his own.
-  bool asks_for_trade = false;
+  // Where the card has no scratch memory left for an algorithm the framework takes another one:
+  // what it times is refused memory (cudnnFind; find.lua of soumith/cudnn.torch allows 95 % of what
+  // is free, CNTK what is free, PyTorch's getMaxWorkspaceSize the largest block that is free), or
+  // it falls back on one without (Caffe's base_conv_layer).
+  bool gives_way = false;
 };
 
 // The one to take of several: the shortest, or the first that takes hardly longer, in the time of
 // the shortest. `costs`: at least one.
-ConvCost preferred(const ConvCosts& costs);
+ConvCost preferred(std::span<const ConvCost> costs);
 
-// The scratch memory and the time of the algorithm that runs. Both ask for the same choice.
-// `context` has offers. No algorithm where the library is not asked. E232 and E301 as
-// WorkspaceTables says.
-Result<WorkspaceChoice> conv_scratch(const KernelAt& kernel, const TimeContext& context);
-// Nothing where the library has no answer, or is not asked.
-std::optional<ConvCost> offered_cost(const KernelAt& kernel, const ConvCall& call,
-                                     const ConvModel& model, const TimeContext& context);
+// Beyond this times implicit GEMM's no algorithm is chosen where the shortest is.
+inline constexpr double kWorthALook = 1.03;
+
+// How a library runs a convolution.
+struct ConvChoice {
+  WorkspaceChoice scratch;       // no algorithm where the library is not asked
+  std::optional<ConvCost> cost;  // of one call, with the plan's scratch memory; none where no
+                                 // algorithm of the library is priced
+};
+
+// The choice. `context` has offers. E232 and E301 as WorkspaceTables says. Cost: a look-up and the
+// prices of all algorithms, some microseconds.
+Result<ConvChoice> choose_convolution(const KernelAt& kernel, const TimeContext& context);
+
 // Those that it could run beside, in any order.
-std::vector<ConvCost> offered_costs(const KernelAt& kernel, const ConvCall& call,
-                                    const ConvModel& model, const TimeContext& context);
+std::vector<ConvCost> offered_costs(const KernelAt& kernel, const TimeContext& context);
+
+// The same card and framework where convolutions take at most `bytes` of scratch memory, or the
+// limit that there is. `context` has offers.
+TimeContext within(const TimeContext& context, int64_t bytes);
 
 }  // namespace plimsoll

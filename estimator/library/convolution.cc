@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <optional>
+#include <vector>
 
 #include "estimator/kernels/layout_conversion.h"
 #include "estimator/library/conv_choice.h"
@@ -38,43 +41,25 @@ ConvCost im2col(const KernelAt& kernel, const ConvShape& s, const TimeContext& c
           .memory_bound = (columns + image) / bandwidth > cost.seconds};
 }
 
-bool multiplies(ConvAlgorithm a) {
-  return a == ConvAlgorithm::kImplicitGemm || a == ConvAlgorithm::kPrecomputedGemm ||
-         a == ConvAlgorithm::kDepthwise;
-}
-
-// Implicit GEMM is priced once, with offsets computed ahead or not.
+// A data gradient by products is that of indices or of columns, whichever is shorter: no benchmark
+// names which of the two it timed, so that neither is known beyond the other.
 bool is_forced(ConvAlgorithm algorithm, ConvAlgorithm forced) {
-  const auto implicit = [](ConvAlgorithm a) {
-    return a == ConvAlgorithm::kImplicitGemm || a == ConvAlgorithm::kPrecomputedGemm;
-  };
-  return algorithm == forced || (implicit(algorithm) && implicit(forced));
+  return algorithm == forced || (is_product(algorithm) && is_product(forced));
 }
 
-bool allowed(const ConvCost& cost, const TimeOptions& options) {
-  const bool repeats =
-      options.policy != AlgorithmPolicy::kDeterministic || multiplies(cost.algorithm);
-  return repeats && (!options.workspace_limit ||
-                     cost.workspace <= static_cast<double>(*options.workspace_limit));
+bool is_allowed(const ConvCost& cost, const TimeOptions& options) {
+  if (options.policy == AlgorithmPolicy::kForced) return is_forced(cost.algorithm, options.forced);
+  return options.policy != AlgorithmPolicy::kDeterministic || is_product(cost.algorithm) ||
+         cost.algorithm == ConvAlgorithm::kDepthwise;
 }
 
-// Where nothing says what the library offers: what its algorithms take in theory. There is always
-// one, for implicit GEMM needs no workspace.
+// Where nothing says what the library offers: what its algorithms take in theory.
 ConvCost choose(const ConvCosts& costs, const TimeOptions& options) {
-  ConvCosts able;
-  for (const ConvCost& cost : costs.all()) {
-    if (options.policy == AlgorithmPolicy::kForced && is_forced(cost.algorithm, options.forced)) {
-      ConvCost chosen = cost;
-      chosen.algorithm = options.forced;
-      return chosen;
-    }
-    if (allowed(cost, options)) able.rows[static_cast<size_t>(able.count++)] = cost;
-  }
-  return able.count > 0 ? preferred(able) : costs.rows[0];
+  std::vector<ConvCost> able;
+  std::ranges::copy_if(costs.all(), std::back_inserter(able),
+                       [&](const ConvCost& cost) { return is_allowed(cost, options); });
+  return preferred(able.empty() ? costs.all() : std::span<const ConvCost>(able));
 }
-
-// Beyond this times implicit GEMM's no algorithm is chosen where the shortest is.
-constexpr double kWorthALook = 1.03;
 
 // A network may turn some of its images itself.
 Layout layout_of(const KernelAt& kernel, const TimeContext& context) {
@@ -140,16 +125,14 @@ KernelPrediction predict_columns(const KernelAt& kernel, const ConvShape& shape,
 ConvCost library_cost(const KernelAt& kernel, const ConvCall& call, const ClassModel& model,
                       const TimeContext& context) {
   const TimeOptions& options = context.options();
+  const bool forced = options.policy == AlgorithmPolicy::kForced;
+  std::optional<ConvCost> cost;
   if (context.offers() != nullptr) {
-    if (auto offered = offered_cost(kernel, call, *model.conv, context)) {
-      const bool forced = options.policy == AlgorithmPolicy::kForced;
-      if (forced && is_forced(offered->algorithm, options.forced))
-        offered->algorithm = options.forced;
-      return *offered;
-    }
+    if (const auto choice = choose_convolution(kernel, context)) cost = choice->cost;
   }
-  const double limit = options.policy == AlgorithmPolicy::kForced ? kNoLimit : kWorthALook;
-  return choose(model.conv->costs(call.shape, limit), options);
+  if (!cost) cost = choose(model.conv->costs(call.shape, forced ? kNoLimit : kWorthALook), options);
+  if (forced && is_forced(cost->algorithm, options.forced)) cost->algorithm = options.forced;
+  return *cost;
 }
 
 KernelPrediction predict_library(const KernelAt& kernel, const ConvCall& call,

@@ -293,7 +293,7 @@ std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContex
   if (!model.conv) return {};
   std::vector<ConvCost> rows;
   if (context.offers() != nullptr) {
-    rows = offered_costs(kernel, call_of(kernel, context), *model.conv, context);
+    rows = offered_costs(kernel, context);
   } else {
     const ConvCosts costs = model.conv->costs(shape_of(kernel, context));
     rows.assign(costs.all().begin(), costs.all().end());

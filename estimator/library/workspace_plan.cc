@@ -1,10 +1,8 @@
 #include "estimator/library/workspace_plan.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
-#include "estimator/library/kernel_time.h"
 #include "estimator/library/workspace/attention.h"
 #include "estimator/library/workspace/reduction.h"
 #include "estimator/request/platform.h"
@@ -47,28 +45,17 @@ ConvOffers conv_offers(const Platform& platform, const KernelRequest& asked, boo
     guessed = is_guessed(algorithm->policy);
   }
   policy.limit = workspace_limit(platform.framework, asked, guessed);
+  const bool gives_way = policy.benchmark || platform.framework.is_judged_by_demand();
   return ConvOffers{
       WorkspaceTableCache(platform.hwdb, platform.device, platform.cudnn, platform.asked),
-      std::move(policy), platform.framework.pointwise_by_gemm, asked.workspace_limit.has_value()};
+      std::move(policy), platform.framework.pointwise_by_gemm, gives_way};
 }
 
 namespace {
 
-// A limit of the user's own asks what scratch memory buys: where algorithms are timed, before cuDNN
-// 8 tells, the memory is then that of the algorithms that the time is of. Elsewhere the library's
-// rule stays, which is nearer to measured processes (nicklhy/DLInfBench, MXNet: 8.5 against 9.5 %)
-// and to what TBD saw of ResNet-50's workspaces; Salus' tensors, TensorFlow, are the other way
-// round (14 against 21 %), until one choice serves both.
-void take_priced(WorkspaceChoice& choice, const KernelAt& kernel, const TimeContext& context) {
-  constexpr int kAskedSince = 800;
-  const ConvOffers& offers = *context.offers();
-  if (!offers.asks_for_trade || !offers.policy.benchmark) return;
-  if (context.options().library.cudnn >= kAskedSince) return;
-  std::string priced(kernel_time(kernel, context).algorithm);
-  std::ranges::transform(priced, priced.begin(),
-                         [](unsigned char letter) { return std::tolower(letter); });
-  const auto plan = std::ranges::find(choice.alternatives, priced, &ConvPlan::algorithm);
-  if (plan != choice.alternatives.end()) std::swap(*plan, choice.plan);
+void add_offered(const WorkspaceChoice& choice, std::vector<int64_t>& offered) {
+  offered.push_back(choice.plan.bytes);
+  for (const ConvPlan& plan : choice.alternatives) offered.push_back(plan.bytes);
 }
 
 // Of kernels of PyTorch's own.
@@ -88,6 +75,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
   const bool timed = context.offers()->policy.benchmark && !platform.framework.autotune_outside;
   WorkspacePlan plan;
   plan.algorithm_policy = context.options().policy;
+  plan.gives_way = context.offers()->gives_way;
   plan.uses.resize(bound.kernels.size());
   plan.bases.resize(bound.kernels.size());
   plan.algorithms.resize(bound.kernels.size());
@@ -100,23 +88,26 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
       worst = std::max(worst.value_or(WorkspaceBasis::kRule), WorkspaceBasis::kRule);
     }
     if (!std::holds_alternative<ConvProblem<int64_t>>(kernel.problem)) continue;
-    auto choice = conv_scratch(kernel, context);
-    if (!choice) {
-      Diagnostics faults = choice.error();
+    const auto chosen = choose_convolution(kernel, context);
+    if (!chosen) {
+      Diagnostics faults = chosen.error();
       for (Diagnostic& d : faults) d.message = kernel_label(kernel) + ": " + d.message;
       return tl::unexpected(std::move(faults));
     }
-    if (choice->plan.algorithm.empty()) continue;  // the library is not asked
-    take_priced(*choice, kernel, context);
-    plan.algorithms[id] = choice->plan.algorithm;
+    const WorkspaceChoice& choice = chosen->scratch;
+    if (choice.plan.algorithm.empty()) continue;  // the library is not asked
+    plan.algorithms[id] = choice.plan.algorithm;
+    add_offered(choice, plan.offered);
     plan.uses[id] = {
-        .bytes = choice->plan.bytes, .largest = timed ? choice->largest : 0, .least = choice->low};
-    if (timed && platform.framework.autotune_tries_each) plan.uses[id].tried = choice->tried;
-    plan.bases[id] = name(choice->basis);
+        .bytes = choice.plan.bytes, .largest = timed ? choice.largest : 0, .least = choice.low};
+    if (timed && platform.framework.autotune_tries_each) plan.uses[id].tried = choice.tried;
+    plan.bases[id] = name(choice.basis);
     ++plan.convolutions;
-    if (choice->basis == WorkspaceBasis::kAsked) ++plan.asked;
-    worst = std::max(worst.value_or(choice->basis), choice->basis);
+    if (choice.basis == WorkspaceBasis::kAsked) ++plan.asked;
+    worst = std::max(worst.value_or(choice.basis), choice.basis);
   }
+  std::ranges::sort(plan.offered);
+  plan.offered.erase(std::unique(plan.offered.begin(), plan.offered.end()), plan.offered.end());
   plan.basis = worst ? name(*worst) : "none";
   return plan;
 }

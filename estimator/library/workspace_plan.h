@@ -24,6 +24,9 @@ struct WorkspacePlan {
   std::string basis;  // the least trusted: "asked", "table", "rule", "interval"; else "none"
   int64_t asked = 0, convolutions = 0;  // kernels, and of how many cuDNN was asked
   AlgorithmPolicy algorithm_policy = AlgorithmPolicy::kAutotune;  // by which they were chosen
+  bool gives_way = false;                                         // ConvOffers::gives_way
+  std::vector<int64_t> offered;  // bytes of all algorithms to choose from, ascending, each once
+  std::optional<int64_t> free_bytes;  // of scratch memory, where what is free on the card limits it
 };
 
 WorkspacePolicy workspace_policy(const FrameworkProfile& framework);

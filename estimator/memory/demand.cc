@@ -12,6 +12,17 @@ WorkspacePlan with_least_scratch(WorkspacePlan workspaces) {
   return workspaces;
 }
 
+WorkspacePlan with_chosen_scratch(WorkspacePlan workspaces) {
+  for (WorkspaceUse& use : workspaces.uses) use.least = use.bytes;
+  return workspaces;
+}
+
+void give_way(DeviceMemory& memory, const DeviceMemory& least, int64_t usable) {
+  memory.low = std::min(memory.low, least.low);
+  memory.high = std::max({memory.device_bytes, least.high, std::min(memory.high, usable)});
+  memory.minimum = std::min(memory.minimum, least.minimum);
+}
+
 GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spread) {
   GrownMemory most{memory.device_bytes, {memory.low, memory.high}};
   memory.device_bytes = memory.minimum;

@@ -17,6 +17,14 @@ namespace plimsoll {
 // (MXNet's cudnnFind, CNTK's, Theano's; Caffe's base_conv_layer takes the algorithm without any).
 WorkspacePlan with_least_scratch(WorkspacePlan workspaces);
 
+// The same kernels with all the scratch memory that was chosen for them: none is refused.
+WorkspacePlan with_chosen_scratch(WorkspacePlan workspaces);
+
+// `memory`: what a step takes with the algorithms that were chosen, `least` with those that need no
+// more than they can do with. The range begins at the least; it ends where the card does, for what
+// is not there is not taken, unless the least may need more.
+void give_way(DeviceMemory& memory, const DeviceMemory& least, int64_t usable);
+
 // Makes of `memory`, whose minimum is known, what the step needs, and returns what it was: what the
 // process takes where there is room, which is never less than the step needs. `spread`: half-width
 // of the 95 % range of what lies beside the context, as a share. Holds live <= allocated <=

@@ -240,6 +240,29 @@ int64_t granule_of(const FrameworkProfile& framework) {
   }
 }
 
+namespace {
+
+// What a step takes on a device with one plan of scratch memory, and what it cannot do without.
+struct Demand {
+  DeviceMemory memory;
+  std::optional<GrownMemory> grown;
+};
+
+Result<Demand> demand_of(const Replaying& replaying, const WorkspacePlan& scratch, bool minimum,
+                         LastReplay* last) {
+  const FrameworkProfile& framework = replaying.platform.framework;
+  const bool by_demand = framework.is_judged_by_demand();
+  auto memory = replaying.with(by_demand ? with_chosen_scratch(scratch) : scratch,
+                               minimum || by_demand, last);
+  if (!memory) return tl::make_unexpected(memory.error());
+  Demand demand{std::move(*memory), std::nullopt};
+  if (by_demand)
+    demand.grown = take_demand(demand.memory, replaying.context, framework.demand_spread);
+  return demand;
+}
+
+}  // namespace
+
 Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
                                const Binding& binding, const Platform& platform,
                                const ProgramRequest& program, const WorkspacePlan& workspaces,
@@ -256,22 +279,19 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
                               : context_on_card(model, bound, platform, program, plan.context);
   const int64_t capacity = pool_capacity(platform, context);
   if (framework.takes_whole_card) plan.taken_bytes = context.bytes + capacity;
-  const bool judged_by_demand = framework.takes_whole_card || framework.demand_spread > 0;
   const Replaying replaying{model, bound, platform, program, context, plan, capacity};
-  auto memory = replaying.with(workspaces, minimum || judged_by_demand, last);
-  if (!memory) return tl::make_unexpected(memory.error());
-  // A plan of memory is made of the algorithms that are left; the BFC allocator is refused scratch.
-  const bool is_refused = std::holds_alternative<BfcRules>(platform.allocator);
-  if (judged_by_demand && !is_refused) {
-    const auto least = replaying.with(with_least_scratch(workspaces), false, nullptr);
+  auto chosen = demand_of(replaying, workspaces, minimum, last);
+  if (!chosen) return tl::make_unexpected(chosen.error());
+  // Ranges of what is replayed one by one hold the scratch memory (RangeRule::scale).
+  if (workspaces.gives_way && framework.memory_spread > 0) {
+    const auto least = demand_of(replaying, with_least_scratch(workspaces), minimum, nullptr);
     if (!least) return tl::make_unexpected(least.error());
-    memory->minimum = std::min(memory->minimum, least->device_bytes);
-    memory->allocated = std::min(memory->allocated, least->allocated);
-    memory->steady = std::min(memory->steady, least->steady);
-    memory->live = std::min(memory->live, least->live);
+    give_way(chosen->memory, least->memory, platform.usable_bytes);
+    if (chosen->grown)
+      chosen->grown->range.low = std::min(chosen->grown->range.low, least->grown->range.low);
   }
-  plan.memory = std::move(*memory);
-  if (judged_by_demand) plan.grown = take_demand(plan.memory, context, framework.demand_spread);
+  plan.memory = std::move(chosen->memory);
+  plan.grown = chosen->grown;
   if (model.recipe.mode == Mode::kInference && framework.python_names) {
     const int64_t granule = granule_of(framework);
     plan.held_by_names = largest_value_at_peak(model.step, bound, granule,
@@ -341,21 +361,19 @@ void set_device(MemoryEstimate& m, const DevicePlan& plan) {
 
 }  // namespace
 
-Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
-                                   const Binding& binding, const Platform& platform,
-                                   const ProgramRequest& program, const WorkspacePlan& workspaces,
-                                   bool minimum) {
+MemoryEstimate plan_memory(const CompiledModel& model, const BoundStep& bound,
+                           const Binding& binding, const Platform& platform,
+                           const ProgramRequest& program, const WorkspacePlan& workspaces,
+                           const DevicePlan& plan, bool minimum) {
   MemoryEstimate m;
-  const auto plan = plan_device(model, bound, binding, platform, program, workspaces, minimum);
-  if (!plan) return tl::make_unexpected(plan.error());
   const int64_t granule = granule_of(platform.framework);
-  set_live(m, walk(model.step, bound, granule, plan->storages), model, binding);
+  set_live(m, walk(model.step, bound, granule, plan.storages), model, binding);
   set_workspace(m, workspaces);
-  set_device(m, *plan);
-  if (minimum) m.minimum_bytes = plan->memory.minimum;
+  set_device(m, plan);
+  if (minimum) m.minimum_bytes = plan.memory.minimum;
   if (const double spread = platform.framework.demand_spread; spread > 0) {
-    const auto live = profile(model.step, bound, granule, plan->storages);
-    m.steady_range = tensors_range(plan->memory, model.step, live, workspaces, spread);
+    const auto live = profile(model.step, bound, granule, plan.storages);
+    m.steady_range = tensors_range(plan.memory, model.step, live, workspaces, spread);
   }
   const HostMemory host =
       host_memory(platform.framework, host_load(model, binding, program, m.input_bytes));

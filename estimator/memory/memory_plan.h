@@ -41,11 +41,11 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
                                const ProgramRequest& program, const WorkspacePlan& workspaces,
                                bool minimum = false, LastReplay* last = nullptr);
 
-// The whole of it; errors as plan_device().
-Result<MemoryEstimate> plan_memory(const CompiledModel& model, const BoundStep& bound,
-                                   const Binding& binding, const Platform& platform,
-                                   const ProgramRequest& program, const WorkspacePlan& workspaces,
-                                   bool minimum = false);
+// The whole of it, with `plan`, of the same.
+MemoryEstimate plan_memory(const CompiledModel& model, const BoundStep& bound,
+                           const Binding& binding, const Platform& platform,
+                           const ProgramRequest& program, const WorkspacePlan& workspaces,
+                           const DevicePlan& plan, bool minimum = false);
 
 // Bytes to which the framework's allocator rounds.
 int64_t granule_of(const FrameworkProfile& framework);

@@ -36,7 +36,7 @@ Result<BatchPoint> BatchMemory::operator()(int64_t size) {
   if (!here) return tl::make_unexpected(here.error());
   const auto plan = evaluator_.device(here->entry->model, here->entry->step, here->binding);
   if (!plan) return tl::make_unexpected(plan.error());
-  const DeviceMemory& memory = plan->memory;
+  const DeviceMemory& memory = plan->device.memory;
   const Range range = at_confidence({memory.low, memory.high}, memory.device_bytes, confidence_);
   return BatchPoint{size, memory.device_bytes, range.low, range.high};
 }

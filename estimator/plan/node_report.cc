@@ -174,14 +174,15 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
   if (!estimate) return tl::make_unexpected(estimate.error());
   const auto bound = bind_step(model.step, binding);
   if (!bound) return tl::make_unexpected(bound.error());
-  const auto workspaces = plan_workspaces(*bound, evaluator.platform(), evaluator.context());
-  if (!workspaces) return tl::make_unexpected(workspaces.error());
-  const TimePlan time = plan_time(model, *bound, binding, evaluator.platform(), evaluator.context(),
-                                  evaluator.request());
+  const auto point = evaluator.operating_point(model, *bound, binding);
+  if (!point) return tl::make_unexpected(point.error());
+  const TimeContext context = evaluator.context(*point);
+  const TimePlan time =
+      plan_time(model, *bound, binding, evaluator.platform(), context, evaluator.request());
   Explained explained{.input = estimate->input,
                       .device_id = estimate->device_id,
                       .bandwidth = evaluator.context().rates().bandwidth};
-  const Facts facts{model, *bound, evaluator.context(), time, *workspaces};
+  const Facts facts{model, *bound, context, time, point->workspaces};
   for (const NodeId id : nodes) explained.nodes.push_back(report_node(facts, *estimate, id));
   return explained;
 }

@@ -55,6 +55,7 @@ struct Entry {
   size_t at = 0;                 // of the block
   StepTimeInput conditions{};
   std::optional<StepSum> sum{};
+  std::optional<TimeContext> context{};  // where the card limits what algorithms there are
   StepEvidence evidence{};
 };
 
@@ -173,13 +174,14 @@ class Sweeper {
     }
     const auto plan = variant.evaluator.device(model, step, binding, replay_at(entry));
     if (!plan) return tl::make_unexpected(plan.error());
-    const DeviceMemory& memory = plan->memory;
+    if (plan->workspaces.free_bytes) entry.context.emplace(variant.evaluator.context(*plan));
+    const DeviceMemory& memory = plan->device.memory;
     SweepPoint& answer = entry.answer;
     answer.usable_bytes = platform.usable_bytes;
     answer.device_bytes = memory.device_bytes;
     answer.device_range_bytes = {memory.low, memory.high};
     answer.fits = memory.device_bytes <= answer.usable_bytes;
-    answer.verdict = plan->verdict;
+    answer.verdict = plan->device.verdict;
     return {};
   }
 
@@ -227,7 +229,11 @@ class Sweeper {
       if (!entry.compiled) continue;
       entry.sum.emplace(entry.conditions.habits, context().rates());
       entry.evidence = {};
-      open.push_back(&entry);
+      if (entry.context) {
+        add_alone(entry);
+      } else {
+        open.push_back(&entry);
+      }
     }
     std::ranges::stable_sort(open, {}, &Entry::at);
     if (!add_kernels(open)) {
@@ -242,7 +248,30 @@ class Sweeper {
         begin = end;
       }
     }
-    for (Entry* entry : open) finish(*entry);
+    for (Entry& entry : entries) {
+      if (entry.sum) finish(entry);
+    }
+  }
+
+  // Of kernels that run by algorithms of this point's own.
+  void add_alone(Entry& entry) {
+    const CompiledModel& model = entry.compiled->entry.model;
+    const Binding binding = binding_at(model, sizes_at(entry.answer.point));
+    const auto bound = entry.compiled->entry.step(binding);
+    if (!bound) {
+      Entry* failed[] = {&entry};
+      return fail(failed, bound.error());
+    }
+    const FrameworkProfile& framework = variant_of(entry).evaluator.platform().framework;
+    for (const auto& [id, launches] : count_launches(model.step, !framework.bias_is_operator)) {
+      const KernelAt& kernel = (*bound)->kernels[id];
+      entry.sum->add(kernel, launches, kernel_time(kernel, *entry.context));
+      entry.evidence.add(kernel.flop, launches.count, evidence_of(kernel, *entry.context));
+    }
+  }
+
+  const Variant& variant_of(const Entry& entry) const {
+    return variants_[entry.answer.variant - variants_.front().index];
   }
 
   static void fail(std::span<Entry*> entries, const Diagnostics& why) {
@@ -292,8 +321,7 @@ class Sweeper {
   void finish(Entry& entry) {
     if (!entry.compiled) return;
     const CompiledModel& model = entry.compiled->entry.model;
-    const Variant& variant = variants_[entry.answer.variant - variants_.front().index];
-    const Platform& platform = variant.evaluator.platform();
+    const Platform& platform = variant_of(entry).evaluator.platform();
     entry.conditions.errors = step_errors(model, platform, entry.evidence);
     const StepTime step = entry.sum->finish(entry.conditions);
     SweepPoint& answer = entry.answer;

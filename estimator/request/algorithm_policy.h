@@ -22,6 +22,11 @@ enum class ConvAlgorithm : uint8_t {
   kIm2col,  // columns written to memory, image by image, and the plain GEMM library
 };
 inline constexpr int kConvAlgorithmCount = 9;
+// Whether it multiplies matrices of the images and the filters as they are.
+constexpr bool is_product(ConvAlgorithm a) {
+  return a == ConvAlgorithm::kImplicitGemm || a == ConvAlgorithm::kPrecomputedGemm ||
+         a == ConvAlgorithm::kColumns;
+}
 // cuDNN's own words: "IMPLICIT_GEMM", "WINOGRAD_NONFUSED".
 std::string_view name(ConvAlgorithm algorithm);
 std::optional<ConvAlgorithm> conv_algorithm_from_name(std::string_view name);

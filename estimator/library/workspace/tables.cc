@@ -279,7 +279,13 @@ std::optional<WorkspaceChoice> WorkspaceTables::unasked(const WorkspaceShape& sh
   if (policy.rule == ScratchRule::kAten && convolves_by_columns(key_))
     return columns_of_one_image(shape, key_.dtype);
   if (policy.forced.empty()) return std::nullopt;
-  return choice_of(shape, pass, key_.dtype, key_.cudnn_major, policy.forced);
+  auto choice = choice_of(shape, pass, key_.dtype, key_.cudnn_major, policy.forced);
+  const bool beyond = choice && policy.limit && choice->plan.bytes > *policy.limit;
+  if (!beyond || choice->plan.algorithm == "im2col") return choice;
+  // Products need no indices that are computed ahead; others are not there.
+  const bool product = choice->plan.algorithm == "implicit_precomp_gemm";
+  return product ? choice_of(shape, pass, key_.dtype, key_.cudnn_major, "implicit_gemm")
+                 : std::nullopt;
 }
 
 Result<WorkspaceChoice> WorkspaceTables::choose(const ConvProblem<int64_t>& problem, Pass pass,

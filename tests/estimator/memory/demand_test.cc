@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace plimsoll;
 
 TEST_CASE("demand: scratch memory is that of the algorithms that need least") {
@@ -14,6 +16,34 @@ TEST_CASE("demand: scratch memory is that of the algorithms that need least") {
   CHECK(least.uses[0].largest == 0);  // what was timed with more was no candidate
   CHECK(least.uses[0].tried.empty());
   CHECK(least.uses[1].bytes == 0);
+}
+
+TEST_CASE("demand: scratch memory that was chosen is not refused") {
+  WorkspacePlan workspaces;
+  workspaces.uses = {{.bytes = 500, .least = 20}};
+  CHECK(with_chosen_scratch(workspaces).uses[0].least == 500);
+}
+
+TEST_CASE("demand: scratch memory gives way to a card's end, but for what is needed") {
+  DeviceMemory least;
+  least.low = 600;
+  least.high = 800;
+  least.minimum = 500;
+  const auto high = [&](int64_t bytes, int64_t range_high, int64_t usable) {
+    DeviceMemory memory;
+    memory.device_bytes = bytes;
+    memory.low = bytes - 50;
+    memory.high = range_high;
+    memory.minimum = bytes;
+    give_way(memory, least, usable);
+    CHECK(memory.low == std::min<int64_t>(600, bytes - 50));
+    CHECK(memory.minimum == 500);
+    return memory.high;
+  };
+  CHECK(high(900, 1100, 2000) == 1100);  // there is room
+  CHECK(high(900, 1100, 1000) == 1000);  // no more than the card has
+  CHECK(high(700, 1100, 750) == 800);    // the least may need more than it has
+  CHECK(high(900, 1100, 700) == 900);    // it does not fit
 }
 
 TEST_CASE("demand: what is needed takes the place of what is taken, and its range is its own") {
