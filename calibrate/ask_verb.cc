@@ -10,7 +10,7 @@
 #include "calibrate/ask.h"
 #include "calibrate/verb.h"
 #include "estimator/estimator.h"
-#include "estimator/library/workspace_plan.h"
+#include "estimator/library/behaviour.h"
 #include "estimator/plan/convolutions.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/text.h"
@@ -71,8 +71,7 @@ Result<AskPlan> plan_of(const AskFlags& flags, const Hwdb& hwdb) {
   AskPlan plan;
   plan.device = std::move(*device);
   plan.framework = framework->id;
-  plan.policy = workspace_policy(*framework);
-  if (precision.tf32) plan.policy.tensor_cores = true;
+  plan.policy = library_behaviour(*framework, {}, precision.tf32).policy;
   if (flags.benchmark) {
     plan.policy.benchmark = true;
     plan.framework += " benchmark";

@@ -10,6 +10,7 @@
 #include "estimator/answer/mean.h"
 #include "estimator/answer/on_host.h"
 #include "estimator/answer/platform_notes.h"
+#include "estimator/library/behaviour.h"
 #include "estimator/library/conv_choice.h"
 #include "estimator/memory/memory_plan.h"
 #include "estimator/memory/replay_input.h"
@@ -27,23 +28,6 @@ namespace {
 int library_number(const Version& version) {
   const auto part = [&](size_t i) { return i < version.numbers.size() ? version.numbers[i] : 0; };
   return part(0) * 100 + part(1);
-}
-
-AlgorithmPolicy policy_of(const FrameworkProfile& framework, const KernelRequest& asked) {
-  if (const auto& algorithm = asked.conv_algorithm) return algorithm->policy;
-  if (asked.cudnn_benchmark)
-    return *asked.cudnn_benchmark ? AlgorithmPolicy::kAutotune : AlgorithmPolicy::kHeuristic;
-  switch (framework.conv_policy) {
-    case FrameworkProfile::ConvPolicy::kHeuristic:
-      return AlgorithmPolicy::kHeuristic;
-    case FrameworkProfile::ConvPolicy::kAutotune:
-      return AlgorithmPolicy::kAutotune;
-    case FrameworkProfile::ConvPolicy::kIm2col:
-      return AlgorithmPolicy::kIm2col;
-    case FrameworkProfile::ConvPolicy::kProducts:
-      return AlgorithmPolicy::kDeterministic;
-  }
-  return AlgorithmPolicy::kHeuristic;
 }
 
 // Parameters in 16 bits keep PyTorch's norms from cuDNN (aten/src/ATen/native/Normalization.cpp).
@@ -69,11 +53,11 @@ bool turns_half(const Platform& platform, const Recipe& recipe) {
          platform.device.peak("fp16_tensor") != nullptr;
 }
 
-TimeOptions time_options(const Platform& platform, const KernelRequest& asked,
-                         const Recipe& recipe) {
+TimeOptions time_options(const Platform& platform, const KernelRequest& asked, const Recipe& recipe,
+                         AlgorithmPolicy policy) {
   TimeOptions options;
   options.library.cudnn = library_number(platform.cudnn);
-  options.policy = policy_of(platform.framework, asked);
+  options.policy = policy;
   const bool last = asked.layout == Layout::kNative ? platform.framework.channels_last
                                                     : asked.layout == Layout::kChannelsLast;
   const bool converted = turns_half(platform, recipe);
@@ -110,9 +94,11 @@ Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   if (platform.device.is_host) return of_memory_alone();
   auto calibrations = Calibrations::open(platform.hwdb);
   if (!calibrations) return tl::make_unexpected(calibrations.error());
-  ConvOffers offers = conv_offers(platform, request, request.recipe.precision->tf32);
-  TimeContext context(rates_of(platform.device), std::move(*calibrations),
-                      time_options(platform, request, request.recipe),
+  ConvOffers offers{
+      WorkspaceTableCache(platform.hwdb, platform.device, platform.cudnn, platform.asked),
+      library_behaviour(platform.framework, request, request.recipe.precision->tf32)};
+  TimeOptions options = time_options(platform, request, request.recipe, offers.behaviour.algorithm);
+  TimeContext context(rates_of(platform.device), std::move(*calibrations), std::move(options),
                       std::make_shared<const ConvOffers>(std::move(offers)));
   return Evaluator(std::move(platform), request, std::move(context));
 }
@@ -150,7 +136,7 @@ tl::unexpected<Diagnostics> too_long(const Device& device) {
 Result<OperatingPoint> Evaluator::point_of(const CompiledModel& model, const BoundStep& bound,
                                            const Binding& binding, const TimeContext& context,
                                            LastReplay* last) const {
-  auto workspaces = plan_workspaces(bound, platform_, context);
+  auto workspaces = plan_workspaces(bound, platform_.device, context);
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   auto device =
       plan_device(model, bound, binding, platform_, request_, *workspaces, request_.minimum, last);
@@ -217,7 +203,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   Estimate e;
   // A table is of one size: layers as time is, memory and what is beside it where it is read.
   if (largest != binding) {
-    const auto usual = plan_workspaces(*bound, platform_, context(*point));
+    const auto usual = plan_workspaces(*bound, platform_.device, context(*point));
     if (!usual) return tl::make_unexpected(usual.error());
     set_workspaces(time, *usual);
     e.layers = layers_of(model, *bound, granule, time.prices);

@@ -31,8 +31,8 @@ Result<CompiledModel> compile(const Request& request, const Platform& platform);
 tl::unexpected<Diagnostics> too_long(const Device& device);
 
 // How a step runs on a card: with the algorithms that the framework ends up with there. Scratch
-// memory that is not there is not taken (ConvOffers::gives_way), so that memory and time are those
-// of one run. Where not even the least fits there is no such run: the card is then no limit.
+// memory that is not there is not taken (LibraryBehaviour::gives_way), so that memory and time are
+// those of one run. Where not even the least fits there is no such run: the card is then no limit.
 struct OperatingPoint {
   WorkspacePlan workspaces;
   DevicePlan device;

@@ -49,8 +49,7 @@ Result<WorkspaceLinesOptions> to_options(const WorkspaceFlags& flags, Hwdb& hwdb
       .cudnn_major = version->numbers.empty() ? 0 : version->numbers[0],
       .cudnn_minor = version->numbers.size() > 1 ? version->numbers[1] : 0,
       .dtype = precision.storage,
-      .policy = workspace_policy(*framework)};
-  if (precision.tf32) options.policy.tensor_cores = true;
+      .policy = library_behaviour(*framework, {}, precision.tf32).policy};
   if (flags.benchmark) options.policy.benchmark = true;
   if (!flags.limit.empty()) {
     const auto limit = parse_bytes("--workspace-limit", flags.limit);

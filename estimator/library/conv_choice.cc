@@ -98,7 +98,7 @@ bool is_known(const TimeContext& context) { return context.options().library.cud
 
 Result<WorkspaceChoice> ask(const KernelAt& kernel, const ConvProblem<int64_t>& problem,
                             const ConvOffers& offers, const WorkspacePolicy& policy) {
-  if (offers.pointwise_by_gemm && is_pointwise(problem)) return WorkspaceChoice{};
+  if (offers.behaviour.pointwise_by_gemm && is_pointwise(problem)) return WorkspaceChoice{};
   const auto tables = offers.tables.of(kernel.dtype, problem.channels_last);
   if (!tables) return tl::make_unexpected(tables.error());
   return (*tables)->choose(problem, kernel.pass, policy);
@@ -161,20 +161,20 @@ Result<ConvChoice> choose_convolution(const KernelAt& kernel, const TimeContext&
   const ConvOffers& offers = *context.offers();
   const ConvCall call = call_of(kernel, context);
   const auto& model = convolution_model(kernel, context).conv;
-  auto scratch = ask(kernel, call.problem, offers, offers.policy);
+  auto scratch = ask(kernel, call.problem, offers, offers.behaviour.policy);
   if (!scratch) return tl::make_unexpected(scratch.error());
   if (!model) return ConvChoice{std::move(*scratch), std::nullopt};
-  const bool is_free = !is_known(context) && offers.policy.forced.empty();
+  const bool is_free = !is_known(context) && offers.behaviour.policy.forced.empty();
   const ConvCosts costs = model->costs(call.shape, is_free ? kWorthALook : kNoLimit);
   if (is_known(context)) {
     ConvCost cost = cost_of_known(*scratch, costs, kernel.pass);
-    if (offers.policy.benchmark) bound_by_others(*scratch, costs, kernel.pass, cost);
+    if (offers.behaviour.policy.benchmark) bound_by_others(*scratch, costs, kernel.pass, cost);
     return ConvChoice{std::move(*scratch), cost};
   }
   auto cost = take_shortest(*scratch, costs, kernel.pass);
-  if (!cost && !offers.policy.forced.empty()) {
+  if (!cost && !offers.behaviour.policy.forced.empty()) {
     // What the library of this version does not have is asked for in vain.
-    WorkspacePolicy free = offers.policy;
+    WorkspacePolicy free = offers.behaviour.policy;
     free.forced.clear();
     scratch = ask(kernel, call.problem, offers, free);
     if (!scratch) return tl::make_unexpected(scratch.error());
@@ -186,7 +186,8 @@ Result<ConvChoice> choose_convolution(const KernelAt& kernel, const TimeContext&
 std::vector<ConvCost> offered_costs(const KernelAt& kernel, const TimeContext& context) {
   const ConvCall call = call_of(kernel, context);
   const ConvCosts costs = convolution_model(kernel, context).conv->costs(call.shape);
-  const auto choice = ask(kernel, call.problem, *context.offers(), context.offers()->policy);
+  const auto choice =
+      ask(kernel, call.problem, *context.offers(), context.offers()->behaviour.policy);
   if (!choice) return {};
   const bool asked = !choice->plan.algorithm.empty() && choice->plan.algorithm != "im2col";
   if (!asked) return {costs.all().begin(), costs.all().end()};
@@ -196,7 +197,7 @@ std::vector<ConvCost> offered_costs(const KernelAt& kernel, const TimeContext& c
 
 TimeContext within(const TimeContext& context, int64_t bytes) {
   ConvOffers offers = *context.offers();
-  offers.policy.limit = std::min(bytes, offers.policy.limit.value_or(bytes));
+  offers.behaviour.policy.limit = std::min(bytes, offers.behaviour.policy.limit.value_or(bytes));
   return context.with(context.options(), std::make_shared<const ConvOffers>(std::move(offers)));
 }
 

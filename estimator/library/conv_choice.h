@@ -8,6 +8,7 @@
 #pragma once
 
 #include "estimator/kernels/conv_algorithms.h"
+#include "estimator/library/behaviour.h"
 #include "estimator/library/conv_call.h"
 #include "estimator/library/workspace/table_cache.h"
 
@@ -16,14 +17,7 @@ namespace plimsoll {
 // What a framework's library offers for convolutions on a card, and what the framework asks for.
 struct ConvOffers {
   WorkspaceTableCache tables;
-  WorkspacePolicy policy;
-  // Filters of one pixel go to the library of products.
-  bool pointwise_by_gemm = false;
-  // Where the card has no scratch memory left for an algorithm the framework takes another one:
-  // what it times is refused memory (cudnnFind; find.lua of soumith/cudnn.torch allows 95 % of what
-  // is free, CNTK what is free, PyTorch's getMaxWorkspaceSize the largest block that is free), or
-  // it falls back on one without (Caffe's base_conv_layer).
-  bool gives_way = false;
+  LibraryBehaviour behaviour;
 };
 
 // The one to take of several: the shortest, or the first that takes hardly longer, in the time of

@@ -5,51 +5,9 @@
 
 #include "estimator/library/workspace/attention.h"
 #include "estimator/library/workspace/reduction.h"
-#include "estimator/request/platform.h"
 #include "graph/ir/kernel_label.h"
 
 namespace plimsoll {
-
-WorkspacePolicy workspace_policy(const FrameworkProfile& framework) {
-  WorkspacePolicy policy;
-  policy.rule = framework.scratch_rule;
-  policy.tensor_cores = framework.tf32_convolutions;
-  policy.benchmark = framework.conv_policy == FrameworkProfile::ConvPolicy::kAutotune;
-  if (framework.conv_policy == FrameworkProfile::ConvPolicy::kProducts)
-    policy.forced = scratch_name({.policy = AlgorithmPolicy::kDeterministic});
-  if (framework.workspace_limit) policy.limit = framework.workspace_limit->value;
-  return policy;
-}
-
-std::optional<int64_t> workspace_limit(const FrameworkProfile& framework,
-                                       const KernelRequest& asked, bool guessed) {
-  if (asked.workspace_limit) return asked.workspace_limit;
-  if (guessed && framework.guess_limit) return framework.guess_limit->value;
-  if (framework.workspace_limit) return framework.workspace_limit->value;
-  return std::nullopt;
-}
-
-ConvOffers conv_offers(const Platform& platform, const KernelRequest& asked, bool tf32) {
-  WorkspacePolicy policy = workspace_policy(platform.framework);
-  bool guessed = platform.framework.conv_policy == FrameworkProfile::ConvPolicy::kHeuristic;
-  if (asked.cudnn_benchmark) {
-    policy.benchmark = *asked.cudnn_benchmark;
-    policy.forced.clear();
-    guessed = !policy.benchmark;
-  }
-  if (tf32) policy.tensor_cores = true;
-  if (const auto& algorithm = asked.conv_algorithm) {
-    policy.benchmark = algorithm->policy == AlgorithmPolicy::kAutotune ||
-                       algorithm->policy == AlgorithmPolicy::kTimeOnce;
-    policy.forced = scratch_name(*algorithm);
-    guessed = is_guessed(algorithm->policy);
-  }
-  policy.limit = workspace_limit(platform.framework, asked, guessed);
-  const bool gives_way = policy.benchmark || platform.framework.is_judged_by_demand();
-  return ConvOffers{
-      WorkspaceTableCache(platform.hwdb, platform.device, platform.cudnn, platform.asked),
-      std::move(policy), platform.framework.pointwise_by_gemm, gives_way};
-}
 
 namespace {
 
@@ -60,7 +18,7 @@ void add_offered(const WorkspaceChoice& choice, std::vector<int64_t>& offered) {
 
 // Of kernels of PyTorch's own.
 int64_t own_scratch(const KernelAt& kernel, const TimeContext& context, const Device& device) {
-  if (context.offers()->policy.rule != ScratchRule::kAten) return 0;
+  if (context.offers()->behaviour.policy.rule != ScratchRule::kAten) return 0;
   if (const auto* attention = std::get_if<AttentionProblem<int64_t>>(&kernel.problem))
     return attention_workspace(*attention, kernel.pass, kernel.dtype);
   if (kernel.op != "column_sum" || kernel.written == 0) return 0;
@@ -70,19 +28,20 @@ int64_t own_scratch(const KernelAt& kernel, const TimeContext& context, const De
 
 }  // namespace
 
-Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
+Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Device& device,
                                       const TimeContext& context) {
-  const bool timed = context.offers()->policy.benchmark && !platform.framework.autotune_outside;
+  const LibraryBehaviour& library = context.offers()->behaviour;
+  const bool timed = library.policy.benchmark && library.timing != TimingScratch::kLibrary;
   WorkspacePlan plan;
-  plan.algorithm_policy = context.options().policy;
-  plan.gives_way = context.offers()->gives_way;
+  plan.algorithm_policy = library.algorithm;
+  plan.gives_way = library.gives_way;
   plan.uses.resize(bound.kernels.size());
   plan.bases.resize(bound.kernels.size());
   plan.algorithms.resize(bound.kernels.size());
   std::optional<WorkspaceBasis> worst;
   for (KernelId id = 0; id < bound.kernels.size(); ++id) {
     const KernelAt& kernel = bound.kernels[id];
-    if (const int64_t bytes = own_scratch(kernel, context, platform.device); bytes > 0) {
+    if (const int64_t bytes = own_scratch(kernel, context, device); bytes > 0) {
       plan.uses[id] = {.bytes = bytes, .least = bytes, .exact = true};
       plan.bases[id] = name(WorkspaceBasis::kRule);
       worst = std::max(worst.value_or(WorkspaceBasis::kRule), WorkspaceBasis::kRule);
@@ -100,7 +59,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& pl
     add_offered(choice, plan.offered);
     plan.uses[id] = {
         .bytes = choice.plan.bytes, .largest = timed ? choice.largest : 0, .least = choice.low};
-    if (timed && platform.framework.autotune_tries_each) plan.uses[id].tried = choice.tried;
+    if (timed && library.timing == TimingScratch::kEach) plan.uses[id].tried = choice.tried;
     plan.bases[id] = name(choice.basis);
     ++plan.convolutions;
     if (choice.basis == WorkspaceBasis::kAsked) ++plan.asked;

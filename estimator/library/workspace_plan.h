@@ -9,12 +9,9 @@
 #include "estimator/library/conv_choice.h"
 #include "estimator/library/workspace_use.h"
 #include "estimator/step/bound_step.h"
-#include "hwdb/framework.h"
+#include "hwdb/device.h"
 
 namespace plimsoll {
-
-struct KernelRequest;
-struct Platform;
 
 struct WorkspacePlan {
   std::vector<WorkspaceUse> uses;  // by KernelId; zero where a kernel needs none
@@ -24,23 +21,13 @@ struct WorkspacePlan {
   std::string basis;  // the least trusted: "asked", "table", "rule", "interval"; else "none"
   int64_t asked = 0, convolutions = 0;  // kernels, and of how many cuDNN was asked
   AlgorithmPolicy algorithm_policy = AlgorithmPolicy::kAutotune;  // by which they were chosen
-  bool gives_way = false;                                         // ConvOffers::gives_way
+  bool gives_way = false;                                         // LibraryBehaviour::gives_way
   std::vector<int64_t> offered;  // bytes of all algorithms to choose from, ascending, each once
   std::optional<int64_t> free_bytes;  // of scratch memory, where what is free on the card limits it
 };
 
-WorkspacePolicy workspace_policy(const FrameworkProfile& framework);
-
-// Most scratch memory of a convolution: what is asked, else the framework's where its library times
-// algorithms or guesses one. Nothing: no limit.
-std::optional<int64_t> workspace_limit(const FrameworkProfile& framework,
-                                       const KernelRequest& asked, bool guessed);
-
-// What convolutions on `platform` choose from; `tf32`: where their precision allows it.
-ConvOffers conv_offers(const Platform& platform, const KernelRequest& asked, bool tf32);
-
 // Of the algorithms that kernels are priced with in `context`, which has offers.
-Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Platform& platform,
+Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Device& device,
                                       const TimeContext& context);
 
 }  // namespace plimsoll

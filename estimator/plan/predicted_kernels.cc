@@ -49,12 +49,13 @@ Result<PredictedStep> predicted_kernels(const Request& request, const Hwdb& hwdb
   if (!evaluator) return tl::make_unexpected(evaluator.error());
   const auto bound = bind_step(model->step, model->binding);
   if (!bound) return tl::make_unexpected(bound.error());
-  const auto workspaces = plan_workspaces(*bound, evaluator->platform(), evaluator->context());
+  const auto workspaces =
+      plan_workspaces(*bound, evaluator->platform().device, evaluator->context());
   if (!workspaces) return tl::make_unexpected(workspaces.error());
   PredictedStep step;
   const TimeContext alone = evaluator->context().alone();
   step.kernels = kernels_of(*model, *bound, *workspaces, evaluator->platform().framework, alone);
-  step.policy = evaluator->context().offers()->policy;
+  step.policy = evaluator->context().offers()->behaviour.policy;
   step.framework = evaluator->platform().framework.id;
   step.batch = batch_at(*model, model->binding);
   std::set<int> used;

@@ -37,7 +37,7 @@ Planned plan(const Request& request) {
   const Evaluator evaluator = *Evaluator::make(platform, request);
   Planned planned;
   planned.bound = *bind_step(model.step, model.binding);
-  planned.memory = *plan_workspaces(planned.bound, platform, evaluator.context());
+  planned.memory = *plan_workspaces(planned.bound, platform.device, evaluator.context());
   for (size_t id = 0; id < planned.bound.kernels.size(); ++id) {
     planned.times.push_back(kernel_time(planned.bound.kernels[id], evaluator.context()));
     planned.most = std::max(planned.most, planned.memory.uses[id].bytes);

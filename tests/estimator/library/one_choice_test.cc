@@ -52,7 +52,7 @@ class Network {
     return chosen(within(evaluator_->context(), limit));
   }
   bool times_algorithms() const {
-    return Evaluator::make(platform_, request_)->context().offers()->policy.benchmark;
+    return Evaluator::make(platform_, request_)->context().offers()->behaviour.policy.benchmark;
   }
   const std::vector<KernelAt>& kernels() const { return bound_.kernels; }
   static bool is_convolution(const KernelAt& kernel) {
@@ -61,7 +61,7 @@ class Network {
 
  private:
   Chosen chosen(const TimeContext& context) const {
-    Chosen chosen{.memory = *plan_workspaces(bound_, platform_, context), .times = {}};
+    Chosen chosen{.memory = *plan_workspaces(bound_, platform_.device, context), .times = {}};
     for (const KernelAt& kernel : bound_.kernels)
       chosen.times.push_back(is_convolution(kernel) ? kernel_time(kernel, context) : KernelTime{});
     return chosen;
