@@ -202,15 +202,13 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   const int64_t granule = granule_of(platform_.framework);
   Estimate e;
   // A table is of one size: layers as time is, memory and what is beside it where it is read.
-  if (largest != binding) {
-    const auto usual = plan_workspaces(*bound, platform_.device, context(*point));
-    if (!usual) return tl::make_unexpected(usual.error());
-    set_workspaces(time, *usual);
-    e.layers = layers_of(model, *bound, granule, time.prices);
-    bound = std::move(longest);
-  }
+  const auto at_binding =
+      largest == binding ? workspaces : plan_workspaces(*bound, platform_.device, context(*point));
+  if (!at_binding) return tl::make_unexpected(at_binding.error());
+  set_workspaces(time, *at_binding);
+  e.layers = layers_of(model, *bound, granule, time.prices);
+  bound = std::move(longest);
   set_workspaces(time, workspaces);
-  if (e.layers.empty()) e.layers = layers_of(model, *bound, granule, time.prices);
   e.memory = plan_memory(model, *bound, largest, platform_, request_, workspaces, point->device,
                          request_.minimum);
   e.input = model.facts;

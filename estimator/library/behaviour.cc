@@ -5,7 +5,7 @@
 namespace plimsoll {
 namespace {
 
-AlgorithmPolicy usual_algorithm(FrameworkProfile::ConvPolicy policy) {
+AlgorithmPolicy default_algorithm(FrameworkProfile::ConvPolicy policy) {
   switch (policy) {
     case FrameworkProfile::ConvPolicy::kHeuristic:
       return AlgorithmPolicy::kHeuristic;
@@ -39,7 +39,7 @@ TimingScratch timing_scratch(const FrameworkProfile& framework) {
 LibraryBehaviour library_behaviour(const FrameworkProfile& framework, const KernelRequest& asked,
                                    bool tf32) {
   LibraryBehaviour behaviour;
-  AskedAlgorithm algorithm{.policy = usual_algorithm(framework.conv_policy)};
+  AskedAlgorithm algorithm{.policy = default_algorithm(framework.conv_policy)};
   if (asked.cudnn_benchmark)
     algorithm.policy =
         *asked.cudnn_benchmark ? AlgorithmPolicy::kAutotune : AlgorithmPolicy::kHeuristic;

@@ -137,12 +137,12 @@ std::optional<ConvCost> take_shortest(WorkspaceChoice& choice, const ConvCosts& 
   const auto able = priced(costs, plans, pass);
   if (able.empty()) return std::nullopt;
   const ConvCost best = preferred(costs_of(able));
-  const auto taken =
+  const auto run =
       std::ranges::find(able, best.algorithm, [](const PricedPlan& p) { return p.cost.algorithm; });
-  choice.plan = *taken->plan;
+  choice.plan = *run->plan;
   choice.alternatives.clear();
   for (const ConvPlan& plan : plans) {
-    if (&plan != taken->plan) choice.alternatives.push_back(plan);
+    if (&plan != run->plan) choice.alternatives.push_back(plan);
   }
   return best;
 }

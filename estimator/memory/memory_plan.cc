@@ -245,7 +245,7 @@ namespace {
 // What a step takes on a device with one plan of scratch memory, and what it cannot do without.
 struct Demand {
   DeviceMemory memory;
-  std::optional<GrownMemory> grown;
+  std::optional<GrownMemory> with_room;
 };
 
 Result<Demand> demand_of(const Replaying& replaying, const WorkspacePlan& scratch, bool minimum,
@@ -257,7 +257,7 @@ Result<Demand> demand_of(const Replaying& replaying, const WorkspacePlan& scratc
   if (!memory) return tl::make_unexpected(memory.error());
   Demand demand{std::move(*memory), std::nullopt};
   if (by_demand)
-    demand.grown = take_demand(demand.memory, replaying.context, framework.demand_spread);
+    demand.with_room = take_demand(demand.memory, replaying.context, framework.demand_spread);
   return demand;
 }
 
@@ -287,11 +287,12 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
     const auto least = demand_of(replaying, with_least_scratch(workspaces), minimum, nullptr);
     if (!least) return tl::make_unexpected(least.error());
     give_way(chosen->memory, least->memory, platform.usable_bytes);
-    if (chosen->grown)
-      chosen->grown->range.low = std::min(chosen->grown->range.low, least->grown->range.low);
+    if (chosen->with_room)
+      chosen->with_room->range.low =
+          std::min(chosen->with_room->range.low, least->with_room->range.low);
   }
   plan.memory = std::move(chosen->memory);
-  plan.grown = chosen->grown;
+  plan.grown = chosen->with_room;
   if (model.recipe.mode == Mode::kInference && framework.python_names) {
     const int64_t granule = granule_of(framework);
     plan.held_by_names = largest_value_at_peak(model.step, bound, granule,

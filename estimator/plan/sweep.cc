@@ -230,7 +230,7 @@ class Sweeper {
       entry.sum.emplace(entry.conditions.habits, context().rates());
       entry.evidence = {};
       if (entry.context) {
-        add_alone(entry);
+        add_limited(entry);
       } else {
         open.push_back(&entry);
       }
@@ -254,7 +254,7 @@ class Sweeper {
   }
 
   // Of kernels that run by algorithms of this point's own.
-  void add_alone(Entry& entry) {
+  void add_limited(Entry& entry) {
     const CompiledModel& model = entry.compiled->entry.model;
     const Binding binding = binding_at(model, sizes_at(entry.answer.point));
     const auto bound = entry.compiled->entry.step(binding);

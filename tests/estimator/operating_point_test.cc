@@ -55,15 +55,15 @@ TEST_CASE("operating point: what a framework needs is of the step that is timed"
   for (const char* framework : {"tensorflow-1", "mxnet", "cntk"}) {
     CAPTURE(framework);
     Request request = vgg(framework, 16);
-    const Estimate usual = test::answer(request);
+    const Estimate timed = test::answer(request);
     request.workspace_limit = 0;
     const Estimate least = test::answer(request);
-    CHECK(usual.time.step_ns < least.time.step_ns);
-    CHECK(usual.memory.device_bytes > least.memory.device_bytes);
-    CHECK(usual.memory.workspace_bytes == largest_of_layers(usual));
+    CHECK(timed.time.step_ns < least.time.step_ns);
+    CHECK(timed.memory.device_bytes > least.memory.device_bytes);
+    CHECK(timed.memory.workspace_bytes == largest_of_layers(timed));
     // The other end is in the range.
-    CHECK(usual.memory.device_range.low <= least.memory.device_bytes);
-    CHECK(usual.memory.device_range.high >= usual.memory.device_bytes);
+    CHECK(timed.memory.device_range.low <= least.memory.device_bytes);
+    CHECK(timed.memory.device_range.high >= timed.memory.device_bytes);
   }
 }
 
@@ -103,9 +103,9 @@ TEST_CASE("operating point: a sweep answers as estimate() does where memory is s
   REQUIRE(swept);
   REQUIRE(points.size() == 2);
   for (size_t i = 0; i < points.size(); ++i) {
-    const Estimate alone = test::answer(vgg("torch7", sizes[0].values[i]));
-    CHECK(points[i].step_ns == alone.time.step_ns);
-    CHECK(points[i].device_bytes == alone.memory.device_bytes);
+    const Estimate single = test::answer(vgg("torch7", sizes[0].values[i]));
+    CHECK(points[i].step_ns == single.time.step_ns);
+    CHECK(points[i].device_bytes == single.memory.device_bytes);
   }
 }
 
