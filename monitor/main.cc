@@ -25,9 +25,10 @@
 #include "estimator/cli/page_file.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/shared_flags.h"
-#include "estimator/cli/values.h"
 #include "estimator/estimator.h"
 #include "estimator/report/version.h"
+#include "estimator/settings/records.h"
+#include "estimator/settings/values.h"
 #include "graph/base/distinct_files.h"
 #include "graph/base/escape.h"
 #include "monitor/attribution.h"
@@ -93,7 +94,7 @@ void declare(CLI::App& app, Flags& flags) {
 
 // The run as described, and what is predicted for it.
 struct Prediction {
-  RunDescription run;
+  Request request;
   Band band;
 };
 
@@ -103,7 +104,7 @@ Result<Prediction> predict(const cli::SharedFlags& given) {
   const cli::SharedFlags& flags = all->flags;
   auto request = cli::to_request(flags);
   if (!request) return tl::make_unexpected(request.error());
-  request->given = cli::given_in(given);
+  request->given = given.names();
   request->defaults = all->used;
   auto hwdb = cli::open_database(*request, "estimate");
   if (!hwdb) return tl::make_unexpected(hwdb.error());
@@ -114,11 +115,7 @@ Result<Prediction> predict(const cli::SharedFlags& given) {
       cli::as_strict(cli::in_model(estimated->diagnostics, request->model), request->strict);
   if (exit_status(said) != 0) return tl::make_unexpected(said);
   report(said);
-  Prediction made{.run = {.request = *request, .words = {}}, .band = band_of(*estimated)};
-  for (const auto& [name, values] : flags.values) {
-    if (!values.empty()) made.run.words[name] = values.front();
-  }
-  return made;
+  return Prediction{.request = *request, .band = band_of(*estimated)};
 }
 
 // Signals that end the watch, as a descriptor.
@@ -149,7 +146,7 @@ Result<Watched> find_watched(const Flags& flags, const sigset_t& signals) {
     if (!command) return tl::make_unexpected(command.error());
     return Watched{command->pid(), command_line(flags.command), *command};
   }
-  const auto pid = cli::parse_count("PID", flags.pid, 1, kMostPid);
+  const auto pid = parse_count("PID", flags.pid, 1, kMostPid);
   if (!pid) return tl::make_unexpected(pid.error());
   const auto reading = ProcFolder().read(static_cast<pid_t>(*pid));
   if (!reading || reading->ended)
@@ -198,10 +195,11 @@ Diagnostics usage_faults(const Flags& flags) {
 int write_measured(std::optional<cli::OutputFile>& file, const std::optional<Prediction>& predicted,
                    const Summary& summary) {
   if (!file || !predicted) return 0;
-  auto written = file->write(to_measured(predicted->run, summary));
+  auto written = file->write(to_measured(predicted->request, summary));
   if (!written) return report(written.error());
-  const auto unsaid = unsaid_flags(predicted->run);
+  std::vector<std::string> unsaid = settings_without_key(predicted->request);
   if (unsaid.empty()) return 0;
+  for (std::string& flag : unsaid) flag.insert(0, "--");
   return report(
       {warning("W516", fmt::format("measured runs have no key for {}: 'plimsoll validate' "
                                    "asks without",

@@ -22,6 +22,7 @@ struct Spared {
 // Beginnings of paths.
 constexpr Spared kSpared[] = {
     {"estimator/cli/", "the door"},
+    {"estimator/settings/", "what help says of each, and which verbs refuse it"},
     {"estimator/report/", "views of the command: what its pages and tables say of its own flags"},
     {"graph/config/model_config_schema.cc", "a schema, printed as it stands"},
     {"graph/tools/", "the build's own programs"},

@@ -41,7 +41,6 @@ int named_operators(const SourceText& source, const std::set<std::string_view>& 
 TEST_CASE("operators' names are written in few places, and in fewer with time") {
   const Allowed allowed[] = {
       {"calibrate/card", 2, "functions of cuDNN's library that have these names"},
-      {"estimator/answer", 6, "which settings act on a model"},
       {"estimator/memory", 7, "Torch7's layers, and what frameworks run in place"},
       {"graph/exporter", 3, "how TorchScript gives an array back, masked_fill and positions"},
       {"graph/rewrite", 14, "nodes that passes write anew"},

@@ -1,6 +1,6 @@
 // effects: where each flag has an effect. A flag that the user wrote and that changes nothing is
-// said, one that contradicts the rest is refused; nothing is ignored in silence. To add a flag, add
-// its row.
+// said, one that contradicts the rest is refused; nothing is ignored in silence. Where a setting
+// acts, its row says (estimator/settings/setting_row.h).
 #pragma once
 
 #include <string_view>

@@ -10,12 +10,11 @@
 #include "estimator/cli/interrupt.h"
 #include "estimator/cli/messages.h"
 #include "estimator/cli/open_database.h"
-#include "estimator/cli/read_request.h"
-#include "estimator/cli/shared_flags.h"
 #include "estimator/estimator.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
 #include "estimator/report/version.h"
+#include "estimator/settings/given_settings.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::api {
@@ -72,37 +71,29 @@ Told guarded(Ask ask) {
   }
 }
 
-Result<void> set_flag(cli::SharedFlags& into, const std::string& name, const std::string& value) {
-  const cli::FlagRow* row = cli::find_flag(name);
+Result<void> set_flag(GivenSettings& into, const std::string& name, const std::string& value) {
+  const SettingRow* row = find_setting(name);
   if (!row) {
     std::vector<std::string> names;
-    for (const cli::FlagRow& flag : cli::shared_flags()) names.emplace_back(flag.name);
+    for (const SettingRow& flag : settings()) names.emplace_back(flag.name);
     const std::string near = nearest(name, names);
     return error("E101", fmt::format("unknown flag '{}'{}", shortened(name, kQuotedColumns),
                                      near.empty() ? "" : fmt::format("; did you mean {}?", near)));
   }
-  if (row->on) {
-    if (!value.empty()) return error("E103", fmt::format("flag '{}' takes no value", row->name));
-    into.*row->on = true;
-  } else if (row->list) {
-    (into.*row->list).push_back(value);
-  } else if (row->rule != cli::FlagRow::Rule::kNone) {
-    into.training.push_back({value, row->rule == cli::FlagRow::Rule::kTrain});
-  } else {
-    into.values[std::string(row->name)].push_back(value);
-  }
+  if (row->value.form == SettingValue::Form::kSwitch && !value.empty())
+    return error("E103", fmt::format("flag '{}' takes no value", row->name));
+  into.add(*row, value);
   return {};
 }
 
 Result<Request> request_of(const std::string& model, const Flags& flags) {
-  cli::SharedFlags shared;
+  GivenSettings shared;
   shared.model = model;
   for (const auto& [name, value] : flags) {
     if (auto set = set_flag(shared, name, value); !set) return tl::make_unexpected(set.error());
   }
-  auto request = cli::to_request(shared);
+  auto request = to_request(shared);
   if (!request) return request;
-  request->given = cli::given_in(shared);
   request->minimum = true;
   if (request->model.empty()) return error("E108", "which model? name a file or builtin:NAME");
   if (request->devices.empty())

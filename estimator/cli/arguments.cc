@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "estimator/cli/values.h"
+#include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 

@@ -14,9 +14,9 @@
 #include "estimator/cli/messages.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/output.h"
-#include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/report/version.h"
+#include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {

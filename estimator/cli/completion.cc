@@ -7,12 +7,12 @@
 #include <algorithm>
 
 #include "estimator/cli/flag_groups.h"
-#include "estimator/cli/shared_flags.h"
-#include "estimator/cli/values.h"
+#include "estimator/cli/python_keywords.h"
 #include "estimator/cli/verb.h"
 #include "estimator/model/model_source.h"
 #include "estimator/model/request_names.h"
-#include "graph/base/text.h"
+#include "estimator/settings/setting_row.h"
+#include "estimator/settings/values.h"
 #include "graph/builtin/builtin.h"
 #include "graph/ops/op_row.h"
 #include "hwdb/hwdb.h"
@@ -21,12 +21,6 @@ namespace plimsoll::cli {
 namespace {
 
 using Words = std::vector<std::string>;
-
-Words words_in(std::string_view text, char separator) {
-  Words words;
-  for (const std::string_view word : split(text, separator)) words.emplace_back(trimmed(word));
-  return words;
-}
 
 Words builtin_names(const std::string& prefix) {
   Words names;
@@ -54,20 +48,14 @@ Words sizes_of(const Words& words, bool fixed) {
 Words values_of(const std::string& flag, const Words& words) {
   if (flag == "dim" || flag == "longest") return sizes_of(words, false);
   if (flag == "set") return sizes_of(words, true);
-  if (flag == "checkpoint") return {"none", "blocks", "mirror"};
   const auto hwdb = Hwdb::open();
   if (hwdb && flag == "gpu") return hwdb->device_ids();
   if (hwdb && flag == "host") return hwdb->host_ids();
   if (hwdb && flag == "link") return hwdb->link_ids();
   if (hwdb && flag == "framework") return hwdb->framework_ids();
   if (flag == "model") return builtin_names("builtin:");
-  const FlagRow* row = find_flag(flag);
-  if (!row) return {};
-  if (row->words) return words_in(row->words(), ',');
-  const std::string_view value = row->value;  // "nchw|nhwc"
-  const bool listed = value.find('|') != value.npos && value.find("FILE") == value.npos &&
-                      value.find('=') == value.npos;
-  return listed ? words_in(value, '|') : Words();
+  const SettingRow* row = find_setting(flag);
+  return row && row->value.words ? row->value.words() : Words();
 }
 
 // What a verb's word without a flag may be.
@@ -200,6 +188,7 @@ end
 
 int run_completion(const std::string& shell, const std::vector<std::string>& words) {
   if (shell == "words") return print_words(completions(words));
+  if (shell == "python") return print(python_keywords());  // asked by the package's build
   std::vector<std::string> names;
   for (const Shell& s : kShells) names.emplace_back(s.name);
   const auto index = parse_word("completion", shell, names);

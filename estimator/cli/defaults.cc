@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "estimator/cli/read_request.h"
-#include "estimator/plan/sweep_plan.h"
+#include "estimator/settings/json_texts.h"
 #include "graph/base/among.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
@@ -20,7 +20,9 @@ namespace {
 
 constexpr const char* kFile = "plimsoll.yaml";
 
-bool may_have_default(const FlagRow& row) { return row.name == "gpu" || is_shared_value(row.name); }
+bool may_have_default(const SettingRow& row) {
+  return row.name == "gpu" || row.value.form == SettingValue::Form::kOne;
+}
 
 constexpr std::string_view kPrefix = "PLIMSOLL_";
 
@@ -34,7 +36,7 @@ std::string variable_of(std::string_view flag) {
 
 // PLIMSOLL_CUDNN is another thing, the folder of a library; PLIMSOLL_GPU is read where a GPU is
 // looked for.
-const char* from_environment(const FlagRow& row) {
+const char* from_environment(const SettingRow& row) {
   if (row.name == "cudnn" || row.name == "gpu") return nullptr;
   const char* const value = std::getenv(variable_of(row.name).c_str());
   return value && *value != '\0' ? value : nullptr;
@@ -52,7 +54,7 @@ constexpr std::string_view kOthers[] = {
 Result<void> check_variable(std::string_view name) {
   if (among(name, kOthers)) return {};
   std::vector<std::string> known;
-  for (const FlagRow& row : shared_flags()) {
+  for (const SettingRow& row : settings()) {
     const bool good = may_have_default(row);
     if (good) known.push_back(variable_of(row.name));
     if (variable_of(row.name) != name) continue;
@@ -103,13 +105,13 @@ Result<JsonValue> read_file(const Limits& limits) {
   if (!value->members())
     return error("E311", "defaults are names of flags and values", {kFile, 0, 0, {}});
   for (const JsonMember& member : *value->members()) {
-    const FlagRow* row = find_flag(member.key);
+    const SettingRow* row = find_setting(member.key);
     if (row && may_have_default(*row)) {
       if (auto good = check_value(member); !good) return tl::make_unexpected(good.error());
       continue;
     }
     std::vector<std::string> names;
-    for (const FlagRow& flag : shared_flags()) {
+    for (const SettingRow& flag : settings()) {
       if (may_have_default(flag)) names.emplace_back(flag.name);
     }
     const std::string near = nearest(member.key, names);
@@ -122,26 +124,23 @@ Result<JsonValue> read_file(const Limits& limits) {
   return value;
 }
 
-bool is_given(const SharedFlags& flags, const FlagRow& row) {
-  return row.list ? !(flags.*row.list).empty() : value_of(flags, row.name) != nullptr;
-}
-
 }  // namespace
 
 Result<FlagsWithDefaults> with_defaults(const SharedFlags& given,
                                         const std::set<std::string, std::less<>>& left_out) {
-  FlagsWithDefaults all{given, {}};
+  FlagsWithDefaults all{given, {}, {}};
   SharedFlags& flags = all.flags;
   if (auto good = check_environment(); !good) return tl::make_unexpected(good.error());
   const auto file = read_file({});
   if (!file) return tl::make_unexpected(file.error());
-  for (const FlagRow& row : shared_flags()) {
-    if (!may_have_default(row) || is_given(flags, row) || left_out.contains(row.name)) continue;
+  for (const SettingRow& row : settings()) {
+    if (!may_have_default(row) || flags.has(row.name) || left_out.contains(row.name)) continue;
     const char* const variable = from_environment(row);
     const JsonValue* const entry = file->find(row.name);
     if (!variable && !entry) continue;
     const std::string value = variable ? variable : text_of(*entry);
-    (row.list ? flags.*row.list : flags.values[std::string(row.name)]).push_back(value);
+    flags.add(row, value);
+    all.names.emplace(row.name);
     all.used += fmt::format("{}{} {} of {}", all.used.empty() ? "" : ", ", row.name,
                             shortened(value, kQuotedColumns), variable ? "the environment" : kFile);
   }
@@ -155,7 +154,8 @@ Result<Request> request_with_defaults(const SharedFlags& given,
   auto request = to_request(all->flags);
   if (!request) return request;
   // Whoever wrote no flag is not told that it has no effect.
-  request->given = given_in(given);
+  request->given = given.names();
+  request->by_default = all->names;
   request->defaults = all->used;
   return request;
 }

@@ -14,6 +14,7 @@ namespace plimsoll::cli {
 struct FlagsWithDefaults {
   SharedFlags flags;
   std::string used;  // "precision amp-bf16 of the environment"; empty where none was
+  std::set<std::string, std::less<>> names;  // of those
 };
 
 // The flags with the defaults found, but for those of names that are `left_out`, which are said

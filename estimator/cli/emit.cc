@@ -10,8 +10,8 @@
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/output_file.h"
-#include "estimator/cli/values.h"
 #include "estimator/report/sweep_files.h"
+#include "estimator/settings/values.h"
 #include "graph/base/among.h"
 #include "graph/base/escape.h"
 

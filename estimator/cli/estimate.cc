@@ -17,7 +17,6 @@
 #include "estimator/cli/output_file.h"
 #include "estimator/cli/page_file.h"
 #include "estimator/cli/shared_flags.h"
-#include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
 #include "estimator/plan/largest_batch.h"
@@ -28,6 +27,7 @@
 #include "estimator/report/text.h"
 #include "estimator/report/trace.h"
 #include "estimator/report/trade.h"
+#include "estimator/settings/values.h"
 #include "graph/base/distinct_files.h"
 #include "graph/base/setting.h"
 
@@ -75,7 +75,7 @@ Result<std::optional<std::pair<int64_t, int64_t>>> take_counts(SharedFlags& flag
   if (!first) return tl::make_unexpected(first.error());
   const auto last = parse_count(setting("gpus"), text->substr(dots + 2), *first, kMost);
   if (!last) return tl::make_unexpected(last.error());
-  flags.values.erase("gpus");
+  flags.erase("gpus");
   return std::optional(std::pair(*first, *last));
 }
 
@@ -83,7 +83,7 @@ Result<std::optional<std::pair<int64_t, int64_t>>> take_counts(SharedFlags& flag
 bool take_sweep(SharedFlags& flags) {
   const std::string* text = value_of(flags, "workspace-limit");
   if (!text || *text != "sweep") return false;
-  flags.values.erase("workspace-limit");
+  flags.erase("workspace-limit");
   return true;
 }
 

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "estimator/cli/flag_groups.h"
-#include "estimator/cli/shared_flags.h"
+#include "estimator/settings/setting_row.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -30,8 +30,9 @@ std::string flag_lines(std::string flag, const std::string& help, const Page& pa
 
 std::string described(const CLI::Option& option, bool all) {
   std::string help = option.get_description();
-  const FlagRow* row = option.get_lnames().empty() ? nullptr : find_flag(option.get_lnames()[0]);
-  if (row && row->words && all) help += ": " + row->words();
+  const SettingRow* row =
+      option.get_lnames().empty() ? nullptr : find_setting(option.get_lnames()[0]);
+  if (row && row->value.many && all) help += ": " + words_of(*row);
   if (!option.get_default_str().empty()) help += fmt::format(" [{}]", option.get_default_str());
   return help;
 }

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "estimator/cli/shared_flags.h"
+#include "estimator/settings/setting_row.h"
 
 namespace plimsoll::cli {
 

@@ -10,11 +10,11 @@
 #include "estimator/cli/output.h"
 #include "estimator/cli/page_file.h"
 #include "estimator/cli/shared_flags.h"
-#include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/plan/largest_batch.h"
 #include "estimator/report/html/max_batch_page.h"
 #include "estimator/report/largest_batch.h"
+#include "estimator/settings/values.h"
 #include "graph/base/setting.h"
 
 namespace plimsoll::cli {

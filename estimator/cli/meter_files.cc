@@ -9,7 +9,7 @@
 
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/messages.h"
-#include "estimator/cli/values.h"
+#include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "hwdb/measured/meter.h"

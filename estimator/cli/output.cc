@@ -10,7 +10,7 @@
 
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/messages.h"
-#include "estimator/cli/values.h"
+#include "estimator/settings/values.h"
 
 namespace plimsoll::cli {
 namespace {

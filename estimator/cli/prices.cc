@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "estimator/cli/values.h"
+#include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 

@@ -16,10 +16,11 @@
 #include "estimator/cli/open_database.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/sweep_answer.h"
-#include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/model/model_source.h"
 #include "estimator/plan/read_sweep_plan.h"
+#include "estimator/settings/json_texts.h"
+#include "estimator/settings/values.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/distinct_files.h"
 #include "graph/base/escape.h"
@@ -61,10 +62,10 @@ Result<void> check_flags(const SweepFlags& sweep) {
                  {}, std::string(kExample));
   if (flags.model == "-")
     return error("E112", "a sweep reads its model more than once: name a file, not -");
-  if (flags.gpus.size() > 1)
+  if (flags.values("gpu").size() > 1)
     return error("E114", setting("gpu") + " is given more than once", {},
                  "in the plan: gpu: [ID, ID]");
-  if (!flags.lengths.empty() || !flags.longest.empty()) {
+  if (flags.has("lengths") || flags.has("longest")) {
     return error(
         "E112", fmt::format("{} and {} are not for sweeps", setting("lengths"), setting("longest")),
         {}, "name the dimension as a parameter of the plan");
@@ -75,9 +76,13 @@ Result<void> check_flags(const SweepFlags& sweep) {
 // The machine's own card, where plan or flags name it, or no GPU at all.
 Result<void> find_local(const SweepPlan& plan, SharedFlags& flags, Hwdb& hwdb) {
   const auto swept = std::ranges::find(plan.parameters, "gpu", &SweepParameter::name);
-  if (swept == plan.parameters.end())
-    return find_local_gpu(hwdb, flags.gpus, "in the plan, or with " + setting("gpu", "ID"));
   std::vector<std::string> gpus;
+  if (swept == plan.parameters.end()) {
+    gpus = flags.values("gpu");
+    auto found = find_local_gpu(hwdb, gpus, "in the plan, or with " + setting("gpu", "ID"));
+    flags.set("gpu", std::move(gpus));
+    return found;
+  }
   for (const JsonValue& value : swept->values) gpus.push_back(text_of(value));
   return gpus.empty() ? Result<void>() : find_local_gpu(hwdb, gpus, "");
 }
@@ -123,7 +128,7 @@ int answer(SweepJob& job) {
     }
     return kInterrupted;
   }
-  const int status = report(as_strict(in_model(*swept, model), job.flags.shared.strict));
+  const int status = report(as_strict(in_model(*swept, model), job.flags.shared.has("strict")));
   if (status != 0) return status;
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
   return answer->finish(spent.count());
@@ -133,16 +138,16 @@ int answer(SweepJob& job) {
 SweepOrigin::Flags words_of(const SweepFlags& sweep) {
   SweepOrigin::Flags words;
   const SharedFlags& flags = sweep.shared;
-  for (const FlagRow& row : shared_flags()) {
-    const std::string name(row.name);
-    if (row.on && flags.*row.on) words.emplace_back(name, "");
-    if (row.list) {
-      for (const std::string& value : flags.*row.list) words.emplace_back(name, value);
-    }
-    if (const std::string* value = value_of(flags, row.name)) words.emplace_back(name, *value);
+  const auto is_rule = [](const SettingRow& row) {
+    return row.value.type == SettingValue::Type::kGlob;  // of those the last match holds
+  };
+  for (const SettingRow& row : settings()) {
+    if (is_rule(row)) continue;
+    for (const std::string& text : flags.values(row.name)) words.emplace_back(row.name, text);
   }
-  for (const TrainingRule& rule : flags.training)
-    words.emplace_back(rule.trained ? "train" : "freeze", rule.glob);
+  for (const auto& [row, text] : flags.all()) {
+    if (is_rule(*row)) words.emplace_back(row->name, text);
+  }
   if (!sweep.seed.empty()) words.emplace_back("seed", sweep.seed);
   if (sweep.memory_only) words.emplace_back("memory-only", "");
   return words;

@@ -3,75 +3,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
-#include "estimator/cli/values.h"
-#include "graph/base/among.h"
+#include "estimator/settings/json_texts.h"
+#include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
-#include "graph/base/text.h"
 
 namespace plimsoll::cli {
 namespace {
 
-// Flags of the recipe: steps that differ in them share nearly all of their kernels.
-constexpr std::array<std::string_view, 12> kRecipeFlags = {
-    "optimizer", "recipe",  "accumulate",   "checkpoint", "zero-grad", "dropout",
-    "recurrent", "compile", "weight-decay", "mode",       "freeze",    "train"};
-// Flags whose effect no configuration of a sweep shows.
-constexpr std::array<std::string_view, 5> kElsewhere = {"hwdb", "epochs", "samples",
-                                                        "samples-in-memory", "workers"};
+// The setting that a parameter of this name varies; null where it is none of a configuration's.
+const SettingRow* setting_of(std::string_view flag) {
+  const SettingRow* row = find_setting(flag);
+  return row && row->axis != SweepAxis::kNone ? row : nullptr;
+}
 
 std::string nearest_flag(const std::string& flag) {
-  static const std::vector<std::string> kKnown = {
-      "batch",      "gpu",        "image",   "precision",  "optimizer", "framework",
-      "checkpoint", "accumulate", "gpus",    "cudnn",      "layout",    "conv-algo",
-      "attention",  "sequence",   "compile", "cuda-graphs"};
-  return nearest(flag, kKnown);
-}
-
-// "0.01" and "true" are weight decay, "0" and "false" none.
-Result<bool> decays(const JsonValue& value) {
-  if (const auto word = value.boolean()) return *word;
-  if (const auto real = value.real()) return *real > 0;
-  return error("E103", fmt::format("weight_decay takes a number, found {}", value.description()));
-}
-
-Result<bool> is_on(std::string_view flag, const JsonValue& value) {
-  if (const auto word = value.boolean()) return *word;
-  const std::string* text = value.string();
-  if (text && (*text == "on" || *text == "off")) return *text == "on";
-  return error("E103", fmt::format("{} is true or false, found {}", flag, value.description()));
-}
-
-// "backbone.*, head.*"; "none" is no rule.
-void add_rules(SharedFlags& flags, const std::string& text, bool trained) {
-  if (text == "none") return;
-  for (const std::string_view pattern : split(text, ','))
-    flags.training.push_back({std::string(trimmed(pattern)), trained});
-}
-
-// The flags of a command with one value of a parameter.
-Result<void> set(SharedFlags& flags, const std::string& flag, const std::string& name,
-                 const JsonValue& value) {
-  if (flag == "gpu") {
-    flags.gpus = {text_of(value)};
-  } else if (flag == "freeze" || flag == "train") {
-    add_rules(flags, text_of(value), flag == "train");
-  } else if (flag == "weight-decay") {
-    const auto decay = decays(value);
-    if (!decay) return tl::make_unexpected(decay.error());
-    flags.weight_decay = *decay;
-  } else if (flag == "compile" || flag == "cuda-graphs") {
-    const auto on = is_on(flag, value);
-    if (!on) return tl::make_unexpected(on.error());
-    (flag == "compile" ? flags.compile : flags.cuda_graphs) = *on;
-  } else if (flag.empty()) {
-    flags.settings.push_back(name + "=" + text_of(value));
-  } else {
-    const auto word = value.boolean();  // YAML's tools write true where flags say on
-    flags.values[flag] = {word ? (*word ? "on" : "off") : text_of(value)};
+  std::vector<std::string> known = {"sequence"};
+  for (const SettingRow& row : settings()) {
+    if (row.axis != SweepAxis::kNone) known.emplace_back(row.name);
   }
+  return nearest(flag, known);
+}
+
+// The flags of a command with one value of a parameter; of the model's own where there is no row.
+Result<void> set(SharedFlags& flags, const SettingRow* row, const std::string& name,
+                 const JsonValue& value) {
+  if (!row) {
+    flags.add(*find_setting("set"), name + "=" + text_of(value));
+    return {};
+  }
+  auto texts = texts_of(*row, name, value);
+  if (!texts) return tl::make_unexpected(texts.error());
+  flags.set(row->name, std::move(*texts));
   return {};
 }
 
@@ -83,7 +47,7 @@ Diagnostics at_value(Diagnostics why, const Place& plan, const JsonValue& value)
 }
 
 // Names that hwdb must know.
-Result<void> check_known(const Request& request, const std::string& flag, const Hwdb& hwdb) {
+Result<void> check_known(const Request& request, std::string_view flag, const Hwdb& hwdb) {
   if (flag == "gpu") {
     if (auto known = hwdb.device(request.devices.front()); !known)
       return tl::make_unexpected(known.error());
@@ -94,15 +58,6 @@ Result<void> check_known(const Request& request, const std::string& flag, const 
     if (auto known = hwdb.link(request.link); !known) return tl::make_unexpected(known.error());
   }
   return {};
-}
-
-bool is_given(const SharedFlags& base, const std::string& flag) {
-  if (flag == "gpu") return !base.gpus.empty();
-  if (flag == "weight-decay") return base.weight_decay;
-  if (flag == "compile") return base.compile;
-  if (flag == "cuda-graphs") return base.cuda_graphs;
-  if (flag == "freeze" || flag == "train") return !base.training.empty();
-  return value_of(base, flag) != nullptr;
 }
 
 // Whether a flag such as --dim or --set gives `name` a value.
@@ -152,39 +107,37 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base) {
         parameter.place);
   }
   if (parameter.name == "model") {
-    variant_axes_.push_back({index, Kind::kOuter, "model"});
+    variant_axes_.push_back({.parameter = index, .of_models = true});
     return {};
   }
   if (auto same = check_models(parameter); !same) return same;
   const bool own = names.dims.contains(parameter.name) || names.fixed.contains(parameter.name);
-  const bool recipe = among(flag, kRecipeFlags);
-  const bool shared =
-      flag == "gpu" || recipe || (is_shared_value(flag) && !among(flag, kElsewhere));
-  if ((own || shared) && parameter.values.empty()) {
+  const SettingRow* row = setting_of(flag);
+  if ((own || row) && parameter.values.empty()) {
     return error("E311",
                  fmt::format("{} is a distribution, and needs a list of values here",
                              shortened(parameter.name, 60)),
                  parameter.place);
   }
-  if (shared && is_given(base, flag)) {
+  if (row && base.has(flag)) {
     return error("E114",
                  fmt::format("{} and the plan's {} exclude each other", setting(flag),
                              shortened(parameter.name, 60)),
                  parameter.place);
   }
-  if (own && (assigns(base.dims, parameter.name) || assigns(base.settings, parameter.name))) {
+  if (own && (assigns(base.values("dim"), parameter.name) ||
+              assigns(base.values("set"), parameter.name))) {
     return error("E114",
                  fmt::format("{} is a parameter of the plan and given by a flag too",
                              shortened(parameter.name, 60)),
                  parameter.place);
   }
-  if (flag == "batch") return add_size(index, "batch");
+  if (row && row->axis == SweepAxis::kSize) return add_size(index, flag);
   if (names.dims.contains(parameter.name)) return add_size(index, parameter.name);
   if (names.fixed.contains(parameter.name)) {
-    variant_axes_.push_back({index, Kind::kOuter, ""});
-  } else if (shared) {
-    const Kind kind = flag == "gpu" ? Kind::kGpu : recipe ? Kind::kRecipe : Kind::kOuter;
-    variant_axes_.push_back({index, kind, flag});
+    variant_axes_.push_back({index, SweepAxis::kOuter});
+  } else if (row) {
+    variant_axes_.push_back({index, row->axis, row});
   } else {
     if (!parameter.values.empty()) inert_parameters_.push_back(index);
     const std::string near = nearest_flag(flag);
@@ -219,14 +172,14 @@ Result<void> SweepAxes::add_size(size_t index, std::string symbol) {
 Result<void> SweepAxes::check_values(const Axis& axis, const SharedFlags& base,
                                      const Hwdb& hwdb) const {
   const SweepParameter& parameter = plan_->parameters[axis.parameter];
-  if (axis.flag == "model") return {};  // they have been read
+  if (axis.of_models) return {};  // they have been read
   for (const JsonValue& value : parameter.values) {
     SharedFlags flags = base;
     const auto fault = [&]() -> Result<void> {
-      if (auto done = set(flags, axis.flag, parameter.name, value); !done) return done;
+      if (auto done = set(flags, axis.setting, parameter.name, value); !done) return done;
       const auto request = to_request(flags);
       if (!request) return tl::make_unexpected(request.error());
-      return check_known(*request, axis.flag, hwdb);
+      return check_known(*request, axis.setting ? axis.setting->name : "", hwdb);
     }();
     if (!fault) return tl::make_unexpected(at_value(fault.error(), parameter.place, value));
   }
@@ -248,11 +201,11 @@ Result<void> SweepAxes::add_variants(const SharedFlags& base) {
     SharedFlags flags = base;
     for (size_t a = 0; a < chosen.size(); ++a) {
       const SweepParameter& parameter = plan_->parameters[variant_axes_[a].parameter];
-      if (variant_axes_[a].flag == "model") {
+      if (variant_axes_[a].of_models) {
         flags.model = models_[chosen[a]].name;
         continue;
       }
-      auto done = set(flags, variant_axes_[a].flag, parameter.name, parameter.values[chosen[a]]);
+      auto done = set(flags, variant_axes_[a].setting, parameter.name, parameter.values[chosen[a]]);
       if (!done) return done;
     }
     auto request = to_request(flags);

@@ -44,11 +44,11 @@ class SweepAxes {
   std::vector<SweptConfiguration> at(const SweepPoint& point) const;
 
  private:
-  enum class Kind : uint8_t { kOuter, kGpu, kRecipe };
   struct Axis {
     size_t parameter;  // of the plan
-    Kind kind;
-    std::string flag;  // of kOuter and kRecipe, "model" too; empty: a parameter of the model's
+    SweepAxis kind = SweepAxis::kOuter;
+    const SettingRow* setting = nullptr;  // null: the model, or a parameter of its own
+    bool of_models = false;
   };
 
   SweepAxes(const SweepPlan& plan, std::vector<SweptModel> models)

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "estimator/cli/values.h"
+#include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 

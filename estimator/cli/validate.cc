@@ -260,7 +260,7 @@ Verb make_validate(CLI::App& root) {
   CLI::App* app = root.add_subcommand("validate",
                                       "Predicted against measured runs. Exit status 1 where one is "
                                       "out of tolerance or was skipped.");
-  add_shared(*app, flags->shared, false, FlagRow::Shown::kRarely);  // of --from alone
+  add_shared(*app, flags->shared, false, SettingRow::Shown::kRarely);  // of --from alone
   app->add_option("files", flags->files, "measured runs, JSON or CSV")->group(kVerbGroup);
   app->add_option("--model", flags->shared.model, "what ran, for --from")
       ->type_name("MODEL")

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "estimator/cli/flag_groups.h"
-#include "estimator/cli/values.h"
+#include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"

@@ -7,10 +7,10 @@
 
 #include "estimator/cli/defaults.h"
 #include "estimator/cli/local_gpu.h"
-#include "estimator/cli/values.h"
 #include "estimator/cli/verb.h"
 #include "estimator/memory/memory_plan.h"
 #include "estimator/plan/workspace_lines.h"
+#include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "hwdb/hwdb.h"
 
@@ -64,7 +64,7 @@ Result<WorkspaceFlags> completed(WorkspaceFlags flags) {
   const auto defaults = with_defaults({});
   if (!defaults) return tl::make_unexpected(defaults.error());
   const SharedFlags& found = defaults->flags;
-  if (flags.gpu.empty() && !found.gpus.empty()) flags.gpu = found.gpus.front();
+  if (const std::string* gpu = found.value("gpu"); gpu && flags.gpu.empty()) flags.gpu = *gpu;
   const std::tuple<const char*, std::string WorkspaceFlags::*, const char*> kRows[] = {
       {"cudnn", &WorkspaceFlags::cudnn, ""},
       {"framework", &WorkspaceFlags::framework, "pytorch"},

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "estimator/plan/override_text.h"
+#include "estimator/settings/json_texts.h"
 #include "graph/json/writer.h"
 #include "graph/json/yaml_writer.h"
 

@@ -66,10 +66,5 @@ std::optional<std::vector<int64_t>> SweepPlan::chosen(int64_t configurations) co
   for (int64_t& number : some) number = allowed[static_cast<size_t>(number)];
   return some;
 }
-std::string text_of(const JsonValue& value) {
-  if (const std::string* text = value.string()) return *text;
-  if (const JsonNumber* number = value.number()) return number->text;
-  return value.boolean().value_or(false) ? "true" : "false";
-}
 
 }  // namespace plimsoll

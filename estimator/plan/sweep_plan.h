@@ -67,7 +67,4 @@ struct SweepPlan {
   std::vector<size_t> values_of(int64_t configuration) const;
 };
 
-// A value as flags take it.
-std::string text_of(const JsonValue& value);
-
 }  // namespace plimsoll

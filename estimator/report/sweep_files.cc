@@ -11,6 +11,7 @@
 #include "estimator/plan/filtered_plan.h"
 #include "estimator/report/human.h"
 #include "estimator/report/table.h"
+#include "estimator/settings/json_texts.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {

@@ -58,6 +58,17 @@ Result<AskedAlgorithm> asked_algorithm(std::string_view word) {
                "IMPLICIT_PRECOMP_GEMM, WINOGRAD, WINOGRAD_NONFUSED, FFT, FFT_TILING");
 }
 
+std::string_view word_of(const AskedAlgorithm& asked) {
+  if (asked.policy == AlgorithmPolicy::kForced) return name(asked.algorithm);
+  return std::ranges::find(kPolicyWords, asked.policy, &PolicyWord::policy)->word;
+}
+
+std::vector<std::string> algorithm_words() {
+  std::vector<std::string> words;
+  for (const PolicyWord& known : kPolicyWords) words.emplace_back(known.word);
+  return words;
+}
+
 std::string scratch_name(const AskedAlgorithm& asked) {
   if (asked.policy == AlgorithmPolicy::kDeterministic) return "implicit_precomp_gemm";
   if (asked.policy == AlgorithmPolicy::kIm2col) return "im2col";

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/base/diagnostic.h"
 
@@ -56,6 +57,9 @@ struct AskedAlgorithm {
 // "autotune", "guess_once" (Theano's word), "im2col", "FFT". E106 for another word, with those
 // there are.
 Result<AskedAlgorithm> asked_algorithm(std::string_view word);
+std::string_view word_of(const AskedAlgorithm& asked);
+// What is worth proposing of its words.
+std::vector<std::string> algorithm_words();
 
 // The algorithm as rules of scratch memory call it ("fft", "im2col"); empty where the policy leaves
 // the choice to the library.

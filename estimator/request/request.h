@@ -79,6 +79,7 @@ struct PlatformRequest {
   std::string host = "generic";    // the machine around them: an id, an alias or a file
   std::string cpu;                 // of a machine that nobody named; one not known says nothing
   std::optional<Machine> machine;  // what was measured on one card; acts on that card alone
+  std::string machine_file;        // where that was read
   // What cuDNN was asked about this model's convolutions (convolutions.h); it stands before tables.
   std::shared_ptr<const AskedWorkspaces> asked;
   // What cuDNN listed on the machine's card; it stands before tables, but behind `asked`.
@@ -125,6 +126,7 @@ struct Request : ModelRequest, PlatformRequest, KernelRequest, ProgramRequest {
   // Settings that the user gave, by name: of those without effect it is said (effects.h).
   std::set<std::string, std::less<>> given;
   std::string defaults;  // the user's own that were taken, and whence: for the basis
+  std::set<std::string, std::less<>> by_default;  // their names
   bool operator==(const Request&) const = default;
 };
 

@@ -101,7 +101,7 @@ Result<void> rotary(InferContext& c) {
 
 constexpr OpRow kAttentionRows[] = {
     {.name = "Attention",
-     .traits = OpRow::kOneType,
+     .traits = OpRow::kOneType | OpRow::kAttends,
      .since = 23,
      .inputs = 3,
      .attributes = "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode "
@@ -112,7 +112,7 @@ constexpr OpRow kAttentionRows[] = {
                 "f32[B,S,192] | flop 576*B*S*T | keeps f32[B,12,32*floor(S + 31 / 32)] i64[] i64[] "
                 "in0 in1 in2 out0 | grads in0 in1 in2"},
     {.name = "Attention",
-     .traits = OpRow::kOneType,
+     .traits = OpRow::kOneType | OpRow::kAttends,
      .weights = slots(1, 2),
      .domain = "com.microsoft",
      .inputs = 2,
@@ -124,6 +124,7 @@ constexpr OpRow kAttentionRows[] = {
                 "55296*B*S | keeps f32[B,12,32*floor(S + 31 / 32)] f32[B,12,S,8] i64[] i64[] in0 "
                 "in1 out0 | grads in0 in1 in2"},
     {.name = "MultiHeadAttention",
+     .traits = OpRow::kAttends,
      .domain = "com.microsoft",
      .attributes = "mask_filter_value num_heads scale unidirectional",
      .shape = multi_head_attention,

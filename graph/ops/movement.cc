@@ -255,7 +255,7 @@ constexpr OpRow kMovementRows[] = {
      .lower = lower::rearrange,
      .example = "f32[B,8,7,7] {blocksize=2} -> f32[B,2,14,14] | flop 0 | grads in0"},
     {.name = "Dropout",
-     .traits = OpRow::kRandom,
+     .traits = OpRow::kRandom | OpRow::kDrops,
      .attributes = "consumed_inputs is_test ratio seed",
      .shape = dropout,
      .lower = lower::dropout,

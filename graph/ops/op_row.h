@@ -132,6 +132,8 @@ struct OpRow {
     kOverTime = 1 << 21,   // a recurrent layer, stack or cell of any form
     kQuantised = 1 << 22,  // of whole numbers and their scales
     kOutputsFirst = 1 << 25,  // a dense operator whose matrix has a row for each output
+    kAttends = 1 << 26,       // attention, whose kernels a framework chooses among
+    kDrops = 1 << 27,         // zeroes elements by chance while training
   };
 
   std::string_view name;

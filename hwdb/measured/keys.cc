@@ -217,6 +217,27 @@ struct Complete {
   void operator()(FromZero) const {}
 };
 
+// A member as the value that its key had.
+struct Tell {
+  const MeasuredRun& run;
+
+  std::optional<JsonValue> operator()(std::string MeasuredRun::*member) const {
+    return (run.*member).empty() ? std::nullopt : std::optional(JsonValue{.data = run.*member});
+  }
+  std::optional<JsonValue> operator()(std::optional<int64_t> MeasuredRun::*member) const {
+    if (!(run.*member)) return std::nullopt;
+    const int64_t value = *(run.*member);
+    return JsonValue{.data = JsonNumber{std::to_string(value), static_cast<double>(value), true}};
+  }
+  std::optional<JsonValue> operator()(std::optional<bool> MeasuredRun::*member) const {
+    return run.*member ? std::optional(JsonValue{.data = *(run.*member)}) : std::nullopt;
+  }
+  template <class Other>
+  std::optional<JsonValue> operator()(const Other&) const {
+    return std::nullopt;  // lists and measurements are read by those who want them
+  }
+};
+
 // Keys that sources write in more than one type: each in a function of its own.
 void take_input(JsonObject& record, MeasuredRun& run) {
   const JsonValue* input = record.optional("input");
@@ -347,6 +368,12 @@ void decode_run(JsonObject& record, MeasuredRun& run) {
   run.a_t = take_transposed(record, "a_t");
   run.b_t = take_transposed(record, "b_t");
   take_nodes(record, run);
+}
+
+std::optional<JsonValue> value_of(const MeasuredRun& run, std::string_view key) {
+  if (const MeasuredKey* known = find_key(key)) return std::visit(Tell{run}, known->member);
+  const auto note = std::ranges::find(run.notes, key, &JsonMember::key);
+  return note == run.notes.end() ? std::nullopt : std::optional(note->value);
 }
 
 void complete_run(MeasuredRun& run, const MeasuredRun& defaults) {

@@ -29,6 +29,9 @@ std::span<const MeasuredKey> measured_keys();
 // Fills a run from one record; faults go to the object's.
 void decode_run(JsonObject& record, MeasuredRun& run);
 
+// What a record says of a key: a member of the run, or a note. Nothing where it does not.
+std::optional<JsonValue> value_of(const MeasuredRun& run, std::string_view key);
+
 // Gives a run what `defaults` has and the run has not; measurements stay as they are.
 void complete_run(MeasuredRun& run, const MeasuredRun& defaults);
 

@@ -5,6 +5,8 @@
 #include <span>
 
 #include "estimator/plan/validate/measured_request.h"
+#include "estimator/settings/given_settings.h"
+#include "estimator/settings/records.h"
 #include "hwdb/measured/reader.h"
 
 using namespace plimsoll::monitor;
@@ -23,16 +25,21 @@ MeasuredRun read_back(const std::string& text) {
   return runs.front();
 }
 
-RunDescription described() {
-  RunDescription run;
-  run.request.model = "builtin:resnet50";
-  run.request.devices = {"tesla-t4"};
-  run.request.batch = 32;
-  run.request.gpu_count = 2;
-  run.request.framework = "pytorch-1.13";
-  run.words = {{"optimizer", "adam"}, {"precision", "amp-fp16"}, {"cudnn", "8.5"}};
-  run.request.given = {"optimizer", "precision", "cudnn", "batch", "gpu", "framework", "gpus"};
-  return run;
+plimsoll::Request described() {
+  plimsoll::GivenSettings settings;
+  settings.model = "builtin:resnet50";
+  for (const auto& [name, text] : {std::pair("gpu", "tesla-t4"),
+                                   {"batch", "32"},
+                                   {"gpus", "2"},
+                                   {"framework", "pytorch-1.13"},
+                                   {"optimizer", "adam"},
+                                   {"precision", "amp-fp16"},
+                                   {"cudnn", "8.5"},
+                                   {"cuda-graphs", ""},
+                                   {"workers", "2"},
+                                   {"input-gradient", "on"}})
+    settings.add(*plimsoll::find_setting(name), text);
+  return *to_request(settings);
 }
 
 }  // namespace
@@ -56,7 +63,10 @@ TEST_CASE("a watched run is read back by validate as the run that was described"
   CHECK(request->recipe.precision == plimsoll::find_precision("amp-fp16"));
   CHECK(request->framework == "pytorch-1.13");
   CHECK(request->cudnn == "8.5");
-  CHECK(unsaid_flags(described()).empty());
+  CHECK(request->cuda_graphs);
+  CHECK(request->workers == 2);
+  CHECK(request->input_gradient == true);
+  CHECK(settings_without_key(described()).empty());
 }
 
 TEST_CASE("the whole card's memory is called so, and no card's is not there") {
@@ -71,12 +81,9 @@ TEST_CASE("the whole card's memory is called so, and no card's is not there") {
 }
 
 TEST_CASE("what the form has no key for is named") {
-  RunDescription run = described();
-  run.request.given.insert("checkpoint");
-  run.request.dims["heads"] = 4;
-  run.request.settings["width"] = "2";
-  CHECK(unsaid_flags(run) ==
-        std::vector<std::string>{"--checkpoint", "--dim heads", "--set width"});
+  plimsoll::Request run = described();
+  run.given.insert("checkpoint");
+  run.dims["heads"] = 4;
   Summary summary;
   summary.host_peak = 1 << 20;
   CHECK(read_back(to_measured(run, summary)).has_flag("not_in_this_form: --checkpoint"));

@@ -18,6 +18,7 @@ recipes=(
   "verb|a verb|2"
   "axis|an exchange by another axis|4"
   "figure|a figure of an answer|3"
+  "setting|a setting that is on or off|3"
 )
 
 table() {
@@ -74,6 +75,8 @@ try_all() {
     asks 'nodes' "$plimsoll" limits
     asks 'distinct_kernels' "$plimsoll" estimate builtin:mlp --batch 8 --gpu example-card --json
     asks 'distinct_kernels' "$plimsoll" schema estimate
+    asks 'peak' "$plimsoll" estimate builtin:mlp --batch 8 --gpu example-card --pinned
+    asks 'pinned: bool' "$plimsoll" completion python
   )
 }
 

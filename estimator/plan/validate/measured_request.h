@@ -1,14 +1,11 @@
 // From a measured run to the request whose estimate is held against it.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "estimator/request/request.h"
 #include "graph/base/diagnostic.h"
 #include "hwdb/measured/run.h"
-#include "hwdb/version.h"
 
 namespace plimsoll {
 
@@ -19,8 +16,5 @@ tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Requ
 // The link a multi-GPU run or a collective used, from its card and number of machines: cards of one
 // root in the machines of DeepBench, two sockets else.
 std::string link_of(const MeasuredRun& run);
-
-// cuDNN's and CUDA's versions as sources write them: "7605" and "7.6.05" are 7.6.5, "R4" is 4.
-std::optional<Version> version_as_written(std::string_view text);
 
 }  // namespace plimsoll

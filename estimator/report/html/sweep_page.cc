@@ -10,6 +10,7 @@
 #include "estimator/report/html/page.h"
 #include "estimator/report/spelling.h"
 #include "estimator/report/text.h"
+#include "estimator/settings/json_texts.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {

@@ -1,5 +1,6 @@
 #include "estimator/plan/filtered_plan.h"
 #include "estimator/plan/read_sweep_plan.h"
+#include "estimator/settings/json_texts.h"
 
 #include <doctest/doctest.h>
 

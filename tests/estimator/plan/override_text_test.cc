@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "estimator/plan/sweep_plan.h"
+#include "estimator/settings/json_texts.h"
 
 using namespace plimsoll;
 

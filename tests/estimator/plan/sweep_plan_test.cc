@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "estimator/settings/json_texts.h"
 #include "tests/support/refusal.h"
 
 using namespace plimsoll;

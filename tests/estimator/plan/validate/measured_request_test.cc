@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "estimator/settings/record_forms.h"
+
 using namespace plimsoll;
 
 namespace {

@@ -1,4 +1,4 @@
-#include "estimator/cli/agreement.h"
+#include "estimator/settings/agreement.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
 
-namespace plimsoll::cli {
+namespace plimsoll {
 namespace {
 
 std::string entry(std::string_view flag, const std::string& name, const std::string& value = {}) {
@@ -55,4 +55,4 @@ Result<void> check_agreement(const ModelRequest& request) {
   return {};
 }
 
-}  // namespace plimsoll::cli
+}  // namespace plimsoll

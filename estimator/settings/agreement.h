@@ -4,10 +4,10 @@
 #include "estimator/request/request.h"
 #include "graph/base/diagnostic.h"
 
-namespace plimsoll::cli {
+namespace plimsoll {
 
 // E114 for a size that two flags give, and give differently; and for a longest batch that is
 // shorter than another one that is asked for.
 Result<void> check_agreement(const ModelRequest& request);
 
-}  // namespace plimsoll::cli
+}  // namespace plimsoll

@@ -10,7 +10,7 @@
 
 #include "graph/base/diagnostic.h"
 
-namespace plimsoll::cli {
+namespace plimsoll {
 
 // E103 with the range where the text is not a whole number within it.
 Result<int64_t> parse_count(std::string_view flag, std::string_view text, int64_t low,
@@ -30,4 +30,4 @@ Result<std::vector<int64_t>> parse_numbers(std::string_view flag, std::string_vi
 Result<size_t> parse_word(std::string_view flag, std::string_view text,
                           const std::vector<std::string>& words);
 
-}  // namespace plimsoll::cli
+}  // namespace plimsoll

@@ -8,7 +8,7 @@
 #include "estimator/request/request.h"
 #include "graph/base/diagnostic.h"
 
-namespace plimsoll::cli {
+namespace plimsoll {
 
 // The lengths of a dimension into `buckets`. A second dimension's stand in the same order as the
 // first's: both belong to the same batches. Without shares all have the same one.
@@ -17,4 +17,4 @@ namespace plimsoll::cli {
 Result<void> add_lengths(const std::string& name, std::string_view text,
                          std::vector<LengthBucket>& buckets);
 
-}  // namespace plimsoll::cli
+}  // namespace plimsoll

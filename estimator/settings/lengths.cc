@@ -1,13 +1,13 @@
-#include "estimator/cli/lengths.h"
+#include "estimator/settings/lengths.h"
 
 #include <fmt/format.h>
 
-#include "estimator/cli/values.h"
+#include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
 
-namespace plimsoll::cli {
+namespace plimsoll {
 namespace {
 
 constexpr int64_t kLongestSample = int64_t{1} << 31;
@@ -59,4 +59,4 @@ Result<void> add_lengths(const std::string& name, std::string_view text,
   return {};
 }
 
-}  // namespace plimsoll::cli
+}  // namespace plimsoll

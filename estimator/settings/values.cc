@@ -1,4 +1,4 @@
-#include "estimator/cli/values.h"
+#include "estimator/settings/values.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include "graph/base/text.h"
 #include "hwdb/quantity.h"
 
-namespace plimsoll::cli {
+namespace plimsoll {
 namespace {
 
 constexpr int64_t kMostExtent = int64_t{1} << 31;
@@ -99,4 +99,4 @@ Result<std::vector<int64_t>> parse_numbers(std::string_view flag, std::string_vi
   return numbers;
 }
 
-}  // namespace plimsoll::cli
+}  // namespace plimsoll

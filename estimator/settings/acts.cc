@@ -1,0 +1,90 @@
+#include "estimator/settings/acts.h"
+
+#include <algorithm>
+
+#include "estimator/model/compiled_model.h"
+#include "estimator/request/platform.h"
+#include "graph/ops/op_row.h"
+
+namespace plimsoll {
+namespace {
+
+bool has_kernel(const SettingScope& s, KernelClass of) {
+  return std::ranges::any_of(s.model.step.kernels,
+                             [&](const Kernel& k) { return k.kernel_class == of; });
+}
+
+bool has_operator(const SettingScope& s, uint32_t traits) {
+  return std::ranges::any_of(s.model.graph.nodes,
+                             [&](const Node& node) { return has(node, traits); });
+}
+
+// Batch and instance norms are one kernel of the library, over images.
+bool normalises_images(const SettingScope& s) {
+  return std::ranges::any_of(s.model.step.kernels, [](const Kernel& k) {
+    return k.kernel_class == KernelClass::kNorm && k.op == "batch_norm";
+  });
+}
+
+}  // namespace
+
+bool trains(const SettingScope& s) { return s.request.recipe.mode != Mode::kInference; }
+bool updates(const SettingScope& s) { return s.request.recipe.mode == Mode::kTrain; }
+bool published(const SettingScope& s) {
+  return !s.request.recipe.published || s.model.meta.optimizer != nullptr;
+}
+
+bool convolves(const SettingScope& s) { return has_kernel(s, KernelClass::kConv); }
+bool has_images(const SettingScope& s) { return convolves(s) || normalises_images(s); }
+bool recurs(const SettingScope& s) { return has_kernel(s, KernelClass::kRecurrent); }
+bool attends(const SettingScope& s) { return has_operator(s, OpRow::kAttends); }
+bool fuses_attention(const SettingScope& s) {
+  return s.platform.framework.policy.attention.memory_efficient;
+}
+
+// Its version tells which cuBLAS stands beside it.
+bool runs_cudnn(const SettingScope& s) {
+  return has_images(s) || recurs(s) || attends(s) || has_kernel(s, KernelClass::kGemm);
+}
+
+bool drops(const SettingScope& s) {
+  // A ratio that finds no place is said by the pass that looks for one.
+  const bool ratio = s.request.recipe.assumed_dropout.has_value();
+  return trains(s) && (ratio || has_operator(s, OpRow::kDrops));
+}
+
+bool decays_apart(const SettingScope& s) {
+  const auto& rules = s.model.recipe.optimizer->rules;
+  const bool as_one = std::ranges::all_of(
+      rules, [](const UpdateRule& r) { return r.form == UpdateForm::kForeach; });
+  if (as_one && !s.model.policy.foreach_optimizer) return false;  // one operator a parameter
+  return std::ranges::any_of(rules, [](const UpdateRule& rule) {
+    return std::ranges::any_of(
+        rule.passes, [](const UpdatePass& p) { return p.when != UpdatePass::When::kAlways; });
+  });
+}
+
+bool has_link(const SettingScope& s) { return s.platform.link.has_value(); }
+bool exchanges(const SettingScope& s) {
+  return s.platform.gpu_count > 1 && (trains(s) || s.platform.one_process());
+}
+bool has_network(const SettingScope& s) { return s.platform.nodes > 1; }
+
+bool loads_modules(const SettingScope& s) { return !s.request.context_bytes; }
+bool knows_loading(const SettingScope& s) {
+  return std::ranges::any_of(s.platform.framework.context,
+                             [](const ContextRow& row) { return row.loading.has_value(); });
+}
+bool of_this_card(const SettingScope& s) { return s.platform.machine.has_value(); }
+
+bool knows_loader(const SettingScope& s) {
+  const FrameworkProfile& f = s.platform.framework;
+  const Dispatch* dispatch = s.platform.host.find(f.framework, f.asked);
+  return dispatch && dispatch->loader;
+}
+bool knows_epoch(const SettingScope& s) {
+  return s.request.samples > 0 || s.model.meta.samples_per_epoch > 0;
+}
+bool knows_host_memory(const SettingScope& s) { return s.platform.framework.host_base.value > 0; }
+
+}  // namespace plimsoll

@@ -1,0 +1,131 @@
+// Framework and libraries, and how they are told to compute.
+#include <array>
+
+#include "estimator/settings/acts.h"
+#include "estimator/settings/record_forms.h"
+#include "estimator/settings/setting_value.h"
+#include "estimator/settings/tables.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kNoConvolution = "the model has no convolution";
+
+constexpr std::array<std::string_view, 2> kLayouts = {"nchw", "nhwc"};
+constexpr std::array<std::string_view, 2> kAttentions = {"fused", "math"};
+constexpr std::array<std::string_view, 2> kLoadings = {"lazy", "eager"};
+constexpr std::array<std::string_view, 2> kRecurrents = {"library", "unrolled"};
+
+constexpr SettingValue algorithm() {
+  return {.type = SettingValue::Type::kWord,
+          .placeholder = "NAME",
+          .words = algorithm_words,
+          .read = [](const SettingRow&, std::string_view text, Request& into) -> Result<void> {
+            const auto choice = asked_algorithm(text);
+            if (!choice) return tl::make_unexpected(choice.error());
+            into.conv_algorithm = *choice;
+            return {};
+          },
+          .write =
+              [](JsonWriter& out, const Request& from) {
+                from.conv_algorithm ? out.string(word_of(*from.conv_algorithm)) : out.null();
+              }};
+}
+
+constexpr SettingRow kFrameworkRows[] = {
+    {.name = "framework",
+     .group = kFrameworkGroup,
+     .shown = kOften,
+     .help = "NAME[-VERSION], e.g. tensorflow-1.15",
+     .default_text = "pytorch",
+     .value = text_value<&Request::framework>("NAME", SettingValue::Type::kWord),
+     .record = {.name = "framework", .write = write_framework, .composed = true}},
+    {.name = "cudnn",
+     .group = kFrameworkGroup,
+     .help = "e.g. 7.6",
+     .default_text = "the framework's",
+     .value = text_value<&Request::cudnn>("VERSION"),
+     .record = {.name = "cudnn", .word = written_version},
+     .acts = {runs_cudnn, "no kernel of the model is cuDNN's, or of the cuBLAS beside it"}},
+    {.name = "cuda",
+     .group = kFrameworkGroup,
+     .help = "e.g. 12.8: by default modules are loaded as it does",
+     .default_text = "the framework's",
+     .value = text_value<&Request::cuda>("VERSION"),
+     .record = {.name = "cuda", .word = written_version}},
+    {.name = "module-loading",
+     .group = kFrameworkGroup,
+     .help = "lazy or eager, as CUDA_MODULE_LOADING",
+     .default_text = "as framework and CUDA do",
+     .value = word_value<kLoadings, 0, &Request::module_loading>("HOW"),
+     .record = {.name = "module_loading"},
+     .acts = {loads_modules, "{} says what the context takes", "context"},
+     .also = {knows_loading, "what the framework takes with lazy and eager loading is not known"}},
+    {.name = "workspace-limit",
+     .group = kFrameworkGroup,
+     .help = "most workspace a convolution may use; estimate: or sweep",
+     .default_text = "the framework's",
+     .value = size_value<&Request::workspace_limit>(),
+     .acts = {convolves, kNoConvolution}},
+    {.name = "conv-algo",
+     .group = kFrameworkGroup,
+     .help = "autotune, heuristic, guess_once, time_once, deterministic, im2col or an algorithm's "
+             "name",
+     .default_text = "the framework's policy",
+     .value = algorithm(),
+     .acts = {convolves, kNoConvolution}},
+    {.name = "cudnn-benchmark",
+     .group = kFrameworkGroup,
+     .help = "time algorithms and take the fastest",
+     .default_text = "the framework's policy",
+     .value = on_off_value<&Request::cudnn_benchmark>(),
+     .record = {.name = "cudnn_benchmark"},
+     .acts = {convolves, kNoConvolution}},
+    {.name = "input-gradient",
+     .group = kFrameworkGroup,
+     .help = "whether the first layer's gradient with respect to its input is computed",
+     .default_text = "as the framework does",
+     .value = on_off_value<&Request::input_gradient>(),
+     .record = {.name = "input_gradient"},
+     .acts = {trains, "inference has no gradients"},
+     .also = {convolves, kNoConvolution}},
+    {.name = "layout",
+     .group = kFrameworkGroup,
+     .help = "of images",
+     .default_text = "the framework's",
+     .value = word_value<kLayouts, 1, &Request::layout>("nchw|nhwc"),
+     .record = {.name = "layout"},
+     .acts = {has_images, "the model has no images"}},
+    {.name = "attention",
+     .group = kFrameworkGroup,
+     .help = "its kernels",
+     .default_text = "as the framework chooses",
+     .value = word_value<kAttentions, 1, &Request::attention>("fused|math"),
+     .record = {.name = "attention", .word = written_attention},
+     .acts = {attends, "no attention was recognised in the model"},
+     .also = {fuses_attention, "the framework has no fused attention"}},
+    {.name = "recurrent",
+     .group = kFrameworkGroup,
+     .help = "library or unrolled: how recurrent layers run",
+     .default_text = "as model and framework do",
+     .value = word_value<kRecurrents, 0, &Request::recipe, &Recipe::unrolled>("HOW"),
+     .record = {.name = "cudnn_rnn", .word = written_recurrent, .write = write_recurrent},
+     .axis = SweepAxis::kKernels,
+     .acts = {recurs, "the model has no recurrent layer"}},
+    {.name = "allocator",
+     .group = kFrameworkGroup,
+     .help = "PyTorch's, e.g. expandable_segments:True,max_split_size_mb:128",
+     .value = text_value<&Request::allocator>("SETTINGS")},
+    {.name = "prefetch",
+     .group = kFrameworkGroup,
+     .help = "batches that a loader holds on the GPU ahead",
+     .default_text = "0",
+     .value = count_value<&Request::prefetch>(0, 1024),
+     .record = {.name = "prefetch"}},
+};
+
+}  // namespace
+
+std::span<const SettingRow> framework_settings() { return kFrameworkRows; }
+
+}  // namespace plimsoll

@@ -1,0 +1,106 @@
+#include "estimator/settings/given_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "estimator/settings/agreement.h"
+#include "estimator/settings/values.h"
+#include "graph/base/escape.h"
+#include "graph/base/setting.h"
+
+namespace plimsoll {
+namespace {
+
+using Form = SettingValue::Form;
+
+tl::unexpected<Diagnostics> given_twice(const std::string& what, const std::string& first,
+                                        const std::string& second) {
+  return error("E114", fmt::format("{} is given twice: {} and {}", what, shortened(first, 60),
+                                   shortened(second, 60)));
+}
+
+// Two values where there is one place.
+Result<void> check_single(const GivenSettings& given) {
+  std::map<std::string_view, std::string_view> first;
+  for (const auto& [row, text] : given.all()) {
+    if (row->value.form != Form::kOne) continue;
+    const auto [at, added] = first.insert({row->name, text});
+    if (!added && at->second != text)
+      return given_twice(setting(row->name), std::string(at->second), text);
+  }
+  return {};
+}
+
+// Entries by setting and name.
+using Entries = std::map<std::pair<std::string_view, std::string>, std::string>;
+
+Result<void> check_entry(const SettingRow& row, const std::string& text, Entries& seen) {
+  const auto pair = parse_assignment(setting(row.name), text);
+  if (!pair) return tl::make_unexpected(pair.error());
+  const auto [at, added] = seen.insert({{row.name, pair->first}, pair->second});
+  if (added || at->second == pair->second) return {};
+  return given_twice(setting_entry(row.name, shortened(pair->first, 60)), at->second, pair->second);
+}
+
+// What several settings say together.
+Result<void> combine(const GivenSettings& given, Request& request) {
+  request.gpu_count *= request.nodes;
+  if (given.has("optimizer")) request.recipe.published = false;  // as given
+  if (request.memory_bytes == 0) return error("E104", setting("mem") + ": a capacity of nothing");
+  return check_agreement(request);
+}
+
+}  // namespace
+
+void GivenSettings::set(std::string_view name, std::vector<std::string> texts) {
+  erase(name);
+  const SettingRow* row = find_setting(name);
+  for (std::string& text : texts) add(*row, std::move(text));
+}
+
+void GivenSettings::erase(std::string_view name) {
+  std::erase_if(all_, [&](const One& one) { return one.row->name == name; });
+}
+
+bool GivenSettings::has(std::string_view name) const { return value(name) != nullptr; }
+
+const std::string* GivenSettings::value(std::string_view name) const {
+  const auto one = std::ranges::find(all_, name, [](const One& o) { return o.row->name; });
+  return one == all_.end() ? nullptr : &one->text;
+}
+
+std::vector<std::string> GivenSettings::values(std::string_view name) const {
+  std::vector<std::string> texts;
+  for (const One& one : all_) {
+    if (one.row->name == name) texts.push_back(one.text);
+  }
+  return texts;
+}
+
+std::set<std::string, std::less<>> GivenSettings::names() const {
+  std::set<std::string, std::less<>> names;
+  for (const One& one : all_) names.emplace(one.row->name);
+  return names;
+}
+
+Result<Request> to_request(const GivenSettings& given) {
+  if (auto single = check_single(given); !single) return tl::make_unexpected(single.error());
+  Request request;
+  request.model = given.model;
+  request.given = given.names();
+  Entries seen;
+  for (const auto& [row, text] : given.all()) {
+    if (row->value.form == Form::kEntries) {
+      if (auto once = check_entry(*row, text, seen); !once)
+        return tl::make_unexpected(once.error());
+    }
+    if (auto read = row->value.read(*row, text, request); !read)
+      return tl::make_unexpected(read.error());
+  }
+  if (auto whole = combine(given, request); !whole) return tl::make_unexpected(whole.error());
+  return request;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,41 @@
+// GivenSettings: what whoever asks gives of settings, as texts, and the request that they make.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/settings/setting_row.h"
+
+namespace plimsoll {
+
+class GivenSettings {
+ public:
+  struct One {
+    const SettingRow* row;
+    std::string text;  // of a switch empty
+  };
+
+  std::string model;
+
+  void add(const SettingRow& row, std::string text) { all_.push_back({&row, std::move(text)}); }
+  // In place of what was given of it.
+  void set(std::string_view name, std::vector<std::string> texts);
+  void erase(std::string_view name);
+  const std::vector<One>& all() const { return all_; }  // in the order given
+
+  bool has(std::string_view name) const;
+  // The first text; null where it was not given.
+  const std::string* value(std::string_view name) const;
+  std::vector<std::string> values(std::string_view name) const;
+  std::set<std::string, std::less<>> names() const;
+
+ private:
+  std::vector<One> all_;
+};
+
+// E1xx for the first that is not as it should be, E114 for one that is given twice.
+Result<Request> to_request(const GivenSettings& given);
+
+}  // namespace plimsoll

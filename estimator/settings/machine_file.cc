@@ -1,0 +1,31 @@
+#include "estimator/settings/machine_file.h"
+
+#include "estimator/library/workspace/asked.h"
+
+namespace plimsoll {
+namespace {
+
+Result<std::shared_ptr<const AskedWorkspaces>> read_listed(const Machine& machine,
+                                                           const std::string& file) {
+  if (machine.workspaces.empty()) return nullptr;
+  std::string lines;
+  for (const std::string& answer : machine.workspaces) lines += answer + "\n";
+  auto listed = AskedWorkspaces::read(lines, file + ", workspaces");
+  if (!listed) return tl::make_unexpected(listed.error());
+  return std::make_shared<const AskedWorkspaces>(std::move(*listed));
+}
+
+}  // namespace
+
+Result<void> take_machine(const std::string& file, PlatformRequest& into) {
+  auto machine = open_machine(file);
+  if (!machine) return tl::make_unexpected(machine.error());
+  auto listed = read_listed(*machine, file);
+  if (!listed) return tl::make_unexpected(listed.error());
+  into.machine_file = file;
+  into.listed = std::move(*listed);
+  into.machine = std::move(*machine);
+  return {};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,106 @@
+#include "estimator/settings/record_forms.h"
+
+#include <algorithm>
+#include <array>
+
+#include "graph/ir/optimizer.h"
+#include "graph/ir/precision.h"
+
+namespace plimsoll {
+namespace {
+
+// The word that the text begins with; longer ones stand before those that they begin with.
+template <size_t N>
+std::optional<std::string> first_word(const std::string& text,
+                                      const std::array<std::string_view, N>& words) {
+  const auto word =
+      std::ranges::find_if(words, [&](std::string_view w) { return text.starts_with(w); });
+  return word == words.end() ? std::nullopt : std::optional<std::string>(*word);
+}
+
+}  // namespace
+
+std::optional<std::string> written_mode(const std::string& written) {
+  constexpr std::array<std::string_view, 4> kWords = {"train_no_update", "train", "inference",
+                                                      "forward"};
+  auto word = first_word(written, kWords);
+  if (word == "forward") word = "inference";
+  return word;
+}
+
+// A source may add to the word: "mse (mean)".
+std::optional<std::string> written_loss(const std::string& written) {
+  for (int loss = 0; loss <= static_cast<int>(Loss::kNone); ++loss) {
+    const std::string_view word = name(static_cast<Loss>(loss));
+    if (written.starts_with(word)) return std::string(word);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> written_optimizer(const std::string& written) {
+  const OptimizerRow* row = spoken_optimizer(written);
+  return row ? std::optional<std::string>(row->name) : std::nullopt;
+}
+
+// Half storage with fp32 arithmetic keeps the same bytes as half.
+std::optional<std::string> written_precision(const std::string& written) {
+  const PrecisionRow* row = spoken_precision(written);
+  return row ? std::optional<std::string>(row->name) : std::nullopt;
+}
+
+std::optional<std::string> written_version(const std::string& written) {
+  const auto version = version_as_written(written);
+  return version ? version->text() : "";
+}
+
+std::optional<std::string> written_attention(const std::string& written) {
+  return written == "math" || written == "fused" ? written : "";
+}
+
+std::optional<std::string> written_recurrent(const std::string& written) {
+  return written == "Yes" ? "library" : written == "No" ? "unrolled" : "";
+}
+
+void write_nothing(JsonWriter&, const Request&) {}
+
+void write_batch(JsonWriter& out, const Request& from) {
+  if (from.batch) out.key("batch").integer(*from.batch * from.gpu_count);
+}
+
+void write_gpus(JsonWriter& out, const Request& from) {
+  if (from.gpu_count > 1) out.key("n_gpus").integer(from.gpu_count);
+}
+
+void write_image(JsonWriter& out, const Request& from) {
+  if (!from.image) return;
+  out.key("input").begin_array();
+  out.integer(3).integer(*from.image).integer(*from.image).end_array();
+}
+
+void write_sequence(JsonWriter& out, const Request& from) {
+  const auto sequence = from.dims.find("sequence");
+  if (sequence != from.dims.end()) out.key("sequence").integer(sequence->second);
+}
+
+void write_framework(JsonWriter& out, const Request& from) {
+  const std::string_view framework = from.framework;
+  const size_t dash = framework.find('-');
+  out.key("framework").string(framework.substr(0, dash));
+  if (dash != framework.npos) out.key("framework_version").string(framework.substr(dash + 1));
+}
+
+void write_recurrent(JsonWriter& out, const Request& from) {
+  if (from.recipe.unrolled) out.key("cudnn_rnn").string(*from.recipe.unrolled ? "No" : "Yes");
+}
+
+std::optional<Version> version_as_written(std::string_view text) {
+  if (!text.empty() && (text.front() == 'R' || text.front() == 'v')) text.remove_prefix(1);
+  auto version = parse_version(text);
+  if (version && version->numbers.size() == 1 && version->numbers[0] >= 1000) {
+    const int number = version->numbers[0];
+    version->numbers = {number / 1000, number / 100 % 10, number % 100};
+  }
+  return version;
+}
+
+}  // namespace plimsoll

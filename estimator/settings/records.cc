@@ -1,0 +1,68 @@
+#include "estimator/settings/records.h"
+
+#include <fmt/format.h>
+
+#include "estimator/settings/json_texts.h"
+#include "hwdb/measured/keys.h"
+
+namespace plimsoll {
+namespace {
+
+using Form = SettingValue::Form;
+
+// The text that the setting's reader takes; nothing where the record's word is not known.
+std::optional<std::string> text_for(const SettingRow& row, const JsonValue& written) {
+  if (const auto on = written.boolean()) return *on ? "on" : "off";
+  const std::string text = text_of(written);
+  return row.record.word ? row.record.word(text) : text;
+}
+
+bool read_row(const SettingRow& row, const JsonValue& written, Request& into) {
+  const auto text = text_for(row, written);
+  if (!text) return false;
+  return text->empty() || row.value.read(row, *text, into).has_value();
+}
+
+bool is_given(const SettingRow& row, const Request& request) {
+  return request.given.contains(row.name);
+}
+
+}  // namespace
+
+tl::expected<void, std::string> read_settings(const MeasuredRun& run, Request& into) {
+  for (const SettingRow& row : settings()) {
+    if (row.record.name.empty() || row.record.composed) continue;
+    const auto written = value_of(run, row.record.name);
+    if (!written || read_row(row, *written, into)) continue;
+    return tl::unexpected<std::string>(
+        fmt::format("{} '{}' is not known", row.record.name, text_of(*written)));
+  }
+  return {};
+}
+
+void write_settings(JsonWriter& out, const Request& from) {
+  for (const SettingRow& row : settings()) {
+    if (row.record.write) {
+      if (is_given(row, from) || row.value.form == Form::kEntries || row.record.composed)
+        row.record.write(out, from);
+    } else if (!row.record.name.empty() && is_given(row, from)) {
+      row.value.write(out.key(row.record.name), from);
+    }
+  }
+}
+
+std::vector<std::string> settings_without_key(const Request& request) {
+  std::vector<std::string> names;
+  for (const SettingRow& row : settings()) {
+    if (!row.record.of_run) continue;
+    const auto entries = row.value.names ? row.value.names(request) : std::vector<std::string>();
+    for (const std::string& entry : entries) {
+      if (entry != row.record.name) names.push_back(fmt::format("{} {}", row.name, entry));
+    }
+    if (!row.value.names && row.record.name.empty() && request.given.contains(row.name))
+      names.emplace_back(row.name);
+  }
+  return names;
+}
+
+}  // namespace plimsoll

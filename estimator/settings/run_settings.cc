@@ -1,0 +1,137 @@
+// Several GPUs, the machine around them, and the whole run.
+#include <array>
+
+#include "estimator/settings/acts.h"
+#include "estimator/settings/record_forms.h"
+#include "estimator/settings/setting_value.h"
+#include "estimator/settings/tables.h"
+#include "estimator/time/exchange.h"
+
+namespace plimsoll {
+namespace {
+
+using Type = SettingValue::Type;
+
+constexpr std::array<std::string_view, 4> kLoaders = {"none", "memory", "convert", "transform"};
+
+// Of one machine, while a request counts those of all (to_request() multiplies).
+constexpr SettingValue gpu_count() {
+  SettingValue value = count_value<&Request::gpu_count>(1, 65536);
+  value.write = [](JsonWriter& out, const Request& from) {
+    out.integer(from.gpu_count / from.nodes);
+  };
+  return value;
+}
+
+constexpr SettingValue scheme() {
+  return {.type = Type::kWord,
+          .placeholder = "SCHEME",
+          .words =
+              [] {
+                std::vector<std::string> names;
+                for (const ExchangeScheme& each : exchange_schemes()) names.emplace_back(each.name);
+                return names;
+              },
+          .many = true,
+          .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+            const auto at = read_word(row, text);
+            if (!at) return tl::make_unexpected(at.error());
+            into.exchange = exchange_schemes()[*at].name;
+            return {};
+          },
+          .write = [](JsonWriter& out, const Request& from) { out.string_or_null(from.exchange); }};
+}
+
+constexpr VerbRule kOfRun[] = {{"max-batch", kNoRun},
+                               {"max-batch --vary", kNoRun},
+                               {"sweep", kNoRun},
+                               {"validate", kNoRun},
+                               {"validate --from", kNoRun}};
+constexpr VerbRule kOfHost[] = {{"max-batch", kNoHost},
+                                {"max-batch --vary", kNoHost},
+                                {"sweep", kNoHost},
+                                {"validate", kOfRecords, true}};
+
+constexpr SettingRow kRunRows[] = {
+    {.name = "gpus",
+     .group = kRunGroup,
+     .help = "of a data-parallel run; estimate: or 1..N, a line for each",
+     .default_text = "1",
+     .value = gpu_count(),
+     .record = {.name = "n_gpus", .write = write_gpus, .composed = true},
+     .verbs = kInRecords},
+    {.name = "link",
+     .group = kRunGroup,
+     .help = "what joins them, see 'plimsoll links'",
+     .default_text = "the card's",
+     .value = text_value<&Request::link>("ID", Type::kWord),
+     .record = {.name = "link", .composed = true},
+     .acts = {has_link,
+              "one GPU of a machine exchanges nothing in it: {} is how many share the work",
+              "gpus"}},
+    {.name = "exchange",
+     .group = kRunGroup,
+     .help = "of gradients: ring, tree, parameter-server and others",
+     .default_text = "the framework's",
+     .value = scheme(),
+     .acts = {exchanges, "nothing is exchanged: {} is how many share the work of training",
+              "gpus"}},
+    {.name = "nodes",
+     .group = kRunGroup,
+     .help = "machines; --gpus and --link are then those of one",
+     .default_text = "1",
+     .value = count_value<&Request::nodes>(1, 65536)},
+    {.name = "network",
+     .group = kRunGroup,
+     .help = "what joins machines, see 'plimsoll links'",
+     .value = text_value<&Request::network>("ID", Type::kWord),
+     .acts = {has_network, "one machine has no other: {} is how many there are", "nodes"}},
+    {.name = "host",
+     .group = kRunGroup,
+     .help = "the machine around it, see 'plimsoll hosts'",
+     .default_text = "generic",
+     .value = text_value<&Request::host>("ID|FILE", Type::kPath),
+     .record = {.name = "host"}},
+    {.name = "workers",
+     .group = kRunGroup,
+     .help = "processes that load batches, as PyTorch's num_workers; the loader is then counted",
+     .default_text = "batches lie ready",
+     .value = count_value<&Request::workers>(0, 4096),
+     .record = {.name = "workers"},
+     .axis = SweepAxis::kNone},
+    {.name = "loader",
+     .group = kRunGroup,
+     .help = "none, memory, convert or transform: how samples get there",
+     .value = word_value<kLoaders, 0, &Request::loader>("HOW"),
+     .acts = {knows_loader, "what this framework takes to load a sample is not known"}},
+    {.name = "epochs",
+     .group = kRunGroup,
+     .help = "passes over the data, for the time of a whole run",
+     .value = count_value<&Request::epochs>(1, kLargestCount),
+     .record = {.of_run = false},
+     .axis = SweepAxis::kNone,
+     .acts = {knows_epoch, "{} says how long an epoch is", "samples"},
+     .verbs = kOfRun},
+    {.name = "samples",
+     .group = kRunGroup,
+     .help = "per epoch",
+     .default_text = "the built-in's data set",
+     .value = count_value<&Request::samples>(1, int64_t{1} << 50),
+     .record = {.of_run = false},
+     .axis = SweepAxis::kNone,
+     .verbs = kOfRun},
+    {.name = "samples-in-memory",
+     .group = kRunGroup,
+     .help = "samples of a data set that the host holds",
+     .value = count_value<&Request::samples_in_memory>(1, int64_t{1} << 50),
+     .record = {.name = "samples"},
+     .axis = SweepAxis::kNone,
+     .acts = {knows_host_memory, "the host's memory of this framework is not known"},
+     .verbs = kOfHost},
+};
+
+}  // namespace
+
+std::span<const SettingRow> run_settings() { return kRunRows; }
+
+}  // namespace plimsoll

@@ -1,0 +1,205 @@
+// The training step itself.
+#include <array>
+
+#include "estimator/settings/acts.h"
+#include "estimator/settings/record_forms.h"
+#include "estimator/settings/setting_value.h"
+#include "estimator/settings/tables.h"
+#include "estimator/settings/values.h"
+#include "graph/base/setting.h"
+#include "graph/ir/optimizer.h"
+#include "graph/ir/precision.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kNothingUpdated = "nothing is updated in this mode";
+constexpr std::string_view kNoGradients = "inference has no gradients";
+constexpr std::string_view kTrainsNothing = "inference trains nothing";
+
+constexpr std::array<std::string_view, 3> kModes = {"train", "train_no_update", "inference"};
+constexpr std::array<std::string_view, 2> kRecipes = {"usual", "published"};
+constexpr std::array<std::string_view, 6> kLosses = {"cross_entropy", "mse", "bce",
+                                                     "sum",           "ctc", "none"};
+constexpr std::array<std::string_view, 4> kZeroGrads = {"none", "before", "after", "keep"};
+
+// A config's own loss holds unless one is asked for.
+constexpr SettingValue loss() {
+  SettingValue value = word_value<kLosses, 0, &Request::recipe, &Recipe::loss>("NAME");
+  value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+    const auto at = read_word(row, text);
+    if (!at) return tl::make_unexpected(at.error());
+    into.recipe.loss = static_cast<Loss>(*at);
+    into.loss_given = true;
+    return {};
+  };
+  value.write = [](JsonWriter& out, const Request& from) {
+    from.loss_given ? out.string(name(from.recipe.loss)) : out.null();
+  };
+  return value;
+}
+
+constexpr SettingValue checkpoint() {
+  SettingValue value = text_value<&Request::recipe, &Recipe::checkpoint>("WHAT");
+  value.words = [] { return std::vector<std::string>{"none", "blocks", "mirror"}; };
+  return value;
+}
+
+Result<void> read_dropout(const SettingRow& row, std::string_view text, Request& into) {
+  into.recipe.ignore_dropout = text == "none";
+  into.recipe.assumed_dropout = std::nullopt;
+  if (text == "none" || text == "recovered") return {};
+  const auto ratio = parse_real(setting(row.name), text, 0, 1);
+  if (!ratio) return tl::make_unexpected(ratio.error());
+  into.recipe.assumed_dropout = *ratio;
+  return {};
+}
+
+constexpr SettingValue dropout() {
+  return {.type = SettingValue::Type::kText,
+          .placeholder = "WHAT",
+          .words =
+              [] {
+                return std::vector<std::string>{"recovered", "none"};
+              },
+          .read = read_dropout,
+          .write =
+              [](JsonWriter& out, const Request& from) {
+                const Recipe& recipe = from.recipe;
+                if (recipe.assumed_dropout) {
+                  out.real(*recipe.assumed_dropout);
+                } else {
+                  out.string(recipe.ignore_dropout ? "none" : "recovered");
+                }
+              }};
+}
+
+template <bool trained>
+constexpr SettingValue rules() {
+  return {.form = SettingValue::Form::kSeveral,
+          .type = SettingValue::Type::kGlob,
+          .placeholder = "GLOB",
+          .read = [](const SettingRow&, std::string_view text, Request& into) -> Result<void> {
+            into.recipe.training.push_back({std::string(text), trained});
+            return {};
+          },
+          .write =
+              [](JsonWriter& out, const Request& from) {
+                out.begin_array();
+                for (const TrainingRule& rule : from.recipe.training) {
+                  if (rule.trained == trained) out.string(rule.glob);
+                }
+                out.end_array();
+              }};
+}
+
+constexpr SettingRow kTrainingRows[] = {
+    {.name = "mode",
+     .group = kTrainingGroup,
+     .shown = kOften,
+     .help = "train, train_no_update or inference",
+     .default_text = "train",
+     .value = word_value<kModes, 0, &Request::recipe, &Recipe::mode>("MODE"),
+     .record = {.name = "mode", .word = written_mode},
+     .axis = SweepAxis::kKernels,
+     .verbs = kInRecords},
+    {.name = "precision",
+     .group = kTrainingGroup,
+     .shown = kOften,
+     .help = "of parameters and products",
+     .default_text = "fp32",
+     .value = row_value<precisions, &Request::recipe, &Recipe::precision>("NAME"),
+     .record = {.name = "dtype", .word = written_precision},
+     .verbs = kInRecords},
+    {.name = "optimizer",
+     .group = kTrainingGroup,
+     .shown = kOften,
+     .help = "sgd, momentum, adam, adamw and others",
+     .value = row_value<optimizers, &Request::recipe, &Recipe::optimizer>("NAME"),
+     .record = {.name = "optimizer", .word = written_optimizer},
+     .axis = SweepAxis::kKernels,
+     .acts = {updates, kNothingUpdated},
+     .verbs = kInRecords},
+    {.name = "recipe",
+     .group = kTrainingGroup,
+     .help = "usual, or published: the optimizer that a built-in's sources trained it with",
+     .default_text = "usual",
+     .value = word_value<kRecipes, 0, &Request::recipe, &Recipe::published>("WHICH"),
+     .axis = SweepAxis::kKernels,
+     .acts = {published, "the model's file does not say how it was trained"}},
+    {.name = "checkpoint",
+     .group = kTrainingGroup,
+     .shown = kOften,
+     .help = "none, blocks, mirror, or a module path",
+     .default_text = "none",
+     .value = checkpoint(),
+     .axis = SweepAxis::kKernels,
+     .acts = {trains, "inference keeps nothing for a backward pass"}},
+    {.name = "accumulate",
+     .group = kTrainingGroup,
+     .help = "forward-backward passes per update",
+     .default_text = "1",
+     .value = count_value<&Request::recipe, &Recipe::accumulate>(1, 4096),
+     .axis = SweepAxis::kKernels,
+     .acts = {trains, kNoGradients}},
+    {.name = "loss",
+     .group = kTrainingGroup,
+     .help = "cross_entropy, mse, bce, sum, ctc or none",
+     .default_text = "a config's own, else cross_entropy",
+     .value = loss(),
+     .record = {.name = "loss", .word = written_loss},
+     .acts = {trains, "inference has no loss"}},
+    {.name = "compile",
+     .group = kTrainingGroup,
+     .shown = kOften,
+     .help = "by torch.compile: kernels between products are fused",
+     .value = on_off_switch<&Request::recipe, &Recipe::compiled>(),
+     .record = {.name = "compile"},
+     .axis = SweepAxis::kKernels},
+    {.name = "cuda-graphs",
+     .group = kTrainingGroup,
+     .help = "passes are replayed; with --compile its mode reduce-overhead",
+     .value = on_off_switch<&Request::cuda_graphs>(),
+     .record = {.name = "cuda_graphs"},
+     .axis = SweepAxis::kKernels},
+    {.name = "freeze",
+     .group = kTrainingGroup,
+     .help = "weights that are not trained, e.g. 'backbone.*'",
+     .value = rules<false>(),
+     .axis = SweepAxis::kKernels,
+     .acts = {trains, kTrainsNothing}},
+    {.name = "train",
+     .group = kTrainingGroup,
+     .help = "weights that are, e.g. 'backbone.4.*'; the last match holds",
+     .value = rules<true>(),
+     .axis = SweepAxis::kKernels,
+     .acts = {trains, kTrainsNothing}},
+    {.name = "weight-decay",
+     .group = kTrainingGroup,
+     .help = "the optimizer decays weights",
+     .value = on_off_switch<&Request::recipe, &Recipe::weight_decay>(),
+     .record = {.name = "weight_decay"},
+     .axis = SweepAxis::kKernels,
+     .acts = {updates, kNothingUpdated},
+     .also = {decays_apart, "the update's kernels decay weights or not in the same time"}},
+    {.name = "zero-grad",
+     .group = kTrainingGroup,
+     .help = "none, before, after or keep",
+     .default_text = "none",
+     .value = word_value<kZeroGrads, 0, &Request::recipe, &Recipe::zero_grad>("WHEN"),
+     .axis = SweepAxis::kKernels,
+     .acts = {trains, kNoGradients}},
+    {.name = "dropout",
+     .group = kTrainingGroup,
+     .help = "recovered, none, or a ratio to assume",
+     .default_text = "recovered",
+     .value = dropout(),
+     .axis = SweepAxis::kKernels,
+     .acts = {drops, "no dropout runs in this model and mode"}},
+};
+
+}  // namespace
+
+std::span<const SettingRow> training_settings() { return kTrainingRows; }
+
+}  // namespace plimsoll

@@ -1,0 +1,72 @@
+// Values of each setting that an answer can be asked for with: words, bounds and switches as the
+// row has them, the rest from a table.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "estimator/settings/given_settings.h"
+
+namespace plimsoll::test {
+
+struct SettingExample {
+  std::string_view setting;
+  std::vector<std::string> texts;
+  std::string_view beside = {}, beside_text = {};  // a setting without which it moves nothing
+};
+
+// Of rows whose values are no words, counts or sizes.
+inline const std::vector<SettingExample>& setting_examples() {
+  static const std::vector<SettingExample> kExamples = {
+      {"batch", {"7", "8"}},
+      {"image", {"64"}},
+      {"dim", {"sequence=48"}},
+      {"set", {"width=3"}},
+      {"shape", {"x=8x3x64x64"}},
+      {"longest", {"sequence=96"}},
+      {"lengths", {"sequence=16:0.25,32:0.75"}},
+      {"trip", {"loop=3"}},
+      {"branch", {"if=then"}},
+      {"contents", {"sizes=1,64,-1"}},
+      {"assume", {"Strange=FREE"}},
+      {"limit", {"nodes=5000000"}},
+      {"checkpoint", {"blocks"}},
+      {"freeze", {"*"}},
+      {"train", {"*"}, "freeze", "*"},
+      {"dropout", {"none", "0.25"}},
+      {"gpu", {"tesla-t4"}},
+      {"mem", {"5GiB"}},
+      {"hwdb", {"."}},
+      {"framework", {"pytorch-1.13"}},
+      {"cudnn", {"7.3", "8.9"}},
+      {"cuda", {"9.0", "12.8"}},
+      {"workspace-limit", {"0", "64MiB"}},
+      {"conv-algo", {"im2col", "FFT"}},
+      {"optimizer", {"sgd", "adam"}},
+      {"precision", {"amp-fp16"}},
+      {"allocator", {"roundup_power2_divisions:1", "expandable_segments:True"}},
+      {"prefetch", {"64"}},
+      {"link", {"pcie-2-x16"}, "gpus", "2"},
+      {"network", {"ethernet-10g"}, "nodes", "2"},
+      {"nodes", {"2"}, "network", "ethernet-10g"},
+      {"host", {"dgx-1"}},
+      {"exchange", {"tree", "parameter-server"}, "gpus", "2"},
+      {"epochs", {"3"}, "samples", "5000"}};
+  return kExamples;
+}
+
+// As the command line has them.
+inline std::vector<std::string> texts_for(const SettingRow& row) {
+  const auto& known = setting_examples();
+  const auto example = std::ranges::find(known, row.name, &SettingExample::setting);
+  if (example != known.end()) return example->texts;
+  using Type = SettingValue::Type;
+  if (row.value.form == SettingValue::Form::kSwitch) return {""};
+  if (row.value.words) return row.value.words();
+  if (row.value.type == Type::kCount) return {std::to_string(row.value.low + 2)};
+  if (row.value.type == Type::kSize) return {"1GiB"};
+  return {};
+}
+
+}  // namespace plimsoll::test
