@@ -112,8 +112,8 @@ void check_monotone(const Chosen& less, const Chosen& more, bool timed,
 constexpr std::array kFrameworks = {
     "pytorch", "pytorch-1.13", "pytorch-1.4", "tensorflow-1", "tensorflow-2.2", "mxnet", "caffe",
     "caffe2",  "chainer",      "cntk",        "theano",       "torch7",         "ideal"};
-constexpr std::array kCards = {"gtx-titan-x", "tesla-p100-pcie-16gb", "tesla-v100-sxm2-16gb",
-                               "tesla-t4", "rtx-3090"};
+constexpr std::array kChoosingCards = {"gtx-titan-x", "tesla-p100-pcie-16gb",
+                                       "tesla-v100-sxm2-16gb", "tesla-t4", "rtx-3090"};
 constexpr std::array kNetworks = {
     "alexnet",      "alexnet-kim",     "cnn-cifar",     "dcgan",        "deep-speech-2",
     "densenet121",  "googlenet",       "googlenet-v1",  "inception-bn", "inception_v3",
@@ -131,7 +131,7 @@ TEST_CASE(
   int compared = 0, steps = 0, limited = 0;
   for (const char* name : kNetworks) {
     for (const char* framework : kFrameworks) {
-      const char* card = kCards[turn++ % kCards.size()];
+      const char* card = kChoosingCards[turn++ % kChoosingCards.size()];
       Request request = test::request("builtin:" + std::string(name), card, 2);
       request.framework = framework;
       // Of PyTorch every second network times its algorithms.
