@@ -94,9 +94,26 @@ TEST_CASE("monitor: a described run is one that validate reads") {
       "gpu.jsonl",
       R"({"sample":0,"gpus":[{"name":"Tesla T4","total_bytes":16000000000,"used_bytes":3221225472}]})");
   const std::string run = scratch.path("run.json");
-  const Ran ran = monitor({"--model", "builtin:resnet50", "--batch", "16", "--gpu", "tesla-t4",
-                           "--workers", "4", "--replay", recording, "--run", run, "--json", "--",
-                           PLIMSOLL_KNOWN_MEMORY, "1", "50", "killed"});
+  const Ran ran = monitor({"--model",
+                           "builtin:resnet50",
+                           "--batch",
+                           "16",
+                           "--gpu",
+                           "tesla-t4",
+                           "--workers",
+                           "4",
+                           "--accumulate",
+                           "2",
+                           "--replay",
+                           recording,
+                           "--run",
+                           run,
+                           "--json",
+                           "--",
+                           PLIMSOLL_KNOWN_MEMORY,
+                           "1",
+                           "50",
+                           "killed"});
   CHECK(ran.status == 128 + SIGKILL);
   const json result = last_line(ran.out)["result"];
   CHECK(result["device_basis"] == "card");
@@ -105,7 +122,9 @@ TEST_CASE("monitor: a described run is one that validate reads") {
   CHECK(result["prediction"]["device_memory"]["range_bytes"][0] > 1 << 30);
   const json written = json::parse(detail::text_of(run));
   CHECK(written["records"][0]["device_used_mb"] == 3072);
-  CHECK(written["records"][0]["flags"][0] == "not_in_this_form: --workers");
+  CHECK(written["records"][0]["workers"] == 4);
+  REQUIRE(written["records"][0].contains("flags"));
+  CHECK(written["records"][0]["flags"][0] == "not_in_this_form: --accumulate");
   const Ran validated = run_plimsoll({"validate", run, "--json", "--allow-skipped"});
   CHECK(validated.status == 0);
   const json answer = json::parse(validated.out);
