@@ -11,6 +11,7 @@ import threading
 import time
 import unittest
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -41,8 +42,8 @@ class Errors(unittest.TestCase):
             again = pickle.loads(pickle.dumps(first))
             self.assertIs(type(again), raised)
             self.assertEqual((again.diagnostics, again.code, str(again)), (first.diagnostics, "E103", str(first)))
-        with multiprocessing.get_context("spawn").Pool(1) as pool, self.assertRaises(plimsoll.UsageError):
-            pool.map(bytes_of, [8, 0, 16])
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool, self.assertRaises(plimsoll.UsageError):
+            list(pool.map(bytes_of, [8, 0, 16]))
 
     def test_a_file_that_is_no_model(self):
         with tempfile.TemporaryDirectory() as folder:
