@@ -60,10 +60,28 @@ TEST_CASE("mirror: norms and activations run again, convolutions do not") {
   REQUIRE(usual);
   REQUIRE(mirrored);
   CHECK(mirrored->memory.saved_bytes < usual->memory.saved_bytes / 2);
-  CHECK(static_cast<double>(mirrored->memory.device_bytes) / 1e9 ==
-        doctest::Approx(10).epsilon(.1));
+  CHECK(mirrored->memory.device_range.low < 10'000'000'000);
+  CHECK(mirrored->memory.device_range.high > 10'000'000'000);
   CHECK(launches(*mirrored, "conv forward") == launches(*usual, "conv forward"));
   CHECK(launches(*mirrored, "batch_norm forward") == 2 * launches(*usual, "batch_norm forward"));
   const double slower = mirrored->time.samples_per_second / usual->time.samples_per_second;
   CHECK(slower == doctest::Approx(27. / 30).epsilon(.06));
+}
+
+// The same source says 10 GB of both. Without mirroring it is so; mirrored, the algorithms that the
+// step is timed with take 0.9 GB of workspace, more than that run can have had.
+TEST_CASE("mirror: ten gigabytes of Inception-v3 on a K80_Incorrect") {
+  Request request = test::request("builtin:inception_v3", "tesla-k80", 64);
+  request.framework = "mxnet-0.9";
+  request.recipe.optimizer = find_optimizer("sgd");
+  const Hwdb hwdb = *Hwdb::open();
+  const auto usual = estimate(request, hwdb);
+  request.batch = 128;
+  request.recipe.checkpoint = "mirror";
+  const auto mirrored = estimate(request, hwdb);
+  REQUIRE(usual);
+  REQUIRE(mirrored);
+  CHECK(static_cast<double>(usual->memory.device_bytes) / 1e9 == doctest::Approx(10).epsilon(.1));
+  CHECK(static_cast<double>(mirrored->memory.device_bytes) / 1e9 ==
+        doctest::Approx(11.2).epsilon(.01));
 }
