@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "estimator/model/bind_symbols.h"
+#include "estimator/model/name_remedy.h"
 #include "estimator/model/request_names.h"
 #include "graph/base/byte_source.h"
 #include "graph/builtin/builtin.h"
@@ -84,23 +85,6 @@ Result<LoadedModel> load_builtin(const std::string& name, const ModelRequest& re
   return model;
 }
 
-// What was meant by a path that is no file: a built-in without its prefix, a model's folder.
-void add_remedy(const std::string& path, Diagnostics& diagnostics) {
-  Diagnostic& d = diagnostics.front();
-  const std::filesystem::path given(path);
-  std::error_code failed;
-  if (d.code == "E602" && std::filesystem::exists(given / "saved_model.pb", failed)) {
-    d.message += ", a TensorFlow SavedModel";
-    d.help = "convert it: python -m tf2onnx.convert --saved-model FOLDER --output model.onnx";
-  } else if (d.code == "E602" && std::filesystem::exists(given / "config.json", failed)) {
-    d.message += ", a Hugging Face model's";
-    d.help = "export the model to ONNX first, with torch.onnx.export";
-  }
-  if (d.code != "E601" || given.has_parent_path()) return;
-  const std::string meant = nearest_builtin(path.ends_with(".onnx") ? given.stem().string() : path);
-  if (!meant.empty()) d.help = fmt::format("did you mean builtin:{}?", meant);
-}
-
 // A config begins with a brace; an ONNX file with a field tag.
 bool looks_like_config(const ByteSource& source) {
   std::array<std::byte, 64> head{};
@@ -124,7 +108,8 @@ Result<LoadedModel> load_unchecked(const ModelRequest& request, bool inputs_only
   }
   auto source = ByteSource::open(request.model, request.limits);
   if (!source) {
-    add_remedy(request.model, source.error());
+    Diagnostic& why = source.error().front();
+    if (const std::string remedy = model_remedy(request.model); !remedy.empty()) why.help = remedy;
     return tl::make_unexpected(source.error());
   }
   const bool is_config = request.model.ends_with(".json") || looks_like_config(*source);

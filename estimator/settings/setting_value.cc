@@ -9,6 +9,7 @@
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/text.h"
 
 namespace plimsoll {
 
@@ -21,7 +22,9 @@ Result<int64_t> read_size(const SettingRow& row, std::string_view text) {
 }
 
 Result<size_t> read_word(const SettingRow& row, std::string_view text) {
-  return parse_word(setting(row.name), text, row.value.words());
+  // Libraries' own words, "adamw_torch_fused", are those that records of their runs say.
+  const auto meant = row.record.word ? row.record.word(lower_case(text)) : std::nullopt;
+  return parse_word(setting(row.name), text, row.value.words(), meant.value_or(""));
 }
 
 Result<Entry> read_entry(const SettingRow& row, std::string_view text) {

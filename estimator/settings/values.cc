@@ -67,13 +67,18 @@ Result<std::pair<std::string, std::string>> parse_assignment(std::string_view fl
 }
 
 Result<size_t> parse_word(std::string_view flag, std::string_view text,
-                          const std::vector<std::string>& words) {
+                          const std::vector<std::string>& words, std::string_view meant) {
   const auto at = std::find(words.begin(), words.end(), text);
   if (at != words.end()) return static_cast<size_t>(at - words.begin());
-  const std::string near = nearest(text, words);
+  const std::string near = meant.empty() ? nearest(text, words) : std::string(meant);
+  const std::string found = shortened(text, 60);
+  constexpr size_t kListed = 12;  // more words than a reader looks through, where one is meant
+  if (!near.empty() && words.size() > kListed) {
+    return error("E106", fmt::format("{} does not take '{}'", flag, found), {},
+                 fmt::format("did you mean {}? --help-all lists all {}", near, words.size()));
+  }
   return error("E106",
-               fmt::format("{} takes one of {}, found '{}'", flag, fmt::join(words, ", "),
-                           shortened(text, 60)),
+               fmt::format("{} takes one of {}, found '{}'", flag, fmt::join(words, ", "), found),
                {}, near.empty() ? "" : fmt::format("did you mean {}?", near));
 }
 

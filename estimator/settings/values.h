@@ -26,8 +26,9 @@ Result<std::pair<std::string, std::string>> parse_assignment(std::string_view fl
 Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_view text);
 // "1,64,-1": what a Reshape or Slice may be told. E103 likewise.
 Result<std::vector<int64_t>> parse_numbers(std::string_view flag, std::string_view text);
-// The index of `text` among `words`. E106 lists them, nearest first.
+// The index of `text` among `words`. E106 otherwise, with the word that is `meant`, or else the
+// nearest one.
 Result<size_t> parse_word(std::string_view flag, std::string_view text,
-                          const std::vector<std::string>& words);
+                          const std::vector<std::string>& words, std::string_view meant = {});
 
 }  // namespace plimsoll

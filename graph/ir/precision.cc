@@ -15,13 +15,17 @@ constexpr PrecisionRow kPrecisions[] = {
     {.name = "amp-fp16",
      .autocast = DType::kFloat16,
      .loss_scaler = true,
-     .also = "amp fp16_mixed",
+     .also = "amp fp16_mixed fp16-mixed fp16-amp 16-mixed mixed",
      .source = "torch.autocast(\"cuda\", torch.float16) with torch.amp.GradScaler"},
     {.name = "amp-bf16",
      .autocast = DType::kBFloat16,
+     .also = "bf16-mixed bf16-amp bf16_mixed amp-bfloat16",
      .source = "torch.autocast(\"cuda\", torch.bfloat16)"},
-    {.name = "fp16", .storage = DType::kFloat16, .also = "float16", .source = "model.half()"},
-    {.name = "bf16", .storage = DType::kBFloat16, .source = "model.to(torch.bfloat16)"},
+    {.name = "fp16", .storage = DType::kFloat16, .also = "float16 half", .source = "model.half()"},
+    {.name = "bf16",
+     .storage = DType::kBFloat16,
+     .also = "bfloat16",
+     .source = "model.to(torch.bfloat16)"},
     {.name = "apex-o2",
      .storage = DType::kFloat16,
      .master = DType::kFloat32,
@@ -33,7 +37,10 @@ constexpr PrecisionRow kPrecisions[] = {
      .products = DType::kFloat8E4M3,
      .source =
          "torchao/float8 of pytorch/ao: convert_to_float8_training(model.to(torch.bfloat16))"},
-    {.name = "fp64", .storage = DType::kFloat64, .source = "model.double()"},
+    {.name = "fp64",
+     .storage = DType::kFloat64,
+     .also = "float64 double",
+     .source = "model.double()"},
 };
 
 // Letters of the longest of these words that the text begins with.

@@ -23,9 +23,11 @@ struct Magic {
 };
 
 constexpr std::string_view kExport =
-    "load it in Python and export the module: torch.onnx.export(model, inputs, 'model.onnx')";
+    "load it in Python: plimsoll.from_torch(module, inputs), or torch.onnx.export(module, inputs, "
+    "'model.onnx')";
 constexpr std::string_view kWeights =
-    "export the module that these weights are for: torch.onnx.export(model, inputs, 'model.onnx')";
+    "weights are never needed, the module is; in Python: plimsoll.from_torch(module, inputs), or "
+    "torch.onnx.export(module, inputs, 'model.onnx')";
 
 using namespace std::string_view_literals;
 

@@ -12,8 +12,12 @@ namespace {
 constexpr std::string_view kConfigHelp =
     "a model config is JSON, in the form that 'plimsoll schema model-config' prints";
 constexpr std::string_view kDescribed =
-    "it describes a model and is none: load that with its library and export it with "
-    "torch.onnx.export";
+    "it describes a model and is none; in Python: plimsoll.from_torch(lambda: what the library "
+    "makes "
+    "of it, inputs)";
+constexpr std::string_view kTrainer =
+    "it says how to train, not what: give the model, and what it says as flags: --batch (of one "
+    "GPU), --accumulate, --precision, --optimizer, --gpus";
 
 // Calls `use` with each line, without white space around it.
 template <class Use>
@@ -70,6 +74,12 @@ constexpr std::array kKeys = {
           {"an ONNX model in JSON form",
            "convert it to the binary form: onnx.save(google.protobuf.json_format.Parse(text, "
            "onnx.ModelProto()), 'model.onnx')"}},
+    KeyOf{"\"nbformat\"",
+          {"a notebook", "in it: plimsoll.from_torch(module, inputs), without weights and a GPU"}},
+    KeyOf{"\"zero_optimization\"", {"a config of DeepSpeed", kTrainer}},
+    KeyOf{"\"train_micro_batch_size_per_gpu\"", {"a config of DeepSpeed", kTrainer}},
+    KeyOf{"\"train_batch_size\"", {"a config of DeepSpeed", kTrainer}},
+    KeyOf{"\"per_device_train_batch_size\"", {"Hugging Face's TrainingArguments", kTrainer}},
     KeyOf{"\"weight_map\"",
           {"an index of safetensors files, which has weights and no graph", kDescribed}},
     KeyOf{"\"_diffusers_version\"", {"a config of Hugging Face diffusers", kDescribed}},
@@ -100,11 +110,15 @@ TextFormat text_format(std::string_view head) {
   if (head.starts_with("7767517")) return {"an ncnn model", "use the .onnx file it was made from"};
   if (any_line(head, is_python_line)) {
     return {"a Python program",
-            "run it and export the module: torch.onnx.export(model, inputs, "
-            "'model.onnx')"};
+            "in it: plimsoll.from_torch(module, inputs), without weights and without a GPU"};
   }
   if (any_line(head, [](std::string_view line) { return line.ends_with(" {"); }))
     return prototxt_format(head);
+  const auto trainer = [](std::string_view line) {
+    return line.starts_with("distributed_type:") || line.starts_with("deepspeed_config") ||
+           line.starts_with("fsdp_config:") || line.starts_with("micro_batch_size:");
+  };
+  if (any_line(head, trainer)) return {"a trainer's YAML, not a model", kTrainer};
   const auto plan = [](std::string_view line) {
     return line.starts_with("parameters:") || line.starts_with("method:") ||
            line.starts_with("program:");

@@ -167,6 +167,10 @@ Result<RunFile> read_json_runs(const ByteSource& source, const Each& each, const
   return finish(std::move(file), std::move(faults));
 }
 
+constexpr std::string_view kExampleRows =
+    "a header and a run are, for example, kind,device,model,batch,nvidia_smi_mb and "
+    "memory,tesla-t4,builtin:resnet50,32,5120; 'plimsoll schema measured-run' has all columns";
+
 Result<std::vector<std::string>> read_header(CsvReader& csv, const std::string& file) {
   std::vector<std::string> columns;
   const Result<bool> any = csv.next(columns);
@@ -186,7 +190,10 @@ Result<std::vector<std::string>> read_header(CsvReader& csv, const std::string& 
     if (seen.contains(needed)) continue;
     const std::string near = nearest(needed, columns);
     return error("E306", fmt::format("column \"{}\" is missing", needed), place,
-                 near.empty() ? "" : fmt::format("is \"{}\" meant?", shortened(near, 60)));
+                 near.empty() ? fmt::format("the columns are {}; {}",
+                                            shortened(fmt::format("{}", fmt::join(columns, ", "))),
+                                            kExampleRows)
+                              : fmt::format("is \"{}\" meant?", shortened(near, 60)));
   }
   return columns;
 }

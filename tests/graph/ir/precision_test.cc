@@ -59,7 +59,13 @@ TEST_CASE("precisions: their own and other words name them") {
                                                    {"amp-bf16", "amp-bf16"},
                                                    {"float32", "fp32"},
                                                    {"fp32 (tf32 where the card has it)", "fp32"},
-                                                   {"bf16-true", "bf16"}};
+                                                   {"bf16-true", "bf16"},
+                                                   {"bf16-mixed", "amp-bf16"},
+                                                   {"bf16-amp", "amp-bf16"},
+                                                   {"fp16-amp", "amp-fp16"},
+                                                   {"16-mixed", "amp-fp16"},
+                                                   {"half", "fp16"},
+                                                   {"bfloat16", "bf16"}};
   for (const auto& pair : said) {
     const std::string& words = pair.first;
     CAPTURE(words);

@@ -62,6 +62,11 @@ TEST_CASE("texts are told apart") {
   CHECK(said_of("<\n  ir_version: 8\n>\nnet (x) => (y) {}\n")
             .starts_with("is an ONNX model in text form"));
   CHECK(said_of("7767517\n3 3\n").starts_with("is an ncnn model"));
+  for (const char* yaml :
+       {"compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\n",
+        "base_model: x\nmicro_batch_size: 2\n", "fsdp_config:\n  fsdp_version: 2\n"}) {
+    CHECK(said_of(yaml).starts_with("is a trainer's YAML, not a model"));
+  }
   CHECK(said_of("hello there\n").starts_with("is text, not a model"));
 }
 
@@ -70,6 +75,13 @@ TEST_CASE("JSON documents of others are told apart; a config is none of them") {
             .starts_with("is a Hugging Face config"));
   CHECK(said_of_json(R"({"_class_name": "UNet", "_diffusers_version": "0.30"})")
             .starts_with("is a config of Hugging Face diffusers"));
+  for (const char* trainer :
+       {R"({"zero_optimization": {"stage": 3}})", R"({"train_micro_batch_size_per_gpu": "auto"})",
+        R"({"train_batch_size": 64, "fp16": {"enabled": true}})"}) {
+    CHECK(said_of_json(trainer).starts_with("is a config of DeepSpeed"));
+  }
+  CHECK(said_of_json(R"({"per_device_train_batch_size": 2})").find("--batch") != std::string::npos);
+  CHECK(said_of_json(R"({"cells": [], "nbformat": 4})").starts_with("is a notebook"));
   CHECK(said_of_json(R"({"irVersion": "8", "graph": {}})")
             .starts_with("is an ONNX model in JSON form"));
   CHECK(said_of_json(R"({"weight_map": {}})").find("safetensors") != std::string::npos);

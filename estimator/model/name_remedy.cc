@@ -1,0 +1,81 @@
+#include "estimator/model/name_remedy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "graph/base/escape.h"
+#include "graph/builtin/builtin.h"
+
+namespace plimsoll {
+namespace {
+
+// How a library makes a model of a name; {} is the name. All but the last have a prefix "hf:".
+struct Library {
+  std::string_view prefix, constructor;
+};
+
+constexpr std::array kLibraries = {
+    Library{"torchvision:", "torchvision.models.{}()"},
+    Library{"timm:", "timm.create_model(\"{}\")"},
+    Library{"diffusers:", "UNet2DConditionModel.from_config(\"{}\")"},
+    Library{"hf:", "AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(\"{}\"))"},
+    Library{"", "AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(\"{}\"))"},
+};
+
+// "meta-llama/Llama-3.1-8B": an owner and a name, as hubs write them, and no file's ending.
+bool names_hub_model(std::string_view name) {
+  constexpr std::array<std::string_view, 10> kEndings = {
+      ".onnx", ".json", ".pt", ".pth", ".py", ".ckpt", ".yaml", ".yml", ".bin", ".safetensors"};
+  const size_t slash = name.find('/');
+  if (slash == 0 || slash == name.npos || slash + 1 == name.size()) return false;
+  if (name.find('/', slash + 1) != name.npos || name.front() == '.' || name.front() == '~')
+    return false;
+  return std::ranges::none_of(kEndings, [&](std::string_view end) { return name.ends_with(end); });
+}
+
+std::string of_library(std::string_view name) {
+  for (const Library& library : kLibraries) {
+    if (library.prefix.empty() ? !names_hub_model(name) : !name.starts_with(library.prefix))
+      continue;
+    const std::string plain = shortened(name.substr(library.prefix.size()), 60);
+    const std::string made = fmt::format(fmt::runtime(library.constructor), plain);
+    return fmt::format("in Python: plimsoll.from_torch(lambda: {}, inputs)", made);
+  }
+  return {};
+}
+
+std::string of_folder(const std::filesystem::path& folder) {
+  std::error_code failed;
+  if (std::filesystem::exists(folder / "saved_model.pb", failed)) {
+    return "it holds a TensorFlow SavedModel: python -m tf2onnx.convert --saved-model FOLDER "
+           "--output model.onnx";
+  }
+  if (std::filesystem::exists(folder / "config.json", failed)) {
+    return "it holds a Hugging Face model; in Python: plimsoll.from_torch(lambda: "
+           "AutoModel.from_config(AutoConfig.from_pretrained(FOLDER)), inputs)";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string model_remedy(const std::string& name) {
+  std::error_code failed;
+  if (std::filesystem::is_directory(name, failed)) return of_folder(name);
+  const size_t colon = name.find(':');
+  const std::string plain = colon == name.npos ? name : name.substr(colon + 1);
+  const std::filesystem::path path(plain);
+  const std::string other = of_library(name);
+  if (plain.find('/') != plain.npos) return other;
+  const std::string near = nearest_builtin(plain.ends_with(".onnx") ? path.stem().string() : plain);
+  if (near.empty()) return other;
+  return other.empty() ? fmt::format("did you mean builtin:{}?", near)
+                       : fmt::format("did you mean builtin:{}? Else {}", near, other);
+}
+
+}  // namespace plimsoll
