@@ -1,10 +1,13 @@
 #include "estimator/report/measured_run_schema.h"
 
+#include <fmt/format.h>
+
 #include <initializer_list>
 #include <variant>
 
 #include "graph/json/writer.h"
 #include "hwdb/measured/keys.h"
+#include "hwdb/measured/unread_keys.h"
 
 namespace plimsoll {
 namespace {
@@ -80,6 +83,12 @@ void write_record(JsonWriter& out) {
     out.end_object();
   }
   write_loose_keys(out);
+  for (const UnreadKey& key : unread_keys()) {
+    const std::string_view what =
+        key.changes_run ? "Not modelled: a record with it is skipped. " : "Not read. ";
+    out.key(key.name).begin_object();
+    out.key("description").string(fmt::format("{}{}", what, key.meaning)).end_object();
+  }
   out.end_object();
   out.key("required").begin_array().string("device").end_array().end_object();
 }

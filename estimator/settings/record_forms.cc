@@ -42,6 +42,11 @@ std::optional<std::string> written_optimizer(const std::string& written) {
   return row ? std::optional<std::string>(row->name) : std::nullopt;
 }
 
+// Sources call every block "full"; their other words name no module, and are refused as such.
+std::optional<std::string> written_checkpoint(const std::string& written) {
+  return written == "full" ? "blocks" : written;
+}
+
 // Half storage with fp32 arithmetic keeps the same bytes as half.
 std::optional<std::string> written_precision(const std::string& written) {
   const PrecisionRow* row = spoken_precision(written);
@@ -64,7 +69,7 @@ std::optional<std::string> written_recurrent(const std::string& written) {
 void write_nothing(JsonWriter&, const Request&) {}
 
 void write_batch(JsonWriter& out, const Request& from) {
-  if (from.batch) out.key("batch").integer(*from.batch * from.gpu_count);
+  if (from.batch) out.key("batch").integer(*from.batch * from.gpu_count * from.recipe.accumulate);
 }
 
 void write_gpus(JsonWriter& out, const Request& from) {

@@ -15,6 +15,7 @@ namespace plimsoll {
 std::optional<std::string> written_mode(const std::string& written);  // "forward" is inference
 std::optional<std::string> written_loss(const std::string& written);
 std::optional<std::string> written_optimizer(const std::string& written);
+std::optional<std::string> written_checkpoint(const std::string& written);
 std::optional<std::string> written_precision(const std::string& written);
 std::optional<std::string> written_version(const std::string& written);    // version_as_written()
 std::optional<std::string> written_attention(const std::string& written);  // others say nothing

@@ -89,6 +89,9 @@ const MeasuredKey kKeys[] = {
     {"dataset", &R::dataset},
     {"samples", &R::samples},
     {"batch_per_gpu", &R::batch_per_gpu},
+    {"micro_batch", &R::micro_batch},
+    {"accumulation", &R::accumulation},
+    {"checkpoint", &R::checkpoint},
     {"n_gpus", &R::n_gpus},
     {"linear_widths", &R::linear_widths},
     {"output", &R::output},
@@ -139,8 +142,24 @@ const MeasuredKey kKeys[] = {
     {"nvidia_smi_mb", Above{}},
     {"device_used_mb", Above{}},
     {"host_mb", Above{}},
+    {"nvidia_smi_gb", Above{}},
+    {"nvidia_smi_gib", Above{}},
+    {"nvidia_smi_bytes", Above{}},
     {"peak_allocated_mb", Above{}},
+    {"peak_allocated_gb", Above{}},
+    {"peak_allocated_gib", Above{}},
+    {"peak_allocated_bytes", Above{}},
     {"peak_reserved_mb", Above{}},
+    {"peak_reserved_gb", Above{}},
+    {"peak_reserved_gib", Above{}},
+    {"peak_reserved_bytes", Above{}},
+    {"peak_memory_mb", Above{}},
+    {"peak_memory_gb", Above{}},
+    {"peak_memory_gib", Above{}},
+    {"peak_memory_bytes", Above{}},
+    {"memory_counter", &R::memory_counter},
+    {"out_of_memory", &R::out_of_memory},
+    {"ran", &R::ran},
     {"total_mb", Above{}},
     {"outputs_mb", Above{}},
     {"grad_inputs_mb", Above{}},
@@ -274,6 +293,11 @@ void take_sequence(JsonObject& record, MeasuredRun& run) {
   } else {
     run.sequence_length = record.optional_integer("sequence", {.low = 1});
   }
+  const auto tokens = record.optional_integer("seq", {.low = 1});
+  if (tokens && run.sequence_length && tokens != run.sequence_length) {
+    record.fail("E515", "seq and sequence say two lengths", *record.value().find("seq"));
+  }
+  if (tokens) run.sequence_length = tokens;
 }
 
 // cuBLAS's letters "N" and "T", or false and true.
@@ -293,8 +317,8 @@ void take_nodes(JsonObject& record, MeasuredRun& run) {
   if (words && words->find("several") != std::string::npos && !run.nodes) run.nodes = 2;
 }
 
-constexpr std::string_view kLoose[] = {"kind",     "input", "hidden", "dropout",
-                                       "sequence", "a_t",   "b_t",    "nodes"};
+constexpr std::string_view kLoose[] = {"kind", "input", "hidden", "dropout", "sequence",
+                                       "seq",  "a_t",   "b_t",    "nodes"};
 
 bool is_loose(std::string_view key) {
   return std::find(std::begin(kLoose), std::end(kLoose), key) != std::end(kLoose);

@@ -13,6 +13,7 @@
 #include "hwdb/measured/csv.h"
 #include "hwdb/measured/keys.h"
 #include "hwdb/measured/pickle.h"
+#include "hwdb/measured/unread_keys.h"
 
 namespace plimsoll {
 namespace {
@@ -65,11 +66,14 @@ void take_record(const JsonValue& value, RunFile& file, Diagnostics& faults, con
 void say_notes(const RunFile& file, Diagnostics& faults) {
   std::vector<std::string> known = {"kind", "input", "hidden", "dropout", "a_t", "b_t", "nodes"};
   for (const MeasuredKey& key : measured_keys()) known.emplace_back(key.name);
+  const auto is_note = [](const std::string& name) {
+    return std::ranges::find(unread_keys(), name, &UnreadKey::name) != unread_keys().end();
+  };
   const Place place{file.name, 0, 0, {}};
   std::vector<std::string> others;
   for (const std::string& note : file.notes) {
     const std::string near = nearest(note, known);
-    if (near.empty() || near == note || note.size() < kShortest) {
+    if (near.empty() || near == note || note.size() < kShortest || is_note(note)) {
       others.push_back(shortened(note, 40));
       continue;
     }

@@ -66,7 +66,10 @@ struct MeasuredRun {
   std::string model, mode, optimizer, architecture;
   std::string model_sha256;  // of the model's file, where the record says
   std::string network;  // the MODEL that a source's word `model` means, where the word says less
-  std::optional<int64_t> batch;  // of the whole run
+  std::optional<int64_t> batch;         // of the whole run, per update
+  std::optional<int64_t> micro_batch;   // samples of a GPU in one forward-backward pass
+  std::optional<int64_t> accumulation;  // passes per update
+  std::string checkpoint;               // "none", "full": which feature maps are computed again
   // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never
   // shrink (src/caffe/blob.cpp, Reshape).
   std::optional<int64_t> least_batch;
@@ -93,7 +96,7 @@ struct MeasuredRun {
   std::string cpu;                         // its processor, as hosts' aliases name it
   std::optional<int64_t> workers;          // as --workers: a loader is in the time
   std::string sequence;                    // the model's symbol that a one-number input sets
-  std::optional<int64_t> sequence_length;  // where "sequence" is a number: tokens of each
+  std::optional<int64_t> sequence_length;  // "seq", or "sequence" as a number: tokens of each
   std::string meter;                       // "process", "tensors", "saved", "card", "every_step"
   std::optional<bool> cudnn_benchmark;     // algorithms were tried out
   std::optional<bool> input_gradient;      // the first layer's data gradient was computed
@@ -111,7 +114,9 @@ struct MeasuredRun {
 
   // What was measured. A fact has a `quantity` and, mostly, a measurement called "value".
   std::string quantity, unit, result;
-  std::vector<Measurement> measured;  // in the file's order
+  std::string memory_counter;              // whose figure peak_memory_* is, in words
+  std::optional<bool> out_of_memory, ran;  // a fact: the run did not fit; it ended
+  std::vector<Measurement> measured;       // in the file's order
   std::optional<bool> time_is_derived;
   std::vector<std::string> flags;
 

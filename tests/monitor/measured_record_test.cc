@@ -82,9 +82,9 @@ TEST_CASE("the whole card's memory is called so, and no card's is not there") {
 
 TEST_CASE("what the form has no key for is named") {
   plimsoll::Request run = described();
-  run.given.insert("checkpoint");
+  run.given.insert("workspace-limit");
   run.dims["heads"] = 4;
   Summary summary;
   summary.host_peak = 1 << 20;
-  CHECK(read_back(to_measured(run, summary)).has_flag("not_in_this_form: --checkpoint"));
+  CHECK(read_back(to_measured(run, summary)).has_flag("not_in_this_form: --workspace-limit"));
 }

@@ -83,10 +83,13 @@ tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Requ
   q.model = path || model.starts_with("builtin:") ? model : "builtin:" + model;
   q.devices = {run.device};
   q.gpu_count = std::max<int64_t>(1, run.n_gpus.value_or(1));
-  if (run.batch_per_gpu) {
-    q.batch = *run.batch_per_gpu;
+  const int64_t passes = std::max<int64_t>(1, run.accumulation.value_or(1));
+  if (run.micro_batch) {
+    q.batch = *run.micro_batch;
+  } else if (run.batch_per_gpu) {
+    q.batch = *run.batch_per_gpu / passes;
   } else if (run.batch) {
-    q.batch = *run.batch / q.gpu_count;
+    q.batch = *run.batch / q.gpu_count / passes;
   } else if (!q.batch) {
     return Reason("the record names no batch");
   }

@@ -13,6 +13,7 @@
 #include "estimator/plan/validate/quantities.h"
 #include "estimator/time/collective.h"
 #include "graph/base/byte_source.h"
+#include "hwdb/measured/unread_keys.h"
 
 namespace plimsoll {
 namespace {
@@ -132,7 +133,8 @@ std::string unusable(const MeasuredRun& r, bool of_card = true) {
                              r.parallelism.find("data") != std::string::npos ||
                              r.parallelism == "nn.DataParallel";
   if (!data_parallel) return fmt::format("parallelism '{}' is not modelled", r.parallelism);
-  return {};
+  const std::string_view other = changing_key(r);
+  return other.empty() ? "" : fmt::format("key {} is not modelled", other);
 }
 
 StepParts parts_of(const TimeEstimate& t, const MemoryEstimate& m) {

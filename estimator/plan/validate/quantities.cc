@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "hwdb/measured/meter.h"
 
@@ -24,9 +25,12 @@ Interval scaled(Range range, double unit) {
 
 Interval no_range(const Answer&) { return std::nullopt; }
 
-// Bytes in a unit of the record: MiB, unless it says that these are millions.
+// Bytes in the unit that a name ends in: MiB of "_mb", unless the record says that these are
+// millions.
 double unit_of(const MeasuredRun& run, std::string_view name) {
+  if (name.ends_with("_bytes")) return 1;
   if (name.ends_with("_gb")) return 1e9;
+  if (name.ends_with("_gib")) return kMiB * 1024;
   for (const char* decimal : {"10^6", "1e6", "times 1000", "rounded"}) {
     if (run.unit.find(decimal) != std::string::npos) return 1e6;
   }
@@ -192,6 +196,34 @@ std::optional<MeasuredQuantity> kernel_line(const MeasuredRun& run) {
   return kernel_share(std::string(bare_kernel_name(run.kernel)), *share);
 }
 
+enum class Counter : uint8_t { kAllocated, kReserved, kProcess, kUnsaid };
+
+// Whose figure a measurement of memory is: by its name without the unit, else by what the record
+// says of it: "torch max_memory_reserved, worst rank".
+std::optional<Counter> counter_of(const MeasuredRun& run, std::string_view name) {
+  const std::string_view stem = name.substr(0, name.rfind('_'));
+  if (stem == "peak_reserved") return Counter::kReserved;
+  if (stem == "peak_allocated" || stem == "train_memory") return Counter::kAllocated;
+  if (stem == "nvidia_smi" || stem == "device_used")
+    return run.meter == "tensors" ? Counter::kAllocated : Counter::kProcess;
+  if (stem != "peak_memory") return std::nullopt;
+  const auto says = [&](std::string_view word) {
+    return run.memory_counter.find(word) != std::string::npos;
+  };
+  const bool reserved = says("reserved"), allocated = says("allocated");
+  if (reserved != allocated) return reserved ? Counter::kReserved : Counter::kAllocated;
+  return says("nvidia-smi") && !reserved ? Counter::kProcess : Counter::kUnsaid;
+}
+
+MeasuredQuantity memory(const MeasuredRun& run, MeasuredQuantity q, Counter counter) {
+  if (counter == Counter::kReserved) return segments(run, std::move(q));
+  if (counter == Counter::kAllocated) return tensor_memory(run, std::move(q));
+  if (counter == Counter::kProcess) return process_memory(run, std::move(q));
+  q.missing = "memory_counter does not say which: allocated, reserved or nvidia-smi";
+  q.predict = [](const Answer&) { return Value(); };
+  return q;
+}
+
 std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measurement& m) {
   if (m.name.starts_with(kKernelShare))
     return kernel_share(m.name.substr(kKernelShare.size()), m.value);
@@ -203,12 +235,7 @@ std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measuremen
   if (m.name == "forward_ms") return timed(std::move(q), &TimeEstimate::forward_ns);
   if (m.name == "backward_ms") return timed(std::move(q), &TimeEstimate::backward_ns);
   if (m.name == "gpu_ms") return timed(std::move(q), &TimeEstimate::gpu_ns);
-  if (m.name == "peak_reserved_mb") return segments(run, std::move(q));
-  if (m.name == "nvidia_smi_mb" || m.name == "device_used_mb")
-    return run.meter == "tensors" ? tensor_memory(run, std::move(q))
-                                  : process_memory(run, std::move(q));
-  if (m.name == "peak_allocated_mb" || m.name == "train_memory_gb")
-    return tensor_memory(run, std::move(q));
+  if (const auto counter = counter_of(run, m.name)) return memory(run, std::move(q), *counter);
   if (m.name == "host_mb") return host_memory(run, std::move(q));
   if (const auto kind = storage_kind(m.name)) return module_memory(run, std::move(q), *kind);
   return std::nullopt;
@@ -227,7 +254,27 @@ MeasuredQuantity fits(double measured) {
   return q;
 }
 
+// Of all GPUs together. A rate of what the model's samples are not made of has no prediction.
+std::optional<MeasuredQuantity> throughput(const MeasuredRun& run) {
+  const auto measured = run.value("value");
+  const std::string_view what = std::string_view(run.unit).substr(0, run.unit.find('/'));
+  constexpr std::array<std::string_view, 3> kSamples = {"images", "sequences", "samples"};
+  if (!measured || std::ranges::find(kSamples, what) == kSamples.end()) return std::nullopt;
+  MeasuredQuantity q;
+  q.name = run.quantity;
+  q.measured = *measured;
+  q.predict = [](const Answer& a) { return Value(a.time.samples_per_second); };
+  q.range = [](const Answer& a) {
+    const auto rate = [&](int64_t ns) {
+      return a.time.samples_per_second * real(a.time.step_ns) / real(ns);
+    };
+    return Interval(std::pair(rate(a.time.step_range_ns.high), rate(a.time.step_range_ns.low)));
+  };
+  return q;
+}
+
 std::optional<MeasuredQuantity> fact(const MeasuredRun& run) {
+  if (run.quantity == "throughput") return throughput(run);
   if (run.quantity == "fits") return fits(1);
   if (run.quantity == "kernel_share_and_fp32_utilisation") return kernel_line(run);
   const auto value = run.value("value");
@@ -256,7 +303,8 @@ std::vector<MeasuredQuantity> quantities_of(const MeasuredRun& run) {
     if (auto q = of_name(run, m)) list.push_back(std::move(*q));
   }
   if (!list.empty()) return list;
-  if (run.result.starts_with("OOM")) return {fits(0)};
+  if (run.result.starts_with("OOM") || run.out_of_memory.value_or(false)) return {fits(0)};
+  if (run.ran) return {fits(*run.ran ? 1 : 0)};
   if (auto q = fact(run)) return {std::move(*q)};
   return {};
 }

@@ -12,6 +12,7 @@ constexpr double kMebi = 1.048576, kNearUnit = 0.005;
 // Bytes or seconds of one of a quantity's own units; nothing where it has neither.
 std::optional<double> unit_of(std::string_view quantity) {
   if (quantity.ends_with("_mb") || quantity.ends_with("_mib")) return 1048576.0;
+  if (quantity.ends_with("_gib")) return 1073741824.0;
   if (quantity.ends_with("_gb")) return 1e9;
   if (quantity.ends_with("_bytes")) return 1.0;
   if (quantity.ends_with("_ms")) return 1e-3;
@@ -43,10 +44,8 @@ const std::vector<std::string>& tolerance_classes() {
 std::string_view tolerance_class(std::string_view quantity) {
   if (quantity == "fits" || quantity == "largest_batch_that_fits") return "fits";
   if (quantity.starts_with("workspace")) return "workspace";
-  if (quantity.ends_with("_ms")) return "time";
-  const bool bytes =
-      quantity.ends_with("_mb") || quantity.ends_with("_gb") || quantity.ends_with("_mib");
-  return bytes ? "memory" : "share";
+  if (quantity.ends_with("_ms") || quantity == "throughput") return "time";
+  return unit_of(quantity) ? "memory" : "share";
 }
 
 LineState state_of(const ValidationLine& line, const Tolerances& tolerances) {

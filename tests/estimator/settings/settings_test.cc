@@ -140,13 +140,13 @@ TEST_CASE("every setting of a run: a record that says it is read as the same req
 
 TEST_CASE("settings without a key are told, entries by their names") {
   GivenSettings settings;
-  settings.add(*find_setting("checkpoint"), "blocks");
+  settings.add(*find_setting("workspace-limit"), "64MiB");
   settings.add(*find_setting("dim"), "heads=4");
   settings.add(*find_setting("dim"), "sequence=16");
   settings.add(*find_setting("set"), "width=2");
   settings.add(*find_setting("mem"), "4GiB");  // no fact of a run
   CHECK(settings_without_key(*to_request(settings)) ==
-        std::vector<std::string>{"dim heads", "set width", "checkpoint"});
+        std::vector<std::string>{"dim heads", "set width", "workspace-limit"});
 }
 
 TEST_CASE("records refuse words that no command line takes, and take all that it takes") {

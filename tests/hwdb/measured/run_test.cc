@@ -73,6 +73,11 @@ TEST_CASE("measured run: a sequence is the symbol that the input sets, or tokens
   REQUIRE(tokens.runs.size() == 1);
   CHECK(tokens.runs[0].sequence_length == 384);
   CHECK(record(R"("device": "t4", "model": "bert-base", "sequence": 0)").code() == "E312");
+  const Outcome seq = record(R"("device": "t4", "model": "bert-base", "seq": 128)");
+  REQUIRE(seq.runs.size() == 1);
+  CHECK(seq.runs[0].sequence_length == 128);
+  CHECK(record(R"("device": "t4", "seq": 128, "sequence": 128)").runs.size() == 1);
+  CHECK(record(R"("device": "t4", "seq": 128, "sequence": 384)").code() == "E515");
 }
 
 TEST_CASE("measured run: kernels, memory and facts") {
@@ -168,6 +173,9 @@ TEST_CASE("measured run: bad files are refused by name") {
   CHECK(read("[]").code() == "E331");
   CHECK(read("{\"kind\": \"modle\", \"records\": [{\"device\": \"d\"}]}").code() == "E502");
   CHECK(read("kind,total_ms\nmodel,1\n").code() == "E306");
+  const Outcome bare = read("model,gpu,batch,peak\nbuiltin:mlp,t4,8,300\n");
+  REQUIRE_FALSE(bare.file);
+  CHECK(bare.file.error()[0].help.starts_with("the columns are model, gpu, batch, peak; "));
   CHECK(read("kind,device,device\nmodel,a,b\n").code() == "E510");
   CHECK(read("kind;device;total_ms\nmodel;a;1\n").code() == "E512");
   CHECK(read("kind,device,total_ms\nmodel,d\n").code() == "E511");

@@ -56,6 +56,26 @@ TEST_CASE("measured request: what a run says, in the words of requests") {
   CHECK_FALSE(q->input_copy);
 }
 
+TEST_CASE("measured request: passes of an update, what is computed again") {
+  MeasuredRun r = run();
+  r.batch = 64;
+  r.n_gpus = 2;
+  r.accumulation = 4;
+  r.checkpoint = "full";
+  const auto q = request_of(r, {});
+  REQUIRE(q);
+  CHECK(q->batch == 8);
+  CHECK(q->recipe.accumulate == 4);
+  CHECK(q->recipe.checkpoint == "blocks");
+  r.micro_batch = 3;  // the last pass of a source may be smaller
+  r.checkpoint = "none";
+  CHECK(request_of(r, {})->batch == 3);
+  CHECK(request_of(r, {})->recipe.checkpoint == "none");
+  r.micro_batch.reset();
+  r.accumulation = 64;
+  CHECK(refusal(r) == "the batch is smaller than the number of GPUs");
+}
+
 TEST_CASE("measured request: CUDA and the loading of modules choose the context") {
   MeasuredRun r = run();
   CHECK_FALSE(request_of(r, {})->module_loading);

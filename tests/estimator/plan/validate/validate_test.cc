@@ -74,6 +74,76 @@ TEST_CASE("validate: what is not predicted says why") {
                 "kernel") == "the persistent kernel does not keep these weights");
 }
 
+TEST_CASE("validate: a key that makes another run of it is read, or the record is skipped") {
+  const std::string record = kRun + R"(, "total_ms": 5, )";
+  const std::vector<std::pair<std::string, std::string>> changed = {
+      {R"("parallel": {"dp": 1, "tp": 2})", "parallel"},
+      {R"("zero_stage": 3)", "zero_stage"},
+      {R"("finetune": {"method": "lora", "rank": 8})", "finetune"},
+      {R"("offload": {"optimizer": true})", "offload"},
+      {R"("packed": true)", "packed"},
+      {R"("liger": true)", "liger"}};
+  for (const auto& each : changed) {
+    CAPTURE(each.first);
+    CHECK(skipped(record + each.first, "model") == "key " + each.second + " is not modelled");
+  }
+  for (const char* same :
+       {R"("parallel": {"dp": 1, "tp": 1})", R"("zero_stage": 0)", R"("packed": false)",
+        R"("finetune": {"method": "full"})", R"("offload": null)", R"("machine": "a box")"}) {
+    CAPTURE(std::string(same));
+    const auto lines = answer(record + same, "model");
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].predicted);
+  }
+}
+
+TEST_CASE("validate: memory in any unit, by the counter that the record names") {
+  const auto lines = answer(kRun + R"(, "peak_allocated_mb": 100, "peak_allocated_gib": 0.1,
+      "peak_allocated_gb": 0.1, "peak_allocated_bytes": 100000000)",
+                            "memory");
+  REQUIRE(lines.size() == 4);
+  const double mib = *lines[0].predicted;
+  CHECK(*lines[1].predicted == doctest::Approx(mib / 1024));
+  CHECK(*lines[2].predicted == doctest::Approx(mib * 1.048576 / 1000));
+  CHECK(*lines[3].predicted == doctest::Approx(mib * 1048576));
+  const auto of = [](const std::string& counter) {
+    return answer(kRun + R"(, "peak_memory_mb": 100, "peak_reserved_mb": 100, "nvidia_smi_mb": 100,
+        "memory_counter": ")" +
+                      counter + "\"",
+                  "memory");
+  };
+  CHECK(of("torch max_memory_reserved, worst rank")[0].predicted == of("")[1].predicted);
+  CHECK(of("nvidia-smi of the worst node")[0].predicted == of("")[2].predicted);
+  CHECK(*of("torch max_memory_allocated / 1e9")[0].predicted == doctest::Approx(mib));
+  for (const char* unsaid : {"", "GB as printed", "allocated and reserved"}) {
+    CAPTURE(std::string(unsaid));
+    CHECK(of(unsaid)[0].skipped.starts_with("memory_counter does not say which"));
+  }
+}
+
+TEST_CASE("validate: a throughput is of all GPUs, in samples; ran and out_of_memory are facts") {
+  const std::string rate = kRun + R"(, "quantity": "throughput", "value": 1000, "unit": )";
+  for (const char* unit : {R"("images/s")", R"("sequences/sec")", R"("samples/s")"}) {
+    const auto lines = answer(rate + unit, "scaling");
+    REQUIRE(lines.size() == 1);
+    REQUIRE(lines[0].predicted);
+    REQUIRE(lines[0].low);
+    CHECK(*lines[0].low <= *lines[0].predicted);
+    CHECK(*lines[0].predicted <= *lines[0].high);
+  }
+  const auto step = answer(kRun + R"(, "total_ms": 5)", "model");
+  CHECK(*answer(rate + R"("images/s")", "scaling")[0].predicted ==
+        doctest::Approx(32 / (*step[0].predicted / 1000)));
+  CHECK(skipped(rate + R"("mel frames/s")", "scaling") == "quantity 'throughput' is not predicted");
+  for (const char* fact : {R"("ran": true)", R"("ran": false)", R"("out_of_memory": true)"}) {
+    const auto lines = answer(kRun + ", " + fact, "memory");
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].quantity == "fits");
+    CHECK(lines[0].measured == (std::string(fact) == R"("ran": true)" ? 1 : 0));
+    CHECK(lines[0].predicted == 1);
+  }
+}
+
 TEST_CASE("validate: a run that ended out of memory measured that it does not fit") {
   const auto lines = answer(
       R"("device": "gtx-1080", "model": "vgg16", "batch": 4096, "result": "OOM at 8 GB")", "model");

@@ -1,0 +1,125 @@
+#include "hwdb/measured/unread_keys.h"
+
+#include <algorithm>
+
+#include "graph/base/text.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr UnreadKey kKeys[] = {
+    // What is trained, and how.
+    {"local_batch", "samples per GPU of a whole pipeline; micro_batch is read", true},
+    {"batch_per_dp_rank", "samples per update of each data-parallel group", true},
+    {"accumulate_steps", "forward-backward passes per update; accumulation is read", true, "1"},
+    {"gradient_checkpointing", "feature maps are computed again; checkpoint is read", true,
+     "false null none"},
+    {"finetune", "adapters that are trained instead of the weights", true, "null full"},
+    {"adapter_fp32", "adapters are kept in fp32", true, "false null"},
+    {"optimizer_in_backward", "each weight is updated as its gradient comes", true, "false null"},
+    {"packed", "samples are joined to full sequences", true, "false null"},
+    {"seq_is_maximum", "most sequences are shorter than seq", true, "false null"},
+    {"tokens_per_step_mean", "sequences differ in length", true},
+    {"resolution", "height and width of images of a diffusion model", true},
+    {"cameras", "images per sample", true, "1"},
+    {"vocab", "the size of the vocabulary, where it is not the model's", true},
+    // How it is spread over GPUs and memories.
+    {"parallel", "degrees of each kind of parallelism", true, "null {}"},
+    {"zero_stage", "what is sharded between data-parallel GPUs", true, "0 null"},
+    {"zero_group", "between how many", true, "1 null"},
+    {"sequence_parallel", "activations are split along the sequence", true, "false null"},
+    {"offload", "what is kept in the host's memory meanwhile", true, "null {} false none"},
+    // Whose kernels run.
+    {"kernels", "libraries of fused kernels beside the framework's", true, "null none"},
+    {"framework_config", "fused kernels and quantisation, in the source's words", true,
+     "null none"},
+    {"liger", "Liger's fused kernels", true, "null false"},
+    {"deepspeed", "DeepSpeed holds weights, gradients and states", true, "null false"},
+    {"technique", "what the source varies, in its words", true},
+    {"precision_printed", "the precision in the source's words: FP8 and narrower", true,
+     "BF16 bf16 FP16 fp16 FP32 fp32 TF32 tf32"},
+    {"mixed_precision", "of sharded weights and their exchange", true, "null"},
+    {"run_failed", "the run did not end", true, "false null"},
+    // What says more of the same run.
+    {"xla", "TensorFlow's graph was compiled by XLA: it is predicted without"},
+    {"image", "height and width, which input has too"},
+    {"parameters", "elements of all weights"},
+    {"total_parameters", "elements of all weights, adapters with them"},
+    {"interconnect", "what joins GPUs and machines, in words"},
+    {"machine", "in words"},
+    {"topology", "of the links, in words"},
+    {"container", "the image of the framework"},
+    {"driver", "the version of the GPU's driver"},
+    {"steps", "that were timed"},
+    {"total_mean_ms", "of steps that total_ms is the median or least of"},
+    {"total_min_ms", "of steps that total_ms is the median or mean of"},
+    {"total_median_ms", "of steps that total_ms is the least or mean of"},
+    {"total_std_ms", "how steps differ in length"},
+    {"schedule", "of training, or of a pipeline's micro-batches, which parallel tells"},
+    {"tokens_per_second_per_gpu", "a rate, which total_ms is derived from"},
+    {"tokens_per_second", "a rate of all GPUs, which total_ms is derived from"},
+    {"mfu", "the share of the card's peak, derived"},
+    {"model_tflops_per_gpu", "a rate, derived"},
+    {"file", "of the source"},
+    {"source", "of the record"},
+    {"line", "of the file"},
+    {"section", "of the source"},
+    {"table", "of the source"},
+    {"note", "in words"},
+    {"notes", "in words"},
+};
+
+// "1", "none", "false", "null", "{}"; empty for what has no such short text.
+std::string text_of(const JsonValue& value) {
+  if (value.is_null()) return "null";
+  if (const auto word = value.boolean()) return *word ? "true" : "false";
+  if (const std::string* text = value.string()) return *text;
+  if (const JsonNumber* number = value.number()) return number->text;
+  return value.members() && value.members()->empty() ? "{}" : "";
+}
+
+// {"dp": 8}: as many as there are GPUs is data-parallel, which is modelled.
+bool is_data_parallel(const JsonValue& value, const MeasuredRun& run) {
+  const JsonValue::Members* kinds = value.members();
+  return kinds && std::ranges::all_of(*kinds, [&](const JsonMember& kind) {
+           const auto degree = kind.value.integer();
+           return degree == 1 || (kind.key == "dp" && degree == run.n_gpus.value_or(1));
+         });
+}
+
+bool is_full_finetuning(const JsonValue& value) {
+  const JsonValue* const method = value.find("method");
+  return method && method->string() && *method->string() == "full";
+}
+
+// As many as a batch has per GPU: one pass.
+bool is_whole_batch(const JsonValue& value, const MeasuredRun& run) {
+  const auto samples = value.integer();
+  const int64_t gpus = std::max<int64_t>(1, run.n_gpus.value_or(1));
+  return samples && ((run.batch && *samples * gpus == *run.batch) || samples == run.batch_per_gpu);
+}
+
+bool is_neutral(const UnreadKey& key, const JsonValue& value, const MeasuredRun& run) {
+  const std::string text = text_of(value);
+  for (std::string_view rest = key.neutral; !rest.empty();) {
+    if (take_part(rest, ' ') == text) return true;
+  }
+  if (key.name == "parallel") return is_data_parallel(value, run);
+  if (key.name == "finetune") return is_full_finetuning(value);
+  return key.name == "local_batch" && is_whole_batch(value, run);
+}
+
+}  // namespace
+
+std::span<const UnreadKey> unread_keys() { return kKeys; }
+
+std::string_view changing_key(const MeasuredRun& run) {
+  for (const JsonMember& note : run.notes) {
+    const auto key = std::ranges::find(kKeys, note.key, &UnreadKey::name);
+    if (key == std::end(kKeys) || !key->changes_run) continue;
+    if (!is_neutral(*key, note.value, run)) return key->name;
+  }
+  return {};
+}
+
+}  // namespace plimsoll
