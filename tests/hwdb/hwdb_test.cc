@@ -54,6 +54,14 @@ TEST_CASE("hwdb: the contract's ids and aliases") {
       {"h100-80gb-sxm", "h100-sxm-80gb"},
       {"titan-x-unspecified", "gtx-titan-x"},
       {"RTX-4090", "rtx-4090"},
+      {"a800", "a800-sxm-80gb"},
+      {"RTX 4070 Laptop", "rtx-4070-laptop"},
+      {"NVIDIA GeForce RTX 4090 Laptop GPU", "rtx-4090-laptop"},
+      {"4090-mobile", "rtx-4090-laptop"},
+      {"rtx pro 6000", "rtx-pro-6000"},
+      {"p40", "tesla-p40"},
+      {"GB10", "gb10"},
+      {"Orin", "jetson-agx-orin-64gb"},
   };
   for (const auto& [given, id] : aliases) {
     const std::string alias = given;
@@ -62,6 +70,23 @@ TEST_CASE("hwdb: the contract's ids and aliases") {
     REQUIRE(device);
     CHECK(device->id == id);
   }
+}
+
+TEST_CASE("hwdb: a driver's name of several cards is taken for the one that it is an alias of") {
+  const Hwdb hwdb = *Hwdb::open();
+  // Laptops with Turing chips have drivers' names of desktops; every Orin module has one name.
+  for (const char* name : {"NVIDIA GeForce RTX 2060", "Orin"}) {
+    CAPTURE(name);
+    const auto device = hwdb.device(name);
+    REQUIRE(device);
+    REQUIRE(device->warnings.size() == 1);
+    CHECK(device->warnings[0].code == "W405");
+  }
+  CHECK(hwdb.device("rtx-2060")->warnings.empty());
+  // Sold with 8 and with 16 GB, and none is the usual one.
+  const auto either = hwdb.device("NVIDIA GeForce RTX 3080 Laptop GPU");
+  REQUIRE_FALSE(either);
+  CHECK(either.error()[0].code == "E141");
 }
 
 TEST_CASE("hwdb: no name is claimed twice") {
@@ -93,7 +118,8 @@ TEST_CASE("hwdb: unknown and ambiguous names") {
   REQUIRE_FALSE(ambiguous);
   CHECK(ambiguous.error()[0].code == "E141");
   CHECK(ambiguous.error()[0].message ==
-        "\"80gb\" may be any of a100-pcie-80gb, a100-sxm-80gb, h100-pcie-80gb, h100-sxm-80gb");
+        "\"80gb\" may be any of a100-pcie-80gb, a100-sxm-80gb, a800-pcie-80gb, a800-sxm-80gb, "
+        "h100-pcie-80gb, h100-sxm-80gb, h800-pcie-80gb, h800-sxm-80gb");
   CHECK(exit_status(ambiguous.error()) == 2);
   for (const char* name : {"", "-", "..", "unit.jso", "\x1b[2J"}) {
     CAPTURE(name);
