@@ -17,10 +17,14 @@
 namespace plimsoll {
 namespace {
 
-// NVLink where the card has it, else its PCIe slot.
-std::string usual_link(const Device& device) {
-  if (device.nvlink_links > 0) return fmt::format("nvlink-{}", device.nvlink_generation);
-  return fmt::format("pcie-{}-x16", std::max<int64_t>(2, device.pcie_generation));
+// NVLink where the card has it, else its PCIe slot. A file of fewer links than the generation's
+// usual is named after both: nvlink-4-8.
+std::string usual_link(const Hwdb& hwdb, const Device& device) {
+  if (device.nvlink_links == 0)
+    return fmt::format("pcie-{}-x16", std::max<int64_t>(2, device.pcie_generation));
+  std::string usual = fmt::format("nvlink-{}", device.nvlink_generation);
+  std::string counted = fmt::format("{}-{}", usual, device.nvlink_links);
+  return hwdb.contains(fmt::format("links/{}.json", counted)) ? counted : usual;
 }
 
 // Where a version of CUDA is given and none of the framework, the newest that came with it.
@@ -65,17 +69,18 @@ Result<void> check_link(const Hwdb& hwdb, const Link& link, const Device& device
   };
   if (nvlink && device.nvlink_links == 0) return refuse("no NVLink");
   const std::string limit_id =
-      nvlink ? usual_link(device) : fmt::format("pcie-{}-x16", device.pcie_generation);
+      nvlink ? usual_link(hwdb, device) : fmt::format("pcie-{}-x16", device.pcie_generation);
   const auto limit = hwdb.link(limit_id);
   if (!limit || link.rate.value <= limit->rate.value) return {};
-  return refuse(nvlink ? fmt::format("NVLink {}", device.nvlink_generation)
-                       : fmt::format("PCIe {}", device.pcie_generation));
+  return refuse(
+      nvlink ? fmt::format("{} links of NVLink {}", device.nvlink_links, device.nvlink_generation)
+             : fmt::format("PCIe {}", device.pcie_generation));
 }
 
 Result<std::optional<Link>> find_link(const Hwdb& hwdb, const PlatformRequest& request,
                                       const Device& device) {
   if (request.gpu_count <= request.nodes) return std::nullopt;
-  auto found = hwdb.link(request.link.empty() ? usual_link(device) : request.link);
+  auto found = hwdb.link(request.link.empty() ? usual_link(hwdb, device) : request.link);
   if (!found) return tl::make_unexpected(found.error());
   if (auto its = check_link(hwdb, *found, device); !its) return tl::make_unexpected(its.error());
   return std::optional(std::move(*found));

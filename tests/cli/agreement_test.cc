@@ -57,6 +57,7 @@ TEST_CASE("cli: GPUs are not joined by what their card does not have") {
   for (const auto& [gpu, link, what] :
        {std::tuple("t4", "nvlink-3", "no NVLink"), std::tuple("rtx-4090", "nvlink-2", "no NVLink"),
         std::tuple("tesla-v100-sxm2-16gb", "nvlink-4", "NVLink 2"),
+        std::tuple("h800", "nvlink-4", "8 links of NVLink 4"),
         std::tuple("t4", "pcie-5-x16", "PCIe 3")}) {
     const Ran ran = joined(gpu, link);
     CAPTURE(ran.err);
