@@ -38,10 +38,24 @@ Diagnostics platform_warnings(const Platform& platform, const PrecisionRow& prec
   return warnings;
 }
 
+namespace {
+
+// Low-power memory is soldered beside a processor that shares it: no card has any of its own.
+bool shares_host_memory(const Device& device) { return device.memory_type.starts_with("LPDDR"); }
+
+}  // namespace
+
 std::vector<std::string> card_basis(const Device& device, const PlatformRequest& request,
                                     const Estimate& answer) {
   std::vector<std::string> basis;
   if (!device.origin.empty()) basis.push_back("gpu: " + device.origin);
+  if (shares_host_memory(device) && !request.memory_bytes && request.reserve_bytes == 0) {
+    basis.push_back(
+        "memory: the machine's own; what its system and processes take of it, the run's host "
+        "memory "
+        "included, is not counted, which " +
+        setting("reserve", "8GiB") + " takes off");
+  }
   if (request.display_bytes > 0) {
     basis.push_back(fmt::format("display: {:.0f} MiB of the card are a desktop's, as given",
                                 static_cast<double>(request.display_bytes) / (1 << 20)));

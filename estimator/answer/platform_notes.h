@@ -15,8 +15,9 @@ namespace plimsoll {
 // for and the card lacks.
 Diagnostics platform_warnings(const Platform& platform, const PrecisionRow& precision);
 
-// Where the card's figures are from, if not from the database alone, and what a display takes of
-// it: as given, or, where none is and it would matter, that none is counted.
+// Where the card's figures are from, if not from the database alone, that its memory is the
+// machine's, and what a display takes of it: as given, or, where none is and it would matter, that
+// none is counted.
 std::vector<std::string> card_basis(const Device& device, const PlatformRequest& request,
                                     const Estimate& answer);
 

@@ -98,6 +98,14 @@ TEST_CASE("a data-parallel run answers for all devices and names their link") {
   CHECK(four.time.samples_per_second > 2 * one.time.samples_per_second);
   CHECK(four.time.samples_per_second < 4.001 * one.time.samples_per_second);
   CHECK(four.basis.front().find("each of 4 GPUs over nvlink-2") != std::string::npos);
+  const auto exchanged = [&](const char* gpu) {
+    Request pair = test::request("builtin:resnet50", gpu, 32);
+    pair.gpu_count = 2;
+    return answer(pair);
+  };
+  const Estimate fewer = exchanged("h800");  // 8 links of 18
+  CHECK(fewer.basis.front().find("over nvlink-4-8") != std::string::npos);
+  CHECK(fewer.time.communication_ns > exchanged("h100").time.communication_ns);
   request.link = "ethernet-1g";
   CHECK(answer(request).time.communication_ns > 10 * four.time.communication_ns);
 }
@@ -304,6 +312,18 @@ TEST_CASE("a version of CUDA that is given decides how modules are loaded, on ev
     CHECK(loading(gpu, "12.8") == ModuleLoading::kLazy);
     CHECK(loading(gpu, "11.6") == ModuleLoading::kEager);
   }
+}
+
+TEST_CASE("memory that a card shares with its host is said to be so, until some of it is kept") {
+  const auto says = [](const Estimate& e, std::string_view words) {
+    return std::any_of(e.basis.begin(), e.basis.end(),
+                       [&](const std::string& line) { return line.find(words) != line.npos; });
+  };
+  Request request = test::request("builtin:resnet50", "gb10", 8);
+  CHECK(says(answer(request), "memory: the machine's own"));
+  request.reserve_bytes = int64_t{8} << 30;
+  CHECK_FALSE(says(answer(request), "memory: the machine's own"));
+  CHECK_FALSE(says(answer(test::request("builtin:resnet50", "gh200", 8)), "the machine's own"));
 }
 
 TEST_CASE("a display's share is taken off where it is given, and named where it matters") {
