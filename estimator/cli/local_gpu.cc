@@ -38,15 +38,28 @@ double distance(const Device& device, int64_t total) {
   return std::abs(std::log(static_cast<double>(device.memory.value) / static_cast<double>(total)));
 }
 
-// Of several cards of one name, the one with this memory.
-Result<Device> nearest_in_memory(const Hwdb& hwdb, const std::vector<std::string>& ids,
-                                 std::optional<int64_t> total) {
-  if (!total || *total == 0 || ids.size() == 1) return hwdb.device(ids.front());
+// Of several cards of one name, the one with this memory. W405 where that does not tell them apart.
+Result<Device> nearest_in_memory(const Hwdb& hwdb, const LocalGpu& gpu,
+                                 const std::vector<std::string>& ids) {
+  if (ids.size() == 1) return hwdb.device(ids.front());
+  if (!gpu.total_bytes || *gpu.total_bytes == 0) return hwdb.device(gpu.name);
   std::optional<Device> best;
+  std::vector<std::string> alike;
   for (const std::string& id : ids) {
     auto device = hwdb.device(id);
     if (!device) return device;
-    if (!best || distance(*device, *total) < distance(*best, *total)) best = std::move(*device);
+    const double far = distance(*device, *gpu.total_bytes);
+    const double nearest = best ? distance(*best, *gpu.total_bytes) : far + 1;
+    if (far == nearest) alike.push_back(id);
+    if (far >= nearest) continue;
+    best = std::move(*device);
+    alike.clear();
+  }
+  if (!alike.empty()) {
+    best->warnings.push_back(warning(
+        "W405",
+        fmt::format("drivers call {} \"{}\" too, with as much memory; {} is taken",
+                    fmt::join(alike, ", "), shortened(gpu.name, kQuotedColumns), best->id)));
   }
   return std::move(*best);
 }
@@ -87,7 +100,7 @@ Result<Device> nearest_of_kind(const Hwdb& hwdb, const LocalGpu& gpu) {
 
 Result<Device> device_of(const Hwdb& hwdb, const LocalGpu& gpu) {
   if (const auto ids = hwdb.devices_called(gpu.name); !ids.empty())
-    return nearest_in_memory(hwdb, ids, gpu.total_bytes);
+    return nearest_in_memory(hwdb, gpu, ids);
   if (const std::string_view card = card_of_virtual(gpu.name); !card.empty()) {
     if (auto device = hwdb.device(card)) return device;
   }

@@ -213,6 +213,20 @@ TEST_CASE("local: what a silent answer has started ends with it") {
   CHECK((state.empty() || says(state, ") Z ")));
 }
 
+TEST_CASE("local: cards of one name that their memory does not tell apart") {
+  if (skipped()) return;
+  // A desktop's and a laptop's.
+  const Driver alike("echo 'NVIDIA GeForce RTX 2060, 535.104.05, 6144, 6000'");
+  const Ran one = alike.estimate({});
+  CHECK(says(one.err, "rtx-2060-laptop \"NVIDIA GeForce RTX 2060\" too, with as much memory"));
+  CHECK(says(one.err, "[W405]"));
+  // The driver of a Jetson tells no memory.
+  const Driver module("echo 'Orin (nvgpu), 540.4.0, [N/A], [N/A]'");
+  const Ran none = module.estimate({});
+  CHECK(none.status == 2);
+  CHECK(says(none.err, "jetson-orin-nx-16gb [E141]"));
+}
+
 // Row F11.
 TEST_CASE("local: PLIMSOLL_GPU stands where no --gpu is given; empty, it is not set") {
   if (skipped()) return;
