@@ -26,7 +26,7 @@ constexpr ArchitectureLimits kLimits[] = {
     {{8, 6}, 99 * kKiB, 16, 1536},   {{8, 7}, 163 * kKiB, 16, 1536},
     {{8, 9}, 99 * kKiB, 24, 1536},   {{9, 0}, 227 * kKiB, 32, 2048},
     {{10, 0}, 227 * kKiB, 32, 2048}, {{10, 3}, 227 * kKiB, 32, 2048},
-    {{12, 0}, 99 * kKiB, 24, 1536}};
+    {{12, 0}, 99 * kKiB, 24, 1536},  {{12, 1}, 99 * kKiB, 24, 1536}};
 
 int64_t kilohertz(double hertz) { return std::llround(hertz / 1e3); }
 
