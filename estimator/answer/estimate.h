@@ -11,6 +11,7 @@
 #include "estimator/answer/memory_curve.h"
 #include "estimator/answer/peak_tensor.h"
 #include "estimator/answer/remedy.h"
+#include "estimator/answer/serve.h"
 #include "estimator/answer/trace.h"
 #include "estimator/memory/memory_estimate.h"
 #include "estimator/memory/verdict.h"
@@ -131,6 +132,7 @@ struct Estimate {
   bool judged() const { return !on_host || (device_memory_bytes > 0 && memory.host_bytes > 0); }
   MemoryEstimate memory;
   TimeEstimate time;
+  std::optional<ServeEstimate> serve;  // of --mode serve
   std::vector<LayerEstimate> layers;
   std::vector<KeptTensor> kept;
   std::vector<std::string> recognised;  // what recover() found

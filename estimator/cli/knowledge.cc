@@ -16,6 +16,7 @@
 #include "estimator/report/version.h"
 #include "graph/builtin/builtin.h"
 #include "graph/config/model_config.h"
+#include "graph/family/family.h"
 #include "graph/ops/op_row.h"
 #include "hwdb/calibration.h"
 #include "hwdb/coefficients.h"
@@ -119,6 +120,22 @@ int show_models(const std::string& name) {
   return print(text + "\n'plimsoll models NAME' lists a model's parameters.\n");
 }
 
+// Which model types a Hugging Face config may say, and which published ones travel along.
+int show_families() {
+  constexpr size_t kNames = 16;
+  const Page page = page_of({});
+  std::string text;
+  for (const FamilyRow& row : families()) {
+    text +=
+        wrapped(fmt::format("{:<{}}  {}: {}", fmt::format("{}", fmt::join(row.model_types, " ")),
+                            kNames, row.class_name, row.description),
+                page, kNames + 2);
+  }
+  text += "\nPublished configurations, as hf:NAME:\n";
+  for (const std::string& name : published_models()) text += "  hf:" + name + "\n";
+  return print(text);
+}
+
 std::string all_schemas() { return fmt::format("{}", fmt::join(schema_names(), ", ")); }
 
 int show_schema(const std::string& name) {
@@ -182,8 +199,12 @@ Verb make_ops(CLI::App& root) {
 Verb make_models(CLI::App& root) {
   auto name = std::make_shared<std::string>();
   CLI::App* app = root.add_subcommand("models", "the built-in models");
+  auto all_families = std::make_shared<bool>(false);
   app->add_option("name", *name, "one model, with its source");
-  return {app, [name] { return show_models(*name); }};
+  app->add_flag("--families", *all_families,
+                "model types whose Hugging Face config.json is a model, and configs that ship");
+  return {app,
+          [name, all_families] { return *all_families ? show_families() : show_models(*name); }};
 }
 
 Verb make_schema(CLI::App& root) {

@@ -29,6 +29,7 @@ struct MaxBatchFlags {
 Result<BatchSearch> search_of(const SharedFlags& flags) {
   BatchSearch search;
   if (const std::string* text = value_of(flags, "vary")) search.vary = *text;
+  if (search.vary == "sequences") search.vary = "batch";  // as servers call its samples
   // Networks halve images some five times.
   constexpr int64_t kOfImages = 32;
   if (search.vary == "image") search.multiple = kOfImages;

@@ -19,11 +19,13 @@ constexpr std::string_view kSplit =
     "one "
     "GPU holds as a model of its own";
 constexpr std::string_view kAdapters =
-    "plimsoll.from_torch(model, inputs) takes peft's and quantized models as they are; of a file, "
-    "--freeze 'GLOB' says which weights are not trained";
+    "--finetune lora or qlora, with --lora-rank N and --lora-targets NAMES; --freeze 'GLOB' says "
+    "which weights are not trained";
+constexpr std::string_view kQuantized =
+    "--quantize nf4, nf4-double, int8, gptq-4bit or fp8: how frozen weights are stored";
 constexpr std::string_view kServing =
-    "the cache of keys and values of a server is not modelled: --mode inference is one forward "
-    "pass";
+    "--mode serve: inference with a cache of keys and values; --batch N sequences of --dim "
+    "sequence=N positions";
 constexpr std::string_view kBatch = "--batch N: samples per GPU and step";
 constexpr std::string_view kSequence = "--dim sequence=N; 'plimsoll models NAME' lists dimensions";
 constexpr std::string_view kImage = "--image N: height and width of images";
@@ -37,10 +39,9 @@ constexpr OtherWords kRows[] = {
     {{"--offload", "--cpu-offload", "--offload-optimizer", "--offload-params"},
      "what is kept in the host's memory meanwhile is not modelled; --checkpoint blocks saves "
      "feature maps, --optimizer sgd states"},
-    {{"--lora", "--lora-rank", "--lora-r", "--qlora", "--peft", "--adapter", "--dora"}, kAdapters},
-    {{"--quantize", "--quantization", "--load-in-4bit", "--load-in-8bit", "--nf4", "--int8",
-      "--int4"},
-     kAdapters},
+    {{"--lora", "--lora-r", "--qlora", "--peft", "--adapter", "--dora"}, kAdapters},
+    {{"--quantization", "--load-in-4bit", "--load-in-8bit", "--nf4", "--int8", "--int4"},
+     kQuantized},
     {{"--kv-cache", "--context-length", "--max-model-len", "--kv-cache-dtype", "--concurrency",
       "--prompt-length"},
      kServing},

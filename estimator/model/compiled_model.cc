@@ -9,6 +9,7 @@
 #include "graph/rewrite/assume_dropout.h"
 #include "graph/rewrite/cast.h"
 #include "graph/rewrite/drop_masks.h"
+#include "graph/rewrite/finetune.h"
 #include "graph/rewrite/fold.h"
 #include "graph/rewrite/recover.h"
 #include "graph/rewrite/restore_casts.h"
@@ -172,6 +173,26 @@ int64_t batch_at(const CompiledModel& model, const Binding& binding) {
 
 namespace {
 
+// Weights beside quantized ones may stay in 32 bits.
+bool stays_wide(const Recipe& recipe) {
+  return recipe.finetune.kind == FinetuneKind::kQlora && recipe.finetune.prepared;
+}
+
+// In the type that a Hugging Face config names, as from_pretrained() loads it, unless another one
+// was asked for. What is prepared for QLoRA is in 32 bits, and products run in mixed precision, as
+// the Trainer of transformers has it.
+void take_dtype(CompiledModel& model, DType dtype, const ModelRequest& request) {
+  if (request.precision_given || model.recipe.precision != &precisions().front()) return;
+  if (dtype != DType::kBFloat16 && dtype != DType::kFloat16) return;
+  std::string name = dtype == DType::kBFloat16 ? "bf16" : "fp16";
+  if (stays_wide(model.recipe) && model.recipe.mode != Mode::kInference) name = "amp-" + name;
+  model.recipe.precision = find_precision(name);
+  model.basis.push_back(
+      fmt::format("precision: {}, by the type that the config names; {} asks for "
+                  "another",
+                  name, setting("precision")));
+}
+
 // As the model's sources trained it, where that was asked for and its config tells. Never by
 // default: what nobody names is momentum for every model, which callers rely on and models are
 // compared by.
@@ -212,10 +233,31 @@ RecoverReport recover_from_onnx(CompiledModel& compiled, bool recovers, Decider&
   return recovered;
 }
 
+// Adapters and quantized weights, where they are asked for.
+Result<void> finetune(CompiledModel& compiled, const std::string& default_targets) {
+  Finetune asked = compiled.recipe.finetune;
+  asked.quantize = quantization_of(asked);
+  if (compiled.recipe.mode == Mode::kInference) asked.kind = FinetuneKind::kFull;
+  if (asked.kind == FinetuneKind::kFull && !asked.quantize) return {};
+  if (asked.targets.empty())
+    asked.targets = default_targets.empty() ? "all-linear" : default_targets;
+  const DType storage = compiled.recipe.precision->storage;
+  const DType compute = bits(storage) == 16 ? storage : DType::kBFloat16;
+  const auto done = add_adapters(compiled.graph, asked, compute);
+  if (!done) return tl::make_unexpected(done.error());
+  if (done->adapters > 0)
+    compiled.basis.push_back(fmt::format("LoRA: rank {} beside {} linear layers ({}), in fp32",
+                                         asked.rank, done->adapters, asked.targets));
+  if (const QuantizationRow* row = asked.quantize)
+    compiled.basis.push_back(
+        fmt::format("{} matrices are stored as {}: {}", done->quantized, row->name, row->source));
+  return {};
+}
+
 void cast_to_precision(CompiledModel& compiled, bool from_onnx) {
   const PrecisionRow& precision = *compiled.recipe.precision;
   if (from_onnx && is_half(precision)) widen(compiled.graph, compiled.basis);
-  if (precision.storage != DType::kFloat32)
+  if (precision.storage != DType::kFloat32 && !stays_wide(compiled.recipe))
     cast(compiled.graph, precision.storage, !precision.batch_norms_in_fp32);
   else if (from_onnx && is_half(precision))
     drop_given_casts(compiled.graph);
@@ -237,6 +279,11 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   TrainingPlan plan = merge(model.config, graph, request.loss_given);
   compiled.batch_symbol = graph.batch_symbol;
   take_published(compiled);
+  take_dtype(compiled, model.dtype, request);
+  if (model.adapters && compiled.recipe.finetune == Finetune{}) {
+    compiled.recipe.finetune = *model.adapters;
+    compiled.basis.emplace_back("LoRA: as the folder's adapter_config.json says");
+  }
   if (const auto& losses = plan.networks.front().losses; !losses.empty()) {
     compiled.recipe.loss = losses.front().kind;
   }
@@ -261,6 +308,10 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
     recovered = recover_from_onnx(compiled, request.recover, decider);
     plan = plan_for(graph);  // passes renumber nodes
   }
+  if (auto adapted = finetune(compiled, model.lora_targets); !adapted)
+    return tl::make_unexpected(adapted.error());
+  if (compiled.recipe.finetune != Finetune{})
+    plan = plan_for(graph, std::move(plan.networks.front().losses));
   if (compiled.recipe.compiled) turn_layout(compiled);
   auto expanded = expand(graph, plan, compiled.recipe, compiled.policy, decider);
   if (!expanded) return tl::make_unexpected(expanded.error());

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "graph/base/dtype.h"
 #include "graph/config/model_config.h"
+#include "graph/ir/finetune.h"
 #include "graph/json/fields.h"
 
 namespace plimsoll {
@@ -13,6 +16,7 @@ struct InputFacts {
   std::string model;   // as the user named it
   std::string path;    // of the file, empty for a built-in
   std::string sha256;  // empty where it was not computed
+  std::string family;  // of a Hugging Face config (graph/family); empty for other models
   int64_t batch = 0;
   Binding symbols;
 };
@@ -21,6 +25,8 @@ inline void describe(Fields& f, InputFacts& input) {
   f("model", input.model);
   f("path", input.path, {.null_where = input.path.empty()});
   f("sha256", input.sha256, {.null_where = input.sha256.empty()});
+  f("family", input.family,
+    {.meaning = "of a Hugging Face config", .absent_where = input.family.empty()});
   f("batch", input.batch);
   f("symbols", input.symbols, {.any_sign = true});
 }
@@ -37,6 +43,9 @@ struct LoadedModel {
   ModelConfig config;      // one network and no schedule for an ONNX file
   bool from_onnx = false;  // shapes are not inferred yet
   bool builtin = false;
+  DType dtype = DType::kUndefined;   // of its weights, as a Hugging Face config says
+  std::string lora_targets;          // peft's for the family, by commas
+  std::optional<Finetune> adapters;  // of its folder's adapter_config.json
   Diagnostics warnings;
 };
 

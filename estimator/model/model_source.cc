@@ -5,10 +5,13 @@
 #include <filesystem>
 
 #include "estimator/model/bind_symbols.h"
+#include "estimator/model/model_folder.h"
 #include "estimator/model/name_remedy.h"
 #include "estimator/model/request_names.h"
 #include "graph/base/byte_source.h"
 #include "graph/builtin/builtin.h"
+#include "graph/family/family.h"
+#include "graph/json/reader.h"
 #include "graph/onnx/file_type.h"
 #include "graph/onnx/import.h"
 
@@ -16,6 +19,17 @@ namespace plimsoll {
 namespace {
 
 constexpr std::string_view kBuiltinPrefix = "builtin:";
+constexpr std::string_view kPublishedPrefix = "hf:";
+constexpr std::string_view kConfigName = "config.json";
+
+// The config in a folder of Hugging Face's; any other path as it is.
+std::string path_of(const std::string& given) {
+  const std::filesystem::path path(given);
+  std::error_code failed;
+  const bool folder = std::filesystem::is_directory(path, failed) &&
+                      std::filesystem::exists(path / kConfigName, failed);
+  return folder ? (path / kConfigName).string() : given;
+}
 
 ImportOptions import_options(const ModelRequest& request, bool builtin, bool inputs_only) {
   ImportOptions options;
@@ -46,18 +60,50 @@ Result<LoadedModel> load_onnx(const ByteSource& source, const ModelRequest& requ
   return model;
 }
 
+// A config of Hugging Face's transformers.
+Result<LoadedModel> load_family(const JsonValue& root, std::string_view file,
+                                const ModelRequest& request) {
+  LoadedModel model;
+  ConfigOptions options;
+  if (request.serving) options.set["serving"] = "1";
+  for (const auto& [name, value] : request.settings) options.set[name] = value;
+  auto family = load_family_model(root, file, options, model.warnings);
+  if (!family) return tl::make_unexpected(family.error());
+  model.config = std::move(family->config);
+  model.facts.family = std::move(family->family);
+  model.dtype = family->dtype;
+  model.lora_targets = std::move(family->lora_targets);
+  return model;
+}
+
 Result<LoadedModel> load_config(std::string_view text, std::string_view file,
                                 const ModelRequest& request,
                                 std::map<std::string, std::string, std::less<>> settings = {}) {
+  const auto root = read_json(text, file);
+  if (root && is_transformers_config(*root)) return load_family(*root, file, request);
   if (auto ours = onnx::refuse_other_json(text, std::string(file)); !ours)
     return tl::make_unexpected(ours.error());
+  if (!root) return tl::make_unexpected(root.error());
   LoadedModel model;
   ConfigOptions options;
   options.set.insert(settings.begin(), settings.end());
   for (const auto& [name, value] : request.settings) options.set[name] = value;
-  auto config = load_model_config(text, file, options, model.warnings);
+  auto config = load_model_config(*root, file, options, model.warnings);
   if (!config) return tl::make_unexpected(config.error());
   model.config = std::move(*config);
+  return model;
+}
+
+Result<LoadedModel> load_published(const std::string& name, const ModelRequest& request) {
+  const auto text = published_config(name);
+  if (!text) return tl::make_unexpected(text.error());
+  const std::string file = fmt::format("{}{}", kPublishedPrefix, name);
+  const auto root = read_json(*text, file);
+  if (!root) return tl::make_unexpected(root.error());
+  const JsonValue* config = root->find("config");
+  if (!config) return error("E901", "the published file has no config", {.file = file, .node = {}});
+  auto model = load_family(*config, file, request);
+  if (model) model->builtin = true;
   return model;
 }
 
@@ -100,19 +146,34 @@ bool looks_like_config(const ByteSource& source) {
   return false;
 }
 
+Result<LoadedModel> load_adapted(const ModelRequest& request, const AdapterConfig& adapter,
+                                 bool inputs_only);
+
 Result<LoadedModel> load_unchecked(const ModelRequest& request, bool inputs_only) {
   if (request.model.starts_with(kBuiltinPrefix)) {
     auto model = load_builtin(request.model.substr(kBuiltinPrefix.size()), request, inputs_only);
     if (model) model->facts.model = request.model;
     return model;
   }
-  auto source = ByteSource::open(request.model, request.limits);
+  if (request.model.starts_with(kPublishedPrefix)) {
+    auto model = load_published(request.model.substr(kPublishedPrefix.size()), request);
+    if (model) model->facts.model = request.model;
+    return model;
+  }
+  std::error_code failed;
+  if (std::filesystem::is_directory(request.model, failed)) {
+    const auto adapter = read_adapter_config(request.model, request.limits);
+    if (!adapter) return tl::make_unexpected(adapter.error());
+    if (*adapter) return load_adapted(request, **adapter, inputs_only);
+  }
+  const std::string path = path_of(request.model);
+  auto source = ByteSource::open(path, request.limits);
   if (!source) {
     Diagnostic& why = source.error().front();
     if (const std::string remedy = model_remedy(request.model); !remedy.empty()) why.help = remedy;
     return tl::make_unexpected(source.error());
   }
-  const bool is_config = request.model.ends_with(".json") || looks_like_config(*source);
+  const bool is_config = path.ends_with(".json") || looks_like_config(*source);
   Result<LoadedModel> model = [&]() -> Result<LoadedModel> {
     if (!is_config) return load_onnx(*source, request, inputs_only);
     auto text = whole_text(*source, request.limits);
@@ -121,10 +182,32 @@ Result<LoadedModel> load_unchecked(const ModelRequest& request, bool inputs_only
   }();
   if (!model) return model;
   model->facts.model = request.model;
-  model->facts.path = request.model;
+  model->facts.path = path;
   auto hash = sha256_of(*source);
   if (!hash) return tl::make_unexpected(hash.error());
   model->facts.sha256 = hash->value_or("");
+  if (path != request.model && model->dtype == DType::kUndefined)
+    model->dtype = safetensors_dtype(request.model, request.limits);
+  return model;
+}
+
+// Adapters in a folder of their own, or beside their model's config.
+Result<LoadedModel> load_adapted(const ModelRequest& request, const AdapterConfig& adapter,
+                                 bool inputs_only) {
+  ModelRequest base = request;
+  const std::filesystem::path folder(request.model);
+  std::error_code failed;
+  if (std::filesystem::exists(folder / kConfigName, failed)) {
+    base.model = (folder / kConfigName).string();
+  } else if (std::filesystem::is_directory(adapter.base, failed)) {
+    base.model = adapter.base;
+  } else {
+    base.model = std::string(kPublishedPrefix) + adapter.base;
+  }
+  auto model = load_unchecked(base, inputs_only);
+  if (!model) return model;
+  model->facts.model = request.model;
+  model->adapters = adapter.finetune;
   return model;
 }
 

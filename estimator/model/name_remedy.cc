@@ -10,6 +10,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/builtin/builtin.h"
+#include "graph/family/family.h"
 
 namespace plimsoll {
 namespace {
@@ -70,6 +71,8 @@ std::string model_remedy(const std::string& name) {
   const size_t colon = name.find(':');
   const std::string plain = colon == name.npos ? name : name.substr(colon + 1);
   const std::filesystem::path path(plain);
+  if (names_hub_model(name) && published_config(name))
+    return fmt::format("its configuration is shipped: hf:{}", shortened(name, 60));
   const std::string other = of_library(name);
   if (plain.find('/') != plain.npos) return other;
   const std::string near = nearest_builtin(plain.ends_with(".onnx") ? path.stem().string() : plain);

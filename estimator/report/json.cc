@@ -85,6 +85,7 @@ void describe_result(Fields& f, Estimate& e, const JsonOptions& options) {
   describe_verdict(f, e);
   f.object("device", [&] { describe_device(f, e); });
   f.object("memory", [&] { describe_memory(f, e, !e.peak_tensors.empty() || options.unbeaten); });
+  f("serve", e.serve, {.absent_where = !e.serve});
   f("time", e.time,
     {.meaning = "null, and N528, of a run on the host (--gpu cpu)", .null_where = e.on_host});
   f("metrics", metrics_of(e), "of the step, by published definitions (TBD, IISWC 2018)");

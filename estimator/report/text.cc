@@ -183,13 +183,23 @@ std::string help(const Estimate& e, const Page& page) {
   return "\n" + table.text(page, 2);
 }
 
+std::string serving(const Estimate& e, const Page& page) {
+  if (!e.serve) return "";
+  const ServeEstimate& s = *e.serve;
+  return wrapped(fmt::format("Serve: {} of keys and values a token, {} tokens fit; prefill {}, one "
+                             "more token of each sequence {}\n",
+                             human_bytes(s.kv_bytes_per_token), s.tokens_that_fit,
+                             human_time(s.prefill_ns), human_time(s.decode_ns)),
+                 page);
+}
+
 }  // namespace
 
 std::string to_text(const Estimate& e, const TextOptions& options) {
   const Page& page = options.page;
   std::string text = answer(e, page);
   if (options.quiet) return text;
-  text += help(e, page) + breakdown(e, page) + host(e) + timing(e, page);
+  text += help(e, page) + breakdown(e, page) + host(e) + timing(e, page) + serving(e, page);
   if (options.metrics) text += metrics_text(e, page);
   if (options.kernels) text += "\n" + kernel_table(e).text(page);
   if (options.layers || options.depth > 0) text += "\n" + layer_table(e, options.depth).text(page);

@@ -17,6 +17,9 @@ AttentionKernels attention_kernels(const Platform& platform, AskedAttention aske
   const bool chooses = platform.framework.chooses_attention;
   kernels.separate_by_operator = chooses;
   kernels.separate_in_fp32 = chooses && !(platform.framework.asked < kSeparateInFp32);
+  if (asked == AskedAttention::kEager) kernels.code = AttentionCode::kEager;
+  if (asked == AskedAttention::kSdpa) kernels.code = AttentionCode::kSdpa;
+  if (asked == AskedAttention::kFlash) kernels.code = AttentionCode::kFlash;
   if (asked == AskedAttention::kMath) kernels.memory_efficient = false;
   if (!chooses || !kernels.memory_efficient) return kernels;
   const auto& capability = platform.device.compute_capability;

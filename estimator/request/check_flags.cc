@@ -104,6 +104,12 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
     return error("E116", fmt::format("{}: {} has no fused attention", setting("attention", "fused"),
                                      framework.id));
   }
+  if (request.attention == AskedAttention::kFlash &&
+      static_cast<int>(platform.device.compute_capability.major) < 8) {
+    return error("E116", fmt::format("{}: flash-attn runs on compute capability 8.0 and newer, {} "
+                                     "has less",
+                                     setting("attention", "flash"), platform.device.id));
+  }
   if (request.recipe.compiled) {
     if (auto compiler = check_compiler(platform); !compiler) return compiler;
   }

@@ -39,8 +39,8 @@ inline constexpr std::string_view kDataParallel = "data-parallel";
 // Fully connected layers are split over the GPUs, gradients of the others come around a ring.
 inline constexpr std::string_view kSplitLayers = "split-layers";
 
-// Which of its kernels a framework is to take for attention.
-enum class AskedAttention : uint8_t { kNone, kFused, kMath };
+// Which of its kernels a framework is to take for attention, or what code calls them.
+enum class AskedAttention : uint8_t { kNone, kFused, kMath, kEager, kSdpa, kFlash };
 
 // Which model, and what of it its file leaves open.
 struct ModelRequest {
@@ -56,7 +56,9 @@ struct ModelRequest {
   // Numbers that shapes are computed from, by tensor.
   std::map<std::string, std::vector<int64_t>, std::less<>> contents;
   std::map<std::string, std::string, std::less<>> assume;  // ELEMENTWISE or FREE, by operator
-  bool loss_given = false;  // by the recipe; else a config's own loss holds
+  bool loss_given = false;       // by the recipe; else a config's own loss holds
+  bool serving = false;          // the last position's scores alone are wanted
+  bool precision_given = false;  // else weights have the type that a Hugging Face config says
   bool recover = true;
   Limits limits;
   bool operator==(const ModelRequest&) const = default;

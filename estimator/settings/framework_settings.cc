@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kNoConvolution = "the model has no convolution";
 
 constexpr std::array<std::string_view, 2> kLayouts = {"nchw", "nhwc"};
-constexpr std::array<std::string_view, 2> kAttentions = {"fused", "math"};
+constexpr std::array<std::string_view, 5> kAttentions = {"fused", "math", "eager", "sdpa", "flash"};
 constexpr std::array<std::string_view, 2> kLoadings = {"lazy", "eager"};
 constexpr std::array<std::string_view, 2> kRecurrents = {"library", "unrolled"};
 
@@ -98,9 +98,9 @@ constexpr SettingRow kFrameworkRows[] = {
      .acts = {has_images, "the model has no images"}},
     {.name = "attention",
      .group = kFrameworkGroup,
-     .help = "its kernels",
+     .help = "its kernels (fused, math), or transformers' code: eager, sdpa or flash",
      .default_text = "as the framework chooses",
-     .value = word_value<kAttentions, 1, &Request::attention>("fused|math"),
+     .value = word_value<kAttentions, 1, &Request::attention>("HOW"),
      .record = {.name = "attention", .word = written_attention},
      .acts = {attends, "no attention was recognised in the model"},
      .also = {fuses_attention, "the framework has no fused attention"}},

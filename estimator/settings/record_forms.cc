@@ -21,8 +21,8 @@ std::optional<std::string> first_word(const std::string& text,
 }  // namespace
 
 std::optional<std::string> written_mode(const std::string& written) {
-  constexpr std::array<std::string_view, 4> kWords = {"train_no_update", "train", "inference",
-                                                      "forward"};
+  constexpr std::array<std::string_view, 5> kWords = {"train_no_update", "train", "inference",
+                                                      "forward", "serve"};
   auto word = first_word(written, kWords);
   if (word == "forward") word = "inference";
   return word;
@@ -59,7 +59,8 @@ std::optional<std::string> written_version(const std::string& written) {
 }
 
 std::optional<std::string> written_attention(const std::string& written) {
-  return written == "math" || written == "fused" ? written : "";
+  static constexpr std::string_view kWords[] = {"math", "fused", "eager", "sdpa", "flash"};
+  return std::ranges::find(kWords, written) != std::end(kWords) ? written : "";
 }
 
 std::optional<std::string> written_recurrent(const std::string& written) {

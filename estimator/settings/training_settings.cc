@@ -17,10 +17,12 @@ constexpr std::string_view kNothingUpdated = "nothing is updated in this mode";
 constexpr std::string_view kNoGradients = "inference has no gradients";
 constexpr std::string_view kTrainsNothing = "inference trains nothing";
 
-constexpr std::array<std::string_view, 3> kModes = {"train", "train_no_update", "inference"};
+constexpr std::array<std::string_view, 4> kModes = {"train", "train_no_update", "inference",
+                                                    "serve"};
+constexpr size_t kServe = 3;
 constexpr std::array<std::string_view, 2> kRecipes = {"usual", "published"};
-constexpr std::array<std::string_view, 6> kLosses = {"cross_entropy", "mse", "bce",
-                                                     "sum",           "ctc", "none"};
+constexpr std::array<std::string_view, 7> kLosses = {"cross_entropy", "mse",       "bce", "sum",
+                                                     "ctc",           "causal_lm", "none"};
 constexpr std::array<std::string_view, 4> kZeroGrads = {"none", "before", "after", "keep"};
 
 // A config's own loss holds unless one is asked for.
@@ -35,6 +37,34 @@ constexpr SettingValue loss() {
   };
   value.write = [](JsonWriter& out, const Request& from) {
     from.loss_given ? out.string(name(from.recipe.loss)) : out.null();
+  };
+  return value;
+}
+
+// To serve is inference with a cache.
+constexpr SettingValue mode() {
+  SettingValue value = word_value<kModes, 0, &Request::recipe, &Recipe::mode>("MODE");
+  value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+    const auto at = read_word(row, text);
+    if (!at) return tl::make_unexpected(at.error());
+    into.recipe.serve = into.serving = *at == kServe;
+    into.recipe.mode = into.recipe.serve ? Mode::kInference : static_cast<Mode>(*at);
+    return {};
+  };
+  value.write = [](JsonWriter& out, const Request& from) {
+    out.string(from.recipe.serve ? kModes[kServe] : kModes[static_cast<size_t>(from.recipe.mode)]);
+  };
+  return value;
+}
+
+// A Hugging Face config's type holds unless a precision is asked for.
+constexpr SettingValue precision() {
+  SettingValue value = row_value<precisions, &Request::recipe, &Recipe::precision>("NAME");
+  value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+    constexpr SettingValue plain =
+        row_value<precisions, &Request::recipe, &Recipe::precision>("NAME");
+    into.precision_given = true;
+    return plain.read(row, text, into);
   };
   return value;
 }
@@ -97,9 +127,9 @@ constexpr SettingRow kTrainingRows[] = {
     {.name = "mode",
      .group = kTrainingGroup,
      .shown = kOften,
-     .help = "train, train_no_update or inference",
+     .help = "train, train_no_update, inference or serve",
      .default_text = "train",
-     .value = word_value<kModes, 0, &Request::recipe, &Recipe::mode>("MODE"),
+     .value = mode(),
      .record = {.name = "mode", .word = written_mode},
      .axis = SweepAxis::kKernels,
      .verbs = kInRecords},
@@ -108,7 +138,7 @@ constexpr SettingRow kTrainingRows[] = {
      .shown = kOften,
      .help = "of parameters and products",
      .default_text = "fp32",
-     .value = row_value<precisions, &Request::recipe, &Recipe::precision>("NAME"),
+     .value = precision(),
      .record = {.name = "dtype", .word = written_precision},
      .verbs = kInRecords},
     {.name = "optimizer",
@@ -146,7 +176,7 @@ constexpr SettingRow kTrainingRows[] = {
      .acts = {trains, kNoGradients}},
     {.name = "loss",
      .group = kTrainingGroup,
-     .help = "cross_entropy, mse, bce, sum, ctc or none",
+     .help = "cross_entropy, mse, bce, sum, ctc, causal_lm or none",
      .default_text = "a config's own, else cross_entropy",
      .value = loss(),
      .record = {.name = "loss", .word = written_loss},

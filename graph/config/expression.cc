@@ -195,9 +195,13 @@ class Evaluator {
 
   Result<Dim> call(std::string_view function) {
     if (function == "count") return count();
-    if (function != "min" && function != "max" && function != "ceil_div") {
-      return fail("E344", fmt::format("calls '{}'; there are min, max, ceil_div and count",
-                                      shortened(function)));
+    if (function == "element") return element_or();
+    if (function != "min" && function != "max" && function != "ceil_div" && function != "equal" &&
+        function != "less") {
+      return fail(
+          "E344",
+          fmt::format("calls '{}'; there are min, max, ceil_div, equal, less, count and element",
+                      shortened(function)));
     }
     auto a = nested(',');
     if (!a) return a;
@@ -206,10 +210,20 @@ class Evaluator {
     if (!b) return b;
     if (function == "min") return min(*a, *b);
     if (function == "max") return max(*a, *b);
+    if (function == "equal" || function == "less") return compare(*a, *b, function == "less");
     if (const auto divisor = b->constant(); divisor && *divisor <= 0) {
       return fail("E345", fmt::format("divides by {}", *divisor));
     }
     return ceil_div(*a, *b);
+  }
+
+  // 1 where it holds, else 0.
+  Result<Dim> compare(const Dim& a, const Dim& b, bool less) {
+    const auto x = binder_.integer(a);
+    if (!x) return tl::make_unexpected(x.error());
+    const auto y = binder_.integer(b);
+    if (!y) return tl::make_unexpected(y.error());
+    return Dim(int64_t{less ? *x < *y : *x == *y});
   }
 
   Result<Dim> count() {
@@ -224,6 +238,29 @@ class Evaluator {
     const auto* list = std::get_if<std::vector<Dim>>(value);
     if (!list) return fail("E344", fmt::format("counts '{}', which is no list", word));
     return Dim(static_cast<int64_t>(list->size()));
+  }
+
+  // element(list, index, otherwise): of an index outside the list.
+  Result<Dim> element_or() {
+    take('(');
+    peek();
+    const size_t start = at_;
+    while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+    const std::string_view word = text_.substr(start, at_ - start);
+    const Value* value = environment_.find(word);
+    if (!value) return unknown(word);
+    const auto* list = std::get_if<std::vector<Dim>>(value);
+    if (!list) return fail("E344", fmt::format("takes an element of '{}', which is no list", word));
+    if (peek() != ',') return expected("','");
+    auto index = nested(',');
+    if (!index) return index;
+    --at_;
+    auto otherwise = nested(')');
+    if (!otherwise) return otherwise;
+    const auto at = binder_.integer(*index);
+    if (!at) return tl::make_unexpected(at.error());
+    const bool inside = *at >= 0 && static_cast<size_t>(*at) < list->size();
+    return inside ? (*list)[static_cast<size_t>(*at)] : otherwise;
   }
 
   tl::unexpected<Diagnostics> unknown(std::string_view word) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kMostRank = 64;
 constexpr int64_t kMostInteger = std::numeric_limits<int32_t>::max();
+constexpr Key kCondition{"", KeyKind::kExtent, kRequired, "", kAnyInteger};
 
 }  // namespace
 
@@ -159,8 +160,10 @@ bool Layer::flag(std::string_view name) {
   const JsonValue* value = json(name);
   if (!value) return key(name).otherwise == "true";
   if (const auto flag = value->boolean()) return *flag;
+  if (value->string()) return number(read(*value, kCondition), name) != 0;
   fail_at(name, "E311",
-          fmt::format("\"{}\" must be true or false, found {}", name, value->description()));
+          fmt::format("\"{}\" must be true or false, or an expression that is 0 or not, found {}",
+                      name, value->description()));
   return false;
 }
 
@@ -255,6 +258,16 @@ TensorId Layer::node(std::string_view op, std::vector<TensorId> inputs, Attribut
   for (const Attribute& attribute : attributes)
     node.attributes.set(attribute.name, attribute.value);
   node.inputs = std::move(inputs);
+  return nodes(std::move(node), 1).front();
+}
+
+TensorId Layer::cast(TensorId x, Cast way) {
+  Node node;
+  node.op = "Cast";
+  node.attributes.set("to", int64_t{1});  // ONNX's FLOAT
+  node.notes.widens = way == Cast::kWidens;
+  node.notes.narrows = way == Cast::kNarrows;
+  node.inputs = {x};
   return nodes(std::move(node), 1).front();
 }
 

@@ -65,6 +65,9 @@ class Layer {
   TensorId composite(std::string_view op, std::vector<TensorId> inputs,
                      AttributeList attributes = {});
   std::vector<TensorId> nodes(Node node, size_t outputs);
+  // To single precision, and back to the type of the model: nothing where that is single precision.
+  enum class Cast : uint8_t { kWidens, kNarrows };
+  TensorId cast(TensorId x, Cast way);
   // Says where an optional key "in" does not agree with the extent found: E342.
   void expect_extent(std::string_view key, const Dim& found);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "graph/base/escape.h"
+#include "graph/config/extent.h"
 #include "graph/config/layer.h"
 #include "graph/config/parameters.h"
 
@@ -54,7 +55,8 @@ std::string layer_name(JsonObject& object, size_t index, const Scope& scope) {
                 fmt::format("a layer's name is letters, digits, '_' and '-', not \"{}\"",
                             shortened(*given)),
                 value);
-  } else if (const auto first = scope.named.find(*given); first != scope.named.end()) {
+  } else if (const auto first = scope.named.find(*given);
+             first != scope.named.end() && !first->second.absent) {
     object.fail("E340", fmt::format("'{}' is taken, at line {}", *given, first->second.line),
                 value);
   }
@@ -77,10 +79,40 @@ std::string loop_of(JsonObject& object, const Environment& environment) {
   return *loop;
 }
 
+// Of a layer that is not there, whose other inputs need not be either.
+std::vector<TensorId> first_input_of(NetworkBuilder& builder, JsonObject& object,
+                                     const Scope& scope) {
+  const JsonValue* reference = object.optional("input");
+  const std::span<const JsonValue> several = object.optional_list("inputs");
+  if (!several.empty()) reference = &several.front();
+  if (!reference || !reference->string()) return scope.previous;
+  return builder.resolve(*reference->string(), scope, *reference);
+}
+
+// A layer whose "when" is 0 is not there: its name stands for what it would have been given, and
+// what comes next is given what came before.
+bool is_there(NetworkBuilder& builder, JsonObject& object, const Environment& environment) {
+  const JsonValue* when = object.optional("when");
+  if (!when) return true;
+  const Dim value = read_extent(*when, "when", {.low = -kMostExtent, .high = kMostExtent},
+                                environment, builder.binder(), object);
+  const auto number = builder.binder().integer(value);
+  if (number) return *number != 0;
+  for (const Diagnostic& d : number.error()) object.fail(d.code, d.message, *when, d.help);
+  return false;
+}
+
 void add_layer(NetworkBuilder& builder, const JsonValue& value, size_t index, Scope& scope,
                const Environment& environment) {
   if (!builder.count_layer(value)) return;
   JsonObject object(value, builder.file(), builder.faults());
+  const bool there = is_there(builder, object, environment);
+  if (!there) {
+    const auto given = object.optional_string("name");
+    const std::vector<TensorId> inputs = first_input_of(builder, object, scope);
+    if (given && !scope.named.count(*given)) scope.named[*given] = {inputs, value.line, true};
+    return;
+  }
   const std::string name = layer_name(object, index, scope);
   const std::string type_name = object.required_string("type");
   const std::string turns = loop_of(object, environment);

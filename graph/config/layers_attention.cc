@@ -32,6 +32,21 @@ constexpr Key kTorchKeys[] = {
     {"bias", KeyKind::kFlag, "true", "of the projections"},
 };
 
+constexpr Key kHeadsKeys[] = {
+    {"heads", KeyKind::kInteger, kRequired, "heads that the features are cut into"},
+};
+constexpr Key kAttendKeys[] = {
+    {"causal", KeyKind::kFlag, "true", "a position sees those before it only"},
+    {"dropout", KeyKind::kRate, "0", "of the attention weights"},
+    {"window", KeyKind::kInteger, "0", "keys that a position sees; 0: all", 0},
+    {"softcap", KeyKind::kFlag, "false", "scores go through a tanh that caps them"},
+    {"softmax", KeyKind::kChoice, "fp32", "the type that separate code takes the softmax in", 1,
+     "fp32|stored"},
+    {"groups", KeyKind::kFlag, "true", "code that repeats keys and values for all query heads"},
+    {"latent", KeyKind::kInteger, "0",
+     "features that a cache of positions keeps in place of keys and values; 0: it keeps those", 0},
+};
+
 struct Heads {
   int64_t queries = 1, keys = 1;
   Dim size;  // of one head
@@ -216,6 +231,35 @@ class TorchAttention {
 
 std::vector<TensorId> torch_attention(Layer& layer) { return TorchAttention(layer).run(); }
 
+std::vector<TensorId> heads(Layer& layer) {
+  const int64_t count = layer.integer("heads");
+  const Dim size = group_share(layer, "heads", layer.extent_of(layer.input(), -1));
+  return {split_heads(layer, layer.input(), count, size)};
+}
+
+std::vector<TensorId> join_heads(Layer& layer) {
+  const Dim size = layer.extent_of(layer.input(), 1) * layer.extent_of(layer.input(), 3);
+  const TensorId swapped =
+      layer.node("Transpose", {layer.input()}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+  const TensorId copy = layer.composite("Contiguous", {swapped});
+  return {layer.node("Reshape", {copy, layer.constant({0, 0, size})})};
+}
+
+// What transformers calls an attention interface: what runs is a choice of the user's.
+std::vector<TensorId> attend(Layer& layer) {
+  std::vector<TensorId> inputs;
+  for (size_t i = 0; i < layer.inputs(); ++i) inputs.push_back(layer.input(i));
+  return {layer.composite("Attention", std::move(inputs),
+                          {{"code", std::string("transformers")},
+                           {"causal", int64_t{layer.flag("causal")}},
+                           {"dropout", layer.real("dropout")},
+                           {"window", layer.integer("window")},
+                           {"softcap", int64_t{layer.flag("softcap")}},
+                           {"wide", int64_t{layer.text("softmax") == "fp32"}},
+                           {"latent", layer.integer("latent")},
+                           {"grouped", int64_t{layer.flag("groups")}}})};
+}
+
 std::vector<TensorId> additive_scores(Layer& layer) {
   const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
   return {layer.composite("AdditiveScores", {layer.input(0), layer.input(1), weight})};
@@ -226,6 +270,10 @@ constexpr LayerType kAttentionLayers[] = {
      "multi-head attention of [N, S, E]; inputs query, memory (for keys and values), mask"},
     {"multihead_attention", 1, 2, kTorchKeys, torch_attention,
      "torch.nn.MultiheadAttention of [N, S, E]; inputs query, memory; outputs y, weights (:1)"},
+    {"heads", 1, 1, kHeadsKeys, heads, "[N, S, H*D] seen as [N, H, S, D]"},
+    {"join_heads", 1, 1, {}, join_heads, "[N, H, S, D] as [N, S, H*D]"},
+    {"attend", 3, 4, kAttendKeys, attend,
+     "attention without projections; inputs query [N, H, S, D], key, value, mask"},
     {"additive_scores",
      2,
      2,

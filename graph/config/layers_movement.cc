@@ -42,6 +42,10 @@ constexpr Key kReduceKeys[] = {
     {"keep", KeyKind::kFlag, "false", "they stay, with extent 1"},
 };
 constexpr Key kShapeKeys[] = {{"shape", KeyKind::kShape, kRequired, "extents", 0}};
+constexpr Key kBufferKeys[] = {
+    {"shape", KeyKind::kShape, kRequired, "extents", 0},
+    {"dtype", KeyKind::kChoice, "i64", "of its elements", 1, "i64|bool"},
+};
 constexpr Key kRoiKeys[] = {
     {"size", KeyKind::kIntegers, kRequired, "output height and width"},
     {"scale", KeyKind::kReal, kRequired, "extent of the feature map over that of the image"},
@@ -142,6 +146,11 @@ std::vector<TensorId> weight(Layer& layer) {
   return {layer.parameter("weight", layer.shape("shape"))};
 }
 
+std::vector<TensorId> buffer(Layer& layer) {
+  const DType type = *dtype_from_short_name(layer.text("dtype"));
+  return {layer.node("Identity", {layer.parameter("buffer", layer.shape("shape"), type)})};
+}
+
 std::vector<TensorId> zeros(Layer& layer) {
   return {layer.node("ConstantOfShape", {layer.constant(layer.shape("shape"))})};
 }
@@ -172,6 +181,7 @@ constexpr LayerType kMovementLayers[] = {
     {"reduce_max", 1, 1, kReduceKeys, reduce, "largest value over axes"},
     {"expand", 1, 1, kShapeKeys, expand, "repeats along axes of extent 1"},
     {"parameter", 0, 0, kShapeKeys, weight, "a trained tensor"},
+    {"buffer", 0, 0, kBufferKeys, buffer, "numbers that a module keeps and nobody trains"},
     {"zeros", 0, 0, kShapeKeys, zeros, "a constant made in every step"},
     {"roi_align", 3, 3, kRoiKeys, roi_align,
      "features of boxes; inputs features, boxes [K,4], image of each box [K]"},

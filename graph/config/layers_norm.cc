@@ -29,6 +29,11 @@ constexpr Key kRmsKeys[] = {
     {"epsilon", KeyKind::kReal, "1e-6", "added to the mean square"},
     {"fused", KeyKind::kFlag, "false",
      "one operator, as torch.nn.RMSNorm; else in pieces, as models' own code has it"},
+    {"affine", KeyKind::kFlag, "true", "learns a scale"},
+    {"style", KeyKind::kChoice, "plain",
+     "which pieces of a model in 16 bits are in 32: none; all but the scale, as Llama's code has "
+     "it; all, before the cast (OLMo 2); all, and one is added to the scale (Gemma)",
+     1, "plain|llama|wide|gemma"},
 };
 constexpr Key kLocalKeys[] = {
     {"size", KeyKind::kInteger, kRequired, "neighbouring channels"},
@@ -85,7 +90,24 @@ std::vector<TensorId> instance_norm(Layer& layer) {
                      {{"epsilon", layer.real("epsilon")}})};
 }
 
+// Normalised in single precision, whatever the model's type is.
+std::vector<TensorId> wide_rms_norm(Layer& layer, const std::string& style) {
+  const TensorId wide = layer.cast(layer.input(), Layer::Cast::kWidens);
+  const TensorId y = layer.composite("RmsNorm", {wide}, {{"epsilon", layer.real("epsilon")}});
+  if (!layer.flag("affine")) return {layer.cast(y, Layer::Cast::kNarrows)};
+  const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
+  if (style == "llama") return {layer.node("Mul", {weight, layer.cast(y, Layer::Cast::kNarrows)})};
+  TensorId scale = weight;
+  if (style == "gemma")
+    scale = layer.node("Add", {layer.cast(weight, Layer::Cast::kWidens), layer.scalar(1)});
+  const TensorId scaled =
+      style == "gemma" ? layer.node("Mul", {y, scale}) : layer.node("Mul", {scale, y});
+  return {layer.cast(scaled, Layer::Cast::kNarrows)};
+}
+
 std::vector<TensorId> rms_norm(Layer& layer) {
+  const std::string style = layer.text("style");
+  if (style != "plain" || !layer.flag("affine")) return wide_rms_norm(layer, style);
   const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
   if (layer.flag("fused")) {
     return {layer.node("RMSNormalization", {layer.input(), weight},
@@ -93,6 +115,22 @@ std::vector<TensorId> rms_norm(Layer& layer) {
   }
   return {
       layer.composite("RmsNorm", {layer.input(), weight}, {{"epsilon", layer.real("epsilon")}})};
+}
+
+// CohereLayerNorm of transformers (modeling_cohere.py): no operator of its own, in 32 bits.
+std::vector<TensorId> layer_norm_in_operators(Layer& layer) {
+  const TensorId x = layer.cast(layer.input(), Layer::Cast::kWidens);
+  const auto mean = [&](TensorId of) {
+    return layer.node("ReduceMean", {of, layer.constant({-1})}, {{"keepdims", int64_t{1}}});
+  };
+  const TensorId middle = mean(x);
+  const TensorId square = layer.node("Pow", {layer.node("Sub", {x, middle}), layer.scalar(2)});
+  const TensorId variance = layer.node("Add", {mean(square), layer.scalar(1e-5)});
+  const TensorId y =
+      layer.node("Mul", {layer.node("Sub", {x, middle}), layer.composite("Rsqrt", {variance})});
+  const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
+  const TensorId scaled = layer.node("Mul", {layer.cast(weight, Layer::Cast::kWidens), y});
+  return {layer.cast(scaled, Layer::Cast::kNarrows)};
 }
 
 std::vector<TensorId> local_response(Layer& layer) {
@@ -106,6 +144,12 @@ std::vector<TensorId> local_response(Layer& layer) {
 constexpr LayerType kNormLayers[] = {
     {"batch_norm", 1, 1, kBatchKeys, batch_norm, "normalises each channel over the batch"},
     {"layer_norm", 1, 1, kLayerKeys, layer_norm, "normalises the last axes of each sample"},
+    {"layer_norm_in_operators",
+     1,
+     1,
+     {},
+     layer_norm_in_operators,
+     "the same of the last axis with a scale alone, operator by operator"},
     {"group_norm", 1, 1, kGroupKeys, group_norm, "normalises groups of channels of each sample"},
     {"instance_norm", 1, 1, kInstanceKeys, instance_norm, "normalises each channel of each sample"},
     {"rms_norm", 1, 1, kRmsKeys, rms_norm, "divides by the root mean square of the last axis"},

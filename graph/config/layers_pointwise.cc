@@ -96,6 +96,10 @@ std::vector<TensorId> gelu(Layer& layer) {
   return {layer.node("Gelu", {layer.input()}, {{"approximate", layer.text("approximate")}})};
 }
 
+std::vector<TensorId> gelu_tanh(Layer& layer) {
+  return {layer.node("Gelu", {layer.input()}, {{"approximate", std::string("tanh")}})};
+}
+
 std::vector<TensorId> silu(Layer& layer) { return {layer.composite("Silu", {layer.input()})}; }
 
 std::vector<TensorId> glu(Layer& layer) {
@@ -156,6 +160,8 @@ constexpr LayerType kPointwiseLayers[] = {
     {"leaky_relu", 1, 1, kAlphaKeys, leaky_relu, "max(alpha*x, x)"},
     {"elu", 1, 1, kEluKeys, elu, "alpha*(e^x - 1) below 0"},
     {"gelu", 1, 1, kGeluKeys, gelu, "x * Phi(x)"},
+    {"gelu_tanh", 1, 1, {}, gelu_tanh, "gelu by a tanh, one operator"},
+    {"gelu_new", 1, 1, {}, gelu_in_pieces, "gelu by a tanh, an operator each"},
     {"glu", 1, 1, kGluKeys, glu, "one half of its input gates the other"},
     {"hard_tanh", 1, 1, {}, hard_tanh, "min(1, max(-1, x))"},
     {"silu", 1, 1, {}, silu, "x * sigmoid(x), also called swish"},

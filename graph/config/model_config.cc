@@ -307,9 +307,9 @@ void list_parameters(const Parameters& parameters, ModelConfig& config) {
 
 // Reads again as long as a parameter turns out to decide the structure: each round binds one more.
 Result<ModelConfig> read_config(const JsonValue& root, std::string_view file,
-                                const Parameters& parameters, Diagnostics& warnings) {
+                                const Parameters& parameters, std::set<std::string> bound,
+                                Diagnostics& warnings) {
   constexpr int kMostRounds = 8;  // then everything is bound
-  std::set<std::string> bound;
   for (int rounds = 0;;) {
     Diagnostics faults;
     Diagnostics noted;
@@ -339,15 +339,24 @@ Result<ModelConfig> load_model_config(std::string_view text, std::string_view fi
                                       const ConfigOptions& options, Diagnostics& warnings) {
   const auto root = read_json(text, file_name);
   if (!root) return tl::make_unexpected(root.error());
-  if (!root->members()) {
-    return error("E331", fmt::format("must be an object, found {}", root->description()),
-                 {std::string(file_name), root->line, root->column, {}});
+  return load_model_config(*root, file_name, options, warnings);
+}
+
+Result<ModelConfig> load_model_config(const JsonValue& root, std::string_view file_name,
+                                      const ConfigOptions& options, Diagnostics& warnings) {
+  if (!root.members()) {
+    return error("E331", fmt::format("must be an object, found {}", root.description()),
+                 {std::string(file_name), root.line, root.column, {}});
   }
   Diagnostics faults;
-  const config::Parameters parameters(root->find("parameters"), file_name, options.set, faults);
+  const config::Parameters parameters(root.find("parameters"), file_name, options.set, faults);
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
   warnings.insert(warnings.end(), faults.begin(), faults.end());
-  auto read = config::read_config(*root, file_name, parameters, warnings);
+  std::set<std::string> bound;
+  for (const auto& [name, value] : parameters.defaults()) {
+    if (options.symbols && name != "batch" && !options.symbols->contains(name)) bound.insert(name);
+  }
+  auto read = config::read_config(root, file_name, parameters, std::move(bound), warnings);
   if (!read) return read;
   for (const auto& setting : options.set) read->meta.longest.erase(setting.first);  // as was asked
   return read;

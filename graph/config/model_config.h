@@ -26,6 +26,8 @@
 // layers become.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,7 @@
 #include "graph/ir/graph.h"
 #include "graph/ir/optimizer.h"
 #include "graph/ir/training_plan.h"
+#include "graph/json/value.h"
 
 namespace plimsoll {
 
@@ -85,6 +88,8 @@ struct ModelConfig {
 
 struct ConfigOptions {
   config::Settings set;  // --set NAME=VALUE
+  // The only whole-number parameters that stay symbols; nothing: all that no form depends on.
+  std::optional<std::set<std::string>> symbols{};
 };
 
 // The model that `text` describes. Faults carry file, line and column: E30x of the reader, E304
@@ -93,6 +98,10 @@ struct ConfigOptions {
 // E802 to E804 limits, E134 a setting; E210 and E232 of infer(). Cost: linear in the layers after
 // repeats.
 Result<ModelConfig> load_model_config(std::string_view text, std::string_view file_name,
+                                      const ConfigOptions& options, Diagnostics& warnings);
+
+// The same of a config that has been read.
+Result<ModelConfig> load_model_config(const JsonValue& root, std::string_view file_name,
                                       const ConfigOptions& options, Diagnostics& warnings);
 
 // The JSON Schema of configs, for editors and CI: made from the layer types' rows.

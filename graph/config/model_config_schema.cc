@@ -45,7 +45,7 @@ std::string kind_text(const Key& key) {
     case KeyKind::kRate:
       return R"("type": ["number", "string"])";
     case KeyKind::kFlag:
-      return R"("type": "boolean")";
+      return R"("type": ["boolean", "string"])";
     case KeyKind::kChoice:
       return R"("enum": )" + choices(key.choices);
     case KeyKind::kName:
@@ -78,6 +78,7 @@ std::string layer_text(const LayerType& type) {
        "properties": {{
         "type": {{"const": {}}}, "name": {{"$ref": "#/$defs/name"}},
         "input": {{"type": "string"}}, "inputs": {{"$ref": "#/$defs/names"}},
+        "when": {{"$ref": "#/$defs/count", "description": "where it is 0 the layer is left out, and its input goes on"}},
         "loop": {{"type": "string", "description": "the parameter over which the program loops around it"}}{}}}}})",
                      json_quoted(type.says), required, json_quoted(type.name), keys);
 }
@@ -122,7 +123,7 @@ constexpr std::string_view kHead = R"({
     "counts": {"type": ["array", "string"], "items": {"$ref": "#/$defs/count"}},
     "inputs": {"type": "array", "items": {"type": "object", "required": ["name", "shape"], "additionalProperties": false,
       "properties": {"name": {"$ref": "#/$defs/name"}, "dtype": {"type": "string"}, "shape": {"$ref": "#/$defs/counts"}}}},
-    "loss_kind": {"enum": ["cross_entropy", "mse", "bce", "sum", "ctc", "none"]},
+    "loss_kind": {"enum": ["cross_entropy", "mse", "bce", "sum", "ctc", "causal_lm", "none"]},
     "loss": {"anyOf": [{"$ref": "#/$defs/loss_kind"}, {"type": "array", "items": {"type": "object", "required": ["type", "output"],
       "additionalProperties": false, "properties": {"type": {"$ref": "#/$defs/loss_kind"}, "output": {"type": "string"},
         "when": {"$ref": "#/$defs/count", "description": "where it is 0 this loss is left out"}}}}]},

@@ -17,6 +17,7 @@ namespace plimsoll::config {
 struct LayerValue {
   std::vector<TensorId> outputs;
   int line = 0;
+  bool absent = false;  // its "when" is 0: another layer may have its name
 };
 
 // The layers that a list of layers can refer to.

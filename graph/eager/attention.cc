@@ -4,14 +4,6 @@
 namespace plimsoll::eager {
 namespace {
 
-// A tensor of few heads, repeated for all.
-Value repeated(Machine& m, const Value& few, const Value& q) {
-  if (few.rank() != 4 || q.rank() != 4 || few.sizes()[1] == q.sizes()[1]) return few;
-  Shape sizes = few.sizes();
-  sizes[1] = q.sizes()[1];
-  return rearrange(m, "repeat", few, sizes);
-}
-
 // Product of q and k, mask, softmax, dropout, product with v: the operators that PyTorch puts in
 // place of the one (_scaled_dot_product_attention_math), which scales q and k and later in 32 bits
 // hands out the weights in the type that it was given; or the model's own, of before there was the
@@ -23,8 +15,8 @@ Value separate(Machine& m, const AttentionOperands& given, const AttentionOption
     return widens && bits(x.dtype()) == 16 ? cast(m, x, DType::kFloat32) : x;
   };
   const Value q = widened(given.q);
-  const Value k = repeated(m, widened(given.k), q);
-  const Value v = repeated(m, widened(given.v), q);
+  const Value k = repeated_heads(m, widened(given.k), q);
+  const Value v = repeated_heads(m, widened(given.v), q);
   const Value number = m.host(q.dtype(), {});
   const bool operands = m.policy().attention.separate_by_operator && (options.scaled || widens);
   const bool in_scores = options.scaled && !operands;
@@ -175,7 +167,8 @@ Value fused(Machine& m, const AttentionOperands& o, AttentionForm form,
   return result;
 }
 
-// Of 16 bits without a mask, heads padded where they must be.
+// Of 16 bits without a mask, heads padded where they must be. The package's causal and windowed
+// kernels take no mask either.
 Value flash(Machine& m, const AttentionOperands& o, const AttentionOptions& options) {
   const AttentionOperands wide{
       padded_heads(m, o.q), padded_heads(m, o.k), padded_heads(m, o.v), {}};
@@ -198,21 +191,31 @@ Value memory_efficient(Machine& m, const AttentionOperands& o, const AttentionOp
 }  // namespace
 
 Value attention(Machine& m, const Value& query, const Value& key, const Value& value,
-                const Value& bias, const AttentionOptions& options) {
+                const Value& bias, const AttentionOptions& given) {
   // Heads of all samples in one dimension: PyTorch sees them as those of one sample (2.15's own
   // dispatch; timm's SAM).
   if (query.rank() == 3 && key.rank() == 3 && value.rank() == 3) {
     const auto grown = [&m](const Value& x) {
       return x.defined() && x.on_device() && x.rank() == 3 ? unsqueeze(m, x, 0) : x;
     };
-    return squeeze(m, attention(m, grown(query), grown(key), grown(value), grown(bias), options),
+    return squeeze(m, attention(m, grown(query), grown(key), grown(value), grown(bias), given),
                    {0});
   }
-  const AttentionOperands o{to_autocast(m, query), to_autocast(m, key), to_autocast(m, value),
-                            to_autocast(m, bias)};
-  const auto form = attention_form(m, o, options);
+  const AttentionCode code = m.policy().attention.code;
+  // PyTorch's operator caps no scores: such models run theirs one by one.
+  const bool in_operators =
+      code == AttentionCode::kEager || (given.softcap && code != AttentionCode::kFlash);
+  if (in_operators && given.transformers)
+    return attention_in_operators(m, {query, key, value, bias}, given);
+  AttentionOptions options = given;
+  AttentionOperands o{to_autocast(m, query), to_autocast(m, key), to_autocast(m, value),
+                      to_autocast(m, bias)};
+  if (code == AttentionCode::kFlash) return flash(m, o, options);
+  if (given.transformers) o = attention_operands(m, o, options);
+  const auto form = code == AttentionCode::kEager ? std::nullopt : attention_form(m, o, options);
   if (!form) {
-    if (!m.policy().attention.separate_by_operator) return separate(m, o, options);
+    if (code == AttentionCode::kEager || !m.policy().attention.separate_by_operator)
+      return separate(m, o, options);
     const AutocastPause pause(m);  // the operator's pieces run in the type the whole was given
     return separate(m, o, options);
   }

@@ -17,4 +17,17 @@ struct AttentionOperands {
 std::optional<AttentionForm> attention_form(Machine& m, const AttentionOperands& o,
                                             const AttentionOptions& options);
 
+// A tensor of few heads, repeated for all of the queries'.
+Value repeated_heads(Machine& m, const Value& few, const Value& q);
+
+// The operators of transformers' own attention, one by one (eager_attention_forward() of its
+// models, e.g. modeling_llama.py): [N, heads, S, D], as the product has it.
+Value attention_in_operators(Machine& m, const AttentionOperands& o,
+                             const AttentionOptions& options);
+// What its code makes of the operands before it calls PyTorch's operator
+// (integrations/sdpa_attention.py): a mask where there is a window that is narrower than the
+// sequence, few heads repeated where the kernel would not take them.
+AttentionOperands attention_operands(Machine& m, const AttentionOperands& o,
+                                     AttentionOptions& options);
+
 }  // namespace plimsoll::eager

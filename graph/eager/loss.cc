@@ -69,6 +69,24 @@ Value cross_entropy(Machine& m, const Value& logits, size_t axis) {
   return nll(m, log_probabilities, targets);
 }
 
+Value causal_lm(Machine& m, const Value& logits) {
+  const Value scores = cast(m, logits, DType::kFloat32);
+  Shape sizes = scores.sizes();
+  const Dim classes = sizes.back();
+  sizes.pop_back();
+  const Value labels = target_like(m, sizes, DType::kInt64);
+  Shape longer = sizes;
+  longer.back() += Dim(1);
+  const Value padded = rearrange(m, "pad", labels, longer);
+  const Value shifted = clone(m, slice(m, padded, sizes.size() - 1, 1, sizes.back(), 1));
+  const Value rows = reshape(m, scores, {floor_div(scores.count(), classes), classes});
+  const Value log_probabilities = [&] {
+    const AutocastPause pause(m);
+    return softmax(m, rows, 1, true);
+  }();
+  return nll(m, log_probabilities, view(m, shifted, {shifted.count()}));
+}
+
 Value nll(Machine& m, const Value& given, const Value& targets, bool reduced) {
   const Value log_probabilities = to_single(m, given);
   Value loss = m.allocate(log_probabilities.dtype(), reduced ? Shape{} : targets.sizes());

@@ -166,6 +166,13 @@ Value Machine::resident(DType dtype, const Shape& sizes, Role role) {
   return value;
 }
 
+Value Machine::packed(DType dtype, const Shape& sizes, Role role, const Dim& bytes) {
+  auto storage = std::make_shared<Storage>(this, new_buffer(bytes, role, true));
+  Value value(layout_of(dtype, sizes, role), std::move(storage));
+  resident_values_.push_back(value);
+  return value;
+}
+
 Value Machine::train(Value weight) {
   weight_casts_[&weight.layout()] = {};
   if (grad_enabled_) leaves_.push_back(require_gradient(weight));

@@ -76,6 +76,8 @@ class Machine {
   // A tensor that lives before and after the step. Images, filters and what belongs to filters lie
   // as the policy's layout says.
   Value resident(DType dtype, const Shape& sizes, Role role);
+  // One that takes so many bytes, whatever its type and sizes say: a quantized weight.
+  Value packed(DType dtype, const Shape& sizes, Role role, const Dim& bytes);
   // A weight of which this device keeps its part alone, a resident: the whole has no memory until
   // it is bound.
   Value unbound(DType dtype, const Shape& sizes, const Placement& kept);

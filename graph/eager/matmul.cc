@@ -155,6 +155,34 @@ Value linear(Machine& m, const Value& given, const Value& weight, const Value& a
   return sum;
 }
 
+// Priced as one product that reads all matrices.
+Value grouped_linear(Machine& m, const Value& given, const Value& matrices) {
+  const Value x = to_autocast(m, given);
+  const Value weight = to_autocast(m, matrices);
+  const Shape& w = weight.sizes();
+  const Value joined({contiguous_layout(weight.dtype(), {w[0] * w[1], w[2]})}, weight.storage());
+  Value y = m.allocate(x.dtype(), {x.sizes()[0], w[1]});
+  launch_gemm(m, x, transpose(m, joined, 0, 1), y, 1, x.sizes()[0], w[1], w[2], false);
+  const Value inputs[] = {x, weight};
+  m.record(y, inputs, kept_factors(x, weight, "grouped products keep their factors"),
+           [](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(2);
+             const Shape& y_sizes = g[0].sizes();
+             if (n.needs(0)) {
+               const Shape& sizes = n.edges[0].input->sizes;
+               out[0] = mm.allocate(g[0].dtype(), sizes);
+               launch_gemm(mm, g[0], n.saved(1), out[0], 1, sizes[0], sizes[1], y_sizes[1], false);
+             }
+             if (n.needs(1)) {
+               const Shape& sizes = n.edges[1].input->sizes;
+               out[1] = mm.allocate(g[0].dtype(), sizes);
+               launch_gemm(mm, g[0], n.saved(0), out[1], 1, sizes[1], sizes[2], y_sizes[0], false);
+             }
+             return out;
+           });
+  return y;
+}
+
 namespace {
 
 // Folding the larger operand into a matrix is free, or saves a huge weight gradient

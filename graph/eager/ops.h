@@ -73,6 +73,13 @@ Value dropout(Machine& m, const Value& x);
 
 // --- matmul.cc ---
 Value linear(Machine& m, const Value& x, const Value& weight, const Value& bias);
+// Rows of x [S, in], sorted by the matrix of weight [E, out, in] that is theirs: torch's
+// grouped_mm.
+Value grouped_linear(Machine& m, const Value& x, const Value& weight);
+// The same with a frozen weight in few bits, which is widened to `compute` for each product and
+// kept as it is (bitsandbytes/autograd/_functions.py, MatMul4Bit).
+Value quantized_linear(Machine& m, const Value& x, const Value& weight, const Value& bias,
+                       DType compute);
 Value matmul(Machine& m, const Value& a, const Value& b);
 Value addmm(Machine& m, const Value& bias, const Value& a, const Value& b);
 Value mm(Machine& m, const Value& a, const Value& b);
@@ -172,6 +179,14 @@ struct AttentionOptions {
       true;  // a scale is applied: to the scores, or by the operator's own form to q and k
   bool padded = false;  // code that is written out adds a mask of padding, whatever it holds
   double dropout = 0;
+  // The code around it is transformers': keys and values of few heads, masks and the type of the
+  // softmax are its own (integrations/sdpa_attention.py, eager_attention_forward() of its models).
+  bool transformers = false;
+  bool grouped = true;        // ... which repeats few heads for all queries
+  bool softcap = false;       // ... scores are capped by a tanh
+  bool wide_softmax = false;  // ... which is taken in 32 bits
+  int64_t window = 0;         // keys that a position sees; 0: all
+  int64_t latent = 0;         // features that a cache keeps of a position; 0: keys and values
 };
 // q [..., heads, S, D], k and v [..., kv_heads, T, D], mask broadcastable to [..., heads, S, T] or
 // undefined.
@@ -207,6 +222,9 @@ std::vector<Value> recurrent_cell(Machine& m, const CellInputs& in);
 // --- loss.cc ---
 // Mean cross entropy of class scores along `axis`.
 Value cross_entropy(Machine& m, const Value& logits, size_t axis);
+// Of the next token, as transformers takes it (loss/loss_utils.py, ForCausalLMLoss): scores are
+// widened to 32 bits, labels moved by one place.
+Value causal_lm(Machine& m, const Value& logits);
 // Mean negative log-likelihood of the targets.
 // One number; or one per target, where `reduced` is false.
 Value nll(Machine& m, const Value& log_probabilities, const Value& targets, bool reduced = true);

@@ -18,6 +18,8 @@
 
 namespace plimsoll {
 
+struct QuantizationRow;
+
 using TensorId = uint32_t;
 using NodeId = uint32_t;
 inline constexpr TensorId kNoTensor = std::numeric_limits<TensorId>::max();
@@ -69,6 +71,8 @@ struct Tensor {
   bool frozen = false;
   // The module holds it, and no node of the file reads it.
   bool spare = false;
+  // It is stored in this form, and widened for each product; null: as its type says.
+  const QuantizationRow* quantized = nullptr;
 };
 
 // What importers and passes say about a node to whoever reads it later. None of it can come from a

@@ -5,8 +5,8 @@
 namespace plimsoll {
 
 std::string_view name(Loss loss) {
-  static constexpr std::array<std::string_view, 6> kNames = {"cross_entropy", "mse", "bce",
-                                                             "sum",           "ctc", "none"};
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "cross_entropy", "mse", "bce", "sum", "ctc", "causal_lm", "none"};
   return kNames[static_cast<size_t>(loss)];
 }
 

@@ -11,6 +11,7 @@
 
 #include "graph/base/dtype.h"
 #include "graph/ir/exchange_behaviour.h"
+#include "graph/ir/finetune.h"
 #include "graph/ir/kernel.h"
 #include "graph/ir/optimizer.h"
 #include "graph/ir/parallel_plan.h"
@@ -19,7 +20,7 @@
 namespace plimsoll {
 
 enum class Mode : uint8_t { kTrain, kTrainNoUpdate, kInference };
-enum class Loss : uint8_t { kCrossEntropy, kMse, kBce, kSum, kCtc, kNone };
+enum class Loss : uint8_t { kCrossEntropy, kMse, kBce, kSum, kCtc, kCausalLm, kNone };
 std::string_view name(Loss loss);  // "cross_entropy"
 // When gradients are set to nothing (or to zero: kKeep) relative to the step.
 enum class ZeroGrad : uint8_t { kNone, kBefore, kAfter, kKeep };
@@ -51,8 +52,11 @@ struct Recipe {
   bool batch_statistics = false;  // batch norms compute them in a forward pass alone too
   // Recurrent layers run step by step; nothing: as model and framework have it.
   std::optional<bool> unrolled;
+  // Inference that answers many requests: keys and values of their positions stay on the card.
+  bool serve = false;
   bool compiled = false;  // by torch.compile: kernels are fused (eager/fusion.h)
   ParallelPlan parallel;
+  Finetune finetune;
   // Of the rules that match a weight the last one holds; else the model's own say.
   std::vector<TrainingRule> training;
   bool operator==(const Recipe&) const = default;
@@ -63,10 +67,15 @@ inline int64_t batches_per_step(const Recipe& recipe) {
   return recipe.mode == Mode::kInference ? 1 : recipe.accumulate;
 }
 
+// How a model's attention runs: as the model's own code or file has it, its operators one by one,
+// by PyTorch's operator for it, or by the package flash-attn.
+enum class AttentionCode : uint8_t { kDefault, kEager, kSdpa, kFlash };
+
 // The fused attention kernels that framework, library and card have, and what each of them takes.
 // Which one runs, each operator's own operands decide (graph/eager/attention_form.h): the library's
 // before flash, flash before the memory-efficient one; separate products serve the rest.
 struct AttentionKernels {
+  AttentionCode code = AttentionCode::kDefault;
   bool library = false;       // cuDNN's: 16 bits
   bool library_wide = false;  // ... heads of more than 128
   bool flash = false;         // 16 bits, no mask

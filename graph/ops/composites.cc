@@ -29,6 +29,16 @@ Result<void> linear(InferContext& c) {
   return {};
 }
 
+// x [S, in], sorted by group, weight [groups, out, in] -> [S, out].
+Result<void> grouped_linear(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2, 2); !checked) return checked;
+  if (auto checked = require_rank(c, 1, 3, 3); !checked) return checked;
+  auto same = require_equal(c, c.shape(0)[1], c.shape(1)[2], "features of input and weight");
+  if (!same) return same;
+  c.set(0, c.dtype(0), {c.shape(0)[0], c.shape(1)[1]});
+  return {};
+}
+
 // q [N,heads,S,D], k [N,kv_heads,T,D], v [N,kv_heads,T,E], mask -> [N,heads,S,E].
 Result<void> scaled_dot_product(InferContext& c) {
   for (size_t i = 0; i < 3; ++i) {
@@ -223,7 +233,8 @@ constexpr OpRow kCompositeRows[] = {
      .traits = OpRow::kOneType | OpRow::kAttends | OpRow::kDrops,
      .domain = "plimsoll",
      .inputs = 3,
-     .attributes = "causal dropout scaled",
+     // `code`: who wrote what calls it; of "transformers" also what is behind it.
+     .attributes = "causal code dropout grouped latent padded scaled softcap wide window",
      .shape = scaled_dot_product,
      .lower = lower::attention,
      .example =
@@ -255,6 +266,14 @@ constexpr OpRow kCompositeRows[] = {
      .shape = glu,
      .lower = lower::glu,
      .example = "f32[B,8] {axis=1} -> f32[B,4] | flop 36*B | keeps in0 | grads in0"},
+    {.name = "GroupedLinear",
+     .traits = OpRow::kDense | OpRow::kOneType,
+     .weights = slots(1),
+     .domain = "plimsoll",
+     .inputs = 2,
+     .shape = grouped_linear,
+     .lower = lower::grouped_linear,
+     .example = "f32[S,16] f32[8,4,16] -> f32[S,4] | flop 128*S | keeps in0 in1 | grads in0 in1"},
     {.name = "Im2Col",
      .domain = "plimsoll",
      .attributes = "windows",
@@ -273,6 +292,7 @@ constexpr OpRow kCompositeRows[] = {
      .weights = slots(1, 2),
      .domain = "plimsoll",
      .inputs = 2,
+     .attributes = "compute",  // of a quantized weight: the type of the product
      .shape = linear,
      .lower = lower::linear,
      .example = "f32[B,S,16] f32[4,16] f32[4] -> f32[B,S,4] | flop 128*B*S | keeps in0 in1 | grads "

@@ -32,6 +32,11 @@ class Lowering {
     return output < outputs.size() && outputs[output] != kNoTensor &&
            graph_.tensors[outputs[output]].shape;
   }
+  // The form in which an input is stored, where it is a quantized weight.
+  const QuantizationRow* quantized(size_t i) const {
+    const TensorId id = i < node().inputs.size() ? node().inputs[i] : kNoTensor;
+    return id == kNoTensor ? nullptr : graph_.tensors[id].quantized;
+  }
   // Contents of an input as Dims, where known.
   const std::vector<Dim>* dims(size_t i) const;
   const std::vector<double>* reals(size_t i) const;

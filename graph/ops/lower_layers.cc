@@ -33,7 +33,15 @@ Values gemm(Lowering& l) {
 }
 
 // plimsoll:Linear: x, weight [out, in], optional bias.
-Values linear(Lowering& l) { return {eager::linear(l.m, l.in(0), l.in(1), l.in(2))}; }
+Values linear(Lowering& l) {
+  if (!l.quantized(1)) return {eager::linear(l.m, l.in(0), l.in(1), l.in(2))};
+  const auto compute =
+      static_cast<DType>(l.attributes().integer("compute", static_cast<int>(DType::kBFloat16)));
+  return {eager::quantized_linear(l.m, l.in(0), l.in(1), l.in(2), compute)};
+}
+
+// plimsoll:GroupedLinear: rows by group, weight [groups, out, in].
+Values grouped_linear(Lowering& l) { return {eager::grouped_linear(l.m, l.in(0), l.in(1))}; }
 
 namespace {
 

@@ -89,12 +89,40 @@ double attention_dropout(Lowering& l) {
 
 }  // namespace
 
+namespace {
+
+// What stays of keys and values [N, heads, S, D] for the positions to come: those that a window
+// still shows, or the latent features that both are made of.
+void keep_cache(eager::Machine& m, const Value& k, const Value& v,
+                const eager::AttentionOptions& options) {
+  if (!options.causal || k.rank() != 4) return;
+  if (options.latent > 0) {
+    m.resident(k.dtype(), {k.sizes()[0], k.sizes()[2], Dim(options.latent)}, Role::kBuffer);
+    return;
+  }
+  for (const Value* x : {&k, &v}) {
+    Shape sizes = x->sizes();
+    if (options.window > 0) sizes[2] = min(sizes[2], Dim(options.window));
+    m.resident(x->dtype(), sizes, Role::kBuffer);
+  }
+}
+
+}  // namespace
+
 // plimsoll:Attention: q, k, v as [N,heads,S,D], optional mask.
 Values attention(Lowering& l) {
-  const eager::AttentionOptions options{.causal = l.attributes().integer("causal", 0) != 0,
-                                        .scaled = l.attributes().integer("scaled", 1) != 0,
-                                        .padded = l.attributes().integer("padded", 0) != 0,
-                                        .dropout = attention_dropout(l)};
+  const Attributes& at = l.attributes();
+  const eager::AttentionOptions options{.causal = at.integer("causal", 0) != 0,
+                                        .scaled = at.integer("scaled", 1) != 0,
+                                        .padded = at.integer("padded", 0) != 0,
+                                        .dropout = attention_dropout(l),
+                                        .transformers = at.string("code", "") == "transformers",
+                                        .grouped = at.integer("grouped", 1) != 0,
+                                        .softcap = at.integer("softcap", 0) != 0,
+                                        .wide_softmax = at.integer("wide", 0) != 0,
+                                        .window = at.integer("window", 0),
+                                        .latent = at.integer("latent", 0)};
+  if (l.m.recipe().serve) keep_cache(l.m, l.in(1), l.in(2), options);
   return {eager::attention(l.m, l.in(0), l.in(1), l.in(2), l.in(3), options)};
 }
 

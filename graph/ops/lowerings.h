@@ -48,6 +48,7 @@ Values identity(Lowering& l);
 Values matmul(Lowering& l);
 Values fused_matmul(Lowering& l);
 Values gemm(Lowering& l);
+Values grouped_linear(Lowering& l);
 Values linear(Lowering& l);
 Values einsum(Lowering& l);
 

@@ -12,6 +12,7 @@
 #include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 #include "graph/exporter/missing_buffers.h"
+#include "graph/ir/finetune.h"
 #include "graph/ops/lower.h"
 #include "graph/ops/op_row.h"
 #include "graph/train/last_use.h"
@@ -27,6 +28,17 @@ namespace {
 size_t host_from(const Node& node) {
   const OpRow* row = find_op(node.domain, node.op);
   return row ? row->host_from : node.inputs.size();
+}
+
+// Of a quantized matrix: its elements, scales of blocks and of groups of them, tables.
+Dim stored_bytes(const Tensor& t) {
+  const QuantizationRow& row = *t.quantized;
+  const Dim count = elements(*t.shape);
+  const Dim blocks = row.block > 0 ? ceil_div(count, Dim(row.block)) : t.shape->front();
+  Dim sum =
+      ceil_div(count * Dim(row.bits), Dim(8)) + ceil_div(blocks * Dim(row.block_bits), Dim(8));
+  if (row.group > 0) sum += ceil_div(blocks, Dim(row.group)) * Dim(row.group_bits / 8);
+  return sum + Dim(row.table_bytes);
 }
 
 // An operator without a lowering that the user chose to assume: element-wise, keeping its input; or
@@ -97,6 +109,7 @@ Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
 Value Forward::weight(TensorId id, const parallel::Placements& placements) {
   const Tensor& t = graph_.tensors[id];
   const ParallelPlan& plan = machine_.recipe().parallel;
+  if (t.quantized) return machine_.packed(t.dtype, *t.shape, Role::kParameter, stored_bytes(t));
   const auto kept = placements.kept.find(id);
   if (plan.sharded == Sharded::kWeights && kept != placements.kept.end())
     return machine_.unbound(t.dtype, *t.shape, kept->second);

@@ -25,6 +25,8 @@ Value loss_of(Machine& m, const Value& out, Loss loss) {
       return eager::bce(m, out, {});
     case Loss::kCtc:
       return eager::ctc(m, out);
+    case Loss::kCausalLm:
+      return out.rank() < 2 ? eager::sum_all(m, out) : eager::causal_lm(m, out);
     case Loss::kSum:
       return eager::sum_all(m, out);
     case Loss::kNone:

@@ -12,9 +12,9 @@ TEST_CASE("cli: flags of other programs are answered with what stands for them")
   if (skipped()) return;
   for (const auto& [flag, help] :
        {std::pair("--fsdp", "data-parallel"), std::pair("--zero", "data-parallel"),
-        std::pair("--tp", "data-parallel"), std::pair("--lora", "from_torch"),
-        std::pair("--qlora", "from_torch"), std::pair("--quantize", "--freeze"),
-        std::pair("--kv-cache", "--mode inference"), std::pair("--context-length", "inference"),
+        std::pair("--tp", "data-parallel"), std::pair("--lora", "--finetune lora"),
+        std::pair("--qlora", "qlora"), std::pair("--load-in-4bit", "--quantize nf4"),
+        std::pair("--kv-cache", "--mode serve"), std::pair("--context-length", "--mode serve"),
         std::pair("--offload", "--checkpoint"), std::pair("-b", "--batch N"),
         std::pair("--bs", "--batch N"), std::pair("--batch-size", "--batch N"),
         std::pair("--seq-len", "--dim sequence=N"), std::pair("--img-size", "--image N")}) {

@@ -19,6 +19,7 @@ recipes=(
   "axis|an exchange by another axis|4"
   "figure|a figure of an answer|3"
   "setting|a setting that is on or off|3"
+  "family|a family of Hugging Face's models|1"
 )
 
 table() {
@@ -77,6 +78,7 @@ try_all() {
     asks 'distinct_kernels' "$plimsoll" schema estimate
     asks 'peak' "$plimsoll" estimate builtin:mlp --batch 8 --gpu example-card --pinned
     asks 'pinned: bool' "$plimsoll" completion python
+    asks 'MinistralForCausalLM' "$plimsoll" models --families
   )
 }
 

@@ -52,6 +52,9 @@ struct GoldenCase {
   int64_t accumulate = 1;
   ZeroGrad zero_grad = ZeroGrad::kNone;
   std::vector<TrainingRule> training;
+  Binding dims;
+  AskedAttention attention = AskedAttention::kNone;
+  Finetune finetune;
 };
 
 struct MemoryFigures {
@@ -86,6 +89,9 @@ class GoldenModels {
     request.model = path;
     request.batch = wanted.batch;
     request.shapes = wanted.shapes;
+    request.dims = wanted.dims;
+    request.attention = wanted.attention;
+    request.recipe.finetune = wanted.finetune;
     request.recipe.loss = wanted.loss;
     request.recipe.assumed_dropout = wanted.dropout;
     request.recipe.precision = wanted.precision;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <set>
 
 #include "graph/config/layer_type.h"
@@ -71,6 +72,15 @@ TEST_CASE("every layer type is compared, or is known to stand for no module") {
   std::set<std::string> types = kNoModule;
   const auto golden = test::read_golden("memory/configs.json");
   for (const auto& layer : golden["layers"]) collect_types(layer["config"]["layers"], types);
+  // Those of families are compared with transformers' modules (golden_families_test.cc).
+  const std::filesystem::path families = PLIMSOLL_SOURCE_DIR "/graph/builtin/families";
+  for (const auto& file : std::filesystem::directory_iterator(families)) {
+    const auto family = nlohmann::json::parse(test::read_bytes(file.path().string()));
+    if (!family.contains("model")) continue;
+    collect_types(family["model"]["layers"], types);
+    for (const auto& word : family["model"]["parameters"]["activation"]["one_of"])
+      types.insert(word.get<std::string>());
+  }
   for (const config::LayerType* type : config::all_layer_types())
     CHECK_MESSAGE(types.contains(std::string(type->name)), type->name);
 }

@@ -17,11 +17,12 @@ bool says(const std::string& remedy, const std::string& part) {
 
 TEST_CASE("what is no file: names of hubs and libraries are told the call that makes the model") {
   for (const char* name :
-       {"meta-llama/Llama-3.1-8B", "Qwen/Qwen3-8B", "mistralai/Mistral-7B-v0.3"}) {
+       {"bigcode/tiny_starcoder_py", "EleutherAI/pythia-70m", "mistralai/Mistral-7B-v0.3"}) {
     CAPTURE(name);
     CHECK(says(model_remedy(name), "plimsoll.from_torch(lambda: AutoModelForCausalLM"));
     CHECK(says(model_remedy(name), name));
   }
+  CHECK(model_remedy("Qwen/Qwen3-8B") == "its configuration is shipped: hf:Qwen/Qwen3-8B");
   CHECK(says(model_remedy("timm:vit_base_patch16_224"),
              "timm.create_model(\"vit_base_patch16_224\")"));
   const std::string both = model_remedy("torchvision:resnet50");

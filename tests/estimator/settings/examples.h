@@ -52,6 +52,12 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"nodes", {"2"}, "network", "ethernet-10g"},
       {"host", {"dgx-1"}},
       {"exchange", {"tree", "parameter-server"}, "gpus", "2"},
+      {"finetune", {"lora", "qlora"}},
+      {"lora-rank", {"16"}, "finetune", "lora"},
+      {"lora-alpha", {"16"}, "finetune", "lora"},
+      {"lora-dropout", {"0.5"}, "finetune", "lora"},
+      {"lora-targets", {"up"}, "finetune", "lora"},
+      {"kbit-prepare", {"off"}, "finetune", "qlora"},
       {"epochs", {"3"}, "samples", "5000"}};
   return kExamples;
 }

@@ -36,6 +36,8 @@ TEST_CASE("expressions compute with symbols") {
   CHECK(*at("7 // 2 + 7 % 4") == Dim(6));
   CHECK(*at("widths[layers - 1] + count(widths)") == Dim(259));
   CHECK(*at("min(7, 3) + max(2, 5) + ceil_div(7, 2)") == Dim(12));
+  CHECK(*at("equal(layers, 3) + less(2, layers) + less(3, layers)") == Dim(2));
+  CHECK(*at("element(widths, 1, 7) + element(widths, layers, 7)") == Dim(135));
   CHECK(at.binder.used().empty());
 }
 
@@ -55,6 +57,9 @@ TEST_CASE("what is no expression is refused") {
   CHECK(at.code("(4") == "E344");
   CHECK(at.code("min(4)") == "E344");
   CHECK(at.code("sin(4)") == "E344");
+  CHECK(at.code("element(layers, 0, 1)") == "E344");
+  CHECK(at.code("element(widths, 0)") == "E344");
+  CHECK(at.code("less(batch, 4)") == "E346");
   CHECK(at.code("rate*2") == "E344");
   CHECK(at.code("widths") == "E344");
   CHECK(at.code("layers[0]") == "E344");

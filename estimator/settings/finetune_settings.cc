@@ -1,0 +1,132 @@
+// Fine-tuning, in the words of Hugging Face's peft.
+#include <array>
+
+#include "estimator/model/compiled_model.h"
+#include "estimator/settings/acts.h"
+#include "estimator/settings/setting_value.h"
+#include "estimator/settings/tables.h"
+#include "estimator/settings/values.h"
+#include "graph/base/setting.h"
+#include "graph/ir/finetune.h"
+#include "graph/ir/precision.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::array<std::string_view, 3> kKinds = {"full", "lora", "qlora"};
+constexpr std::string_view kNoAdapters = "there are no adapters without {}";
+constexpr std::string_view kFrozen = "inference trains nothing";
+
+bool adapts(const SettingScope& s) {
+  return trains(s) && s.request.recipe.finetune.kind != FinetuneKind::kFull;
+}
+bool never(const SettingScope&) { return false; }
+bool is_prepared(const SettingScope& s) {
+  return trains(s) && s.request.recipe.finetune.kind == FinetuneKind::kQlora &&
+         bits(s.model.recipe.precision->storage) == 16;
+}
+
+SettingValue quantize() {
+  SettingValue value;
+  value.type = SettingValue::Type::kWord;
+  value.placeholder = "FORM";
+  value.words = [] {
+    std::vector<std::string> names;
+    for (const QuantizationRow& row : quantizations()) names.emplace_back(row.name);
+    return names;
+  };
+  value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+    const auto at = read_word(row, text);
+    if (!at) return tl::make_unexpected(at.error());
+    into.recipe.finetune.quantize = &quantizations()[*at];
+    return {};
+  };
+  value.write = [](JsonWriter& out, const Request& from) {
+    const QuantizationRow* form = from.recipe.finetune.quantize;
+    form ? out.string(form->name) : out.null();
+  };
+  return value;
+}
+
+SettingValue lora_dropout() {
+  SettingValue value;
+  value.type = SettingValue::Type::kNumber;
+  value.placeholder = "P";
+  value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+    const auto ratio = parse_real(setting(row.name), text, 0, 1);
+    if (!ratio) return tl::make_unexpected(ratio.error());
+    into.recipe.finetune.dropout = *ratio;
+    return {};
+  };
+  value.write = [](JsonWriter& out, const Request& from) {
+    out.real(from.recipe.finetune.dropout);
+  };
+  return value;
+}
+
+}  // namespace
+
+std::span<const SettingRow> finetune_settings() {
+  static const SettingRow rows[] = {
+      {.name = "finetune",
+       .group = kTrainingGroup,
+       .shown = kOften,
+       .help = "full, lora or qlora: all weights, or adapters beside frozen ones",
+       .default_text = "full",
+       .value = word_value<kKinds, 0, &Request::recipe, &Recipe::finetune, &Finetune::kind>("HOW"),
+       .record = {.name = "finetune"},
+       .axis = SweepAxis::kKernels,
+       .acts = {trains, kFrozen}},
+      {.name = "lora-rank",
+       .group = kTrainingGroup,
+       .shown = kOften,
+       .help = "of adapters' products",
+       .default_text = "8",
+       .value = count_value<&Request::recipe, &Recipe::finetune, &Finetune::rank>(1, 65536),
+       .record = {.name = "lora_rank"},
+       .axis = SweepAxis::kKernels,
+       .acts = {adapts, kNoAdapters, "finetune"}},
+      {.name = "lora-alpha",
+       .group = kTrainingGroup,
+       .help = "a factor of what adapters add",
+       .default_text = "8",
+       .value = count_value<&Request::recipe, &Recipe::finetune, &Finetune::alpha>(1, 65536),
+       .record = {.name = "lora_alpha"},
+       .axis = SweepAxis::kKernels,
+       .acts = {never, "a factor changes neither memory nor time"}},
+      {.name = "lora-dropout",
+       .group = kTrainingGroup,
+       .help = "of what adapters read, a ratio",
+       .default_text = "0",
+       .value = lora_dropout(),
+       .record = {.name = "lora_dropout"},
+       .axis = SweepAxis::kKernels,
+       .acts = {adapts, kNoAdapters, "finetune"}},
+      {.name = "lora-targets",
+       .group = kTrainingGroup,
+       .help = "modules as peft names them, e.g. q_proj,v_proj; or all-linear",
+       .default_text = "peft's for the family, else all-linear",
+       .value = text_value<&Request::recipe, &Recipe::finetune, &Finetune::targets>("NAMES"),
+       .record = {.name = "lora_targets"},
+       .axis = SweepAxis::kKernels,
+       .acts = {adapts, kNoAdapters, "finetune"}},
+      {.name = "quantize",
+       .group = kTrainingGroup,
+       .shown = kOften,
+       .help = "how frozen weights of linear layers are stored",
+       .default_text = "not; of qlora nf4-double",
+       .value = quantize(),
+       .record = {.name = "quantize"},
+       .axis = SweepAxis::kKernels},
+      {.name = "kbit-prepare",
+       .group = kTrainingGroup,
+       .help = "on or off: what qlora does not quantize is in fp32, as peft prepares it",
+       .default_text = "on",
+       .value = on_off_value<&Request::recipe, &Recipe::finetune, &Finetune::prepared>(),
+       .axis = SweepAxis::kKernels,
+       .acts = {is_prepared, "nothing is prepared but a model of 16 bits, with {}", "finetune"}},
+  };
+  return rows;
+}
+
+}  // namespace plimsoll

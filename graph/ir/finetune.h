@@ -1,0 +1,50 @@
+// How a model is fine-tuned: all of its weights, or adapters beside frozen ones, in the words of
+// Hugging Face's peft; and the forms in which libraries store frozen weights.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "graph/base/dtype.h"
+
+namespace plimsoll {
+
+// A form of a frozen matrix: elements of a few bits, with scales of blocks and of groups of blocks.
+// A product widens the whole matrix to the model's type first, in either pass.
+struct QuantizationRow {
+  std::string_view name;   // "nf4"
+  int64_t bits = 8;        // of an element
+  int64_t block = 0;       // elements that share a scale; 0: those of a row
+  int64_t block_bits = 0;  // of a block's scale, and of its zero point where it has one
+  int64_t group = 0;       // blocks whose scales share another one; 0: none do
+  int64_t group_bits = 0;
+  int64_t table_bytes = 0;  // beside each matrix: tables of values and offsets
+  std::string_view source{};
+};
+
+std::span<const QuantizationRow> quantizations();
+// Null where no row has the name.
+const QuantizationRow* find_quantization(std::string_view name);
+
+enum class FinetuneKind : uint8_t { kFull, kLora, kQlora };
+
+struct Finetune {
+  FinetuneKind kind = FinetuneKind::kFull;
+  int64_t rank = 8, alpha = 8;  // peft's LoraConfig
+  double dropout = 0;           // of what an adapter reads
+  // Names of modules as peft has them, by commas: the last part of a path. "all-linear": every
+  // linear layer but the head. Empty: the family's.
+  std::string targets;
+  // Of the frozen weights of linear layers but the head; null: none, or QLoRA's nf4-double.
+  const QuantizationRow* quantize = nullptr;
+  // What is not quantized is in 32 bits: peft's prepare_model_for_kbit_training(). Of QLoRA alone.
+  bool prepared = true;
+  bool operator==(const Finetune&) const = default;
+};
+
+// Of QLoRA nf4-double, unless another one is asked for.
+const QuantizationRow* quantization_of(const Finetune& finetune);
+
+}  // namespace plimsoll

@@ -1,0 +1,210 @@
+#include "graph/rewrite/finetune.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/base/escape.h"
+#include "graph/base/setting.h"
+#include "graph/base/text.h"
+#include "graph/exporter/weight_roles.h"
+#include "graph/rewrite/editor.h"
+#include "graph/rewrite/pattern.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kAllLinear = "all-linear";
+constinit const patterns::Fragment kLinearLayer("y = Linear(x)");
+// What models do to their scores.
+constinit const patterns::Fragment kAfterHead("y = Mul|Div|Tanh|Cast|Identity|Reshape(x)");
+
+std::string_view last_part(std::string_view path) {
+  const size_t dot = path.rfind('.');
+  return dot == path.npos ? path : path.substr(dot + 1);
+}
+
+class FinetunePass {
+ public:
+  FinetunePass(Graph& graph, const Finetune& finetune, DType compute)
+      : r_(graph),
+        finetune_(finetune),
+        row_(quantization_of(finetune)),
+        compute_(compute),
+        count_(r_.nodes()) {}
+
+  Result<FinetuneReport> run() {
+    freeze();
+    const std::vector<std::string_view> names = split(finetune_.targets, ',');
+    std::set<std::string_view> unmet;
+    for (const std::string_view name : names) unmet.insert(trimmed(name));
+    for (NodeId id = 0; id < count_; ++id) {
+      if (!is_linear(id)) continue;
+      if (row_ && !is_head(id)) quantize(id);
+      if (finetune_.kind == FinetuneKind::kFull) continue;
+      const std::string_view name = last_part(r_.node(id).module);
+      const bool all = unmet.contains(kAllLinear) || met_.contains(kAllLinear);
+      if (all && !is_head(id)) {
+        meet(unmet, kAllLinear);
+        adapt(id);
+      } else if (unmet.contains(name) || met_.contains(name)) {
+        meet(unmet, name);
+        adapt(id);
+      }
+    }
+    // peft takes names that are met nowhere, unless none is.
+    if (done_.adapters == 0 && finetune_.kind != FinetuneKind::kFull) return refuse(*unmet.begin());
+    if (row_ && done_.quantized == 0) {
+      return error("E264", fmt::format("{}: the model has no linear layer but its head",
+                                       setting("quantize", std::string(row_->name))));
+    }
+    r_.finish();
+    return done_;
+  }
+
+ private:
+  void meet(std::set<std::string_view>& unmet, std::string_view name) {
+    const auto at = unmet.find(name);
+    if (at == unmet.end()) return;
+    met_.insert(*at);
+    unmet.erase(at);
+  }
+
+  void freeze() {
+    if (finetune_.kind == FinetuneKind::kFull) return;
+    const std::vector<WeightRole> roles = classify_parameters(r_.graph());
+    for (TensorId id = 0; id < roles.size(); ++id) {
+      if (roles[id] == WeightRole::kTrained) r_.graph().tensors[id].frozen = true;
+    }
+  }
+
+  bool is_linear(NodeId id) const {
+    const Node& node = r_.node(id);
+    if (!kLinearLayer.at(r_, id) || node.inputs.size() < 2) return false;
+    const Tensor& weight = r_.tensor(node.inputs[1]);
+    return weight.kind == TensorKind::kParameter && weight.shape && weight.shape->size() == 2;
+  }
+
+  // What makes the outputs, or is one with a table.
+  bool is_head(NodeId id) const {
+    const Node& node = r_.node(id);
+    if (r_.readers(node.inputs[1]).size() > 1) return true;
+    const auto& outputs = r_.graph().outputs;
+    TensorId t = node.outputs[0];
+    for (int steps = 0; steps < 4; ++steps) {
+      if (std::ranges::find(outputs, t) != outputs.end()) return true;
+      const auto& readers = r_.readers(t);
+      if (readers.size() != 1) return false;
+      if (!kAfterHead.at(r_, readers.front())) return false;
+      t = r_.node(readers.front()).outputs[0];
+    }
+    return false;
+  }
+
+  void quantize(NodeId id) {
+    Tensor& weight = r_.graph().tensors[r_.node(id).inputs[1]];
+    weight.quantized = row_;
+    weight.frozen = true;
+    r_.graph().nodes[id].attributes.set("compute", int64_t{static_cast<int>(compute_)});
+    ++done_.quantized;
+  }
+
+  // Of the module of node `of`.
+  Node made(const char* domain, const char* op, NodeId of, std::vector<TensorId> inputs) const {
+    Node node{.op = op, .domain = domain, .name = r_.node(of).name, .module = r_.node(of).module};
+    node.inputs = std::move(inputs);
+    return node;
+  }
+  TensorId insert(NodeId before, Node node, DType dtype, const Shape& shape) {
+    return r_.insert_before(before, std::move(node), dtype, shape);
+  }
+
+  // x in another type; x itself where it has it.
+  TensorId cast(NodeId before, NodeId of, TensorId x, DType to) {
+    if (r_.tensor(x).dtype == to) return x;
+    Node node = made("", "Cast", of, {x});
+    node.attributes.set("to", int64_t{1});
+    const Shape shape = *r_.tensor(x).shape;
+    return insert(before, std::move(node), to, shape);
+  }
+
+  TensorId product(NodeId before, NodeId id, TensorId x, const std::string& part, const Dim& out) {
+    Shape shape = *r_.tensor(x).shape;
+    const TensorId weight = r_.add_parameter(fmt::format("{}.{}.weight", r_.node(id).module, part),
+                                             kAdapters, {out, shape.back()});
+    r_.graph().tensors[weight].weight = true;
+    shape.back() = out;
+    return insert(before, made("plimsoll", "Linear", id, {x, weight}), kAdapters, shape);
+  }
+
+  void adapt(NodeId id) {
+    const Node& node = r_.node(id);
+    const TensorId x = node.inputs[0], y = node.outputs[0];
+    const std::vector<NodeId> readers = r_.readers(y);
+    if (readers.empty() && !is_output(y)) return;
+    const NodeId before = r_.right_after(y);
+    const DType base_type = r_.tensor(y).dtype;
+    const Shape shape = *r_.tensor(y).shape;
+    TensorId branch = cast(before, id, x, kAdapters);
+    if (finetune_.dropout > 0) {
+      Node drop = made("", "Dropout", id, {branch});
+      drop.attributes.set("ratio", finetune_.dropout);
+      const Shape same = *r_.tensor(branch).shape;
+      branch = insert(before, std::move(drop), kAdapters, same);
+    }
+    branch = product(before, id, branch, "lora_A", Dim(finetune_.rank));
+    branch = product(before, id, branch, "lora_B", shape.back());
+    branch = insert(before, made("", "Mul", id, {branch, r_.add_number(1)}), kAdapters, shape);
+    if (row_) branch = cast(before, id, branch, base_type);
+    const DType type = row_ ? base_type : kAdapters;
+    TensorId sum = insert(before, made("", "Add", id, {y, branch}), type, shape);
+    sum = cast(before, id, sum, base_type);
+    for (const NodeId reader : readers) r_.read_instead(reader, y, sum);
+    for (TensorId& out : r_.graph().outputs) {
+      if (out == y) out = sum;
+    }
+    ++done_.adapters;
+  }
+
+  bool is_output(TensorId t) const {
+    return std::ranges::find(r_.graph().outputs, t) != r_.graph().outputs.end();
+  }
+
+  tl::unexpected<Diagnostics> refuse(std::string_view name) const {
+    std::set<std::string> known;
+    for (NodeId id = 0; id < count_; ++id) {
+      if (is_linear(id)) known.insert(std::string(last_part(r_.node(id).module)));
+    }
+    const std::vector<std::string> names(known.begin(), known.end());
+    const std::string near = nearest(name, names);
+    std::string all;
+    for (const std::string& one : names) all += (all.empty() ? "" : ", ") + shortened(one, 40);
+    return error("E263",
+                 fmt::format("{}: no linear layer is called '{}'", setting("lora-targets"),
+                             shortened(std::string(name), 60)),
+                 {},
+                 near.empty() ? fmt::format("those of the model are {}; {} takes them all",
+                                            shortened(all, 300), kAllLinear)
+                              : fmt::format("did you mean '{}'?", near));
+  }
+
+  static constexpr DType kAdapters = DType::kFloat32;
+  Rewrite r_;
+  const Finetune& finetune_;
+  const QuantizationRow* row_;
+  DType compute_;
+  size_t count_;
+  std::set<std::string_view> met_;
+  FinetuneReport done_;
+};
+
+}  // namespace
+
+Result<FinetuneReport> add_adapters(Graph& graph, const Finetune& finetune, DType compute) {
+  return FinetunePass(graph, finetune, compute).run();
+}
+
+}  // namespace plimsoll

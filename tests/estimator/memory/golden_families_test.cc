@@ -1,0 +1,107 @@
+// Families of Hugging Face configs against transformers itself (tests/oracles/family_steps.py):
+// parameter counts, and a step's saved and peak bytes with each form of attention.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/family/family.h"
+#include "graph/json/reader.h"
+#include "tests/support/golden_differences.h"
+#include "tests/support/golden_memory.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr const char* kGolden = "memory/family_steps.json";
+
+Result<int64_t> parameters_of(const std::string& config) {
+  const auto root = read_json(config, "config.json");
+  if (!root) return tl::make_unexpected(root.error());
+  Diagnostics warnings;
+  const auto model = load_family_model(*root, "config.json", {}, warnings);
+  if (!model) return tl::make_unexpected(model.error());
+  int64_t sum = 0;
+  for (const Tensor& t : model->config.networks.front().graph.tensors) {
+    if (t.kind != TensorKind::kParameter || t.origin != Origin::kAuthored || !is_float(t.dtype))
+      continue;
+    sum += elements(*t.shape).constant().value_or(0);
+  }
+  return sum;
+}
+
+test::GoldenCase case_of(const nlohmann::json& family, const nlohmann::json& one) {
+  test::GoldenCase wanted;
+  wanted.batch = family["batch"];
+  wanted.mode = "adam";
+  if (family["name"] != "vit") wanted.dims["sequence"] = family["sequence"];
+  wanted.precision = find_precision(one["precision"].get<std::string>());
+  wanted.attention = one["attention"] == "eager" ? AskedAttention::kEager : AskedAttention::kSdpa;
+  if (one.contains("targets")) {
+    wanted.finetune.kind = FinetuneKind::kLora;
+    wanted.finetune.targets = one["targets"];
+  }
+  return wanted;
+}
+
+}  // namespace
+
+TEST_CASE("families have transformers' parameters, at two configurations and the defaults") {
+  const auto golden = test::read_golden(kGolden);
+  for (const auto& family : golden["families"]) {
+    for (const auto& one : family["counts"]) {
+      const auto got = parameters_of(one["config"].dump());
+      const std::string what =
+          fmt::format("{} {}", family["name"].get<std::string>(), one["config"].dump());
+      CAPTURE(what);
+      const std::string why = got ? "" : got.error().front().message;
+      REQUIRE_MESSAGE(got, why);
+      CHECK(*got == one["parameters"].get<int64_t>());
+    }
+  }
+}
+
+TEST_CASE("goldens are of families that are there") {
+  const auto golden = test::read_golden(kGolden);
+  const std::vector<FamilyRow> rows = families();
+  size_t known = 0;
+  for (const auto& family : golden["families"]) {
+    const auto same = [&](const FamilyRow& row) { return row.name == family["name"]; };
+    CHECK(std::any_of(rows.begin(), rows.end(), same));
+    ++known;
+  }
+  CHECK(known >= 25);
+}
+
+TEST_CASE("families take what transformers' steps take") {
+  const auto golden = test::read_golden(kGolden);
+  test::GoldenModels models("a100-sxm-40gb");
+  test::Errors saved, peak;
+  size_t wrong_phases = 0;
+  for (const auto& family : golden["families"]) {
+    const std::string config = family["counts"][0]["config"].dump();
+    for (const auto& one : family["cases"]) {
+      const std::string what = fmt::format(
+          "{} {} {}{}", family["name"].get<std::string>(), one["attention"].get<std::string>(),
+          one["precision"].get<std::string>(), one.contains("targets") ? " lora" : "");
+      CAPTURE(what);
+      const auto got = models.config_figures(config, case_of(family, one));
+      const std::string why = got ? "" : got.error().front().message;
+      CHECK_MESSAGE(got, what, ": ", why);
+      if (!got) continue;
+      saved.add(what, got->saved, one["saved"]);
+      peak.add(what, got->peak, one["peak"]);
+      wrong_phases += got->phase != one["phase"];
+    }
+  }
+  MESSAGE("saved: ", saved.text());
+  MESSAGE("peak: ", peak.text());
+  CHECK(wrong_phases == 0);
+  test::check_differences("families saved", saved);
+  test::check_differences("families peak", peak);
+  // peft has adapters for the experts of some families too: those are the others.
+  CHECK(saved.share_within(0.005) >= 0.95);
+  CHECK(peak.share_within(0.005) >= 0.95);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,56 @@
+#include "estimator/model/model_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/support/scratch.h"
+
+namespace plimsoll {
+namespace {
+
+// As safetensors' files begin: the header's length in eight bytes, and the header.
+std::string safetensors(const std::string& header) {
+  std::string bytes(8, '\0');
+  for (size_t i = 0, left = header.size(); i < 8; ++i, left >>= 8)
+    bytes[i] = static_cast<char>(left & 0xff);
+  return bytes + header;
+}
+
+}  // namespace
+
+TEST_CASE("the type of weights is that of most bytes of a safetensors file") {
+  const test::Scratch scratch;
+  CHECK(safetensors_dtype(scratch.path(""), {}) == DType::kUndefined);
+  scratch.write("model.safetensors", safetensors(R"({"__metadata__": {"format": "pt"},
+      "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+      "b": {"dtype": "BF16", "shape": [64], "data_offsets": [8, 136]}})"));
+  CHECK(safetensors_dtype(scratch.path(""), {}) == DType::kBFloat16);
+  scratch.write("model.safetensors", "short");
+  CHECK(safetensors_dtype(scratch.path(""), {}) == DType::kUndefined);
+}
+
+TEST_CASE("an adapter_config.json says rank, dropout and targets") {
+  const test::Scratch scratch;
+  CHECK_FALSE(*read_adapter_config(scratch.path(""), {}));
+  scratch.write("adapter_config.json", R"({"peft_type": "LORA", "r": 16, "lora_alpha": 32,
+    "lora_dropout": 0.05, "target_modules": ["q_proj", "v_proj"], "bias": "none",
+    "use_dora": false, "modules_to_save": null, "rank_pattern": {}, "task_type": "CAUSAL_LM",
+    "base_model_name_or_path": "Qwen/Qwen3-8B"})");
+  const auto adapter = read_adapter_config(scratch.path(""), {});
+  REQUIRE(adapter);
+  REQUIRE(*adapter);
+  CHECK((*adapter)->finetune.kind == FinetuneKind::kLora);
+  CHECK((*adapter)->finetune.rank == 16);
+  CHECK((*adapter)->finetune.dropout == doctest::Approx(0.05));
+  CHECK((*adapter)->finetune.targets == "q_proj,v_proj");
+  CHECK((*adapter)->base == "Qwen/Qwen3-8B");
+  for (const char* other : {R"({"peft_type": "IA3"})", R"({"use_dora": true})",
+                            R"({"target_modules": ".*proj"})", R"({"bias": "all"})"}) {
+    CAPTURE(other);
+    scratch.write("adapter_config.json", other);
+    CHECK_FALSE(read_adapter_config(scratch.path(""), {}));
+  }
+}
+
+}  // namespace plimsoll

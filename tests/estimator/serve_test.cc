@@ -1,0 +1,82 @@
+// What serving takes, against published figures.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "estimator/estimator.h"
+#include "tests/support/requests.h"
+#include "tests/support/scratch.h"
+
+namespace plimsoll {
+namespace {
+
+struct Published {
+  const char* source;
+  const char* config;
+  int64_t layers, bytes;  // of a token in all layers, in 16 bits
+};
+
+// Sizes that the cache does not depend on are small.
+constexpr Published kPublished[] = {
+    {"Kwon et al. 2023, arXiv:2309.06180: 800 KB of a token, OPT-13B",
+     R"("model_type": "opt", "hidden_size": 5120, "num_attention_heads": 40, "ffn_dim": 64,
+        "word_embed_proj_dim": 5120)",
+     40, 819200},
+    {"Zhao et al. 2025, arXiv:2505.09343, table 1: DeepSeek-V3 70.272 KB",
+     R"("model_type": "deepseek_v3", "n_routed_experts": 4, "num_experts_per_tok": 2)", 61, 70272},
+    {"the same: Qwen-2.5 72B 327.680 KB",
+     R"("model_type": "qwen2", "hidden_size": 8192, "intermediate_size": 64,
+        "num_attention_heads": 64, "num_key_value_heads": 8)",
+     80, 327680},
+    {"the same: LLaMA-3.1 405B 516.096 KB",
+     R"("model_type": "llama", "hidden_size": 16384, "intermediate_size": 64,
+        "num_attention_heads": 128, "num_key_value_heads": 8)",
+     126, 516096},
+};
+
+Request serving(const std::string& path, int64_t sequence) {
+  Request request = test::request(path, "h100-sxm-80gb");
+  request.batch = 2;
+  request.dims["sequence"] = sequence;
+  request.settings["layers"] = "1";
+  request.recipe.mode = Mode::kInference;
+  request.recipe.serve = request.serving = true;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("serve: keys and values of a token are what has been published") {
+  const test::Scratch scratch;
+  for (const Published& one : kPublished) {
+    CAPTURE(one.source);
+    const std::string path = scratch.write(
+        "config.json",
+        fmt::format("{{{}, \"vocab_size\": 100, \"torch_dtype\": \"bfloat16\"}}", one.config));
+    const auto e = estimate(serving(path, 16), test::hwdb());
+    REQUIRE(e);
+    REQUIRE(e->serve);
+    CHECK(e->serve->kv_bytes_per_token * one.layers == one.bytes);
+    CHECK(e->serve->kv_bytes == 2 * 16 * e->serve->kv_bytes_per_token);
+    CHECK(e->serve->decode_ns > 0);
+    CHECK(e->serve->prefill_ns > 0);
+    CHECK(e->serve->tokens_that_fit > 0);
+  }
+}
+
+TEST_CASE("serve: a window caps what is kept, and training keeps nothing") {
+  const test::Scratch scratch;
+  const std::string path = scratch.write("config.json", R"({"model_type": "mistral",
+    "vocab_size": 100, "hidden_size": 256, "intermediate_size": 64, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "sliding_window": 32})");
+  const auto e = estimate(serving(path, 128), test::hwdb());
+  REQUIRE(e);
+  CHECK(e->serve->kv_bytes == 2 * 32 * e->serve->kv_bytes_per_token);
+  Request train = serving(path, 128);
+  train.recipe.mode = Mode::kTrain;
+  train.recipe.serve = train.serving = false;
+  const auto trained = estimate(train, test::hwdb());
+  REQUIRE(trained);
+  CHECK_FALSE(trained->serve);
+}
+
+}  // namespace plimsoll

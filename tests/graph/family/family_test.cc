@@ -1,0 +1,117 @@
+#include "graph/family/family.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/json/reader.h"
+
+namespace plimsoll {
+namespace {
+
+Result<FamilyModel> load(const std::string& text, const config::Settings& set = {}) {
+  const auto root = read_json(text, "config.json");
+  REQUIRE(root);
+  Diagnostics warnings;
+  return load_family_model(*root, "config.json", {.set = set}, warnings);
+}
+
+std::string code(const std::string& text) {
+  const auto model = load(text);
+  return model ? "fine" : model.error().front().code;
+}
+
+// Of a small Llama, with a key more.
+std::string llama(const std::string& more = "") {
+  return R"({"model_type": "llama", "vocab_size": 100, "hidden_size": 32, "intermediate_size": 48,
+             "num_hidden_layers": 2, "num_attention_heads": 4)" +
+         (more.empty() ? "" : ", " + more) + "}";
+}
+
+bool has_parameter(const FamilyModel& model, std::string_view name) {
+  const auto& tensors = model.config.networks.front().graph.tensors;
+  return std::ranges::any_of(tensors, [&](const Tensor& t) { return t.name == name; });
+}
+
+}  // namespace
+
+TEST_CASE("a config becomes its family's network, with transformers' names") {
+  const auto model = load(llama());
+  REQUIRE(model);
+  CHECK(model->family == "llama");
+  CHECK(model->dtype == DType::kUndefined);
+  CHECK(model->lora_targets == "q_proj,v_proj");
+  CHECK(has_parameter(*model, "model.layers.1.self_attn.q_proj.weight"));
+  CHECK(has_parameter(*model, "lm_head.weight"));
+  CHECK_FALSE(has_parameter(*model, "model.layers.1.self_attn.q_proj.bias"));
+  CHECK(free_symbols(model->config.networks.front().graph) ==
+        std::set<std::string>{"batch", "sequence"});
+}
+
+TEST_CASE("keys set parameters; null is as if the key were not there") {
+  CHECK(has_parameter(*load(llama(R"("attention_bias": true)")),
+                      "model.layers.0.self_attn.q_proj.bias"));
+  CHECK_FALSE(has_parameter(*load(llama(R"("tie_word_embeddings": true)")), "lm_head.weight"));
+  CHECK(load(llama(R"("num_key_value_heads": null, "head_dim": null)")));
+  CHECK(load(llama(R"("torch_dtype": "bfloat16")"))->dtype == DType::kBFloat16);
+  CHECK(load(llama(R"("rope_scaling": {"factor": 8}, "bos_token_id": 1)")));
+  CHECK(load(llama(), {{"layers", "3"}})->config.parameters.size() > 10);
+  CHECK(code(llama(R"("hidden_act": "gelu_new")")) == "fine");
+}
+
+TEST_CASE("what a config says and nothing reads is refused by name") {
+  CHECK(code(R"({"model_type": "lama"})") == "E354");
+  CHECK(code(llama(R"("n_experts": 8)")) == "E355");
+  CHECK(code(llama(R"("n_experts": null)")) == "fine");
+  CHECK(code(llama(R"("hidden_act": "snake")")) == "E356");
+  CHECK(code(llama(R"("pretraining_tp": 2)")) == "E356");
+  CHECK(code(llama(R"("attention_dropout": {})")) == "E356");
+  const auto misspelt = load(llama(R"("num_hidden_layer": 2)"));
+  REQUIRE_FALSE(misspelt);
+  CHECK(misspelt.error().front().message.find("num_hidden_layer") != std::string::npos);
+  CHECK(misspelt.error().front().help.find("num_hidden_layers") != std::string::npos);
+  CHECK(misspelt.error().front().place.line == 2);
+}
+
+TEST_CASE("a family that is like another has its layers and its own defaults") {
+  const auto qwen = load(R"({"model_type": "qwen2", "vocab_size": 100, "hidden_size": 32,
+    "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "use_sliding_window": false, "sliding_window": 4096})");
+  REQUIRE(qwen);
+  CHECK(qwen->family == "qwen2");
+  CHECK(has_parameter(*qwen, "model.layers.0.self_attn.q_proj.bias"));
+  CHECK_FALSE(has_parameter(*qwen, "model.layers.0.self_attn.o_proj.bias"));
+}
+
+TEST_CASE("published configurations are models, by any case and without their owner") {
+  for (const std::string& name : published_models()) {
+    CAPTURE(name);
+    const auto text = published_config(name);
+    REQUIRE(text);
+    const auto root = read_json(*text, name);
+    REQUIRE(root);
+    CHECK(root->find("source"));
+    REQUIRE(root->find("config"));
+    Diagnostics warnings;
+    const auto model = load_family_model(*root->find("config"), name, {}, warnings);
+    const std::string why = model ? "" : model.error().front().message;
+    CHECK_MESSAGE(model, why);
+  }
+  CHECK(published_config("qwen3-8b"));
+  const auto unknown = published_config("Qwen/Qwen3-8C");
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().front().code == "E150");
+  CHECK(unknown.error().front().help.find("hf:Qwen/Qwen3-") != std::string::npos);
+}
+
+TEST_CASE("families serve each model type once") {
+  std::set<std::string> types;
+  for (const FamilyRow& row : families()) {
+    CHECK_FALSE(row.description.empty());
+    CHECK_FALSE(row.class_name.empty());
+    for (const std::string& type : row.model_types) CHECK_MESSAGE(types.insert(type).second, type);
+  }
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,215 @@
+"""A training step of each family of graph/builtin/families as transformers runs it: a small configuration, with the loss that
+the model itself takes of labels.
+
+    ORACLE_CAPABILITY=80 python family_steps.py ../golden/memory/family_steps.json [NAME ...]
+
+A line for each family: what its config.json says, and saved and peak bytes of a steady step for eager and sdpa attention in fp32
+and bf16, and with peft's LoRA beside every linear layer in bf16. Parameter counts of two configurations each, the class's own defaults among them, are counted on the meta device.
+"""
+import pretended_gpu
+
+if __name__ == "__main__":
+    pretended_gpu.enter()
+
+import importlib.metadata  # noqa: E402
+import json  # noqa: E402
+import sys  # noqa: E402
+import warnings  # noqa: E402
+from contextlib import nullcontext  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import peft  # noqa: E402
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from transformers.initialization import no_init_weights  # noqa: E402
+
+import hugging_face  # noqa: E402
+import memory_oracle  # noqa: E402
+from recipes import Recipe  # noqa: E402
+from storage_trace import SavedTensors, added_in_place, peak, rounded  # noqa: E402
+from workload import Workload  # noqa: E402
+
+TOKENS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+SMALL = {"hidden_size": 256, "intermediate_size": 688, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 2000, **TOKENS}
+GROUPED = SMALL | {"num_key_value_heads": 2}
+# family -> (class, small configuration, a published one: what differs from the class's defaults)
+FAMILIES = {
+    "llama": ("LlamaForCausalLM", GROUPED, {"vocab_size": 128256, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16,
+              "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64, "tie_word_embeddings": True}),
+    "mistral": ("MistralForCausalLM", GROUPED | {"sliding_window": 64}, {"vocab_size": 32768, "num_key_value_heads": 8, "sliding_window": None}),
+    "qwen2": ("Qwen2ForCausalLM", GROUPED | {"tie_word_embeddings": True}, {"vocab_size": 151936, "hidden_size": 896, "intermediate_size": 4864,
+              "num_hidden_layers": 24, "num_attention_heads": 14, "num_key_value_heads": 2, "tie_word_embeddings": True}),
+    "qwen3": ("Qwen3ForCausalLM", GROUPED | {"head_dim": 64}, {"vocab_size": 151936, "hidden_size": 1024, "intermediate_size": 3072,
+              "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "tie_word_embeddings": True}),
+    "granite": ("GraniteForCausalLM", GROUPED, {"vocab_size": 49155, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 40,
+                "num_attention_heads": 32, "num_key_value_heads": 8, "tie_word_embeddings": True}),
+    "gemma": ("GemmaForCausalLM", GROUPED | {"head_dim": 64, "num_key_value_heads": 1}, {"hidden_size": 2048, "intermediate_size": 16384,
+              "num_hidden_layers": 18, "num_attention_heads": 8, "num_key_value_heads": 1}),
+    "gemma2": ("Gemma2ForCausalLM", GROUPED | {"head_dim": 64, "sliding_window": 64}, {"num_hidden_layers": 42, "hidden_size": 3584, "intermediate_size": 14336,
+               "num_attention_heads": 16, "num_key_value_heads": 8}),
+    "gpt2": ("GPT2LMHeadModel", {"n_embd": 256, "n_layer": 2, "n_head": 4, "vocab_size": 2000, "n_positions": 256, **TOKENS},
+             {"n_embd": 1024, "n_layer": 24, "n_head": 16}),
+    "gpt_neox": ("GPTNeoXForCausalLM", SMALL, {"vocab_size": 50304, "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6,
+                 "num_attention_heads": 8}),
+    "phi": ("PhiForCausalLM", SMALL, {"vocab_size": 51200, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 24,
+            "num_attention_heads": 32}),
+    "phi3": ("Phi3ForCausalLM", GROUPED, {"hidden_size": 5120, "intermediate_size": 17920, "num_hidden_layers": 40, "num_attention_heads": 40,
+             "num_key_value_heads": 10, "vocab_size": 100352}),
+}
+FAMILIES |= {
+    "gemma3_text": ("Gemma3ForCausalLM", GROUPED | {"head_dim": 64, "sliding_window": 64, "num_hidden_layers": 6}, {"vocab_size": 262144, "hidden_size": 640,
+                    "intermediate_size": 2048, "num_hidden_layers": 18, "num_attention_heads": 4, "num_key_value_heads": 1}),
+    "opt": ("OPTForCausalLM", {"hidden_size": 256, "ffn_dim": 688, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 2000, "word_embed_proj_dim": 256,
+            **TOKENS}, {"hidden_size": 1024, "ffn_dim": 4096, "num_hidden_layers": 24, "num_attention_heads": 16, "word_embed_proj_dim": 512, "do_layer_norm_before": False}),
+    "cohere": ("CohereForCausalLM", GROUPED, {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8}),
+    "olmo2": ("Olmo2ForCausalLM", GROUPED, {"vocab_size": 100352, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 16,
+              "num_key_value_heads": 16}),
+    "stablelm": ("StableLmForCausalLM", GROUPED, {"vocab_size": 100352, "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 24, "use_qkv_bias": True}),
+    "starcoder2": ("Starcoder2ForCausalLM", GROUPED | {"sliding_window": 64}, {"hidden_size": 4608, "intermediate_size": 18432, "num_hidden_layers": 32,
+                   "num_attention_heads": 36, "num_key_value_heads": 4}),
+}
+ENCODER = SMALL | {"max_position_embeddings": 256}
+FAMILIES |= {
+    "mixtral": ("MixtralForCausalLM", GROUPED | {"num_local_experts": 4}, {"hidden_size": 6144, "intermediate_size": 16384, "num_hidden_layers": 56,
+                "num_attention_heads": 48}),
+    "qwen2_moe": ("Qwen2MoeForCausalLM", GROUPED | {"num_experts": 4, "moe_intermediate_size": 256, "shared_expert_intermediate_size": 512, "num_experts_per_tok": 2},
+                  {"hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4, "num_experts": 64,
+                   "num_experts_per_tok": 8, "moe_intermediate_size": 2560, "shared_expert_intermediate_size": 20480}),
+    "qwen3_moe": ("Qwen3MoeForCausalLM", GROUPED | {"num_experts": 4, "moe_intermediate_size": 256, "num_experts_per_tok": 2, "norm_topk_prob": True, "head_dim": 64},
+                  {"num_hidden_layers": 48, "head_dim": 128, "norm_topk_prob": True}),
+    "bert": ("BertForMaskedLM", ENCODER, {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}),
+    "roberta": ("RobertaForMaskedLM", ENCODER, {"vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1}),
+}
+FAMILIES |= {
+    "deepseek_v3": ("DeepseekV3ForCausalLM", GROUPED | {"num_key_value_heads": 4, "moe_intermediate_size": 256, "n_routed_experts": 8, "num_experts_per_tok": 2, "n_group": 2,
+                    "topk_group": 1, "kv_lora_rank": 64, "q_lora_rank": 96, "qk_rope_head_dim": 32, "qk_nope_head_dim": 64, "v_head_dim": 64, "first_k_dense_replace": 1},
+                    {"hidden_size": 2048, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 27, "num_attention_heads": 16,
+                     "num_key_value_heads": 16, "n_routed_experts": 64, "n_shared_experts": 2, "num_experts_per_tok": 6, "q_lora_rank": None, "first_k_dense_replace": 1}),
+    "distilbert": ("DistilBertForMaskedLM", {"dim": 256, "hidden_dim": 688, "n_layers": 2, "n_heads": 4, "vocab_size": 2000, "max_position_embeddings": 256},
+                   {"vocab_size": 28996}),
+    "vit": ("ViTForImageClassification", {"hidden_size": 192, "intermediate_size": 768, "num_hidden_layers": 2, "num_attention_heads": 3, "image_size": 112, "num_labels": 100},
+            {"num_labels": 1000, "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}),
+    "gpt_bigcode": ("GPTBigCodeForCausalLM", {"n_embd": 256, "n_layer": 2, "n_head": 4, "vocab_size": 2000, "n_positions": 256, **TOKENS},
+                    {"vocab_size": 49152, "n_embd": 2048, "n_layer": 24, "n_head": 16, "n_positions": 8192, "n_inner": 8192}),
+}
+BATCH, LENGTH = 4, 128
+
+
+class Labelled(torch.nn.Module):
+    """A model that is given tokens and labels by position."""
+
+    def __init__(self, model, name):
+        super().__init__()
+        self.model, self.name = model, name
+
+    def forward(self, tokens, labels):
+        return self.model(**{self.name: tokens, "labels": labels})
+
+
+class Step(memory_oracle.Step):
+    """The model is given labels and takes its own loss; outputs and loss keep their names to the step's end."""
+
+    def run(self, enter, saving=nullcontext):
+        enter("forward")
+        with saving(), self.recipe.autocast():
+            outputs = self.model(*self.work.inputs.values())
+        enter("backward")
+        outputs.loss.backward()
+        enter("step")
+        self.optimizer.step()
+        enter("end")
+        self.optimizer.zero_grad()
+
+
+def config_of(class_name, values, attention="sdpa"):
+    kind = getattr(transformers, class_name)
+    config = kind.config_class(**values)
+    config.use_cache = False
+    config._attn_implementation = attention
+    return kind, config
+
+
+def workload(class_name, values, attention):
+    transformers.masking_utils.find_packed_sequence_indices = lambda position_ids: None
+    hugging_face.look_at_no_padding(transformers.masking_utils)
+    kind, config = config_of(class_name, values, attention)
+    with no_init_weights():
+        model = kind(config)
+    model.tie_weights()
+    if model.main_input_name == "pixel_values":
+        side = config.image_size
+        return Workload(model, {"pixel_values": torch.randn(BATCH, 3, side, side), "labels": torch.randint(0, config.num_labels, (BATCH,))}, loss="sum")
+    tokens = lambda: torch.randint(0, values.get("vocab_size", 2000), (BATCH, LENGTH))  # noqa: E731
+    return Workload(model, {"input_ids": tokens(), "labels": tokens()}, loss="sum")
+
+
+def measure(class_name, values, attention, precision, targets=None):
+    recipe = Recipe(precision)
+    work = recipe.typed(workload(class_name, values, attention))
+    if targets:
+        work.model = peft.get_peft_model(work.model, peft.LoraConfig(r=8, target_modules=targets))
+    work.model = Labelled(work.model, next(iter(work.inputs)))
+    with pretended_gpu.gpu():
+        memory_oracle.float_outputs = lambda outputs: []   # no loss but the model's own
+        step = Step(pretended_gpu.on_gpu(work), "adam", recipe)
+        first, _ = step.new_trace()
+        with first:
+            step.run(first.enter_phase)
+        trace, roles = step.new_trace()
+        saved = SavedTensors(step.model, trace, roles)
+        kept = {}
+
+        def enter(phase):
+            if phase == "backward":
+                kept["saved"] = sum(rounded(trace.exact[n]) for n in saved.living())
+            trace.enter_phase(phase)
+
+        with trace:
+            step.run(enter, lambda: saved)
+        plain, phases, _ = added_in_place(list(trace.events), trace.phases, trace.sums)
+        highest, phase, _ = peak(plain, phases)
+        buffers = memory_oracle.sizes(step.model.buffers())["bytes_rounded"]
+    lora = {"targets": targets} if targets else {}
+    return {"attention": attention, "precision": precision, **lora, **kept, "peak": highest, "phase": phase, "buffers": buffers}
+
+
+def parameters(class_name, values):
+    kind, config = config_of(class_name, values, "eager")
+    with torch.device("meta"):
+        model = kind(config)
+    model.tie_weights()
+    return sum(p.numel() for p in {id(p): p for p in model.parameters()}.values())
+
+
+def line(name, class_name, small, published):
+    model_type = getattr(transformers, class_name).config_class.model_type
+    counts = [{"config": {"model_type": model_type, **values}, "parameters": parameters(class_name, values)}
+              for values in (small, published, {})]
+    cases = []
+    for attention in ("eager", "sdpa"):
+        for precision, targets in (("fp32", None), ("bf16", None), ("bf16", "all-linear")):
+            try:
+                cases.append(measure(class_name, small, attention, precision, targets))
+            except Exception as error:   # sdpa of capped scores, for one
+                print(f"{name} {attention} {precision}: {type(error).__name__}: {str(error)[:200]}", flush=True)
+    return {"name": name, "batch": BATCH, "sequence": LENGTH, "counts": counts, "cases": cases}
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    path, names = Path(sys.argv[1]), sys.argv[2:] or list(FAMILIES)
+    known = {one["name"]: one for one in json.loads(path.read_text())["families"]} if path.exists() else {}
+    for name in names:
+        known[name] = line(name, *FAMILIES[name])
+        print(name, flush=True)
+        write(path, known)
+
+
+def write(path, known):
+    lines = ",\n".join(json.dumps(known[name], separators=(",", ":")) for name in sorted(known))
+    versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers", "peft")}
+    path.write_text(json.dumps({"versions": versions})[:-1] + ', "families": [\n' + lines + "\n]}\n")
+
+
+if __name__ == "__main__":
+    main()
