@@ -114,7 +114,11 @@ class FinetunePass {
 
   // Of the module of node `of`.
   Node made(const char* domain, const char* op, NodeId of, std::vector<TensorId> inputs) const {
-    Node node{.op = op, .domain = domain, .name = r_.node(of).name, .module = r_.node(of).module};
+    Node node;
+    node.op = op;
+    node.domain = domain;
+    node.name = r_.node(of).name;
+    node.module = r_.node(of).module;
     node.inputs = std::move(inputs);
     return node;
   }
