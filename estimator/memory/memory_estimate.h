@@ -49,8 +49,8 @@ struct MemoryEstimate {
   std::string context_basis;  // which row, and why; empty where it was given
   Range device_range;
   Verdict verdict = Verdict::kDoesNotFit;  // of device_range
-  // Inference in Python: what a name that outlives its use, or ends before it, may add or take at
-  // the peak. In device_range.
+  // What a name of the Python code that outlives its use, or ends before it, may add or take at the
+  // peak: in inference, and in a forward pass whose file does not list the code. In device_range.
   int64_t held_by_names = 0;
   std::optional<int64_t> minimum_bytes;  // at most device_bytes; where the request asks
   // By a framework that takes the card whatever it needs, else 0; and what the process takes where

@@ -242,6 +242,17 @@ int64_t granule_of(const FrameworkProfile& framework) {
 
 namespace {
 
+// Names of the code matter while it runs: in inference, and where a training step's forward pass
+// takes most; a file that lists the code's lines says how long they hold what.
+int64_t kept_by_names(const CompiledModel& model, const BoundStep& bound, int64_t granule,
+                      std::span<const BufferId> storages) {
+  const bool inference = model.recipe.mode == Mode::kInference;
+  if (!inference && !model.names_open) return 0;
+  const Timeline timeline = walk(model.step, bound, granule, storages);
+  if (!inference && timeline.peak_phase != Phase::kForward) return 0;
+  return largest_value_at_peak(model.step, bound, granule, timeline);
+}
+
 // What a step takes on a device with one plan of scratch memory, and what it cannot do without.
 struct Demand {
   DeviceMemory memory;
@@ -293,14 +304,14 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   }
   plan.memory = std::move(chosen->memory);
   plan.grown = chosen->with_room;
-  if (model.recipe.mode == Mode::kInference && framework.python_names) {
-    const int64_t granule = granule_of(framework);
-    plan.held_by_names = largest_value_at_peak(model.step, bound, granule,
-                                               walk(model.step, bound, granule, plan.storages));
-    plan.memory.low = std::max<int64_t>(0, plan.memory.low - plan.held_by_names);
-    plan.memory.high += plan.held_by_names;
-  }
+  if (framework.python_names)
+    plan.held_by_names = kept_by_names(model, bound, granule_of(framework), plan.storages);
+  plan.memory.low = std::max<int64_t>(0, plan.memory.low - plan.held_by_names);
+  plan.memory.high += plan.held_by_names;
   widen_where_compiled(model.recipe, program.cuda_graphs, plan.memory);
+  plan.memory.low =
+      std::max<int64_t>(0, plan.memory.low - model.open_less.evaluate(binding).value_or(0));
+  plan.memory.high += model.open_more.evaluate(binding).value_or(0);
   widen_where_short(plan.memory, platform.usable_bytes);
   plan.verdict = verdict_of({plan.memory.low, plan.memory.high}, platform.usable_bytes);
   return plan;

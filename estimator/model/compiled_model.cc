@@ -4,7 +4,9 @@
 
 #include "estimator/model/bind_symbols.h"
 #include "estimator/model/turned_layout.h"
+#include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/exporter/position_tables.h"
 #include "graph/ops/infer.h"
 #include "graph/rewrite/assume_dropout.h"
 #include "graph/rewrite/cast.h"
@@ -16,6 +18,7 @@
 #include "graph/rewrite/widen_norms.h"
 #include "graph/rewrite/widen_softmax.h"
 #include "graph/rewrite/written_weights.h"
+#include "graph/train/open_questions.h"
 #include "graph/train/weight_doubts.h"
 
 namespace plimsoll {
@@ -148,10 +151,16 @@ void tell_of_weights(CompiledModel& model, bool from_onnx, const RecoverReport& 
   if (model.recipe.mode == Mode::kInference) return;
   if (!model.recipe.training.empty()) model.basis.push_back(trained_of(model));
   tell_of_unreached(model);
-  const Diagnostics doubts = from_onnx && !model.graph.told
-                                 ? weight_doubts(model.graph, model.weight_roles, recovered)
-                                 : nothing_trained(model.graph, model.weight_roles);
+  const bool guessed = from_onnx && !model.graph.told;
+  const Diagnostics doubts = guessed ? weight_doubts(model.graph, model.weight_roles, recovered)
+                                     : nothing_trained(model.graph, model.weight_roles);
   model.warnings.insert(model.warnings.end(), doubts.begin(), doubts.end());
+  if (!guessed) return;
+  OpenQuestions open = open_questions(model.graph, model.weight_roles);
+  model.warnings.insert(model.warnings.end(), open.warnings.begin(), open.warnings.end());
+  model.open_less = std::move(open.less);
+  model.open_more = std::move(open.more);
+  model.names_open = open.names;
 }
 
 }  // namespace
@@ -215,6 +224,30 @@ void turn_layout(CompiledModel& model) {
   model.policy.channels_last = true;
   model.basis.emplace_back(
       "compile: images are laid out with channels last, which Inductor does in such a network");
+}
+
+// A sequence that is longer than a table of its positions: such a step ends in an error.
+void tell_of_positions(CompiledModel& model, Decider& decider) {
+  for (const PositionTable& t : position_tables(model.graph)) {
+    if (decider.at_most(t.positions, t.rows)) continue;
+    const int64_t positions = t.positions.evaluate(model.binding).value_or(0);
+    model.warnings.push_back(
+        warning(std::string(kBeyondPositions),
+                fmt::format("{} positions, where table '{}' has {}: the model runs no further",
+                            positions, shortened(model.graph.tensors[t.table].name), t.rows.text()),
+                {}, fmt::format("give a {} within the table", setting("dim"))));
+    return;
+  }
+}
+
+// Shapes that do not agree at another batch than that of the export are the export's.
+Diagnostics at_exported_batch(Diagnostics errors, const CompiledModel& compiled) {
+  const int64_t exported = compiled.graph.baked_batch;
+  if (exported == 0 || batch_at(compiled, compiled.binding) == exported) return errors;
+  errors.front().help =
+      fmt::format("exported at a batch of {}: export with a dynamic batch, or give {}", exported,
+                  setting("batch", std::to_string(exported)));
+  return errors;
 }
 
 // What an ONNX file's graph stands for, put back where it is asked for.
@@ -300,8 +333,9 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   Diagnostics noted;
   RecoverReport recovered;
   if (auto inferred = infer(graph, decider, noted, options); !inferred) {
-    return tl::make_unexpected(inferred.error());
+    return tl::make_unexpected(at_exported_batch(inferred.error(), compiled));
   }
+  tell_of_positions(compiled, decider);
   cast_to_precision(compiled, model.from_onnx);
   if (model.from_onnx) {
     compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "estimator/model/loaded_model.h"
@@ -27,7 +28,13 @@ struct CompiledModel {
   std::vector<std::string> recognised;
   std::vector<std::string> basis;
   Diagnostics warnings;
+  // Bytes that a step may take less or more, for what a file leaves open.
+  Dim open_less, open_more;
+  bool names_open = false;  // nor does it say how long the code's names hold values
 };
+
+// The code of the warning that a sequence is longer than a table of the model's positions.
+inline constexpr std::string_view kBeyondPositions = "W215";
 
 // The batch at a point; the file's own where no symbol is.
 int64_t batch_at(const CompiledModel& model, const Binding& binding);

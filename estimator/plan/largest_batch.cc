@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -65,13 +66,22 @@ class Refusals {
   Result<BatchPoint> operator()(int64_t size) {
     constexpr int64_t kNone = std::numeric_limits<int64_t>::max() / 4;
     if (size <= start_) return memory_(size);
-    auto taken = memory_.model(size);
-    if (taken) return memory_(size);
+    auto model = memory_.model(size);
+    Diagnostics why = model ? beyond_positions(**model) : std::move(model.error());
+    if (why.empty()) return memory_(size);
     if (size < least_) {
       least_ = size;
-      why_ = std::move(taken.error());
+      why_ = std::move(why);
     }
     return BatchPoint{size, kNone, kNone, kNone};
+  }
+
+  // A model that runs on paper alone: its tables of positions are shorter.
+  static Diagnostics beyond_positions(const CompiledModel& model) {
+    Diagnostics found;
+    std::ranges::copy_if(model.warnings, std::back_inserter(found),
+                         [](const Diagnostic& d) { return d.code == kBeyondPositions; });
+    return found;
   }
 
   // Leaves out what was refused; where that ended the search, says so.

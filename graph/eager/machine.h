@@ -97,7 +97,11 @@ class Machine {
   // The same of work in another stream than the kernels'.
   Value allocate_in(Stream stream, DType dtype, const Shape& sizes);
   // Another window on the same storage. Keeps no autograd edge: view operators record it.
-  Value view_of(const Value& base, LayoutRef layout) { return {std::move(layout), base.storage()}; }
+  Value view_of(const Value& base, LayoutRef layout) {
+    Value view(std::move(layout), base.storage());
+    view.set_view(true);
+    return view;
+  }
   // A number or small constant of the host, with a shape but without storage.
   Value host(DType dtype, const Shape& sizes);
 

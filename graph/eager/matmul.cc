@@ -213,7 +213,7 @@ Value folded(Machine& m, const Value& a, const Value& b) {
   const bool vector = (first_larger ? b : a).rank() == 1;
   Value c = mm(m, flat, small);
   if (!vector) out.push_back(small.sizes()[1]);
-  c = view(m, c, out);
+  c = unsafe_view(m, c, out);
   if (first_larger || vector) return c;
   return contiguous(m, transpose(m, c, c.rank() - 2, c.rank() - 1));
 }
@@ -247,7 +247,7 @@ Value matmul(Machine& m, const Value& first, const Value& second) {
   Shape out = batch;
   if (a.rank() > 1) out.push_back(left.sizes()[left.rank() - 2]);
   if (b.rank() > 1) out.push_back(right.sizes().back());
-  return view(m, c, out);
+  return unsafe_view(m, c, out);
 }
 
 }  // namespace plimsoll::eager

@@ -67,7 +67,13 @@ Value view(Machine& m, const Value& x, const Shape& sizes) {
 
 Value reshape(Machine& m, const Value& x, const Shape& sizes) {
   if (strides_for(x.layout(), sizes, m.decider())) return view(m, x, sizes);
-  return view(m, clone(m, x), sizes);
+  return unsafe_view(m, clone(m, x), sizes);
+}
+
+Value unsafe_view(Machine& m, const Value& x, const Shape& sizes) {
+  Value y = view(m, x, sizes);
+  y.set_view(x.is_view() && sizes == x.sizes());
+  return y;
 }
 
 // reshape()'s clone is contiguous; so is contiguous()'s.
@@ -307,9 +313,6 @@ Value rearrange(Machine& m, const std::string& op, const Value& x, const Shape& 
   const Value inputs[] = {x};
   m.record(y, inputs, {},
            [op, before = x.layout_ref()](Machine& mm, const Gradients& g, const GradNode&) {
-             // A running sum's gradient runs backwards: grad.flip().cumsum().flip().
-             std::vector<Value> temporaries(op == "cumsum" ? 2 : 0);
-             for (Value& t : temporaries) t = mm.allocate(before->dtype, before->sizes);
              Value dx = rearranged(mm, op, g[0], before->sizes);
              mm.launch_rows(KernelClass::kCopy, op, 0, {&g[0]}, {&dx});
              return Gradients{dx};

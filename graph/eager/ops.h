@@ -19,6 +19,8 @@ namespace plimsoll::eager {
 Value view(Machine& m, const Value& x, const Shape& sizes);  // strides must allow it
 Value reshape(Machine& m, const Value& x,
               const Shape& sizes);  // view where strides allow, else copy
+// The same storage in another shape as a tensor of its own (aten::_unsafe_view): `x` goes.
+Value unsafe_view(Machine& m, const Value& x, const Shape& sizes);
 Value permute(Machine& m, const Value& x, const std::vector<size_t>& order);
 Value transpose(Machine& m, const Value& x, size_t a, size_t b);
 Value expand(Machine& m, const Value& x, const Shape& sizes);
@@ -51,10 +53,9 @@ Value sum_to(Machine& m, const Value& x, const Shape& sizes);
 Value elementwise(Machine& m, std::string op, std::span<const Value> operands, DType dtype,
                   int64_t flop_per_element = 1);
 enum class Keeps : uint8_t { kNothing, kInput, kResult, kBoth };
-enum class InPlace : uint8_t { kNo, kYes, kOfView };  // a view is copied for its gradient
 // In place where autograd allows: nothing or the result is kept, or no gradient is wanted.
 Value unary(Machine& m, std::string_view op, const Value& x, Keeps keeps, std::string_view rule,
-            int64_t flop_per_element = 1, InPlace in_place = InPlace::kNo);
+            int64_t flop_per_element = 1, bool in_place = false);
 Value add(Machine& m, const Value& a, const Value& b, std::string_view op = "add");
 Value add_in_place(Machine& m, const Value& into, const Value& b);
 Value mul(Machine& m, const Value& a, const Value& b);
@@ -152,6 +153,9 @@ inline constexpr ReductionTemporaries kNormTemporaries{.whole = 1, .mask = true}
 Value reduce(Machine& m, const std::string& op, const Value& x, const std::vector<size_t>& axes,
              bool keep_dims, Reduction kind, const ReductionTemporaries& made = {});
 Value softmax(Machine& m, const Value& x, size_t axis, bool log = false);
+// Under autocast its result has 32 bits, whatever it reads (ATen/autocast_mode.h); its gradient
+// runs backwards in the type of what was read: grad.flip().cumsum().flip() (FunctionsManual.cpp).
+Value cumulative_sum(Machine& m, const Value& x);
 
 // --- index.cc ---
 Value embedding(Machine& m, const Value& table, const Value& indices, const Shape& out_sizes);

@@ -85,10 +85,26 @@ Value map(Machine& m, std::string op, std::span<const Value> operands, DType dty
 
 namespace {
 
+// What was written into keeps its storage, and remains the view that it was.
+Value written(const Value& x) {
+  Value y = x.detached();
+  y.set_view(x.is_view());
+  return y;
+}
+
+// The backward of what was written into a view: CopySlices makes the gradient one of the whole, and
+// clones the view's part of it for the operator's own (torch/csrc/autograd/functions/tensor.cpp).
+struct CopiedSlice {
+  Value whole, part;
+};
+CopiedSlice copy_slice(Machine& m, const Value& gradient) {
+  return {clone(m, gradient), clone(m, gradient)};
+}
+
 Value over(Machine& m, std::string op, const Value& x, int64_t flop_per_element) {
   m.launch_rows(KernelClass::kPointwise, std::move(op), x.count() * Dim(flop_per_element), {&x},
                 {&x});
-  return x.detached();
+  return written(x);
 }
 
 Backward add_backward(bool negated) {
@@ -130,29 +146,30 @@ size_t temporaries_of(std::string_view op) {
 }  // namespace
 
 Value unary(Machine& m, std::string_view op, const Value& given, Keeps keeps, std::string_view rule,
-            int64_t flop_per_element, InPlace in_place) {
+            int64_t flop_per_element, bool in_place) {
   const Value x = wants_single(op) ? to_single(m, given) : given;
   const Value inputs[] = {x};
   const bool free = keeps == Keeps::kResult || keeps == Keeps::kNothing || !m.grad_enabled();
-  Value y = in_place != InPlace::kNo && free && x.on_device()
-                ? over(m, std::string(op), x, flop_per_element)
-                : elementwise(m, std::string(op), inputs, x.dtype(), flop_per_element);
+  const bool writes = in_place && free && x.on_device();
+  const bool into_view = writes && x.is_view();
+  Value y = writes ? over(m, std::string(op), x, flop_per_element)
+                   : elementwise(m, std::string(op), inputs, x.dtype(), flop_per_element);
   std::vector<Kept> kept;
   if (keeps == Keeps::kInput || keeps == Keeps::kBoth) kept.push_back({x, rule});
   if (keeps == Keeps::kResult || keeps == Keeps::kBoth) kept.push_back({y, rule});
-  // CopySlices (torch/csrc/autograd/functions/tensor.cpp): the gradient as one of the whole, and a
-  // clone of the view's part of it.
-  const size_t temporaries = temporaries_of(op) + (in_place == InPlace::kOfView ? 2 : 0);
+  const size_t temporaries = temporaries_of(op);
   m.record(y, inputs, std::move(kept),
-           [op = std::string(op), flop_per_element, temporaries](Machine& mm, const Gradients& g,
-                                                                 const GradNode& n) {
+           [op = std::string(op), flop_per_element, temporaries, into_view](
+               Machine& mm, const Gradients& g, const GradNode& n) {
+             const CopiedSlice slice = into_view ? copy_slice(mm, g[0]) : CopiedSlice{};
              std::vector<Value> operands = g;
              // Who keeps both hands both to cuDNN, whose kernel reads the result alone: the slopes
              // of ReLU, tanh and the sigmoid are functions of it.
              if (!n.kept.empty()) operands.push_back(n.kept.back().value);
              std::vector<Value> made(temporaries);
              for (Value& t : made) t = elementwise(mm, op, g, g[0].dtype());
-             return Gradients{elementwise(mm, op, operands, g[0].dtype(), 2 * flop_per_element)};
+             const Value dx = elementwise(mm, op, operands, g[0].dtype(), 2 * flop_per_element);
+             return Gradients{into_view ? slice.whole : dx};
            });
   return y;
 }
@@ -167,8 +184,15 @@ Value add(Machine& m, const Value& a, const Value& b, std::string_view op) {
 Value add_in_place(Machine& m, const Value& into, const Value& b) {
   const Value inputs[] = {into, b};
   m.launch_rows(KernelClass::kPointwise, "add", into.count(), {&into, &b}, {&into});
-  Value y = into.detached();
-  m.record(y, inputs, {}, add_backward(false));
+  Value y = written(into);
+  if (!into.is_view()) {
+    m.record(y, inputs, {}, add_backward(false));
+    return y;
+  }
+  m.record(y, inputs, {}, [](Machine& mm, const Gradients& g, const GradNode& n) {
+    const CopiedSlice slice = copy_slice(mm, g[0]);
+    return Gradients{n.needs(0) ? slice.whole : Value(), n.needs(1) ? slice.part : Value()};
+  });
   return y;
 }
 

@@ -109,4 +109,22 @@ Value softmax(Machine& m, const Value& given, size_t axis, bool log) {
   return y;
 }
 
+Value cumulative_sum(Machine& m, const Value& x) {
+  if (!x.on_device()) return m.host(x.dtype(), x.sizes());
+  const bool single = m.autocast() && is_float(x.dtype());
+  Value y = m.allocate(single ? DType::kFloat32 : x.dtype(), x.sizes());
+  m.launch_rows(KernelClass::kCopy, "cumsum", 0, {&x}, {&y});
+  const Value inputs[] = {x};
+  m.record(y, inputs, {},
+           [before = x.layout_ref()](Machine& mm, const Gradients& g, const GradNode&) {
+             const Value gradient = cast(mm, g[0], before->dtype);
+             const Value flipped = mm.allocate(before->dtype, before->sizes);
+             const Value summed = mm.allocate(before->dtype, before->sizes);
+             Value dx = mm.allocate(before->dtype, before->sizes);
+             mm.launch_rows(KernelClass::kCopy, "cumsum", 0, {&gradient}, {&dx});
+             return Gradients{dx};
+           });
+  return y;
+}
+
 }  // namespace plimsoll::eager

@@ -73,12 +73,16 @@ class Value {
   }
   // The same tensor outside autograd's graph.
   Value detached() const { return {layout_, storage_}; }
+  // Autograd knows that it looks at another tensor: what is written into it is written there.
+  bool is_view() const { return view_; }
+  void set_view(bool view) { view_ = view; }
 
  private:
   LayoutRef layout_;
   StorageRef storage_;
   GradNodeRef grad_;
   uint32_t grad_output_ = 0;
+  bool view_ = false;
 };
 
 // Gradients in, one per output of the forward op (undefined where none arrived); gradients out, one

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "graph/exporter/library_names.h"
+#include "graph/exporter/origin.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll::onnx {
@@ -79,6 +81,12 @@ std::string calls_from_scopes(std::string_view list) {
 ModuleSignature module_signature(std::string_view text) {
   return {.parameters = targets_of(": PARAMETER target='", text),
           .buffers = targets_of(": BUFFER target='", text)};
+}
+
+bool is_scalar_parameter(std::string_view name, const ModuleSignature& module, bool by_paths) {
+  const bool listed = !module.parameters.empty() || !module.buffers.empty();
+  return listed ? module.parameters.contains(name)
+                : by_paths && is_authored_name(name) && !has_role(name, NameRole::kScale);
 }
 
 std::optional<ModuleSignature> module_state(std::string_view text, const Limits& limits) {

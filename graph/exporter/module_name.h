@@ -31,6 +31,11 @@ struct ModuleSignature {
 // "table" of "b_table: BUFFER target='table' persistent=True", and so for "PARAMETER".
 ModuleSignature module_signature(std::string_view text);
 
+// A number that a module trains (CLIP's logit_scale): one that its signature lists. TorchScript,
+// whose values are called after modules ("/net/Exp_output_0": `by_paths`), lists none: there it is
+// one of a name of the module's own.
+bool is_scalar_parameter(std::string_view name, const ModuleSignature& module, bool by_paths);
+
 // The complete one that Plimsoll's own from_torch() writes, {"parameters": [...], "frozen": [...],
 // "buffers": [...]}; nothing where the text is something else.
 std::optional<ModuleSignature> module_state(std::string_view text, const Limits& limits);

@@ -56,6 +56,12 @@ bool is_called_after(std::string_view name, std::string_view op) {
   return rest.empty() || (rest[0] == '_' && rest.find_first_not_of("0123456789", 1) == rest.npos);
 }
 
+bool is_authored_name(std::string_view name) {
+  const bool identifier =
+      !name.empty() && !(name[0] >= '0' && name[0] <= '9') && name.find_first_of("/:") == name.npos;
+  return identifier && !is_operators_name(name) && !is_folded_name(name) && folded_by(name).empty();
+}
+
 bool is_parameter_name(std::string_view name, Exporter exporter) {
   if (name.find("::") != name.npos || name.find('/') != name.npos) return false;
   if (exporter == Exporter::kPyTorch && name.find('.') != name.npos) return true;

@@ -21,6 +21,10 @@ void set_origins(Graph& graph);
 // are of one: "clone", "clone_12".
 bool is_called_after(std::string_view name, std::string_view op);
 
+// Not one that exporters give to values and to what they computed: "logit_scale", but not "val_7",
+// "/Exp_output_0", "123" or "clone".
+bool is_authored_name(std::string_view name);
+
 // "conv1.bias", "cls_token": what people call parameters, and modules those they have. Of PyTorch's
 // exporters every name with a dot is of a module. (A file's other names are of values:
 // "/layer1/Mul_output_0".)

@@ -20,6 +20,8 @@ std::string_view module_called(const Node& node) {
 
 bool is_view(const Node& node) { return has_any(node, OpRow::kView | OpRow::kConversion); }
 
+bool is_range(const Node& node) { return node.op == "Range" && node.domain.empty(); }
+
 TensorId behind_view(const Graph& graph, TensorId tensor) {
   const NodeId maker = graph.tensors[tensor].producer;
   const bool view = maker != kNoNode && has(graph.nodes[maker], OpRow::kView);

@@ -18,6 +18,9 @@ std::string_view module_called(const Node& node);
 // The same elements in another shape or type.
 bool is_view(const Node& node);
 
+// Consecutive numbers, which places are counted by.
+bool is_range(const Node& node);
+
 // The parameter that a layer reads, itself or through one view: exporters reshape a weight of three
 // dimensions to a matrix.
 TensorId behind_view(const Graph& graph, TensorId tensor);

@@ -147,8 +147,8 @@ void find_frozen(const Graph& graph, std::vector<WeightRole>& kinds) {
       bool sines = is_sum(node) && taken_whole;
       if (has(node, OpRow::kPicksByIndex) && in == node.inputs[0] && independent[node.inputs[1]]) {
         const NodeId maker = maker_behind_views(graph, node.inputs[1]);
-        sines = (maker == kNoNode && taken_whole) ||
-                (maker != kNoNode && graph.nodes[maker].op == "Range");
+        sines =
+            (maker == kNoNode && taken_whole) || (maker != kNoNode && is_range(graph.nodes[maker]));
       }
       if (sines) kinds[in] = WeightRole::kFrozen;
     }

@@ -100,12 +100,12 @@ struct NodeNotes {
   bool plain_norm = false;    // a norm without a weight: the exporter wrote ones for one
   bool chunks = false;        // a Split that people wrote as chunks: parts stay apart from readers
   bool unbound = false;       // a Split whose parts are squeezed, as torch.unbind's
-  bool of_view = false;       // what it runs in place on is a view
   bool values_alone = false;  // an extremum that was asked for without positions
   bool positions = false;     // or with them
   bool widens = false;        // a Cast to single precision that was put back
   bool narrows = false;       // the one that goes back to the type that it was
   bool no_autocast = false;   // its code switches mixed precision off
+  bool no_grad = false;       // and autograd: nothing is kept, nothing gets a gradient
   bool free = false;          // an unknown operator that was said to cost nothing
   // A symbol: the program runs it in a loop, once for each of what the symbol counts.
   std::string turns;

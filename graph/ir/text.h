@@ -9,7 +9,7 @@
 //   param w: f32[64,3,7,7]
 //   const target: i64[2] = [0, -1]            a parameter with contents
 //   y = Conv(x, w) {strides=[2,2], auto_pad="SAME_UPPER"} name="conv 1" module="layer1.conv1"
-//   a = Relu(y) module="m" calls="/m/m.act" in_place=1 of_view     Node::notes
+//   a = Relu(y) module="m" calls="/m/m.act" in_place=1      Node::notes
 //   v, _ = com.microsoft:Thing(y, _, target)  a domain before the colon; _ omits an input or output
 //   output v
 //

@@ -16,22 +16,14 @@ namespace plimsoll::notation {
 
 // What stands for NodeNotes that are true, after a node's module.
 inline constexpr std::pair<std::string_view, bool NodeNotes::*> kNotes[] = {
-    {"contiguous", &NodeNotes::contiguous},
-    {"pad_merged", &NodeNotes::pad_merged},
-    {"norm_merged", &NodeNotes::norm_merged},
-    {"bias_removed", &NodeNotes::bias_removed},
-    {"fused_norm", &NodeNotes::fused_norm},
-    {"plain_norm", &NodeNotes::plain_norm},
-    {"chunks", &NodeNotes::chunks},
-    {"unbound", &NodeNotes::unbound},
-    {"of_view", &NodeNotes::of_view},
-    {"reshapes", &NodeNotes::reshapes},
-    {"values_alone", &NodeNotes::values_alone},
-    {"positions", &NodeNotes::positions},
-    {"widens", &NodeNotes::widens},
-    {"narrows", &NodeNotes::narrows},
-    {"no_autocast", &NodeNotes::no_autocast},
-    {"free", &NodeNotes::free}};
+    {"contiguous", &NodeNotes::contiguous},   {"pad_merged", &NodeNotes::pad_merged},
+    {"norm_merged", &NodeNotes::norm_merged}, {"bias_removed", &NodeNotes::bias_removed},
+    {"fused_norm", &NodeNotes::fused_norm},   {"plain_norm", &NodeNotes::plain_norm},
+    {"chunks", &NodeNotes::chunks},           {"unbound", &NodeNotes::unbound},
+    {"reshapes", &NodeNotes::reshapes},       {"values_alone", &NodeNotes::values_alone},
+    {"positions", &NodeNotes::positions},     {"widens", &NodeNotes::widens},
+    {"narrows", &NodeNotes::narrows},         {"no_autocast", &NodeNotes::no_autocast},
+    {"no_grad", &NodeNotes::no_grad},         {"free", &NodeNotes::free}};
 
 bool is_name_character(char c);
 bool is_symbol_character(char c);

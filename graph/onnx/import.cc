@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <set>
+#include <string>
 
 #include "graph/base/among.h"
 #include "graph/base/escape.h"
@@ -25,15 +28,22 @@ constexpr int64_t kOldestOpset = 7;
 constexpr int64_t kNewestOpset = 23;
 constexpr int64_t kNewestIr = 11;
 
+bool uses_onnx_domain(const GraphSpec& graph) {
+  return std::ranges::any_of(graph.nodes, [](const NodeSpec& node) { return node.domain.empty(); });
+}
+
 Result<void> check_header(const ModelSpec& model, Graph& graph, Diagnostics& warnings) {
   if (!model.has_graph) return error("E211", "has no graph", {}, "is this an ONNX model?");
   if (model.graphs[0].outputs.empty()) return error("E212", "graph has no outputs");
   const auto opset = std::find_if(model.opsets.begin(), model.opsets.end(),
                                   [](const auto& entry) { return entry.first.empty(); });
-  if (opset == model.opsets.end() || opset->second < 1) {
+  // A graph of other domains' operators alone needs none of ONNX's own.
+  const bool is_needed =
+      model.opsets.empty() || std::ranges::any_of(model.graphs, uses_onnx_domain);
+  if (opset == model.opsets.end() ? is_needed : opset->second < 1) {
     return error("E213", "does not say its operator set (opset_import)");
   }
-  graph.opset = opset->second;
+  graph.opset = opset == model.opsets.end() ? kNewestOpset : opset->second;
   if (graph.opset > kNewestOpset || graph.opset < kOldestOpset) {
     warnings.push_back(warning(
         "W201",
@@ -86,9 +96,29 @@ Result<void> refuse_classical(const ModelSpec& model) {
                {}, "Plimsoll answers for neural networks");
 }
 
+// The region of torch.no_grad() or of autocast that a tracer took a node out of the model's code
+// with: "<eval_with_key>.7"; empty where it took none.
+std::string_view region_of(const Node& node) {
+  const std::string_view statements = node.notes.statements;
+  return statements.starts_with("<eval_with_key>") ? statements.substr(0, statements.find(':'))
+                                                   : std::string_view();
+}
+
+// A region of autocast has casts in it. What from_torch() exports says itself which is which.
+void mark_without_grad(Graph& graph) {
+  std::set<std::string, std::less<>> casting;
+  for (const Node& node : graph.nodes) {
+    if (const auto region = region_of(node); !region.empty() && !node.notes.casts.empty())
+      casting.emplace(region);
+  }
+  for (Node& node : graph.nodes) {
+    const std::string_view region = region_of(node);
+    if (!region.empty() && !casting.contains(region)) node.notes.no_grad = true;
+  }
+}
+
 // What a module that tells all holds beyond what its forward pass reads.
 void mark_spare(Graph& graph) {
-  if (!graph.told) return;
   const std::vector<char> read = read_by_nodes(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     Tensor& t = graph.tensors[id];
@@ -130,7 +160,7 @@ Result<Graph> import(const ByteSource& source, const ImportOptions& options,
   if (auto done = Inliner(*model, options, graph, warnings).run(); !done) {
     return tl::make_unexpected(done.error());
   }
-  mark_spare(graph);
+  graph.told ? mark_spare(graph) : mark_without_grad(graph);
   list_unwritten(model->graphs[0].signature, graph);
   set_origins(graph);
   if (auto verified = verify(graph, warnings); !verified) {

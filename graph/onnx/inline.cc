@@ -183,6 +183,9 @@ Result<void> Inliner::declare(Frame& frame, const std::string& name, Tensor tens
 }
 
 Result<void> Inliner::declare_constants(Frame& frame) {
+  const bool by_paths = std::ranges::any_of(spec_of(frame).nodes, [](const NodeSpec& node) {
+    return !node.outputs.empty() && node.outputs.front().starts_with('/');
+  });
   const auto one = [&](const TensorSpec& spec, const std::string& name, bool node) -> Result<void> {
     notes_.look_at(spec);
     auto tensor = parameter(spec, options_.limits);
@@ -190,7 +193,10 @@ Result<void> Inliner::declare_constants(Frame& frame) {
     // Who has a parameter's name is one, however small: what it holds now says nothing.
     const bool vector = is_float(tensor->dtype) && !tensor->shape->empty();
     const ModuleSignature& module = spec_of(frame).signature;
-    const bool named = vector && is_parameter_name(name, graph_.exporter);
+    const bool scalar = is_float(tensor->dtype) && !vector && !node;
+    const bool named = (vector && is_parameter_name(name, graph_.exporter)) ||
+                       (scalar && graph_.exporter == Exporter::kPyTorch &&
+                        is_scalar_parameter(name, module, by_paths));
     const bool weight = module.complete ? module.parameters.contains(name) : named;
     if (weight) tensor->contents = nullptr;
     if (node && !weight) tensor->origin = Origin::kGenerated;

@@ -1,7 +1,10 @@
 #include "graph/onnx/inline_embedding_bag.h"
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
+
+#include "graph/onnx/initializer.h"
 
 namespace plimsoll::onnx {
 namespace {
@@ -50,8 +53,9 @@ std::optional<BagLoop> loop_of_look_ups(const GraphSpec& body) {
   return found;
 }
 
-// Values of a body, seen into the branches of an If that are taken where bags are not empty and not
-// the last: their else branches.
+// Values of a body, seen into the branches of an If: the one that the file's own constants choose
+// (the mode of the module, compared with each there is, where the exporter does not optimise), else
+// the one that is taken where bags are not empty and not the last, which is the other.
 class Branches {
  public:
   Branches(const ModelSpec& model, const GraphSpec& body) : model_(model), open_{&body} {}
@@ -60,18 +64,40 @@ class Branches {
   const NodeSpec* maker_of(std::string_view value) {
     constexpr size_t kDeepest = 8;
     while (open_.size() <= kDeepest) {
-      const NodeSpec* node = nullptr;
-      for (const GraphSpec* graph : open_) node = node ? node : maker(*graph, value);
-      const auto* other =
-          node && node->op == "If" && node->extras ? node->extras->graph("else_branch") : nullptr;
-      if (!other || model_.graphs[*other].outputs.size() != 1) return node;
-      open_.push_back(&model_.graphs[*other]);
+      const NodeSpec* node = open_maker(value);
+      const bool branches = node && node->op == "If" && node->extras && !node->inputs.empty();
+      const auto* taken = !branches                       ? nullptr
+                          : is_true(node->inputs.front()) ? node->extras->graph("then_branch")
+                                                          : node->extras->graph("else_branch");
+      if (!taken || model_.graphs[*taken].outputs.size() != 1) return node;
+      open_.push_back(&model_.graphs[*taken]);
       value = open_.back()->outputs.front().name;
     }
     return nullptr;
   }
 
  private:
+  const NodeSpec* open_maker(std::string_view value) const {
+    const NodeSpec* node = nullptr;
+    for (const GraphSpec* graph : open_) node = node ? node : maker(*graph, value);
+    return node;
+  }
+
+  std::optional<int64_t> number(std::string_view value) const {
+    const NodeSpec* node = open_maker(value);
+    const bool constant = node && node->domain.empty() && node->op == "Constant";
+    const auto tensor = constant ? constant_value(*node) : nullptr;
+    if (!tensor || !tensor->contents || tensor->contents->integers.size() != 1) return std::nullopt;
+    return tensor->contents->integers.front();
+  }
+
+  bool is_true(std::string_view condition) const {
+    const NodeSpec* node = open_maker(condition);
+    if (!node || node->op != "Equal" || node->inputs.size() != 2) return false;
+    const auto a = number(node->inputs[0]), b = number(node->inputs[1]);
+    return a && a == b;
+  }
+
   const ModelSpec& model_;
   std::vector<const GraphSpec*> open_;
 };

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
 #include <unordered_set>
 
+#include "graph/base/among.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
@@ -150,38 +153,89 @@ std::optional<std::string> as_symbol(const Dim& dim) {
   return *names.begin();
 }
 
+std::string lower_case(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+bool is_called_batch(std::string_view symbol) {
+  const std::string name = lower_case(symbol);
+  return name.find("batch") != name.npos || name == "bs" || name == "bsz";
+}
+
+// What is also called so where nothing else can be: [T, N, C], as PyTorch's documentation of
+// recurrent layers has it.
+bool may_be_batch(std::string_view symbol) {
+  const std::string name = lower_case(symbol);
+  return name == "n" || name == "b";
+}
+
+bool is_called_sequence(std::string_view symbol) {
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "t", "s", "l", "time", "times", "steps", "length", "frames", "tokens"};
+  const std::string name = lower_case(symbol);
+  return name.find("seq") != name.npos || name.find("time") != name.npos || among(name, kNames);
+}
+
 // The first extent of the first input that has a symbol there; matrices before vectors.
-void Inputs::choose_batch(std::vector<Tensor>& inputs) {
+std::optional<std::string> first_extent(const std::vector<Tensor>& inputs) {
   for (const size_t least_rank : {size_t{2}, size_t{1}}) {
     for (const Tensor& input : inputs) {
       if (input.shape->size() < least_rank || input.dtype == DType::kString) continue;
-      if (const auto symbol = as_symbol(input.shape->front())) {
-        graph_.batch_symbol = *symbol;
-        return;
-      }
+      if (auto symbol = as_symbol(input.shape->front())) return symbol;
     }
   }
-  free_baked_batch(inputs);
+  return std::nullopt;
+}
+
+// An extent that is called the batch, wherever it is.
+std::optional<std::string> extent_called(const std::vector<Tensor>& inputs,
+                                         bool (*called)(std::string_view)) {
+  for (const Tensor& input : inputs) {
+    for (const Dim& extent : *input.shape) {
+      if (auto symbol = as_symbol(extent); symbol && called(*symbol)) return symbol;
+    }
+  }
+  return std::nullopt;
+}
+
+// An extent's name says more than its place.
+void Inputs::choose_batch(std::vector<Tensor>& inputs) {
+  const auto first = first_extent(inputs);
+  std::optional<std::string> named;
+  if (!first || !is_called_batch(*first)) named = extent_called(inputs, is_called_batch);
+  if (!named && first && is_called_sequence(*first)) named = extent_called(inputs, may_be_batch);
+  if (!named && !first) return free_baked_batch(inputs);
+  graph_.batch_symbol = named ? *named : *first;
+  if (!named || !first) return;
+  warnings_.push_back(
+      warning("W214",
+              fmt::format("the batch is '{}', by its name; '{}', which comes first, is a length",
+                          *named, *first),
+              {}, "export with the batch as the first extent, or under another name"));
 }
 
 void Inputs::free_baked_batch(std::vector<Tensor>& inputs) {
-  std::optional<int64_t> baked;
+  std::optional<int64_t> fixed;
   for (const Tensor& input : inputs) {
     if (input.shape->size() < 2) continue;
     const auto first = input.shape->front().constant();
-    if (!first || *first < 1 || (baked && *baked != *first)) return;
-    baked = first;
+    if (!first || *first < 1 || (fixed && *fixed != *first)) return;
+    fixed = first;
   }
-  if (!baked) return;
+  if (!fixed) return;
   const Dim batch = Dim::symbol(symbol_for("batch"));
   graph_.batch_symbol = symbol_for("batch");
-  graph_.baked_batch = *baked;
-  graph_.defaults[graph_.batch_symbol] = *baked;
+  graph_.baked_batch = *fixed;
+  graph_.defaults[graph_.batch_symbol] = *fixed;
   for (Tensor& input : inputs) {
     Shape& shape = *input.shape;
     // A vector of one element may as well be a flag.
-    const bool batched = shape.size() >= 2 || (shape.size() == 1 && *baked > 1);
-    if (batched && shape.front() == Dim(*baked)) shape.front() = batch;
+    const bool batched = shape.size() >= 2 || (shape.size() == 1 && *fixed > 1);
+    if (batched && shape.front() == Dim(*fixed)) shape.front() = batch;
   }
 }
 

@@ -89,7 +89,9 @@ std::string statements_of(std::string_view stack_trace) {
     statements += where;
     if (stack_trace.starts_with("  File \"") || stack_trace.starts_with("File \"")) continue;
     const std::string_view source = next_line(stack_trace);
-    const std::string names = names_assigned(source);
+    // Code that a tracer generated lets go of each value after its last use.
+    const bool generated = where.starts_with('<');
+    const std::string names = generated ? std::string() : names_assigned(source);
     if (!names.empty()) statements += " " + names + (adds_in_place(source) ? "+=" : "");
     if (open_brackets(source) > 0) statements += "...";
   }

@@ -23,6 +23,16 @@ Result<void> float_features(InferContext& c) {
   return {};
 }
 
+// Keys and values are lists of one type each, or tensors.
+Result<void> label_encoder(InferContext& c) {
+  const auto has = [&](std::string_view name) { return c.attributes().has(name); };
+  const bool reals = has("values_floats") ||
+                     (has("default_float") && !has("values_int64s") && !has("values_strings"));
+  const bool words = has("values_strings") || (has("keys_int64s") && has("classes_strings"));
+  c.set(0, reals ? DType::kFloat32 : words ? DType::kString : DType::kInt64, c.shape(0));
+  return {};
+}
+
 constexpr OpRow kFeatureRows[] = {
     {.name = "ArrayFeatureExtractor",
      .domain = "ai.onnx.ml",
@@ -43,6 +53,14 @@ constexpr OpRow kFeatureRows[] = {
      .shape = like_first,
      .lower = lower::no_gradient,
      .example = "f32[B,4] -> f32[B,4] | flop 4*B"},
+    {.name = "LabelEncoder",
+     .domain = "ai.onnx.ml",
+     .attributes = "classes_strings default_float default_int64 default_string default_tensor "
+                   "keys_floats keys_int64s keys_strings keys_tensor values_floats values_int64s "
+                   "values_strings values_tensor",
+     .shape = label_encoder,
+     .lower = lower::no_gradient,
+     .example = "i64[B,4] {keys_int64s=[1,2], values_floats=[0.5,1.5]} -> f32[B,4] | flop 4*B"},
     {.name = "Normalizer",
      .domain = "ai.onnx.ml",
      .attributes = "norm",

@@ -7,8 +7,9 @@
 namespace plimsoll::ops {
 namespace {
 
-// One number of however many dimensions the exporter's reduction left.
-Result<void> number_of_rank(InferContext& c) {
+// One number of however many dimensions the exporter's reduction left, or each sample's own.
+Result<void> loss_of_each(InferContext& c) {
+  if (c.attributes().string("reduction", "") == "none") return broadcast_rule(c);
   const int64_t rank = c.attributes().integer("rank", 0);
   if (rank < 0 || rank > 16) return c.fail("E247", "rank must be from 0 to 16");
   c.set(0, c.dtype(0), Shape(static_cast<size_t>(rank), Dim(1)));
@@ -28,8 +29,8 @@ constexpr OpRow loss_of_two(std::string_view name) {
   return {.name = name,
           .domain = "plimsoll",
           .inputs = 2,
-          .attributes = "rank",
-          .shape = number_of_rank,
+          .attributes = "rank reduction",
+          .shape = loss_of_each,
           .lower = lower::function_of_two,
           .example =
               "f32[B,4] f32[B,4] {rank=1} -> f32[1] | flop 32*B | keeps in0 in1 | grads in0 in1"};
@@ -100,6 +101,7 @@ constexpr OpRow kFunctionRows[] = {
     distance("Cdist"),
     distance("EuclideanDist"),
     function("Logaddexp"),
+    function("Xlogy"),
     loss_of_two("BceLoss"),
     loss_of_two("BceLogitsLoss"),
     loss_of_two("HuberLoss"),

@@ -138,6 +138,16 @@ Result<void> assume_shape(InferContext& context, const std::string& assumed) {
   return {};
 }
 
+// ONNX Runtime's operators of 8 bits (ContribOperators.md), which take scales and zero points.
+bool is_of_quantised(const Node& node) {
+  const std::string_view op = node.op;
+  const bool named = op.starts_with("DynamicQuantize") || op.starts_with("QLinear") ||
+                     op.starts_with("QAttention") || op.starts_with("QEmbed") ||
+                     op.starts_with("QMoE") || op.starts_with("QGemm") ||
+                     op.starts_with("MatMulNBits");
+  return node.domain == "com.microsoft" && named;
+}
+
 Result<void> infer_unknown(InferContext& context, const InferOptions& options) {
   const Node& node = context.node();
   const auto assumed = options.assume.find(node.op);
@@ -146,6 +156,11 @@ Result<void> infer_unknown(InferContext& context, const InferOptions& options) {
     return context.fail("E210", fmt::format("operator '{}' works on sequences, optionals, maps or "
                                             "strings, which are not supported",
                                             node.op));
+  }
+  if (is_of_quantised(node)) {
+    return context.fail(
+        "E210", fmt::format("'{}' is of a network that was quantised for inference", node.op),
+        "export the network before it is quantised: its layers are then those that a GPU runs");
   }
   return context.fail(
       "E210",

@@ -1,21 +1,23 @@
 #include <algorithm>
 
+#include "graph/eager/autocast.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll::lower {
 namespace {
 
 // Temporaries of the derivative formulas, at the operands' size: `shared` ones live from the first
-// gradient's making to the last's, `own` ones while one is made (tools/autograd/derivatives.yaml,
-// FunctionsManual.cpp).
+// gradient's making to the last's, `own` ones and `masks` while one is made
+// (tools/autograd/derivatives.yaml, FunctionsManual.cpp).
 struct Function {
   std::string_view op;
-  size_t shared, own;
+  size_t shared, own, masks = 0;
 };
 
 constexpr Function kFunctions[] = {
     {"Atan2", 5, 0},          // grad * other / (self * self + other * other), and its mirror image
     {"Logaddexp", 0, 3},      // grad / (1 + exp(other - self))
+    {"Xlogy", 0, 1, 3},       // xlogy(grad, other).masked_fill((self == 0) & (other <= 0), 0)
     {"BceLoss", 0, 1},        // the target's: grad * logit(self)
     {"BceLogitsLoss", 0, 1},  // the target's: grad * -self
 };
@@ -27,9 +29,9 @@ Function function_named(std::string_view op) {
   return {op, 0, 0};
 }
 
-std::vector<Value> made(eager::Machine& m, const eager::Value& like, size_t count) {
+std::vector<Value> made(eager::Machine& m, const eager::Value& like, DType dtype, size_t count) {
   std::vector<Value> values(count);
-  for (Value& v : values) v = m.allocate(like.dtype(), like.sizes());
+  for (Value& v : values) v = m.allocate(dtype, like.sizes());
   return values;
 }
 
@@ -38,16 +40,21 @@ std::vector<Value> made(eager::Machine& m, const eager::Value& like, size_t coun
 Values function_of_two(Lowering& l) {
   const Function f = function_named(l.node().op);
   const std::string op(f.op);
-  Value y = l.m.allocate(l.out_dtype(0), l.out_shape(0));
-  const Value& x = l.in(0);
-  l.m.launch_over(KernelClass::kPointwise, op, x.count() * Dim(8), l.inputs(), y);
-  l.m.record(y, l.inputs(), {{x, "both operands are kept"}, {l.in(1), "both operands are kept"}},
+  // Losses read 32 bits under autocast (ATen/autocast_mode.h).
+  const bool is_loss = op.ends_with("Loss");
+  std::vector<Value> operands(l.inputs().begin(), l.inputs().end());
+  for (Value& v : operands) v = is_loss ? eager::to_single(l.m, v) : v;
+  const Value& x = operands[0];
+  Value y = l.m.allocate(is_loss ? x.dtype() : l.out_dtype(0), l.out_shape(0));
+  l.m.launch_over(KernelClass::kPointwise, op, x.count() * Dim(8), operands, y);
+  l.m.record(y, operands, {{x, "both operands are kept"}, {operands[1], "both operands are kept"}},
              [f, op](eager::Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
                eager::Gradients out(2);
-               const std::vector<Value> shared = made(m, n.saved(0), f.shared);
+               const std::vector<Value> shared = made(m, n.saved(0), n.saved(0).dtype(), f.shared);
                for (size_t i = 0; i < 2; ++i) {
                  if (!n.needs(i)) continue;
-                 const std::vector<Value> own = made(m, n.saved(i), f.own);
+                 const std::vector<Value> own = made(m, n.saved(i), n.saved(i).dtype(), f.own);
+                 const std::vector<Value> masks = made(m, n.saved(i), DType::kBool, f.masks);
                  const Value parts[] = {g[0], n.saved(0), n.saved(1)};
                  out[i] = eager::elementwise(m, op, parts, n.saved(0).dtype(), 8);
                }

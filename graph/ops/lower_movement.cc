@@ -240,6 +240,8 @@ size_t softmax_axis(Lowering& l) { return l.axis(l.opset() < 13 ? 1 : -1); }
 }  // namespace
 
 Values softmax(Lowering& l) { return {eager::softmax(l.m, l.in(0), softmax_axis(l))}; }
+Values cumulative_sum(Lowering& l) { return {eager::cumulative_sum(l.m, l.in(0))}; }
+
 Values log_softmax(Lowering& l) { return {eager::softmax(l.m, l.in(0), softmax_axis(l), true)}; }
 
 }  // namespace plimsoll::lower

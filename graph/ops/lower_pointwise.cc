@@ -90,10 +90,7 @@ Values unary(Lowering& l, Keeps own, std::string_view rule) {
   const Keeps keeps = kept_by(l.m.policy(), l.node().op, own);
   if (!l.in(0).on_device()) return {l.m.host(l.out_dtype(0), l.out_shape(0))};
   const std::string op = spelled(l.node().op);
-  const bool of_view = l.node().notes.of_view;
-  const auto in_place = l.node().notes.in_place == 0 ? eager::InPlace::kNo
-                        : of_view                    ? eager::InPlace::kOfView
-                                                     : eager::InPlace::kYes;
+  const bool in_place = l.node().notes.in_place != 0;
   return {eager::unary(l.m, op, l.in(0), keeps, rule, flop_of(l.node().op), in_place)};
 }
 

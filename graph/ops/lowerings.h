@@ -86,6 +86,7 @@ Values standard_deviation(Lowering& l);
 Values reduce_extremum(Lowering& l);
 Values softmax(Lowering& l);
 Values log_softmax(Lowering& l);
+Values cumulative_sum(Lowering& l);
 
 // movement
 Values reshape(Lowering& l);

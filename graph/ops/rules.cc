@@ -131,11 +131,10 @@ Result<void> check_attribute_types(InferContext& c) {
 }
 
 bool works_on_sequences(std::string_view op) {
-  constexpr std::array<std::string_view, 25> kOps = {"CastMap",
+  constexpr std::array<std::string_view, 24> kOps = {"CastMap",
                                                      "ConcatFromSequence",
                                                      "DictVectorizer",
                                                      "ImageDecoder",
-                                                     "LabelEncoder",
                                                      "Optional",
                                                      "OptionalGetElement",
                                                      "OptionalHasElement",

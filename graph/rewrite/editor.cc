@@ -127,6 +127,7 @@ Node& Rewrite::replace(NodeId at, std::string_view domain, std::string_view op,
   kept.calls = std::move(node.notes.calls);
   kept.statements = std::move(node.notes.statements);
   kept.no_autocast = node.notes.no_autocast;
+  kept.no_grad = node.notes.no_grad;
   kept.in_place = node.notes.in_place;
   node.notes = std::move(kept);
   stop_reading(at, before);
@@ -161,13 +162,15 @@ TensorId Rewrite::add_number(double value) {
 
 Node Rewrite::beside(NodeId at, std::string_view domain, std::string_view op,
                      std::vector<TensorId> inputs) const {
-  return {.op = std::string(op),
-          .domain = std::string(domain),
-          .name = graph_.nodes[at].name,
-          .module = graph_.nodes[at].module,
-          .attributes = {},
-          .inputs = std::move(inputs),
-          .outputs = {}};
+  Node node{.op = std::string(op),
+            .domain = std::string(domain),
+            .name = graph_.nodes[at].name,
+            .module = graph_.nodes[at].module,
+            .attributes = {},
+            .inputs = std::move(inputs),
+            .outputs = {}};
+  node.notes.no_grad = graph_.nodes[at].notes.no_grad;
+  return node;
 }
 
 TensorId Rewrite::insert_before(NodeId at, Node node, DType dtype, Shape shape) {

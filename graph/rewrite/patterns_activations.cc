@@ -154,10 +154,6 @@ NodeId mark(Finder& f, const Match& m) {
   f.r.graph().nodes[m.at].notes.in_place = 1;
   return kNoNode;
 }
-NodeId mark_on_view(Finder& f, const Match& m) {
-  f.r.graph().nodes[m.at].notes.of_view = true;
-  return mark(f, m);
-}
 
 constinit const Fragment kBatchNorm("n = BatchNormalization(_)");
 
@@ -179,6 +175,19 @@ bool runs_at_once(const Match& m) {
   for (NodeId id = m.r.producer(m["h"]) + 1; id < m.at; ++id) {
     if (!m.r.is_removed(id) && has_any(m.r.node(id), OpRow::kDense | OpRow::kConvolutional))
       return false;
+  }
+  return true;
+}
+
+// The bias of a linear layer of sequences is no sum of branches. Eager code shows such a layer's
+// result as a view, of which an activation in place would copy its gradient: who writes ReLU behind
+// one writes it out of place.
+bool is_sum_of_branches(const Match& m) {
+  const Node& add = m.r.node(m.r.producer(m["s"]));
+  for (size_t i = 0; i < 2; ++i) {
+    const NodeId maker = m.r.producer(add.inputs[i]);
+    const bool product = maker != kNoNode && has(m.r.node(maker), OpRow::kDense);
+    if (product && m.r.tensor(add.inputs[1 - i]).kind == TensorKind::kParameter) return false;
   }
   return true;
 }
@@ -237,16 +246,17 @@ constexpr Pattern kInPlaceRows[] = {
                 "y = LeakyRelu(h) {alpha=0.2}",
      .after = "h = Conv(x, w); y = LeakyRelu(h) {alpha=0.2} in_place=1",
      .near_miss = "y = LeakyRelu(h) {alpha=0.01}"},
-    {.name = "leaky ReLU of a view in place",  // nnU-Net
+    {.name = "leaky ReLU of an instance norm in place",  // nnU-Net
      .match = "y = LeakyRelu(InstanceNormalization(_)!)",
-     .build = mark_on_view,
+     .build = mark,
      .example = "input x: f32[B,8,4,4]; param w: f32[8]; param b: f32[8];"
                 "h = InstanceNormalization(x, w, b); y = LeakyRelu(h) {alpha=0.01}",
      .after = "h = InstanceNormalization(x, w, b);"
-              "y = LeakyRelu(h) {alpha=0.01} in_place=1 of_view",
+              "y = LeakyRelu(h) {alpha=0.01} in_place=1",
      .near_miss = "z = Neg(h)"},
     {.name = "activation of a sum in place",
      .match = "s = Add(_, _); y = Relu|Clip|HardSwish|Silu(s!)",
+     .when = is_sum_of_branches,
      .build = mark_with_sum,
      .example = "input x: f32[B,8,4,4]; param w: f32[8]; param b: f32[8]; param m: f32[8];"
                 "param v: f32[8]; n = BatchNormalization(x, w, b, m, v); s = Add(x, n);"

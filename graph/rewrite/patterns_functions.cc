@@ -26,6 +26,18 @@ bool is_softplus(const Match& m) { return is_called(m, "softplus"); }
 // A threshold is called where(), as people call it who keep the comparison in place of a.
 bool is_threshold(const Match& m) { return is_called(m, "where"); }
 
+bool is_mse(const Match& m) { return is_called(m, "mse_loss"); }
+bool is_mse_of_all(const Match& m) { return is_mse(m) && is_one_number(m); }
+
+// One call, of which the newer exporter writes the parts: all have its line. Who writes such a loss
+// out gives the distance a line of its own, for it is read three times.
+bool is_one_statement(const Match& m) {
+  const std::string& line = m.root().notes.statements;
+  return !line.empty() && m.r.node(m.r.producer(m["d"])).notes.statements == line;
+}
+bool is_one_loss(const Match& m) { return is_one_statement(m) && is_one_number(m); }
+void set_each(const Match&, Attributes& attributes) { attributes.set("reduction", "none"); }
+
 constexpr Pattern kFunctionRows[] = {
     {.name = "atan2",
      .match = "t = Atan(Div(a, b));"
@@ -179,6 +191,125 @@ constexpr Pattern kFunctionRows[] = {
                 "v = Expand(b, s); d = Sub(u, v); e = Mul(d, d); y = ReduceMean(e) {keepdims=0}",
      .after = "y = plimsoll:MseLoss(a, b) {rank=0}",
      .near_miss = "y = ReduceMean(e) {axes=[1], keepdims=0}"},
+    {.name = "mean squared error",  // of the newer exporter
+     .exporter = Exporter::kPyTorch,
+     .match = "y = ReduceMean|ReduceSum(Mul(Sub(a, b), Sub(a, b)))",
+     .result = "y = plimsoll:MseLoss(a, b)",
+     .when = is_mse_of_all,
+     .set = set_rank,
+     .example = "input a: f32[B,8]; input b: f32[B,8]; d = Sub(a, b); e = Sub(a, b);"
+                "f = Mul(d, e); mse_loss_1 = ReduceMean(f) {keepdims=0}",
+     .after = "mse_loss_1 = plimsoll:MseLoss(a, b) {rank=0}",
+     .near_miss = "mean_1 = ReduceMean(f) {keepdims=0}; mse_loss_1 = Neg(mean_1)"},
+    {.name = "squared errors",
+     .exporter = Exporter::kPyTorch,
+     .match = "y = Mul(Sub(a, b), Sub(a, b))",
+     .result = "y = plimsoll:MseLoss(a, b)",
+     .when = is_mse,
+     .set = set_each,
+     .example = "input a: f32[B,8]; input b: f32[B,8]; d = Sub(a, b); e = Sub(a, b);"
+                "mse_loss = Mul(d, e)",
+     .after = "mse_loss = plimsoll:MseLoss(a, b) {reduction=\"none\"}",
+     .near_miss = "mul = Mul(d, e); mse_loss = Neg(mul)"},
+    {.name = "smooth L1 losses",
+     .exporter = Exporter::kPyTorch,
+     .match = "d = Abs(Sub(a, b)); y = Where(Less(d, #), Div(Mul(Pow(d, 2), #), #), Sub(d, #))",
+     .result = "y = plimsoll:SmoothL1Loss(a, b)",
+     .when = is_one_statement,
+     .set = set_each,
+     .example = "input a: f32[B,8]; input b: f32[B,8]; const n: f32[] = [1]; const p: f32[] = [2];"
+                "const h: f32[] = [0.5]; c = Sub(a, b) statements=\"a.py:3\";"
+                "d = Abs(c) statements=\"a.py:3\"; l = Less(d, n); e = Pow(d, p); f = Mul(e, h);"
+                "g = Div(f, n); i = Sub(d, h); y = Where(l, g, i) statements=\"a.py:3\"",
+     .after = "y = plimsoll:SmoothL1Loss(a, b) {reduction=\"none\"} statements=\"a.py:3\"",
+     .near_miss = "y = Where(l, g, i) statements=\"a.py:4\""},
+    {.name = "Huber losses",
+     .exporter = Exporter::kPyTorch,
+     .match = "d = Abs(Sub(a, b)); y = Where(Less(d, #), Mul(Mul(d, #), d), Mul(Sub(d, #), #))",
+     .result = "y = plimsoll:HuberLoss(a, b)",
+     .when = is_one_statement,
+     .set = set_each,
+     .example = "input a: f32[B,8]; input b: f32[B,8]; const n: f32[] = [1];"
+                "const h: f32[] = [0.5]; c = Sub(a, b) statements=\"a.py:3\";"
+                "d = Abs(c) statements=\"a.py:3\"; l = Less(d, n); e = Mul(d, h); f = Mul(e, d);"
+                "g = Sub(d, h); i = Mul(g, n); y = Where(l, f, i) statements=\"a.py:3\"",
+     .after = "y = plimsoll:HuberLoss(a, b) {reduction=\"none\"} statements=\"a.py:3\"",
+     .near_miss = "y = Where(l, f, i) statements=\"a.py:4\""},
+    {.name = "binary cross entropies with logits",
+     .exporter = Exporter::kPyTorch,
+     .match = "d = LogSigmoid(a); y = Sub(Mul(Sub(1, b), a), d)",
+     .result = "y = plimsoll:BceLogitsLoss(a, b)",
+     .when = is_one_statement,
+     .set = set_each,
+     .example = "input a: f32[B,8]; input b: f32[B,8]; const n: f32[] = [1];"
+                "d = plimsoll:LogSigmoid(a) statements=\"a.py:3\"; c = Sub(n, b); e = Mul(c, a);"
+                "y = Sub(e, d) statements=\"a.py:3\"",
+     .after = "y = plimsoll:BceLogitsLoss(a, b) {reduction=\"none\"} statements=\"a.py:3\"",
+     .near_miss = "y = Sub(e, d) statements=\"a.py:4\""},
+    {.name = "binary cross entropies",
+     .exporter = Exporter::kPyTorch,
+     .match = "d = Max(Log(Add(Neg(a), #)), #);"
+              "y = Sub(Mul(Sub(b, #), d), Mul(b, Max(Log(a), #)))",
+     .result = "y = plimsoll:BceLoss(a, b)",
+     .when = is_one_statement,
+     .set = set_each,
+     .example = "input a: f32[B,8]; input b: f32[B,8]; const n: f32[] = [1];"
+                "const k: f32[] = [-100]; c = Neg(a); e = Add(c, n); f = Log(e);"
+                "d = Max(f, k) statements=\"a.py:3\"; g = Sub(b, n); h = Mul(g, d); i = Log(a);"
+                "j = Max(i, k); l = Mul(b, j); y = Sub(h, l) statements=\"a.py:3\"",
+     .after = "y = plimsoll:BceLoss(a, b) {reduction=\"none\"} statements=\"a.py:3\"",
+     .near_miss = "y = Sub(h, l) statements=\"a.py:4\""},
+    {.name = "mean of losses",
+     .exporter = Exporter::kPyTorch,
+     .match = "d = SmoothL1Loss(a, b); y = ReduceMean|ReduceSum(d!)",
+     .result = "y = plimsoll:SmoothL1Loss(a, b)",
+     .when = is_one_loss,
+     .set = set_rank,
+     .example = "input a: f32[B,8]; input b: f32[B,8];"
+                "d = plimsoll:SmoothL1Loss(a, b) {reduction=\"none\"} statements=\"a.py:3\";"
+                "y = ReduceMean(d) {keepdims=0} statements=\"a.py:3\"",
+     .after = "y = plimsoll:SmoothL1Loss(a, b) {rank=0} statements=\"a.py:3\"",
+     .near_miss = "y = ReduceMean(d) {keepdims=0} statements=\"a.py:4\""},
+    {.name = "mean of losses",
+     .exporter = Exporter::kPyTorch,
+     .match = "d = HuberLoss(a, b); y = ReduceMean|ReduceSum(d!)",
+     .result = "y = plimsoll:HuberLoss(a, b)",
+     .when = is_one_loss,
+     .set = set_rank,
+     .example = "input a: f32[B,8]; input b: f32[B,8];"
+                "d = plimsoll:HuberLoss(a, b) {reduction=\"none\"} statements=\"a.py:3\";"
+                "y = ReduceMean(d) {keepdims=0} statements=\"a.py:3\"",
+     .after = "y = plimsoll:HuberLoss(a, b) {rank=0} statements=\"a.py:3\"",
+     .near_miss = "y = ReduceMean(d) {keepdims=0} statements=\"a.py:4\""},
+    {.name = "mean of losses",
+     .exporter = Exporter::kPyTorch,
+     .match = "d = BceLogitsLoss(a, b); y = ReduceMean|ReduceSum(d!)",
+     .result = "y = plimsoll:BceLogitsLoss(a, b)",
+     .when = is_one_loss,
+     .set = set_rank,
+     .example = "input a: f32[B,8]; input b: f32[B,8];"
+                "d = plimsoll:BceLogitsLoss(a, b) {reduction=\"none\"} statements=\"a.py:3\";"
+                "y = ReduceMean(d) {keepdims=0} statements=\"a.py:3\"",
+     .after = "y = plimsoll:BceLogitsLoss(a, b) {rank=0} statements=\"a.py:3\"",
+     .near_miss = "y = ReduceMean(d) {keepdims=0} statements=\"a.py:4\""},
+    {.name = "mean of losses",
+     .exporter = Exporter::kPyTorch,
+     .match = "d = BceLoss(a, b); y = ReduceMean|ReduceSum(d!)",
+     .result = "y = plimsoll:BceLoss(a, b)",
+     .when = is_one_loss,
+     .set = set_rank,
+     .example = "input a: f32[B,8]; input b: f32[B,8];"
+                "d = plimsoll:BceLoss(a, b) {reduction=\"none\"} statements=\"a.py:3\";"
+                "y = ReduceMean(d) {keepdims=0} statements=\"a.py:3\"",
+     .after = "y = plimsoll:BceLoss(a, b) {rank=0} statements=\"a.py:3\"",
+     .near_miss = "y = ReduceMean(d) {keepdims=0} statements=\"a.py:4\""},
+    {.name = "xlogy",
+     .match = "y = Where(Equal(a, 0), a, Where(IsNaN(b), b, Mul(a, Log(b))))",
+     .result = "y = plimsoll:Xlogy(a, b)",
+     .example = "input a: f32[B,8]; input b: f32[B,8]; const z: f32[] = [0]; n = IsNaN(b);"
+                "q = Equal(a, z); l = Log(b); m = Mul(a, l); w = Where(n, b, m);"
+                "y = Where(q, a, w)",
+     .near_miss = "y = Where(q, b, w)"},
     {.name = "smooth L1 loss",
      .match = "d = Abs(Sub(a, b));"
               "y = ReduceMean(Where(Less(d, #), Mul(Pow(d, 2), #), Sub(d, #)))",

@@ -13,8 +13,10 @@
 #include "graph/eager/ops.h"
 #include "graph/exporter/missing_buffers.h"
 #include "graph/ir/finetune.h"
+#include "graph/ops/input_independent.h"
 #include "graph/ops/lower.h"
 #include "graph/ops/op_row.h"
+#include "graph/ops/zeros.h"
 #include "graph/train/last_use.h"
 #include "graph/train/mirror.h"
 
@@ -148,10 +150,21 @@ void Forward::find_data(const std::vector<TensorId>& returned) {
   for (const TensorId out : returned) is_read_[out] = true;
   last_uses_ = last_uses(graph_, returned, machine_.policy().names_hold_values);
   read_as_data_.assign(graph_.tensors.size(), false);
-  for (const Node& node : graph_.nodes) {
+  meets_data_.assign(graph_.tensors.size(), false);
+  const std::vector<char> independent = input_independent(graph_);
+  const auto is_data = [&](TensorId in) { return in != kNoTensor && !independent[in]; };
+  const auto is_met = [&](TensorId out) { return out != kNoTensor && meets_data_[out]; };
+  for (auto id = static_cast<NodeId>(graph_.nodes.size());
+       id-- > 0;) {  // what is seen in another shape meets as well
+    const Node& node = graph_.nodes[id];
     const size_t last = std::min(node.inputs.size(), host_from(node));
+    const bool meets =
+        std::any_of(node.inputs.begin(), node.inputs.end(), is_data) ||
+        (has(node, OpRow::kView) && std::any_of(node.outputs.begin(), node.outputs.end(), is_met));
     for (size_t i = 0; i < last; ++i) {
-      if (node.inputs[i] != kNoTensor) read_as_data_[node.inputs[i]] = true;
+      if (node.inputs[i] == kNoTensor) continue;
+      read_as_data_[node.inputs[i]] = true;
+      if (meets) meets_data_[node.inputs[i]] = true;
     }
   }
 }
@@ -228,10 +241,16 @@ void Forward::execute(NodeId id) {
   if (on_device && !is_host_arithmetic(node)) {
     std::optional<eager::AutocastPause> off;
     if (node.notes.no_autocast) off.emplace(machine_);
+    const bool with_grad = machine_.grad_enabled();
+    if (node.notes.no_grad) machine_.set_grad_enabled(false);
     machine_.tell(&eager::Observer::before_node, id, inputs);
     eager::Lowering lowering(machine_, graph_, id, std::move(inputs));
     outputs = row && row->lower ? row->lower(lowering) : assumed(lowering);
+    for (Value& out : outputs) {
+      if (node.notes.no_grad && out.requires_grad()) out = out.detached();
+    }
     machine_.tell(&eager::Observer::after_node, id, outputs);
+    machine_.set_grad_enabled(with_grad);
   }
   inputs.clear();
   outputs.resize(node.outputs.size());
@@ -240,6 +259,7 @@ void Forward::execute(NodeId id) {
     if (out == kNoTensor) continue;
     const Tensor& t = graph_.tensors[out];
     if (!outputs[i].defined() && t.shape) outputs[i] = machine_.host(t.dtype, *t.shape);
+    if (is_filled_here(node, out)) outputs[i] = filled(out);
     if (is_read_[out]) values_[out] = std::move(outputs[i]);
   }
   outputs.clear();
@@ -252,6 +272,16 @@ bool Forward::is_host_arithmetic(const Node& node) const {
     return out == kNoTensor ||
            (graph_.tensors[out].has_dims && !is_float(graph_.tensors[out].dtype));
   });
+}
+
+// One number, repeated, that data meets as it is (zeros_like(x), which messages are then added to):
+// it is there from its own line on. What is computed of such before it meets data stays the host's.
+bool Forward::is_filled_here(const Node& node, TensorId out) const {
+  const Tensor& t = graph_.tensors[out];
+  if (!meets_data_[out] || !is_float(t.dtype) || t.has_dims || !t.shape || t.shape->empty())
+    return false;
+  if (!has(node, OpRow::kRepeats)) return host_from(node) == 0 && !has(node, OpRow::kRandom);
+  return !values_[node.inputs[0]].on_device() && is_zeros(graph_, node.inputs[0]);
 }
 
 Result<void> Forward::checkpoint(const std::string& which) {

@@ -40,6 +40,7 @@ class Forward {
 
   eager::Value& operator[](TensorId id) { return values_[id]; }
   std::span<const eager::Value> values() const { return values_; }
+  const Graph& graph() const { return graph_; }
   size_t size() const { return values_.size(); }
 
  private:
@@ -52,6 +53,7 @@ class Forward {
   eager::Value filled(TensorId id);
   std::vector<eager::Value> read_inputs(const Node& node, size_t host_from, bool& on_device);
   bool is_host_arithmetic(const Node& node) const;
+  bool is_filled_here(const Node& node, TensorId out) const;
   void execute(NodeId id);
   Inputs inputs_of(const parallel::Unit& block) const;
   void run_block(const parallel::Unit& block);
@@ -62,6 +64,7 @@ class Forward {
   std::vector<eager::Value> values_;
   std::vector<bool> is_read_;
   std::vector<bool> read_as_data_;
+  std::vector<bool> meets_data_;                  // read beside what inputs or weights make
   std::vector<std::vector<TensorId>> last_uses_;  // by node
   std::vector<parallel::Unit> blocks_;            // checkpointed
 };

@@ -10,18 +10,10 @@
 #include "graph/base/setting.h"
 #include "graph/exporter/weight_places.h"
 #include "graph/ops/op_row.h"
+#include "graph/train/tally.h"
 
 namespace plimsoll {
 namespace {
-
-// How many nodes of a kind there are, and which is the first.
-struct Tally {
-  int64_t count = 0;
-  NodeId first = kNoNode;
-  void add(NodeId node) {
-    if (count++ == 0) first = node;
-  }
-};
 
 class DoubtSearch {
  public:

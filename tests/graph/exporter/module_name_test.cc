@@ -39,6 +39,19 @@ TEST_CASE("a signature of torch.export tells buffers from parameters") {
   CHECK(module_signature("b: BUFFER target='unclosed").buffers.empty());
 }
 
+TEST_CASE("a number is a parameter where a signature lists it, or a module's name is on it") {
+  const ModuleSignature none, told{.parameters = {"t"}, .buffers = {"scale"}};
+  CHECK(is_scalar_parameter("t", told, false));
+  CHECK_FALSE(is_scalar_parameter("scale", told, false));
+  for (const auto* name : {"t", "logit_scale", "blocks.0.gain"}) {
+    CHECK(is_scalar_parameter(name, none, true));
+    CHECK_FALSE(is_scalar_parameter(name, none, false));  // "p_cast" of the newer exporter
+  }
+  for (const auto* name : {"123", "onnx::Mul_12", "/Exp_output_0", "val_7", "clone", "exp_1",
+                           "model.embed_tokens.embed_scale"})
+    CHECK_FALSE(is_scalar_parameter(name, none, true));
+}
+
 TEST_CASE("from_torch() tells all that a module holds, or the text is something else") {
   using Names = std::set<std::string, std::less<>>;
   const auto state = module_state(

@@ -64,6 +64,34 @@ TEST_CASE("small vectors with a parameter's name are parameters: their contents 
   CHECK(find(graph, "scales").contents);
 }
 
+TEST_CASE("a number that a module trains is a parameter, whatever it holds now") {
+  const auto known = [](const std::string& producer, std::string_view name) {
+    GraphParts parts = small_graph();
+    parts.initializers = {tensor(name, 1, {}).text(9, {"\0\0\x80\x3f", 4})};
+    parts.nodes = {node("Mul", {"x", name}, {"/Mul_output_0"}),
+                   node("Exp", {"/Mul_output_0"}, {"y"})};
+    Proto file = model(graph_of(parts));
+    file.text(2, producer);
+    return find(import(file), name).contents != nullptr;
+  };
+  CHECK_FALSE(known("pytorch", "logit_scale"));
+  CHECK(known("pytorch", "onnx::Mul_12"));
+  CHECK(known("tf2onnx", "logit_scale"));
+}
+
+TEST_CASE("a graph of other domains' operators alone needs none of ONNX's own") {
+  const auto file = [](std::string_view domain) {
+    GraphParts parts = small_graph();
+    parts.nodes = {node("Gelu", {"x"}, {"y"}, {}, "", domain)};
+    return Proto()
+        .number(1, 8)
+        .message(7, graph_of(parts))
+        .message(8, Proto().text(1, "com.microsoft").number(2, 1));
+  };
+  CHECK(import(file("com.microsoft")).nodes.size() == 1);
+  CHECK(refusal(file("")).code == "E213");
+}
+
 TEST_CASE("contents end at 4096 integers and 64 reals") {
   GraphParts parts = small_graph();
   const auto zeros = [](size_t bytes) { return std::string(bytes, '\0'); };

@@ -100,3 +100,48 @@ TEST_CASE("a loop over bags of rows, looked up before it, is one operator") {
     CHECK(products.find("ReduceProd") != std::string::npos);
   }
 }
+
+// As the newer exporter writes any mode without optimising: the mode is compared with each there
+// is.
+TEST_CASE("which branch of a loop over bags is the module's mode, the file's constants say") {
+  const auto row = [](std::string_view reduce) {
+    return graph_of({{node(reduce, {"bag"}, {"one"})}, {}, {}, {untyped("one")}});
+  };
+  const auto bags = [&](int64_t mode) {
+    const Proto body =
+        graph_of({{node("Slice", {"begins", "i", "next"}, {"from"}),
+                   node("Slice", {"begins", "next"}, {"to"}),
+                   node("Slice", {"weighed", "from", "to"}, {"bag"}),
+                   node("Constant", {}, {"mode"}, {attribute("value_int", mode)}),
+                   node("Constant", {}, {"sum"}, {attribute("value_int", 0)}),
+                   node("Equal", {"mode", "sum"}, {"is_sum"}),
+                   node("If", {"is_sum"}, {"bag_row"},
+                        {graph_attribute("then_branch", row("ReduceSum")),
+                         graph_attribute("else_branch", row("ReduceMax"))}),
+                   node("SequenceInsert", {"list", "bag_row"}, {"longer"}),
+                   node("Add", {"i", "one"}, {"next"}), node("Less", {"next", "end"}, {"c_out"})},
+                  {},
+                  {untyped("n"), untyped("c"), untyped("list"), untyped("i")},
+                  {untyped("c_out"), untyped("longer"), untyped("next")}});
+    return import(model_of(
+        {node("Gather", {"table", "x"}, {"rows"}), node("Expand", {"weight", "length"}, {"ones"}),
+         node("Unsqueeze", {"ones", "one"}, {"column"}),
+         node("Mul", {"rows", "column"}, {"weighed"}),
+         node("Range", {"zero", "ten", "two"}, {"offsets"}),
+         node("Concat", {"offsets", "end"}, {"begins"}), node("SequenceEmpty", {}, {"none"}),
+         node("Loop", {"", "true", "none", "zero"}, {"all", "count"},
+              {graph_attribute("body", body)}),
+         node("ConcatFromSequence", {"all"}, {"y"}, {attribute("axis", 0)})},
+        {},
+        {scalar("zero", 0), scalar("ten", 10), scalar("two", 2), scalar("true", 1),
+         tensor("end", 7, {1}).number(7, 10), tensor("one", 7, {1}).number(7, 1),
+         tensor("length", 7, {1}).number(7, 10), tensor("weight", 1, {1}),
+         tensor("table", 1, {50, 8})}));
+  };
+  for (const auto& [mode, name] : {std::pair(0, "sum"), std::pair(2, "max")}) {
+    const Graph graph = bags(mode);
+    const Node& bag = graph.nodes[graph.nodes.size() - 2];
+    CHECK(bag.op == "EmbeddingBag");
+    CHECK(bag.attributes.string("mode", "") == name);
+  }
+}

@@ -33,6 +33,26 @@ TEST_CASE("named extents are symbols, the same everywhere; the first is the batc
   CHECK(graph.baked_batch == 0);
 }
 
+TEST_CASE("an extent's name says more than its place, which is said") {
+  const auto batch_of = [](const std::vector<Proto>& inputs, std::string_view wanted_codes) {
+    Diagnostics warnings;
+    const Graph graph = with_inputs(inputs, {}, &warnings);
+    CHECK(codes(warnings) == wanted_codes);
+    CHECK(graph.baked_batch == 0);
+    return graph.batch_symbol;
+  };
+  CHECK(batch_of({value("x", {"sequence", "batch", 8})}, "W214") == "batch");
+  CHECK(batch_of({value("x", {"T", "N", 8})}, "W214") == "N");
+  CHECK(batch_of({value("x", {"s0", "batch_size"}, 7)}, "W214") == "batch_size");
+  CHECK(batch_of({value("x", {35, "batch", 8})}, "") == "batch");
+  CHECK(batch_of({value("x", {"seq", 8}), value("z", {"batch", 8})}, "W214") == "batch");
+  // Two names that say as much: the first. One that says nothing of itself: its place does.
+  CHECK(batch_of({value("x", {"batch", "N", 3})}, "") == "batch");
+  CHECK(batch_of({value("x", {"B", "T"}, 7)}, "") == "B");
+  CHECK(batch_of({value("x", {"points", "N", 3})}, "") == "points");
+  CHECK(batch_of({value("x", {"sequence", 8})}, "") == "sequence");
+}
+
 TEST_CASE("products of names are products; other expressions are symbols of their own") {
   const Graph graph = with_inputs({value("x", {"2*s0", "s0 * s1"}), value("z", {"s0", "s1 + 1"})});
   CHECK(shape_text(graph, "x") == "f32[2*s0,s0*s1]");

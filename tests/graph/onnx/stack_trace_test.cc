@@ -15,6 +15,9 @@ TEST_CASE("stack trace: files without folders, lines and the names that they ass
                       "    x, mask = self.embed(\n"
                       "  File \"C:\\torch\\mlp.py\", line 12, in forward\n"
                       "    return self.fc2(self.fc1(x))") == "vit.py:66 x,mask...;mlp.py:12");
+  CHECK(statements_of("File \"<eval_with_key>.7\", line 8, in forward\n"
+                      "    gelu = torch.ops.aten.gelu.default(linear);  linear = None") ==
+        "<eval_with_key>.7:8");
   CHECK(statements_of("").empty());
   CHECK(statements_of("no trace at all").empty());
   CHECK(statements_of("File \"net.py\", line x, in forward\n    y = f(x)").empty());

@@ -110,6 +110,56 @@ TEST_CASE("expand: a checkpointed block stops before an operator that keeps its 
   CHECK(products("y{i} = Sigmoid(n{i}) module=\"net.{i}.last\"\n") == 7 + 4);
 }
 
+// CopySlices (torch/csrc/autograd/functions/tensor.cpp): a gradient of the whole, and a clone of
+// the view's part of it, beside what the operator itself makes.
+TEST_CASE("expand: what is written into a view copies its gradient twice") {
+  constexpr int64_t kMap = 8 * 16 * 4;
+  const auto temporaries = [](const std::string& last, const std::string& view) {
+    const Expanded e = expanded(
+        "opset 17\ninput x: f32[8,16]\ninput u: f32[16,8]\nparam w: f32[16,16]\n"
+        "const to: i64[2] = [16,8]\nm = MatMul(x, w)\n" +
+            view + "y = " + last + "\noutput y\n",
+        {});
+    return bytes_of(e.expansion.step, Role::kTemporary);
+  };
+  const auto more = [&](const std::string& own, const std::string& of_view) {
+    return temporaries(of_view, "v = Reshape(m, to)\n") - temporaries(own, "");
+  };
+  CHECK(more("Relu(m) in_place=1", "Relu(v) in_place=1") == 2 * kMap);
+  CHECK(more("Relu(m)", "Relu(v)") == 0);
+  CHECK(more("Add(m, x) in_place=1", "Add(v, u) in_place=1") == 2 * kMap);
+}
+
+TEST_CASE("expand: nothing is kept without autograd, and no gradient goes through") {
+  const auto kept = [](const std::string& notes) {
+    const Expanded e = expanded(
+        "opset 17\ninput x: f32[8,16]\nparam w: f32[16,16]\nparam v: f32[16,16]\n"
+        "a = MatMul(x, v)" +
+            notes + "\nb = Exp(a)" + notes + "\nc = MatMul(x, w)\ny = Mul(b, c)\noutput y\n",
+        {});
+    return std::pair(bytes_of(e.expansion.step, Role::kFeatureMap),
+                     launches(e.expansion.step, KernelClass::kGemm, Phase::kBackward));
+  };
+  const auto [with, products] = kept("");
+  const auto [without, fewer] = kept(" no_grad");
+  CHECK(with - without == 8 * 16 * 4);  // c, which b's gradient wants; b itself is c's
+  CHECK(products == 2);
+  CHECK(fewer == 1);
+}
+
+// out = torch.zeros_like(x), before the messages that are added to it are made.
+TEST_CASE("expand: zeros are filled where their line is") {
+  const Expanded e = expanded(
+      "opset 17\ninput x: f32[64,32]\ninput at: i64[64,1]\nparam w: f32[32,32]\n"
+      "const zero: f32[] = [0]\nm = MatMul(x, w)\ns = Shape(m)\nz = Expand(zero, s)\n"
+      "r = Tanh(m)\ny = ScatterND(z, at, r) {reduction=\"add\"}\noutput y\n",
+      {});
+  const auto& buffers = e.expansion.step.buffers;
+  CHECK(std::ranges::count_if(buffers, [&](const Buffer& b) {
+          return b.node != kNoNode && e.graph.nodes[b.node].op == "Expand";
+        }) == 1);
+}
+
 // As PyTorch's exporter writes torch.gather(m, 2, i.expand(...)): with a cast of its positions.
 TEST_CASE("expand: an array that is expanded, and cast to what it is, takes no more than before") {
   const auto kept = [](const std::string& positions) {

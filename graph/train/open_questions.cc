@@ -1,0 +1,156 @@
+#include "graph/train/open_questions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "graph/exporter/origin.h"
+#include "graph/exporter/weight_places.h"
+#include "graph/ops/input_independent.h"
+#include "graph/ops/op_row.h"
+#include "graph/train/tally.h"
+
+namespace plimsoll {
+namespace {
+
+class OpenSearch {
+ public:
+  OpenSearch(const Graph& graph, const std::vector<WeightRole>& kinds)
+      : graph_(graph),
+        kinds_(kinds),
+        has_lines_(std::ranges::any_of(
+            graph.nodes, [](const Node& node) { return !node.notes.statements.empty(); })) {}
+
+  OpenQuestions run() {
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) look_at(id);
+    look_at_buffers();
+    tell(leaky_, "activation", "may run in place or not");
+    tell(regions_, "operator", "may run with gradients or, as taken here, without");
+    tell(masks_, "attention", "may be given no mask or, as taken here, the network's own");
+    tell(buffers_, "array", "of arithmetic may be a buffer or, as taken here, a weight");
+    open_.names = graph_.exporter == Exporter::kPyTorch && !has_lines_;
+    return std::move(open_);
+  }
+
+ private:
+  void look_at(NodeId id) {
+    const Node& node = graph_.nodes[id];
+    if (node.inputs.empty() || node.inputs[0] == kNoTensor) return;
+    if (is_leaky_of_layer(node)) {
+      leaky_.add(id);
+      (node.notes.in_place ? open_.more : open_.less) += bytes_of(node.inputs[0]);
+    }
+    if (node.notes.no_grad && !graph_.tensors[node.outputs[0]].has_dims) {
+      regions_.add(id);
+      if (!has(node, OpRow::kSharesStorage)) open_.more += bytes_of(node.outputs[0]);
+    }
+    if (reads_network_mask(node)) {
+      masks_.add(id);
+      open_.less += bytes_of(node.inputs[3]);
+    }
+  }
+
+  // In place its result is what backward reads, and what it read is free. (A ReLU, which has no
+  // slope or scale, keeps its result anyway.)
+  bool is_leaky_of_layer(const Node& node) const {
+    if (!has(node, OpRow::kRectifier | OpRow::kOfResult) || graph_.exporter != Exporter::kPyTorch ||
+        !node.attributes.has("alpha"))
+      return false;
+    const NodeId maker = graph_.tensors[node.inputs[0]].producer;
+    return maker != kNoNode &&
+           has_any(graph_.nodes[maker], OpRow::kConvolutional | OpRow::kDense | OpRow::kNorm);
+  }
+
+  // By TorchScript, which has no lines: Hugging Face would leave it out (mask_operand()).
+  bool reads_network_mask(const Node& node) const {
+    if (has_lines_ || !has(node, OpRow::kAttends) || node.domain != "plimsoll") return false;
+    if (node.inputs.size() < 4 || node.inputs[3] == kNoTensor) return false;
+    const NodeId maker = graph_.tensors[node.inputs[3]].producer;
+    if (maker == kNoNode || graph_.nodes[maker].inputs.size() != 3) return false;
+    const auto independent = independent_of_inputs();
+    return independent[node.inputs[3]] != 0;
+  }
+
+  const std::vector<char>& independent_of_inputs() const {
+    if (independent_.empty()) independent_ = input_independent(graph_);
+    return independent_;
+  }
+
+  // What has a gradient for their sake alone is not kept where they are buffers.
+  void look_at_buffers() {
+    if (graph_.exporter != Exporter::kPyTorch || has_lines_) return;
+    std::vector<char> doubtful = arrays_in_arithmetic(), sure(graph_.tensors.size(), 0);
+    for (TensorId id = 0; id < kinds_.size(); ++id)
+      sure[id] = kinds_[id] == WeightRole::kTrained && !doubtful[id] ? 1 : 0;
+    const std::vector<char> arrays = doubtful;
+    std::vector<char> depends(graph_.tensors.size(), 0);
+    for (const TensorId in : graph_.inputs) depends[in] = 1;
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.nodes[id];
+      const auto reads = [&](const std::vector<char>& set) {
+        return std::ranges::any_of(node.inputs,
+                                   [&](TensorId in) { return in != kNoTensor && set[in]; });
+      };
+      const bool surely = reads(sure), perhaps = !surely && reads(doubtful);
+      const bool data = reads(depends) && !has(node, OpRow::kShapeOf);
+      if (perhaps && data && reads(arrays)) buffers_.add(id);
+      for (const TensorId out : node.outputs) {
+        if (out == kNoTensor) continue;
+        sure[out] = surely ? 1 : 0;
+        doubtful[out] = perhaps ? 1 : 0;
+        depends[out] = data ? 1 : 0;
+        if (perhaps && data && !has(node, OpRow::kSharesStorage)) open_.less += bytes_of(out);
+      }
+    }
+  }
+
+  // That nothing but arithmetic reads, and whose name is no weight's.
+  std::vector<char> arrays_in_arithmetic() const {
+    std::vector<char> found(graph_.tensors.size(), 0), read_else(graph_.tensors.size(), 0);
+    for (const Node& node : graph_.nodes) {
+      const bool arithmetic = has_any(node, OpRow::kAddition | OpRow::kMultiplication);
+      for (const TensorId in : node.inputs) {
+        if (in != kNoTensor) (arithmetic ? found : read_else)[in] = 1;
+      }
+    }
+    for (TensorId id = 0; id < found.size(); ++id) {
+      const Tensor& t = graph_.tensors[id];
+      const bool array = t.kind == TensorKind::kParameter && !t.weight && t.shape &&
+                         !t.shape->empty() && kinds_[id] == WeightRole::kTrained;
+      const std::string_view last = std::string_view(t.name).substr(t.name.rfind('.') + 1);
+      if (!array || read_else[id] || is_parameter_name(last, Exporter::kOther)) found[id] = 0;
+    }
+    return found;
+  }
+
+  void tell(const Tally& tally, std::string_view one, std::string_view what) {
+    if (tally.count == 0) return;
+    open_.warnings.push_back(
+        warning("W237",
+                fmt::format("{} {}{} {}: the range holds both", tally.count, one,
+                            tally.count == 1 ? "" : "s", what),
+                {.file = {}, .node = describe(graph_, tally.first)},
+                "the module itself, by from_torch() in Python, leaves nothing open"));
+  }
+
+  Dim bytes_of(TensorId tensor) const {
+    const Tensor& t = graph_.tensors[tensor];
+    return t.shape && is_float(t.dtype) ? bytes(t.dtype, elements(*t.shape)) : Dim(0);
+  }
+
+  const Graph& graph_;
+  const std::vector<WeightRole>& kinds_;
+  bool has_lines_;
+  mutable std::vector<char> independent_;
+  OpenQuestions open_;
+  Tally leaky_, regions_, masks_, buffers_;
+};
+
+}  // namespace
+
+OpenQuestions open_questions(const Graph& graph, const std::vector<WeightRole>& kinds) {
+  return OpenSearch(graph, kinds).run();
+}
+
+}  // namespace plimsoll

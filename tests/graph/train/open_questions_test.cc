@@ -1,0 +1,58 @@
+#include "graph/train/open_questions.h"
+
+#include <doctest/doctest.h>
+
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
+#include "graph/rewrite/recover.h"
+#include "graph/rewrite/written_weights.h"
+#include "tests/support/written_by.h"
+
+namespace plimsoll {
+namespace {
+
+// "2 activations may ...: 512 less, 0 more", of a file of TorchScript's.
+std::string left_open(const std::string& text) {
+  auto graph = parse_text("opset 17\n" + text);
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  test::written_by(*graph, "pytorch 2.9");
+  Decider decider(Binding{{"B", 4}});
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  find_written_weights(*graph);
+  recover(*graph, &decider);
+  const OpenQuestions open = open_questions(*graph, classify_parameters(*graph));
+  std::string said;
+  for (const Diagnostic& d : open.warnings) {
+    CHECK(d.code == "W237");
+    said += d.message.substr(0, d.message.find(" may")) + ": ";
+  }
+  return said + open.less.text() + " less, " + open.more.text() + " more";
+}
+
+}  // namespace
+
+TEST_CASE("what a file leaves open is said, with the bytes that hang on it") {
+  const std::string layer =
+      "input x: f32[B,8,4,4]\nparam c.weight: f32[8,8,1,1]\nh = Conv(x, c.weight)\n";
+  CHECK(left_open(layer + "y = Relu(h)\noutput y\n") == "0 less, 0 more");
+  // A map of 8 x 16 numbers a sample: kept beside its activation, or not.
+  CHECK(left_open(layer + "y = LeakyRelu(h) {alpha=0.01}\noutput y\n") ==
+        "1 activation: 512*B less, 0 more");
+  CHECK(left_open(layer + "y = LeakyRelu(h) {alpha=0.2}\noutput y\n") ==
+        "1 activation: 0 less, 512*B more");
+  CHECK(left_open(layer + "y = Exp(h) no_grad\noutput y\n") == "1 operator: 0 less, 512*B more");
+  // A grid that the input is compared with; what has a gradient anyway hangs on nothing.
+  const std::string grid =
+      "input x: f32[B,8,1]\nparam m.grid: f32[8,4]\nparam m.weight: f32[4,8]\n"
+      "param n.weight: f32[1,4]\n";
+  CHECK(left_open(grid + "d = Sub(x, m.grid)\ne = Exp(d)\ny = MatMul(e, m.weight)\noutput y\n") ==
+        "1 array of arithmetic: 256*B less, 0 more");
+  // Nor does what is computed of weights alone: a gain of a weight.
+  CHECK(left_open(grid + "g = Mul(m.grid, m.grid)\nh = MatMul(x, n.weight)\ny = Add(h, g)\n"
+                         "output y\n") == "0 less, 0 more");
+  CHECK(left_open(grid + "h = MatMul(x, n.weight)\ny = Mul(h, m.grid)\noutput y\n") ==
+        "0 less, 0 more");
+}
+
+}  // namespace plimsoll
