@@ -36,6 +36,8 @@ constexpr auto kLibraryNames = std::to_array<LibraryName>({
     {"*mask", kMask, "timm", "models/swin_transformer.py: attn_mask; a mask_token is trained"},
     {"filt", kBuffer, "timm", "layers/blur_pool.py, and antialiased-cnns"},
     {"rel_indices", kBuffer, "timm", "models/convit.py"},
+    {"past_key_values", kCache, "transformers", "modeling_outputs.py"},
+    {"present", kCache, "optimum 1.27", "exporters/onnx/base.py: present.0.key"},
     // Behind such a module 204 of 227 loops over layers held its result (embedding_output,
     // inputs_embeds) beside what the layers hand on.
     {"embeddings", kEmbeddings, "transformers", "models/bert/modeling_bert.py"},

@@ -16,6 +16,8 @@ enum class NameRole : uint8_t {
   kFrequencies,   // a buffer that its module holds twice
   kPositions,     // sines without a gradient where positions themselves pick its rows, else trained
   kAllPositions,  // the same, and where it is taken whole
+  // Of what is returned, and all below it:
+  kCache,  // keys and values for later steps
   // Of a module:
   kEmbeddings,  // its caller's code keeps a name for what it returns
   kEncoder,     // what it returns lives as long as the model runs, where a decoder is given it

@@ -4,6 +4,7 @@
 
 #include "graph/base/setting.h"
 #include "graph/eager/ops.h"
+#include "graph/exporter/library_names.h"
 
 namespace plimsoll {
 namespace {
@@ -35,12 +36,22 @@ Value loss_of(Machine& m, const Value& out, Loss loss) {
   return {};
 }
 
+// "past_key_values.0.key": what later steps read is returned, and no loss is taken of it.
+bool is_cache(std::string_view name) {
+  for (; !name.empty(); name = name.substr(0, name.rfind('.') == name.npos ? 0 : name.rfind('.'))) {
+    if (has_role(name, NameRole::kCache)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& network) {
   std::vector<OutputLoss> losses = network.losses;
   if (losses.empty()) {
-    for (const TensorId id : network.outputs) losses.push_back({m.recipe().loss, id});
+    for (const TensorId id : network.outputs) {
+      if (!is_cache(values.graph().tensors[id].name)) losses.push_back({m.recipe().loss, id});
+    }
   }
   Value loss;
   for (const auto& [kind, id] : losses) {

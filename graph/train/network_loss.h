@@ -7,7 +7,8 @@
 
 namespace plimsoll {
 
-// The network's own losses, else the recipe's on each float output. E260 where it has none.
+// The network's own losses, else the recipe's on each float output but caches of keys and values.
+// E260 where it has none.
 Result<eager::Value> network_loss(eager::Machine& m, Forward& values,
                                   const PlannedNetwork& network);
 

@@ -151,6 +151,11 @@ def flags_of(keywords: Mapping[str, Any]) -> list[str]:
     return arguments
 
 
+def settings_of(model: object) -> dict[str, Any]:
+    """Keywords that a model of from_torch() brings."""
+    return dict(getattr(model, "settings", {}))
+
+
 def known(flags: Mapping[str, Any]) -> Mapping[str, Any]:
     """The keywords that verbs share; a UsageError names one that is none of them."""
     names = get_type_hints(Flags)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._command import flags_of, run, text_of
+from ._command import flags_of, run, settings_of, text_of
 
 _COUNT, _RANGE, _REAL = np.int64, (np.int64, 2), np.float64
 # What a record holds beside its parameters, and where there is no answer.
@@ -44,7 +44,8 @@ def sweep(model: str | os.PathLike[str] | None = None, *, plan: str | os.PathLik
     and `error`, empty where there is an answer; without one counts are -1.
     """
     swept = {name: _plain(values) for name, values in parameters.items() if _is_swept(values)}
-    flags = flags_of({name: value for name, value in parameters.items() if name not in swept})
+    given = {**settings_of(model), **parameters}
+    flags = flags_of({name: value for name, value in given.items() if name not in swept})
     flags += flags_of({"emit": emit, "emit_to": emit_to})
     if model is not None:
         flags.append(f"--model={text_of(model)}")

@@ -16,6 +16,7 @@ from unittest import mock
 from ._answers import Estimate, MaxBatch
 from ._command import Diagnostic, InputError, PlimsollWarning
 from ._construction import built
+from ._marks import Checkpoints, mark, split
 from ._verbs import estimate, max_batch
 
 if TYPE_CHECKING:
@@ -32,11 +33,13 @@ _KEPT_BYTES = 1024
 
 
 class TorchModel:
-    """A module's structure, in a file that goes when this does, unless it is saved."""
+    """A module's structure, in a file that goes when this does, unless it is saved. `settings` are keywords of every
+    question about it that are not in the file: what the module's own code does, unless the question says otherwise."""
 
-    def __init__(self, model: ir.Model) -> None:
+    def __init__(self, model: ir.Model, settings: Mapping[str, Any] | None = None) -> None:
         import onnx_ir as ir
 
+        self.settings = dict(settings or {})
         self._folder = tempfile.TemporaryDirectory(prefix="plimsoll-")
         self.path = Path(self._folder.name) / "model.onnx"
         ir.save(model, self.path)
@@ -76,6 +79,9 @@ def from_torch(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module
         module, mode = module_or_factory, None
     else:
         module, mode = built(module_or_factory)
+    settings = {}
+    if isinstance(module, torch._dynamo.OptimizedModule):
+        module, settings["compile"] = module._orig_mod, True
     order = list(inspect.signature(module.forward).parameters)
     kwargs = dict(sorted(kwargs.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
     axes = _axes_of_inputs(module, args, kwargs, dynamic)
@@ -85,20 +91,28 @@ def from_torch(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module
     if mode:
         args, kwargs = torch.utils._pytree.tree_map_only(torch.Tensor, mode.from_tensor, (args, kwargs))
     _know_caches()
-    with _masks_as_eager():
+    checkpoints = Checkpoints(module)
+    with _masks_as_eager(), checkpoints.listening():
         program = _exported(module, args, kwargs, named)
     fixed = _fixed_sizes(program, list(_axes_by_tensor((args, kwargs), axes)))
     if fixed:
         warnings.warn(f"the module fixes {', '.join(sorted(fixed))}: the model keeps the size that the inputs have", PlimsollWarning, stacklevel=2)
         named = _without(named, fixed)
-    _mark_in_place(program)
+    mark(program)
+    again = checkpoints.path()
+    if again:
+        settings["checkpoint"] = again
+    elif again is not None:
+        warnings.warn("what the module computes again in its backward pass is no list of its modules: it is counted as kept",
+                      PlimsollWarning, stacklevel=2)
     try:
         model = torch.onnx.export(program, dynamo=True, optimize=False, verbose=False, dynamic_shapes=named).model
     except Exception as fault:
         raise _not_exported("torch.onnx.export", fault) from fault
+    _name_caches(model.graph, program)
     _write_state(model.graph, module)
     _clean(model.graph)
-    return TorchModel(model)
+    return TorchModel(model, settings)
 
 
 def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -233,33 +247,43 @@ def _know_caches() -> None:
         register_dynamic_cache_export_support()
 
 
-# What runs in place is told to the file through what an exporter passes on of each call.
-_IN_PLACE = "\nplimsoll: in place"
+def _name_caches(graph: ir.Graph, program: torch.export.ExportedProgram) -> None:
+    """Keys and values that are returned beside the prediction are called so: no loss is taken of them."""
+    import onnx_ir as ir
+
+    whole = program.call_spec.out_spec
+    if whole is None or whole.num_leaves != len(graph.outputs):
+        return
+    for number, at in enumerate(_leaves_of_caches(whole, 0)):
+        value = graph.outputs[at]
+        name = f"past_key_values.{number}"
+        node = ir.node("Identity", [value], outputs=[ir.Value(name=name, type=value.type, shape=value.shape)])
+        graph.append(node)
+        graph.outputs[at] = node.outputs[0]
+
+
+def _leaves_of_caches(spec: Any, first: int) -> Iterator[int]:
+    if str(getattr(spec.type, "__name__", "")).endswith("Cache"):
+        yield from range(first, first + spec.num_leaves)
+        return
+    for child in spec.children() if callable(getattr(spec, "children", None)) else spec.children_specs:
+        yield from _leaves_of_caches(child, first)
+        first += child.num_leaves
+
+
 _TRACE = "pkg.torch.onnx.stack_trace"
 
 
-def _mark_in_place(program: torch.export.ExportedProgram) -> None:
-    import torch
-
-    for node in program.graph.nodes:
-        if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
-            continue
-        value = node.meta.get("val")
-        floats = isinstance(value, torch.Tensor) and value.is_floating_point()
-        if floats and node.target._schema.name.endswith("_") and node.args[0].op != "placeholder":
-            node.meta["stack_trace"] = node.meta.get("stack_trace", "") + _IN_PLACE
-
-
 def _clean(graph: ir.Graph) -> None:
-    """Nodes keep what Plimsoll reads: modules, source lines without this machine's folders, what runs in place."""
+    """Nodes keep what Plimsoll reads: modules, source lines without this machine's folders, marks."""
     for node in graph.all_nodes():
         properties = node.metadata_props
-        trace, mark, _ = properties.pop(_TRACE, "").partition(_IN_PLACE)
+        trace, marks = split(properties.pop(_TRACE, ""))
         if trace:
             properties[_TRACE] = re.sub(r'File "[^"]*/', 'File "', trace)
         # The last of the nodes that a call became has its name, those before it are numbered values.
-        if mark and not str(node.outputs[0].name).startswith("val_"):
-            properties["plimsoll.in_place"] = "1"
+        numbered = str(node.outputs[0].name).startswith("val_")
+        properties.update({f"plimsoll.{mark}": "1" for mark in marks if mark != "in_place" or not numbered})
         properties.pop("pkg.torch.onnx.fx_node", None)
 
 
@@ -293,6 +317,10 @@ def _write_state(graph: ir.Graph, module: torch.nn.Module) -> None:
         held.shape = shape
         held.const_value = ir.ExternalTensor("weights", 0, size, held.dtype, shape=shape, name=name)
         graph.initializers[name] = held
+    for node in graph.all_nodes():  # a value of a parameter's name: t of x.t()
+        for value in node.outputs:
+            if value.name in graph.initializers:
+                value.name += "_value"
     for superseded in [key for key in graph.metadata_props if key.startswith("pkg.torch.export.")]:
         del graph.metadata_props[superseded]
     graph.metadata_props["plimsoll.state"] = json.dumps(state, separators=(",", ":"))

@@ -57,12 +57,13 @@ def write(out, spec, batch, mode, training):
     figures["inputs"] = dict(zip(inputs, figures["inputs"].values(), strict=True))   # by the file's own names
     name = workloads.file_name(spec)
     (out / f"{name}.onnx.gz").write_bytes(gzip.compress(model.path.read_bytes(), mtime=0))
-    (out / f"{name}.json").write_text(json.dumps({"model": spec, "training": training, **figures}) + "\n")
+    (out / f"{name}.json").write_text(json.dumps({"model": spec, "training": training, "settings": model.settings, **figures}) + "\n")
 
 
 def answer(plimsoll, figures, path):
     """The command's memory object, or why there is none."""
     command = [plimsoll, "estimate", path, "--gpu", "titan-xp", "--loss", figures["loss"], "--json"]
+    command += [f"--{name}={value}" for name, value in figures.get("settings", {}).items()]
     command += ["--mode", "inference"] if figures["mode"] == "inference" else ["--optimizer", figures["mode"]]
     command += [f"--shape={name}={'x'.join(map(str, shape))}" for name, shape in figures["inputs"].items()]
     done = subprocess.run(command, capture_output=True, text=True)

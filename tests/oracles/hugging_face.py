@@ -168,6 +168,14 @@ def main_of(outputs):
     return outputs[0]
 
 
+def nothing_packed_or_padded():
+    """Position ids are searched for packed sequences. That needs values, which a fake tensor has not, and an operator
+    (diff) that the TorchScript exporter has not. No sequence is packed here."""
+    from transformers import masking_utils
+    masking_utils.find_packed_sequence_indices = lambda position_ids: None
+    look_at_no_padding(masking_utils)
+
+
 def look_at_no_padding(masking):
     """A mask of ones is looked at, found to hide nothing and left out (BART, Marian). A fake tensor has no values to look
     at and its mask would stay: here it is left out as well. While an exporter traces, masks stay."""
@@ -246,10 +254,7 @@ def symbols_of(inputs):
 def of_transformers(name, batch):
     import transformers
     from transformers.initialization import no_init_weights
-    # Position ids are searched for packed sequences. That needs values, which a fake tensor has not, and an operator
-    # (diff) that the TorchScript exporter has not. No sequence is packed here.
-    transformers.masking_utils.find_packed_sequence_indices = lambda position_ids: None
-    look_at_no_padding(transformers.masking_utils)
+    nothing_packed_or_padded()
     prefix, head, options = TRANSFORMERS[name]
     options = dict(options)
     experts = options.pop("experts_implementation", None)

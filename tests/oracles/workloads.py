@@ -26,7 +26,7 @@ def load(spec, batch):
     family, name = spec.split(":")
     with parameters_left_alone():
         return {"torchvision": of_torchvision, "timm": of_timm, "hf": of_transformers, "diffusers": of_diffusers,
-                "plain": of_plain, "op": of_operator, "family": of_family, "config": of_config}[family](name, batch)
+                "plain": of_plain, "held": of_held, "op": of_operator, "family": of_family, "config": of_config}[family](name, batch)
 
 
 @contextmanager
@@ -64,6 +64,11 @@ def of_timm(name, batch):
 def of_plain(name, batch):
     import plain_models
     return Workload(*getattr(plain_models, name)(batch))
+
+
+def of_held(name, batch):
+    import held_models
+    return Workload(*getattr(held_models, name)(batch))
 
 
 def of_operator(name, batch):

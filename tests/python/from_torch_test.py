@@ -42,6 +42,33 @@ if HAS_TORCH:
         def forward(self, x):
             return x + self.places
 
+    class Checkpointed(torch.nn.Module):
+        """Blocks that the backward pass computes again; of the last one only a part."""
+
+        def __init__(self, part):
+            super().__init__()
+            self.blocks = torch.nn.ModuleList([torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Linear(16, 4)) for _ in range(3)])
+            self.part = part
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = torch.utils.checkpoint.checkpoint(block[0] if self.part else block, x, use_reentrant=False)
+                x = block[1](x) if self.part else x
+            return x
+
+    class Named(torch.nn.Module):
+        """A parameter of a value's name, without axes; a part without gradients."""
+
+        def __init__(self):
+            super().__init__()
+            self.t = torch.nn.Parameter(torch.tensor(2.0))
+            self.linear = torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            with torch.no_grad():
+                target = torch.tanh(self.linear(x))
+            return (self.linear(x) @ target.t()) * self.t.exp()
+
     class Branches(torch.nn.Module):
         def forward(self, x):
             return x * 2 if x.sum() > 0 else x
@@ -85,6 +112,26 @@ class FromTorch(unittest.TestCase):
         with self.assertWarnsRegex(plimsoll.PlimsollWarning, "fixes sequence: "):
             model = plimsoll.from_torch(Fixed(), (torch.randn(1, 6, 4),), {0: {0: "batch", 1: "sequence"}})
         self.assertEqual(plimsoll.estimate(model, gpu="t4", batch=3, loss="sum").to_dict()["input"]["symbols"], {"batch": 3})
+
+    def test_what_the_backward_pass_computes_again(self):
+        import torch.utils.checkpoint
+        model = plimsoll.from_torch(Checkpointed(part=False), (torch.randn(2, 4),))
+        self.assertEqual(model.settings, {"checkpoint": "blocks"})
+        kept = answer(model, batch=64, checkpoint="none")["saved_bytes"]
+        self.assertLess(answer(model, batch=64)["saved_bytes"], kept)
+        with self.assertWarnsRegex(plimsoll.PlimsollWarning, "no list of its modules"):
+            model = plimsoll.from_torch(Checkpointed(part=True), (torch.randn(2, 4),))
+        self.assertEqual(answer(model, batch=64)["saved_bytes"], kept)
+
+    def test_a_compiled_module(self):
+        net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
+        model = plimsoll.from_torch(torch.compile(net), (torch.randn(2, 4),))
+        self.assertEqual(model.settings, {"compile": True})
+        self.assertEqual(answer(model, batch=6, compile=False), answer(plimsoll.from_torch(net, (torch.randn(2, 4),)), batch=6))
+
+    def test_a_parameter_of_a_values_name_and_a_part_without_gradients(self):
+        memory = answer(plimsoll.from_torch(Named(), (torch.randn(2, 4),)), batch=6)
+        self.assertEqual(memory["parameters"]["count"], 4 * 4 + 4 + 1)
 
     def test_what_pytorch_does_not_export(self):
         with self.assertRaisesRegex(plimsoll.InputError, "torch.export does not take this module") as caught:

@@ -1,0 +1,153 @@
+"""What exporters lose of a module's code, told to the file through what they pass on of each call: its stack trace."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+if TYPE_CHECKING:
+    import torch
+
+_MARK = "\nplimsoll: "
+
+
+def mark(program: torch.export.ExportedProgram) -> None:
+    """What runs without gradients and in place."""
+    _inline_regions(program)
+    _mark_in_place(program)
+
+
+def split(trace: str) -> tuple[str, list[str]]:
+    """A stack trace, and the marks behind it."""
+    trace, *marks = trace.split(_MARK)
+    return trace, marks
+
+
+def _add(node: torch.fx.Node, name: str) -> None:
+    node.meta["stack_trace"] = node.meta.get("stack_trace", "") + _MARK + name
+
+
+def _children(above: str, paths: list[str]) -> set[str]:
+    return {path for path in paths if path and path.rpartition(".")[0] == above}
+
+
+class Checkpoints:
+    """Hears what torch.utils.checkpoint computes again in the backward pass: for each call, the modules that it calls."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._paths = {id(vars(one)): path for path, one in module.named_modules()}  # a tracer's stand-ins share these
+        self._depth = 0
+        self._open = 0
+        self.regions: list[set[str]] = []
+
+    def path(self) -> str | None:
+        """The list of modules, or the module, that is; "" where it is something else, None where nothing is."""
+        if not self.regions:
+            return None
+        paths = list(self._paths.values())
+        parts = {self._whole(region, paths) for region in self.regions}
+        if "" in parts:
+            return ""
+        for above in {path.rpartition(".")[0] for path in parts if path.rpartition(".")[2].isdigit()}:
+            if parts == _children(above, paths):
+                return above or "blocks"
+        alone = parts.pop() if len(parts) == 1 else ""
+        numbered = [path for path in paths if path.startswith(alone + ".") and path.rpartition(".")[2].isdigit()]
+        return "" if numbered else alone
+
+    @staticmethod
+    def _whole(called: set[str], paths: list[str]) -> str:
+        """The module that a region runs: the one that it calls, or the one all of whose parts it calls."""
+        if len(called) == 1:
+            return next(iter(called))
+        above = {path.rpartition(".")[0] for path in called}
+        return above.pop() if len(above) == 1 and called == _children(next(iter(above)), paths) else ""
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        import torch
+        from torch.utils import checkpoint
+
+        def enter() -> None:
+            self._open += 1
+            if self._open == 1:
+                self._depth = 0
+                self.regions.append(set())
+
+        def leave() -> None:
+            self._open -= 1
+
+        class Hook(checkpoint._checkpoint_hook):  # type: ignore[misc]
+            def __enter__(self) -> Any:
+                enter()
+                return super().__enter__()
+
+            def __exit__(self, *fault: object) -> Any:
+                leave()
+                return super().__exit__(*fault)
+
+        def reentrant(function: Any, preserve: bool, *args: Any) -> Any:
+            enter()
+            try:
+                return function(*args)
+            finally:
+                leave()
+
+        def before(module: torch.nn.Module, _: Any) -> None:
+            if self._open and self._depth == 0:
+                self.regions[-1].add(self._paths.get(id(vars(module)), ""))
+            self._depth += 1
+
+        def after(module: torch.nn.Module, _: Any, __: Any) -> None:
+            self._depth -= 1
+
+        hooks = [torch.nn.modules.module.register_module_forward_pre_hook(before),
+                 torch.nn.modules.module.register_module_forward_hook(after, always_call=True)]
+        try:
+            with mock.patch.object(checkpoint, "_checkpoint_hook", Hook), \
+                    mock.patch.object(checkpoint.CheckpointFunction, "apply", reentrant):
+                yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+
+def _inline_regions(program: torch.export.ExportedProgram) -> None:
+    """Puts regions of torch.no_grad() back where they ran: from a region of its own an exporter passes on neither lines
+    nor modules."""
+    import torch
+
+    graph = program.graph
+    region = getattr(torch.ops.higher_order, "wrap_with_set_grad_enabled", None)
+    while found := [node for node in graph.nodes if node.op == "call_function" and node.target is region]:
+        for node in found:
+            enabled, name, *given = node.args
+            inner = getattr(program.graph_module, name.target).graph
+            places = [one for one in inner.nodes if one.op == "placeholder"]
+            made = dict(zip(places, given))
+            with graph.inserting_before(node):
+                outputs = graph.graph_copy(inner, made)
+            for place, one in made.items():
+                if place not in places and not enabled:
+                    _add(one, "no_grad")
+            for part in list(node.users):
+                value = outputs[part.args[1]]
+                part.replace_all_uses_with(value)
+                program.graph_signature.replace_all_uses(part.name, value.name)
+                graph.erase_node(part)
+            graph.erase_node(node)
+    graph.eliminate_dead_code()
+    program.graph_module.recompile()
+
+
+def _mark_in_place(program: torch.export.ExportedProgram) -> None:
+    import torch
+
+    for node in program.graph.nodes:
+        if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+            continue
+        value = node.meta.get("val")
+        floats = isinstance(value, torch.Tensor) and value.is_floating_point()
+        if floats and node.target._schema.name.endswith("_") and node.args[0].op != "placeholder":
+            _add(node, "in_place")
