@@ -18,7 +18,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::string_view kAllLinear = "all-linear";
-constinit const patterns::Fragment kLinearLayer("y = Linear(x)");
+constinit const patterns::Fragment kAdaptedLayer("y = Linear(x)");
 // What models do to their scores.
 constinit const patterns::Fragment kAfterHead("y = Mul|Div|Tanh|Cast|Identity|Reshape(x)");
 
@@ -83,7 +83,7 @@ class FinetunePass {
 
   bool is_linear(NodeId id) const {
     const Node& node = r_.node(id);
-    if (!kLinearLayer.at(r_, id) || node.inputs.size() < 2) return false;
+    if (!kAdaptedLayer.at(r_, id) || node.inputs.size() < 2) return false;
     const Tensor& weight = r_.tensor(node.inputs[1]);
     return weight.kind == TensorKind::kParameter && weight.shape && weight.shape->size() == 2;
   }
