@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/answer/assumptions.h"
 #include "estimator/answer/basis.h"
 #include "estimator/answer/detail.h"
 #include "estimator/answer/layers.h"
@@ -226,7 +227,9 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
     if (request_.detail) add_detail(e, model, *bound, time.prices, granule, storages);
   }
   e.recognised = model.recognised;
+  e.request = request_;
   const AnswerParts parts{request_, platform_, model, binding, largest, *bound, workspaces, time};
+  e.assumed = assumptions_of({request_, platform_, model}, e.input);
   e.basis = basis_of(parts, e);
   e.diagnostics = diagnostics_of(parts, e);
   return e;
@@ -330,7 +333,9 @@ Result<Estimate> estimate_mean(const Request& request, const Hwdb& hwdb) {
 
 }  // namespace
 
-Result<Estimate> estimate(const Request& request, const Hwdb& hwdb) {
+namespace {
+
+Result<Estimate> estimate_all_lengths(const Request& request, const Hwdb& hwdb) {
   auto usual = request.recipe.serve      ? estimate_serving(request, hwdb)
                : request.lengths.empty() ? estimate_usual(request, hwdb)
                                          : estimate_mean(request, hwdb);
@@ -351,6 +356,16 @@ Result<Estimate> estimate(const Request& request, const Hwdb& hwdb) {
   usual->memory_curve = std::move(longest->memory_curve);
   usual->peak_tensors = std::move(longest->peak_tensors);
   return usual;
+}
+
+}  // namespace
+
+Result<Estimate> estimate(const Request& request, const Hwdb& hwdb) {
+  auto answer = estimate_all_lengths(request, hwdb);
+  if (!answer) return answer;
+  answer->request = request;  // of a bucket or of the longest until here
+  if (!request.batch && answer->input.batch > 0) answer->request.batch = answer->input.batch;
+  return answer;
 }
 
 }  // namespace plimsoll

@@ -7,16 +7,13 @@
 #include "estimator/answer/platform_notes.h"
 #include "estimator/request/check_flags.h"
 #include "estimator/request/platform.h"
-#include "estimator/settings/setting_row.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/ops/op_row.h"
 
 namespace plimsoll {
-namespace {
 
-// Why the setting moves nothing; empty where it acts.
-std::string why_not(const SettingRow& row, const SettingScope& scope) {
+std::string why_without_effect(const SettingRow& row, const SettingScope& scope) {
   for (const ActsWhere& acts : {row.acts, row.also}) {
     if (!acts.holds || acts.holds(scope)) continue;
     const std::string_view value = acts.other == "context" ? "" : "N";
@@ -25,8 +22,6 @@ std::string why_not(const SettingRow& row, const SettingScope& scope) {
   return {};
 }
 
-}  // namespace
-
 Diagnostics warnings_of(const Request& request, const Platform& platform,
                         const CompiledModel& model) {
   Diagnostics said = model.warnings;
@@ -34,7 +29,7 @@ Diagnostics warnings_of(const Request& request, const Platform& platform,
     said.push_back(std::move(d));
   const SettingScope scope{request, platform, model};
   for (const SettingRow& row : settings()) {
-    const std::string why = request.given.contains(row.name) ? why_not(row, scope) : "";
+    const std::string why = request.given.contains(row.name) ? why_without_effect(row, scope) : "";
     if (why.empty()) continue;
     said.push_back(warning(std::string(kWithoutEffect),
                            fmt::format("{} has no effect: {}", setting(row.name), why)));

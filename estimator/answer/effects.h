@@ -3,10 +3,12 @@
 // acts, its row says (estimator/settings/setting_row.h).
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/request.h"
+#include "estimator/settings/setting_row.h"
 #include "graph/base/diagnostic.h"
 
 namespace plimsoll {
@@ -17,6 +19,9 @@ struct Platform;
 // this model, platform and recipe, with why; W518 for a version that is newer than those known.
 Diagnostics warnings_of(const Request& request, const Platform& platform,
                         const CompiledModel& model);
+
+// Why a setting moves no answer there; empty where it acts.
+std::string why_without_effect(const SettingRow& row, const SettingScope& scope);
 
 inline constexpr std::string_view kWithoutEffect = "W516";
 

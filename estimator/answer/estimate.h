@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/answer/answer_notes.h"
 #include "estimator/answer/memory_curve.h"
 #include "estimator/answer/peak_tensor.h"
 #include "estimator/answer/remedy.h"
@@ -115,7 +116,7 @@ inline void describe(Fields& f, ModuleEstimate& m) {
   f("backward_ns", m.backward_ns);
 }
 
-struct Estimate {
+struct Estimate : AnswerNotes {
   InputFacts input;
   std::string device_id, device_name;
   // The device is the host itself: memory alone is answered, `time` and what layers and kernels
@@ -136,9 +137,7 @@ struct Estimate {
   std::vector<LayerEstimate> layers;
   std::vector<KeptTensor> kept;
   std::vector<std::string> recognised;  // what recover() found
-  std::vector<std::string> basis;       // defaults taken and where figures come from
-  Diagnostics diagnostics;
-  std::optional<Trace> trace;  // where the request asks for it
+  std::optional<Trace> trace;           // where the request asks for it
   // What would help where it does not surely fit: remedies() of estimator/plan makes them.
   std::vector<Remedy> remedies;
   // Where the request asks for detail: of the step in which memory is read, and of `layers`.

@@ -13,6 +13,11 @@
 
 namespace plimsoll::cli {
 
+bool in_github_actions() {
+  const char* const actions = std::getenv("GITHUB_ACTIONS");
+  return actions && std::string_view(actions) == "true";
+}
+
 void add_ci(CLI::App& app, CiFlags& flags) {
   app.add_option("--junit", flags.junit, "a test case for each quantity as JUnit XML, written anew")
       ->type_name("FILE")
@@ -30,8 +35,7 @@ Result<CiReport> CiReport::open(const CiFlags& flags) {
     return tl::make_unexpected(word.error());
   if (auto opened = OutputFile::open_if_named(flags.junit, true, report.file_); !opened)
     return tl::make_unexpected(opened.error());
-  const char* const actions = std::getenv("GITHUB_ACTIONS");
-  report.github_ = flags.annotations == "auto" && actions && std::string_view(actions) == "true";
+  report.github_ = flags.annotations == "auto" && in_github_actions();
   return report;
 }
 

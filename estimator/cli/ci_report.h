@@ -12,6 +12,9 @@
 
 namespace plimsoll::cli {
 
+// Whether GitHub Actions runs it.
+bool in_github_actions();
+
 struct CiFlags {
   std::string junit;  // a file to write
   std::string annotations = "auto";

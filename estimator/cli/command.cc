@@ -103,6 +103,14 @@ std::string help_of_verb(const CLI::App& app, bool all) {
   return help_of(app, examples, all, page_of({}));
 }
 
+// "help VERB" is "VERB --help".
+std::vector<std::string> with_help_as_flag(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  arguments.insert(arguments.begin() + (arguments.empty() ? 0 : 1), "--help");
+  return arguments;
+}
+
 // The verb that the command line names, alone: the flags of the others need not be declared.
 std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
   std::vector<Verb> verbs;
@@ -120,7 +128,8 @@ std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
 
 }  // namespace
 
-int run_command(const std::vector<std::string>& arguments) {
+int run_command(const std::vector<std::string>& given) {
+  const std::vector<std::string> arguments = with_help_as_flag(given);
   remember_command("plimsoll", arguments);
   if (auto format = find_error_format(arguments); !format) return report(format.error());
   if (auto plain = refuse_argument_files(arguments); !plain) return report(plain.error());
@@ -137,6 +146,8 @@ int run_command(const std::vector<std::string>& arguments) {
     std::fputs(introduction.c_str(), stderr);
     return 2;
   }
+  const bool asks_of_word = given.front() == "help" && !arguments.front().starts_with("-");
+  if (asks_of_word && verbs.empty()) return unknown_command(arguments.front());
   for (const Verb& v : verbs) {
     if (auto good = check_arguments(*v.app, std::span(arguments).subspan(1)); !good)
       return report(good.error());

@@ -6,6 +6,8 @@
 #include <map>
 
 #include "estimator/answer/on_host.h"
+#include "estimator/cli/change_limits.h"
+#include "estimator/cli/ci_report.h"
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/defaults.h"
 #include "estimator/cli/flag_groups.h"
@@ -20,7 +22,9 @@
 #include "estimator/report/comparison.h"
 #include "estimator/report/difference.h"
 #include "estimator/report/html/compare_page.h"
+#include "estimator/report/html/difference_page.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -31,21 +35,14 @@ struct CompareFlags {
   PageFlags page;
   std::vector<std::string> prices;
   std::vector<std::string> others;  // a second result, or more models
+  std::vector<std::string> limits;  // of --fail-if
+  bool basis = false;
 };
 
 std::string answer_of(const Comparison& comparison, const OutputFlags& output) {
   if (output.json) return to_json(comparison);
   if (const TableForm* form = output.table()) return (comparison_table(comparison).*form->write)();
   return to_text(comparison, page_of(output), output.quiet);
-}
-
-// Two results that were written before.
-int show_difference(const std::vector<JsonValue>& results, const OutputFlags& output) {
-  if (output.json)
-    return report(error("E112", "--json is not for two results: --csv has the figures").value());
-  if (const TableForm* form = output.table())
-    return print((difference_table(results[0], results[1]).*form->write)());
-  return print(difference_text(results[0], results[1], page_of(output)));
 }
 
 // The results among what is compared: none, or both of two.
@@ -106,14 +103,54 @@ Diagnostics said_of(const Comparison& comparison) {
   return said;
 }
 
+// For GitHub Actions, where it is they who run it.
+void annotate(const AnswerDifference& difference) {
+  if (!in_github_actions()) return;
+  for (const LimitCheck& check : difference.limits) {
+    if (check.exceeded)
+      tell(fmt::format("::error title=plimsoll::{}\n", escaped_for_command(limit_text(check))));
+  }
+}
+
+// Two results that were written before. Exit status 1 where one of the limits is exceeded.
+int run_difference(const std::vector<JsonValue>& results, const CompareFlags& flags,
+                   const std::vector<std::string>& names) {
+  const auto idle = check_output(flags.output);
+  if (!idle) return report(idle.error());
+  report(*idle);
+  const auto limits = parse_change_limits(flags.limits);
+  if (!limits) return report(limits.error());
+  std::optional<OutputFile> page;
+  if (const int fault = open_page(flags.page, page, {{"before", names[0]}, {"after", names[1]}});
+      fault != 0)
+    return fault;
+  auto difference = difference_of(results[0], results[1], *limits);
+  if (!difference) return report(difference.error());
+  difference->file_a = names[0];
+  difference->file_b = names[1];
+  annotate(*difference);
+  if (page) {
+    const int fault = write_page(*page, difference_page(*difference, command_line()));
+    if (fault != 0) return fault;
+  }
+  const int status = difference->passed() ? 0 : 1;
+  if (flags.output.json) return print(to_json(*difference), status);
+  if (const TableForm* form = flags.output.table())
+    return print((difference_table(*difference).*form->write)(), status);
+  return print(to_text(*difference, page_of(flags.output), flags.basis), status);
+}
+
 int run_compare(const CompareFlags& flags) {
   std::vector<std::string> models = {flags.shared.model};
   models.insert(models.end(), flags.others.begin(), flags.others.end());
   if (models.size() > 1) {
     const auto results = results_in(models);
     if (!results) return report(results.error());
-    if (!results->empty()) return show_difference(*results, flags.output);
+    if (!results->empty()) return run_difference(*results, flags, models);
   }
+  if (!flags.limits.empty())
+    return report(
+        error("E114", setting("fail-if") + " is for two answers of estimate, not models").value());
   auto request = request_with_defaults(flags.shared);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "compare", Gpus::kSeveral);
@@ -146,8 +183,8 @@ Verb make_compare(CLI::App& root) {
   auto flags = std::make_shared<CompareFlags>();
   CLI::App* app =
       root.add_subcommand("compare",
-                          "Models on several GPUs, exit status 0 if any fits; or two results of "
-                          "estimate, --json or --html.");
+                          "Models on several GPUs, exit status 0 if any fits; or two answers of "
+                          "estimate, --json or --html: what differs.");
   add_shared(*app, flags->shared);
   app->add_option("other", flags->others, "more models; or a second result, where MODEL is one")
       ->group(kVerbGroup);
@@ -155,7 +192,13 @@ Verb make_compare(CLI::App& root) {
       ->allow_extra_args(false)
       ->type_name("ID=PRICE")
       ->group(kVerbGroup);
-  add_output(*app, flags->output, "a list of estimates", "GPUs");
+  app->add_option("--fail-if", flags->limits, "exit status 1 where the second answer is over it")
+      ->allow_extra_args(false)
+      ->type_name("'peak>5%'")
+      ->group(kVerbGroup);
+  app->add_flag("--basis", flags->basis, "of two answers: where figures come from otherwise")
+      ->group(rarely(kOutputGroup));
+  add_output(*app, flags->output, "a list of estimates, or what differs", "GPUs, or figures,");
   add_page(*app, flags->page);
   return {app, [flags] { return run_compare(*flags); }};
 }

@@ -16,6 +16,8 @@
 #include "estimator/cli/output.h"
 #include "estimator/cli/output_file.h"
 #include "estimator/cli/page_file.h"
+#include "estimator/cli/read_request.h"
+#include "estimator/cli/result_file.h"
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
@@ -37,21 +39,21 @@ namespace {
 struct EstimateFlags {
   SharedFlags shared;
   std::string trace, html;  // files to write
+  std::string from;         // an answer that is asked again
   bool force = false;
   bool ask_cudnn = false;
   OutputFlags output;
-  bool layers = false, why = false, kernels = false, metrics = false;
+  bool layers = false, why = false, kernels = false, metrics = false, basis = false;
 };
 
 // What shapes the text shapes no JSON, which has all; --force is about a file.
 Diagnostics idle_here(const EstimateFlags& flags) {
   const bool depth = value_of(flags.shared, "depth") != nullptr;
   const bool one_table = flags.output.table() != nullptr;
-  const std::tuple<const char*, bool, bool> of_text[] = {{"layers", flags.layers, false},
-                                                         {"why", flags.why, true},
-                                                         {"kernels", flags.kernels, false},
-                                                         {"metrics", flags.metrics, true},
-                                                         {"depth", depth, false}};
+  const std::tuple<const char*, bool, bool> of_text[] = {
+      {"layers", flags.layers, false},   {"why", flags.why, true},
+      {"kernels", flags.kernels, false}, {"metrics", flags.metrics, true},
+      {"basis", flags.basis, true},      {"depth", depth, false}};
   Diagnostics said;
   for (const auto& [name, given, no_table] : of_text) {
     if (given && flags.output.json)
@@ -115,6 +117,7 @@ Result<TextOptions> text_options(const EstimateFlags& flags) {
                    .why = flags.why,
                    .kernels = flags.kernels,
                    .metrics = flags.metrics,
+                   .basis = flags.basis,
                    .quiet = flags.output.quiet,
                    .page = page_of(flags.output)};
   if (const std::string* depth = value_of(flags.shared, "depth")) {
@@ -126,10 +129,15 @@ Result<TextOptions> text_options(const EstimateFlags& flags) {
 }
 
 int run_estimate(EstimateFlags flags) {
+  if (!flags.from.empty()) {
+    if (auto asked = ask_again(flags.from, flags.shared); !asked) return report(asked.error());
+  }
   const auto counts = take_counts(flags.shared);
   if (!counts) return report(counts.error());
   const bool knees = take_sweep(flags.shared);
-  auto request = request_with_defaults(flags.shared);
+  // An answer's own defaults hold, not those of who asks again.
+  auto request =
+      flags.from.empty() ? request_with_defaults(flags.shared) : to_request(flags.shared);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "estimate");
   if (!hwdb) return report(hwdb.error());
@@ -148,7 +156,7 @@ int run_estimate(EstimateFlags flags) {
   request->detail = !flags.html.empty();
   request->minimum = flags.output.json || request->detail;
   if (auto distinct = distinct_files({{"trace", flags.trace}, {"html", flags.html}},
-                                     {{"model", request->model}});
+                                     {{"model", request->model}, {"from", flags.from}});
       !distinct)
     return report(distinct.error());
   std::optional<OutputFile> trace, page;
@@ -193,6 +201,10 @@ Verb make_estimate(CLI::App& root) {
       "estimate",
       "Peak memory, step time and what fills them. Exit status 0 where it fits, else 1.");
   add_shared(*app, flags->shared);
+  app->add_option("--from", flags->from,
+                  "ask again what an answer of --json or --html was asked; other flags win")
+      ->type_name("ANSWER")
+      ->group(rarely(settings().front().group));
   add_output(*app, flags->output, "the whole estimate as JSON",
              "layers, or with --kernels kernels,");
   const auto add = [&](const char* name, bool& into, const char* help, const std::string& group) {
@@ -204,6 +216,8 @@ Verb make_estimate(CLI::App& root) {
   add("--kernels", flags->kernels, "distinct kernels by their share of time", kOutputGroup);
   add("--metrics", flags->metrics,
       "throughput, utilisations, PCIe, memory and kernels by category, with definitions",
+      rarely(kOutputGroup));
+  add("--basis", flags->basis, "where the figures come from, and the defaults taken",
       rarely(kOutputGroup));
   add("--why", flags->why, "every kept tensor, who keeps it and why", rarely(kOutputGroup));
   app->add_option("--trace", flags->trace,

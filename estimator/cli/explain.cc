@@ -63,7 +63,7 @@ int explain_model_node(const ExplainFlags& flags) {
   if (!evaluator) return report(evaluator.error());
   const auto explained = explain_node(*evaluator, *model, model->binding, flags.what);
   if (!explained) return report(explained.error());
-  return print(flags.json ? to_json(*explained) : to_text(*explained));
+  return print(flags.json ? to_json(*explained) : to_text(*explained, page_of({})));
 }
 
 int run_explain(const ExplainFlags& flags) {

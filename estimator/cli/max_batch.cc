@@ -24,6 +24,7 @@ struct MaxBatchFlags {
   SharedFlags shared;
   OutputFlags output;
   PageFlags page;
+  bool basis = false;
 };
 
 Result<BatchSearch> search_of(const SharedFlags& flags) {
@@ -52,10 +53,10 @@ Result<BatchSearch> search_of(const SharedFlags& flags) {
   return search;
 }
 
-std::string answer_of(const LargestBatch& largest, const OutputFlags& output) {
+std::string answer_of(const LargestBatch& largest, const OutputFlags& output, bool basis) {
   if (output.json) return to_json(largest);
   if (const TableForm* form = output.table()) return (round_table(largest).*form->write)();
-  return to_text(largest, page_of(output), output.quiet);
+  return to_text(largest, page_of(output), output.quiet, basis);
 }
 
 int run_max_batch(const MaxBatchFlags& flags) {
@@ -67,6 +68,9 @@ int run_max_batch(const MaxBatchFlags& flags) {
   if (!idle) return report(idle.error());
   auto search = search_of(flags.shared);
   if (!search) return report(search.error());
+  for (const auto& [name, values] : flags.shared.verb_values) {
+    if (!values.empty()) request->given.insert(name);
+  }
   const char* const verb = search->vary == "batch" ? "max-batch" : "max-batch --vary";
   std::ranges::move(idle_flags(verb, *request), std::back_inserter(*idle));
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
@@ -77,13 +81,13 @@ int run_max_batch(const MaxBatchFlags& flags) {
   auto largest = largest_batch(*request, *hwdb, *search);
   if (!largest) return report(in_model(largest.error(), request->model));
   const int status =
-      report(as_strict(in_model(largest->warnings, request->model), request->strict));
+      report(as_strict(in_model(largest->notes.diagnostics, request->model), request->strict));
   if (status != 0) return status;
   if (page) {
     const int fault = write_page(*page, max_batch_page(*largest, request->model, command_line()));
     if (fault != 0) return fault;
   }
-  return print(answer_of(*largest, flags.output), largest->answer.safe > 0 ? 0 : 1);
+  return print(answer_of(*largest, flags.output, flags.basis), largest->answer.safe > 0 ? 0 : 1);
 }
 
 }  // namespace
@@ -103,6 +107,8 @@ Verb make_max_batch(CLI::App& root) {
   add_value(*app, flags->shared, "confidence", "how often the ranges hold: 0.5 to 0.99; else 0.95",
             "SHARE", kVerbGroup);
   add_output(*app, flags->output, "as JSON", "round sizes");
+  app->add_flag("--basis", flags->basis, "where the figures come from, and the defaults taken")
+      ->group(kOutputGroup);
   add_page(*app, flags->page);
   return {app, [flags] { return run_max_batch(*flags); }};
 }

@@ -1,7 +1,9 @@
 #include "estimator/cli/result_file.h"
 
+#include <algorithm>
 #include <filesystem>
 
+#include "estimator/settings/request_values.h"
 #include "graph/base/byte_source.h"
 #include "graph/json/reader.h"
 
@@ -15,6 +17,15 @@ std::string_view data_of(std::string_view text) {
   if (begin == text.npos) return text;
   text.remove_prefix(begin + kBegin.size());
   return text.substr(0, text.find("</script>"));
+}
+
+// Whether a value is given of the same entry: --dim sequence=64.
+bool has_entry(const GivenSettings& given, const GivenSettings::One& one) {
+  if (one.row->value.form != SettingValue::Form::kEntries) return false;
+  const auto name_of = [](std::string_view text) { return text.substr(0, text.find('=')); };
+  return std::ranges::any_of(given.values(one.row->name), [&](const std::string& text) {
+    return name_of(text) == name_of(one.text);
+  });
 }
 
 }  // namespace
@@ -31,6 +42,24 @@ Result<std::optional<JsonValue>> read_result(const std::string& path) {
   const JsonValue* const schema = value->find("schema");
   const bool is_estimate = schema && schema->string() && *schema->string() == "plimsoll.estimate";
   return is_estimate ? std::optional<JsonValue>(std::move(*value)) : std::nullopt;
+}
+
+Result<void> ask_again(const std::string& path, SharedFlags& flags) {
+  const auto text = read_text(path);
+  if (!text) return tl::make_unexpected(text.error());
+  const auto document = read_json(data_of(*text), path);
+  if (!document) return tl::make_unexpected(document.error());
+  const auto asked = settings_of_answer(*document, path);
+  if (!asked) return tl::make_unexpected(asked.error());
+  if (flags.model.empty()) flags.model = asked->model;
+  const SharedFlags given = flags;
+  const auto wins = [&](const GivenSettings::One& one) {
+    return given.has(one.row->name) && one.row->value.form != SettingValue::Form::kEntries;
+  };
+  for (const GivenSettings::One& one : asked->all()) {
+    if (!wins(one) && !has_entry(given, one)) flags.add(*one.row, one.text, one.by_default);
+  }
+  return {};
 }
 
 }  // namespace plimsoll::cli

@@ -128,10 +128,12 @@ int answer(SweepJob& job) {
     }
     return kInterrupted;
   }
-  const int status = report(as_strict(in_model(*swept, model), job.flags.shared.has("strict")));
-  if (status != 0) return status;
+  Diagnostics warnings = as_strict(in_model(*swept, model), job.flags.shared.has("strict"));
+  if (const int status = report(warnings); status != 0) return status;
+  for (const Diagnostics* before : {&job.axes.notes(), &job.plan.notes})
+    warnings.insert(warnings.begin(), before->begin(), before->end());
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
-  return answer->finish(spent.count());
+  return answer->finish(spent.count(), std::move(warnings));
 }
 
 // Flags that may move an answer.
@@ -145,7 +147,7 @@ SweepOrigin::Flags words_of(const SweepFlags& sweep) {
     if (is_rule(row)) continue;
     for (const std::string& text : flags.values(row.name)) words.emplace_back(row.name, text);
   }
-  for (const auto& [row, text] : flags.all()) {
+  for (const auto& [row, text, by_default] : flags.all()) {
     if (is_rule(*row)) words.emplace_back(row->name, text);
   }
   if (!sweep.seed.empty()) words.emplace_back("seed", sweep.seed);
@@ -192,6 +194,9 @@ Result<void> take_defaults(const SweepPlan& plan, SharedFlags& flags, Request& r
   auto with = to_request(all->flags);
   if (!with) return tl::make_unexpected(with.error());
   request = std::move(*with);
+  request.given = flags.names();
+  request.by_default = all->names;
+  request.defaults = all->used;
   if (!all->used.empty()) report({note("N523", "defaults: " + all->used)});
   flags = std::move(all->flags);
   return {};
@@ -290,7 +295,7 @@ int run_sweep(const SweepFlags& given) {
   const std::string title = title_of(*plan, *configurations, chosen ? std::ssize(*chosen) : -1);
   if (flags.dry_run) return print(title);
   if (!flags.json && print(title) != 0) return 4;
-  SweepJob job{flags, *plan, *axes, *hwdb, *configurations, chosen};
+  SweepJob job{flags, *plan, *axes, *hwdb, *configurations, *request, chosen};
   const std::string& log = flags.out.empty() ? flags.resume : flags.out;
   if (auto distinct =
           distinct_files({{flags.out.empty() ? "resume" : "out", log}, {"html", flags.page.path}},

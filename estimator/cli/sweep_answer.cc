@@ -1,11 +1,70 @@
 #include "estimator/cli/sweep_answer.h"
 
+#include <utility>
+
+#include "estimator/answer/assumptions.h"
 #include "estimator/cli/command_line.h"
 #include "estimator/cli/interrupt.h"
 #include "estimator/cli/messages.h"
 #include "estimator/cli/output.h"
+#include "estimator/estimator.h"
+#include "estimator/report/answer_notes.h"
+#include "estimator/request/find_platform.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll::cli {
+
+namespace {
+
+SweepQuestion question_of(const SweepJob& job) {
+  SweepQuestion question{.plan = job.flags.plan,
+                         .method = job.plan.random ? "random" : "grid",
+                         .run_cap = job.plan.run_cap,
+                         .seed = job.plan.seed,
+                         .shard = job.flags.shard,
+                         .memory_only = job.flags.memory_only};
+  for (const SweepParameter& parameter : job.plan.parameters)
+    question.parameters.emplace_back(parameter.name, JsonValue{.data = parameter.values});
+  return question;
+}
+
+AnswerNotes notes_of(const SweepJob& job) {
+  AnswerNotes notes{.request = job.request};
+  notes.request.model = job.model();
+  notes.basis.emplace_back("each configuration is answered as estimate answers it");
+  if (!job.request.defaults.empty()) notes.basis.push_back("defaults: " + job.request.defaults);
+  for (const SweepParameter& parameter : job.plan.parameters) {
+    if (const SettingRow* row = find_setting(flag_of(parameter.name)))
+      notes.ranges.emplace_back(std::string(row->name), JsonValue{.data = parameter.values});
+  }
+  for (const auto& [name, given] :
+       {std::pair("seed", !job.flags.seed.empty()), std::pair("shard", !job.flags.shard.empty()),
+        std::pair("memory-only", job.flags.memory_only)}) {
+    if (given) notes.request.given.emplace(name);
+  }
+  return notes;
+}
+
+// Of the first configuration, but for what the plan goes through.
+std::vector<Assumption> assumed_of(const SweepJob& job) {
+  const Request& first = job.axes.variants().front();
+  const auto platform =
+      find_platform(job.hwdb, first, first.devices.empty() ? "" : first.devices.front());
+  const auto model = platform ? compile(first, *platform) : tl::make_unexpected(Diagnostics());
+  if (!model) return {};
+  InputFacts facts = model->facts;
+  facts.batch = batch_at(*model, model->binding);
+  facts.symbols = model->binding;
+  std::vector<Assumption> all = assumptions_of({first, *platform, *model}, facts);
+  std::erase_if(all, [&](const Assumption& a) {
+    return std::ranges::any_of(job.axes.sizes(), [&](const SizeAxis& axis) {
+      return a.setting == axis.symbol || a.change == setting_entry("dim", axis.symbol, "N");
+    });
+  });
+  return all;
+}
+
+}  // namespace
 
 bool OutputPieces::add(const std::string& text) {
   constexpr size_t kPiece = 1 << 16;
@@ -28,6 +87,8 @@ SweepAnswer::SweepAnswer(SweepJob& job)
       dips_(job.axes.sizes()),
       progress_("swept", job.asked(), *progress_when(job.flags.work)) {
   summary_.objective = job.plan.objective;
+  summary_.question = question_of(job);
+  summary_.notes = notes_of(job);
 }
 
 bool SweepAnswer::add(SweepPoint point) {
@@ -56,10 +117,14 @@ void SweepAnswer::flush() {
   out_.flush();
 }
 
-int SweepAnswer::finish(double seconds) {
+int SweepAnswer::finish(double seconds, Diagnostics warnings) {
   progress_.end();
   summary_.seconds = seconds;
-  report(dips_.told());
+  const Diagnostics dips = dips_.told();
+  report(dips);
+  warnings.insert(warnings.end(), dips.begin(), dips.end());
+  summary_.notes.diagnostics = std::move(warnings);
+  if (job_.page || lines_ || listed_) summary_.notes.assumed = assumed_of(job_);
   if (job_.page) {
     const std::string model = job_.model();
     const int fault = write_page(
@@ -77,6 +142,7 @@ int SweepAnswer::finish(double seconds) {
   if (listed_) {
     out_.add(best_text(job_.plan, summary_));
     out_.add(best_.to_text(job_.plan, time_, page_of({})));
+    out_.add(assumed_paragraph(summary_.notes, page_of({})));
     out_.add(emitted);
   }
   return out_.flush() ? (summary_.fit > 0 ? 0 : 1) : 4;

@@ -37,6 +37,7 @@ struct SweepJob {
   const SweepAxes& axes;
   const Hwdb& hwdb;
   int64_t configurations;
+  const Request& request;  // of flags and defaults, without the plan's parameters
   std::optional<std::vector<int64_t>> chosen;  // of them, rising; else all
   std::optional<SweepLog> log{};
   std::optional<OutputFile> page{};
@@ -78,7 +79,8 @@ class SweepAnswer {
   // What stands there already.
   void flush();
   // Everything that is written at the end; the exit status.
-  int finish(double seconds);
+  // `warnings`: of the plan, the models and the cards.
+  int finish(double seconds, Diagnostics warnings);
 
  private:
   SweepJob& job_;

@@ -2,7 +2,9 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <set>
 
 #include "estimator/cli/ci_report.h"
 #include "estimator/cli/command_line.h"
@@ -91,12 +93,37 @@ std::vector<NamedFile> files_read(const ValidateFlags& flags) {
   return read;
 }
 
+const char* verb_of(const ValidateFlags& flags) {
+  return flags.meters.from.empty() ? "validate" : "validate --from";
+}
+
+ValidationNotes notes_of(const ValidateFlags& flags, const Request& request, Diagnostics warnings) {
+  ValidationNotes notes{.verb = verb_of(flags),
+                        .files = flags.files,
+                        .tolerances = flags.tolerances,
+                        .allow_skipped = flags.allow_skipped,
+                        .source_machines = flags.source_machines,
+                        .notes = {.request = request, .diagnostics = std::move(warnings)}};
+  notes.files.insert(notes.files.end(), flags.meters.from.begin(), flags.meters.from.end());
+  std::vector<std::string>& basis = notes.notes.basis;
+  if (flags.meters.from.empty()) basis.emplace_back("records say what ran");
+  if (!request.defaults.empty()) basis.push_back("defaults: " + request.defaults);
+  if (flags.source_machines)
+    basis.emplace_back("published sources ran on the machines of hwdb/sources.json");
+  std::set<std::string, std::less<>>& given = notes.notes.request.given;
+  if (!flags.tolerances.empty()) given.insert("tolerance");
+  if (flags.allow_skipped) given.insert("allow-skipped");
+  if (flags.source_machines) given.insert("source-machines");
+  return notes;
+}
+
 // Every line on its way to all that is written of it.
 class Answers {
  public:
   Answers(const ValidateFlags& flags, Tolerances tolerances, CiReport ci,
-          std::optional<OutputFile> page)
-      : judge_(std::move(tolerances), flags.allow_skipped),
+          std::optional<OutputFile> page, ValidationNotes notes)
+      : notes_(std::move(notes)),
+        judge_(std::move(tolerances), flags.allow_skipped),
         ci_(std::move(ci)),
         file_(std::move(page)),
         result_(
@@ -116,16 +143,23 @@ class Answers {
       outside_ += outside_line(line, judge_.tolerances());
   }
 
+  // Reports what is of all records.
+  int add_warnings(const Diagnostics& warnings) {
+    Diagnostics& all = notes_.notes.diagnostics;
+    all.insert(all.end(), warnings.begin(), warnings.end());
+    return report(warnings);
+  }
+
   // `status`: the worst so far, of reading. The exit status.
   int finish(int status) {
-    report(judge_.doubted_units());
+    add_warnings(judge_.doubted_units());
     tell(outside_);
     Gate gate = judge_.gate();
     gate.passed = gate.passed && status == 0;
     const auto sums = summaries_.take();
-    result_.finish(sums, gate);
+    result_.finish(sums, gate, notes_);
     if (file_) {
-      const int fault = write_page(*file_, page_.to_html(sums, gate, command_line()));
+      const int fault = write_page(*file_, page_.to_html(sums, gate, notes_, command_line()));
       if (fault != 0) return fault;
     }
     if (auto done = ci_.finish(gate); !done) return report(done.error());
@@ -134,6 +168,7 @@ class Answers {
   }
 
  private:
+  ValidationNotes notes_;
   Judge judge_;
   CiReport ci_;
   std::optional<OutputFile> file_;
@@ -183,7 +218,7 @@ int answer_files(const ValidateFlags& flags, const Request& request, const Hwdb&
     const auto each = [&](MeasuredRun&& run) { runs.add(std::move(run), name); };
     Diagnostics warnings;
     const auto read = read_runs(name, *sources, each, request.limits, &warnings);
-    const int fault = report(as_strict(std::move(warnings), request.strict));
+    const int fault = answers.add_warnings(as_strict(std::move(warnings), request.strict));
     worst = std::max({worst, fault, read ? 0 : report(read.error())});
   }
   runs.flush();
@@ -208,16 +243,18 @@ int run_validate(const ValidateFlags& flags) {
   const bool by_flags = !flags.meters.from.empty();
   auto request = by_flags ? request_with_defaults(flags.shared) : to_request(flags.shared);
   if (!request) return report(request.error());
+  Diagnostics warnings;
   if (!by_flags) {
     const auto defaults = with_defaults(flags.shared);
     if (!defaults) return report(defaults.error());
     if (!defaults->used.empty()) {
-      report({note("N523", "no defaults are taken: records say themselves what ran; not used: " +
-                               defaults->used)});
+      warnings.push_back(note(
+          "N523",
+          "no defaults are taken: records say themselves what ran; not used: " + defaults->used));
     }
   }
-  const auto idle_here = idle_flags(by_flags ? "validate --from" : "validate", *request);
-  if (const int fault = report(idle_here); fault != 0) return fault;
+  std::ranges::move(idle_flags(verb_of(flags), *request), std::back_inserter(warnings));
+  if (const int fault = report(warnings); fault != 0) return fault;
   const auto idle = check_output(flags.output);
   if (!idle) return report(idle.error());
   report(*idle);
@@ -241,7 +278,8 @@ int run_validate(const ValidateFlags& flags) {
   if (!by_flags) report(hwdb->own_faults());
   auto calibrations = Calibrations::open(*hwdb);
   if (!calibrations) return report(calibrations.error());
-  Answers answers(flags, std::move(*tolerances), std::move(*ci), std::move(file));
+  Answers answers(flags, std::move(*tolerances), std::move(*ci), std::move(file),
+                  notes_of(flags, *request, std::move(warnings)));
   int worst = 0;
   if (by_flags) {
     Validator validator(*hwdb, *request, std::move(*calibrations));

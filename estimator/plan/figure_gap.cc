@@ -78,6 +78,8 @@ Result<FigureGap> figure_gap(const Estimate& estimate, std::string_view one,
   if ((*first)->of_time != (*second)->of_time)
     return error("E112", fmt::format("'{}' and '{}' are of bytes and of time", one, other));
   FigureGap gap;
+  gap.what = fmt::format("{},{}", one, other);
+  gap.notes = estimate;
   gap.input = estimate.input;
   gap.device_id = estimate.device_id;
   gap.inner = std::min(*first, *second);

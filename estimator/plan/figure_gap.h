@@ -32,11 +32,13 @@ inline void describe(Fields& f, FigureStep& step) {
 }
 
 struct FigureGap {
+  std::string what;  // the two figures, as asked for
   InputFacts input;
   std::string device_id;
   const NamedFigure* inner = nullptr;
   const NamedFigure* outer = nullptr;
   int64_t inner_amount = 0, outer_amount = 0;
+  AnswerNotes notes;
   std::vector<FigureStep> steps;  // from the inner to the outer: their sum is the difference
 };
 

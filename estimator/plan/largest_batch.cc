@@ -14,6 +14,7 @@
 #include "estimator/plan/batch_memory.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/request/lengths.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 namespace {
@@ -116,6 +117,8 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
   LargestBatch largest;
   largest.device_id = evaluator->platform().device.id;
   largest.vary = search.vary;
+  largest.search = search;
+  largest.notes.request = given;
   largest.usable_bytes = evaluator->platform().usable_bytes;
   BatchMemory memory(request, *evaluator, search.confidence, search.vary);
   const auto model = memory.model(start);
@@ -123,7 +126,7 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
   if (auto good = check_longest((*model)->graph, given); !good)
     return tl::make_unexpected(good.error());
   if (search.vary != "batch") largest.batch = batch_at(**model, (*model)->binding);
-  largest.warnings = warnings_of(request, evaluator->platform(), **model);
+  largest.notes.diagnostics = warnings_of(request, evaluator->platform(), **model);
   Refusals refusals(memory, start);
   std::function<Result<BatchPoint>(int64_t)> evaluate = std::ref(memory);
   if (search.vary != "batch") evaluate = std::ref(refusals);
@@ -134,7 +137,7 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
                                      .start = start});
   if (!answer) return tl::make_unexpected(answer.error());
   largest.answer = std::move(*answer);
-  refusals.settle(search.vary, largest.answer, largest.warnings);
+  refusals.settle(search.vary, largest.answer, largest.notes.diagnostics);
   for (const int64_t size : round_batches(largest.answer, search)) {
     // Images may be too small for a network.
     if (search.vary != "batch" && !memory.model(size)) continue;
@@ -143,6 +146,11 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
     const auto estimated = memory.estimate(size);
     if (!estimated) return tl::make_unexpected(estimated.error());
     largest.sample_unit = estimated->time.sample_unit;
+    largest.notes.basis = estimated->basis;
+    largest.notes.assumed = estimated->assumed;
+    std::erase_if(largest.notes.assumed, [&](const Assumption& a) {
+      return a.setting == search.vary || a.change == setting_entry("dim", search.vary, "N");
+    });
     largest.rounds.push_back({*point, estimated->time.step_ns, estimated->time.samples_per_second});
   }
   if (search.vary == "batch") largest.as_fast = as_fast_as_any(largest);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/answer/answer_notes.h"
 #include "estimator/memory/confidence.h"
 #include "estimator/plan/max_batch.h"
 #include "estimator/request/request.h"
@@ -43,7 +44,8 @@ struct LargestBatch {
   std::string device_id, sample_unit, vary;
   int64_t batch = 0;         // of all points, where something else varies; else 0
   int64_t usable_bytes = 0;  // what the batches may use
-  Diagnostics warnings;      // of the model and the platform
+  BatchSearch search;
+  AnswerNotes notes;  // of the model and the platform
 };
 
 // What was found, without what it was found for.
@@ -85,6 +87,14 @@ inline void describe(Fields& f, LargestBatch& l) {
          {.meaning = "batches of round sizes, and the largest safe one, with their time"});
   f.list("points", l.answer.points, [&](BatchPoint& p) { describe_point(f, p, l); },
          {.meaning = "all that the search looked at"});
+}
+
+// The verb's own settings.
+inline void describe_verb_settings(Fields& f, LargestBatch& l) {
+  f("vary", l.search.vary);
+  f("multiple", l.search.multiple, {.low = 1});
+  f("max", l.search.max, {.low = 1});
+  f("confidence", l.search.confidence, {.low = .5});
 }
 
 // The memory is that of the longest batch of --longest or --lengths. Errors: as estimate(), E113

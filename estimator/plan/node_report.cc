@@ -179,9 +179,11 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
   const TimeContext context = evaluator.context(*point);
   const TimePlan time =
       plan_time(model, *bound, binding, evaluator.platform(), context, evaluator.request());
-  Explained explained{.input = estimate->input,
+  Explained explained{.what = std::string(name),
+                      .input = estimate->input,
                       .device_id = estimate->device_id,
-                      .bandwidth = evaluator.context().rates().bandwidth};
+                      .bandwidth = evaluator.context().rates().bandwidth,
+                      .notes = *estimate};
   const Facts facts{model, *bound, context, time, point->workspaces};
   for (const NodeId id : nodes) explained.nodes.push_back(report_node(facts, *estimate, id));
   return explained;

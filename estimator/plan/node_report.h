@@ -117,10 +117,12 @@ inline void describe(Fields& f, NodeReport& n) {
 }
 
 struct Explained {
+  std::string what;  // the name that was asked for
   InputFacts input;
   std::string device_id;
   double bandwidth = 0;  // B/s, what dram_ns divides by
   std::vector<NodeReport> nodes = {};
+  AnswerNotes notes = {};
 };
 
 // The nodes that `name` means: those of that name, else those of that module and within it. E153

@@ -1,5 +1,7 @@
 #include "estimator/plan/scaling.h"
 
+#include <fmt/format.h>
+
 #include "estimator/estimator.h"
 #include "estimator/request/find_platform.h"
 
@@ -13,9 +15,9 @@ bool has_data(const Hwdb& hwdb, const Request& request, int64_t per_node) {
 
 }  // namespace
 
-Result<std::vector<ScalingPoint>> scaling(const Request& request, const Hwdb& hwdb, int64_t first,
-                                          int64_t last) {
-  std::vector<ScalingPoint> points;
+Result<ScalingTrade> scaling(const Request& request, const Hwdb& hwdb, int64_t first,
+                             int64_t last) {
+  ScalingTrade trade;
   Request alone = request;
   alone.gpu_count = alone.nodes = 1;
   const auto one = estimate(alone, hwdb);
@@ -26,15 +28,19 @@ Result<std::vector<ScalingPoint>> scaling(const Request& request, const Hwdb& hw
     const auto e = estimate(at, hwdb);
     if (!e) return tl::make_unexpected(e.error());
     const double all = static_cast<double>(at.gpu_count) * one->time.samples_per_second;
-    points.push_back({.gpus = at.gpu_count,
-                      .step_ns = e->time.step_ns,
-                      .communication_ns = e->time.communication_ns,
-                      .samples_per_second = e->time.samples_per_second,
-                      .efficiency = all > 0 ? e->time.samples_per_second / all : 0,
-                      .exchange_leads = 2 * e->time.communication_ns > e->time.step_ns,
-                      .beyond_link_data = !has_data(hwdb, at, per_node)});
+    trade.points.push_back({.gpus = at.gpu_count,
+                            .step_ns = e->time.step_ns,
+                            .communication_ns = e->time.communication_ns,
+                            .samples_per_second = e->time.samples_per_second,
+                            .efficiency = all > 0 ? e->time.samples_per_second / all : 0,
+                            .exchange_leads = 2 * e->time.communication_ns > e->time.step_ns,
+                            .beyond_link_data = !has_data(hwdb, at, per_node)});
+    trade.notes = {.request = request, .basis = e->basis, .diagnostics = e->diagnostics};
   }
-  return points;
+  const JsonValue counts{.data = fmt::format("{}..{}", first, last)};
+  trade.notes.ranges.emplace_back("gpus", counts);
+  trade.notes.request.given.emplace("gpus");
+  return trade;
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "estimator/answer/answer_notes.h"
 #include "estimator/request/request.h"
 #include "graph/json/fields.h"
 #include "hwdb/hwdb.h"
@@ -28,9 +29,14 @@ inline void describe(Fields& f, ScalingPoint& p) {
   f("beyond_link_data", p.beyond_link_data, "nobody measured the link with so many");
 }
 
+struct ScalingTrade {
+  std::vector<ScalingPoint> points;
+  AnswerNotes notes;  // of the largest number of GPUs
+};
+inline void describe(Fields& f, ScalingTrade& t) { f("points", t.points, {.least = 1}); }
+
 // Each number of GPUs per machine from `first` to `last`, those of --nodes machines each. Cost: an
 // estimate a point.
-Result<std::vector<ScalingPoint>> scaling(const Request& request, const Hwdb& hwdb, int64_t first,
-                                          int64_t last);
+Result<ScalingTrade> scaling(const Request& request, const Hwdb& hwdb, int64_t first, int64_t last);
 
 }  // namespace plimsoll

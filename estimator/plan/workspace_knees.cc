@@ -17,9 +17,10 @@ bool same_cost(const WorkspaceKnee& a, const WorkspaceKnee& b) {
 
 }  // namespace
 
-Result<std::vector<WorkspaceKnee>> workspace_knees(const Request& request, const Hwdb& hwdb) {
+Result<WorkspaceTrade> workspace_knees(const Request& request, const Hwdb& hwdb) {
   constexpr int64_t kLeast = int64_t{64} << 10, kMost = int64_t{16} << 30;
-  std::vector<WorkspaceKnee> knees;
+  WorkspaceTrade trade;
+  std::vector<WorkspaceKnee>& knees = trade.limits;
   Request at = request;
   for (int64_t limit = 0; limit <= kMost; limit = std::max(kLeast, 2 * limit)) {
     at.workspace_limit = limit;
@@ -28,8 +29,11 @@ Result<std::vector<WorkspaceKnee>> workspace_knees(const Request& request, const
     const WorkspaceKnee knee{limit, e->time.step_ns, e->memory.device_bytes,
                              e->memory.workspace_bytes, e->memory.verdict};
     if (knees.empty() || !same_cost(knees.back(), knee)) knees.push_back(knee);
+    trade.notes = {.request = request, .basis = e->basis, .diagnostics = e->diagnostics};
   }
-  return knees;
+  trade.notes.ranges.emplace_back("workspace-limit", JsonValue{.data = std::string("sweep")});
+  trade.notes.request.given.emplace("workspace-limit");
+  return trade;
 }
 
 }  // namespace plimsoll

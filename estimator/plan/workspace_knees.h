@@ -26,8 +26,14 @@ inline void describe(Fields& f, WorkspaceKnee& k) {
   f("verdict", k.verdict);
 }
 
+struct WorkspaceTrade {
+  std::vector<WorkspaceKnee> limits;
+  AnswerNotes notes;  // of the largest limit
+};
+inline void describe(Fields& f, WorkspaceTrade& t) { f("knees", t.limits, {.least = 1}); }
+
 // From no scratch memory to 16 GiB, by powers of two from 64 KiB on: those at which step or peak is
 // another than at the one before, by a thousandth or more. Cost: twenty estimates.
-Result<std::vector<WorkspaceKnee>> workspace_knees(const Request& request, const Hwdb& hwdb);
+Result<WorkspaceTrade> workspace_knees(const Request& request, const Hwdb& hwdb);
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/report/answer_notes.h"
 #include "estimator/report/human.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"
@@ -48,6 +49,18 @@ double relative_step(const Comparison& comparison, const Estimate& e) {
     if (other.input.model == e.input.model) best = std::min(best, other.time.step_ns);
   }
   return 1 / std::max(1e-9, share_of(best, e.time.step_ns));
+}
+
+// What is assumed of all of them.
+AnswerNotes common_notes(const Comparison& comparison) {
+  AnswerNotes notes{.request = {}};
+  if (!comparison.estimates.empty()) notes.assumed = comparison.estimates.front().assumed;
+  for (const Estimate& e : comparison.estimates) {
+    std::erase_if(notes.assumed, [&](const Assumption& a) {
+      return std::ranges::find(e.assumed, a.text, &Assumption::text) == e.assumed.end();
+    });
+  }
+  return notes;
 }
 
 }  // namespace
@@ -124,7 +137,9 @@ Table comparison_table(const Comparison& comparison) {
 
 std::string to_text(const Comparison& comparison, const Page& page, bool quiet) {
   const std::string chosen = all_choices(comparison, page);
-  return quiet ? chosen : comparison_table(comparison).text(page) + "\n" + chosen;
+  if (quiet) return chosen;
+  return comparison_table(comparison).text(page) + "\n" + chosen +
+         assumed_paragraph(common_notes(comparison), page);
 }
 
 std::string to_json(const Comparison& comparison) {

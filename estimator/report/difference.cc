@@ -7,9 +7,12 @@
 #include <set>
 #include <vector>
 
+#include "estimator/report/document.h"
 #include "estimator/report/human.h"
 #include "estimator/report/json.h"
+#include "estimator/settings/json_texts.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/base/text.h"
 
 namespace plimsoll {
@@ -23,7 +26,6 @@ Unit unit_of(std::string_view key) {
 
 struct Figure {
   std::string title, path, whole;  // paths: "result.memory.device_bytes"
-  Unit unit = Unit::kBytes;
 };
 
 // The figures that have a title, in the order of the JSON.
@@ -37,8 +39,7 @@ class FigureFields final : public Fields {
     keys_.push_back(object + std::string(key));
     if (!note.title.empty()) {
       figures.push_back({std::string(note.title), keys_.back(),
-                         note.part_of.empty() ? "" : object + std::string(note.part_of),
-                         unit_of(key)});
+                         note.part_of.empty() ? "" : object + std::string(note.part_of)});
     }
     return true;
   }
@@ -87,14 +88,6 @@ std::optional<int64_t> integer_at(const JsonValue& document, std::string_view pa
   return value ? value->integer() : std::nullopt;
 }
 
-std::string text_at(const JsonValue& document, std::string_view path) {
-  const JsonValue* value = at(document, path);
-  if (!value) return "";
-  if (value->string()) return *value->string();
-  const auto number = value->integer();
-  return number ? std::to_string(*number) : "";
-}
-
 TableCell cell_of(int64_t value, Unit unit) {
   if (unit == Unit::kBytes) return bytes_cell(value);
   return unit == Unit::kTime ? time_cell(value) : count_cell(value);
@@ -106,25 +99,46 @@ TableCell change_of(int64_t before, int64_t after) {
   return {fmt::format("{:+.1f} %", 100 * change), fmt::format("{:.4f}", change)};
 }
 
-// "batch 32 -> 64": what was asked differently.
-std::vector<std::string> asked_differently(const JsonValue& before, const JsonValue& after) {
+JsonValue value_at(const JsonValue* value) { return value ? *value : JsonValue(); }
+
+std::string json_text(const JsonValue& value) {
+  JsonWriter out;
+  write_value(out, value);
+  return out.take();
+}
+
+void add_difference(std::string_view setting, const JsonValue* a, const JsonValue* b,
+                    std::vector<RequestDifference>& into) {
+  RequestDifference one{std::string(setting), value_at(a), value_at(b)};
+  if (json_text(one.a) != json_text(one.b)) into.push_back(std::move(one));
+}
+
+// Of answers that do not say what they were asked, as older versions wrote them.
+std::vector<RequestDifference> differences_seen(const JsonValue& a, const JsonValue& b) {
   constexpr std::pair<std::string_view, std::string_view> kAsked[] = {
       {"model", "input.model"}, {"batch", "input.batch"}, {"gpu", "result.device.id"}};
-  std::vector<std::string> said;
-  const auto compare = [&](std::string_view name, std::string_view path) {
-    const std::string a = text_at(before, path), b = text_at(after, path);
-    if (a != b)
-      said.push_back(escaped_format("{} {} -> {}", name, shortened(a.empty() ? "none" : a, 60),
-                                    shortened(b.empty() ? "none" : b, 60)));
-  };
-  for (const auto& [name, path] : kAsked) compare(name, path);
-  const JsonValue* const symbols = at(after, "input.symbols");
-  if (symbols && symbols->members()) {
-    for (const JsonMember& symbol : *symbols->members()) {
-      if (symbol.key != "batch") compare(symbol.key, "input.symbols." + symbol.key);
-    }
+  std::vector<RequestDifference> all;
+  for (const auto& [name, path] : kAsked) add_difference(name, at(a, path), at(b, path), all);
+  const JsonValue* const symbols = at(b, "input.symbols");
+  if (!symbols || !symbols->members()) return all;
+  for (const JsonMember& symbol : *symbols->members()) {
+    if (symbol.key != "batch")
+      add_difference(symbol.key, at(a, "input.symbols." + symbol.key), &symbol.value, all);
   }
-  return said;
+  return all;
+}
+
+std::vector<RequestDifference> request_differences(const JsonValue& a, const JsonValue& b) {
+  const JsonValue *asked_a = a.find("request"), *asked_b = b.find("request");
+  if (!asked_a || !asked_a->members() || !asked_b || !asked_b->members())
+    return differences_seen(a, b);
+  std::vector<RequestDifference> all;
+  for (const JsonMember& member : *asked_a->members())
+    add_difference(member.key, &member.value, asked_b->find(member.key), all);
+  for (const JsonMember& member : *asked_b->members()) {
+    if (!asked_a->find(member.key)) add_difference(member.key, nullptr, &member.value, all);
+  }
+  return all;
 }
 
 // Lines of the basis that one of them has alone.
@@ -166,34 +180,159 @@ std::string reason(const JsonValue& before, const JsonValue& after) {
                         sign > 0 ? "more" : "less", human_bytes(most), largest);
 }
 
+Result<LimitCheck> check(const ChangeLimit& limit, const JsonValue& before,
+                         const JsonValue& after) {
+  const auto a = integer_at(before, limit.figure), b = integer_at(after, limit.figure);
+  if (!a || !b)
+    return error("E306",
+                 fmt::format("{} has no {}, which {} limits", a ? "the second" : "the first",
+                             limit.figure, setting("fail-if", limit.text)));
+  const double most = static_cast<double>(*a) * (1 + limit.most);
+  return LimitCheck{limit, *a, *b, static_cast<double>(*b) > most};
+}
+
+constexpr LimitedFigure kLimited[] = {{"peak", "result.memory.device_bytes"},
+                                      {"step", "result.time.step_ns"},
+                                      {"live", "result.memory.live_peak_bytes"},
+                                      {"allocated", "result.memory.allocated_peak_bytes"},
+                                      {"reserved", "result.memory.reserved_bytes"}};
+
 }  // namespace
 
-Table difference_table(const JsonValue& before, const JsonValue& after) {
-  Table table({{"", "figure", Column::kRemark}, {"before"}, {"after"}, {"change"}});
+std::span<const LimitedFigure> limited_figures() { return kLimited; }
+
+bool AnswerDifference::passed() const {
+  return std::ranges::none_of(limits, &LimitCheck::exceeded);
+}
+
+Result<AnswerDifference> difference_of(const JsonValue& a, const JsonValue& b,
+                                       std::span<const ChangeLimit> limits) {
+  AnswerDifference all;
+  all.request = request_differences(a, b);
   for (const Figure& figure : compared_figures()) {
-    const auto a = integer_at(before, figure.path), b = integer_at(after, figure.path);
-    if (!a || !b || *a == *b) continue;
-    table.add({{figure.title, figure.path},
-               cell_of(*a, figure.unit),
-               cell_of(*b, figure.unit),
-               change_of(*a, *b)});
+    const auto was = integer_at(a, figure.path), is = integer_at(b, figure.path);
+    if (was && is && *was != *is) all.figures.push_back({figure.path, figure.title, *was, *is});
+  }
+  for (const ChangeLimit& limit : limits) {
+    auto checked = check(limit, a, b);
+    if (!checked) return tl::make_unexpected(checked.error());
+    all.limits.push_back(std::move(*checked));
+  }
+  all.reason = reason(a, b);
+  all.basis_a = other_basis(a, b);
+  all.basis_b = other_basis(b, a);
+  return all;
+}
+
+void describe(Fields& f, AnswerDifference& d) {
+  const auto change_of = [](int64_t a, int64_t b) {
+    return a == 0 ? std::nullopt : std::optional(share_of(b, a) - 1);
+  };
+  describe_head(f, "plimsoll.difference");
+  f.object("result", [&] {
+    f.list("request_differences", d.request, [&](RequestDifference& r) {
+      f("setting", r.setting);
+      f("a", r.a);
+      f("b", r.b);
+    });
+    f.list("figures", d.figures, [&](FigureDifference& g) {
+      f("figure", g.figure, "where it stands in an answer");
+      f("a", g.a);
+      f("b", g.b);
+      f("change", change_of(g.a, g.b), "b over a, less 1; null where a is 0");
+    });
+    f.list("limits", d.limits, [&](LimitCheck& check) {
+      f("limit", check.limit.text, "of --fail-if");
+      f("figure", check.limit.figure);
+      f("a", check.a);
+      f("b", check.b);
+      f("change", change_of(check.a, check.b));
+      f("exceeded", check.exceeded);
+    });
+    f("passed", d.passed(), "no limit is exceeded; it decides the exit status");
+    f("reason", d.reason, {.null_where = d.reason.empty()});
+  });
+  f.object("request", [&] {
+    f("a", d.file_a);
+    f("b", d.file_b);
+    std::vector<std::string> limits;
+    for (const LimitCheck& check : d.limits) limits.push_back(check.limit.text);
+    f("fail_if", limits);
+  });
+  f("request_given",
+    d.limits.empty() ? std::vector<std::string>() : std::vector<std::string>{"fail_if"});
+  std::vector<std::string> basis;
+  for (const std::string& line : d.basis_a) basis.push_back("a: " + line);
+  for (const std::string& line : d.basis_b) basis.push_back("b: " + line);
+  f("basis", basis, "lines that one of the answers has alone");
+  f("diagnostics", Diagnostics());
+}
+
+std::string to_json(const AnswerDifference& difference) {
+  return described_text([&](Fields& f) { f.visit(unchanged(difference)); });
+}
+
+std::string setting_text(const JsonValue& value) {
+  if (value.is_null()) return "default";
+  std::string text;
+  const auto add = [&](const std::string& one) { text += (text.empty() ? "" : ", ") + one; };
+  if (value.list()) {
+    for (const JsonValue& one : *value.list()) add(text_of(one));
+  } else if (value.members()) {
+    for (const JsonMember& member : *value.members())
+      add(fmt::format("{}={}", member.key, text_of(member.value)));
+  } else {
+    text = text_of(value);
+  }
+  return shortened(text.empty() ? "none" : text, 60);
+}
+
+std::string limit_text(const LimitCheck& check) {
+  const ChangeLimit& limit = check.limit;
+  const double change = check.a == 0 ? 0 : 100 * (share_of(check.b, check.a) - 1);
+  const std::string moved = check.a == check.b ? "did not change"
+                            : check.a == 0     ? "was 0 before"
+                            : change > 0       ? fmt::format("grew by {:.1f} %", change)
+                                               : fmt::format("shrank by {:.1f} %", -change);
+  return fmt::format("{} {}; the limit is {:g} %", limit.name, moved, 100 * limit.most);
+}
+
+Table difference_table(const AnswerDifference& difference) {
+  Table table({{"", "figure", Column::kRemark}, {"before"}, {"after"}, {"change"}});
+  for (const FigureDifference& figure : difference.figures) {
+    const Unit unit = unit_of(figure.figure);
+    table.add({{figure.title, figure.figure},
+               cell_of(figure.a, unit),
+               cell_of(figure.b, unit),
+               change_of(figure.a, figure.b)});
   }
   return table;
 }
 
-std::string difference_text(const JsonValue& before, const JsonValue& after, const Page& page) {
+std::string to_text(const AnswerDifference& difference, const Page& page, bool basis) {
   std::string text;
-  for (const std::string& line : asked_differently(before, after))
-    text += wrapped("asked: " + line, page);
-  const Table table = difference_table(before, after);
-  if (table.empty()) return text + "no figure differs\n";
-  text += (text.empty() ? "" : "\n") + table.text(page);
-  const std::string why = reason(before, after);
-  if (!why.empty()) text += "\n" + wrapped(why, page);
-  for (const std::string& line : other_basis(before, after))
-    text += wrapped(escaped_format("before: {}", shortened(line, 400)), page, 8);
-  for (const std::string& line : other_basis(after, before))
-    text += wrapped(escaped_format("after: {}", shortened(line, 400)), page, 8);
+  for (const RequestDifference& r : difference.request)
+    text += wrapped(
+        escaped_format("asked: {} {} -> {}", r.setting, setting_text(r.a), setting_text(r.b)), page,
+        7);
+  if (difference.figures.empty()) {
+    text += "no figure differs\n";
+  } else {
+    text += (text.empty() ? "" : "\n") + difference_table(difference).text(page);
+    if (!difference.reason.empty()) text += "\n" + wrapped(difference.reason, page);
+  }
+  const auto add_basis = [&](std::string_view which, const std::vector<std::string>& lines) {
+    for (const std::string& line : lines)
+      text += wrapped(escaped_format("{}: {}", which, shortened(line, 400)), page, 8);
+  };
+  if (basis) add_basis("before", difference.basis_a);
+  if (basis) add_basis("after", difference.basis_b);
+  if (!difference.limits.empty()) text += "\n";
+  for (const LimitCheck& check : difference.limits) {
+    const std::string_view word = check.exceeded ? "FAILED" : "PASSED";
+    text += toned(word, check.exceeded ? Tone::kBad : Tone::kGood, page) + " " + limit_text(check) +
+            "\n";
+  }
   return text;
 }
 

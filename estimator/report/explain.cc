@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "estimator/report/answer_notes.h"
 #include "estimator/report/document.h"
 #include "estimator/report/text.h"
 #include "graph/base/escape.h"
@@ -96,7 +97,7 @@ std::string to_text(const Explanation& e) {
 
 std::string to_json(const Explanation& e) { return result_text("plimsoll.explanation", e); }
 
-std::string to_text(const Explained& e) {
+std::string to_text(const Explained& e, const Page& page) {
   std::string text = escaped_format("{}, batch {}, on {} with {:.0f} GB/s\n", shown(e.input.model),
                                     e.input.batch, e.device_id, e.bandwidth / 1e9);
   for (const NodeReport& n : e.nodes) {
@@ -106,7 +107,8 @@ std::string to_text(const Explained& e) {
     text += layer_text(n.layer) + kept_text(n);
     for (const KernelReport& k : n.kernels) text += kernel_text(k);
   }
-  return text;
+  text += assumed_paragraph(e.notes, page);
+  return text + basis_text(e.notes, page);
 }
 
 void describe(Fields& f, Explained& e) {
@@ -119,6 +121,7 @@ void describe(Fields& f, Explained& e) {
     });
     f("nodes", e.nodes, {.least = 1});
   });
+  describe_notes(f, e.notes, {.verb_settings = [&] { f("what", e.what); }});
 }
 
 std::string to_json(const Explained& e) {
@@ -173,6 +176,7 @@ void describe(Fields& f, FigureGap& between) {
     f("figures", ends, "the inner first; the steps add up to their difference");
     f("steps", between.steps, {.least = 1});
   });
+  describe_notes(f, between.notes, {.verb_settings = [&] { f("what", between.what); }});
 }
 
 std::string to_json(const FigureGap& between) {

@@ -12,7 +12,7 @@
 namespace plimsoll {
 
 std::string to_text(const Explanation& explanation);
-std::string to_text(const Explained& explained);
+std::string to_text(const Explained& explained, const Page& page = {});
 std::string to_json(const Explanation& explanation);
 std::string to_json(const Explained& explained);
 void describe(Fields& f, Explained& explained);

@@ -1,15 +1,12 @@
 #include "estimator/report/json.h"
 
-#include <array>
-
 #include "estimator/answer/memory_part.h"
 #include "estimator/answer/metrics.h"
+#include "estimator/report/answer_notes.h"
 #include "estimator/report/document.h"
 
 namespace plimsoll {
 namespace {
-
-constexpr std::array<std::string_view, 3> kSeverities = {"note", "warning", "error"};
 
 void describe_verdict(Fields& f, Estimate& e) {
   const bool unknown = !e.judged();
@@ -98,33 +95,16 @@ void describe_result(Fields& f, Estimate& e, const JsonOptions& options) {
 
 }  // namespace
 
-void describe(Fields& f, Diagnostic& d) {
-  f("code", d.code);
-  f("severity", kSeverities[static_cast<size_t>(d.severity)], {.words = kSeverities});
-  f("message", d.message, {.settings = true});
-  f("file", d.place.file, {.absent_where = d.place.file.empty()});
-  f("line", d.place.line, {.absent_where = d.place.line <= 0});
-  f("column", d.place.column, {.absent_where = d.place.column <= 0});
-  f("node", d.place.node, {.null_where = d.place.node.empty()});
-  f("help", d.help, {.absent_where = d.help.empty(), .settings = true});
-}
-
 void describe(Fields& f, Estimate& e, const JsonOptions& options) {
   describe_head(f, "plimsoll.estimate");
   f("input", e.input);
   f.object("result", [&] { describe_result(f, e, options); });
-  f("basis", e.basis, {.settings = true});
-  f("diagnostics", e.diagnostics);
+  describe_notes(f, e);
 }
 
 std::string to_json(const Estimate& e, const JsonOptions& options) {
   return described_text([&](Fields& f) { f.object([&] { describe(f, unchanged(e), options); }); },
                         options.layout);
-}
-
-std::string to_json(const Diagnostic& diagnostic) {
-  return described_text([&](Fields& f) { f.visit(unchanged(diagnostic)); },
-                        JsonWriter::Layout::kCompact);
 }
 
 }  // namespace plimsoll

@@ -7,6 +7,7 @@
 
 #include "estimator/answer/estimate.h"
 #include "estimator/plan/largest_batch.h"
+#include "estimator/report/diagnostic_json.h"
 #include "graph/json/fields.h"
 #include "graph/json/writer.h"
 
@@ -22,8 +23,5 @@ struct JsonOptions {
 };
 std::string to_json(const Estimate& estimate, const JsonOptions& options = {});
 void describe(Fields& f, Estimate& estimate, const JsonOptions& options);
-void describe(Fields& f, Diagnostic& diagnostic);
-// One diagnostic a line, for --error-format=json.
-std::string to_json(const Diagnostic& diagnostic);
 
 }  // namespace plimsoll

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "estimator/report/document.h"
+#include "estimator/report/answer_notes.h"
 #include "estimator/report/human.h"
 #include "graph/base/escape.h"
 
@@ -108,15 +108,17 @@ std::string first_dip(const LargestBatch& largest, const Page& page) {
 
 }  // namespace
 
-std::string to_text(const LargestBatch& largest, const Page& page, bool quiet) {
+std::string to_text(const LargestBatch& largest, const Page& page, bool quiet, bool basis) {
   std::string text = safe_batches(largest);
   if (quiet || largest.rounds.empty()) return text;
-  return text + "\n" + round_table(largest).text(page) + "\n" + growth(largest) +
-         as_fast_hint(largest, page) + first_dip(largest, page);
+  text += "\n" + round_table(largest).text(page) + "\n" + growth(largest) +
+          as_fast_hint(largest, page) + first_dip(largest, page) +
+          assumed_paragraph(largest.notes, page);
+  return basis ? text + basis_text(largest.notes, page) : text;
 }
 
 std::string to_json(const LargestBatch& largest) {
-  return result_text("plimsoll.max-batch", largest);
+  return answer_text("plimsoll.max-batch", largest);
 }
 
 }  // namespace plimsoll

@@ -9,8 +9,9 @@
 
 namespace plimsoll {
 
-// `quiet`: the answer alone.
-std::string to_text(const LargestBatch& largest, const Page& page = {}, bool quiet = false);
+// `quiet`: the answer alone; `basis`: where figures come from too.
+std::string to_text(const LargestBatch& largest, const Page& page = {}, bool quiet = false,
+                    bool basis = false);
 // The round batches.
 Table round_table(const LargestBatch& largest);
 std::string to_json(const LargestBatch& largest);

@@ -4,6 +4,8 @@
 
 #include "estimator/library/workspace/choice.h"
 #include "estimator/library/workspace/conv_question.h"
+#include "estimator/report/answer_notes.h"
+#include "estimator/report/difference.h"
 #include "estimator/report/document.h"
 #include "estimator/report/explain.h"
 #include "estimator/report/json.h"
@@ -60,8 +62,8 @@ std::vector<DescribedSchema> described() {
   return {
       {"compare",
        "plimsoll compare --json",
-       "An estimate for each.",
-       {describe_any<std::vector<AnyEstimate>>}},
+       "An estimate for each; or of two answers what differs.",
+       {describe_any<std::vector<AnyEstimate>>, describe_any<AnswerDifference>}},
       {"estimate",
        "plimsoll estimate",
        "Bytes and nanoseconds are whole numbers; flop counts a multiply-add as two.",
@@ -86,17 +88,17 @@ std::vector<DescribedSchema> described() {
        "plimsoll max-batch --json",
        "Bytes and nanoseconds are whole numbers. A range holds in 95 of 100 runs, or as often as "
        "--confidence says.",
-       {any_result<LargestBatch>("plimsoll.max-batch")}},
+       {any_answer<LargestBatch>("plimsoll.max-batch")}},
       {"ops", "plimsoll ops --json", "", {describe_any<std::vector<ListedOperator>>}},
       {"scaling",
        "plimsoll estimate --gpus M..N --json",
        "One step on each number of GPUs.",
-       {any_result<ScalingTrade>("plimsoll.scaling")}},
+       {any_answer<ScalingTrade>("plimsoll.scaling")}},
       {"sweep",
        "plimsoll sweep --json, a line",
        "A line for each configuration, then one that sums them up; a page holds all of it. Bytes "
        "and nanoseconds are whole numbers; samples are those of all devices together.",
-       {describe_any<AnySweepRecord>, any_result<SweepSummary>("plimsoll.sweep"),
+       {describe_any<AnySweepRecord>, any_answer<SweepSummary>("plimsoll.sweep"),
         describe_any<SweepPageDocument>}},
       {"validate",
        "plimsoll validate",
@@ -113,7 +115,7 @@ std::vector<DescribedSchema> described() {
        "plimsoll estimate --workspace-limit sweep --json",
        "What a step takes at each limit of scratch memory at which convolutions choose otherwise, "
        "smallest first.",
-       {any_result<WorkspaceTrade>("plimsoll.workspace-limits")}},
+       {any_answer<WorkspaceTrade>("plimsoll.workspace-limits")}},
       {"workspace-problem",
        "plimsoll workspace, one line of what it reads",
        "",

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "estimator/plan/sweep_bundles.h"
+#include "estimator/report/answer_notes.h"
 #include "estimator/report/document.h"
 #include "estimator/report/human.h"
 #include "estimator/report/spelling.h"
@@ -84,6 +85,17 @@ void describe(Fields& f, SweepSummary& summary) {
             .absent_where = !summary.objective || !summary.best});
 }
 
+void describe_verb_settings(Fields& f, SweepSummary& summary) {
+  SweepQuestion& q = summary.question;
+  f("plan", q.plan);
+  f("parameters", q.parameters, "of the plan, with the values that they go through");
+  f("method", q.method);
+  f("run_cap", q.run_cap);
+  f("seed", q.seed);
+  f("shard", q.shard, {.null_where = q.shard.empty()});
+  f("memory_only", q.memory_only);
+}
+
 void describe(Fields& f, SweepPageDocument& page) {
   describe_head(f, "plimsoll.sweep");
   f.list("records", page.records, [&](SweepPageDocument::Record& r) {
@@ -93,6 +105,8 @@ void describe(Fields& f, SweepPageDocument& page) {
   const int64_t left_out = page.summary.configurations - static_cast<int64_t>(page.records.size());
   f("records_left_out", left_out, "of many configurations, some of those that are beaten");
   f("result", page.summary);
+  describe_notes(f, page.summary.notes,
+                 {.verb_settings = [&] { describe_verb_settings(f, page.summary); }});
 }
 
 void add(const SweptConfiguration& configuration, const SweepPoint& point, SweepSummary& summary) {
@@ -120,7 +134,7 @@ std::string axes_text(const SweepPlan& plan) {
 }
 
 std::string to_json_line(const SweepSummary& summary) {
-  return result_text("plimsoll.sweep", summary, JsonWriter::Layout::kCompact);
+  return answer_text("plimsoll.sweep", summary, JsonWriter::Layout::kCompact);
 }
 
 std::string to_text(const SweepSummary& summary) {

@@ -7,8 +7,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "estimator/answer/answer_notes.h"
 #include "estimator/report/page.h"
 #include "estimator/report/sweep_record.h"
 #include "graph/json/fields.h"
@@ -20,6 +22,17 @@ struct SweepCandidate {
   SweepPoint point;
 };
 
+// What a sweep was asked for, beside the settings of all its configurations.
+struct SweepQuestion {
+  std::string plan;                                             // its file
+  std::vector<std::pair<std::string, JsonValue>> parameters{};  // with their values
+  std::string method = "grid";                                  // or random
+  std::optional<int64_t> run_cap{};
+  int64_t seed = 0;
+  std::string shard;  // "2/8"; empty: the whole
+  bool memory_only = false;
+};
+
 struct SweepSummary {
   int64_t configurations = 0, failed = 0;
   int64_t fit = 0;                      // points
@@ -28,6 +41,8 @@ struct SweepSummary {
   double seconds = 0;                   // of the sweep
   std::optional<Objective> objective{};
   std::optional<SweepCandidate> best{};  // by the objective, of those that fit; the first of equals
+  SweepQuestion question{};
+  AnswerNotes notes{};
 };
 
 void add(const SweptConfiguration& configuration, const SweepPoint& point, SweepSummary& summary);
@@ -36,6 +51,7 @@ void add(const SweptConfiguration& configuration, const SweepPoint& point, Sweep
 std::string axes_text(const SweepPlan& plan);
 
 void describe(Fields& f, SweepSummary& summary);
+void describe_verb_settings(Fields& f, SweepSummary& summary);
 // What a page holds.
 struct SweepPageDocument {
   struct Record {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "estimator/answer/memory_part.h"
+#include "estimator/report/answer_notes.h"
 #include "estimator/report/estimate_tables.h"
 #include "estimator/report/spelling.h"
 #include "estimator/request/lengths.h"
@@ -204,10 +205,8 @@ std::string to_text(const Estimate& e, const TextOptions& options) {
   if (options.kernels) text += "\n" + kernel_table(e).text(page);
   if (options.layers || options.depth > 0) text += "\n" + layer_table(e, options.depth).text(page);
   if (options.why) text += "\nKept for the backward pass:\n" + kept_table(e).text(page, 2);
-  text += escaped_format("\ngpu: {} ({})\n", e.device_name, e.device_id);
-  for (const std::string& basis : e.basis)
-    text += wrapped(escaped_format("basis: {}", shortened(spelled(basis), 400)), page, 7);
-  return text;
+  text += escaped_format("\ngpu: {} ({})\n", e.device_name, e.device_id) + assumed_text(e, page);
+  return options.basis ? text + basis_text(e, page) : text;
 }
 
 std::string to_text(const Diagnostic& diagnostic) {

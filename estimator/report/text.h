@@ -21,6 +21,7 @@ struct TextOptions {
   bool why = false;
   bool kernels = false;
   bool metrics = false;
+  bool basis = false;  // where figures come from
   bool quiet = false;  // the answer alone
   Page page;
 };

@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
-#include "estimator/report/document.h"
+#include "estimator/report/answer_notes.h"
 #include "estimator/report/human.h"
 
 namespace plimsoll {
 
-std::string to_text(std::span<const WorkspaceKnee> knees, const Page& page) {
+std::string to_text(const WorkspaceTrade& trade, const Page& page) {
   Table table({{"workspace limit"}, {"step"}, {"peak"}, {"workspace"}, {"", {}, Column::kRemark}});
-  for (const WorkspaceKnee& k : knees) {
+  for (const WorkspaceKnee& k : trade.limits) {
     table.add({bytes_cell(k.limit_bytes),
                time_cell(k.step_ns),
                bytes_cell(k.device_bytes),
@@ -22,20 +21,18 @@ std::string to_text(std::span<const WorkspaceKnee> knees, const Page& page) {
   return table.text(page);
 }
 
-std::string to_json(std::span<const WorkspaceKnee> knees) {
-  WorkspaceTrade trade;
-  std::ranges::copy(knees, std::back_inserter(trade.limits));
-  return result_text("plimsoll.workspace-limits", trade);
+std::string to_json(const WorkspaceTrade& trade) {
+  return answer_text("plimsoll.workspace-limits", trade);
 }
 
-std::string to_text(std::span<const ScalingPoint> points, const Page& page) {
+std::string to_text(const ScalingTrade& trade, const Page& page) {
   Table table({{"GPUs"},
                {"step"},
                {"per second"},
                {"of ideal"},
                {"waits for exchange"},
                {"", {}, Column::kRemark}});
-  for (const ScalingPoint& p : points) {
+  for (const ScalingPoint& p : trade.points) {
     table.add({count_cell(p.gpus),
                time_cell(p.step_ns),
                number_cell(p.samples_per_second),
@@ -44,8 +41,8 @@ std::string to_text(std::span<const ScalingPoint> points, const Page& page) {
                {p.exchange_leads ? "exchange leads" : ""}});
   }
   std::string text = table.text(page);
-  const auto first = std::ranges::find(points, true, &ScalingPoint::beyond_link_data);
-  if (first != points.end()) {
+  const auto first = std::ranges::find(trade.points, true, &ScalingPoint::beyond_link_data);
+  if (first != trade.points.end()) {
     text += "\n" + wrapped(fmt::format("from {} GPUs on nobody measured the link: they are taken "
                                        "to share it as fewer do",
                                        first->gpus),
@@ -54,8 +51,6 @@ std::string to_text(std::span<const ScalingPoint> points, const Page& page) {
   return text;
 }
 
-std::string to_json(std::span<const ScalingPoint> points) {
-  return result_text("plimsoll.scaling", ScalingTrade{{points.begin(), points.end()}});
-}
+std::string to_json(const ScalingTrade& trade) { return answer_text("plimsoll.scaling", trade); }
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/report/answer_notes.h"
 #include "estimator/report/document.h"
 #include "estimator/report/human.h"
 #include "estimator/report/spelling.h"
@@ -30,6 +31,15 @@ constexpr size_t kPiece = size_t{1} << 16;  // as pipes take them
 
 std::string figure(const std::optional<double>& value) {
   return value ? fmt::format("{:.4g}", *value) : std::string("-");
+}
+
+void describe_validation_notes(Fields& f, ValidationNotes& asked) {
+  describe_notes(f, asked.notes, {.verb = asked.verb, .verb_settings = [&] {
+                                    f("files", asked.files);
+                                    f("tolerance", asked.tolerances);
+                                    f("allow_skipped", asked.allow_skipped);
+                                    f("source_machines", asked.source_machines);
+                                  }});
 }
 
 Table run_table() {
@@ -154,17 +164,19 @@ void ValidationReport::finish_text(const std::vector<ValidationSummary>& summari
 }
 
 void ValidationReport::finish_json(const std::vector<ValidationSummary>& summaries,
-                                   const Gate& gate) {
+                                   const Gate& gate, const ValidationNotes& notes) {
   json_.end_array();
   JsonFields fields = json_fields(json_);
   fields("summary", unchanged(summaries));
   fields("result", unchanged(gate), kGate);
+  describe_validation_notes(fields, unchanged(notes));
   json_.end_object();
   write_(text_ + json_.take() + "\n");
 }
 
-void ValidationReport::finish(const std::vector<ValidationSummary>& summaries, const Gate& gate) {
-  form_ == Form::kText ? finish_text(summaries, gate) : finish_json(summaries, gate);
+void ValidationReport::finish(const std::vector<ValidationSummary>& summaries, const Gate& gate,
+                              const ValidationNotes& notes) {
+  form_ == Form::kText ? finish_text(summaries, gate) : finish_json(summaries, gate, notes);
 }
 
 void describe_any_validation(Fields& f) {
@@ -174,6 +186,8 @@ void describe_any_validation(Fields& f) {
     f.list("records", records, [&](ValidationLine& l) { describe(f, l, std::nullopt); });
     f("summary", std::vector<ValidationSummary>());
     f("result", Gate{}, kGate);
+    ValidationNotes any;
+    describe_validation_notes(f, any);
   });
 }
 

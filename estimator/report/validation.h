@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/answer/answer_notes.h"
 #include "estimator/plan/validate/tolerance.h"
 #include "estimator/plan/validate/validate.h"
 #include "estimator/report/page.h"
@@ -17,6 +18,14 @@ namespace plimsoll {
 // "context and libraries: 480 predicted, 310 measured"
 std::string gap_text(const Gap& gap);
 
+// What was asked of a validation, and what is said of it.
+struct ValidationNotes {
+  std::string verb = "validate";  // or "validate --from": which settings it takes
+  std::vector<std::string> files{}, tolerances{};
+  bool allow_skipped = false, source_machines = false;
+  AnswerNotes notes{};
+};
+
 // Written in pieces as lines come: of millions none is kept. Text shows the first thousand, JSON
 // all of them. The last line of the text begins with PASSED or FAILED.
 class ValidationReport {
@@ -25,11 +34,13 @@ class ValidationReport {
   // `write` takes what follows what it took before.
   ValidationReport(Form form, std::function<void(const std::string&)> write, const Page& page = {});
   void add(const ValidationLine& line, LineState state);
-  void finish(const std::vector<ValidationSummary>& summaries, const Gate& gate);
+  void finish(const std::vector<ValidationSummary>& summaries, const Gate& gate,
+              const ValidationNotes& notes);
 
  private:
   void finish_text(const std::vector<ValidationSummary>& summaries, const Gate& gate);
-  void finish_json(const std::vector<ValidationSummary>& summaries, const Gate& gate);
+  void finish_json(const std::vector<ValidationSummary>& summaries, const Gate& gate,
+                   const ValidationNotes& notes);
 
   Form form_;
   Page page_;

@@ -24,7 +24,7 @@ tl::unexpected<Diagnostics> given_twice(const std::string& what, const std::stri
 // Two values where there is one place.
 Result<void> check_single(const GivenSettings& given) {
   std::map<std::string_view, std::string_view> first;
-  for (const auto& [row, text] : given.all()) {
+  for (const auto& [row, text, by_default] : given.all()) {
     if (row->value.form != Form::kOne) continue;
     const auto [at, added] = first.insert({row->name, text});
     if (!added && at->second != text)
@@ -45,9 +45,9 @@ Result<void> check_entry(const SettingRow& row, const std::string& text, Entries
 }
 
 // What several settings say together.
-Result<void> combine(const GivenSettings& given, Request& request) {
+Result<void> combine(Request& request) {
   request.gpu_count *= request.nodes;
-  if (given.has("optimizer")) request.recipe.published = false;  // as given
+  if (request.given.contains("optimizer")) request.recipe.published = false;  // as given
   if (request.memory_bytes == 0) return error("E104", setting("mem") + ": a capacity of nothing");
   return check_agreement(request);
 }
@@ -81,7 +81,9 @@ std::vector<std::string> GivenSettings::values(std::string_view name) const {
 
 std::set<std::string, std::less<>> GivenSettings::names() const {
   std::set<std::string, std::less<>> names;
-  for (const One& one : all_) names.emplace(one.row->name);
+  for (const One& one : all_) {
+    if (!one.by_default) names.emplace(one.row->name);
+  }
   return names;
 }
 
@@ -91,7 +93,7 @@ Result<Request> to_request(const GivenSettings& given) {
   request.model = given.model;
   request.given = given.names();
   Entries seen;
-  for (const auto& [row, text] : given.all()) {
+  for (const auto& [row, text, by_default] : given.all()) {
     if (row->value.form == Form::kEntries) {
       if (auto once = check_entry(*row, text, seen); !once)
         return tl::make_unexpected(once.error());
@@ -99,7 +101,7 @@ Result<Request> to_request(const GivenSettings& given) {
     if (auto read = row->value.read(*row, text, request); !read)
       return tl::make_unexpected(read.error());
   }
-  if (auto whole = combine(given, request); !whole) return tl::make_unexpected(whole.error());
+  if (auto whole = combine(request); !whole) return tl::make_unexpected(whole.error());
   return request;
 }
 

@@ -14,12 +14,15 @@ class GivenSettings {
  public:
   struct One {
     const SettingRow* row;
-    std::string text;  // of a switch empty
+    std::string text;         // of a switch empty
+    bool by_default = false;  // nobody said it: it was the default when the answer was made
   };
 
   std::string model;
 
-  void add(const SettingRow& row, std::string text) { all_.push_back({&row, std::move(text)}); }
+  void add(const SettingRow& row, std::string text, bool by_default = false) {
+    all_.push_back({&row, std::move(text), by_default});
+  }
   // In place of what was given of it.
   void set(std::string_view name, std::vector<std::string> texts);
   void erase(std::string_view name);
@@ -29,6 +32,7 @@ class GivenSettings {
   // The first text; null where it was not given.
   const std::string* value(std::string_view name) const;
   std::vector<std::string> values(std::string_view name) const;
+  // Of what somebody said.
   std::set<std::string, std::less<>> names() const;
 
  private:

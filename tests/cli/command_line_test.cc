@@ -276,7 +276,7 @@ TEST_CASE("cli: the first line answers") {
   const Ran fits = run_plimsoll({"estimate", kNet, "--gpu", "l4"});
   CHECK(fits.out.starts_with("FITS   peak "));
   CHECK(fits.out.find("\ngpu: ") != std::string::npos);
-  CHECK(fits.out.find("batch 32, assumed for a built-in model") != std::string::npos);
+  CHECK(fits.out.find("assumed: batch 32. --batch N changes it.") != std::string::npos);
   const Ran not_fits = run_plimsoll({"estimate", kNet, "--gpu", "l4", "--mem", "256MiB"});
   CHECK(not_fits.out.starts_with("DOES NOT FIT   peak "));
   CHECK(not_fits.out.find("what would help") != std::string::npos);

@@ -21,18 +21,19 @@ TEST_CASE("cli: defaults come from plimsoll.yaml and the environment, are named,
       std::filesystem::path(
           scratch.write("plimsoll.yaml", "gpu: l4\nprecision: amp-bf16\nbatch: 7\n"))
           .parent_path();
-  const Ran file = run_plimsoll({"estimate", kPerceptron}, {.folder = folder});
+  const Ran file = run_plimsoll({"estimate", kPerceptron, "--basis"}, {.folder = folder});
   CHECK(file.status == 0);
   CHECK(says(file, "gpu l4 of plimsoll.yaml"));
   CHECK(says(file.out, "amp-bf16, batch 7"));
   CHECK(says(file.out, "basis: defaults: "));
   const Ran environment =
-      run_plimsoll({"estimate", kPerceptron},
+      run_plimsoll({"estimate", kPerceptron, "--basis"},
                    {.environment = {"PLIMSOLL_PRECISION=amp-fp16"}, .folder = folder});
   CHECK(says(environment, "precision amp-fp16 of the environment"));
   CHECK(says(environment.out, "amp-fp16, batch 7"));
-  const Ran flag = run_plimsoll({"estimate", kPerceptron, "--precision", "fp32", "--gpu", "t4"},
-                                {.environment = {"PLIMSOLL_PRECISION=amp-fp16"}, .folder = folder});
+  const Ran flag =
+      run_plimsoll({"estimate", kPerceptron, "--basis", "--precision", "fp32", "--gpu", "t4"},
+                   {.environment = {"PLIMSOLL_PRECISION=amp-fp16"}, .folder = folder});
   CHECK(says(flag.out, "fp32, batch 7"));
   CHECK(says(flag.out, "tesla-t4"));
   CHECK(!says(flag, "precision"));

@@ -63,6 +63,19 @@ const std::vector<std::pair<std::vector<std::string>, const char*>> kAsked = {
 
 }  // namespace
 
+TEST_CASE("cli: help VERB is VERB --help") {
+  if (skipped()) return;
+  for (const char* verb : {"estimate", "compare", "gpus"}) {
+    const Ran ran = run_plimsoll({"help", verb});
+    CHECK(ran.status == 0);
+    CHECK(ran.out == run_plimsoll({verb, "--help"}).out);
+  }
+  CHECK(run_plimsoll({"help"}).out == run_plimsoll({"--help"}).out);
+  const Ran unknown = run_plimsoll({"help", "estimat"});
+  CHECK(unknown.status == 2);
+  CHECK(says(unknown.err, "did you mean estimate?"));
+}
+
 TEST_CASE("cli: help and lists answer on standard output") {
   if (skipped()) return;
   for (const auto& asked : kAsked) {

@@ -47,7 +47,10 @@ bool matches(const std::vector<std::string>& shown, size_t i,
 std::vector<std::string> printed_by(const std::string& command) {
   std::istringstream in(command);
   std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
+  for (std::string word; in >> word;) {
+    const bool quoted = word.size() > 1 && word.front() == '\'' && word.back() == '\'';
+    words.push_back(quoted ? word.substr(1, word.size() - 2) : word);
+  }
   words.erase(words.begin());  // "plimsoll"
   return split_lines(run_plimsoll(words, {.folder = PLIMSOLL_SOURCE_DIR}).out);
 }

@@ -72,7 +72,10 @@ TEST_CASE("cli: a default that help names is what holds without the flag") {
     std::vector<std::string> arguments = {"estimate", kFormNet, "--gpu", "l4", "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const std::string out = run_plimsoll(arguments).out;
-    return out.substr(out.find("\"result\""), out.find("\"diagnostics\"") - out.find("\"result\""));
+    const auto between = [&](const char* first, const char* last) {
+      return out.substr(out.find(first), out.find(last) - out.find(first));
+    };
+    return between("\"result\"", "\"request\"") + between("\"basis\"", "\"diagnostics\"");
   };
   const std::string usual = result({});
   std::istringstream help(run_plimsoll({"estimate", "--help-all"}).out);

@@ -173,7 +173,7 @@ std::string compare_page(const Comparison& comparison, const std::string& comman
   body.close();
   for (const Estimate& e : estimates) {
     body.open("details").element("summary", "Notes on " + row_name(comparison, e));
-    write_notes(body, e);
+    write_notes(body, e, e.recognised);
     body.close();
   }
   const size_t models = models_of(comparison).size();

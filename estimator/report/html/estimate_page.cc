@@ -28,7 +28,7 @@ std::string page_with(const Estimate& e, const Result<LargestBatch>& batches,
   write_time_sections(body, e);
   write_layer_section(body, e, lists != JsonOptions::Lists::kNeither);
   open_section(body, "notes", "Notes", "");
-  write_notes(body, e);
+  write_notes(body, e, e.recognised);
   body.close();
   return to_html({.title = fmt::format("{} on {}: {}", shortened(e.input.model, 60), e.device_id,
                                        headline(e.memory.verdict)),

@@ -230,17 +230,21 @@ void write_time_sections(Markup& out, const Estimate& e) {
   out.close();
 }
 
-void write_notes(Markup& out, const Estimate& e) {
+void write_notes(Markup& out, const AnswerNotes& notes,
+                 const std::vector<std::string>& recognised) {
   const auto listed = [&](std::string_view title, const auto& lines, const auto& text) {
     if (lines.empty()) return;
     out.element("h3", title).open("ul");
     for (const auto& line : lines) out.element("li", text(line));
     out.close();
   };
-  listed("Said about this input", e.diagnostics, [](const Diagnostic& d) { return to_text(d); });
-  listed("Basis: defaults taken, and where figures come from", e.basis,
+  listed("Assumed, because nobody said it", notes.assumed, [](const Assumption& a) {
+    return fmt::format("{}. {} changes it.", shortened(a.text, kLongestName), spelled(a.change));
+  });
+  listed("Warnings and notes", notes.diagnostics, [](const Diagnostic& d) { return to_text(d); });
+  listed("Basis: defaults taken, and where figures come from", notes.basis,
          [](const std::string& text) { return shortened(spelled(text), 400); });
-  listed("Recognised in the graph", e.recognised,
+  listed("Recognised in the graph", recognised,
          [](const std::string& text) { return shortened(text, 400); });
 }
 

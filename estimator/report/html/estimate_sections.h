@@ -18,8 +18,9 @@ void write_memory_sections(Markup& out, const Estimate& e);
 void write_time_sections(Markup& out, const Estimate& e);
 // Layers in their modules, or these alone.
 void write_layer_section(Markup& out, const Estimate& e, bool with_layers);
-// Diagnostics, what was recognised, and where the figures come from.
-void write_notes(Markup& out, const Estimate& e);
+// What was assumed, diagnostics, what was recognised, and where the figures come from.
+void write_notes(Markup& out, const AnswerNotes& notes,
+                 const std::vector<std::string>& recognised = {});
 
 // Single changes that would make it fit; nothing where it fits.
 void write_remedies_section(Markup& out, const Estimate& e);

@@ -45,12 +45,9 @@ std::string max_batch_page(const LargestBatch& largest, const std::string& model
                            largest.sample_unit, human_time(as_fast->step_ns)));
   body.close().close();
   write_batch_section(body, largest);
-  if (!largest.warnings.empty()) {
-    open_section(body, "notes", "Notes", "");
-    body.open("ul");
-    for (const Diagnostic& d : largest.warnings) body.element("li", to_text(d));
-    body.close().close();
-  }
+  open_section(body, "notes", "Notes", "");
+  write_notes(body, largest.notes);
+  body.close();
   return to_html({.title = fmt::format("{}: {}", about, answer),
                   .body = body.take(),
                   .json = to_json(largest),

@@ -110,6 +110,9 @@ std::string SweepPage::to_html(const SweepSummary& summary, const SweepBest& bes
                  {{"class", "notice"}});
   write_table(body, all);
   body.close();
+  open_section(body, "notes", "Notes", "");
+  write_notes(body, summary.notes);
+  body.close();
   return plimsoll::to_html({.title = fmt::format("Sweep of {}: {} of {} fit", shortened(model, 60),
                                                  summary.fit, summary.configurations),
                             .body = body.take(),

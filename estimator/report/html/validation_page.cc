@@ -81,18 +81,19 @@ void ValidationPage::add(const ValidationLine& line, LineState state) {
   if (room) kept_.push_back({line, state});
 }
 
-std::string ValidationPage::json(const std::vector<ValidationSummary>& summaries,
-                                 const Gate& gate) const {
+std::string ValidationPage::json(const std::vector<ValidationSummary>& summaries, const Gate& gate,
+                                 const ValidationNotes& notes) const {
   std::string text;
   ValidationReport report(ValidationReport::Form::kJson,
                           [&](const std::string& piece) { text += piece; });
   for (const Kept& k : kept_) report.add(k.line, k.state);
-  report.finish(summaries, gate);
+  report.finish(summaries, gate, notes);
   return text;
 }
 
 std::string ValidationPage::to_html(const std::vector<ValidationSummary>& summaries,
-                                    const Gate& gate, const std::string& command) const {
+                                    const Gate& gate, const ValidationNotes& notes,
+                                    const std::string& command) const {
   Markup body;
   write_gate(body, gate);
   open_section(body, "errors", "Predicted against measured",
@@ -133,10 +134,13 @@ std::string ValidationPage::to_html(const std::vector<ValidationSummary>& summar
   }
   table.end();
   body.close();
+  open_section(body, "notes", "Notes", "");
+  write_notes(body, notes.notes);
+  body.close();
   return plimsoll::to_html({.title = fmt::format("Validation: {}, {} compared",
                                                  gate.passed ? "passed" : "failed", gate.compared),
                             .body = body.take(),
-                            .json = json(summaries, gate),
+                            .json = json(summaries, gate, notes),
                             .command = command});
 }
 

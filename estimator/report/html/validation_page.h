@@ -7,6 +7,7 @@
 
 #include "estimator/plan/validate/tolerance.h"
 #include "estimator/plan/validate/validate.h"
+#include "estimator/report/validation.h"
 
 namespace plimsoll {
 
@@ -16,14 +17,15 @@ class ValidationPage {
  public:
   void add(const ValidationLine& line, LineState state);
   std::string to_html(const std::vector<ValidationSummary>& summaries, const Gate& gate,
-                      const std::string& command) const;
+                      const ValidationNotes& notes, const std::string& command) const;
 
  private:
   struct Kept {
     ValidationLine line;
     LineState state;
   };
-  std::string json(const std::vector<ValidationSummary>& summaries, const Gate& gate) const;
+  std::string json(const std::vector<ValidationSummary>& summaries, const Gate& gate,
+                   const ValidationNotes& notes) const;
 
   std::vector<Kept> kept_;
   int64_t lines_ = 0;

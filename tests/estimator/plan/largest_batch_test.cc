@@ -69,9 +69,9 @@ TEST_CASE("largest: a model's table of positions ends the search, and it is said
   REQUIRE_MESSAGE(found, found.error().front().message);
   CHECK(found->answer.safe == 224);  // 14 patches of 16 a side
   CHECK(found->answer.searched_to == 224);
-  REQUIRE(!found->warnings.empty());
-  CHECK(found->warnings.back().code == "N524");
-  CHECK(found->warnings.back().message.find("no image of 240") != std::string::npos);
+  REQUIRE(!found->notes.diagnostics.empty());
+  CHECK(found->notes.diagnostics.back().code == "N524");
+  CHECK(found->notes.diagnostics.back().message.find("no image of 240") != std::string::npos);
 }
 
 TEST_CASE("largest: a size that the model does not have is an error") {

@@ -11,7 +11,7 @@ namespace {
 std::vector<ScalingPoint> points(const Request& request, int64_t first, int64_t last) {
   const auto all = scaling(request, test::hwdb(), first, last);
   REQUIRE(all);
-  return *all;
+  return all->points;
 }
 
 Request alexnet() {

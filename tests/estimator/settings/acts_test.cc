@@ -55,8 +55,7 @@ GivenSettings given(const TriedModel& model, const char* framework) {
 
 // Figures alone: what an answer says of its sources may name a setting that moved none of them.
 std::string figures(Estimate e) {
-  e.basis.clear();
-  e.diagnostics.clear();
+  static_cast<AnswerNotes&>(e) = {};
   e.memory.context_basis.clear();
   return to_json(e);
 }

@@ -46,7 +46,7 @@ std::string reported(const std::vector<ValidationLine>& lines, const Tolerances&
                           [&](const std::string& more) { text += more; });
   Judge judge(tolerances);
   for (const ValidationLine& l : lines) report.add(l, judge.add(l));
-  report.finish({}, judge.gate());
+  report.finish({}, judge.gate(), {});
   return text;
 }
 

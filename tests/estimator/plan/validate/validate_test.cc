@@ -327,7 +327,7 @@ TEST_CASE("validate: the JSON is of its schema") {
     summaries.add(l);
     report.add(l, judge.add(l));
   }
-  report.finish(summaries.take(), judge.gate());
+  report.finish(summaries.take(), judge.gate(), {});
   const auto schema = nlohmann::json::parse(schema_text("validate"));
   const auto document = nlohmann::json::parse(text);
   CHECK(test::schema_fault(schema, document) == "");

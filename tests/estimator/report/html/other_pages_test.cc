@@ -107,7 +107,7 @@ TEST_CASE("max-batch page: the answer, its batches in a table, and the JSON insi
   const Request asked = test::request("builtin:alexnet", "tesla-t4", 32);
   auto largest = largest_batch(asked, test::hwdb(), {.multiple = 8, .rounds = 40});
   REQUIRE(largest);
-  largest->warnings = {warning("W1", "<u>")};
+  largest->notes.diagnostics = {warning("W1", "<u>")};
   const std::string page = max_batch_page(*largest, "<b>", "plimsoll");
   CHECK(page.find("SAFE " + std::to_string(largest->answer.safe)) != page.npos);
   CHECK(page.find("&lt;b&gt;") != page.npos);
@@ -181,7 +181,7 @@ TEST_CASE("validation page: all that is out of tolerance, and no more lines than
     summaries.add(line);
   }
   const Gate gate{.passed = false, .compared = 5000, .outside = 1, .skipped = 0};
-  const std::string html = page.to_html(summaries.take(), gate, "plimsoll validate");
+  const std::string html = page.to_html(summaries.take(), gate, {}, "plimsoll validate");
   CHECK(html.size() < 1'500'000);
   const json inside = result_in(html);
   CHECK(inside["records"].size() == 1001);
