@@ -120,8 +120,9 @@ std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
 
 }  // namespace
 
-int run_command(const std::vector<std::string>& arguments) {
-  remember_command("plimsoll", arguments);
+int run_command(const std::vector<std::string>& given) {
+  remember_command("plimsoll", given);
+  const std::vector<std::string> arguments = with_implied_values(given);
   if (auto format = find_error_format(arguments); !format) return report(format.error());
   if (auto plain = refuse_argument_files(arguments); !plain) return report(plain.error());
   CLI::App root{"plimsoll"};
