@@ -10,6 +10,7 @@
 #include "estimator/answer/layers.h"
 #include "estimator/answer/mean.h"
 #include "estimator/answer/on_host.h"
+#include "estimator/answer/parallel.h"
 #include "estimator/answer/platform_notes.h"
 #include "estimator/library/behaviour.h"
 #include "estimator/library/conv_choice.h"
@@ -216,6 +217,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.input = model.facts;
   e.input.batch = batch_at(model, binding);
   e.input.symbols = binding;
+  e.parallel = parallel_answer(model, request_.given.contains("rank"));
   set_device(e, platform_);
   set_rates(e, *bound, context_.rates());
   e.time = time.estimate;

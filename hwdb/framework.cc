@@ -170,6 +170,7 @@ void read_switches(Figures& figures, Profile& profile) {
   figures.take("allocator_settings", profile.allocator_settings);
   figures.take("algorithm_switch", profile.algorithm_switch);
   take_version(figures, "compiles_since", profile.compiles_since);
+  take_version(figures, "shards_since", profile.shards_since);
   take_version(figures, "replays_since", profile.replays_since);
 }
 

@@ -124,6 +124,8 @@ struct FrameworkProfile {
   bool algorithm_switch = false;    // users can have cuDNN's algorithms timed or guessed
   // First versions with a compiler, and that replay passes captured as graphs; empty: never.
   std::optional<Version> compiles_since, replays_since;
+  // First version whose runs share weights, gradients and states; empty: never.
+  std::optional<Version> shards_since;
   InputPath input_path = InputPath::kPageable;
   bool copies_beside_update = false;  // the next batch comes while parameters are updated
   // Of the process on the host: what it takes with nothing loaded, and how many times it holds a

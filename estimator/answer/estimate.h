@@ -10,6 +10,7 @@
 
 #include "estimator/answer/answer_notes.h"
 #include "estimator/answer/memory_curve.h"
+#include "estimator/answer/parallel.h"
 #include "estimator/answer/peak_tensor.h"
 #include "estimator/answer/remedy.h"
 #include "estimator/answer/serve.h"
@@ -131,6 +132,7 @@ struct Estimate : AnswerNotes {
   // Whether `fits` and the verdict say anything: the memory there is, and all of what is taken.
   // 0 B are a card's when others have taken all of it, and a host's where nobody told its size.
   bool judged() const { return !on_host || (device_memory_bytes > 0 && memory.host_bytes > 0); }
+  ParallelAnswer parallel;
   MemoryEstimate memory;
   TimeEstimate time;
   std::optional<ServeEstimate> serve;  // of --mode serve

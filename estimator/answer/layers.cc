@@ -8,6 +8,8 @@
 #include "graph/base/checked.h"
 #include "graph/eager/update.h"
 #include "graph/ir/display_name.h"
+#include "graph/parallel/kept_parts.h"
+#include "graph/parallel/strategies.h"
 
 namespace plimsoll {
 
@@ -36,7 +38,26 @@ int64_t state_bytes(const CompiledModel& model, const TensorType& parameter) {
   return sum;
 }
 
-void add_parameters(const CompiledModel& model, const Node& node, std::vector<char>& seen,
+// What this rank keeps of a weight, and of its gradient and states.
+struct Parts {
+  Shape weight, gradient, updated;
+};
+
+Parts parts_of(const CompiledModel& model, TensorId id, const parallel::Placements& placed) {
+  const ParallelPlan& plan = model.recipe.parallel;
+  const Shape& whole = *model.graph.tensors[id].shape;
+  Shape computed = whole;
+  if (const auto at = placed.computed.find(id); at != placed.computed.end())
+    computed = part_of(whole, at->second, plan.mesh);
+  const auto kept = placed.kept.find(id);
+  if (kept == placed.kept.end()) return {computed, computed, computed};
+  const Shape& part = kept->second;
+  return {parallel::is_gathered(model.graph.tensors[id], plan) ? part : computed,
+          plan.sharded >= Sharded::kGradients ? part : computed, part};
+}
+
+void add_parameters(const CompiledModel& model, const Node& node,
+                    const parallel::Placements& placed, std::vector<char>& seen,
                     LayerEstimate& layer) {
   const bool trained = model.recipe.mode != Mode::kInference;
   for (const TensorId in : node.inputs) {
@@ -45,15 +66,17 @@ void add_parameters(const CompiledModel& model, const Node& node, std::vector<ch
     if (t.kind != TensorKind::kParameter || !is_weight(model.weight_roles[in]) || !t.shape)
       continue;
     seen[in] = 1;
-    const auto count = elements(*t.shape).evaluate(model.binding);
-    const auto size = bytes(t.dtype, elements(*t.shape)).evaluate(model.binding);
-    if (!count || !size) continue;
-    layer.parameters += *count;
-    layer.weight_bytes += *size;
+    const Parts parts = parts_of(model, in, placed);
+    const DType kept = eager::kept_type(model.recipe, t.dtype);
+    const auto size = [&](const Shape& part) {
+      return bytes(kept, elements(part)).evaluate(model.binding).value_or(0);
+    };
+    layer.parameters += elements(*t.shape).evaluate(model.binding).value_or(0);
+    layer.weight_bytes += size(parts.weight);
     if (!trained || model.weight_roles[in] != WeightRole::kTrained) continue;
-    layer.gradient_bytes += *size;
+    layer.gradient_bytes += size(parts.gradient);
     if (model.recipe.mode == Mode::kTrain)
-      layer.optimizer_state_bytes += state_bytes(model, {t.dtype, *t.shape});
+      layer.optimizer_state_bytes += state_bytes(model, {t.dtype, parts.updated});
   }
 }
 
@@ -82,13 +105,14 @@ std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep
   const size_t loss = graph.nodes.size();
   std::vector<LayerEstimate> rows(loss + 1);
   std::vector<char> seen(graph.tensors.size(), 0);
+  const auto placed = parallel::place_weights(graph, model.weight_roles, model.recipe.parallel);
   for (NodeId id = 0; id < loss; ++id) {
     rows[id].id = id;
     rows[id].node = display_name(graph, id);
     rows[id].op = graph.nodes[id].op;
     rows[id].module = graph.nodes[id].module;
     rows[id].output_shape = shape_at(graph, graph.nodes[id], model.binding);
-    add_parameters(model, graph.nodes[id], seen, rows[id]);
+    add_parameters(model, graph.nodes[id], placed, seen, rows[id]);
   }
   rows[loss].node = "(loss)";
   const auto row_of = [&](NodeId node) -> LayerEstimate& {

@@ -78,6 +78,10 @@ std::string devices_text(const Platform& platform) {
   if (platform.device.is_host) return "on the host";
   if (platform.gpu_count <= 1) return "1 GPU";
   std::string text = fmt::format("on each of {} GPUs", platform.gpu_count);
+  const ParallelPlan& plan = platform.parallel;
+  if (plan.sharded != Sharded::kNothing)
+    text += fmt::format(" ({}{})", axes_text(plan.mesh),
+                        plan.keeps_gathered ? ", weights stay gathered for backward" : "");
   if (platform.link) text += " over " + platform.link->id;
   if (platform.network)
     text += fmt::format(", in {} machines over {}", platform.nodes, platform.network->id);

@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "estimator/settings/setting_row.h"
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
@@ -25,6 +26,21 @@ Result<void> check_switch(const std::string& name, const std::string& value) {
 }
 
 }  // namespace
+
+std::vector<std::string> with_implied_values(std::vector<std::string> arguments) {
+  const auto is_value = [](const std::string& text, const SettingRow& row) {
+    const bool number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+    return number || text == row.value.implied;
+  };
+  for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    if (!arguments[i].starts_with("--")) continue;
+    const SettingRow* row = find_setting(std::string_view(arguments[i]).substr(2));
+    if (!row || !row->value.implied) continue;
+    const bool valued = i + 1 < arguments.size() && is_value(arguments[i + 1], *row);
+    if (!valued) arguments[i] += fmt::format("={}", row->value.implied);
+  }
+  return arguments;
+}
 
 Result<void> check_arguments(const CLI::App& app, std::span<const std::string> arguments) {
   for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {

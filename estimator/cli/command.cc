@@ -129,8 +129,8 @@ std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
 }  // namespace
 
 int run_command(const std::vector<std::string>& given) {
-  const std::vector<std::string> arguments = with_help_as_flag(given);
-  remember_command("plimsoll", arguments);
+  const std::vector<std::string> arguments = with_implied_values(with_help_as_flag(given));
+  remember_command("plimsoll", given);
   if (auto format = find_error_format(arguments); !format) return report(format.error());
   if (auto plain = refuse_argument_files(arguments); !plain) return report(plain.error());
   CLI::App root{"plimsoll"};

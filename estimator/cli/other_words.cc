@@ -12,12 +12,12 @@ struct OtherWords {
 };
 
 constexpr std::string_view kSharded =
-    "runs that share weights, gradients or states between GPUs are not described by a flag of that "
-    "name; --gpus N is data-parallel: each GPU holds all of them";
+    "--gpus N --fsdp shards weights, gradients and states by PyTorch's FSDP2, --zero 1, 2 or 3 as "
+    "DeepSpeed does";
 constexpr std::string_view kSplit =
-    "splitting a model over GPUs is not modelled: --gpus N is data-parallel; give the part that "
-    "one "
-    "GPU holds as a model of its own";
+    "--tp N splits dense layers over GPUs, with --sequence-parallel what is between them too; "
+    "stages "
+    "of layers, sequences and experts are not split";
 constexpr std::string_view kAdapters =
     "--finetune lora or qlora, with --lora-rank N and --lora-targets NAMES; --freeze 'GLOB' says "
     "which weights are not trained";
@@ -31,9 +31,9 @@ constexpr std::string_view kSequence = "--dim sequence=N; 'plimsoll models NAME'
 constexpr std::string_view kImage = "--image N: height and width of images";
 
 constexpr OtherWords kRows[] = {
-    {{"--fsdp", "--fsdp2", "--zero", "--zero-stage", "--zero3", "--deepspeed", "--sharding"},
+    {{"--fsdp2", "--zero-stage", "--zero3", "--deepspeed", "--sharding", "--sharding-strategy"},
      kSharded},
-    {{"--tp", "--pp", "--tensor-parallel", "--pipeline-parallel", "--tensor-parallel-size",
+    {{"--pp", "--tensor-parallel", "--pipeline-parallel", "--tensor-parallel-size",
       "--pipeline-parallel-size", "--cp", "--ep"},
      kSplit},
     {{"--offload", "--cpu-offload", "--offload-optimizer", "--offload-params"},

@@ -24,6 +24,7 @@ struct MemoryEstimate {
   int64_t parameter_count = 0;
   int64_t parameter_bytes = 0, buffer_bytes = 0, gradient_bytes = 0, optimizer_state_bytes = 0;
   int64_t input_bytes = 0;
+  int64_t persistent_bytes = 0;  // what stays between steps, in the allocator's granules
   int64_t saved_bytes = 0;
   int64_t live_peak_bytes = 0;
   BytesByRole max_by_role{};
@@ -74,6 +75,11 @@ void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
   f("gradients_bytes", m.gradient_bytes);
   f("optimizer_state_bytes", m.optimizer_state_bytes, {.title = "optimizer state"});
   f("inputs_bytes", m.input_bytes);
+  f("persistent_bytes", m.persistent_bytes,
+    {.meaning = "what stays between steps on this GPU: weights, states, masters, buffers and "
+                "gradients that are kept, in the allocator's granules",
+     .title = "stays between steps",
+     .part_of = "device_bytes"});
   f("saved_bytes", m.saved_bytes, {.title = "kept for backward"});
   f("live_peak_bytes", m.live_peak_bytes, {.title = "live tensors", .part_of = "device_bytes"});
   describe_roles(f, "max_by_role", m.max_by_role);

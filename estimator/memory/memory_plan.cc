@@ -333,6 +333,7 @@ void set_live(MemoryEstimate& m, const Timeline& t, const CompiledModel& model,
         tensor.kind == TensorKind::kParameter && is_weight(model.weight_roles[id]) && tensor.shape;
     if (weight) m.parameter_count += elements(*tensor.shape).evaluate(binding).value_or(0);
   }
+  m.persistent_bytes = t.persistent_bytes;
   m.saved_bytes = t.saved_bytes;
   m.live_peak_bytes = t.peak_bytes;
   m.max_by_role = t.max_by_role;

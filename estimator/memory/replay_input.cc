@@ -106,6 +106,8 @@ class Writer {
     input_.kept = kept_;
     input_.step.reserve(step_.events.size());
     for (const Event& event : step_.events) add(event);
+    if (late_ != kNoBuffer)
+      push(StepEvent::Kind::kFree, ids_[storage(late_)], bound_.buffer_bytes[late_]);
     return std::move(input_);
   }
 
@@ -191,9 +193,13 @@ class Writer {
     if (e.kind == Event::Kind::kAllocate && source_[e.id] == e.id && !keeps_all_)
       push(StepEvent::Kind::kAllocate, ids_[e.id], bound_.buffer_bytes[e.id],
            number_of(step_.buffers[e.id].stream));
-    if (e.kind == Event::Kind::kFree && !taken_[e.id] && !keeps_all_)
-      push(StepEvent::Kind::kFree, ids_[storage(e.id)], bound_.buffer_bytes[e.id]);
+    if (e.kind == Event::Kind::kFree && !taken_[e.id] && !keeps_all_) free(e.id);
     if (e.kind == Event::Kind::kLaunch) launch(e);
+  }
+
+  void free(BufferId id) {
+    if (step_.buffers[id].late) std::swap(id, late_);
+    if (id != kNoBuffer) push(StepEvent::Kind::kFree, ids_[storage(id)], bound_.buffer_bytes[id]);
   }
 
   // A sum has a blob of its own, though PyTorch's model adds in place.
@@ -231,6 +237,7 @@ class Writer {
   std::vector<BufferId> source_;  // by buffer: whose storage it takes over, or itself
   std::vector<bool> taken_;       // by buffer: another one takes its storage over
   std::vector<int32_t> ids_;      // by buffer: id in the program
+  BufferId late_ = kNoBuffer;     // was let go of, and is free with the next such
   bool updating_ = false;
   bool multiplied_[2] = {false, false};
   ReplayInput input_;

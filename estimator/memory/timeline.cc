@@ -72,8 +72,10 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule,
   Timeline t;
   Live live(step, bound, granule, storages);
   for (BufferId id = 0; id < step.buffers.size(); ++id) {
-    if (step.buffers[id].resident)
-      t.resident_bytes[index(step.buffers[id].role)] += bound.buffer_bytes[id];
+    const Buffer& buffer = step.buffers[id];
+    if (!buffer.resident) continue;
+    t.resident_bytes[index(buffer.role)] += bound.buffer_bytes[id];
+    if (buffer.role != Role::kInput) t.persistent_bytes += live.size(id);
   }
   for (const Saved& s : step.saved) t.saved_bytes += live.size(s.buffer);
   t.peak_bytes = live.total;
@@ -82,8 +84,10 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule,
   for (size_t i = 0; i < step.events.size(); ++i) {
     const Event& e = step.events[i];
     // Gradients that are windows on one storage count it once.
-    if (e.kind == Event::Kind::kBecomeGradient && live.roles[e.id] != Role::kGradient)
+    if (e.kind == Event::Kind::kBecomeGradient && live.roles[e.id] != Role::kGradient) {
       t.gradient_bytes += bound.buffer_bytes[e.id];
+      if (step.gradients_stay) t.persistent_bytes += live.size(e.id);
+    }
     live.apply(e);
     t.activations_peak_bytes =
         std::max(t.activations_peak_bytes,

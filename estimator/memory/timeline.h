@@ -36,7 +36,9 @@ struct Timeline {
   // Exact bytes, not rounded, of what lives through the step; gradients as they are at the update.
   BytesByRole resident_bytes{};
   int64_t gradient_bytes = 0;
-  // Everything below is in the allocator's granules.
+  // What stays between steps, without the batch and its targets, in the allocator's granules, as
+  // is everything below.
+  int64_t persistent_bytes = 0;
   int64_t saved_bytes = 0;  // alive at the end of forward for the backward's sake
   int64_t peak_bytes = 0;
   size_t peak_event = 0;

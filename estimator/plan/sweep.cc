@@ -329,8 +329,9 @@ class Sweeper {
     answer.step_range_ns = {to_ns(step.low), to_ns(step.high)};
     answer.host_bound = step.host_bound;
     answer.sample_unit = model.meta.sample_unit;
-    answer.samples_per_second = samples_per_second(model, binding_at(model, sizes_at(answer.point)),
-                                                   entry.conditions.devices, step.seconds);
+    answer.samples_per_second =
+        samples_per_second(model, binding_at(model, sizes_at(answer.point)),
+                           model.recipe.parallel.mesh.replicas(), step.seconds);
     if (answer.step_range_ns.high == std::numeric_limits<int64_t>::max())
       answer.failure = too_long(platform.device).value();
   }

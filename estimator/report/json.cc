@@ -81,6 +81,8 @@ void describe_lists(Fields& f, Estimate& e, const JsonOptions& options) {
 void describe_result(Fields& f, Estimate& e, const JsonOptions& options) {
   describe_verdict(f, e);
   f.object("device", [&] { describe_device(f, e); });
+  f("parallel", e.parallel,
+    {.meaning = "how several GPUs share the model", .absent_where = e.parallel.axes.empty()});
   f.object("memory", [&] { describe_memory(f, e, !e.peak_tensors.empty() || options.unbeaten); });
   f("serve", e.serve, {.absent_where = !e.serve});
   f("time", e.time,

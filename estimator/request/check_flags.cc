@@ -68,6 +68,25 @@ Result<void> check_one_process(const Platform& platform) {
   return {};
 }
 
+// FullyShardedDataParallel is of PyTorch 1.11, fully_shard of 2.4; DeepSpeed trains PyTorch's
+// modules.
+Result<void> check_sharding(const Request& request, const Platform& platform) {
+  const FrameworkProfile& framework = platform.framework;
+  const std::string sharding = setting(request.parallel.fsdp ? "fsdp" : "zero");
+  if (!framework.shards_since)
+    return error(
+        "E116",
+        fmt::format("{}: {} does not share weights, gradients or states", sharding, framework.id),
+        {}, "PyTorch's FSDP does, and DeepSpeed");
+  if (request.parallel.fsdp && !reaches(framework, framework.shards_since))
+    return error("E116", fmt::format("{}: it is of PyTorch {} and later", sharding,
+                                     framework.shards_since->text()));
+  if (platform.one_process() || platform.exchange == kSplitLayers)
+    return error("E114", fmt::format("{} and {}: each GPU has a process that shards with others",
+                                     sharding, setting("exchange", platform.exchange)));
+  return {};
+}
+
 Result<void> check_versions(const Request& request, const Platform& platform) {
   for (const AskedVersion& asked : asked_versions(request, platform)) {
     const auto fact = find_release(platform.hwdb, asked.product, *asked.version);
@@ -99,6 +118,9 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
   }
   if (platform.one_process()) {
     if (auto whole = check_one_process(platform); !whole) return whole;
+  }
+  if (request.parallel.shards()) {
+    if (auto sharding = check_sharding(request, platform); !sharding) return sharding;
   }
   if (request.attention == AskedAttention::kFused && !framework.policy.attention.memory_efficient) {
     return error("E116", fmt::format("{}: {} has no fused attention", setting("attention", "fused"),

@@ -211,6 +211,9 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
     if (auto sound = check_host_flags(request); !sound) return tl::make_unexpected(sound.error());
     put_on_host(platform);
   }
+  auto plan = plan_on(request.parallel, request.gpu_count);
+  if (!plan) return tl::make_unexpected(plan.error());
+  platform.parallel = *plan;
   if (auto set = set_up(request, platform); !set) return tl::make_unexpected(set.error());
   if (auto sound = check_flags(request, platform); !sound)
     return tl::make_unexpected(sound.error());

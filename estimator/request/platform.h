@@ -27,6 +27,7 @@ struct Platform {
   // MinSystemMemory).
   int64_t memory_bytes = 0, usable_bytes = 0;
   int64_t gpu_count = 1, nodes = 1;  // of all machines, which share them evenly
+  ParallelPlan parallel{};           // how they share the model
   std::string exchange{};            // of gradients, a scheme's name: as asked, or the framework's
   std::optional<Machine> machine{};  // what was measured on this very card
   // What cuDNN itself said of convolutions here: asked for this request, or listed on this card by

@@ -35,7 +35,7 @@ Policy policy_for(const Platform& platform, const KernelRequest& asked) {
 }
 
 Recipe recipe_for(const Platform& platform, Recipe recipe) {
-  recipe.parallel.mesh.extent(Axis::kData) = platform.gpu_count;
+  recipe.parallel = platform.parallel;
   recipe.parallel.splits_layers = platform.exchange == kSplitLayers;
   return recipe;
 }

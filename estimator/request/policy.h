@@ -9,8 +9,8 @@ namespace plimsoll {
 // devices tell each other.
 Policy policy_for(const Platform& platform, const KernelRequest& asked);
 
-// What is asked, on as many devices as there are: all train the whole model on samples of their
-// own, or split layers where the exchange is of that name.
+// What is asked, shared by as many devices as there are; layers are split where the exchange is of
+// that name.
 Recipe recipe_for(const Platform& platform, Recipe recipe);
 
 }  // namespace plimsoll

@@ -14,6 +14,7 @@
 
 #include "estimator/request/algorithm_policy.h"
 #include "estimator/request/layout.h"
+#include "estimator/request/parallel_request.h"
 #include "graph/base/limits.h"
 #include "graph/ir/recipe.h"
 #include "graph/symbol/dim.h"
@@ -75,6 +76,7 @@ struct PlatformRequest {
   std::string allocator;           // PyTorch's settings, as in PYTORCH_CUDA_ALLOC_CONF
   int64_t gpu_count = 1;           // of all machines
   int64_t nodes = 1;               // machines, each with gpu_count / nodes of them
+  ParallelRequest parallel;        // how they share the model
   std::string exchange;            // of gradients, a scheme's name; empty: the framework's
   std::string network;             // between machines
   std::string link;                // between the GPUs; empty: PCIe or NVLink as the card has

@@ -68,6 +68,11 @@ bool has_link(const SettingScope& s) { return s.platform.link.has_value(); }
 bool exchanges(const SettingScope& s) {
   return s.platform.gpu_count > 1 && (trains(s) || s.platform.one_process());
 }
+bool shards(const SettingScope& s) {
+  const ParallelPlan& plan = s.model.recipe.parallel;
+  return plan.sharded != Sharded::kNothing && plan.mesh.extent(Axis::kShard) > 1 &&
+         (trains(s) || plan.sharded == Sharded::kWeights);
+}
 bool has_network(const SettingScope& s) { return s.platform.nodes > 1; }
 
 bool loads_modules(const SettingScope& s) { return !s.request.context_bytes; }

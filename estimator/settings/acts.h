@@ -20,6 +20,7 @@ bool decays_apart(const SettingScope& s);  // kernels of the update depend on we
 bool knows_loading(const SettingScope& s);
 bool has_link(const SettingScope& s);
 bool exchanges(const SettingScope& s);
+bool shards(const SettingScope& s);
 bool has_network(const SettingScope& s);
 bool loads_modules(const SettingScope& s);
 bool of_this_card(const SettingScope& s);

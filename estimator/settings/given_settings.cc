@@ -47,6 +47,8 @@ Result<void> check_entry(const SettingRow& row, const std::string& text, Entries
 // What several settings say together.
 Result<void> combine(Request& request) {
   request.gpu_count *= request.nodes;
+  if (!request.given.contains("gpus"))
+    request.gpu_count = std::max(request.gpu_count, request.parallel.named());
   if (request.given.contains("optimizer")) request.recipe.published = false;  // as given
   if (request.memory_bytes == 0) return error("E104", setting("mem") + ": a capacity of nothing");
   return check_agreement(request);

@@ -38,7 +38,9 @@ std::string text_of(const JsonValue& value) {
 
 Result<Texts> texts_of(const SettingRow& row, std::string_view called, const JsonValue& value) {
   if (value.is_null()) return Texts();
+  const bool bare = row.value.implied && value.boolean();
   if (row.value.form == SettingValue::Form::kSwitch) return switched(called, value);
+  if (bare) return *value.boolean() ? Texts{row.value.implied} : Texts();
   Texts texts;
   if (row.value.form == SettingValue::Form::kEntries) {
     if (!value.members())

@@ -46,6 +46,8 @@ struct SettingValue {
   Type type = Type::kText;
   // What help calls it: "N", "on|off".
   const char* placeholder = "";
+  // Of one value: what it is where the setting is given without any. Null: it needs one.
+  const char* implied = nullptr;
   // The words that it takes, or those that are worth proposing. Null: any text.
   std::vector<std::string> (*words)() = nullptr;
   bool many = false;  // they are a table's, which help lists

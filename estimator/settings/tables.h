@@ -23,6 +23,7 @@ std::span<const SettingRow> finetune_settings();
 std::span<const SettingRow> gpu_settings();
 std::span<const SettingRow> framework_settings();
 std::span<const SettingRow> run_settings();
+std::span<const SettingRow> parallel_settings();
 
 // Why a verb makes no use of a setting.
 inline constexpr std::string_view kNoHost = "it says nothing of the host";

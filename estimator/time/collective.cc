@@ -8,6 +8,7 @@ double share_of_link(CollectiveKind kind, double devices) {
       return 2 * (devices - 1) / devices;
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kReduce:
+    case CollectiveKind::kSendReceive:
       return 1;
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:

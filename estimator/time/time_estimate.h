@@ -78,6 +78,11 @@ struct TimeEstimate {
   int64_t dispatches = 0, forward_dispatches = 0;
   double samples_per_second = 0;  // of all devices together
   std::string sample_unit = "samples";
+  std::optional<double> tokens_per_second;  // of all devices; nothing: the model counts no tokens
+  // Operations of forward and backward passes without what is computed again, over the card's
+  // fastest rate of the step's products and the step's time (Chowdhery et al., PaLM,
+  // arXiv:2204.02311, appendix B). Nothing: the rate is not known.
+  std::optional<double> mfu;
   // Once through the samples that the request or the model's config tells, and --epochs times.
   std::optional<int64_t> epoch_ns, run_ns;
   std::string provenance;  // "uncalibrated", "calibrated: ..."
@@ -121,6 +126,12 @@ inline void describe(Fields& f, TimeEstimate& t) {
   f("launches", t.launches);
   f("samples_per_second", t.samples_per_second);
   f("sample_unit", t.sample_unit);
+  f("tokens_per_second", t.tokens_per_second,
+    {.meaning = "of all GPUs; null where the model counts no tokens", .low = 0});
+  f("mfu", t.mfu,
+    {.meaning = "operations of forward and backward, without recomputation, over peak_flops and "
+                "the step's time; null where peak_flops is",
+     .low = 0});
   f("epoch_ns", t.epoch_ns,
     {.meaning = "once through the data set of the built-in model, or the samples of the request",
      .absent_where = !t.epoch_ns});

@@ -182,6 +182,28 @@ bool countable(const TimeEstimate& time) {
 
 namespace {
 
+// Operations of products, convolutions, attention and recurrent layers on this device, of forward
+// and backward passes; what a checkpoint runs again is a forward kernel in backward.
+double model_flop(const StepTimeInput& input) {
+  constexpr KernelClass kMultiplying[] = {KernelClass::kGemm, KernelClass::kConv,
+                                          KernelClass::kAttention, KernelClass::kRecurrent};
+  double flop = 0;
+  for (const auto& [kernel, launches] : input.kernels) {
+    const bool again = launches.phase == StepPhase::kBackward && kernel.pass == Pass::kForward;
+    const bool multiplies =
+        std::ranges::find(kMultiplying, kernel.kernel_class) != std::end(kMultiplying);
+    if (multiplies && !again)
+      flop += static_cast<double>(kernel.flop) * static_cast<double>(launches.count);
+  }
+  return flop;
+}
+
+// What people who train language models compare.
+void set_rates(TimeEstimate& t, const StepTimeInput& input, double seconds, double peak) {
+  if (t.sample_unit == "tokens") t.tokens_per_second = t.samples_per_second;
+  if (peak > 0 && seconds > 0) t.mfu = model_flop(input) / (peak * seconds);
+}
+
 void set_epoch(TimePlan& plan, const CompiledModel& model, const ProgramRequest& program,
                double whole_batch, double step_seconds) {
   const auto epoch = epoch_seconds(model, program, whole_batch, step_seconds);
@@ -239,11 +261,13 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
   plan.estimate.loader =
       name(input.habits.loader.counted() ? loader_of(program) : LoaderKind::kNone);
   TimeEstimate& t = plan.estimate;
-  t.samples_per_second = samples_per_second(model, binding, input.devices, step.seconds);
+  const int64_t replicas = model.recipe.parallel.mesh.replicas();
+  t.samples_per_second = samples_per_second(model, binding, replicas, step.seconds);
   t.sample_unit = model.meta.sample_unit;
+  set_rates(t, input, step.seconds, highest_flops(bound, context.rates()));
   t.roofline_ns = to_ns(roofline);
   t.evidence = name(evidence.of_most());
-  const double whole_batch = samples_per_step(model, binding, input.devices);
+  const double whole_batch = samples_per_step(model, binding, replicas);
   set_epoch(plan, model, program, whole_batch, step.seconds);
   t.provenance = used.empty() ? "uncalibrated" : plan.basis.front();
   t.by_class =

@@ -5,13 +5,18 @@
 
 namespace plimsoll::eager {
 
-Value Machine::unbound(DType dtype, const Shape& sizes, const Placement& kept) {
-  resident(dtype, part_of(sizes, kept, recipe_.parallel.mesh), Role::kParameter);
+Value Machine::unbound(DType dtype, const Shape& sizes) {
   return {layout_of(dtype, sizes, Role::kParameter), std::make_shared<Storage>(this, kNoBuffer)};
 }
 
-void Machine::bind(const Value& weight, const Dim& bytes) {
-  weight.storage()->id_ = new_buffer(bytes, Role::kParameter, false);
+void Machine::bind(const Value& weight, const Dim& bytes, Stream stream) {
+  const BufferId id = new_buffer(bytes, Role::kParameter, false);
+  if (id != kNoBuffer) step_.buffers[id].stream = stream;
+  weight.storage()->id_ = id;
+}
+
+void Machine::free_late(const Value& value) {
+  if (const BufferId id = value.storage()->id(); id != kNoBuffer) step_.buffers[id].late = true;
 }
 
 void Machine::unbind(const Value& weight) {

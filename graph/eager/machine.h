@@ -78,9 +78,8 @@ class Machine {
   Value resident(DType dtype, const Shape& sizes, Role role);
   // One that takes so many bytes, whatever its type and sizes say: a quantized weight.
   Value packed(DType dtype, const Shape& sizes, Role role, const Dim& bytes);
-  // A weight of which this device keeps its part alone, a resident: the whole has no memory until
-  // it is bound.
-  Value unbound(DType dtype, const Shape& sizes, const Placement& kept);
+  // A weight of which this device keeps a part alone: the whole has no memory until it is bound.
+  Value unbound(DType dtype, const Shape& sizes);
   // Gradients accumulate at it from now on: a trained parameter.
   Value train(Value weight);
   // A resident one.
@@ -89,13 +88,18 @@ class Machine {
   }
   // Memory for a weight that has none, and the end of it: the storage stays the same, so that
   // views and what autograd keeps follow.
-  void bind(const Value& weight, const Dim& bytes);
+  void bind(const Value& weight, const Dim& bytes, Stream stream = Stream::kCompute);
   void unbind(const Value& weight);
   // New storage, contiguous; or with given strides, dense in some order.
   Value allocate(DType dtype, const Shape& sizes);
   Value allocate(LayoutRef layout);
   // The same of work in another stream than the kernels'.
   Value allocate_in(Stream stream, DType dtype, const Shape& sizes);
+  // Another stream than its own uses it last: its memory is free when the device has come by.
+  void free_late(const Value& value);
+  // Gradients stay until the next step's forward pass.
+  void keep_gradients() { step_.gradients_stay = true; }
+  bool keeps_gradients() const { return step_.gradients_stay; }
   // Another window on the same storage. Keeps no autograd edge: view operators record it.
   Value view_of(const Value& base, LayoutRef layout) {
     Value view(std::move(layout), base.storage());

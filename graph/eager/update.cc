@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "graph/eager/ops.h"
 #include "graph/ir/optimizer.h"
@@ -11,13 +13,11 @@
 namespace plimsoll::eager {
 namespace {
 
-bool has_masters(const Machine& m) { return m.recipe().precision->master.has_value(); }
+bool has_masters(const Machine& m) { return copies_masters(m.recipe()); }
 
 // What this device updates of a parameter.
-TensorType type_of(const Machine& m, const GradNode& leaf) {
-  const Shape& whole = leaf.leaf.sizes();
-  const Mesh& mesh = m.recipe().parallel.mesh;
-  return {leaf.leaf.dtype(), leaf.updated ? part_of(whole, *leaf.updated, mesh) : whole};
+TensorType type_of(const GradNode& leaf) {
+  return {leaf.leaf.dtype(), leaf.updated.value_or(leaf.leaf.sizes())};
 }
 
 // Gradients are divided by the scale in place; whether one overflowed is known till the update.
@@ -139,7 +139,7 @@ class Updater {
     std::vector<Group> groups;
     for (const auto& leaf : m_.leaves()) {
       if (!leaf->gradient.defined()) continue;
-      const TensorType type = updated_type(m_.recipe(), type_of(m_, *leaf));
+      const TensorType type = updated_type(m_.recipe(), type_of(*leaf));
       const UpdateRule& rule = rule_of(row_, type, m_.decider());
       const auto same = std::ranges::find_if(groups, [&](const Group& g) {
         return g.rule == &rule && rule.form != UpdateForm::kLoop &&
@@ -219,12 +219,36 @@ class Updater {
   std::array<std::vector<Value>, kUpdateNames> names_;
 };
 
+// Gradients in the type of the copies, as one array; DeepSpeed joins them first
+// (deepspeed/runtime/zero/stage_1_and_2.py, step()).
+void cast_gradients(Machine& m) {
+  std::vector<Value> gradients;
+  std::vector<std::pair<GradNode*, TensorType>> leaves;
+  Dim count = 0;
+  for (const auto& leaf : m.leaves()) {
+    if (!leaf->gradient.defined()) continue;
+    gradients.push_back(std::exchange(leaf->gradient, {}));
+    leaves.emplace_back(leaf.get(), updated_type(m.recipe(), type_of(*leaf)));
+    count += elements(leaves.back().second.shape);
+  }
+  const ParallelPlan& plan = m.recipe().parallel;
+  if (plan.sharded_by == ShardedBy::kZero && plan.sharded != Sharded::kNothing) {
+    const Value joined = m.allocate(m.recipe().precision->storage, {count});
+    m.launch_over(KernelClass::kCopy, "cat", 0, gradients, joined);
+    gradients = {joined};
+  }
+  const Value cast = m.allocate(*m.recipe().precision->master, {count});
+  m.launch_over(KernelClass::kCopy, "cast", 0, gradients, cast);
+  for (auto& [leaf, type] : leaves)
+    leaf->gradient = m.view_of(cast, contiguous_layout(type.dtype, type.shape));
+}
+
 // The copies' new values go to the model's weights: _master_params_to_model_params().
 void copy_masters(Machine& m) {
   if (!has_masters(m)) return;
   Dim count = 0;
   for (const auto& leaf : m.leaves()) {
-    const TensorType type = type_of(m, *leaf);
+    const TensorType type = type_of(*leaf);
     if (updated_type(m.recipe(), type).dtype != type.dtype) count += elements(type.shape);
   }
   const DType master = *m.recipe().precision->master;
@@ -240,6 +264,16 @@ void copy_masters(Machine& m) {
 
 }  // namespace
 
+bool copies_masters(const Recipe& recipe) {
+  const ParallelPlan& plan = recipe.parallel;
+  const bool is_master = plan.sharded == Sharded::kWeights && plan.sharded_by != ShardedBy::kZero;
+  return recipe.precision->master && !is_master;
+}
+
+DType kept_type(const Recipe& recipe, DType dtype) {
+  return copies_masters(recipe) ? dtype : updated_type(recipe, {dtype, {}}).dtype;
+}
+
 TensorType updated_type(const Recipe& recipe, const TensorType& parameter) {
   const PrecisionRow& precision = *recipe.precision;
   const bool copied = precision.master && parameter.dtype == precision.storage;
@@ -250,7 +284,7 @@ std::vector<TensorType> kept_of(const Recipe& recipe, const TensorType& paramete
                                 Decider& decider) {
   const TensorType type = updated_type(recipe, parameter);
   std::vector<TensorType> kept;
-  if (type.dtype != parameter.dtype) kept.push_back(type);
+  if (type.dtype != parameter.dtype && copies_masters(recipe)) kept.push_back(type);
   for (const TypeOf state : rule_of(*recipe.optimizer, type, decider).states)
     kept.push_back(state(type));
   return kept;
@@ -258,7 +292,8 @@ std::vector<TensorType> kept_of(const Recipe& recipe, const TensorType& paramete
 
 TensorType gradient_type(const Machine& m, const GradNode& leaf) {
   const bool whole = m.recipe().parallel.sharded < Sharded::kGradients;
-  return whole ? TensorType{leaf.leaf.dtype(), leaf.leaf.sizes()} : type_of(m, leaf);
+  if (whole) return {leaf.leaf.dtype(), leaf.leaf.sizes()};
+  return updated_type(m.recipe(), type_of(leaf));
 }
 
 std::vector<Value> last_gradients(Machine& m) {
@@ -273,7 +308,7 @@ std::vector<Value> last_gradients(Machine& m) {
 void add_to_masters(Machine& m, std::vector<Value>& masters) {
   const bool first = masters.empty();
   for (const auto& leaf : m.leaves()) {
-    const TensorType type = updated_type(m.recipe(), type_of(m, *leaf));
+    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
     if (first && leaf->gradient.defined() && type.dtype != leaf->gradient.dtype())
       masters.push_back(m.allocate(type.dtype, type.shape));
   }
@@ -292,12 +327,13 @@ void make_states(Machine& m) {
   const OptimizerRow& row = *m.recipe().optimizer;
   std::vector<const UpdateRule*> seen;
   for (const auto& leaf : m.leaves()) {
-    const TensorType type = updated_type(m.recipe(), type_of(m, *leaf));
-    if (type.dtype != leaf->leaf.dtype()) m.resident(type.dtype, type.shape, Role::kOptimizerState);
+    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
+    if (type.dtype != leaf->leaf.dtype() && has_masters(m))
+      m.resident(type.dtype, type.shape, Role::kOptimizerState);
   }
   for (const auto& leaf : m.leaves()) {
     if (!leaf->reached) continue;
-    const TensorType type = updated_type(m.recipe(), type_of(m, *leaf));
+    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
     const UpdateRule& rule = rule_of(row, type, m.decider());
     const auto make = [&](TypeOf state) {
       const TensorType of = state(type);
@@ -316,6 +352,7 @@ void update(Machine& m, const Value& scale) {
   const bool had_grad = m.grad_enabled();
   m.set_grad_enabled(false);
   const Value found_overflow = unscale(m, scale);
+  if (has_masters(m) && !m.recipe().precision->master_gradients) cast_gradients(m);
   Updater(m, scale.defined() && !has_masters(m)).run();
   copy_masters(m);
   m.set_grad_enabled(had_grad);

@@ -8,6 +8,11 @@ namespace plimsoll::eager {
 
 // What the optimizer updates of a parameter: its own copy of another type, where it has one.
 TensorType updated_type(const Recipe& recipe, const TensorType& parameter);
+// Whether that copy is beside the parameter; else the part that is kept of a sharded one is of that
+// type, and what is gathered is cast (MixedPrecisionPolicy.param_dtype).
+bool copies_masters(const Recipe& recipe);
+// The type in which a device keeps its part of a parameter.
+DType kept_type(const Recipe& recipe, DType dtype);
 // What it keeps of a parameter: that copy, and its states.
 std::vector<TensorType> kept_of(const Recipe& recipe, const TensorType& parameter,
                                 Decider& decider);

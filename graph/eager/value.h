@@ -125,7 +125,7 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
   // This device's part alone: along the axis nobody else has a share of its gradient.
   std::optional<Placement> split;
   // What this device keeps states of and updates, where that is no more than a part of it.
-  std::optional<Placement> updated;
+  std::optional<Shape> updated;
   Value leaf;
   Value gradient;
   // Links those that are let go after this one (~GradNode, which must not ask for memory).

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace plimsoll {
 
@@ -20,9 +21,13 @@ enum class Axis : uint8_t {
   kStage,    // ... of the layers, one behind the other
 };
 inline constexpr size_t kAxisCount = 6;
+// As trainers and papers write them.
+inline constexpr std::array<std::string_view, kAxisCount> kAxisNames = {"tp",   "cp", "ep",
+                                                                        "fsdp", "dp", "pp"};
 
 struct Mesh {
   std::array<int64_t, kAxisCount> extents{1, 1, 1, 1, 1, 1};  // by axis
+  int64_t rank = 0;                                           // which of them is looked at
 
   int64_t extent(Axis axis) const { return extents[static_cast<size_t>(axis)]; }
   int64_t& extent(Axis axis) { return extents[static_cast<size_t>(axis)]; }
@@ -32,6 +37,10 @@ struct Mesh {
     for (size_t inner = 0; inner < static_cast<size_t>(axis); ++inner) ranks *= extents[inner];
     return ranks;
   }
+  // Which of its group along the axis the rank is.
+  int64_t coordinate(Axis axis) const { return rank / stride(axis) % extent(axis); }
+  // Ranks that have samples of their own.
+  int64_t replicas() const { return extent(Axis::kShard) * extent(Axis::kData); }
   bool operator==(const Mesh&) const = default;
 };
 

@@ -3,6 +3,8 @@
 // then exchanges gradients is its own (graph/ir/exchange_behaviour.h).
 #pragma once
 
+#include <algorithm>
+
 #include "graph/ir/mesh.h"
 #include "graph/symbol/shape.h"
 
@@ -20,7 +22,19 @@ struct Placement {
 inline Dim part_of(const Dim& whole, int64_t ranks) {
   return ranks == 1 ? whole : floor_div(whole + (ranks - 1), ranks);
 }
+// ... and what the mesh's rank has. Of a size that is a symbol's: what the first has.
+inline Dim part_of(const Dim& whole, Axis axis, const Mesh& mesh) {
+  const Dim first = part_of(whole, mesh.extent(axis));
+  const auto all = whole.constant(), part = first.constant();
+  if (!all || !part) return first;
+  return Dim(std::clamp<int64_t>(*all - mesh.coordinate(axis) * *part, 0, *part));
+}
 inline Shape part_of(Shape whole, const Placement& placed, const Mesh& mesh) {
+  Dim& extent = whole[placed.dimension];
+  extent = part_of(extent, placed.axis, mesh);
+  return whole;
+}
+inline Shape largest_part_of(Shape whole, const Placement& placed, const Mesh& mesh) {
   Dim& extent = whole[placed.dimension];
   extent = part_of(extent, mesh.extent(placed.axis));
   return whole;
@@ -43,10 +57,25 @@ enum class Schedule : uint8_t {
   kForwardFirst,  // all go forward, then all back (GPipe: Huang et al., arXiv:1811.06965)
 };
 
+// Whose events sharding consists of.
+enum class ShardedBy : uint8_t {
+  kFsdp2,  // torch.distributed.fsdp.fully_shard
+  kFsdp1,  // torch.distributed.fsdp.FullyShardedDataParallel
+  kZero,   // DeepSpeed
+};
+
 struct ParallelPlan {
   Mesh mesh;
   Schedule schedule = Schedule::kOneForwardOneBackward;
   Sharded sharded = Sharded::kNothing;
+  ShardedBy sharded_by = ShardedBy::kFsdp2;
+  // Weights that were gathered for the forward pass stay for the backward pass: FSDP2's
+  // reshard_after_forward=False, FSDP1's SHARD_GRAD_OP.
+  bool keeps_gathered = false;
+  // Of several backward passes the last one alone exchanges gradients: no_sync().
+  bool exchanges_last = false;
+  // What ranks of Axis::kTensor would all hold alike is parted along the sequence.
+  bool sequence_parallel = false;
   // Fully connected layers are split over the devices of Axis::kData: each has the weights of some
   // of their outputs and applies them to the samples of all.
   bool splits_layers = false;

@@ -17,6 +17,7 @@ struct PrecisionRow {
   std::optional<DType> autocast{};   // products and convolutions read this type, cast as they run
   std::optional<DType> products{};   // operands of linear layers' products, cast for each of them
   std::optional<DType> master{};     // of the optimizer's own copies of what is stored in 16 bits
+  bool master_gradients = false;     // made behind each backward pass; else cast at the update
   bool batch_norms_in_fp32 = false;  // their weights and statistics stay as they are
   bool tf32 = false;                 // fp32 operands may go to tensor cores in reduced precision
   bool loss_scaler = false;          // small gradients of fp16 are kept from vanishing

@@ -47,6 +47,9 @@ struct Buffer {
   NodeId node = kNoNode;  // whose execution allocated it
   bool resident = false;  // alive before the step begins and after it ends
   Stream stream = Stream::kCompute;
+  // Free only when the device has come by, up to which a host runs ahead: with the next one that
+  // is so (Tensor.record_stream).
+  bool late = false;
 };
 
 struct Event {
@@ -72,6 +75,7 @@ enum class CollectiveKind : uint8_t {
   kAllGather,
   kReduceScatter,
   kAllToAll,
+  kSendReceive,  // to the next along the axis, or from the one before
 };
 
 // What the devices tell each other, beside the step's kernels from its issue on.
@@ -115,6 +119,8 @@ struct Step {
   // Index in `events` where the loss has been computed and backward begins.
   size_t end_of_forward = 0;
   int64_t parameter_arrays = 0;
+  // Gradients live until the next step's forward pass, whoever sets them to none.
+  bool gradients_stay = false;
   std::optional<Fusion> fusion;  // where it was compiled
 };
 

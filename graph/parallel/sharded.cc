@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/eager/ops.h"
+#include "graph/eager/update.h"
+
 namespace plimsoll::parallel {
 
 using eager::Value;
@@ -31,15 +34,21 @@ void ShardedTraining::add(const Unit& unit, std::span<const Value> values) {
     if (!is_sharded(whole)) continue;
     group.weights.push_back({.whole = whole, .leaf = whole.grad()});
     group.bytes += bytes_of_parts(whole);
+    if (part(whole).dtype != whole.dtype()) group.cast += bytes_of_first(whole);
   }
 }
 
-Shape ShardedTraining::part(const Value& whole) const {
-  return part_of(whole.sizes(), kShardPart, plan_.mesh);
+TensorType ShardedTraining::part(const Value& whole) const {
+  return eager::updated_type(m_.recipe(),
+                             {whole.dtype(), part_of(whole.sizes(), kShardPart, plan_.mesh)});
+}
+
+Dim ShardedTraining::bytes_of_first(const Value& whole) const {
+  return bytes(whole.dtype(), elements(largest_part_of(whole.sizes(), kShardPart, plan_.mesh)));
 }
 
 Dim ShardedTraining::bytes_of_parts(const Value& whole) const {
-  return bytes(whole.dtype(), elements(part(whole))) * Dim(plan_.mesh.extent(Axis::kShard));
+  return bytes_of_first(whole) * Dim(plan_.mesh.extent(Axis::kShard));
 }
 
 void ShardedTraining::before_unit(size_t unit, Pass pass) {
@@ -61,7 +70,7 @@ void ShardedTraining::after_unit(size_t unit, Pass pass) {
   if (pass == Pass::kForward) {
     if (unit == around()) {
       last_buffer_ = {};
-    } else {
+    } else if (!plan_.keeps_gathered) {
       unbind(group);
     }
     return;
@@ -72,7 +81,10 @@ void ShardedTraining::after_unit(size_t unit, Pass pass) {
 // Unless that has begun, or the unit is there.
 void ShardedTraining::gather(Group& group) {
   if (group.bound || group.gathering || group.weights.empty()) return;
+  Value cast;
+  if (group.cast != Dim(0)) cast = m_.allocate_in(Stream::kGather, DType::kInt8, {group.cast});
   group.buffer = m_.allocate_in(Stream::kGather, DType::kInt8, {group.bytes});
+  cast = {};
   group.gathering = m_.issue({.kind = CollectiveKind::kAllGather,
                               .axis = Axis::kShard,
                               .bytes = group.bytes,
@@ -95,7 +107,9 @@ void ShardedTraining::begin_backward(bool last) {
   last_ = last;
   for (Group& group : groups_) {
     for (Weight& weight : group.weights) {  // a gradient of the pass before, or kept between steps
-      if (weight.leaf && weight.leaf->gradient.defined() && plan_.sharded >= Sharded::kGradients)
+      if (!weight.leaf || !weight.leaf->gradient.defined()) continue;
+      const bool is_part = weight.leaf->gradient.count() == elements(part(weight.whole).shape);
+      if (plan_.sharded >= Sharded::kGradients && is_part)
         weight.gradient = std::exchange(weight.leaf->gradient, {});
     }
   }
@@ -119,13 +133,19 @@ void ShardedTraining::end_backward() {
 // Whole gradients are copied to one buffer, whose sum over the devices is scattered; the weights go
 // before it is there. The buffer of the unit before goes first.
 void ShardedTraining::scatter_gradients(Group& group) {
+  if (plan_.exchanges_last && !last_) {
+    keep_whole_gradients(group);
+    return;
+  }
   std::vector<Weight*> reached;
   std::vector<Value> gradients;
   Dim count = 0;
   for (Weight& weight : group.weights) {
     if (!weight.leaf || !weight.leaf->gradient.defined()) continue;
     reached.push_back(&weight);
-    count += bytes_of_parts(weight.whole);
+    // In the type of the part that is kept (MixedPrecisionPolicy.reduce_dtype).
+    const int64_t each = bits(part(weight.whole).dtype);
+    count += floor_div(bytes_of_parts(weight.whole) * Dim(each), bits(weight.whole.dtype()));
     if (plan_.sharded >= Sharded::kGradients)
       gradients.push_back(std::exchange(weight.leaf->gradient, {}));
   }
@@ -137,8 +157,8 @@ void ShardedTraining::scatter_gradients(Group& group) {
   gradients.clear();
   const Value sum = scattered(std::move(input));
   for (Weight* weight : reached) {
-    Value mine =
-        m_.view_of(sum, eager::contiguous_layout(weight->whole.dtype(), part(weight->whole)));
+    const TensorType mine_of = part(weight->whole);
+    Value mine = m_.view_of(sum, eager::contiguous_layout(mine_of.dtype, mine_of.shape));
     if (!weight->gradient.defined()) {
       weight->gradient = std::move(mine);
       continue;
@@ -147,6 +167,18 @@ void ShardedTraining::scatter_gradients(Group& group) {
                    {&weight->gradient});
   }
   if (reached.front()->gradient.storage() == sum.storage()) m_.become_gradient(sum);
+}
+
+// set_requires_gradient_sync(False): they wait for the last pass in the type in which they are
+// summed.
+void ShardedTraining::keep_whole_gradients(Group& group) {
+  for (Weight& weight : group.weights) {
+    if (!weight.leaf || !weight.leaf->gradient.defined()) continue;
+    Value& whole = weight.leaf->gradient;
+    const DType dtype = part(weight.whole).dtype;
+    if (whole.dtype() != dtype) whole = eager::cast(m_, whole, dtype);
+  }
+  unbind(group);
 }
 
 // This device's part of the sum over all devices; that is waited for behind the next unit.

@@ -43,19 +43,24 @@ class ShardedTraining : public UnitObserver {
   };
   struct Group {
     std::vector<Weight> weights{};
-    Dim bytes = 0;  // of all devices' parts
+    Dim bytes = 0;  // of all devices' parts, as they are gathered
+    Dim cast = 0;   // of this device's part, where it is cast to be gathered
     bool bound = false;
     std::optional<uint32_t> gathering{};  // has begun
     eager::Value buffer{};                // ... to it
   };
 
   void add(const Unit& unit, std::span<const eager::Value> values);
-  Shape part(const eager::Value& whole) const;
+  // This device's part of a weight, and of its gradient.
+  TensorType part(const eager::Value& whole) const;
+  // As they are gathered: of the first device, whose part all are padded to, and of all.
+  Dim bytes_of_first(const eager::Value& whole) const;
   Dim bytes_of_parts(const eager::Value& whole) const;
   void gather(Group& group);
   void copy_out(Group& group);
   void unbind(Group& group);
   void scatter_gradients(Group& group);
+  void keep_whole_gradients(Group& group);
   eager::Value scattered(eager::Value input);
   void end_scatter();
 

@@ -4,10 +4,15 @@
 #include <utility>
 
 #include "graph/parallel/data_parallel.h"
+#include "graph/parallel/flat_sharded.h"
+#include "graph/parallel/kept_parts.h"
 #include "graph/parallel/sharded.h"
 #include "graph/parallel/split_layer.h"
 #include "graph/parallel/split_weights.h"
+#include "graph/parallel/tensor_parallel.h"
 #include "graph/parallel/unit.h"
+#include "graph/parallel/zero.h"
+#include "graph/parallel/zero_weights.h"
 
 namespace plimsoll::parallel {
 namespace {
@@ -22,14 +27,27 @@ bool shards(const ParallelPlan& plan) {
   return plan.sharded != Sharded::kNothing && has(plan, Axis::kShard);
 }
 
+bool shards_by(const ParallelPlan& plan, ShardedBy library) {
+  return shards(plan) && plan.sharded_by == library;
+}
+
 // Along which whole gradients are summed.
 std::vector<Axis> summed_axes(const ParallelPlan& plan) {
   std::vector<Axis> axes;
-  if (shards(plan) && plan.sharded >= Sharded::kGradients) return axes;
+  const bool by_sharding =
+      plan.sharded >= Sharded::kGradients || plan.sharded_by == ShardedBy::kZero;
+  if (shards(plan) && by_sharding) return axes;
   for (const Axis axis : {Axis::kShard, Axis::kData}) {
     if (has(plan, axis)) axes.push_back(axis);
   }
   return axes;
+}
+
+template <class Observer>
+ObserverRef over_blocks(const Shared& s) {
+  std::vector<Unit> units = units_below(s.graph, "");
+  const Unit around = find_weights(s.graph, units);
+  return std::make_unique<Observer>(s.m, units, around, s.values);
 }
 
 struct Strategy {
@@ -38,6 +56,10 @@ struct Strategy {
 };
 
 constexpr std::array kStrategies = {
+    Strategy{[](const ParallelPlan& plan) { return has(plan, Axis::kTensor); },
+             [](const Shared& s) -> ObserverRef {
+               return std::make_unique<TensorParallel>(s.m, s.graph, s.placements.split);
+             }},
     Strategy{splits,
              [](const Shared& s) -> ObserverRef {
                return std::make_unique<SplitLayers>(s.m, s.graph, s.placements.computed);
@@ -46,10 +68,21 @@ constexpr std::array kStrategies = {
              [](const Shared& s) -> ObserverRef {
                return std::make_unique<DataParallel>(s.m, summed_axes(s.m.recipe().parallel));
              }},
-    Strategy{shards, [](const Shared& s) -> ObserverRef {
-               std::vector<Unit> units = units_below(s.graph, "");
+    Strategy{[](const ParallelPlan& plan) { return shards_by(plan, ShardedBy::kFsdp2); },
+             [](const Shared& s) { return over_blocks<ShardedTraining>(s); }},
+    Strategy{[](const ParallelPlan& plan) { return shards_by(plan, ShardedBy::kFsdp1); },
+             [](const Shared& s) { return over_blocks<FlatTraining>(s); }},
+    Strategy{[](const ParallelPlan& plan) {
+               return shards_by(plan, ShardedBy::kZero) && plan.sharded < Sharded::kWeights;
+             },
+             [](const Shared& s) -> ObserverRef { return std::make_unique<ZeroTraining>(s.m); }},
+    Strategy{[](const ParallelPlan& plan) {
+               return shards_by(plan, ShardedBy::kZero) && plan.sharded == Sharded::kWeights;
+             },
+             [](const Shared& s) -> ObserverRef {
+               std::vector<Unit> units = readers_of_weights(s.graph);
                const Unit around = find_weights(s.graph, units);
-               return std::make_unique<ShardedTraining>(s.m, units, around, s.values);
+               return std::make_unique<ZeroWeights>(s.m, units, around, s.values);
              }}};
 
 }  // namespace
@@ -58,12 +91,14 @@ Placements place_weights(const Graph& graph, const std::vector<WeightRole>& role
                          const ParallelPlan& plan) {
   Placements placements;
   if (splits(plan)) placements.computed = split_weights(graph);
-  for (TensorId id = 0; shards(plan) && id < graph.tensors.size(); ++id) {
-    const Tensor& t = graph.tensors[id];
-    const bool weight = t.kind == TensorKind::kParameter && is_weight(roles[id]);
-    // A single number has no dimension to part, and FSDP2 refuses one.
-    if (weight && t.shape && !t.shape->empty() && !placements.computed.contains(id))
-      placements.kept[id] = kShardPart;
+  if (has(plan, Axis::kTensor)) {
+    placements.split =
+        split_tensors(graph, plan.mesh.extent(Axis::kTensor), plan.sequence_parallel);
+    placements.computed.merge(std::map(placements.split.weights));
+  }
+  if (shards(plan)) placements.kept = kept_parts(graph, roles, placements.computed, plan);
+  for (const auto& [id, part] : placements.computed) {
+    if (part.axis == Axis::kData) placements.kept.erase(id);
   }
   return placements;
 }

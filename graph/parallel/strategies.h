@@ -10,13 +10,15 @@
 #include "graph/eager/machine.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/weight_role.h"
+#include "graph/parallel/tensor_split.h"
 
 namespace plimsoll::parallel {
 
 // Weights of which a device has a part alone, and where that is.
 struct Placements {
   std::map<TensorId, Placement> computed;  // operators use this device's part
-  std::map<TensorId, Placement> kept;      // they use the whole, of which the device keeps a part
+  TensorSplit split;                       // ... and make a part of their results
+  std::map<TensorId, Shape> kept;          // they use the whole, of which the device keeps so much
 };
 
 // `roles`: of the graph's tensors. Cost: linear in the graph.

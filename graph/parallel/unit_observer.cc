@@ -38,14 +38,16 @@ void UnitObserver::end_forward() {
   if (std::exchange(in_forward_, false)) after_unit(around_, Pass::kForward);
 }
 
-void UnitObserver::begin_backward(bool /*last*/) {
-  in_backward_ = true;
-  before_unit(around_, Pass::kBackward);
-}
+void UnitObserver::begin_backward(bool /*last*/) { in_backward_ = around_due_ = true; }
 
 // The engine takes nodes from the last to the first, so that a unit's follow each other here too.
+// The unit around them begins where the network's own outputs have their gradients, behind the
+// loss.
 void UnitObserver::before_backward_of(NodeId node) {
-  if (in_backward_) come_to(unit_of(node), Pass::kBackward);
+  if (!in_backward_) return;
+  if (node < unit_of_.size() && std::exchange(around_due_, false))
+    before_unit(around_, Pass::kBackward);
+  come_to(unit_of(node), Pass::kBackward);
 }
 
 void UnitObserver::end_backward() {

@@ -36,6 +36,7 @@ class UnitObserver : public eager::Observer {
   std::vector<size_t> unit_of_;  // by node
   std::optional<size_t> current_;
   bool in_forward_ = false, in_backward_ = false;
+  bool around_due_ = false;  // the unit around the others has not been told of in this pass
 };
 
 }  // namespace plimsoll::parallel

@@ -11,6 +11,7 @@
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
 #include "graph/exporter/weight_roles.h"
+#include "graph/ir/module_path.h"
 #include "graph/rewrite/editor.h"
 #include "graph/rewrite/pattern.h"
 
@@ -21,11 +22,6 @@ constexpr std::string_view kAllLinear = "all-linear";
 constinit const patterns::Fragment kAdaptedLayer("y = Linear(x)");
 // What models do to their scores.
 constinit const patterns::Fragment kAfterHead("y = Mul|Div|Tanh|Cast|Identity|Reshape(x)");
-
-std::string_view last_part(std::string_view path) {
-  const size_t dot = path.rfind('.');
-  return dot == path.npos ? path : path.substr(dot + 1);
-}
 
 class FinetunePass {
  public:

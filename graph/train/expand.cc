@@ -1,10 +1,15 @@
 #include "graph/train/expand.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 
+#include "graph/base/setting.h"
 #include "graph/eager/ops.h"
 #include "graph/eager/update.h"
 #include "graph/parallel/schedule.h"
@@ -24,25 +29,27 @@ class Expander {
  public:
   Expander(const Graph& graph, const TrainingPlan& plan, const Recipe& recipe, const Policy& policy,
            Decider& decider)
-      : graph_(graph),
+      : whole_(graph),
         plan_(plan),
         recipe_(recipe),
         machine_(recipe, policy, decider),
         kinds_(classify_parameters(graph)),
+        known_(apply_rules(graph, recipe.training, kinds_)),
+        placements_(parallel::place_weights(graph, kinds_, recipe.parallel)),
+        parts_(rank_graph()),
+        graph_(parts_ ? *parts_ : graph),
         trains_(recipe.mode != Mode::kInference) {
     machine_.set_grad_enabled(trains_);
   }
 
   Result<Expansion> run() {
-    if (auto known = apply_rules(graph_, recipe_.training, kinds_); !known)
-      return tl::make_unexpected(known.error());
-    const parallel::Placements placements =
-        parallel::place_weights(graph_, kinds_, recipe_.parallel);
-    Forward values(graph_, kinds_, returned(), placements, machine_);
+    if (!known_) return tl::make_unexpected(known_.error());
+    if (auto split = check_split(); !split) return tl::make_unexpected(split.error());
+    Forward values(graph_, kinds_, returned(), placements_, machine_);
     forward_ = &values;
     if (auto found = values.checkpoint(trains_ ? recipe_.checkpoint : "none"); !found)
       return tl::make_unexpected(found.error());
-    make_residents(placements);
+    make_residents();
     for (const PlannedPhase& phase : plan_.phases) {
       for (int64_t i = 0; i < phase.repeat; ++i) {
         if (auto done = run_phase(phase); !done) return tl::make_unexpected(done.error());
@@ -203,11 +210,41 @@ class Expander {
     machine_.backward(roots, gradients, kept);
   }
 
-  void make_residents(const parallel::Placements& placements) {
+  // With shapes of one rank's values, where operators are parted.
+  std::optional<Graph> rank_graph() const {
+    const int64_t ranks = recipe_.parallel.mesh.extent(Axis::kTensor);
+    if (ranks == 1) return std::nullopt;
+    return parallel::with_parts(whole_, placements_.split, ranks);
+  }
+
+  Result<void> check_split() const {
+    const int64_t ranks = recipe_.parallel.mesh.extent(Axis::kTensor);
+    if (ranks == 1 || divides(placements_.split)) return {};
+    return error("E120",
+                 fmt::format("{}: so many ranks do not divide layers and heads of the network's "
+                             "blocks",
+                             setting("tp", std::to_string(ranks))),
+                 {}, parallel_help());
+  }
+
+  static bool divides(const parallel::TensorSplit& split) {
+    return split.blocks > 0 && split.whole_attention == 0;
+  }
+
+  // The largest number of ranks below that divides them.
+  std::string parallel_help() const {
+    for (int64_t ranks = recipe_.parallel.mesh.extent(Axis::kTensor) - 1; ranks > 1; --ranks) {
+      if (divides(parallel::split_tensors(whole_, ranks, false)))
+        return "nearest that works: " + setting("tp", std::to_string(ranks));
+    }
+    return "blocks are found by numbered modules, such as h.0, that hold dense layers";
+  }
+
+  void make_residents() {
     own_.resize(graph_.tensors.size());
     fed_.resize(graph_.tensors.size());
     for (const TensorId id : graph_.inputs) fed_[id] = value(id);
-    strategies_ = parallel::strategies({machine_, graph_, placements, forward_->values()});
+    strategies_ = parallel::strategies({machine_, graph_, placements_, forward_->values()});
     if (!trains_) return;
     if (recipe_.precision->loss_scaler) {
       // A gradient scaler's factor, and its count of steps without overflow.
@@ -215,7 +252,8 @@ class Expander {
       machine_.resident(DType::kInt32, {}, Role::kTemporary);
     }
     if (recipe_.mode != Mode::kTrain) return;
-    if (recipe_.zero_grad == ZeroGrad::kKeep && !recipe_.precision->master) {
+    const bool made_anew = recipe_.precision->master_gradients || machine_.keeps_gradients();
+    if (recipe_.zero_grad == ZeroGrad::kKeep && !made_anew) {
       for (const auto& leaf : machine_.leaves()) {
         const auto [type, shape] = eager::gradient_type(machine_, *leaf);
         leaf->gradient = machine_.resident(type, shape, Role::kGradient);
@@ -281,7 +319,10 @@ class Expander {
     return {};
   }
 
-  bool has_masters() const { return recipe_.precision->master && recipe_.mode == Mode::kTrain; }
+  bool has_masters() const {
+    return recipe_.precision->master_gradients && eager::copies_masters(recipe_) &&
+           recipe_.mode == Mode::kTrain;
+  }
 
   void run_backward_pass(int64_t batch, bool last) {
     MicroBatch made = std::move(in_flight_.extract(batch).mapped());
@@ -302,7 +343,7 @@ class Expander {
 
   // apex/amp/_initialize.py: what the model returns is cast to fp32.
   void widen_outputs(const PlannedNetwork& network) {
-    if (!recipe_.precision->master) return;
+    if (!has_masters()) return;
     for (const TensorId id : network.outputs) {
       if (value(id).defined() && is_float(value(id).dtype()))
         value(id) = eager::cast(machine_, value(id), *recipe_.precision->master);
@@ -318,11 +359,15 @@ class Expander {
 
   Value& value(TensorId id) { return (*forward_)[id]; }
 
-  const Graph& graph_;
+  const Graph& whole_;
   const TrainingPlan& plan_;
   const Recipe& recipe_;
   Machine machine_;
   std::vector<WeightRole> kinds_;
+  Result<void> known_;  // of the rules of training
+  parallel::Placements placements_;
+  std::optional<Graph> parts_;
+  const Graph& graph_;  // of this device
   bool trains_;
   Forward* forward_ = nullptr;
   std::vector<Value> fed_;               // inputs as the loader brings them

@@ -11,12 +11,14 @@
 #include "graph/base/setting.h"
 #include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
+#include "graph/eager/update.h"
 #include "graph/exporter/missing_buffers.h"
 #include "graph/ir/finetune.h"
 #include "graph/ops/input_independent.h"
 #include "graph/ops/lower.h"
 #include "graph/ops/op_row.h"
 #include "graph/ops/zeros.h"
+#include "graph/parallel/kept_parts.h"
 #include "graph/train/last_use.h"
 #include "graph/train/mirror.h"
 
@@ -83,7 +85,7 @@ Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
   make(WeightRole::kTrained, [&](TensorId id, const Tensor&) {
     Value trained = machine_.train(weight(id, placements));
     if (!trained.requires_grad()) return trained;
-    const auto in = [id](const std::map<TensorId, Placement>& placed) {
+    const auto in = [id](const auto& placed) {
       const auto at = placed.find(id);
       return at == placed.end() ? std::nullopt : std::optional(at->second);
     };
@@ -112,12 +114,17 @@ Value Forward::weight(TensorId id, const parallel::Placements& placements) {
   const Tensor& t = graph_.tensors[id];
   const ParallelPlan& plan = machine_.recipe().parallel;
   if (t.quantized) return machine_.packed(t.dtype, *t.shape, Role::kParameter, stored_bytes(t));
-  const auto kept = placements.kept.find(id);
-  if (plan.sharded == Sharded::kWeights && kept != placements.kept.end())
-    return machine_.unbound(t.dtype, *t.shape, kept->second);
   const auto computed = placements.computed.find(id);
   const bool whole = computed == placements.computed.end();
   const Shape shape = whole ? *t.shape : part_of(*t.shape, computed->second, plan.mesh);
+  const auto kept = placements.kept.find(id);
+  if (kept != placements.kept.end() && parallel::is_gathered(t, plan)) {
+    // Parts of one array are its strategy's.
+    if (plan.sharded_by != ShardedBy::kFsdp1)
+      machine_.resident(eager::kept_type(machine_.recipe(), t.dtype), kept->second,
+                        Role::kParameter);
+    return machine_.unbound(t.dtype, shape);
+  }
   return machine_.resident(t.dtype, shape, Role::kParameter);
 }
 

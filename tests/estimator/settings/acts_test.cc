@@ -89,8 +89,11 @@ bool may_be_lost(const SettingRow& row) {
 GivenSettings with_beside(GivenSettings settings, const SettingRow& row) {
   const auto& known = test::setting_examples();
   const auto example = std::ranges::find(known, row.name, &test::SettingExample::setting);
-  if (example != known.end() && !example->beside.empty())
-    settings.add(*find_setting(example->beside), std::string(example->beside_text));
+  if (example == known.end()) return settings;
+  for (const auto& [name, text] :
+       {std::pair(example->beside, example->beside_text), {example->also, example->also_text}}) {
+    if (!name.empty()) settings.add(*find_setting(name), std::string(text));
+  }
   return settings;
 }
 

@@ -13,7 +13,9 @@ namespace plimsoll::test {
 struct SettingExample {
   std::string_view setting;
   std::vector<std::string> texts;
-  std::string_view beside = {}, beside_text = {};  // a setting without which it moves nothing
+  // Settings without which it moves nothing.
+  std::string_view beside = {}, beside_text = {};
+  std::string_view also = {}, also_text = {};
 };
 
 // Of rows whose values are no words, counts or sizes.
@@ -58,6 +60,14 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"lora-dropout", {"0.5"}, "finetune", "lora"},
       {"lora-targets", {"up"}, "finetune", "lora"},
       {"kbit-prepare", {"off"}, "finetune", "qlora"},
+      {"parallel", {"fsdp=2"}},
+      {"fsdp", {"all", "4"}, "gpus", "4"},
+      {"zero", {"1", "2", "3"}, "gpus", "4"},
+      {"fsdp-version", {"2", "1"}, "fsdp", "2"},
+      {"no-sync", {""}, "fsdp", "2", "accumulate", "3"},
+      {"tp", {"2"}},
+      {"sequence-parallel", {""}, "tp", "2"},
+      {"rank", {"1"}, "fsdp", "3"},
       {"epochs", {"3"}, "samples", "5000"}};
   return kExamples;
 }

@@ -1,0 +1,51 @@
+#include "estimator/answer/parallel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/ir/weight_role.h"
+#include "graph/parallel/strategies.h"
+
+namespace plimsoll {
+namespace {
+
+bool is_zero(const ParallelPlan& plan) {
+  return plan.sharded != Sharded::kNothing && plan.sharded_by == ShardedBy::kZero;
+}
+
+// A weight whose first dimension the ranks do not divide.
+bool has_uneven_part(const CompiledModel& model, const ParallelPlan& plan) {
+  const auto placed = parallel::place_weights(model.graph, model.weight_roles, plan);
+  return std::ranges::any_of(placed.kept, [&](const auto& weight) {
+    const auto extent = model.graph.tensors[weight.first].shape->front().evaluate(model.binding);
+    return extent && *extent % plan.mesh.extent(Axis::kShard) != 0;
+  });
+}
+
+std::string why_worst(const CompiledModel& model, const ParallelPlan& plan) {
+  const int64_t ranks = plan.mesh.extent(Axis::kShard);
+  if (plan.sharded == Sharded::kNothing || ranks == 1) return "all ranks hold the same";
+  if (plan.sharded_by != ShardedBy::kFsdp2 || !has_uneven_part(model, plan))
+    return "all ranks hold equal parts";
+  return fmt::format("parts of dimensions that {} ranks do not divide are larger on the first",
+                     ranks);
+}
+
+}  // namespace
+
+ParallelAnswer parallel_answer(const CompiledModel& model, bool chosen) {
+  const ParallelPlan& plan = model.recipe.parallel;
+  ParallelAnswer answer{.axes = {}, .rank = plan.mesh.rank, .worst_because = {}};
+  for (size_t axis = 0; axis < kAxisCount; ++axis) {
+    if (plan.mesh.extents[axis] <= 1) continue;
+    // Of ZeRO people say data parallel, whatever ranks share.
+    const bool zero = axis == static_cast<size_t>(Axis::kShard) && is_zero(plan);
+    const auto called = zero ? static_cast<size_t>(Axis::kData) : axis;
+    answer.axes[std::string(kAxisNames[called])] = plan.mesh.extents[axis];
+  }
+  if (!chosen) answer.worst_because = why_worst(model, plan);
+  return answer;
+}
+
+}  // namespace plimsoll

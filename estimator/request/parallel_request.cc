@@ -1,0 +1,112 @@
+#include "estimator/request/parallel_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "graph/base/setting.h"
+
+namespace plimsoll {
+namespace {
+
+std::string_view name(size_t axis) { return kAxisNames[axis]; }
+
+std::string product_text(const ParallelRequest& request) {
+  std::string text;
+  for (size_t axis = 0; axis < kAxisCount; ++axis) {
+    if (request.axes[axis] > 0)
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name(axis), request.axes[axis]);
+  }
+  return text;
+}
+
+// Of the divisors the one that is nearest to `wanted`, the larger of two.
+int64_t nearest_divisor(int64_t whole, int64_t wanted) {
+  int64_t best = 1;
+  for (int64_t d = 1; d <= whole; ++d) {
+    if (whole % d == 0 && std::abs(d - wanted) <= std::abs(best - wanted)) best = d;
+  }
+  return best;
+}
+
+// So many GPUs as the axes take, or other extents of the widest axis.
+tl::unexpected<Diagnostics> undivided(const ParallelRequest& request, int64_t gpus) {
+  const int64_t named = request.named();
+  const auto widest =
+      static_cast<size_t>(std::ranges::max_element(request.axes) - request.axes.begin());
+  const int64_t others = named / request.axes[widest];
+  const bool whole = request.axes[static_cast<size_t>(Axis::kData)] > 0;
+  const int64_t times = whole ? 1 : std::max<int64_t>(1, (gpus + named / 2) / named);
+  std::string help = setting("gpus", std::to_string(named * times));
+  if (gpus % others == 0) {
+    const int64_t fits =
+        whole ? gpus / others : nearest_divisor(gpus / others, request.axes[widest]);
+    help += fmt::format(", or {}={} for {} GPUs", name(widest), fits, gpus);
+  }
+  return error(
+      "E120",
+      fmt::format("{} GPUs cannot be shared as {}, which takes {}", gpus, product_text(request),
+                  whole ? std::to_string(named) : fmt::format("a multiple of {}", named)),
+      {}, "nearest that work: " + help);
+}
+
+// FSDP's own stages are SHARD_GRAD_OP and FULL_SHARD: weights are parted in both, and stay gathered
+// from forward to backward in the first.
+void set_sharding(const ParallelRequest& request, ParallelPlan& plan) {
+  if (!request.shards()) return;
+  plan.sharded = request.fsdp ? Sharded::kWeights : static_cast<Sharded>(*request.zero);
+  plan.sharded_by = !request.fsdp                           ? ShardedBy::kZero
+                    : request.fsdp_version.value_or(2) == 1 ? ShardedBy::kFsdp1
+                                                            : ShardedBy::kFsdp2;
+  plan.keeps_gathered = request.fsdp && request.zero == static_cast<int64_t>(Sharded::kGradients);
+}
+
+}  // namespace
+
+int64_t ParallelRequest::named() const {
+  int64_t product = 1;
+  for (const int64_t ranks : axes) product *= std::max<int64_t>(1, ranks);
+  return product;
+}
+
+Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
+  const auto is_given = [&](Axis axis) { return request.axes[static_cast<size_t>(axis)] > 0; };
+  const int64_t rest = gpus / request.named();
+  if (rest * request.named() != gpus || (rest > 1 && is_given(Axis::kData)))
+    return undivided(request, gpus);
+  if (request.fsdp && request.zero == static_cast<int64_t>(Sharded::kStates)) {
+    return error(
+        "E114",
+        fmt::format("{} and {}: FSDP shards gradients too", setting("fsdp"), setting("zero", "1")),
+        {}, fmt::format("leave {} out, or take 2 or 3", setting("zero")));
+  }
+  if (request.rank >= gpus) {
+    return error("E120", fmt::format("{}: ranks are 0 to {}",
+                                     setting("rank", std::to_string(request.rank)), gpus - 1));
+  }
+  ParallelPlan plan;
+  plan.mesh.rank = request.rank;
+  plan.exchanges_last = request.no_sync;
+  plan.sequence_parallel = request.sequence_parallel;
+  for (size_t axis = 0; axis < kAxisCount; ++axis)
+    plan.mesh.extents[axis] = std::max<int64_t>(1, request.axes[axis]);
+  plan.mesh.extent(Axis::kData) *= rest;
+  // Without a number of their own all ranks that have samples shard.
+  if (request.shards() && !is_given(Axis::kShard))
+    std::swap(plan.mesh.extent(Axis::kShard), plan.mesh.extent(Axis::kData));
+  set_sharding(request, plan);
+  return plan;
+}
+
+std::string axes_text(const Mesh& mesh) {
+  std::string text;
+  for (size_t axis = 0; axis < kAxisCount; ++axis) {
+    if (mesh.extents[axis] > 1)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name(axis), mesh.extents[axis]);
+  }
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,36 @@
+// ParallelRequest: how the GPUs of a run share a model, as whoever asks says it; the mesh and the
+// plan that it makes of so many GPUs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "graph/base/diagnostic.h"
+#include "graph/ir/parallel_plan.h"
+
+namespace plimsoll {
+
+struct ParallelRequest {
+  std::array<int64_t, kAxisCount> axes{};  // ranks along each; 0: not said
+  bool fsdp = false;                       // PyTorch's, of all that is kept
+  std::optional<int64_t> fsdp_version;     // 1 or 2, the newest where not said
+  std::optional<int64_t> zero;             // stage of ZeRO
+  bool sequence_parallel = false;          // what tp ranks hold alike is parted along the sequence
+  bool no_sync = false;                    // gradients are exchanged in a step's last pass alone
+  int64_t rank = 0;
+  bool operator==(const ParallelRequest&) const = default;
+
+  int64_t named() const;  // GPUs that the axes take
+  // Over the ranks of Axis::kShard, or all with samples of their own where that is not said.
+  bool shards() const { return fsdp || zero; }
+};
+
+// The plan on so many GPUs; those that no axis takes have samples of their own. E120 where they
+// cannot be shared so, with what can; E114 for stages that FSDP does not have.
+Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus);
+
+// "fsdp 8, dp 2": axes of more than one rank; empty for one GPU.
+std::string axes_text(const Mesh& mesh);
+
+}  // namespace plimsoll

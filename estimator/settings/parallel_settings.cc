@@ -1,0 +1,181 @@
+// How several GPUs share a model.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "estimator/model/compiled_model.h"
+#include "estimator/settings/acts.h"
+#include "estimator/settings/setting_value.h"
+#include "estimator/settings/tables.h"
+#include "estimator/settings/values.h"
+#include "graph/base/escape.h"
+#include "graph/base/setting.h"
+#include "graph/base/text.h"
+
+namespace plimsoll {
+namespace {
+
+using Type = SettingValue::Type;
+
+constexpr int64_t kMostRanks = 1 << 20;
+constexpr std::string_view kEveryRank = "all";
+
+// Axes that a plan may name.
+constexpr std::array kAxes = {Axis::kShard, Axis::kData, Axis::kTensor};
+
+std::vector<std::string> axis_words() {
+  std::vector<std::string> words;
+  for (const Axis axis : kAxes) words.emplace_back(kAxisNames[static_cast<size_t>(axis)]);
+  return words;
+}
+
+// So many ranks along the axis, which another setting may have said too.
+Result<void> take_ranks(const std::string& called, Axis axis, std::string_view text,
+                        ParallelRequest& into) {
+  const auto ranks = parse_count(called, text, 1, kMostRanks);
+  if (!ranks) return tl::make_unexpected(ranks.error());
+  int64_t& extent = into.axes[static_cast<size_t>(axis)];
+  if (extent > 0 && extent != *ranks)
+    return error("E114", fmt::format("{}: {} is given twice, as {} and {}", called,
+                                     kAxisNames[static_cast<size_t>(axis)], extent, *ranks));
+  extent = *ranks;
+  if (axis == Axis::kShard) into.fsdp = true;
+  return {};
+}
+
+Result<void> read_axes(const SettingRow& row, std::string_view text, Request& into) {
+  const std::string called = setting(row.name);
+  for (const std::string_view part : split(text, ',')) {
+    const auto pair = parse_assignment(called, trimmed(part));
+    if (!pair) return tl::make_unexpected(pair.error());
+    const auto at = parse_word(called, pair->first, axis_words());
+    if (!at) return tl::make_unexpected(at.error());
+    auto read = take_ranks(called, kAxes[*at], pair->second, into.parallel);
+    if (!read) return read;
+  }
+  return {};
+}
+
+constexpr SettingValue axes() {
+  return {.type = Type::kText,
+          .placeholder = "AXIS=N,...",
+          .read = read_axes,
+          .write = [](JsonWriter& out, const Request& from) {
+            std::string text;
+            for (const Axis axis : kAxes) {
+              const auto index = static_cast<size_t>(axis);
+              if (const int64_t ranks = from.parallel.axes[index]; ranks > 0)
+                text += fmt::format("{}{}={}", text.empty() ? "" : ",", kAxisNames[index], ranks);
+            }
+            out.string_or_null(text);
+          }};
+}
+
+constexpr SettingValue shards() {
+  return {.type = Type::kWord,
+          .placeholder = "N",
+          .implied = kEveryRank.data(),
+          .words = [] { return std::vector<std::string>{std::string(kEveryRank)}; },
+          .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+            into.parallel.fsdp = true;
+            if (text == kEveryRank) return {};
+            return take_ranks(setting(row.name), Axis::kShard, text, into.parallel);
+          },
+          .write =
+              [](JsonWriter& out, const Request& from) {
+                const int64_t ranks = from.parallel.axes[static_cast<size_t>(Axis::kShard)];
+                if (!from.parallel.fsdp) {
+                  out.null();
+                } else if (ranks > 0) {
+                  out.integer(ranks);
+                } else {
+                  out.string(kEveryRank);
+                }
+              }};
+}
+
+// Of one axis alone.
+template <Axis axis>
+constexpr SettingValue ranks_along() {
+  return {.type = Type::kCount,
+          .placeholder = "N",
+          .low = 1,
+          .high = kMostRanks,
+          .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+            return take_ranks(setting(row.name), axis, text, into.parallel);
+          },
+          .write =
+              [](JsonWriter& out, const Request& from) {
+                const int64_t ranks = from.parallel.axes[static_cast<size_t>(axis)];
+                ranks > 0 ? out.integer(ranks) : out.null();
+              }};
+}
+
+bool splits_operators(const SettingScope& s) {
+  return s.model.recipe.parallel.mesh.extent(Axis::kTensor) > 1;
+}
+
+constexpr std::string_view kOneGpu = "one GPU shares with nobody: {} is how many there are";
+
+bool is_fsdp(const SettingScope& s) { return s.request.parallel.fsdp && plimsoll::shards(s); }
+bool accumulates_parts(const SettingScope& s) {
+  return is_fsdp(s) && trains(s) && s.request.recipe.accumulate > 1;
+}
+
+constexpr SettingRow kParallelRows[] = {
+    {.name = "parallel",
+     .group = kRunGroup,
+     .help = "ranks along fsdp, dp and tp, such as fsdp=8,tp=2; --gpus is their product",
+     .default_text = "dp",
+     .value = axes()},
+    {.name = "fsdp",
+     .group = kRunGroup,
+     .shown = kOften,
+     .help = "weights, gradients and states are sharded, over N GPUs or all",
+     .value = shards(),
+     .acts = {plimsoll::shards, kOneGpu, "gpus"}},
+    {.name = "zero",
+     .group = kRunGroup,
+     .help = "what is sharded: 1 states, 2 gradients too, 3 weights too; 2 with --fsdp is "
+             "SHARD_GRAD_OP",
+     .value = count_value<&Request::parallel, &ParallelRequest::zero>(1, 3),
+     .acts = {plimsoll::shards, kOneGpu, "gpus"}},
+    {.name = "fsdp-version",
+     .group = kRunGroup,
+     .help = "1: FullyShardedDataParallel, 2: fully_shard",
+     .default_text = "2",
+     .value = count_value<&Request::parallel, &ParallelRequest::fsdp_version>(1, 2),
+     .acts = {is_fsdp, "no FSDP shards: {} asks for it", "fsdp"}},
+    {.name = "no-sync",
+     .group = kRunGroup,
+     .help = "of --accumulate's passes the last one alone exchanges sharded gradients",
+     .value = on_off_switch<&Request::parallel, &ParallelRequest::no_sync>(),
+     .acts = {accumulates_parts,
+              "no pass before the last one exchanges gradients: {} is how many "
+              "there are, FSDP exchanges in each",
+              "accumulate"}},
+    {.name = "tp",
+     .group = kRunGroup,
+     .shown = kOften,
+     .help = "tensor parallel: N GPUs have a part each of blocks' dense layers and of words",
+     .default_text = "1",
+     .value = ranks_along<Axis::kTensor>()},
+    {.name = "sequence-parallel",
+     .group = kRunGroup,
+     .help = "with --tp: norms and sums between such layers are parted along the sequence",
+     .value = on_off_switch<&Request::parallel, &ParallelRequest::sequence_parallel>(),
+     .acts = {splits_operators, "no layer is parted: {} is among how many GPUs they are", "tp"}},
+    {.name = "rank",
+     .group = kRunGroup,
+     .help = "which of the GPUs is looked at",
+     .default_text = "the one that needs most",
+     .value = count_value<&Request::parallel, &ParallelRequest::rank>(0, kMostRanks),
+     .axis = SweepAxis::kNone},
+};
+
+}  // namespace
+
+std::span<const SettingRow> parallel_settings() { return kParallelRows; }
+
+}  // namespace plimsoll

@@ -1,0 +1,174 @@
+#include "graph/parallel/flat_sharded.h"
+
+#include <utility>
+
+#include "graph/eager/update.h"
+#include "graph/parallel/kept_parts.h"
+
+namespace plimsoll::parallel {
+
+using eager::Value;
+
+FlatTraining::FlatTraining(eager::Machine& m, const std::vector<Unit>& units, const Unit& around,
+                           std::span<const Value> values)
+    : UnitObserver(units, around), m_(m), plan_(m.recipe().parallel) {
+  for (const Unit& unit : units) add(unit, values);
+  add(around, values);
+  m_.keep_gradients();
+}
+
+void FlatTraining::add(const Unit& unit, std::span<const Value> values) {
+  Group& group = groups_.emplace_back();
+  std::vector<Dim> counts;
+  for (const TensorId id : unit.weights) {
+    const Value& whole = values[id];
+    if (!whole.defined() || !whole.on_device() || whole.storage()->id() != kNoBuffer) continue;
+    group.weights.push_back(whole);
+    counts.push_back(whole.count());
+  }
+  if (counts.empty()) return;
+  group.dtype = group.weights.front().dtype();
+  group.kept = eager::kept_type(m_.recipe(), group.dtype);
+  const FlatParts parts = flat_parts(counts, flat_alignment(group.dtype), 1, plan_.mesh);
+  group.whole = parts.whole;
+  group.part = parts.part;
+  m_.resident(group.kept, {group.part}, Role::kParameter);
+}
+
+void FlatTraining::before_unit(size_t unit, Pass pass) {
+  Group& group = groups_[unit];
+  gather(group);
+  if (group.gathering) m_.await(*std::exchange(group.gathering, std::nullopt));
+  if (pass == Pass::kBackward && unit > 0) gather(groups_[unit - 1]);
+}
+
+void FlatTraining::after_unit(size_t unit, Pass pass) {
+  Group& group = groups_[unit];
+  if (pass == Pass::kBackward) {
+    reduce(group);
+  } else if (unit != around() && !plan_.keeps_gathered) {
+    unbind(group);
+  }
+}
+
+// The array is the first weight's memory; the others are windows on it.
+void FlatTraining::gather(Group& group) {
+  if (group.bound || group.weights.empty()) return;
+  Value cast;
+  if (group.kept != group.dtype) {
+    cast = m_.allocate_in(Stream::kGather, group.dtype, {group.part});
+    m_.launch_over(KernelClass::kCopy, "cast", group.part, {}, cast);
+  }
+  const Dim bytes = plimsoll::bytes(group.dtype, group.whole);
+  for (const Value& weight : group.weights) {
+    const bool first = &weight == &group.weights.front();
+    m_.bind(weight, first ? bytes : Dim(0), Stream::kGather);
+  }
+  m_.free_late(group.weights.front());
+  group.gathering = m_.issue({.kind = CollectiveKind::kAllGather,
+                              .axis = Axis::kShard,
+                              .bytes = bytes,
+                              .buffer = group.weights.front().storage()->id()});
+  group.bound = true;
+}
+
+void FlatTraining::unbind(Group& group) {
+  if (!std::exchange(group.bound, false)) return;
+  for (const Value& weight : group.weights) m_.unbind(weight);
+}
+
+void FlatTraining::begin_backward(bool last) {
+  last_ = last;
+  for (Group& group : groups_) {
+    for (const Value& weight : group.weights) {
+      if (weight.requires_grad()) weight.grad()->gradient = {};
+    }
+  }
+  UnitObserver::begin_backward(last);
+}
+
+// Backward of the split into weights: both are alive for a moment. What an earlier pass left whole
+// is added to.
+Value FlatTraining::joined_gradients(Group& group) {
+  std::vector<Value> gradients;
+  for (const Value& weight : group.weights) {
+    if (!weight.requires_grad() || !weight.grad()->gradient.defined()) continue;
+    gradients.push_back(std::exchange(weight.grad()->gradient, {}));
+  }
+  if (gradients.empty()) return {};
+  Value joined = m_.allocate(group.dtype, {group.whole});
+  m_.free_late(joined);
+  m_.launch_over(KernelClass::kCopy, "cat", 0, gradients, joined);
+  gradients.clear();
+  if (!group.joined.defined()) return joined;
+  m_.launch_rows(KernelClass::kPointwise, "add", joined.count(), {&group.joined, &joined},
+                 {&group.joined});
+  return std::exchange(group.joined, {});
+}
+
+// Weights go before their gradients are summed.
+void FlatTraining::reduce(Group& group) {
+  Value whole = joined_gradients(group);
+  unbind(group);
+  if (!whole.defined()) return;
+  if (plan_.exchanges_last && !last_) {
+    group.joined = std::move(whole);
+    return;
+  }
+  Value sum = summed(group, std::move(whole));
+  if (!group.gradient.defined()) {
+    group.gradient = std::move(sum);
+    return;
+  }
+  m_.launch_rows(KernelClass::kPointwise, "add", sum.count(), {&group.gradient, &sum},
+                 {&group.gradient});
+}
+
+// This device's part, in the type that is kept.
+Value FlatTraining::summed(const Group& group, Value whole) {
+  Value cast = whole;
+  if (group.kept != group.dtype) {
+    cast = m_.allocate_in(Stream::kReduce, group.kept, {group.whole});
+    const Value read[] = {whole};
+    m_.launch_over(KernelClass::kCopy, "cast", 0, read, cast);
+  }
+  Value sum = m_.allocate_in(Stream::kReduce, group.kept, {group.part});
+  end_reduction();
+  // What is sent is of the collective's own stream, which the host need not wait for.
+  reducing_ = m_.issue(
+      {.kind = CollectiveKind::kReduceScatter, .axis = Axis::kShard, .bytes = cast.bytes()});
+  if (plan_.mesh.extent(Axis::kData) > 1) {
+    end_reduction();
+    reducing_ = m_.issue({.axis = Axis::kData, .bytes = sum.bytes()});
+  }
+  return sum;
+}
+
+void FlatTraining::end_reduction() {
+  if (reducing_) m_.await(*std::exchange(reducing_, std::nullopt));
+}
+
+void FlatTraining::end_backward() {
+  UnitObserver::end_backward();
+  end_reduction();
+  for (Group& group : groups_) {
+    if (group.gathering) m_.await(*std::exchange(group.gathering, std::nullopt));
+    unbind(group);
+    if (last_) give_gradients(group);
+  }
+}
+
+// Each weight's gradient is a window on the part's.
+void FlatTraining::give_gradients(Group& group) {
+  const Value gradient = std::exchange(group.gradient, {});
+  if (!gradient.defined()) return;
+  m_.become_gradient(gradient);
+  for (const Value& weight : group.weights) {
+    if (!weight.requires_grad()) continue;
+    eager::GradNode& leaf = *weight.grad();
+    leaf.gradient =
+        m_.view_of(gradient, eager::contiguous_layout(group.kept, leaf.updated.value_or(Shape{})));
+  }
+}
+
+}  // namespace plimsoll::parallel

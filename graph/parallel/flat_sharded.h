@@ -1,0 +1,61 @@
+// FlatTraining: a unit's weights are one array of which each device along Axis::kShard keeps a
+// part, as PyTorch's FullyShardedDataParallel has it (torch/distributed/fsdp/_runtime_utils.py,
+// _flat_param.py, 2.15, use_orig_params=True). Along Axis::kData parts are replicated.
+//
+// A unit is gathered to an array of the gathering stream, which operators read; backward, the unit
+// before is gathered too before a unit's gradients are made (BACKWARD_PRE). Gradients of its
+// weights are joined to one array, cast, summed and scattered. Arrays that two streams use are free
+// when the device has come by: a unit later, as the host runs ahead (record_stream). The device's
+// part of gradients stays until the next forward pass, whoever sets gradients to none.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "graph/parallel/unit_observer.h"
+
+namespace plimsoll::parallel {
+
+class FlatTraining : public UnitObserver {
+ public:
+  // As ShardedTraining; the parts that are kept are made here.
+  FlatTraining(eager::Machine& m, const std::vector<Unit>& units, const Unit& around,
+               std::span<const eager::Value> values);
+
+  void begin_backward(bool last) override;
+  void end_backward() override;
+
+ protected:
+  void before_unit(size_t unit, Pass pass) override;
+  void after_unit(size_t unit, Pass pass) override;
+
+ private:
+  struct Group {
+    std::vector<eager::Value> weights{};
+    DType dtype = DType::kFloat32;  // as operators read it
+    DType kept = DType::kFloat32;   // of the part
+    Dim whole = 0, part = 0;        // of all devices' parts, and of one
+    bool bound = false;
+    std::optional<uint32_t> gathering{};  // has begun
+    eager::Value joined{};                // whole gradients that wait for the last pass
+    eager::Value gradient{};              // this device's part, summed
+  };
+
+  void add(const Unit& unit, std::span<const eager::Value> values);
+  void gather(Group& group);
+  void unbind(Group& group);
+  eager::Value joined_gradients(Group& group);
+  eager::Value summed(const Group& group, eager::Value whole);
+  void reduce(Group& group);
+  void end_reduction();
+  void give_gradients(Group& group);
+
+  eager::Machine& m_;
+  const ParallelPlan& plan_;
+  std::vector<Group> groups_;  // by unit
+  std::optional<uint32_t> reducing_;
+  bool last_ = false;  // of the step's backward passes
+};
+
+}  // namespace plimsoll::parallel

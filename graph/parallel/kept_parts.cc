@@ -1,0 +1,122 @@
+#include "graph/parallel/kept_parts.h"
+
+#include <algorithm>
+
+#include "graph/parallel/unit.h"
+
+namespace plimsoll::parallel {
+namespace {
+
+constexpr int64_t kFlatBytes = 16;
+constexpr int64_t kPersistentElements = 100000;
+
+int64_t next_multiple(int64_t value, int64_t of) { return (value + of - 1) / of * of; }
+
+FlatParts each_by_itself(std::span<const Dim> counts, const Mesh& mesh) {
+  const int64_t ranks = mesh.extent(Axis::kShard);
+  FlatParts parts;
+  for (const Dim& count : counts) {
+    parts.mine.push_back(part_of(count, ranks));
+    parts.part += parts.mine.back();
+  }
+  parts.whole = parts.part * Dim(ranks);
+  return parts;
+}
+
+using Parts = std::map<TensorId, Shape>;
+
+void add_flat(const Graph& graph, const Parts& whole, const std::vector<TensorId>& weights,
+              int64_t part_alignment, const ParallelPlan& plan, Parts& parts) {
+  if (weights.empty()) return;
+  std::vector<Dim> counts;
+  for (const TensorId id : weights) counts.push_back(elements(whole.at(id)));
+  const DType dtype = graph.tensors[weights.front()].dtype;
+  const int64_t alignment = plan.sharded_by == ShardedBy::kFsdp1 ? flat_alignment(dtype) : 1;
+  const FlatParts flat = flat_parts(counts, alignment, part_alignment, plan.mesh);
+  for (size_t i = 0; i < weights.size(); ++i) parts[weights[i]] = {flat.mine[i]};
+}
+
+// A unit's weights are one array.
+Parts parts_of_units(const Graph& graph, const Parts& whole, const ParallelPlan& plan) {
+  std::vector<Unit> units = units_below(graph, "");
+  units.push_back(find_weights(graph, units));
+  Parts parts;
+  for (const Unit& unit : units) {
+    std::vector<TensorId> weights;
+    std::ranges::copy_if(unit.weights, std::back_inserter(weights),
+                         [&](TensorId id) { return whole.contains(id); });
+    add_flat(graph, whole, weights, 1, plan, parts);
+  }
+  return parts;
+}
+
+// All that are trained are one array, parts of which begin at 4 bytes (stage_1_and_2.py,
+// nccl_start_alignment_factor).
+Parts parts_of_all(const Graph& graph, const std::vector<WeightRole>& roles, const Parts& whole,
+                   const ParallelPlan& plan) {
+  std::vector<TensorId> weights;
+  for (const auto& [id, shape] : whole) {
+    if (roles[id] == WeightRole::kTrained) weights.push_back(id);
+  }
+  Parts parts;
+  add_flat(graph, whole, weights, 2, plan, parts);
+  return parts;
+}
+
+}  // namespace
+
+FlatParts flat_parts(std::span<const Dim> counts, int64_t alignment, int64_t part_alignment,
+                     const Mesh& mesh) {
+  std::vector<int64_t> begins, ends;
+  int64_t end = 0;
+  for (const Dim& count : counts) {
+    const auto elements = count.constant();
+    if (!elements) return each_by_itself(counts, mesh);
+    begins.push_back(next_multiple(end, alignment));
+    end = begins.back() + *elements;
+    ends.push_back(end);
+  }
+  const int64_t ranks = mesh.extent(Axis::kShard);
+  const int64_t part = next_multiple(next_multiple(end, ranks) / ranks, part_alignment);
+  const int64_t first = mesh.coordinate(Axis::kShard) * part;
+  FlatParts parts{.mine = {}, .whole = Dim(part * ranks), .part = Dim(part)};
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const int64_t mine = std::min(ends[i], first + part) - std::max(begins[i], first);
+    parts.mine.emplace_back(std::max<int64_t>(0, mine));
+  }
+  return parts;
+}
+
+int64_t flat_alignment(DType dtype) { return kFlatBytes * 8 / bits(dtype); }
+
+Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
+                 const std::map<TensorId, Placement>& computed, const ParallelPlan& plan) {
+  Parts whole;
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    // A single number has no dimension to part, and FSDP2 refuses one.
+    const bool weight = t.kind == TensorKind::kParameter && is_weight(roles[id]);
+    if (!weight || !t.shape || t.shape->empty() || t.quantized) continue;
+    const auto part = computed.find(id);
+    whole[id] = part == computed.end() ? *t.shape : part_of(*t.shape, part->second, plan.mesh);
+  }
+  if (plan.sharded_by == ShardedBy::kFsdp1) return parts_of_units(graph, whole, plan);
+  if (plan.sharded_by == ShardedBy::kZero && plan.sharded < Sharded::kWeights)
+    return parts_of_all(graph, roles, whole, plan);
+  for (auto& [id, shape] : whole) {
+    if (plan.sharded_by == ShardedBy::kZero) {
+      shape = {part_of(elements(shape), plan.mesh.extent(Axis::kShard))};
+    } else {
+      shape = part_of(shape, kShardPart, plan.mesh);
+    }
+  }
+  return whole;
+}
+
+bool is_gathered(const Tensor& weight, const ParallelPlan& plan) {
+  if (plan.sharded < Sharded::kWeights) return false;
+  if (plan.sharded_by != ShardedBy::kZero) return true;
+  return elements(*weight.shape).constant().value_or(kPersistentElements) >= kPersistentElements;
+}
+
+}  // namespace plimsoll::parallel

@@ -1,0 +1,36 @@
+// TensorSplit: which operators of a network each rank along Axis::kTensor has a part of, as
+// Megatron-LM parts them (Shoeybi et al., arXiv:1909.08053): in each block dense layers that read
+// what all ranks have make a part of their outputs, which stays a part through heads, activations
+// and gates, up to the dense layers that sum over it. The table of tokens and the head are parted
+// by words.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "graph/ir/graph.h"
+#include "graph/ir/parallel_plan.h"
+
+namespace plimsoll::parallel {
+
+struct TensorSplit {
+  std::map<TensorId, Placement> weights;
+  std::map<TensorId, size_t> values;  // the dimension of which a rank has its part
+  std::set<NodeId> begins;            // read what all ranks have, and make a part
+  std::map<TensorId, NodeId> copied;  // what they read, with the last of them
+  std::set<NodeId> ends;              // what they make is a sum over ranks
+  std::set<NodeId> by_heads;          // operators that count heads of their own
+  size_t blocks = 0;                  // that are parted
+  size_t whole_attention = 0;         // operators in blocks whose heads the ranks do not divide
+};
+
+// By what flows through each block alone: a layer that the ranks do not divide stays whole. With
+// `sequence` what all ranks would have alike between the parts, norms and sums, is parted along the
+// sequence, the dimension before the last (Korthikanti et al., arXiv:2205.05198).
+// Cost: linear in the graph, for each layer once through its block.
+TensorSplit split_tensors(const Graph& graph, int64_t ranks, bool sequence);
+
+// The graph with shapes of one rank's values; weights keep theirs.
+Graph with_parts(Graph graph, const TensorSplit& split, int64_t ranks);
+
+}  // namespace plimsoll::parallel

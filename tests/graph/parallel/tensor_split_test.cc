@@ -1,0 +1,89 @@
+#include "graph/parallel/tensor_split.h"
+
+#include <doctest/doctest.h>
+
+#include "graph/ir/text.h"
+#include "graph/ops/infer.h"
+
+namespace plimsoll {
+namespace {
+
+// A block of attention and a gated layer, four heads of eight; words before and a head behind it.
+constexpr std::string_view kSmallDecoder =
+    "opset 17\ninput ids: i64[2,6]\nparam words: f32[40,32]\nparam q: f32[32,32]\n"
+    "param k: f32[32,32]\nparam v: f32[32,32]\nparam o: f32[32,32]\nparam up: f32[32,64]\n"
+    "param down: f32[64,32]\nparam head: f32[32,40]\nconst heads: i64[4] = [0, 0, 4, 8]\n"
+    "const joined: i64[3] = [0, 0, 32]\n"
+    "x = Gather(words, ids) module=\"embed\"\n"
+    "q1 = MatMul(x, q) module=\"h.0.q\"\nk1 = MatMul(x, k) module=\"h.0.k\"\n"
+    "v1 = MatMul(x, v) module=\"h.0.v\"\n"
+    "q2 = Reshape(q1, heads) module=\"h.0\"\nk2 = Reshape(k1, heads) module=\"h.0\"\n"
+    "v2 = Reshape(v1, heads) module=\"h.0\"\n"
+    "q3 = Transpose(q2) {perm=[0, 2, 1, 3]} module=\"h.0\"\n"
+    "k3 = Transpose(k2) {perm=[0, 2, 3, 1]} module=\"h.0\"\n"
+    "v3 = Transpose(v2) {perm=[0, 2, 1, 3]} module=\"h.0\"\n"
+    "s = MatMul(q3, k3) module=\"h.0\"\np = Softmax(s) module=\"h.0\"\n"
+    "c = MatMul(p, v3) module=\"h.0\"\nc2 = Transpose(c) {perm=[0, 2, 1, 3]} module=\"h.0\"\n"
+    "c3 = Reshape(c2, joined) module=\"h.0\"\na = MatMul(c3, o) module=\"h.0.o\"\n"
+    "r = Add(x, a) module=\"h.0\"\nu = MatMul(r, up) module=\"h.0.up\"\n"
+    "g = Relu(u) module=\"h.0.act\"\nd = MatMul(g, down) module=\"h.0.down\"\n"
+    "r2 = Add(r, d) module=\"h.0\"\ny = MatMul(r2, head) module=\"head\"\noutput y\n";
+
+Graph small_decoder() {
+  auto graph = parse_text(kSmallDecoder);
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  Decider decider({});
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  return std::move(*graph);
+}
+
+TensorId named_tensor(const Graph& graph, std::string_view name) {
+  const auto at = std::ranges::find(graph.tensors, name, &Tensor::name);
+  REQUIRE(at != graph.tensors.end());
+  return static_cast<TensorId>(at - graph.tensors.begin());
+}
+
+}  // namespace
+
+TEST_CASE("tensor split: outputs of the first layers, inputs of the last, words") {
+  const Graph graph = small_decoder();
+  const auto split = parallel::split_tensors(graph, 2, false);
+  CHECK(split.blocks == 1);
+  CHECK(split.begins.size() == 5);  // q, k, v, up, head
+  CHECK(split.ends.size() == 3);    // words, o, down
+  const auto dimension = [&](std::string_view name) {
+    const auto at = split.weights.find(named_tensor(graph, name));
+    return at == split.weights.end() ? -1 : static_cast<int>(at->second.dimension);
+  };
+  CHECK(dimension("words") == 0);
+  CHECK(dimension("q") == 1);
+  CHECK(dimension("o") == 0);
+  CHECK(dimension("up") == 1);
+  CHECK(dimension("down") == 0);
+  CHECK(dimension("head") == 1);
+  CHECK(split.values.at(named_tensor(graph, "s")) == 1);
+  CHECK(split.values.at(named_tensor(graph, "c3")) == 2);
+  CHECK(!split.values.contains(named_tensor(graph, "a")));
+  const Graph parts = parallel::with_parts(graph, split, 2);
+  CHECK((*parts.tensors[named_tensor(graph, "s")].shape)[1] == Dim(2));
+  CHECK((*parts.tensors[named_tensor(graph, "y")].shape)[2] == Dim(20));
+}
+
+TEST_CASE("tensor split: heads that ranks do not divide stay whole, other layers do not") {
+  const Graph graph = small_decoder();
+  const auto split = parallel::split_tensors(graph, 8, false);
+  CHECK(split.begins.size() == 2);  // up and head: four heads are not eight
+  CHECK(split.whole_attention == 2);
+  CHECK(!split.weights.contains(named_tensor(graph, "q")));
+}
+
+TEST_CASE("tensor split: along the sequence between sums and the layers behind them") {
+  const Graph graph = small_decoder();
+  const auto split = parallel::split_tensors(graph, 2, true);
+  for (const char* name : {"x", "a", "r", "d", "r2"})
+    CHECK(split.values.at(named_tensor(graph, name)) == 1);
+  CHECK(split.values.at(named_tensor(graph, "u")) == 2);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,341 @@
+"""What one rank of a sharded training step allocates, asked of PyTorch's own FSDP2 and FSDP1 on a machine without a GPU: fake
+tensors, a fake process group and streams that are names alone.
+
+    python sharded_models.py ../golden/sharded/fsdp2.json ../golden/sharded/fsdp1.json
+
+A golden has models, each a config of ours beside the module it stands for, and cases of each: ranks, whether weights stay
+gathered for the backward pass, precision; bytes that stay between steps, the highest number alive in a steady step, with its
+phase, and what the caching allocator reserves, whose pools are apart by stream.
+"""
+import pretended_gpu
+
+if __name__ == "__main__":
+    pretended_gpu.enter()
+
+import contextlib  # noqa: E402  (torch must come after the shim)
+import itertools  # noqa: E402
+import json  # noqa: E402
+import sys  # noqa: E402
+import weakref  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.distributed.fsdp import (FullyShardedDataParallel, MixedPrecision, MixedPrecisionPolicy, ShardingStrategy,  # noqa: E402
+                                    fully_shard)
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy  # noqa: E402
+from torch.distributed.tensor import DTensor  # noqa: E402
+from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
+
+import caching_allocator  # noqa: E402
+from config_modules import Attention  # noqa: E402
+from optimizers import OPTIMIZERS  # noqa: E402
+from storage_trace import StorageTrace, added_in_place, peak, rounded  # noqa: E402
+from workload import Workload  # noqa: E402
+
+TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class Stream:
+    """The order of work of one name; no device."""
+    device_index, device_type = 0, 1
+    numbers = itertools.count()
+
+    def __init__(self, *_, **__):
+        self.stream_id = next(Stream.numbers)
+
+    def record_event(self, *_):
+        return Event()
+
+    def wait_stream(self, *_):
+        pass
+
+    wait_event = synchronize = wait_stream
+
+    def __enter__(self):
+        self.before, Stream.current = Stream.current, self
+        return self
+
+    def __exit__(self, *_):
+        Stream.current = self.before
+
+
+class Event:
+    def __init__(self, *_, **__):
+        pass
+
+    def record(self, *_):
+        pass
+
+    wait = synchronize = record
+
+
+def pretend_streams(ranks):
+    """What torch.distributed asks of torch.cuda."""
+    Stream.current = Stream()
+    cuda = torch.cuda
+    cuda.is_available = lambda: True
+    cuda.current_device = lambda: 0
+    cuda.device_count = lambda: ranks
+    for name in ("set_device", "synchronize", "_lazy_init"):   # a function each: they are told apart by it
+        setattr(cuda, name, lambda *_: None)
+    cuda.get_device_capability = lambda *_: (9, 0)
+    cuda.Stream, cuda.Event = Stream, Event
+    cuda.current_stream = lambda *_: Stream.current
+    cuda.stream = lambda stream: stream or contextlib.nullcontext()
+    for check in ("_accelerator_graph_capture_health_check", "_cuda_graph_capture_health_check"):
+        setattr(torch.optim.Optimizer, check, lambda *_: None)
+
+
+class ShardedTrace(StorageTrace):
+    """Of storages that are resized too, which is how weights are let go of: each size is a storage of its own here."""
+
+    def __init__(self):
+        super().__init__()
+        self.streams = {}   # number -> stream
+
+    def __enter__(self):
+        self.resize = torch.UntypedStorage.resize_
+
+        def resize_(storage, size):
+            result = self.resize(storage, size)
+            self.end(storage._cdata)
+            self.begin(storage)
+            return result
+        torch.UntypedStorage.resize_ = resize_
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        torch.UntypedStorage.resize_ = self.resize
+        return super().__exit__(*error)
+
+    def end(self, address):
+        if address in self.watched:
+            number, _ = self.watched.pop(address)
+            self.events.append(("free", number, rounded(self.exact[number])))
+
+    def begin(self, storage):
+        size, address = storage.nbytes(), storage._cdata
+        if not size:
+            return None
+        if address not in self.watched:
+            number = len(self.exact)
+            self.exact[number], self.streams[number] = size, Stream.current.stream_id
+            self.events.append(("alloc", number, rounded(size)))
+            self.watched[address] = number, weakref.ref(storage, lambda _: self.end(address))
+        return self.watched[address][0]
+
+    def number(self, tensor):
+        return None if isinstance(tensor, DTensor) or tensor.device.type != self.DEVICE else self.begin(tensor.untyped_storage())
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        if DTensor in types:
+            return NotImplemented   # its local tensor comes here next
+        return super().__torch_dispatch__(operator, types, args, kwargs)
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(width) if heads else None   # in the order of their use, which joined weights have too
+        self.attention = Attention(width, heads, causal=True) if heads else None
+        self.norm2 = nn.LayerNorm(width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        if self.attention:
+            x = x + self.attention(self.norm1(x))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+class Decoder(nn.Module):
+    """Token embedding, blocks, norm and head: the root of FSDP2 holds what is in no block."""
+
+    def __init__(self, blocks, width, heads, vocabulary):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.h = nn.ModuleList(Block(width, heads) for _ in range(blocks))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, ids):
+        x = self.embedding(ids)
+        for block in self.h:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+class Perceptron(nn.Module):
+    """Blocks of two linear layers on rows of numbers; there is nothing outside of them."""
+
+    def __init__(self, blocks, width):
+        super().__init__()
+        self.h = nn.ModuleList(nn.Sequential(nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width))
+                               for _ in range(blocks))
+
+    def forward(self, x):
+        for block in self.h:
+            x = block(x)
+        return x
+
+
+def config(name, inputs, layers):
+    return {"schema": "plimsoll.model-config", "version": 1, "name": name, "inputs": [inputs], "layers": layers}
+
+
+def decoder(name, blocks, width, heads, vocabulary, sequence):
+    attention = {"name": "attention", "type": "residual", "layers": [
+        {"name": "norm", "type": "layer_norm"}, {"name": "self", "type": "attention", "heads": heads, "causal": True}]}
+    mlp = {"name": "mlp", "type": "residual", "layers": [
+        {"name": "norm", "type": "layer_norm"}, {"name": "up", "type": "linear", "out": 4 * width}, {"name": "gelu", "type": "gelu"},
+        {"name": "down", "type": "linear", "out": width}]}
+    layers = [{"name": "embedding", "type": "embedding", "vocabulary": vocabulary, "size": width},
+              {"name": "h", "type": "repeat", "count": blocks, "layers": [attention] * bool(heads) + [mlp]},
+              {"name": "norm", "type": "layer_norm"}, {"name": "head", "type": "linear", "out": vocabulary, "bias": False}]
+    made = config(name, {"name": "x", "dtype": "i64", "shape": ["batch", sequence]}, layers)
+    return made, lambda batch: (Decoder(blocks, width, heads, vocabulary), torch.randint(0, vocabulary, (batch, sequence)))
+
+
+def perceptron(name, blocks, width):
+    layers = [{"name": "h", "type": "repeat", "count": blocks, "layers": [
+        {"name": "up", "type": "linear", "out": 4 * width}, {"name": "relu", "type": "relu"}, {"name": "down", "type": "linear", "out": width}]}]
+    return config(name, {"name": "x", "shape": ["batch", width]}, layers), lambda batch: (Perceptron(blocks, width), torch.randn(batch, width))
+
+
+MODELS = {made[0]["name"]: made for made in (
+    perceptron("perceptron", 4, 256),
+    decoder("mlp-decoder", 3, 96, 0, 1000, 32),          # extents that 8 ranks divide, and 4 of them the vocabulary's
+    decoder("decoder", 4, 128, 4, 1024, 64),
+    decoder("uneven-decoder", 2, 100, 4, 997, 24))}      # nothing divides
+
+
+def cases():
+    for ranks in (2, 4, 8):
+        for keep in (False, True):
+            yield {"ranks": ranks, "keeps_gathered": keep, "precision": "fp32", "optimizer": "adam"}
+        yield {"ranks": ranks, "keeps_gathered": False, "precision": "bf16", "optimizer": "adam"}
+        yield {"ranks": ranks, "keeps_gathered": False, "precision": "mixed-bf16", "optimizer": "adam"}
+    yield {"ranks": 4, "keeps_gathered": True, "precision": "mixed-bf16", "optimizer": "momentum"}
+    yield {"ranks": 4, "keeps_gathered": False, "precision": "fp32", "optimizer": "momentum"}
+    for no_sync in (False, True):
+        yield {"ranks": 4, "keeps_gathered": False, "precision": "fp32", "optimizer": "adam", "accumulate": 2, "no_sync": no_sync}
+
+
+def kind_of(case):
+    """The type that weights are gathered in, where it is not theirs."""
+    return TYPES[case["precision"].removeprefix("mixed-")] if "mixed" in case["precision"] else None
+
+
+class Fsdp2:
+    def shard(self, model, mesh, case):
+        kind = kind_of(case)
+        policy = MixedPrecisionPolicy(param_dtype=kind, reduce_dtype=torch.float32) if kind else MixedPrecisionPolicy()
+        for block in model.h:
+            fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=not case["keeps_gathered"])
+        return fully_shard(model, mesh=mesh, mp_policy=policy)
+
+    @contextlib.contextmanager
+    def alone(self, model):
+        model.set_requires_gradient_sync(False)
+        yield
+        model.set_requires_gradient_sync(True)
+
+
+class Fsdp1:
+    def shard(self, model, mesh, case):
+        kind = kind_of(case)
+        policy = MixedPrecision(param_dtype=kind, reduce_dtype=torch.float32, buffer_dtype=kind) if kind else None
+        strategy = ShardingStrategy.SHARD_GRAD_OP if case["keeps_gathered"] else ShardingStrategy.FULL_SHARD
+        return FullyShardedDataParallel(model, device_mesh=mesh, auto_wrap_policy=ModuleWrapPolicy({type(model.h[0])}), mixed_precision=policy,
+                                        sharding_strategy=strategy, use_orig_params=True)
+
+    def alone(self, model):
+        return model.no_sync()
+
+
+def reserved_by_stream(events, streams):
+    of = {}
+    for event in events:
+        of.setdefault(streams[event[1]], []).append(event)
+    return [caching_allocator.replay(each)["reserved"] for each in of.values()]
+
+
+def measure(build, library, case, batch):
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=case["ranks"])
+    try:
+        model, x = build(batch)
+        if case["precision"] in TYPES:
+            model, x = model.to(TYPES[case["precision"]]), x.to(TYPES[case["precision"]]) if x.is_floating_point() else x
+        mesh = init_device_mesh("cuda", (case["ranks"],))
+        with pretended_gpu.gpu():
+            torch.cuda.is_available = lambda: True
+            return run(model, x, mesh, library, case)
+    finally:
+        dist.destroy_process_group()
+
+
+def run(model, x, mesh, library, case):
+    work = pretended_gpu.on_gpu(Workload(model, {"x": x}))
+    with ShardedTrace() as trace:
+        model = library.shard(work.model, mesh, case)
+        optimizer = OPTIMIZERS[case["optimizer"]](list(model.parameters()), 0)[0]
+        tokens = not work.inputs["x"].is_floating_point()
+        target = torch.empty_like(work.inputs["x"]) if tokens else None
+        inputs = trace.numbers([*work.inputs.values(), *([target] if tokens else [])])
+        passes = case.get("accumulate", 1)
+        for _ in range(3):
+            for number in range(passes):
+                with library.alone(model) if case.get("no_sync") and number < passes - 1 else contextlib.nullcontext():
+                    trace.enter_phase("forward")
+                    outputs = model(*work.inputs.values())
+                    trace.enter_phase("loss")
+                    loss = F.cross_entropy(outputs.flatten(0, -2), target.flatten()) if tokens else outputs.sum()
+                    trace.enter_phase("backward")
+                    loss.backward()
+            trace.enter_phase("update")
+            optimizer.step()
+            del outputs, loss
+            optimizer.zero_grad()
+            trace.enter_phase("between")
+    events, phases, _ = added_in_place(trace.events, trace.phases, trace.sums)
+    return figures(trace.streams, events, phases, inputs)
+
+
+def figures(streams, events, phases, inputs):
+    """Of the last step, from what lives before it."""
+    before = [at for at, name in phases if name == "between"][-2]
+    living = {n: s for k, n, s in events[:before] if k == "alloc"}
+    for kind, number, _ in events[:before]:
+        if kind == "free":
+            living.pop(number, None)
+    steady = [("alloc", number, size) for number, size in living.items()] + events[before:]
+    offset = len(living)
+    names = [(0, "start")] + [(at - before + offset, name) for at, name in phases if at >= before]
+    highest, phase, _ = peak(steady, names)
+    stays = sum(size for number, size in living.items() if number not in inputs)
+    return {"stays": stays, "peak": highest, "phase": phase, "reserved_by_stream": reserved_by_stream(steady, streams)}
+
+
+def write(path, library):
+    lines, failures = [], []
+    for name, (made, build) in MODELS.items():
+        done = []
+        for case in cases():
+            try:
+                done.append({**case, "batch": 4, **measure(build, library, case, 4)})
+            except Exception as error:
+                failures.append(f"{name} {case}: {type(error).__name__}: {str(error)[:300]}")
+        lines.append('{"name": %s, "config": %s, "cases": [\n%s]}' % (
+            json.dumps(name), json.dumps(made, separators=(",", ":")), ",\n".join(json.dumps(one, separators=(",", ":")) for one in done)))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"versions": {"torch": torch.__version__}})[:-1] + ', "models": [\n' + ",\n".join(lines) + "\n]}\n")
+    print("\n".join(failures))
+
+
+if __name__ == "__main__":
+    pretend_streams(8)
+    torch.Tensor.record_stream = lambda *_: None
+    for file, library in zip(sys.argv[1:], (Fsdp2(), Fsdp1())):
+        write(Path(file), library)
