@@ -74,10 +74,10 @@ def table_of(lines, folds):
             ("... ... training", of_timm("train"), .09),
             ("... ... compiled", of_timm("compiled"), .13),
             ("... ... channels last", fresh("timm", layout=CHANNELS_LAST), .12),
-            ("... Lambda, 17 cards", fresh("lambda"), .09),
+            ("... Lambda", fresh("lambda"), .09),
             ("... ... fp32 and TF32", fresh("lambda", dtype=("fp32", "tf32")), .11),
             ("... torchvision at batch 12, forward and backward", fresh("pgb", n_gpus=1, mode="train_no_update"), .13),
-            ("... one denoising step, 5 cards", fresh("diffusers"), .15),
+            ("... one denoising step", fresh("diffusers"), .15),
             ("fresh tables, nn.DataParallel on 2 to 4 GPUs", fresh("pgb-scaling"), .17)]:
         taken = select(takes)
         rows.append((f"{title}: mean error", f"{100 * must:.0f} %", percent(mape(taken)), at_most(mape(taken), must), taken, must))
