@@ -194,6 +194,7 @@ void read_habits(Figures& figures, Profile& profile) {
   figures.take("python_names", profile.python_names);
   figures.take("smooth_keeps_input", profile.policy.smooth_keeps_input);
   take_version(figures, "relu_keeps_input_before", profile.relu_input_dropped);
+  take_version(figures, "group_norm_turns_before", profile.group_norm_channels_last);
 }
 
 void read_policy(Figures& figures, Profile& profile) {

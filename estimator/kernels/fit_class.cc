@@ -96,8 +96,10 @@ const FitClassRow kRows[] = {
      .measured = "conv",
      .launch = kGroupedFixed,
      .takes = is_of_groups,
-     .prepare = [](ClassModel& m,
-                   const ModelParts& p) { m.grouped.emplace(p.terms, p.rates, p.clock); },
+     .prepare =
+         [](ClassModel& m, const ModelParts& p) {
+           m.grouped.emplace(p.terms, p.rates, p.clock, p.library);
+         },
      .cost = [](const ClassModel& m, const KernelFeatures& f) -> ClassCost {
        return {.seconds = m.grouped->cost(f.conv, f.unit, f.grouped, channels_last(f)).seconds};
      }},

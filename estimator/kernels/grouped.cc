@@ -15,6 +15,13 @@ namespace {
 // those of 48.
 constexpr double kTile = 64;
 
+// cuDNN 8 has gradients of weights in 16 bits with channels last for tensor cores where there are
+// 32 groups, as in ResNeXt, whatever their width; others run on CUDA cores, at so much of their
+// peak: what RegNets and ResNeSts trained on an RTX 3090 with 8.3 take longer than with channels
+// first (tests/measured/steps2-timm.json: 1.1 to 1.8 TFLOP/s).
+constexpr int kWeightsLastFrom = 800, kWeightsLastSince = 900;
+constexpr double kMadeGroups = 32, kCudaCores = .04;
+
 // cuDNN's engines that copy by the element: an H100's runs of them hold genericTranspose_kernel.
 constexpr int kForwardByElement = 70, kDataByElement = 74;
 
@@ -64,12 +71,18 @@ GroupedKernel grouped_kernel(const ConvProblem<int64_t>& problem, const ConvShap
   return tensor ? GroupedKernel::kConverted : GroupedKernel::kPlain;
 }
 
-GroupedModel::GroupedModel(std::span<const double> terms, const DeviceRates& rates, double clock)
-    : clocks_(rates.sms * rates.clock * clock), bandwidth_(rates.bandwidth) {
+GroupedModel::GroupedModel(std::span<const double> terms, const DeviceRates& rates, double clock,
+                           int cudnn)
+    : cudnn_(cudnn), clocks_(rates.sms * rates.clock * clock), bandwidth_(rates.bandwidth) {
   std::ranges::copy(terms, terms_.begin());
   for (int a = 0; a < kArithmeticCount; ++a) {
     flops_[static_cast<size_t>(a)] = rates.peak_of(static_cast<Arithmetic>(a)) * clock;
   }
+}
+
+bool GroupedModel::on_cuda_cores(const ConvShape& s, bool channels_last) const {
+  return channels_last && s.pass == Pass::kBackwardWeights && s.element_bytes == 2 &&
+         s.groups != kMadeGroups && cudnn_ >= kWeightsLastFrom && cudnn_ < kWeightsLastSince;
 }
 
 double GroupedModel::copies(const ConvShape& s, GroupedKernel kernel, bool channels_last) const {
@@ -101,7 +114,10 @@ ConvCost GroupedModel::cost(const ConvShape& s, Arithmetic unit, GroupedKernel k
   if (weights && tensor) share *= terms_[kGroupedWeights];
   if (data && product(s.stride) > 1) share *= terms_[kGroupedStrided];
   const double padded = flop * std::ceil(width / kTile) * kTile / width;
-  const double multiplied = padded / (flops_[static_cast<size_t>(unit)] * share);
+  const double cuda_cores = flops_[static_cast<size_t>(Arithmetic::kF32)] * kCudaCores;
+  const double multiplied = tensor && on_cuda_cores(s, channels_last)
+                                ? flop / cuda_cores
+                                : padded / (flops_[static_cast<size_t>(unit)] * share);
   const double bytes =
       (outputs + s.n * s.c * product(s.in) + s.k * s.c / s.groups * taps) * s.element_bytes;
   const double memory = bytes / bandwidth_;

@@ -50,14 +50,18 @@ GroupedKernel grouped_kernel(const ConvProblem<int64_t>& problem, const ConvShap
 
 class GroupedModel {
  public:
-  // `terms`: kGroupedTerms; `clock`: sustained, relative to the printed boost.
-  GroupedModel(std::span<const double> terms, const DeviceRates& rates, double clock);
+  // `terms`: kGroupedTerms; `clock`: sustained, relative to the printed boost; `cudnn`: 0, the
+  // newest.
+  GroupedModel(std::span<const double> terms, const DeviceRates& rates, double clock,
+               int cudnn = 0);
   ConvCost cost(const ConvShape& shape, Arithmetic unit, GroupedKernel kernel,
                 bool channels_last) const;
 
  private:
   double copies(const ConvShape& shape, GroupedKernel kernel, bool channels_last) const;
+  bool on_cuda_cores(const ConvShape& shape, bool channels_last) const;
 
+  int cudnn_;
   std::array<double, kGroupedTermCount> terms_;
   std::array<double, kArithmeticCount> flops_;
   double clocks_, bandwidth_;  // of all multiprocessors, 1/s; B/s

@@ -250,14 +250,23 @@ Diagnostics at_exported_batch(Diagnostics errors, const CompiledModel& compiled)
   return errors;
 }
 
+void tell_of_pieces(CompiledModel& compiled, size_t attention) {
+  if (attention == 0 || !compiled.policy.attention.memory_efficient) return;
+  compiled.basis.push_back(
+      fmt::format("attention: the file has {} as products around a softmax, which run so; {} takes "
+                  "them as the framework's own",
+                  attention, setting("attention", "fused")));
+}
+
 // What an ONNX file's graph stands for, put back where it is asked for.
 RecoverReport recover_from_onnx(CompiledModel& compiled, bool recovers, Decider& decider) {
   Graph& graph = compiled.graph;
   RecoverReport recovered;
   find_written_weights(graph);
   if (recovers) {
-    recovered = recover(graph, &decider);
+    recovered = recover(graph, &decider, compiled.policy.attention.of_pieces);
     compiled.recognised = summary_of(recovered);
+    tell_of_pieces(compiled, recovered.attention_in_pieces);
     put_dropout_back(graph, compiled.recipe, compiled.basis);
     drop_stochastic_depth(compiled, recovered);
   } else {

@@ -21,6 +21,7 @@ AttentionKernels attention_kernels(const Platform& platform, AskedAttention aske
   if (asked == AskedAttention::kSdpa) kernels.code = AttentionCode::kSdpa;
   if (asked == AskedAttention::kFlash) kernels.code = AttentionCode::kFlash;
   if (asked == AskedAttention::kMath) kernels.memory_efficient = false;
+  kernels.of_pieces = asked == AskedAttention::kFused && kernels.memory_efficient;
   if (!chooses || !kernels.memory_efficient) return kernels;
   const auto& capability = platform.device.compute_capability;
   const int major = static_cast<int>(capability.major);

@@ -1,5 +1,7 @@
 #include "estimator/request/policy.h"
 
+#include <string>
+
 #include "estimator/request/attention_kernels.h"
 
 namespace plimsoll {
@@ -17,6 +19,15 @@ ExchangeBehaviour exchange_on(const Platform& platform) {
   return behaviour;
 }
 
+// torch.optim before 2.0 goes from parameter to parameter, line by line; its form by lists has to
+// be asked for. Chainer's rules are a kernel for each parameter.
+const OptimizerRow* row_that_runs(const Platform& platform, const OptimizerRow* row) {
+  const bool loops =
+      platform.framework.framework == "pytorch" && !platform.framework.policy.foreach_optimizer;
+  const OptimizerRow* loop = loops ? find_optimizer(std::string(row->name) + "-loop") : nullptr;
+  return loop ? loop : row;
+}
+
 }  // namespace
 
 Policy policy_for(const Platform& platform, const KernelRequest& asked) {
@@ -26,6 +37,9 @@ Policy policy_for(const Platform& platform, const KernelRequest& asked) {
   policy.channels_last = asked.layout == Layout::kChannelsLast;
   if (asked.input_gradient) policy.first_layer_data_gradient = *asked.input_gradient;
   policy.gradients_in_place = platform.framework.execution != FrameworkProfile::Execution::kEager;
+  policy.norms_in_half = asked.half_norms;
+  policy.group_norm_channels_last =
+      !(platform.framework.asked < platform.framework.group_norm_channels_last);
   policy.relu_keeps_input = platform.framework.asked < platform.framework.relu_input_dropped;
   const bool has_tf32 = platform.device.peak("tf32_tensor") != nullptr;
   policy.tf32_convolutions = has_tf32 && platform.framework.tf32_convolutions;
@@ -37,6 +51,10 @@ Policy policy_for(const Platform& platform, const KernelRequest& asked) {
 Recipe recipe_for(const Platform& platform, Recipe recipe) {
   recipe.parallel = platform.parallel;
   recipe.parallel.splits_layers = platform.exchange == kSplitLayers;
+  // Graphs' allocators know how long gradients live.
+  const bool eager = platform.framework.execution == FrameworkProfile::Execution::kEager;
+  if (!recipe.zero_grad) recipe.zero_grad = eager ? platform.framework.zero_grad : ZeroGrad::kNone;
+  recipe.optimizer = row_that_runs(platform, recipe.optimizer);
   return recipe;
 }
 

@@ -99,6 +99,7 @@ struct KernelRequest {
   std::optional<AskedAlgorithm> conv_algorithm;      // nothing: the framework's policy
   Layout layout = Layout::kNative;                   // the framework's
   AskedAttention attention = AskedAttention::kNone;  // as the framework chooses
+  bool half_norms = false;             // in mixed precision norms over rows run in 16 bits
   std::optional<bool> input_gradient;  // the first layer's data gradient; nothing: the framework's
   bool operator==(const KernelRequest&) const = default;
 };

@@ -38,6 +38,13 @@ bool convolves(const SettingScope& s) { return has_kernel(s, KernelClass::kConv)
 bool has_images(const SettingScope& s) { return convolves(s) || normalises_images(s); }
 bool recurs(const SettingScope& s) { return has_kernel(s, KernelClass::kRecurrent); }
 bool attends(const SettingScope& s) { return has_operator(s, OpRow::kAttends); }
+bool normalises_rows(const SettingScope& s) {
+  return s.request.recipe.precision->autocast &&
+         std::ranges::any_of(s.model.step.kernels, [](const Kernel& k) {
+           return k.kernel_class == KernelClass::kNorm &&
+                  (k.op == "layer_norm" || k.op == "group_norm" || k.op == "rms_norm");
+         });
+}
 bool fuses_attention(const SettingScope& s) {
   return s.platform.framework.policy.attention.memory_efficient;
 }

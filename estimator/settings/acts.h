@@ -14,6 +14,7 @@ bool has_images(const SettingScope& s);
 bool runs_cudnn(const SettingScope& s);
 bool recurs(const SettingScope& s);
 bool attends(const SettingScope& s);
+bool normalises_rows(const SettingScope& s);  // in mixed precision
 bool drops(const SettingScope& s);
 bool fuses_attention(const SettingScope& s);
 bool decays_apart(const SettingScope& s);  // kernels of the update depend on weight decay

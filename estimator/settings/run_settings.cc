@@ -74,6 +74,7 @@ constexpr SettingRow kRunRows[] = {
      .help = "of gradients: ring, tree, parameter-server and others",
      .default_text = "the framework's",
      .value = scheme(),
+     .record = {.name = "exchange"},
      .acts = {exchanges, "nothing is exchanged: {} is how many share the work of training",
               "gpus"}},
     {.name = "nodes",

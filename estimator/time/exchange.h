@@ -47,8 +47,9 @@ struct ExchangeScheme {
   std::string_view help;
   // Seconds of exchanging `bytes` between n > 1 devices of one machine.
   double (*seconds)(double bytes, double n, const ExchangeRates& rates);
-  // One process feeds all devices: it dispatches the forward passes one after the other (Python's
-  // interpreter lock), backward passes have threads; half of the exchange is of parameters.
+  // One process feeds all devices: it makes a replica on each, dispatches the forward passes one
+  // after the other (Python's interpreter lock), backward passes have threads; half of the exchange
+  // is of parameters.
   bool one_process = false;
 };
 

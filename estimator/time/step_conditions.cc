@@ -43,7 +43,6 @@ StepHabits habits_of(const Platform& platform, bool training) {
   habits.per_parameter = training ? dispatch->per_array.value * slower : 0;
   habits.copies_beside_update = platform.framework.copies_beside_update;
   habits.gpu_factor = dispatch->gpu_factor;
-  habits.forward = dispatch->per_forward.value * slower;
   habits.per_replica = dispatch->per_replica.value * slower;
   return habits;
 }
@@ -96,6 +95,14 @@ void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& inp
     rates.card_memory = platform.device.bandwidth.value;
     if (platform.network) rates.network = link_rates(*platform.network, group.nodes);
   }
+}
+
+// torch/nn/modules/batchnorm.py: a counter beside the two statistics, which no file has.
+int64_t replicated_arrays(const Step& step) {
+  const auto count = [&](Role role) {
+    return std::ranges::count(step.buffers, role, &Buffer::role);
+  };
+  return count(Role::kParameter) + count(Role::kBuffer) * 3 / 2;
 }
 
 // Watts below which a card lowers its clock under the load of a step, by how much nobody measured:
@@ -203,6 +210,7 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
     input.habits.replay = replay_of(model.recipe, platform.cuda, input.habits.launch);
   }
   input.parameter_arrays = model.step.parameter_arrays;
+  input.replicated_arrays = replicated_arrays(model.step);
   input.training = model.recipe.mode != Mode::kInference;
   if (platform.gpu_count > 1) set_exchange(platform, model.recipe.parallel.mesh, input);
   const bool pageable = platform.framework.input_path == FrameworkProfile::InputPath::kPageable;

@@ -17,9 +17,10 @@ constexpr double kCommonError = .35;
 // 32, where one takes over from the other (tests/accuracy/hosts.py).
 constexpr double kSmooth = 2.5;
 
-// Threads that dispatch forward passes wait for each other's interpreter lock: so much longer
-// (ryujaehun/pytorch-gpu-benchmark, 2 and 3 TITAN Xp).
-constexpr double kThreads = 1.5;
+// Threads that dispatch forward passes wait for each other's interpreter lock, so that all passes
+// go one after the other, each so much longer than alone: ryujaehun/pytorch-gpu-benchmark, half of
+// torchvision's networks on 2 to 4 TITAN RTX, RTX 2080 Ti and A100.
+constexpr double kThreads = 1.2;
 
 double device_or_host(double gpu, double host) {
   const double larger = std::max(gpu, host), smaller = std::min(gpu, host);
@@ -52,10 +53,17 @@ double wait_for_loader(const LoaderHabits& loader, const StepTimeInput& input, d
   return std::max(0.0, each - alone);
 }
 
+// Of all parts, where the host takes `host` times as long.
+double busy_seconds(const StepTime& step, double host) {
+  double seconds = 0;
+  for (const StepPart& part : step.parts) seconds += device_or_host(part.gpu, part.host * host);
+  return seconds;
+}
+
 // Seconds of the step where the host, and its loader, take `host` and `loader` times as long.
 double seconds_of(const StepTime& step, const StepTimeInput& input, double host, double loader) {
-  const double alone = device_or_host(step.gpu, step.host * host) + step.fixed * host +
-                       step.input_copy + step.communication;
+  const double alone =
+      busy_seconds(step, host) + step.fixed * host + step.input_copy + step.communication;
   return alone + wait_for_loader(input.habits.loader, input, alone, loader);
 }
 
@@ -78,20 +86,24 @@ void set_range(double below, double above, const StepTimeInput& input, StepTime&
   step.high = step.seconds * std::exp(std::hypot(own, again(1), right));
 }
 
-// Exchange of a step on several devices, and what one host does for them; `forward`: seconds of
-// dispatching a forward pass, `work`: of the devices between the points of exchange.
-void add_devices(const StepTimeInput& input, double forward, std::vector<double> work,
-                 StepTime& step) {
-  const StepHabits& habits = input.habits;
-  if (input.devices <= 1) return;
-  if (input.scheme->one_process) {
-    const auto others = static_cast<double>(input.devices - 1);
-    step.host += others * kThreads * forward;
-    step.fixed += others * (habits.forward +
-                            static_cast<double>(input.parameter_arrays) * habits.per_replica);
-  }
+// torch/nn/parallel/data_parallel.py: one process brings a batch for each device, makes a replica
+// of the model on each, array by array, and calls them by a thread each, which share the
+// interpreter; backward passes are C++'s, a thread each that shares nothing. `forward`: seconds of
+// dispatching one forward pass.
+void feed_devices(const StepTimeInput& input, double forward, StepTime& step) {
+  const auto devices = static_cast<double>(input.devices);
+  const double after = step.host - forward;
+  const double device = step.phase[static_cast<size_t>(StepPhase::kForward)];
+  step.parts = {StepPart{device, devices * kThreads * forward}, {step.gpu - device, after}};
+  step.host = step.parts[0].host + after;
+  step.fixed += devices * static_cast<double>(input.replicated_arrays) * input.habits.per_replica;
+  step.input_copy *= devices;
+}
+
+// Exchange of a step on several devices; `work`: seconds of these between its points.
+void add_exchange(const StepTimeInput& input, std::vector<double> work, StepTime& step) {
   // Where the host holds the devices up, they come by their points later.
-  const double slower = step.gpu > 0 ? device_or_host(step.gpu, step.host) / step.gpu : 1;
+  const double slower = step.gpu > 0 ? busy_seconds(step, 1) / step.gpu : 1;
   for (double& seconds : work) seconds *= slower;
   step.communication = exposed_exchange(*input.scheme, input.exchange, work, input.axes);
 }
@@ -147,11 +159,15 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
     const double beside = habits_->copies_beside_update ? step.fixed - habits_->fixed : 0;
     step.input_copy = std::max(0.0, copy - beside);
   }
-  std::vector<double> work;
-  for (const OrderlessSum& sum : stretches_) work.push_back(sum.value());
-  add_devices(around, forward_.value(), std::move(work), step);
+  step.parts[0] = {step.gpu, step.host};
+  if (around.devices > 1) {
+    std::vector<double> work;
+    for (const OrderlessSum& sum : stretches_) work.push_back(sum.value());
+    if (around.scheme->one_process) feed_devices(around, forward_.value(), step);
+    add_exchange(around, std::move(work), step);
+  }
   step.seconds = seconds_of(step, around, 1, 1);
-  const double busy = device_or_host(step.gpu, step.host);
+  const double busy = busy_seconds(step, 1);
   const double alone = busy + step.fixed + step.input_copy + step.communication;
   step.load = step.seconds - alone;
   step.loading = loading_seconds(around.habits.loader, around, 1);

@@ -63,8 +63,7 @@ struct StepHabits {
   // That copy runs while parameters are updated array by array: what is longer counts.
   bool copies_beside_update = false;
   double gpu_factor = 1;   // in-situ kernels against those timed alone
-  double forward = 0;      // around a forward pass, of each further device of one process
-  double per_replica = 0;  // of a parameter array copied to one more device by one process
+  double per_replica = 0;  // of an array made on a device by one process that feeds several
   std::optional<GraphReplay> replay;  // nothing: every kernel is dispatched
   LoaderHabits loader;
 };
@@ -81,8 +80,9 @@ struct StepRange {
 struct StepTimeInput {
   std::vector<CountedKernel> kernels;
   int64_t parameter_arrays = 0;
-  int64_t input_bytes = 0;  // copied to the device in every step
-  double samples = 0;       // of a batch, of all passes of a step
+  int64_t replicated_arrays = 0;  // parameters and what norms keep beside them
+  int64_t input_bytes = 0;        // copied to the device in every step
+  double samples = 0;             // of a batch, of all passes of a step
   StepHabits habits;
   StepRange errors;
   int64_t devices = 1;
@@ -93,12 +93,20 @@ struct StepTimeInput {
   ExchangeByAxis axes;
 };
 
+// What a device works while the host dispatches it.
+struct StepPart {
+  double gpu = 0, host = 0;
+};
+
 struct StepTime {
   double seconds = 0, low = 0, high = 0;
   std::array<double, kStepPhaseCount> phase{};  // device seconds; they add up to `gpu`
   double gpu = 0;                               // device work, without exchange
   double host = 0;                              // dispatch of all launches
-  double communication = 0;                     // what is not hidden behind other work
+  // Both, one part after the other; the second is empty but where one process feeds several
+  // devices: their forward passes, then what is behind these.
+  std::array<StepPart, 2> parts;
+  double communication = 0;  // what is not hidden behind other work
   double input_copy = 0;
   double fixed = 0;          // the framework's own terms
   double load = 0;           // what of loading the next batch the step waits for

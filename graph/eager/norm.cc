@@ -12,6 +12,11 @@ bool is_channels_last(const Value& x) {
   return (x.rank() == 4 || x.rank() == 5) && x.strides()[1] == Dim(1);
 }
 
+// x as a norm over rows reads it in mixed precision (timm/layers/fast_norm.py: both).
+Value as_norms_read(Machine& m, const Value& x) {
+  return m.policy().norms_in_half ? to_autocast(m, x) : to_single(m, x);
+}
+
 // Convolutional norms run in the order in which the map lies; others make rows, and so does group
 // norm of a part of a map, which it keeps as it is.
 LayoutRef layout_of_result(Machine& m, const std::string& op, const Value& x) {
@@ -84,14 +89,17 @@ Value batch_norm(Machine& m, const Value& given, const Value& scale, const Value
 Value layer_norm(Machine& m, const Value& x, const Value& scale, const Value& bias, size_t axis) {
   Shape rows = x.sizes();
   for (size_t i = axis; i < rows.size(); ++i) rows[i] = 1;
-  return normalize(m, "layer_norm", to_single(m, x), to_single(m, scale), to_single(m, bias), rows,
-                   elements(rows), "layer norm keeps its input and scale");
+  return normalize(m, "layer_norm", as_norms_read(m, x), as_norms_read(m, scale),
+                   as_norms_read(m, bias), rows, elements(rows),
+                   "layer norm keeps its input and scale");
 }
 
-Value group_norm(Machine& m, const Value& x, const Value& scale, const Value& bias,
+Value group_norm(Machine& m, const Value& given, const Value& scale, const Value& bias,
                  const Dim& groups) {
-  const Shape rows{x.sizes()[0], groups};
-  return normalize(m, "group_norm", to_single(m, x), scale, bias, rows, elements(rows),
+  const Shape rows{given.sizes()[0], groups};
+  Value x = as_norms_read(m, given);
+  if (!m.policy().group_norm_channels_last && is_channels_last(x)) x = contiguous(m, x);
+  return normalize(m, "group_norm", x, scale, bias, rows, elements(rows),
                    "group norm keeps its input and scale");
 }
 
@@ -144,7 +152,7 @@ Value weight_norm(Machine& m, const Value& direction, const Value& length) {
 }
 
 Value fused_rms_norm(Machine& m, const Value& given, const Value& scale, size_t axis) {
-  const Value x = to_single(m, given);
+  const Value x = as_norms_read(m, given);
   Shape rows = x.sizes();
   for (size_t i = axis; i < rows.size(); ++i) rows[i] = 1;
   const Dim groups = elements(rows);

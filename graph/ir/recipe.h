@@ -45,7 +45,7 @@ struct Recipe {
   bool weight_decay = false;
   // The optimizer is the model's own, as its sources trained it, where its config tells.
   bool published = false;
-  ZeroGrad zero_grad = ZeroGrad::kNone;
+  std::optional<ZeroGrad> zero_grad;  // nothing: as the framework has it
   // Dropout ratio to assume where the file has none; nothing: only what the file says.
   std::optional<double> assumed_dropout;
   bool ignore_dropout = false;    // --dropout none
@@ -91,6 +91,8 @@ struct AttentionKernels {
   // model's own code, which scales the scores.
   bool separate_by_operator = false;
   bool separate_in_fp32 = false;  // ... and computes in 32 bits and makes a causal mask
+  // Products around a softmax that a file has in pieces, in whatever form, are such an operator.
+  bool of_pieces = false;
   bool operator==(const AttentionKernels&) const = default;
 };
 
@@ -130,6 +132,10 @@ struct Policy {
   bool gradients_in_place = false;
   // Dropout keeps a byte per element, or a value of the input's type.
   int64_t dropout_mask_bytes = 1;
+  // In mixed precision norms over rows read what products do, not fp32.
+  bool norms_in_half = false;
+  // Group norm has a kernel for channels last; else it reads and makes images channel by channel.
+  bool group_norm_channels_last = true;
   // fp32 operands go to tensor cores in reduced precision, though the recipe does not ask for it.
   bool tf32_convolutions = false, tf32_matmuls = false;
   bool operator==(const Policy&) const = default;

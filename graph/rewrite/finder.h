@@ -1,6 +1,7 @@
 // A pass of recover() over a graph: what it may do there and what it has found.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "graph/rewrite/editor.h"
@@ -10,10 +11,13 @@ namespace plimsoll::patterns {
 
 class Finder {
  public:
-  Finder(Rewrite& rewrite, Decider* decides) : r(rewrite), decider(decides) {}
+  Finder(Rewrite& rewrite, Decider* decides, bool joins = false)
+      : r(rewrite), decider(decides), joins_attention(joins) {}
   Rewrite& r;
-  Decider* decider;  // none: what depends on a symbol is taken to be large
+  Decider* decider;      // none: what depends on a symbol is taken to be large
+  bool joins_attention;  // also where somebody wrote its pieces by hand
   std::vector<Recovered> found;
+  size_t attention_in_pieces = 0;  // that `joins_attention` would have joined
 
   // `at` stands for a group now: its `interior` nodes died, or it lives on as one of them.
   void note(std::string_view pattern, NodeId at, size_t removed_before) {

@@ -84,11 +84,20 @@ TensorId keys_behind(Finder& f, TensorId t, NodeId at) {
 
 constinit const Fragment kMasked("p = MatMul(q, k); y = Add(p, mask)");
 constinit const Fragment kScores("y = MatMul(q, k)");
+// The scores are scaled, not what they are made of: nobody's decomposition.
+constinit const Fragment kScaledScores("p = MatMul(q, k); y = Mul|Div(p, #)");
+constinit const Fragment kMaskedScaled("p = MatMul(q, k); s = Mul|Div(p, #); y = Add(s, mask)");
+
+std::optional<Match> scaled_scores(const Rewrite& r, TensorId scores) {
+  if (auto masked = kMaskedScaled.of(r, scores)) return masked;
+  return kScaledScores.of(r, scores);
+}
 
 // softmax(scale * q k^T + mask) v, where the scale is spread over q and k: the decomposition of the
 // framework's own function. One scale on q alone, or on the product, was written by hand. At scale
-// 1 the factors are absent: then the triple around the keys is the sign.
-bool match(const Match& m, AttentionParts& parts) {
+// 1 the factors are absent: then the triple around the keys is the sign. All these are attention
+// where whoever asks says so.
+bool match(const Match& m, bool joins, AttentionParts& parts) {
   const Rewrite& r = m.r;
   const auto softmax = softmax_behind(r, m["weights"], parts.dropout);
   if (!softmax || !is_last_axis(r, softmax->root())) return false;
@@ -96,14 +105,19 @@ bool match(const Match& m, AttentionParts& parts) {
   const TensorId scores = (*softmax)["scores"];
   const auto masked = kMasked.of(r, scores);
   const auto product = masked ? std::nullopt : kScores.of(r, scores);
-  if (!masked && !product) return false;
-  const Match& found = masked ? *masked : *product;
+  const auto scaled = joins ? scaled_scores(r, scores) : std::nullopt;
+  if (!masked && !product && !scaled) return false;
+  const Match& found = masked ? *masked : product ? *product : *scaled;
   parts.mask = found["mask"];
   bool q_scaled = false;
   bool k_scaled = false;
   parts.q = unscaled(r, found["q"], q_scaled);
   parts.keys_flipped = unscaled(r, found["k"], k_scaled);
   parts.scaled = q_scaled && k_scaled;
+  if (joins) {
+    parts.scaled = q_scaled || k_scaled || scaled;
+    return true;
+  }
   return parts.scaled || (!q_scaled && !k_scaled && kTriple.of(r, parts.keys_flipped));
 }
 
@@ -137,7 +151,10 @@ TensorId contiguous_before(Rewrite& r, NodeId at, TensorId t) {
 
 NodeId make_attention(Finder& f, const Match& m) {
   AttentionParts parts;
-  if (!match(m, parts)) return kNoNode;
+  if (!match(m, f.joins_attention, parts)) {
+    if (AttentionParts by_hand; match(m, true, by_hand)) ++f.attention_in_pieces;
+    return kNoNode;
+  }
   TensorId keys = keys_behind(f, parts.keys_flipped, m.at);
   if (keys == kNoTensor) return kNoNode;
   const bool written = is_written_mask(f.r, parts.mask);

@@ -80,9 +80,10 @@ const patterns::PatternSet& compiled(size_t step) {
 }
 
 // Runs steps up to the next one that wants a finished graph. The one it stopped at.
-size_t apply(Graph& graph, Decider* decider, size_t step, RecoverReport& report) {
+size_t apply(Graph& graph, Decider* decider, bool joins_attention, size_t step,
+             RecoverReport& report) {
   Rewrite rewrite(graph);
-  patterns::Finder finder(rewrite, decider);
+  patterns::Finder finder(rewrite, decider, joins_attention);
   do {
     if (kSteps[step].guesses && rewrite.graph().told) continue;
     if (kSteps[step].pass) kSteps[step].pass(finder);
@@ -90,6 +91,7 @@ size_t apply(Graph& graph, Decider* decider, size_t step, RecoverReport& report)
   } while (++step < std::size(kSteps) && !kSteps[step].on_finished);
   const std::vector<NodeId> new_ids = rewrite.finish();
   report.found.insert(report.found.end(), finder.found.begin(), finder.found.end());
+  report.attention_in_pieces += finder.attention_in_pieces;
   for (Recovered& one : report.found) {
     if (one.node != kNoNode) one.node = new_ids[one.node];  // it may have become part of another
   }
@@ -98,10 +100,11 @@ size_t apply(Graph& graph, Decider* decider, size_t step, RecoverReport& report)
 
 }  // namespace
 
-RecoverReport recover(Graph& graph, Decider* decider) {
+RecoverReport recover(Graph& graph, Decider* decider, bool joins_attention) {
   fold(graph);
   RecoverReport report;
-  for (size_t step = 0; step < std::size(kSteps);) step = apply(graph, decider, step, report);
+  for (size_t step = 0; step < std::size(kSteps);)
+    step = apply(graph, decider, joins_attention, step, report);
   std::sort(report.found.begin(), report.found.end(),
             [](const Recovered& a, const Recovered& b) { return a.node < b.node; });
   return report;

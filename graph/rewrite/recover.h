@@ -4,9 +4,11 @@
 // operator of ONNX where there is one (Gelu, LayerNormalization), else a composite of domain
 // "plimsoll" (Linear, Silu, Rsqrt, Attention, Recurrent, Contiguous).
 //
-// A group that somebody wrote by hand stays as it is where the file tells the two apart.
+// A group that somebody wrote by hand stays as it is where the file tells the two apart; attention
+// does not where `joins_attention`, as a library has it that writes it out for exporters alone.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "graph/ir/graph.h"
@@ -15,7 +17,8 @@
 namespace plimsoll {
 
 struct RecoverReport {
-  std::vector<Recovered> found;  // in the graph's order
+  std::vector<Recovered> found;    // in the graph's order
+  size_t attention_in_pieces = 0;  // written by hand, and left so
 };
 
 // Folds and rewrites an inferred graph (shapes and known contents must be there) in place; new
@@ -27,6 +30,6 @@ struct RecoverReport {
 //
 // `decider` says what depends on a symbol: whether all keys are within attention's window. Without
 // one they are not.
-RecoverReport recover(Graph& graph, Decider* decider = nullptr);
+RecoverReport recover(Graph& graph, Decider* decider = nullptr, bool joins_attention = false);
 
 }  // namespace plimsoll

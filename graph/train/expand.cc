@@ -55,6 +55,7 @@ class Expander {
         if (auto done = run_phase(phase); !done) return tl::make_unexpected(done.error());
       }
     }
+    if (keeps_gradients()) fill_gradients();
     if (recipe_.mode == Mode::kTrain) eager::make_states(machine_);
     for (const auto& leaf : machine_.leaves()) leaf->gradient = {};
     note_unreached();
@@ -251,13 +252,27 @@ class Expander {
       scale_ = machine_.resident(DType::kFloat32, {}, Role::kTemporary);
       machine_.resident(DType::kInt32, {}, Role::kTemporary);
     }
-    if (recipe_.mode != Mode::kTrain) return;
-    const bool made_anew = recipe_.precision->master_gradients || machine_.keeps_gradients();
-    if (recipe_.zero_grad == ZeroGrad::kKeep && !made_anew) {
-      for (const auto& leaf : machine_.leaves()) {
-        const auto [type, shape] = eager::gradient_type(machine_, *leaf);
-        leaf->gradient = machine_.resident(type, shape, Role::kGradient);
-      }
+    if (!keeps_gradients()) return;
+    for (const auto& leaf : machine_.leaves()) {
+      const auto [type, shape] = eager::gradient_type(machine_, *leaf);
+      leaf->gradient = machine_.resident(type, shape, Role::kGradient);
+    }
+  }
+
+  // They are there when the step begins, as zeros; masters' are made anew by each pass.
+  bool keeps_gradients() const {
+    return trains_ && recipe_.zero_grad == ZeroGrad::kKeep &&
+           !recipe_.precision->master_gradients && !machine_.keeps_gradients();
+  }
+
+  // torch/optim/optimizer.py, zero_grad() before 2.0: gradient by gradient, of those that a pass
+  // came to.
+  void fill_gradients() {
+    if (machine_.policy().gradients_in_place) return;
+    machine_.enter(Phase::kUpdate, kNoNode);
+    for (const auto& leaf : machine_.leaves()) {
+      if (leaf->reached && leaf->gradient.defined())
+        machine_.launch_rows(KernelClass::kCopy, "fill", 0, {}, {&leaf->gradient});
     }
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/escape.h"
+#include "graph/base/glob.h"
 #include "graph/base/setting.h"
 #include "graph/exporter/weight_places.h"
 #include "graph/ops/op_row.h"
@@ -42,26 +43,6 @@ std::string remedy(std::string_view glob, const std::vector<WeightPath>& weights
 }
 
 }  // namespace
-
-bool matches(std::string_view glob, std::string_view path) {
-  size_t g = 0, p = 0;
-  size_t star = glob.npos, after = 0;  // the last star, and where its share of the path ends
-  while (p < path.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      after = p;
-    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == path[p])) {
-      ++g;
-      ++p;
-    } else if (star != glob.npos) {
-      g = star + 1;
-      p = ++after;
-    } else {
-      return false;
-    }
-  }
-  return glob.find_first_not_of('*', g) == glob.npos;
-}
 
 std::vector<WeightPath> weight_paths(const Graph& graph, const std::vector<WeightRole>& kinds) {
   std::vector<WeightPath> paths;

@@ -10,10 +10,6 @@
 
 namespace plimsoll {
 
-// "layer1.*" and "layer1.0.conv?.weight": a star stands for any characters, dots too, a question
-// mark for one. Cost: the product of both lengths at most.
-bool matches(std::string_view glob, std::string_view path);
-
 // The paths of all weights, as the model's code calls them: their names; weights that an exporter
 // renamed ("onnx::MatMul_123") are called after the layer that reads them, "encoder.fc1.weight",
 // and a table that a head shares after the embedding too.

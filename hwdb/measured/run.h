@@ -106,6 +106,9 @@ struct MeasuredRun {
   std::optional<bool> compiled;            // as --compile
   std::optional<bool> cuda_graphs;         // as --cuda-graphs
   std::string attention;                   // as --attention
+  std::string zero_grad;                   // as --zero-grad
+  std::optional<bool> half_norms;          // as --half-norms
+  std::string exchange;                    // as --exchange
   std::string module_loading;              // as --module-loading
   std::string cudnn_rnn;                   // "Yes", "No": recurrent layers were the library's
   std::optional<int64_t> prefetch;         // batches on the device beside the one in use

@@ -1,5 +1,6 @@
 #include "hwdb/measured/source.h"
 
+#include "graph/base/glob.h"
 #include "graph/json/read_object.h"
 #include "hwdb/measured/keys.h"
 
@@ -22,6 +23,7 @@ MeasuredCase read_case(JsonObject& object) {
   MeasuredCase c;
   object.required_string("says");
   c.framework = object.optional_string("framework").value_or("");
+  c.version = object.optional_string("version").value_or("");
   c.model = object.optional_string("model").value_or("");
   c.device = object.optional_string("device").value_or("");
   c.mode = object.optional_string("mode").value_or("");
@@ -70,7 +72,8 @@ bool MeasuredCase::holds(const MeasuredRun& run) const {
   const auto meets = [](const std::string& wanted, const std::string& word) {
     return wanted.empty() || wanted == word;
   };
-  return meets(framework, run.framework) && meets(model, run.model) && meets(device, run.device) &&
+  return meets(framework, run.framework) && run.framework_version.starts_with(version) &&
+         (model.empty() || matches(model, run.model)) && meets(device, run.device) &&
          meets(mode, run.mode) && meets(dtype, run.dtype) &&
          meets(optimisation, run.optimisation) &&
          (!several_nodes || *several_nodes == (run.nodes.value_or(1) > 1));

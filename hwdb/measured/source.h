@@ -40,7 +40,9 @@ struct NamedDataset {
 
 // Each word empty, each flag absent: any.
 struct MeasuredCase {
-  std::string framework, model, device, mode, dtype, optimisation;
+  std::string framework, version;  // what the framework's version begins with
+  std::string model;               // "timm/*convnext*"
+  std::string device, mode, dtype, optimisation;
   std::optional<bool> several_nodes;
   MeasuredRun defaults;
 

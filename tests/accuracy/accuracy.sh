@@ -8,6 +8,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# The networks of records, as they name them.
+for packed in tests/measured/onnx/*.gz; do gzip -dc "$packed" >"${packed%.gz}"; done
+
 # The measured kernels of the calibrations, in the columns that validate reads.
 kernels() {  # FILE COLUMNS AWK-EXPRESSION
   awk -F, -v OFS=, -v columns="$2" '

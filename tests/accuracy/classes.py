@@ -1,5 +1,5 @@
 """What docs/accuracy.md has a row for, in order, each a title and which lines it takes (records.load)."""
-from records import calibrated, compiled, input_bound, is_step, on_several, replicated, training, uncalibrated
+from records import calibrated, compiled, input_bound, is_fresh, is_step, on_several, replicated, training, uncalibrated
 
 H100 = "h100-sxm-80gb"
 
@@ -43,6 +43,25 @@ def of_today(**wanted):
                       and all(str(l["run"].get(key)).startswith(value) for key, value in wanted.items()))
 
 
+def fresh(source="", **wanted):
+    """Steps of tables that no fit sees but as READ_FROM_FRESH says (tests/measured/steps3-*.json), by source and what their records say."""
+    def takes(l):
+        run = l["run"]
+        return (is_fresh(l) and l["quantity"] == "total_ms" and l["source"].startswith(f"steps3-{source}")
+                and all(run.get(key, 1) in (value if isinstance(value, tuple) else (value,)) for key, value in wanted.items()))
+    return takes
+
+
+def of_timm(run_as):
+    """Of timm's networks, by how they ran: "train", "inference" or "compiled"."""
+    return lambda l: fresh("timm")(l) and ("compiled" if compiled(l) else l["run"]["mode"]) == run_as
+
+
+def fresh_memory(l):
+    return is_fresh(l) and l["quantity"] == "peak_allocated_mb"
+
+
+CHANNELS_LAST = "nhwc"
 steps_on_h100 = in_file("h100-networks", "total_ms")
 STATES = ("parameters_bytes", "buffers_bytes", "gradients_bytes", "optimizer_state_bytes")
 BOTH = ("train-ts", "train-dy")
@@ -69,7 +88,7 @@ CLASSES = [
     ("... Torch7 and PyTorch, DenseNets (G. Huang, G. Pleiss)", in_file("densenet-memory", *PROCESS)),
     ("... taken of the card, PyTorch and TensorFlow (Torres)", in_file("seeds-torres-memory", *PROCESS)),
     ("... what an image more takes, from batch 64 to 128 (GPUMemNet)", lambda l: l["quantity"] == "mb_per_image"),
-    ("memory in tensors, as frameworks count it", lambda l: l["quantity"] in ("peak_allocated_mb", "train_memory_gb")),
+    ("memory in tensors, as frameworks count it", lambda l: l["quantity"] in ("peak_allocated_mb", "train_memory_gb") and not is_fresh(l)),
     ("... Caffe2, detectors (Detectron's model zoo)", in_file("detectron-model-zoo", "train_memory_gb")),
     ("... TensorFlow (Salus)", in_file("salus-workloads-memory", "peak_allocated_mb")),
     ("... PyTorch 2.11 on H100, training", lambda l: in_file("h100-networks-memory", "peak_allocated_mb")(l) and training(l)),
@@ -107,7 +126,7 @@ CLASSES = [
     ("... ... small batches on H100, by operators", lambda l: in_file("h100-graphs", "total_ms")(l) and not compiled(l)),
     ("... ... ... with CUDA graphs", lambda l: in_file("h100-graphs", "total_ms")(l) and compiled(l)),
     ("forward pass compiled by torch.compile, published, RTX 4090 and A100",
-     lambda l: l["run"].get("compile") and l["quantity"] == "total_ms"),
+     lambda l: l["run"].get("compile") and l["quantity"] == "total_ms" and not is_fresh(l)),
     ("... gain over the same network run by operators", lambda l: l["quantity"] == "compiled_gain"),
     ("step or forward pass in 16 bits", lambda l: is_step(l) and ("16" in l["dtype"] or l["dtype"] == "apex-o2")),
     ("... in 64 bits", lambda l: is_step(l) and l["dtype"] == "fp64"),
@@ -115,6 +134,27 @@ CLASSES = [
     ("... batches lie ready", replicated),
     ("... ... training", lambda l: replicated(l) and training(l)),
     ("... decoded or proposed by the host in the step (Gavel, Detectron)", input_bound),
+    ("fresh tables, one GPU (tests/measured/steps3-*.json)", fresh(n_gpus=1)),
+    ("... timm's newer tables and networks", fresh("timm")),
+    ("... ... inference by operators", of_timm("inference")),
+    ("... ... training", of_timm("train")),
+    ("... ... ... NCHW", lambda l: of_timm("train")(l) and l["run"]["layout"] != CHANNELS_LAST),
+    ("... ... ... channels last", lambda l: of_timm("train")(l) and l["run"]["layout"] == CHANNELS_LAST),
+    ("... ... compiled", of_timm("compiled")),
+    ("... ... channels last, all", fresh("timm", layout=CHANNELS_LAST)),
+    ("... Lambda, training", fresh("lambda")),
+    ("... ... fp32 and TF32", fresh("lambda", dtype=("fp32", "tf32"))),
+    ("... torchvision at batch 12, PyTorch 1.0 to 1.7: forward and backward", fresh("pgb", n_gpus=1, mode="train_no_update")),
+    ("... ... inference", fresh("pgb", n_gpus=1, mode="inference")),
+    ("... DLPerf, V100", fresh("dlperf", n_gpus=1)),
+    ("... one denoising step", fresh("diffusers")),
+    ("... detection and segmentation, one V100", lambda l: fresh("detectron2", n_gpus=1)(l) or fresh("mmseg", n_gpus=1)(l)),
+    ("fresh tables, several GPUs: nn.DataParallel, 2 to 4", fresh("pgb-scaling")),
+    ("... ... forward and backward", fresh("pgb-scaling", mode="train_no_update")),
+    ("... ... inference", fresh("pgb-scaling", mode="inference")),
+    ("... DLPerf, 2 to 8 V100", fresh("dlperf-scaling")),
+    ("... Detectron2, 8 V100", fresh("detectron2", n_gpus=8)),
+    ("fresh tables, memory in tensors: Detectron2 and mmsegmentation", fresh_memory),
     ("forward part of a step", lambda l: l["quantity"] == "forward_ms"),
     ("backward part of a step", lambda l: l["quantity"] == "backward_ms"),
     ("one layer in a framework", lambda l: l["kind"] == "layer"),
@@ -142,6 +182,10 @@ SHOWN = {
 }
 
 
+# What was read from fresh tables: from which PyTorch on a host's row holds, and what a replica costs nn.DataParallel.
+READ_FROM_FRESH = {"steps3-pgb": ["hosts"], "steps3-pgb-scaling": ["hosts", "replicas"]}
+
+
 def saw(l):
     """What was chosen with a line's record among others."""
     if l["kind"] == "kernel":
@@ -150,6 +194,8 @@ def saw(l):
         return ["contexts"]
     if l["kind"] == "scaling" and l["quantity"] == "time_ms":
         return ["links"]
+    if is_fresh(l):
+        return READ_FROM_FRESH.get(l["source"], [])
     if l["quantity"] == "total_ms" and not compiled(l) and l["kind"] in ("model", "scaling"):
         return ["hosts", "carrying over"] if l["source"].startswith("steps2-") else ["hosts"]
     return []

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from statistics import mean, median
 
-from classes import PROCESS, of_today
+from classes import CHANNELS_LAST, PROCESS, fresh, of_timm, of_today
 from records import calibrated, is_step, replicated, training, uncalibrated
 from table import against_roofline, five_fold_score, inside, mape, measured, percent
 
@@ -68,6 +68,19 @@ def table_of(lines, folds):
     for title, card, must in CARDS:
         left = select(of_today(device=card), folds.get("card", []))
         rows.append((f"... {title} left out of every fit", f"{100 * must:.0f} %", percent(mape(left)), at_most(mape(left), must), left, must))
+    for title, takes, must in [
+            ("fresh tables, one GPU", fresh(n_gpus=1), .12),
+            ("... timm's newer tables and networks", fresh("timm"), .12),
+            ("... ... training", of_timm("train"), .09),
+            ("... ... compiled", of_timm("compiled"), .13),
+            ("... ... channels last", fresh("timm", layout=CHANNELS_LAST), .12),
+            ("... Lambda", fresh("lambda"), .09),
+            ("... ... fp32 and TF32", fresh("lambda", dtype=("fp32", "tf32")), .11),
+            ("... torchvision at batch 12, forward and backward", fresh("pgb", n_gpus=1, mode="train_no_update"), .13),
+            ("... one denoising step", fresh("diffusers"), .15),
+            ("fresh tables, nn.DataParallel on 2 to 4 GPUs", fresh("pgb-scaling"), .17)]:
+        taken = select(takes)
+        rows.append((f"{title}: mean error", f"{100 * must:.0f} %", percent(mape(taken)), at_most(mape(taken), must), taken, must))
     share, card, nearer = roofline_nearest(lines, .3)
     rows.append((f"... records where a roofline is nearer, the worst card with {WORST_N} ({card})", "30 %", percent(share), at_most(share, .3), nearer, 0))
     for title, takes, must in [

@@ -13,9 +13,10 @@ TEST_CASE("host: the newest row not newer than the version, else the oldest") {
     return host.find("pytorch", *parse_version(version))->since.text();
   };
   CHECK(since("0.4") == "0");
-  CHECK(since("1.4") == "0");
-  CHECK(since("1.13.1") == "1.8");
-  CHECK(since("2.9") == "1.8");
+  CHECK(since("1.0.1") == "0");
+  CHECK(since("1.4") == "1.1");
+  CHECK(since("1.13.1") == "1.1");
+  CHECK(since("2.9") == "2");
   CHECK(host.find("neon", Version{}) == nullptr);
   const Host dgx = Hwdb::open()->host("dgx-1").value();
   CHECK(dgx.find("tensorflow", *parse_version("1.3"))->per_step.value == 6e-3);

@@ -87,32 +87,36 @@ class BlockList {
 // lists are short, and nothing moves. A listed block keeps its size.
 class FreeList {
  public:
-  FreeList() { first_.fill(kNoBlock); }
+  FreeList() {
+    first_.fill(kNoBlock);
+    last_.fill(kNoBlock);
+  }
 
   void put(BlockList& blocks, int32_t index) {
     Block& block = blocks[index];
     const size_t list = list_of(block.size);
-    int32_t lower = kNoBlock, higher = first_[list];
-    while (higher != kNoBlock && before(blocks[higher], block)) {
-      lower = higher;
-      higher = blocks[higher].higher;
+    // Blocks of one size come back by rising addresses or by falling ones: to either end.
+    int32_t lower = last_[list], higher = kNoBlock;
+    if (lower != kNoBlock && before(block, blocks[lower])) {
+      lower = kNoBlock;
+      higher = first_[list];
+      while (before(blocks[higher], block)) {
+        lower = higher;
+        higher = blocks[higher].higher;
+      }
     }
     block.lower = lower;
     block.higher = higher;
     (lower != kNoBlock ? blocks[lower].higher : first_[list]) = index;
-    if (higher != kNoBlock) blocks[higher].lower = index;
+    (higher != kNoBlock ? blocks[higher].lower : last_[list]) = index;
     filled_[list / 64] |= uint64_t{1} << list % 64;
   }
   void take(BlockList& blocks, int32_t index) {
     const Block& block = blocks[index];
-    if (block.higher != kNoBlock) blocks[block.higher].lower = block.lower;
-    if (block.lower != kNoBlock) {
-      blocks[block.lower].higher = block.higher;
-      return;
-    }
     const size_t list = list_of(block.size);
-    first_[list] = block.higher;
-    if (block.higher == kNoBlock) filled_[list / 64] &= ~(uint64_t{1} << list % 64);
+    (block.higher != kNoBlock ? blocks[block.higher].lower : last_[list]) = block.lower;
+    (block.lower != kNoBlock ? blocks[block.lower].higher : first_[list]) = block.higher;
+    if (first_[list] == kNoBlock) filled_[list / 64] &= ~(uint64_t{1} << list % 64);
   }
 
   // The smallest block of at least `size` bytes, lowest address first; kNoBlock if there is none.
@@ -128,12 +132,10 @@ class FreeList {
     const Block& block = blocks[index];
     return block.higher != kNoBlock ? block.higher : first_from(list_of(block.size) + 1);
   }
-  int32_t largest(const BlockList& blocks) const {
+  int32_t largest() const {
     size_t list = kLists - 1;
-    while (list > 0 && first_[list] == kNoBlock) --list;
-    int32_t at = first_[list];
-    while (at != kNoBlock && blocks[at].higher != kNoBlock) at = blocks[at].higher;
-    return at;
+    while (list > 0 && last_[list] == kNoBlock) --list;
+    return last_[list];
   }
 
  private:
@@ -157,7 +159,7 @@ class FreeList {
     return kNoBlock;
   }
 
-  std::array<int32_t, kLists> first_;
+  std::array<int32_t, kLists> first_, last_;
   std::array<uint64_t, kLists / 64> filled_{};  // a bit for each list that is not empty
 };
 

@@ -156,9 +156,9 @@ bool CachingAllocator::return_oversize(int64_t size, int pool) {
     return true;
   }
   int64_t given_back = 0;
-  for (int32_t largest = free.largest(blocks_); given_back < wanted && largest != kNoBlock &&
-                                                blocks_[largest].size >= *rules_.max_split_size;
-       largest = free.largest(blocks_)) {
+  for (int32_t largest = free.largest(); given_back < wanted && largest != kNoBlock &&
+                                         blocks_[largest].size >= *rules_.max_split_size;
+       largest = free.largest()) {
     given_back += blocks_[largest].size;
     return_segment(largest, free);
   }

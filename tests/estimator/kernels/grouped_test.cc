@@ -95,6 +95,21 @@ TEST_CASE("in 16 bits each layout is turned, channels last more slowly") {
   CHECK(both(kBackwardWeights, last) == doctest::Approx(both(kBackwardWeights, first)));
 }
 
+TEST_CASE(
+    "cuDNN 8 multiplies gradients of weights in channels last on CUDA cores but for 32 groups") {
+  const auto seconds = [](int cudnn, int64_t groups, bool last) {
+    const GroupedModel model(grouped_fit().terms, card_rates("rtx-3090"), 1, cudnn);
+    const KernelAt kernel = grouped(64, 32 * groups, 28, 1, groups, Pass::kBackwardWeights);
+    const auto& problem = std::get<ConvProblem<int64_t>>(kernel.problem);
+    const ConvCost cost = model.cost(conv_shape(problem, Pass::kBackwardWeights, 2, 2),
+                                     Arithmetic::kF16Tensor, GroupedKernel::kConverted, last);
+    return cost.seconds / cost.flop;
+  };
+  CHECK(seconds(803, 16, true) > 3 * seconds(803, 16, false));
+  CHECK(seconds(803, 16, true) > 3 * seconds(910, 16, true));
+  CHECK(seconds(803, 32, true) == doctest::Approx(seconds(910, 32, true)));
+}
+
 // Of one peak, without copies: 64 channels at once, whatever a group has.
 TEST_CASE("a group of few channels wastes the rest of its tile") {
   std::vector<double> terms(kGroupedTermCount, 0);

@@ -47,6 +47,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"conv-algo", {"im2col", "FFT"}},
       {"optimizer", {"sgd", "adam"}},
       {"precision", {"amp-fp16"}},
+      {"half-norms", {"on"}, "precision", "amp-fp16"},
       {"allocator", {"roundup_power2_divisions:1", "expandable_segments:True"}},
       {"prefetch", {"64"}},
       {"link", {"pcie-2-x16"}, "gpus", "2"},

@@ -126,6 +126,34 @@ TEST_CASE("group norm keeps a map as it lies, and of a part the whole") {
   CHECK(b.saved(y) == 2 * 8 * 3 * 3 + statistics);
 }
 
+TEST_CASE("group norm without a kernel for channels last turns its map, and makes one turned") {
+  const auto turns = [](bool kernel) {
+    Policy policy;
+    policy.group_norm_channels_last = kernel;
+    HabitBench b(policy);
+    const Value x = permute(b.machine, b.parameter({2, 3, 3, 4}), {0, 3, 1, 2});
+    Value y = group_norm(b.machine, x, {}, {}, 2);
+    const bool contiguous = y.contiguous();
+    b.saved(y);
+    return contiguous;
+  };
+  CHECK_FALSE(turns(true));
+  CHECK(turns(false));
+}
+
+TEST_CASE("norms over rows read fp32 in mixed precision, unless they run in 16 bits") {
+  const auto result = [](bool half) {
+    Policy policy;
+    policy.norms_in_half = half;
+    HabitBench b(policy);
+    b.machine.set_autocast(DType::kFloat16);
+    const Value x = b.parameter({4, 8});
+    return layer_norm(b.machine, x, b.parameter({8}), b.parameter({8}), 1).dtype();
+  };
+  CHECK(result(false) == DType::kFloat32);
+  CHECK(result(true) == DType::kFloat16);
+}
+
 TEST_CASE("a first state that is repeated over the samples is made whole, and kept") {
   const int64_t batch = 2, steps = 3, hidden = 5;
   const auto kept = [&](bool repeated) {

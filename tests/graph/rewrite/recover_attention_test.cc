@@ -2,6 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "tests/support/recovered.h"
 #include "tests/support/written_by.h"
@@ -29,6 +32,34 @@ TEST_CASE("multi-head attention makes numbers of a mask before it has the mask's
       "views = Unsqueeze(m, axes)");
   REQUIRE(held.nodes.back().op == "Attention");
   CHECK(held.nodes.back().inputs.size() == 4);
+}
+
+TEST_CASE(
+    "attention in pieces is one operator where a library is said to run it so, else counted") {
+  const auto layer = [](const std::string& scores, bool joins) {
+    Graph graph = test::inferred(
+        "opset 17\ninput q: f32[B,2,8,16]\ninput k: f32[B,2,8,16]\n"
+        "input v: f32[B,2,8,16]\nparam bias: f32[2,8,8]\nconst c: f32[] = [0.5]\n"
+        "t = Transpose(k) {perm=[0,1,3,2]}\n" +
+        scores + "\nw = Softmax(s) {axis=-1}\ny = MatMul(w, v)\noutput y\n");
+    test::written_by(graph, "pytorch 2.9");
+    const RecoverReport report = recover(graph, nullptr, joins);
+    return std::tuple(std::move(graph), report.attention_in_pieces);
+  };
+  for (const char* scores : {"u = Mul(q, c)\ns = MatMul(u, t)", "p = MatMul(q, t)\ns = Mul(p, c)",
+                             "p = MatMul(q, t)\ns = Div(p, c)", "s = MatMul(q, t)",
+                             "u = Mul(q, c)\np = MatMul(u, t)\ns = Add(p, bias)",
+                             "p = MatMul(q, t)\nu = Mul(p, c)\ns = Add(u, bias)"}) {
+    CAPTURE(scores);
+    const auto [left, pieces] = layer(scores, false);
+    CHECK(op_names(left).back() == "MatMul");
+    CHECK(pieces == 1);
+    const auto [joined, none] = layer(scores, true);
+    REQUIRE(op_names(joined) == Ops{"Attention"});
+    CHECK(joined.nodes.back().inputs.size() ==
+          (std::string(scores).find("bias") != std::string::npos ? 4 : 3));
+    CHECK(none == 0);
+  }
 }
 
 TEST_CASE("a mask of keys repeated for all heads is a copy, which the exporter's views hide") {

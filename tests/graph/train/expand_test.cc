@@ -53,6 +53,29 @@ int64_t launches(const Step& step, KernelClass kernel_class, Phase phase) {
 
 }  // namespace
 
+TEST_CASE(
+    "expand: gradients that stay are filled and added to, array by array, with an update or not") {
+  const auto of = [](ZeroGrad zero_grad, Mode mode) {
+    Recipe recipe;
+    recipe.zero_grad = zero_grad;
+    recipe.mode = mode;
+    return expanded(
+        "opset 17\ninput x: f32[8,16]\nparam w: f32[16,4]\nparam v: f32[4,2]\n"
+        "y = MatMul(x, w)\nz = MatMul(y, v)\noutput z\n",
+        recipe);
+  };
+  for (const Mode mode : {Mode::kTrain, Mode::kTrainNoUpdate}) {
+    const Step none = of(ZeroGrad::kNone, mode).expansion.step;
+    const Step keep = of(ZeroGrad::kKeep, mode).expansion.step;
+    const auto more = [&](KernelClass kernel_class, Phase phase) {
+      return launches(keep, kernel_class, phase) - launches(none, kernel_class, phase);
+    };
+    CHECK(more(KernelClass::kCopy, Phase::kUpdate) == 2);
+    CHECK(more(KernelClass::kPointwise, Phase::kBackward) == 2);
+    CHECK(bytes_of(keep, Role::kGradient) == 4 * (16 * 4 + 4 * 2));
+  }
+}
+
 TEST_CASE("expand: a weight that no gradient reaches gets no optimizer states") {
   Recipe recipe;
   recipe.optimizer = find_optimizer("adam");

@@ -82,6 +82,23 @@ TEST_CASE("measured source: a case may ask for arithmetic and for what a program
   CHECK_FALSE(option("fp32", "after"));
 }
 
+TEST_CASE("measured source: a case may name models by a glob, and a version's beginning") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words", "cases": [
+           {"version": "2", "model": "*_gn*", "says": "--fast-norm",
+            "defaults": {"half_norms": true}}], "defaults": {})");
+  const auto half = [&](const char* model, const char* version) {
+    MeasuredRun run;
+    run.model = model;
+    run.framework_version = version;
+    source.complete(run);
+    return run.half_norms.value_or(false);
+  };
+  CHECK(half("onnx/resnet50_gn_288.onnx", "2.9"));
+  CHECK_FALSE(half("onnx/resnet50_gn_288.onnx", "1.13"));
+  CHECK_FALSE(half("onnx/resnet50_288.onnx", "2.9"));
+}
+
 TEST_CASE("measured source: a case holds for the records it names") {
   const MeasuredSource source = only(
       R"("source": "a/b", "says": "words", "cases": [

@@ -43,7 +43,7 @@ TEST_CASE("free list: sizes then addresses, whatever comes and goes") {
     return int64_t{1} << random() % 62 | static_cast<int64_t>(random() % 3);
   };
   CHECK(free.smallest() == kNoBlock);
-  CHECK(free.largest(blocks) == kNoBlock);
+  CHECK(free.largest() == kNoBlock);
   CHECK(free.best_fit(blocks, 1) == kNoBlock);
   for (int turn = 0; turn < 20000; ++turn) {
     // Fills and empties in turns.
@@ -62,8 +62,7 @@ TEST_CASE("free list: sizes then addresses, whatever comes and goes") {
     const int64_t size = any_size();
     REQUIRE(free.best_fit(blocks, size) == at(expected.lower_bound({size, INT64_MIN, 0})));
     REQUIRE(free.smallest() == at(expected.begin()));
-    REQUIRE(free.largest(blocks) ==
-            (expected.empty() ? kNoBlock : std::get<2>(*expected.rbegin())));
+    REQUIRE(free.largest() == (expected.empty() ? kNoBlock : std::get<2>(*expected.rbegin())));
     if (turn % 100 != 0) continue;
     auto next = expected.begin();
     for (int32_t block = free.smallest(); block != kNoBlock; block = free.next(blocks, block)) {
