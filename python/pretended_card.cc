@@ -1,11 +1,12 @@
-// A card that is not there, for PyTorch in this process: what its dispatcher and its autograd engine ask of
-// CUDA before anything is launched (which device, which stream, what can it do) is answered here. Under
-// FakeTensorMode no kernel runs and no device memory is touched, so nothing else of CUDA is reached.
+// A card that is not there, for PyTorch in this process: what its dispatcher and its autograd
+// engine ask of CUDA before anything is launched (which device, which stream, what can it do) is
+// answered here. Under FakeTensorMode no kernel runs and no device memory is touched, so nothing
+// else of CUDA is reached.
 //
-// The functions of libc10_cuda and libtorch_cuda that ask are named in the libraries' own tables of what
-// they import (ELF's global offset tables); those entries are turned to the functions below. Nothing of
-// PyTorch or CUDA is needed to build this: the types that pass are two numbers, and the few members of
-// cudaDeviceProp that are read have lain where they lie since CUDA 11.
+// The functions of libc10_cuda and libtorch_cuda that ask are named in the libraries' own tables of
+// what they import (ELF's global offset tables); those entries are turned to the functions below.
+// Nothing of PyTorch or CUDA is needed to build this: the types that pass are two numbers, and the
+// few members of cudaDeviceProp that are read have lain where they lie since CUDA 11.
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -26,8 +27,8 @@ thread_local int64_t current_stream = 0;
 int64_t streams_made = 0;
 
 // As many as PyTorch's own guard has for fake tensors (kFakeGuardImplMaxDevices in
-// c10/core/impl/FakeGuardImpl.h), which is in place where fake tensors were used before: autograd has a thread for
-// each. The program is told of one (_record_card.py).
+// c10/core/impl/FakeGuardImpl.h), which is in place where fake tensors were used before: autograd
+// has a thread for each. The program is told of one (_record_card.py).
 constexpr int8_t kDevices = 8;
 int8_t devices() { return kDevices; }
 int8_t first_device() { return 0; }
@@ -105,13 +106,13 @@ bool write_entry(ElfW(Addr) place, const void* function) {
 // A library's tables, as its dynamic section says where they are.
 struct Tables {
   const char* strings = nullptr;
-  const ElfW(Sym)* symbols = nullptr;
-  const ElfW(Rela)* calls = nullptr;
-  const ElfW(Rela)* others = nullptr;
+  const ElfW(Sym) * symbols = nullptr;
+  const ElfW(Rela) * calls = nullptr;
+  const ElfW(Rela) * others = nullptr;
   size_t calls_bytes = 0, others_bytes = 0;
 };
 
-Tables tables_of(const ElfW(Dyn)* entry) {
+Tables tables_of(const ElfW(Dyn) * entry) {
   Tables t;
   for (; entry->d_tag != DT_NULL; ++entry) {
     switch (entry->d_tag) {
@@ -140,7 +141,7 @@ Tables tables_of(const ElfW(Dyn)* entry) {
   return t;
 }
 
-int turn_entries(const Tables& t, ElfW(Addr) base, const ElfW(Rela)* list, size_t bytes) {
+int turn_entries(const Tables& t, ElfW(Addr) base, const ElfW(Rela) * list, size_t bytes) {
   int turned = 0;
   for (size_t i = 0; list != nullptr && i < bytes / sizeof *list; ++i) {
     const auto symbol = ELF64_R_SYM(list[i].r_info);
@@ -167,8 +168,9 @@ int turn_library(dl_phdr_info* info, size_t, void* turned) {
 
 }  // namespace
 
-// The driver, which PyTorch's loader of compiled kernels is linked to and which is not here either: this file
-// is found in its place, for it bears its name (libcuda.so.1). No context is active; all else fails.
+// The driver, which PyTorch's loader of compiled kernels is linked to and which is not here either:
+// this file is found in its place, for it bears its name (libcuda.so.1). No context is active; all
+// else fails.
 #define FAILS(name) \
   extern "C" int name() { return 999; }  // CUDA_ERROR_UNKNOWN
 FAILS(cuCtxGetCurrent)

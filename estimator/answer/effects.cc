@@ -8,6 +8,7 @@
 #include "estimator/request/check_flags.h"
 #include "estimator/request/platform.h"
 #include "estimator/settings/setting_row.h"
+#include "estimator/settings/tables.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/ops/op_row.h"
@@ -17,6 +18,8 @@ namespace {
 
 // Why the setting moves nothing; empty where it acts.
 std::string why_not(const SettingRow& row, const SettingScope& scope) {
+  if (scope.model.recorded && std::string_view(row.group) == kTrainingGroup)
+    return "the model is a recorded step, whose program says it";
   for (const ActsWhere& acts : {row.acts, row.also}) {
     if (!acts.holds || acts.holds(scope)) continue;
     const std::string_view value = acts.other == "context" ? "" : "N";

@@ -1,8 +1,10 @@
 """plimsoll.from_step(): a training step of PyTorch as it is, recorded without a card and without a weight."""
 from __future__ import annotations
 
+import contextlib
 import gc
 import gzip
+import importlib
 import json
 import math
 import os
@@ -95,16 +97,14 @@ def from_step(step: Callable[..., Any], inputs: Any, dims: Mapping[str | int, Di
 
 
 def _import_all() -> None:
-    """What children would each import anew; and what cycles hold goes before they begin."""
-    import torch
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
+    """What children would each import anew; and what cycles hold goes before they begin. No tensor without values is made here: from
+    the first one on PyTorch has devices in this process that are not there."""
+    for name in ("torch._dynamo", "torch._subclasses.fake_tensor", "torch._meta_registrations", "torch._refs", "torch._decomp",
+                 "torch.fx.experimental.symbolic_shapes"):
+        with contextlib.suppress(ImportError):  # another version's
+            importlib.import_module(name)
     from . import _record_run  # noqa: F401
 
-    with FakeTensorMode():
-        weight = torch.zeros(1, requires_grad=True)
-        weight.exp().sum()
-        torch.optim.SGD([weight], lr=0.1).step()
     gc.collect()
 
 

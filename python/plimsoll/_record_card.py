@@ -35,7 +35,10 @@ def _pretend_to_cpp(capability: tuple[int, int]) -> None:
     # Autograd starts its threads for devices once, at the first backward pass: where this one found none, those for the
     # pretended card are started below whatever the program did before.
     threads = _threads()
-    torch.zeros((), requires_grad=True).backward()
+    try:
+        torch.zeros((), requires_grad=True).backward()
+    except RuntimeError as fault:  # its threads do not come along into a child
+        raise CardError("autograd has worked for a card in this process: call from_step before the first backward pass") from fault
     started = _threads() > threads
     card = ctypes.CDLL(os.fspath(LIBRARY), mode=ctypes.RTLD_GLOBAL)
     card.plimsoll_pretend_card.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int]
@@ -184,7 +187,7 @@ def _recurrent_call(cell: str, gates: int, note: Any) -> Any:
                 weights_kept = weights
             ctx.save_for_backward(x, hx, cx, y, reserve, *weights_kept)
             ctx.weights = [(weight.shape, weight.dtype) for weight in weights]
-            ctx.facts = {"cell": cell, "layers": layers, "directions": directions, "batch_first": batch_first}
+            ctx.facts = {"gates": gates, "layers": layers, "directions": directions, "batch_first": batch_first}
             note("recurrent", [x, hx, *weights], [y], ctx.facts)
             return y, hy, cy
 

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from ._record_card import pretend, stand_in_for_recurrent_layers
-from ._record_in_place import added_in_place
+from ._record_in_place import added_in_place, in_order
 from ._record_tensors import Held, empty, held
 from ._record_trace import Kept, ModuleStack, Storages, Trace, parts_of, type_of
 from ._record_values import Values
@@ -163,6 +163,7 @@ class Recording:
     def result(self) -> dict[str, Any]:
         events, at_backward, owner = added_in_place(self.storages.events[self.begin:], [at - self.begin for at in self.trace.backward_began],
                                                     [(at - self.begin, total, older) for at, total, older in self.trace.sums], self.storages.bytes)
+        events = in_order(events)
         roles = self._roles()
         ended = {number for kind, number, *_ in events if kind == "-"}
         resident = [number for number in self.before if number not in ended and number in self._belongs(roles)]

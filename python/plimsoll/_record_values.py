@@ -52,23 +52,23 @@ class Values:
     def _follow(self, operator: Any, args: Any, result: Any) -> None:
         """Which tensors say no: whether numbers are infinite, or none."""
         if operator is aten._amp_foreach_non_finite_check_and_unscale_.default:
-            self._say_no(args[1])
-        elif isinstance(result, torch.Tensor) and (operator in _FALSE or (operator in _PASSES_ON and self._says_no(args[0]))):
-            self._say_no(result)
+            self._set_no(args[1])
+        elif isinstance(result, torch.Tensor) and (operator in _FALSE or (operator in _PASSES_ON and self._is_no(args[0]))):
+            self._set_no(result)
 
-    def _say_no(self, tensor: Any) -> None:
+    def _set_no(self, tensor: Any) -> None:
         storage = tensor.untyped_storage()
         address = storage._cdata
         self._false[address] = weakref.ref(storage, lambda _: self._false.pop(address, None))
 
-    def _says_no(self, tensor: Any) -> bool:
+    def _is_no(self, tensor: Any) -> bool:
         return isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.untyped_storage()._cdata in self._false
 
     def _number(self, tensor: Any) -> Any:
         constant = getattr(tensor, "constant", None)
         if constant is not None:
             return constant.item()
-        no = self._says_no(tensor)
+        no = self._is_no(tensor)
         if tensor.dtype == torch.bool:
             return not no
         self._state("numbers that the step reads are 1")
