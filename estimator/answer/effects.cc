@@ -7,6 +7,8 @@
 #include "estimator/answer/platform_notes.h"
 #include "estimator/request/check_flags.h"
 #include "estimator/request/platform.h"
+#include "estimator/settings/setting_row.h"
+#include "estimator/settings/tables.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/ops/op_row.h"
@@ -14,6 +16,8 @@
 namespace plimsoll {
 
 std::string why_without_effect(const SettingRow& row, const SettingScope& scope) {
+  if (scope.model.recorded && std::string_view(row.group) == kTrainingGroup)
+    return "the model is a recorded step, whose program says it";
   for (const ActsWhere& acts : {row.acts, row.also}) {
     if (!acts.holds || acts.holds(scope)) continue;
     const std::string_view value = acts.other == "context" ? "" : "N";

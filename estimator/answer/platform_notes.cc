@@ -93,13 +93,14 @@ std::string settings_text(const CompiledModel& model, const Platform& platform, 
                           int64_t batch) {
   const Recipe& r = model.recipe;
   const FrameworkProfile& f = platform.framework;
-  const std::string training =
-      r.mode == Mode::kInference
-          ? "inference"
-          : fmt::format("train, {}, loss {}", r.optimizer->name, name(r.loss));
+  const std::string training = model.recorded ? "a recorded step"
+                               : r.mode == Mode::kInference
+                                   ? fmt::format("inference, {}", r.precision->name)
+                                   : fmt::format("train, {}, loss {}, {}", r.optimizer->name,
+                                                 name(r.loss), r.precision->name);
   const std::string devices = devices_text(platform);
   const std::string library = platform.device.is_host ? "" : ", cuDNN " + platform.cudnn.text();
-  return fmt::format("{}, {}{}, batch {}, {}, {} ({}){}", training, r.precision->name,
+  return fmt::format("{}{}, batch {}, {}, {} ({}){}", training,
                      layout == Layout::kNative ? "" : fmt::format(", {}", name(layout)), batch,
                      devices, f.id, f.framework, library);
 }

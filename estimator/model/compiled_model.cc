@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimator/model/bind_symbols.h"
+#include "estimator/model/recorded_step.h"
 #include "estimator/model/turned_layout.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
@@ -307,8 +308,39 @@ void cast_to_precision(CompiledModel& compiled, bool from_onnx) {
 
 }  // namespace
 
+namespace {
+
+// A recorded step is there already; what the recipe says of training is its own to say.
+Result<CompiledModel> compile_recorded(LoadedModel model, const ModelRequest& request,
+                                       const Recipe& recipe, const Policy& policy) {
+  const Record& record = *model.record;
+  CompiledModel compiled;
+  compiled.name = record.name;
+  compiled.facts = std::move(model.facts);
+  compiled.recipe = recipe;
+  compiled.policy = policy;
+  compiled.warnings = std::move(model.warnings);
+  compiled.recorded = true;
+  compiled.graph = record.graph;
+  compiled.batch_symbol = record.graph.batch_symbol;
+  auto binding = bind_symbols(record.graph, request, false, compiled.basis);
+  if (!binding) return tl::make_unexpected(binding.error());
+  auto step = step_at(record, *binding);
+  if (!step) return tl::make_unexpected(step.error());
+  compiled.step = std::move(*step);
+  compiled.weight_roles = roles_of(record);
+  compiled.basis = basis_of(record);
+  compiled.binding = compiled.facts.symbols = std::move(*binding);
+  const auto batch = compiled.binding.find(compiled.batch_symbol);
+  compiled.facts.batch = batch == compiled.binding.end() ? 0 : batch->second;
+  return compiled;
+}
+
+}  // namespace
+
 Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, const Recipe& recipe,
                               const Policy& policy) {
+  if (model.record) return compile_recorded(std::move(model), request, recipe, policy);
   CompiledModel compiled;
   compiled.name = model.config.name;
   compiled.facts = std::move(model.facts);

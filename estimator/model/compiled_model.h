@@ -17,6 +17,7 @@ struct CompiledModel {
   InputFacts facts;
   Meta meta;
   bool builtin = false;
+  bool recorded = false;  // the step came from a record, not from the graph
   Recipe recipe;
   Policy policy;
   std::string batch_symbol;

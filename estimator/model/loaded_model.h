@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <memory>
 #include <string>
 
 #include "graph/base/dtype.h"
 #include "graph/config/model_config.h"
 #include "graph/ir/finetune.h"
 #include "graph/json/fields.h"
+#include "graph/record/record.h"
 
 namespace plimsoll {
 
@@ -46,6 +48,7 @@ struct LoadedModel {
   DType dtype = DType::kUndefined;   // of its weights, as a Hugging Face config says
   std::string lora_targets;          // peft's for the family, by commas
   std::optional<Finetune> adapters;  // of its folder's adapter_config.json
+  std::shared_ptr<const Record> record;  // of a recorded step; its graph is the one network
   Diagnostics warnings;
 };
 

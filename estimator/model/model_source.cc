@@ -9,11 +9,13 @@
 #include "estimator/model/name_remedy.h"
 #include "estimator/model/request_names.h"
 #include "graph/base/byte_source.h"
+#include "graph/base/embedded.h"
 #include "graph/builtin/builtin.h"
 #include "graph/family/family.h"
 #include "graph/json/reader.h"
 #include "graph/onnx/file_type.h"
 #include "graph/onnx/import.h"
+#include "graph/record/record.h"
 
 namespace plimsoll {
 namespace {
@@ -131,6 +133,24 @@ Result<LoadedModel> load_builtin(const std::string& name, const ModelRequest& re
   return model;
 }
 
+Result<LoadedModel> load_recorded(const ByteSource& source, const Limits& limits) {
+  const auto packed = whole_text(source, limits);
+  if (!packed) return tl::make_unexpected(packed.error());
+  const auto text = gunzip(*packed, static_cast<size_t>(limits.json));
+  if (!text) {
+    Diagnostics why = text.error();
+    why.front().place.file = source.name();
+    return tl::make_unexpected(std::move(why));
+  }
+  auto record = read_record(*text, source.name(), limits);
+  if (!record) return tl::make_unexpected(record.error());
+  LoadedModel model;
+  model.config.name = record->name;
+  model.config.networks.push_back({.name = "", .graph = record->graph, .losses = {}});
+  model.record = std::make_shared<const Record>(std::move(*record));
+  return model;
+}
+
 // A config begins with a brace; an ONNX file with a field tag.
 bool looks_like_config(const ByteSource& source) {
   std::array<std::byte, 64> head{};
@@ -175,6 +195,7 @@ Result<LoadedModel> load_unchecked(const ModelRequest& request, bool inputs_only
   }
   const bool is_config = path.ends_with(".json") || looks_like_config(*source);
   Result<LoadedModel> model = [&]() -> Result<LoadedModel> {
+    if (request.model.ends_with(kRecordSuffix)) return load_recorded(*source, request.limits);
     if (!is_config) return load_onnx(*source, request, inputs_only);
     auto text = whole_text(*source, request.limits);
     if (!text) return tl::make_unexpected(text.error());

@@ -2,6 +2,7 @@
 
     import plimsoll
     plimsoll.estimate("builtin:resnet50", gpu="rtx-4090", batch=128)
+    plimsoll.from_step(step, (images, labels)).max_batch(gpu="t4")
     plimsoll.from_torch(module, (images,), dynamic={0: {0: "batch"}}).max_batch(gpu="t4")
 
 What the command `plimsoll` answers, asked in this process: the same flags, the same figures.
@@ -10,10 +11,11 @@ from . import callbacks
 from ._answers import Answer, Comparison, Estimate, MaxBatch
 from ._command import Bug, Diagnostic, Error, InputError, LimitError, MissingError, PlimsollWarning, UsageError
 from ._plimsoll import __version__
+from ._record import StepModel, from_step
 from ._sweep import sweep
 from ._torch import TorchModel, from_torch
 from ._verbs import compare, estimate, max_batch, validate
 
 __all__ = [
     "Answer", "Bug", "Comparison", "Diagnostic", "Error", "Estimate", "InputError", "LimitError", "MaxBatch",
-    "MissingError", "PlimsollWarning", "TorchModel", "UsageError", "__version__", "callbacks", "compare", "estimate", "from_torch", "max_batch", "sweep", "validate"]
+    "MissingError", "PlimsollWarning", "StepModel", "TorchModel", "UsageError", "__version__", "callbacks", "compare", "estimate", "from_step", "from_torch", "max_batch", "sweep", "validate"]

@@ -1,0 +1,374 @@
+#include "graph/record/record.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
+#include "graph/record/recorded_operators.h"
+#include "graph/record/recorded_sizes.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kVersion = 1;
+
+constexpr std::array<std::pair<std::string_view, DType>, 20> kTypes{{
+    {"float32", DType::kFloat32},
+    {"float64", DType::kFloat64},
+    {"float16", DType::kFloat16},
+    {"bfloat16", DType::kBFloat16},
+    {"int64", DType::kInt64},
+    {"int32", DType::kInt32},
+    {"int16", DType::kInt16},
+    {"int8", DType::kInt8},
+    {"uint8", DType::kUint8},
+    {"uint16", DType::kUint16},
+    {"uint32", DType::kUint32},
+    {"uint64", DType::kUint64},
+    {"bool", DType::kBool},
+    {"complex64", DType::kComplex64},
+    {"complex128", DType::kComplex128},
+    {"float8_e4m3fn", DType::kFloat8E4M3},
+    {"float8_e4m3fnuz", DType::kFloat8E4M3Fnuz},
+    {"float8_e5m2", DType::kFloat8E5M2},
+    {"float8_e5m2fnuz", DType::kFloat8E5M2Fnuz},
+    {"complex32", DType::kFloat32},  // as wide
+}};
+
+constexpr std::array<std::pair<std::string_view, Role>, 7> kRoles{{
+    {"parameter", Role::kParameter},
+    {"buffer", Role::kBuffer},
+    {"gradient", Role::kGradient},
+    {"optimizer_state", Role::kOptimizerState},
+    {"input", Role::kInput},
+    {"feature_map", Role::kFeatureMap},
+    {"temporary", Role::kTemporary},
+}};
+
+constexpr std::array<std::pair<std::string_view, Phase>, 4> kPhases{{
+    {"forward", Phase::kForward},
+    {"loss", Phase::kLoss},
+    {"backward", Phase::kBackward},
+    {"update", Phase::kUpdate},
+}};
+
+class Reader {
+ public:
+  Reader(JsonObject& file, const Limits& limits) : file_(file), limits_(limits) {}
+
+  Record read() {
+    head();
+    tensors();
+    nodes();
+    calls();
+    storages();
+    events();
+    saved();
+    return std::move(record_);
+  }
+
+ private:
+  void head() {
+    record_.name = file_.required_string("name");
+    record_.torch = file_.required_string("torch");
+    const auto capability = file_.required_integers("capability", {.low = 0, .high = 99});
+    if (capability.size() == 2)
+      record_.capability = static_cast<int>(10 * capability[0] + capability[1]);
+    const auto tf32 = file_.required_list("tf32");
+    if (tf32.size() == 2) {
+      use_.tf32_products = file_.boolean_in(tf32[0], "tf32").value_or(false);
+      use_.tf32_convolutions = file_.boolean_in(tf32[1], "tf32").value_or(false);
+    }
+    record_.symbols = binding("symbols");
+    record_.multiples = binding("multiples");
+    for (const auto& [name, size] : record_.multiples) {
+      if (!record_.symbols.contains(name))
+        file_.fail("E281", fmt::format("multiples of a dimension that is not there"));
+    }
+    const JsonValue* const fixed = file_.required("fixed");
+    if (fixed != nullptr && !fixed->is_null()) {
+      record_.only_because = file_.text_in(*fixed, "fixed").value_or("");
+      record_.only = record_.symbols;
+    }
+    record_.stated = file_.required_strings("stated");
+    std::vector<std::string> varied;  // a record of one size has polynomials of none
+    if (record_.only.empty())
+      for (const auto& member : order_) varied.push_back(member);
+    sizes_.emplace(file_, varied);
+    modules_ = file_.required_strings("modules");
+    record_.graph.name = record_.name;
+    record_.graph.producer = "pytorch " + record_.torch;
+    record_.graph.defaults = record_.symbols;
+  }
+
+  // Names in the file's order, in which polynomials have their powers.
+  Binding binding(std::string_view key) {
+    Binding sizes;
+    JsonObject object = file_.required_object(key);
+    for (const JsonMember& member : object.members()) {
+      const int64_t size = object.required_integer(member.key, {.low = 1, .high = limits_.dim});
+      sizes[member.key] = size;
+      if (key == "symbols") order_.push_back(member.key);
+    }
+    return sizes;
+  }
+
+  void tensors() {
+    for (const JsonValue& value : file_.required_list("types")) {
+      const JsonValue::List* const parts = file_.list_in(value, "types");
+      types_.emplace_back();
+      if (parts == nullptr || parts->size() != 3) {
+        if (parts != nullptr)
+          file_.fail("E281", "a type has an element, a shape and an order", value);
+        continue;
+      }
+      types_.back().type.dtype = named((*parts)[0], "types", kTypes).value_or(DType::kFloat32);
+      if (const JsonValue::List* const shape = file_.list_in((*parts)[1], "types")) {
+        for (const JsonValue& extent : *shape)
+          types_.back().type.shape.push_back(sizes_->at(file_, extent));
+      }
+      const std::string order = file_.text_in((*parts)[2], "types").value_or("");
+      types_.back().order = order == "last"     ? MemoryOrder::kChannelsLast
+                            : order == "turned" ? MemoryOrder::kTransposed
+                                                : MemoryOrder::kRows;
+    }
+    read_tensors("parameters", TensorKind::kParameter, 3);
+    read_tensors("inputs", TensorKind::kInput, 2);
+  }
+
+  // [name, type] each, and whether it is trained.
+  void read_tensors(std::string_view key, TensorKind kind, size_t parts_wanted) {
+    for (const JsonValue& value : file_.required_list(key)) {
+      const JsonValue::List* const parts = row(value, key, parts_wanted);
+      if (parts == nullptr) continue;
+      const auto type = index((*parts)[1], key, types_.size());
+      if (!type) continue;
+      Tensor tensor;
+      tensor.name = file_.text_in((*parts)[0], key).value_or("");
+      tensor.kind = kind;
+      tensor.dtype = types_[*type].type.dtype;
+      tensor.shape = types_[*type].type.shape;
+      if (kind == TensorKind::kParameter) {
+        tensor.weight = true;
+        tensor.frozen = !file_.boolean_in((*parts)[2], key).value_or(true);
+      }
+      const TensorId id = record_.graph.add_tensor(std::move(tensor));
+      if (kind == TensorKind::kInput) record_.graph.inputs.push_back(id);
+    }
+  }
+
+  void nodes() {
+    for (const JsonValue& value : file_.required_list("nodes")) {
+      const JsonValue::List* const parts = row(value, "nodes", 2);
+      const auto module = parts ? index((*parts)[0], "nodes", modules_.size()) : std::nullopt;
+      Node node;
+      node.domain = "aten";
+      if (module) node.op = file_.text_in((*parts)[1], "nodes").value_or("");
+      if (module) node.module = modules_[*module];
+      node.name = node.module.empty() ? node.op : node.module + "/" + node.op;
+      record_.graph.nodes.push_back(std::move(node));
+    }
+  }
+
+  void calls() {
+    for (const JsonValue& value : file_.required_list("calls")) {
+      JsonObject object(value, file_.file(), file_.faults());
+      RecordedCall call;
+      call.op = object.required_string("operator");
+      call.reads = types_named(object, "reads");
+      call.writes = types_named(object, "writes");
+      JsonObject facts = object.required_object("facts");
+      for (const JsonMember& member : facts.members()) call.facts[member.key] = fact(facts, member);
+      facts.finish();
+      object.finish();
+      calls_.push_back(std::move(call));
+    }
+    launches_.resize(calls_.size() * kPhases.size());
+  }
+
+  std::vector<const RecordedTensor*> types_named(JsonObject& call, std::string_view key) {
+    std::vector<const RecordedTensor*> found;
+    for (const JsonValue& value : call.required_list(key)) {
+      if (const auto at = index(value, key, types_.size())) found.push_back(&types_[*at]);
+    }
+    return found;
+  }
+
+  std::vector<Dim> fact(JsonObject& facts, const JsonMember& member) {
+    const JsonValue& value = *facts.required(member.key);
+    const auto one = [&](const JsonValue& v) -> Dim {
+      if (const auto truth = v.boolean()) return *truth ? 1 : 0;
+      if (v.integer().value_or(0) < 0) return 0;  // an axis from the end, which prices nothing
+      return sizes_->at(file_, v);
+    };
+    std::vector<Dim> found;
+    if (const JsonValue::List* const list = value.list()) {
+      for (const JsonValue& v : *list) found.push_back(one(v));
+    } else {
+      found.push_back(one(value));
+    }
+    return found;
+  }
+
+  // [bytes, role, resident, stream] each.
+  void storages() {
+    for (const JsonValue& value : file_.required_list("storages")) {
+      Buffer buffer;
+      if (const JsonValue::List* const parts = row(value, "storages", 4)) {
+        buffer.bytes = sizes_->at(file_, (*parts)[0]);
+        buffer.role = named((*parts)[1], "storages", kRoles).value_or(Role::kTemporary);
+        buffer.resident = file_.boolean_in((*parts)[2], "storages").value_or(false);
+        // The step's own streams are the compute stream and others, whose memory is apart.
+        const int64_t stream = file_.integer_in((*parts)[3], "storages", {.low = 0}).value_or(0);
+        buffer.stream = stream == 0 ? Stream::kCompute : Stream::kGather;
+      }
+      becomes_gradient_.push_back(buffer.role == Role::kGradient && !buffer.resident);
+      if (becomes_gradient_.back()) buffer.role = Role::kTemporary;
+      record_.step.buffers.push_back(std::move(buffer));
+    }
+  }
+
+  // [what happens, to whom, phase, node] each: "+" and "-" a storage, "!" a call.
+  void events() {
+    enum class State : uint8_t { kBefore, kAlive, kGone };
+    std::vector<State> state(record_.step.buffers.size(), State::kBefore);
+    const auto end_of_forward = file_.required_integer("end_of_forward", {.low = 0});
+    size_t number = 0;
+    const auto list = file_.required_list("events");
+    for (const JsonValue& value : list) {
+      if (number++ == static_cast<size_t>(end_of_forward))
+        record_.step.end_of_forward = record_.step.events.size();
+      const JsonValue::List* const parts = row(value, "events", 4);
+      if (parts == nullptr) continue;
+      const std::string kind = file_.text_in((*parts)[0], "events").value_or("");
+      const Phase phase = named((*parts)[2], "events", kPhases).value_or(Phase::kForward);
+      const NodeId node = node_at((*parts)[3]);
+      if (kind == "!") {
+        if (const auto call = index((*parts)[1], "events", calls_.size()))
+          launch(*call, phase, node);
+        continue;
+      }
+      const auto at = index((*parts)[1], "events", state.size());
+      if (!at) continue;
+      const bool born = kind == "+";
+      const State wanted = born ? State::kBefore : State::kAlive;
+      if ((!born && kind != "-") || state[*at] != wanted || record_.step.buffers[*at].resident) {
+        file_.fail("E281", "a storage is allocated and freed once, and the resident ones never",
+                   value);
+        continue;
+      }
+      state[*at] = born ? State::kAlive : State::kGone;
+      write(born ? Event::Kind::kAllocate : Event::Kind::kFree, phase, *at, node);
+      if (born) record_.step.buffers[*at].node = node;
+      if (born && becomes_gradient_[*at]) write(Event::Kind::kBecomeGradient, phase, *at, node);
+    }
+    if (static_cast<size_t>(end_of_forward) >= number)
+      record_.step.end_of_forward = record_.step.events.size();
+    for (size_t i = 0; i < state.size(); ++i) {
+      const bool whole = record_.step.buffers[i].resident || state[i] == State::kGone;
+      if (!whole)
+        return file_.fail("E281", fmt::format("storage {} is not allocated and freed", i));
+    }
+  }
+
+  void write(Event::Kind kind, Phase phase, size_t id, NodeId node, bool dispatched = true) {
+    record_.step.events.push_back({.kind = kind,
+                                   .phase = phase,
+                                   .id = static_cast<uint32_t>(id),
+                                   .node = node,
+                                   .dispatched = dispatched});
+  }
+
+  // The call's kernels are worked out once for each phase that it is made in.
+  void launch(size_t call, Phase phase, NodeId node) {
+    auto& ids = launches_[call * kPhases.size() + static_cast<size_t>(phase)];
+    if (!ids) {
+      ids.emplace();
+      for (Kernel& kernel : kernels_of(calls_[call], phase, use_)) {
+        ids->push_back(record_.step.kernels.size());
+        record_.step.kernels.push_back(std::move(kernel));
+      }
+    }
+    bool first = true;
+    for (const size_t id : *ids)
+      write(Event::Kind::kLaunch, phase, id, node, std::exchange(first, false));
+  }
+
+  void saved() {
+    std::vector<char> seen(record_.step.buffers.size(), 0);
+    for (const JsonValue& value : file_.required_list("saved")) {
+      const JsonValue::List* const parts = row(value, "saved", 2);
+      const auto at = parts ? index((*parts)[0], "saved", seen.size()) : std::nullopt;
+      if (!at || std::exchange(seen[*at], 1) != 0) continue;
+      record_.step.saved.push_back({.buffer = static_cast<BufferId>(*at),
+                                    .node = node_at((*parts)[1]),
+                                    .rule = "autograd keeps it"});
+    }
+    for (const Tensor& tensor : record_.graph.tensors)
+      record_.step.parameter_arrays += tensor.kind == TensorKind::kParameter ? 1 : 0;
+  }
+
+  NodeId node_at(const JsonValue& value) {
+    const auto known = static_cast<int64_t>(record_.graph.nodes.size());
+    const int64_t at = file_.integer_in(value, "node", {.low = -1, .high = known - 1}).value_or(-1);
+    return at < 0 ? kNoNode : static_cast<NodeId>(at);
+  }
+
+  const JsonValue::List* row(const JsonValue& value, std::string_view key, size_t parts) {
+    const JsonValue::List* const list = file_.list_in(value, key);
+    if (list == nullptr || list->size() == parts) return list;
+    file_.fail("E281", fmt::format("{} have {} parts each", key, parts), value);
+    return nullptr;
+  }
+
+  std::optional<size_t> index(const JsonValue& value, std::string_view key, size_t count) {
+    const auto at = file_.integer_in(value, key, {.low = 0});
+    if (!at) return std::nullopt;
+    if (static_cast<size_t>(*at) < count) return static_cast<size_t>(*at);
+    file_.fail("E281", fmt::format("{} name number {}, of {}", key, *at, count), value);
+    return std::nullopt;
+  }
+
+  template <class T, size_t N>
+  std::optional<T> named(const JsonValue& value, std::string_view key,
+                         const std::array<std::pair<std::string_view, T>, N>& names) {
+    const auto text = file_.text_in(value, key);
+    if (!text) return std::nullopt;
+    for (const auto& [name, meaning] : names) {
+      if (name == *text) return meaning;
+    }
+    file_.fail("E281", fmt::format("{} know no such name", key), value);
+    return std::nullopt;
+  }
+
+  JsonObject& file_;
+  const Limits& limits_;
+  Record record_;
+  TensorCoreUse use_;
+  std::vector<std::string> order_, modules_;
+  std::optional<RecordedSizes> sizes_;
+  std::vector<RecordedTensor> types_;
+  std::vector<RecordedCall> calls_;
+  std::vector<char> becomes_gradient_;
+  std::vector<std::optional<std::vector<size_t>>> launches_;  // by call and phase
+};
+
+}  // namespace
+
+Result<Record> read_record(std::string_view text, std::string_view file, const Limits& limits) {
+  auto value = read_json(text, file, limits);
+  if (!value) return tl::make_unexpected(value.error());
+  Diagnostics faults;
+  JsonObject object(*value, file, faults, true);
+  object.schema("plimsoll.record", kVersion);
+  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
+  Record record = Reader(object, limits).read();
+  object.finish();
+  if (has_error(faults)) return tl::make_unexpected(std::move(faults));
+  return record;
+}
+
+}  // namespace plimsoll

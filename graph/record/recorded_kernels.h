@@ -1,0 +1,39 @@
+// How families of operators become kernels: problems of libraries, and bytes that move.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/ir/kernel.h"
+#include "graph/record/recorded_call.h"
+
+namespace plimsoll::recorded {
+
+// What the operator's row says.
+struct Priced {
+  KernelClass kernel_class = KernelClass::kPointwise;
+  std::string label;
+  int64_t flop = 1;  // an element
+  Pass pass = Pass::kForward;
+  TensorCoreUse use;
+};
+
+using Kernels = std::vector<Kernel>;
+using Lowering = Kernels (*)(const RecordedCall& call, const Priced& priced);
+
+// Operands whose shapes do not fit what the operator takes give the kernel of elementwise().
+Kernels product(const RecordedCall& call, const Priced& priced);
+Kernels convolution(const RecordedCall& call, const Priced& priced);
+Kernels convolution_backward(const RecordedCall& call, const Priced& priced);
+Kernels recurrent(const RecordedCall& call, const Priced& priced);
+Kernels attention(const RecordedCall& call, const Priced& priced);
+Kernels pool(const RecordedCall& call, const Priced& priced);
+Kernels norm(const RecordedCall& call, const Priced& priced);  // rows: its statistics
+Kernels rows_of_last(const RecordedCall& call,
+                     const Priced& priced);                         // rows: all but the last axis
+Kernels reduction(const RecordedCall& call, const Priced& priced);  // rows: what it writes
+Kernels gather(const RecordedCall& call, const Priced& priced);  // reads of a table what it writes
+Kernels scatter(const RecordedCall& call, const Priced& priced);
+Kernels elementwise(const RecordedCall& call, const Priced& priced);
+
+}  // namespace plimsoll::recorded

@@ -1,0 +1,239 @@
+"""plimsoll.from_step(): a training step of PyTorch as it is, recorded without a card and without a weight."""
+from __future__ import annotations
+
+import contextlib
+import gc
+import gzip
+import importlib
+import json
+import math
+import os
+import pickle
+import tempfile
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ._answers import Estimate, MaxBatch
+from ._command import Diagnostic, InputError
+from ._record_sizes import OtherSteps, Sizes, merged, points
+from ._verbs import estimate, max_batch
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._flags import Flags
+
+Dims = Mapping[int, str]
+VERSION = 1
+
+
+class StepModel:
+    """What a step does, in a file that goes when this does, unless it is saved."""
+
+    def __init__(self, record: Mapping[str, Any]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="plimsoll-")
+        self.path = Path(self._folder.name) / "step.plimsoll.json.gz"
+        text = json.dumps(record, separators=(",", ":"))
+        self.path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """As a record, `*.plimsoll.json.gz`, which the command takes for a model. It holds neither weights nor code."""
+        Path(path).write_bytes(self.path.read_bytes())
+
+    def estimate(self, **flags: Unpack[Flags]) -> Estimate:
+        return estimate(self, **flags)
+
+    def max_batch(self, **flags: Any) -> MaxBatch:
+        return max_batch(self, **flags)
+
+    def sweep(self, parameters: Mapping[str, Any], **options: Any) -> Any:
+        """As plimsoll.sweep() of this model."""
+        from ._sweep import sweep
+
+        return sweep(self, parameters, **options)
+
+
+def from_step(step: Callable[..., Any], inputs: Any, dims: Mapping[str | int, Dims] | None = None, *,
+              capability: tuple[int, int] = (8, 0)) -> StepModel:
+    """Runs `step` on tensors without values, on a card that is not there, and notes what it does.
+
+        def step(images, labels):
+            loss = F.cross_entropy(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        plimsoll.from_step(step, (images, labels)).estimate(gpu="t4")
+
+    `step` is what a program does with a batch, as it is: several models and optimizers, autocast, accumulation, hooks.
+    What it changes is changed in a process of its own. `inputs` are its arguments, by order or by name, of which only shapes
+    are read. `dims` names sizes that may change, by argument and axis; without it the first axis of every tensor is the batch.
+    `capability` is the pretended card's, by which PyTorch chooses its kernels. Needs Linux and the build of PyTorch with CUDA.
+    """
+    _import_all()
+    arguments = _arguments(inputs)
+    axes = _axes(arguments, dims)
+    base = _base(axes)
+    recorder = _Recorder(step, arguments, axes, capability)
+    if not base:
+        return StepModel(recorder.record({}, [{}], None))
+    at = points(base)
+    recorder.run(at[0])  # what fails there is said as it is
+    try:
+        near = {name: size + 1 for name, size in base.items()}
+        return StepModel(recorder.record(base, [*at, near], None))
+    except (OtherSteps, InputError) as fault:
+        odd = fault
+    try:
+        far = {name: 5 * size for name, size in base.items()}
+        return StepModel(recorder.record(base, [*at, far], dict(base)))
+    except (OtherSteps, InputError):
+        return StepModel(recorder.record(base, [at[0]], None, fixed=str(odd)))
+
+
+def _import_all() -> None:
+    """What children would each import anew; and what cycles hold goes before they begin. No tensor without values is made here: from
+    the first one on PyTorch has devices in this process that are not there."""
+    for name in ("torch._dynamo", "torch._subclasses.fake_tensor", "torch._meta_registrations", "torch._refs", "torch._decomp",
+                 "torch.fx.experimental.symbolic_shapes"):
+        with contextlib.suppress(ImportError):  # another version's
+            importlib.import_module(name)
+    from . import _record_run  # noqa: F401
+
+    gc.collect()
+
+
+def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    import torch
+
+    if isinstance(inputs, torch.Tensor):
+        return (inputs,), {}
+    return ((), dict(inputs)) if isinstance(inputs, Mapping) else (tuple(inputs), {})
+
+
+def _axes(arguments: tuple[tuple[Any, ...], dict[str, Any]], dims: Mapping[str | int, Dims] | None) -> list[tuple[Any, int, int, str]]:
+    """(argument, axis, its size, name) of every size that may change."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    args, kwargs = arguments
+    named = {**dict(enumerate(args)), **kwargs}
+    unknown = [str(key) for key in dims or () if key not in named]
+    if unknown:
+        raise ValueError(f"dims names {', '.join(unknown)}; arguments are {', '.join(map(str, named))}")
+    found = []
+    for key, value in named.items():
+        wanted = {0: "batch"} if dims is None else dims.get(key, {})
+        for leaf in tree_leaves(value):
+            if isinstance(leaf, torch.Tensor):
+                found += [(key, axis, leaf.shape[axis], name) for axis, name in wanted.items() if axis < leaf.dim()]
+    return list(dict.fromkeys(found))
+
+
+def _base(axes: Sequence[tuple[Any, int, int, str]]) -> dict[str, int]:
+    """The sample's size of each name: what all axes of that name are multiples of."""
+    base: dict[str, int] = {}
+    for _, _, size, name in axes:
+        base[name] = math.gcd(base.get(name, 0), size)
+    return {name: size for name, size in base.items() if size > 0}
+
+
+class _Recorder:
+    """Runs a step at sizes; each once, each in a child of its own."""
+
+    def __init__(self, step: Callable[..., Any], arguments: Any, axes: Sequence[tuple[Any, int, int, str]], capability: tuple[int, int]) -> None:
+        self.step, self.arguments, self.axes, self.capability = step, arguments, axes, capability
+        self.base = _base(axes)
+        self.runs: dict[tuple[tuple[str, int], ...], Any] = {}
+
+    def run(self, point: Mapping[str, int]) -> Any:
+        key = tuple(point.items())
+        if key not in self.runs:
+            sizes = {(argument, axis, size): size // self.base[name] * point[name] for argument, axis, size, name in self.axes if name in point}
+            self.runs[key] = _in_child(self.step, self.arguments, sizes, self.capability)
+        return self.runs[key]
+
+    def record(self, base: Mapping[str, int], at: Sequence[Mapping[str, int]], multiples: Mapping[str, int] | None, fixed: str = "") -> dict[str, Any]:
+        """`fixed`: why it holds at the sample's sizes alone."""
+        import torch
+
+        several = len(at) > 1
+        sizes = Sizes(list(base) if several else [], at if several else [{}])
+        one = merged([self.run(point) for point in at], sizes)
+        return {"schema": "plimsoll.record", "version": VERSION, "torch": torch.__version__, "capability": list(self.capability),
+                "tf32": [_allows(torch.backends.cuda.matmul), _allows(torch.backends.cudnn)],
+                "symbols": dict(base), "multiples": dict(multiples or {}), "fixed": fixed or None, **_interned(one), "sizes": sizes.table}
+
+
+def _allows(backend: Any) -> bool:
+    return bool(getattr(backend, "allow_tf32", False))
+
+
+def _interned(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Types of tensors, calls and modules by number."""
+    types: dict[Any, int] = {}
+    calls: dict[Any, int] = {}
+    modules: dict[str, int] = {}
+
+    def number(table: dict[Any, int], key: Any) -> int:
+        return table.setdefault(key, len(table))
+
+    def call(key: Any) -> int:
+        name, reads, writes, facts = key
+        return number(calls, (name, tuple(number(types, t) for t in reads), tuple(number(types, t) for t in writes), facts))
+
+    events = [[kind, call(what) if kind == "!" else what, phase, node] for kind, what, phase, node in run["events"]]
+    nodes = [[number(modules, module), operator] for module, operator in run["nodes"]]
+    parameters = [[name, number(types, kind), trained] for name, kind, trained in run["parameters"]]
+    inputs = [[name, number(types, kind)] for name, kind in run["inputs"]]
+    return {"name": run["name"], "stated": run["stated"], "modules": list(modules), "nodes": nodes,
+            "types": [list(kind) for kind in types],
+            "calls": [{"operator": name, "reads": reads, "writes": writes, "facts": dict(facts)} for name, reads, writes, facts in calls],
+            "storages": run["storages"], "events": events, "saved": run["saved"], "end_of_forward": run["end_of_forward"],
+            "parameters": parameters, "inputs": inputs}
+
+
+def _in_child(step: Callable[..., Any], arguments: Any, sizes: Mapping[Any, int], capability: tuple[int, int]) -> Any:
+    """What run() says, of a copy of this process that ends with it."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            said = _said(step, arguments, sizes, capability)
+            with os.fdopen(writing, "wb") as pipe:
+                pipe.write(said)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    if not said:
+        raise _not_recorded("the process that recorded it ended without a word", "")
+    answer, fault, trace = pickle.loads(said)
+    if fault is not None:
+        raise _not_recorded(fault, trace)
+    return answer
+
+
+def _said(step: Callable[..., Any], arguments: Any, sizes: Mapping[Any, int], capability: tuple[int, int]) -> bytes:
+    try:
+        from ._record_run import run
+
+        return pickle.dumps((run(step, arguments, sizes, capability), None, ""))
+    except BaseException as fault:
+        return pickle.dumps((None, f"{type(fault).__name__}: {fault}", traceback.format_exc()))
+
+
+def _not_recorded(fault: str, trace: str) -> InputError:
+    lines = fault.strip().splitlines() or [""]
+    error = InputError([Diagnostic("E292", "error", f"the step does not run on tensors without values: {lines[0]}",
+                                   help="the exception's `trace` holds PyTorch's own")])
+    error.trace = trace  # type: ignore[attr-defined]
+    return error

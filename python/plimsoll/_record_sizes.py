@@ -1,0 +1,95 @@
+"""Sizes as polynomials of named dimensions: of what several runs say, one that is exact in all of them."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+Point = Mapping[str, int]
+
+
+class OtherSteps(ValueError):
+    """The runs do other things at other sizes."""
+
+
+def monomials(symbols: Sequence[str]) -> list[tuple[int, ...]]:
+    """Powers of each symbol: up to squares, of three factors at most, as products over a batch of squared lengths are."""
+    return [powers for powers in itertools.product(range(3), repeat=len(symbols)) if sum(powers) <= 3 or len(symbols) == 1]
+
+
+def points(base: Point) -> list[dict[str, int]]:
+    """Where runs are needed for such polynomials: at multiples of the sample's sizes, the sample first."""
+    return [{name: size * (power + 1) for (name, size), power in zip(base.items(), powers)} for powers in monomials(list(base))]
+
+
+class Sizes:
+    """The polynomials met so far, each with a number."""
+
+    def __init__(self, symbols: Sequence[str], at: Sequence[Point]) -> None:
+        self.symbols, self.at = list(symbols), list(at)
+        self.powers = monomials(self.symbols)
+        self.table: list[Any] = []
+        self._known: dict[tuple[int, ...], Any] = {}
+        count = len(self.powers)
+        self._inverse = _inverse([[_product(point, self.symbols, powers) for powers in self.powers] for point in self.at[:count]])
+
+    def merged(self, values: tuple[int, ...]) -> Any:
+        """A number that is the same everywhere, or "#3" for a polynomial; OtherSteps where no polynomial says them all."""
+        if all(value == values[0] for value in values):
+            return values[0]
+        if values not in self._known:
+            self._known[values] = f"#{len(self.table)}"
+            self.table.append(self._polynomial(values))
+        return self._known[values]
+
+    def _polynomial(self, values: tuple[int, ...]) -> list[Any]:
+        """[divisor, [coefficient, power of each symbol...]...]"""
+        count = len(self.powers)
+        coefficients = [sum(c * v for c, v in zip(row, values[:count])) for row in self._inverse]
+        for point, value in zip(self.at[count:], values[count:]):
+            if sum(c * _product(point, self.symbols, powers) for c, powers in zip(coefficients, self.powers)) != value:
+                raise OtherSteps("a size is no polynomial of the named dimensions")
+        over = lcm(*(Fraction(c).denominator for c in coefficients))
+        return [over, *([int(c * over), *powers] for c, powers in zip(coefficients, self.powers) if c)]
+
+
+def _product(point: Point, symbols: Sequence[str], powers: Sequence[int]) -> int:
+    result = 1
+    for name, power in zip(symbols, powers):
+        result *= point[name] ** power
+    return result
+
+
+def _inverse(matrix: list[list[int]]) -> list[list[Fraction]]:
+    """By elimination, exact."""
+    count = len(matrix)
+    rows = [[Fraction(v) for v in row] + [Fraction(i == j) for j in range(count)] for i, row in enumerate(matrix)]
+    for column in range(count):
+        pivot = next(i for i in range(column, count) if rows[i][column])
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        rows[column] = [v / rows[column][column] for v in rows[column]]
+        for i in range(count):
+            if i != column and rows[i][column]:
+                factor = rows[i][column]
+                rows[i] = [v - factor * w for v, w in zip(rows[i], rows[column])]
+    return [row[count:] for row in rows]
+
+
+def merged(runs: Sequence[Any], sizes: Sizes) -> Any:
+    """Runs of one structure as one, whose numbers are merged; OtherSteps where they differ in anything else."""
+    first = runs[0]
+    if isinstance(first, bool) or not isinstance(first, (int, list, tuple, dict)):
+        if any(run != first for run in runs):
+            raise OtherSteps(f"what is {first!r} at one size is not at another")
+        return first
+    if any(type(run) is not type(first) for run in runs):
+        raise OtherSteps("its operators change with the sizes")
+    if isinstance(first, int):
+        return sizes.merged(tuple(runs))
+    if any(len(run) != len(first) for run in runs):
+        raise OtherSteps("its operators change with the sizes")
+    if isinstance(first, dict):
+        return {key: merged([run[key] for run in runs], sizes) for key in first}
+    return tuple(merged(one, sizes) for one in zip(*runs))

@@ -1,0 +1,113 @@
+"""Tensors without values in place of all that a program holds, each under the name that it had."""
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+CARD = "cuda"
+
+
+@dataclass
+class Held:
+    """What the program holds of PyTorch's."""
+
+    tensors: list[Any]
+    modules: list[Any]
+    optimizers: list[Any]
+
+
+def held() -> Held:
+    """By whomever: the collector knows them all."""
+    import torch
+
+    found = Held([], [], [])
+    for thing in gc.get_objects():
+        kind = type(thing)
+        if issubclass(kind, torch.Tensor):
+            found.tensors.append(thing)
+        elif issubclass(kind, torch.nn.Module):
+            found.modules.append(thing)
+        elif issubclass(kind, torch.optim.Optimizer):
+            found.optimizers.append(thing)
+    return found
+
+
+def empty(everything: Held, mode: Any, inputs: Iterable[Any]) -> None:
+    """Every tensor of the process loses its values and comes to lie on the card, but for single numbers on the host that
+    belong to no module: optimizers count in such. Whoever holds a tensor holds the same object afterwards."""
+    import torch
+
+    of_modules = {id(t) for module in everything.modules for table in (module._parameters, module._buffers) for t in table.values()}
+    of_modules |= {id(t) for t in inputs}
+    emptier = _Emptier(mode)
+    # What a backward pass would still need goes first: it holds the leaves.
+    for tensor in sorted((t for t in everything.tensors if not _is_fake(t)), key=lambda t: t.is_leaf):
+        on_host = tensor.device.type == "cpu" and tensor.dim() == 0 and id(tensor) not in of_modules
+        emptier.empty(tensor, "cpu" if on_host else CARD)
+    everything.tensors.clear()
+    for module in everything.modules:
+        if isinstance(module, torch.nn.RNNBase):
+            module._flat_weight_refs = [weakref.ref(w) if w is not None else None for w in module._flat_weights]
+
+
+def _is_fake(tensor: Any) -> bool:
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return isinstance(tensor, FakeTensor)
+
+
+class _Emptier:
+    """Storages that tensors share stay shared."""
+
+    def __init__(self, mode: Any) -> None:
+        self.mode = mode
+        self.storages: dict[int, tuple[Any, Any]] = {}  # address -> the original, so that its address is not used again; its stand-in
+
+    def empty(self, tensor: Any, device: str) -> None:
+        import torch
+
+        gradient = tensor.grad if tensor.is_leaf else None
+        with self.mode, torch.no_grad():
+            fake = self._like(tensor, device)
+            if isinstance(tensor, torch.nn.Parameter):
+                fake = torch.nn.Parameter(fake, requires_grad=tensor.requires_grad)
+            elif tensor.is_leaf and tensor.requires_grad:
+                fake.requires_grad_()
+        if gradient is not None:
+            with self.mode, torch.no_grad():
+                fake.grad = gradient if _is_fake(gradient) else self._like(gradient, device)
+        fake._backward_hooks = tensor._backward_hooks
+        _swap(tensor, fake)
+
+    def _like(self, tensor: Any, device: str) -> Any:
+        import torch
+
+        if tensor.layout != torch.strided:
+            return torch.empty_like(tensor, device=device)
+        fake = torch.empty(0, dtype=tensor.dtype, device=device)
+        fake.set_(self._storage(tensor, device), tensor.storage_offset(), tensor.size(), tensor.stride())
+        return fake
+
+    def _storage(self, tensor: Any, device: str) -> Any:
+        import torch
+
+        storage = tensor.untyped_storage()
+        # Tensors on meta have no address of their own bytes, and storages all the same.
+        if storage._cdata not in self.storages:
+            stand_in = torch.empty(storage.nbytes(), dtype=torch.uint8, device=device).untyped_storage()
+            self.storages[storage._cdata] = storage, stand_in
+        return self.storages[storage._cdata][1]
+
+
+def _swap(tensor: Any, fake: Any) -> None:
+    """What torch.utils.swap_tensors does, for tensors that others hold too: those keep what they had."""
+    import torch
+
+    kind, attributes = type(tensor), dict(tensor.__dict__)
+    fake.__dict__.update({name: value for name, value in attributes.items() if name not in fake.__dict__})
+    tensor.__class__, fake.__class__ = type(fake), kind
+    tensor.__dict__, fake.__dict__ = fake.__dict__, {}
+    torch._C._swap_tensor_impl(tensor, fake)

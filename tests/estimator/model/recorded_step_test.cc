@@ -1,0 +1,76 @@
+// Steps that PyTorch programs took (tests/oracles/step_cases.py), recorded, beside what the oracle
+// says that PyTorch allocates in them.
+#include "estimator/model/recorded_step.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "graph/record/record.h"
+#include "tests/support/golden_memory.h"
+#include "tests/support/requests.h"
+
+using namespace plimsoll;
+
+namespace {
+
+constexpr const char* kKinds[] = {"teacher_without_gradients",
+                                  "momentum_encoder",
+                                  "shared_by_two_calls",
+                                  "two_networks_two_optimizers",
+                                  "embedding_bags",
+                                  "messages_over_a_graph",
+                                  "normed_weights",
+                                  "losses_inside",
+                                  "cut_from_the_graph",
+                                  "own_functions",
+                                  "checkpointed_inside",
+                                  "loop_over_time",
+                                  "low_rank_adapters"};
+
+std::string path_of(const std::string& kind) {
+  return test::golden_path("steps/" + kind + std::string(kRecordSuffix));
+}
+
+Request asked(const std::string& kind, std::optional<int64_t> batch = std::nullopt) {
+  return test::request(path_of(kind), "tesla-t4", batch);
+}
+
+}  // namespace
+
+TEST_CASE("recorded steps: live bytes peak where PyTorch's do, at batches seen and not seen") {
+  const auto goldens = test::read_golden("steps/peaks.json");
+  for (const char* kind : kKinds) {
+    for (const auto& row : goldens["steps"][std::string(kind) + "_1"]) {
+      const auto batch = row["batch"].get<int64_t>();
+      CAPTURE(kind);
+      CAPTURE(batch);
+      const MemoryEstimate memory = test::answer(asked(kind, batch)).memory;
+      CHECK(memory.live_peak_bytes == row["peak"].get<int64_t>());
+      CHECK(memory.allocated_peak_bytes >= memory.live_peak_bytes);
+      CHECK(memory.reserved_bytes >= memory.allocated_peak_bytes);
+    }
+  }
+}
+
+TEST_CASE("recorded steps: the sample's batch is asked of where none is given") {
+  const Estimate e = test::answer(asked("losses_inside"));
+  CHECK(e.input.batch == 6);
+  CHECK(e.memory.parameter_count > 0);
+  CHECK(e.time.step_ns > 0);
+}
+
+TEST_CASE("recorded steps: a batch that was not looked at is refused") {
+  // Its batch is cut in two halves, so it was recorded at multiples.
+  const auto e = estimate(asked("low_rank_adapters", 7), test::hwdb());
+  REQUIRE(!e);
+  CHECK(e.error().front().code == "E282");
+  CHECK(estimate(asked("low_rank_adapters", 12), test::hwdb()));
+}
+
+TEST_CASE("recorded steps: settings of training have no effect, and that is said") {
+  Request request = asked("own_functions");
+  request.given.insert("optimizer");
+  const Estimate e = test::answer(request);
+  CHECK(std::ranges::any_of(e.diagnostics, [](const Diagnostic& d) { return d.code == "W516"; }));
+}

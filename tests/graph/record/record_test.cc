@@ -1,0 +1,103 @@
+#include "graph/record/record.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+using namespace plimsoll;
+
+namespace {
+
+// y = x w, its gradient, and nothing else: of a batch of 4.
+nlohmann::json record_of_product() {
+  return nlohmann::json::parse(R"({
+    "schema": "plimsoll.record", "version": 1, "torch": "2.9.0", "capability": [8, 0],
+    "tf32": [true, false], "symbols": {"batch": 4}, "multiples": {}, "fixed": null,
+    "name": "Net", "stated": [], "modules": ["body"], "nodes": [[0, "mm"]],
+    "types": [["float32", ["#0", 16], ""], ["float32", [16, 8], "turned"], ["float32", ["#0", 8], ""]],
+    "calls": [{"operator": "mm", "reads": [0, 1], "writes": [2], "facts": {}},
+              {"operator": "mm", "reads": [0, 2], "writes": [1], "facts": {}}],
+    "storages": [[512, "parameter", true, 0], ["#1", "input", true, 0], ["#2", "feature_map", false, 0],
+                 [512, "gradient", false, 0]],
+    "events": [["+", 2, "forward", 0], ["!", 0, "forward", 0], ["+", 3, "backward", 0],
+               ["!", 1, "backward", 0], ["-", 2, "backward", 0], ["-", 3, "update", -1]],
+    "saved": [[2, 0]], "end_of_forward": 2, "parameters": [["body.weight", 1, true]],
+    "inputs": [["x", 0]], "sizes": [[1, [1, 1]], [1, [64, 1]], [2, [64, 1]]]
+  })");
+}
+
+Result<Record> read(const nlohmann::json& record) { return read_record(record.dump(), "r.json"); }
+
+std::string code_of(const nlohmann::json& record) {
+  const auto found = read(record);
+  return found ? "" : found.error().front().code;
+}
+
+}  // namespace
+
+TEST_CASE("record: storages, calls and phases become a step") {
+  const auto record = read(record_of_product());
+  REQUIRE(record);
+  const Step& step = record->step;
+  CHECK(step.buffers[1].bytes == Dim::symbol("batch") * 64);
+  CHECK(step.buffers[2].bytes.evaluate({{"batch", 4}}) == 128);
+  CHECK(step.buffers[0].resident);
+  REQUIRE(step.kernels.size() == 2);
+  const auto& product = std::get<GemmProblem<Dim>>(step.kernels[0].problem);
+  CHECK(product.m == Dim::symbol("batch"));
+  CHECK(product.n == Dim(8));
+  CHECK(product.k == Dim(16));
+  CHECK(product.b_t);
+  CHECK(step.kernels[0].tensor_core);
+  CHECK(step.kernels[1].pass == Pass::kBackward);
+  CHECK(step.end_of_forward == 2);
+  // A gradient is a temporary until it is its parameter's.
+  CHECK(step.events[3].kind == Event::Kind::kBecomeGradient);
+  REQUIRE(step.saved.size() == 1);
+  CHECK(step.saved[0].buffer == 2);
+  CHECK(record->graph.nodes[0].module == "body");
+}
+
+TEST_CASE("record: a size is never below 0") {
+  auto text = record_of_product();
+  text["sizes"][2] = nlohmann::json::parse("[1, [-64, 1]]");
+  const auto record = read(text);
+  REQUIRE(record);
+  CHECK(record->step.buffers[2].bytes.evaluate({{"batch", 4}}) == 0);
+}
+
+TEST_CASE("record: what contradicts itself is refused with its place") {
+  const auto with = [](const char* path, const char* value) {
+    auto record = record_of_product();
+    record[nlohmann::json::json_pointer(path)] = nlohmann::json::parse(value);
+    return code_of(record);
+  };
+  CHECK(with("/events/0/1", "9") == "E281");                         // no such storage
+  CHECK(with("/events/0/1", "0") == "E281");                         // a resident one
+  CHECK(with("/events/4/0", "\"+\"") == "E281");                     // allocated twice
+  CHECK(with("/events/5", "[\"-\", 2, \"update\", -1]") == "E281");  // freed twice
+  CHECK(with("/events/1/1", "7") == "E281");                         // no such call
+  CHECK(with("/calls/0/reads/0", "3") == "E281");                    // no such type
+  CHECK(with("/types/0/1/0", "\"#3\"") == "E281");                   // no such size
+  CHECK(with("/types/0/0", "\"float5\"") == "E281");                 // no such element
+  CHECK(with("/storages/2/0", "-1") == "E312");
+  CHECK(with("/events/0/3", "1") == "E312");   // no such node
+  CHECK(with("/sizes/0/1/1", "5") == "E312");  // a power beyond what is recorded
+  CHECK(with("/sizes/0/0", "0") == "E312");    // a divisor
+  CHECK(with("/symbols", "{\"batch\": 0}") == "E312");
+  CHECK(with("/saved/0", "[2]") == "E281");
+  CHECK(with("/version", "2") == "E330");
+  CHECK(with("/schema", "\"plimsoll.plan\"") == "E330");
+  CHECK(with("/more", "1") == "E304");
+}
+
+TEST_CASE("record: every key is wanted") {
+  const auto whole = record_of_product();
+  for (auto member = whole.begin(); member != whole.end(); ++member) {
+    CAPTURE(member.key());
+    auto record = whole;
+    record.erase(member.key());
+    CHECK(code_of(record) != "");
+  }
+}

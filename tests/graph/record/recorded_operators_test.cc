@@ -1,0 +1,97 @@
+#include "graph/record/recorded_operators.h"
+
+#include <doctest/doctest.h>
+
+using namespace plimsoll;
+
+namespace {
+
+RecordedTensor tensor(std::vector<int64_t> sizes, DType dtype = DType::kFloat32) {
+  RecordedTensor t;
+  t.type.dtype = dtype;
+  for (const int64_t size : sizes) t.type.shape.emplace_back(size);
+  return t;
+}
+
+Kernel only_kernel(const RecordedCall& call, Phase phase = Phase::kForward) {
+  const auto kernels = kernels_of(call, phase, {});
+  REQUIRE(kernels.size() == 1);
+  return kernels.front();
+}
+
+}  // namespace
+
+TEST_CASE("recorded operators: a convolution is one problem in all its passes") {
+  const RecordedTensor x = tensor({2, 8, 12, 12}), w = tensor({16, 4, 3, 3}), b = tensor({16}),
+                       y = tensor({2, 16, 6, 6});
+  const std::map<std::string, std::vector<Dim>, std::less<>> facts = {
+      {"stride", {2, 2}}, {"padding", {1, 1}}, {"dilation", {1, 1}}, {"groups", {2}}};
+  const auto forward = kernels_of({"convolution", {&x, &w, &b}, {&y}, facts}, Phase::kForward, {});
+  REQUIRE(forward.size() == 2);
+  const auto& problem = std::get<ConvProblem<Dim>>(forward[0].problem);
+  CHECK(problem.in[1] == Dim(12));
+  CHECK(problem.out[2] == Dim(6));
+  CHECK(problem.in[0] == Dim(1));
+  CHECK(problem.stride[1] == 2);
+  CHECK(problem.groups == Dim(2));
+  CHECK(forward[0].flop == Dim(2 * 2 * 36 * 16 * 4 * 9));
+  CHECK(forward[1].op == "bias");
+  auto masked = facts;
+  masked["output_mask"] = {0, 1, 1};
+  const auto backward =
+      kernels_of({"convolution_backward", {&y, &x, &w}, {&w, &b}, masked}, Phase::kBackward, {});
+  REQUIRE(backward.size() == 2);
+  CHECK(backward[0].pass == Pass::kBackwardWeights);
+  CHECK(std::get<ConvProblem<Dim>>(backward[0].problem) == problem);
+  CHECK(backward[1].op == "bias_gradient");
+}
+
+TEST_CASE("recorded operators: a product with a bias reads its last two operands") {
+  const RecordedTensor bias = tensor({32}), a = tensor({8, 16}), b = tensor({16, 32}),
+                       c = tensor({8, 32});
+  const Kernel k = only_kernel({"addmm", {&bias, &a, &b}, {&c}, {}});
+  const auto& problem = std::get<GemmProblem<Dim>>(k.problem);
+  CHECK(problem.k == Dim(16));
+  CHECK(problem.accumulate);
+  CHECK(k.flop == Dim(2 * 8 * 16 * 32));
+}
+
+TEST_CASE("recorded operators: attention tells its form by its name") {
+  const RecordedTensor q = tensor({2, 4, 128, 64}, DType::kFloat16), log = tensor({2, 4, 128});
+  const Kernel k = only_kernel(
+      {"_scaled_dot_product_flash_attention", {&q, &q, &q}, {&q, &log}, {{"is_causal", {1}}}});
+  const auto& problem = std::get<AttentionProblem<Dim>>(k.problem);
+  CHECK(problem.form == AttentionForm::kFlash);
+  CHECK(problem.causal);
+  CHECK(problem.queries == Dim(128));
+  CHECK(k.tensor_core);
+}
+
+TEST_CASE("recorded operators: operators in place and their gradients are priced as the operator") {
+  const RecordedTensor x = tensor({64, 32});
+  CHECK(only_kernel({"relu_", {&x}, {&x}, {}}).op == "relu");
+  CHECK(only_kernel({"threshold_backward", {&x, &x}, {&x}, {}}).op == "relu");
+  CHECK(only_kernel({"tanh_backward", {&x, &x}, {&x}, {}}).op == "tanh");
+  const Kernel sum = only_kernel({"sum", {&x}, {&x}, {}});
+  CHECK(sum.kernel_class == KernelClass::kReduce);
+  CHECK(only_kernel({"_foreach_add_", {&x, &x}, {&x}, {}}, Phase::kUpdate).kernel_class ==
+        KernelClass::kUpdate);
+  CHECK(only_kernel({"somebodys_own_operator", {&x}, {&x}, {}}).read == Dim(64 * 32 * 4));
+}
+
+TEST_CASE("recorded operators: a look-up reads of its table what it writes") {
+  const RecordedTensor table = tensor({1000, 8}), ids = tensor({5}, DType::kInt64),
+                       y = tensor({5, 8});
+  const Kernel k = only_kernel({"embedding", {&table, &ids}, {&y}, {}});
+  CHECK(k.read == Dim(5 * 8 + 5 * 8 * 4));
+}
+
+TEST_CASE("recorded operators: operands that an operator does not take are moved once") {
+  const RecordedTensor scalar = tensor({});
+  for (const char* op : {"mm", "convolution", "convolution_backward", "max_pool2d_with_indices",
+                         "_scaled_dot_product_efficient_attention", "recurrent"}) {
+    CAPTURE(op);
+    CHECK(only_kernel({op, {&scalar, &scalar}, {&scalar}, {}}).read == Dim(8));
+  }
+  CHECK(kernels_of({"mm", {&scalar}, {}, {}}, Phase::kForward, {}).empty());
+}

@@ -1,0 +1,85 @@
+"""from_step(): a step as a program has it, what it may read, and sizes at which it holds. Needs torch, with CUDA, without a card."""
+import importlib.util
+import os
+import tempfile
+import unittest
+
+import plimsoll
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+if HAS_TORCH:
+    import torch
+
+    HAS_TORCH = torch.version.cuda is not None
+
+
+def bytes_of(model, **flags):
+    return model.estimate(gpu="t4", **flags).to_dict()["result"]["memory"]["live_peak_bytes"]
+
+
+@unittest.skipUnless(HAS_TORCH, "no torch with CUDA")
+class FromStep(unittest.TestCase):
+    def setUp(self):
+        self.net = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+        self.optimizer = torch.optim.AdamW(self.net.parameters())
+        self.x, self.wanted = torch.randn(6, 16), torch.zeros(6, dtype=torch.long)
+
+    def step(self, x, wanted):
+        loss = torch.nn.functional.cross_entropy(self.net(x), wanted)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return loss
+
+    def test_leaves_the_program_as_it_was(self):
+        weight = self.net[0].weight.detach().clone()
+        self.step(self.x, self.wanted)  # a backward pass before, whose threads the child does not have
+        changed = self.net[0].weight.detach().clone()
+        plimsoll.from_step(self.step, (self.x, self.wanted))
+        self.assertTrue(torch.equal(self.net[0].weight, changed))
+        self.assertFalse(torch.equal(weight, changed))
+        self.assertEqual(self.net[0].weight.device.type, "cpu")
+        self.assertFalse(torch.cuda.is_available())
+
+    def test_holds_at_other_batches(self):
+        small = plimsoll.from_step(self.step, (self.x, self.wanted))
+        large = plimsoll.from_step(self.step, (torch.randn(96, 16), torch.zeros(96, dtype=torch.long)))
+        self.assertEqual(bytes_of(small, batch=96), bytes_of(large))
+        self.assertEqual(small.estimate(gpu="t4").parameters, 16 * 64 + 64 + 64 * 8 + 8)
+
+    def test_is_kept_in_a_file(self):
+        model = plimsoll.from_step(self.step, (self.x, self.wanted))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "step.plimsoll.json.gz")
+            model.save(path)
+            self.assertEqual(plimsoll.estimate(path, gpu="t4", batch=32).device_bytes, model.estimate(gpu="t4", batch=32).device_bytes)
+
+    def test_reads_stated_values(self):
+        def step(x, wanted):
+            if torch.isfinite(self.step(x, wanted)):
+                return float(x.sum())
+            raise FloatingPointError("a loss without an end")
+        model = plimsoll.from_step(step, (self.x, self.wanted))
+        self.assertTrue(any("numbers that the step reads are 1" in line for line in model.estimate(gpu="t4").to_dict()["basis"]))
+
+    def test_says_what_it_cannot_do(self):
+        def step(x):
+            return torch.unique(x)
+        with self.assertRaises(plimsoll.InputError) as raised:
+            plimsoll.from_step(step, (self.x,))
+        self.assertEqual(raised.exception.code, "E292")
+        self.assertIn("from_step_test.py", str(raised.exception))
+
+    def test_another_program_at_another_size_is_refused(self):
+        def step(x):
+            return self.net(x if len(x) == 6 else x.exp().exp()).sum().backward()
+        model = plimsoll.from_step(step, (self.x,))
+        self.assertGreater(model.estimate(gpu="t4").device_bytes, 0)
+        with self.assertRaises(plimsoll.InputError) as raised:
+            model.estimate(gpu="t4", batch=12)
+        self.assertEqual(raised.exception.code, "E282")
+
+
+if __name__ == "__main__":
+    unittest.main()
