@@ -53,8 +53,8 @@ std::string of_library(std::string_view name) {
 std::string of_folder(const std::filesystem::path& folder) {
   std::error_code failed;
   if (std::filesystem::exists(folder / "saved_model.pb", failed)) {
-    return "it holds a TensorFlow SavedModel: python -m tf2onnx.convert --saved-model FOLDER "
-           "--output model.onnx";
+    return "it holds a TensorFlow SavedModel: "
+           "python -m tf2onnx.convert --saved-model FOLDER --output model.onnx";
   }
   if (std::filesystem::exists(folder / "config.json", failed)) {
     return "it holds a Hugging Face model; in Python: plimsoll.from_torch(lambda: "

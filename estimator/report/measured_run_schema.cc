@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "graph/json/writer.h"
+#include "hwdb/measured/ignored_keys.h"
 #include "hwdb/measured/keys.h"
-#include "hwdb/measured/unread_keys.h"
 
 namespace plimsoll {
 namespace {
@@ -83,7 +83,7 @@ void write_record(JsonWriter& out) {
     out.end_object();
   }
   write_loose_keys(out);
-  for (const UnreadKey& key : unread_keys()) {
+  for (const IgnoredKey& key : ignored_keys()) {
     const std::string_view what =
         key.changes_run ? "Not modelled: a record with it is skipped. " : "Not read. ";
     out.key(key.name).begin_object();

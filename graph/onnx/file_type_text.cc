@@ -16,8 +16,8 @@ constexpr std::string_view kDescribed =
     "makes "
     "of it, inputs)";
 constexpr std::string_view kTrainer =
-    "it says how to train, not what: give the model, and what it says as flags: --batch (of one "
-    "GPU), --accumulate, --precision, --optimizer, --gpus";
+    "it says how to train, not what: give the model, and as settings what the file says of it: the "
+    "batch of one GPU, accumulation, precision, optimizer, the number of GPUs";
 
 // Calls `use` with each line, without white space around it.
 template <class Use>

@@ -11,9 +11,9 @@
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 #include "hwdb/measured/csv.h"
+#include "hwdb/measured/ignored_keys.h"
 #include "hwdb/measured/keys.h"
 #include "hwdb/measured/pickle.h"
-#include "hwdb/measured/unread_keys.h"
 
 namespace plimsoll {
 namespace {
@@ -67,7 +67,7 @@ void say_notes(const RunFile& file, Diagnostics& faults) {
   std::vector<std::string> known = {"kind", "input", "hidden", "dropout", "a_t", "b_t", "nodes"};
   for (const MeasuredKey& key : measured_keys()) known.emplace_back(key.name);
   const auto is_note = [](const std::string& name) {
-    return std::ranges::find(unread_keys(), name, &UnreadKey::name) != unread_keys().end();
+    return std::ranges::find(ignored_keys(), name, &IgnoredKey::name) != ignored_keys().end();
   };
   const Place place{file.name, 0, 0, {}};
   std::vector<std::string> others;

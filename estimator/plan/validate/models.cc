@@ -13,7 +13,7 @@
 #include "estimator/plan/validate/quantities.h"
 #include "estimator/time/collective.h"
 #include "graph/base/byte_source.h"
-#include "hwdb/measured/unread_keys.h"
+#include "hwdb/measured/ignored_keys.h"
 
 namespace plimsoll {
 namespace {

@@ -207,12 +207,12 @@ std::optional<Counter> counter_of(const MeasuredRun& run, std::string_view name)
   if (stem == "nvidia_smi" || stem == "device_used")
     return run.meter == "tensors" ? Counter::kAllocated : Counter::kProcess;
   if (stem != "peak_memory") return std::nullopt;
-  const auto says = [&](std::string_view word) {
+  const auto names = [&](std::string_view word) {
     return run.memory_counter.find(word) != std::string::npos;
   };
-  const bool reserved = says("reserved"), allocated = says("allocated");
+  const bool reserved = names("reserved"), allocated = names("allocated");
   if (reserved != allocated) return reserved ? Counter::kReserved : Counter::kAllocated;
-  return says("nvidia-smi") && !reserved ? Counter::kProcess : Counter::kUnsaid;
+  return names("nvidia-smi") && !reserved ? Counter::kProcess : Counter::kUnsaid;
 }
 
 MeasuredQuantity memory(const MeasuredRun& run, MeasuredQuantity q, Counter counter) {

@@ -80,7 +80,8 @@ TEST_CASE("JSON documents of others are told apart; a config is none of them") {
         R"({"train_batch_size": 64, "fp16": {"enabled": true}})"}) {
     CHECK(said_of_json(trainer).starts_with("is a config of DeepSpeed"));
   }
-  CHECK(said_of_json(R"({"per_device_train_batch_size": 2})").find("--batch") != std::string::npos);
+  CHECK(said_of_json(R"({"per_device_train_batch_size": 2})").find("the batch of one GPU") !=
+        std::string::npos);
   CHECK(said_of_json(R"({"cells": [], "nbformat": 4})").starts_with("is a notebook"));
   CHECK(said_of_json(R"({"irVersion": "8", "graph": {}})")
             .starts_with("is an ONNX model in JSON form"));

@@ -10,14 +10,14 @@
 
 namespace plimsoll {
 
-struct UnreadKey {
+struct IgnoredKey {
   std::string_view name;
   std::string_view meaning;
   bool changes_run = false;  // else it says more of a run, and nothing another
   // Values, as JSON, with which the run is as if the key were not there; separated by blanks.
   std::string_view neutral = {};
 };
-std::span<const UnreadKey> unread_keys();
+std::span<const IgnoredKey> ignored_keys();
 
 // The name of the first note that makes the run another one than the rest of its record says; empty
 // where there is none.
