@@ -108,7 +108,7 @@ Verb make_max_batch(CLI::App& root) {
             "SHARE", kVerbGroup);
   add_output(*app, flags->output, "as JSON", "round sizes");
   app->add_flag("--basis", flags->basis, "where the figures come from, and the defaults taken")
-      ->group(kOutputGroup);
+      ->group(rarely(kOutputGroup));
   add_page(*app, flags->page);
   return {app, [flags] { return run_max_batch(*flags); }};
 }
