@@ -117,7 +117,6 @@ constexpr SettingRow kModelRows[] = {
      .axis = SweepAxis::kNone},
     {.name = "set",
      .group = kModelGroup,
-     .shown = kOften,
      .help = "a parameter that 'plimsoll models NAME' lists",
      .value = entries_value<read_text, &Request::settings>("NAME=VALUE", Type::kText),
      .axis = SweepAxis::kNone},

@@ -183,7 +183,6 @@ constexpr SettingRow kTrainingRows[] = {
      .acts = {trains, "inference has no loss"}},
     {.name = "compile",
      .group = kTrainingGroup,
-     .shown = kOften,
      .help = "by torch.compile: kernels between products are fused",
      .value = on_off_switch<&Request::recipe, &Recipe::compiled>(),
      .record = {.name = "compile"},

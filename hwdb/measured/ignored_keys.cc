@@ -7,7 +7,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr IgnoredKey kKeys[] = {
+constexpr IgnoredKey kIgnoredKeys[] = {
     // What is trained, and how.
     {"local_batch", "samples per GPU of a whole pipeline; micro_batch is read", true},
     {"batch_per_dp_rank", "samples per update of each data-parallel group", true},
@@ -99,7 +99,7 @@ bool is_whole_batch(const JsonValue& value, const MeasuredRun& run) {
   return samples && ((run.batch && *samples * gpus == *run.batch) || samples == run.batch_per_gpu);
 }
 
-bool is_neutral(const IgnoredKey& key, const JsonValue& value, const MeasuredRun& run) {
+bool is_neutral_note(const IgnoredKey& key, const JsonValue& value, const MeasuredRun& run) {
   const std::string text = text_of(value);
   for (std::string_view rest = key.neutral; !rest.empty();) {
     if (take_part(rest, ' ') == text) return true;
@@ -111,13 +111,13 @@ bool is_neutral(const IgnoredKey& key, const JsonValue& value, const MeasuredRun
 
 }  // namespace
 
-std::span<const IgnoredKey> ignored_keys() { return kKeys; }
+std::span<const IgnoredKey> ignored_keys() { return kIgnoredKeys; }
 
 std::string_view changing_key(const MeasuredRun& run) {
   for (const JsonMember& note : run.notes) {
-    const auto key = std::ranges::find(kKeys, note.key, &IgnoredKey::name);
-    if (key == std::end(kKeys) || !key->changes_run) continue;
-    if (!is_neutral(*key, note.value, run)) return key->name;
+    const auto key = std::ranges::find(kIgnoredKeys, note.key, &IgnoredKey::name);
+    if (key == std::end(kIgnoredKeys) || !key->changes_run) continue;
+    if (!is_neutral_note(*key, note.value, run)) return key->name;
   }
   return {};
 }
