@@ -36,7 +36,7 @@ struct Finetune {
   double dropout = 0;           // of what an adapter reads
   // Names of modules as peft has them, by commas: the last part of a path. "all-linear": every
   // linear layer but the head. Empty: the family's.
-  std::string targets;
+  std::string targets{};
   // Of the frozen weights of linear layers but the head; null: none, or QLoRA's nf4-double.
   const QuantizationRow* quantize = nullptr;
   // What is not quantized is in 32 bits: peft's prepare_model_for_kbit_training(). Of QLoRA alone.

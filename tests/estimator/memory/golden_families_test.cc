@@ -13,7 +13,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr const char* kGolden = "memory/family_steps.json";
+constexpr const char* kFamilySteps = "memory/family_steps.json";
 
 Result<int64_t> parameters_of(const std::string& config) {
   const auto root = read_json(config, "config.json");
@@ -30,7 +30,7 @@ Result<int64_t> parameters_of(const std::string& config) {
   return sum;
 }
 
-test::GoldenCase case_of(const nlohmann::json& family, const nlohmann::json& one) {
+test::GoldenCase family_case_of(const nlohmann::json& family, const nlohmann::json& one) {
   test::GoldenCase wanted;
   wanted.batch = family["batch"];
   wanted.mode = "adam";
@@ -47,7 +47,7 @@ test::GoldenCase case_of(const nlohmann::json& family, const nlohmann::json& one
 }  // namespace
 
 TEST_CASE("families have transformers' parameters, at two configurations and the defaults") {
-  const auto golden = test::read_golden(kGolden);
+  const auto golden = test::read_golden(kFamilySteps);
   for (const auto& family : golden["families"]) {
     for (const auto& one : family["counts"]) {
       const auto got = parameters_of(one["config"].dump());
@@ -62,7 +62,7 @@ TEST_CASE("families have transformers' parameters, at two configurations and the
 }
 
 TEST_CASE("goldens are of families that are there") {
-  const auto golden = test::read_golden(kGolden);
+  const auto golden = test::read_golden(kFamilySteps);
   const std::vector<FamilyRow> rows = families();
   size_t known = 0;
   for (const auto& family : golden["families"]) {
@@ -74,7 +74,7 @@ TEST_CASE("goldens are of families that are there") {
 }
 
 TEST_CASE("families take what transformers' steps take") {
-  const auto golden = test::read_golden(kGolden);
+  const auto golden = test::read_golden(kFamilySteps);
   test::GoldenModels models("a100-sxm-40gb");
   test::Errors saved, peak;
   size_t wrong_phases = 0;
@@ -85,7 +85,7 @@ TEST_CASE("families take what transformers' steps take") {
           "{} {} {}{}", family["name"].get<std::string>(), one["attention"].get<std::string>(),
           one["precision"].get<std::string>(), one.contains("targets") ? " lora" : "");
       CAPTURE(what);
-      const auto got = models.config_figures(config, case_of(family, one));
+      const auto got = models.config_figures(config, family_case_of(family, one));
       const std::string why = got ? "" : got.error().front().message;
       CHECK_MESSAGE(got, what, ": ", why);
       if (!got) continue;
