@@ -232,10 +232,11 @@ void tell_of_positions(CompiledModel& model, Decider& decider) {
   for (const PositionTable& t : position_tables(model.graph)) {
     if (decider.at_most(t.positions, t.rows)) continue;
     const int64_t positions = t.positions.evaluate(model.binding).value_or(0);
+    const int64_t rows = t.rows.evaluate(model.binding).value_or(0);
     model.warnings.push_back(
         warning(std::string(kBeyondPositions),
                 fmt::format("{} positions, where table '{}' has {}: the model runs no further",
-                            positions, shortened(model.graph.tensors[t.table].name), t.rows.text()),
+                            positions, shortened(model.graph.tensors[t.table].name), rows),
                 {}, fmt::format("give a {} within the table", setting("dim"))));
     return;
   }
