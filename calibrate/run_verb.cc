@@ -156,7 +156,9 @@ int run(const RunFlags& flags) {
   result.stopped = done->stopped;
   const int printed = cli::print(flags.json ? json_of(result) : text_of(result));
   if (page) {
-    const std::string html = result.page.to_html(result.summary, result.gate, cli::command_line());
+    const ValidationNotes notes{.verb = "run", .notes = {.request = *request}};
+    const std::string html =
+        result.page.to_html(result.summary, result.gate, notes, cli::command_line());
     if (const int fault = cli::write_page(*page, html); fault != 0) return fault;
   }
   if (done->torn_bytes > 0)

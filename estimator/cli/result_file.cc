@@ -49,14 +49,14 @@ Result<void> ask_again(const std::string& path, SharedFlags& flags) {
   if (!text) return tl::make_unexpected(text.error());
   const auto document = read_json(data_of(*text), path);
   if (!document) return tl::make_unexpected(document.error());
-  const auto asked = settings_of_answer(*document, path);
-  if (!asked) return tl::make_unexpected(asked.error());
-  if (flags.model.empty()) flags.model = asked->model;
+  const auto answered = settings_of_answer(*document, path);
+  if (!answered) return tl::make_unexpected(answered.error());
+  if (flags.model.empty()) flags.model = answered->model;
   const SharedFlags given = flags;
   const auto wins = [&](const GivenSettings::One& one) {
     return given.has(one.row->name) && one.row->value.form != SettingValue::Form::kEntries;
   };
-  for (const GivenSettings::One& one : asked->all()) {
+  for (const GivenSettings::One& one : answered->all()) {
     if (!wins(one) && !has_entry(given, one)) flags.add(*one.row, one.text, one.by_default);
   }
   return {};

@@ -279,20 +279,20 @@ RecoverReport recover_from_onnx(CompiledModel& compiled, bool recovers, Decider&
 
 // Adapters and quantized weights, where they are asked for.
 Result<void> finetune(CompiledModel& compiled, const std::string& default_targets) {
-  Finetune asked = compiled.recipe.finetune;
-  asked.quantize = quantization_of(asked);
-  if (compiled.recipe.mode == Mode::kInference) asked.kind = FinetuneKind::kFull;
-  if (asked.kind == FinetuneKind::kFull && !asked.quantize) return {};
-  if (asked.targets.empty())
-    asked.targets = default_targets.empty() ? "all-linear" : default_targets;
+  Finetune requested = compiled.recipe.finetune;
+  requested.quantize = quantization_of(requested);
+  if (compiled.recipe.mode == Mode::kInference) requested.kind = FinetuneKind::kFull;
+  if (requested.kind == FinetuneKind::kFull && !requested.quantize) return {};
+  if (requested.targets.empty())
+    requested.targets = default_targets.empty() ? "all-linear" : default_targets;
   const DType storage = compiled.recipe.precision->storage;
   const DType compute = bits(storage) == 16 ? storage : DType::kBFloat16;
-  const auto done = add_adapters(compiled.graph, asked, compute);
+  const auto done = add_adapters(compiled.graph, requested, compute);
   if (!done) return tl::make_unexpected(done.error());
   if (done->adapters > 0)
     compiled.basis.push_back(fmt::format("LoRA: rank {} beside {} linear layers ({}), in fp32",
-                                         asked.rank, done->adapters, asked.targets));
-  if (const QuantizationRow* row = asked.quantize)
+                                         requested.rank, done->adapters, requested.targets));
+  if (const QuantizationRow* row = requested.quantize)
     compiled.basis.push_back(
         fmt::format("{} matrices are stored as {}: {}", done->quantized, row->name, row->source));
   return {};
@@ -363,7 +363,7 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
     compiled.recipe.loss = losses.front().kind;
   }
   compiled.longest = compiled.meta.longest;
-  for (const auto& asked : request.dims) compiled.longest.erase(asked.first);
+  for (const auto& dimension : request.dims) compiled.longest.erase(dimension.first);
   auto binding = bind_symbols(graph, request, model.builtin, compiled.basis);
   if (!binding) return tl::make_unexpected(binding.error());
   compiled.binding = std::move(*binding);

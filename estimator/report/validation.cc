@@ -33,13 +33,13 @@ std::string figure(const std::optional<double>& value) {
   return value ? fmt::format("{:.4g}", *value) : std::string("-");
 }
 
-void describe_validation_notes(Fields& f, ValidationNotes& asked) {
-  describe_notes(f, asked.notes, {.verb = asked.verb, .verb_settings = [&] {
-                                    f("files", asked.files);
-                                    f("tolerance", asked.tolerances);
-                                    f("allow_skipped", asked.allow_skipped);
-                                    f("source_machines", asked.source_machines);
-                                  }});
+void describe_validation_notes(Fields& f, ValidationNotes& validation) {
+  describe_notes(f, validation.notes, {.verb = validation.verb, .verb_settings = [&] {
+                                         f("files", validation.files);
+                                         f("tolerance", validation.tolerances);
+                                         f("allow_skipped", validation.allow_skipped);
+                                         f("source_machines", validation.source_machines);
+                                       }});
 }
 
 Table run_table() {
@@ -164,7 +164,7 @@ void ValidationReport::finish_text(const std::vector<ValidationSummary>& summari
 }
 
 void ValidationReport::finish_json(const std::vector<ValidationSummary>& summaries,
-                                   const Gate& gate, const ValidationNotes& notes) {
+                                   const Gate& gate, const ValidationNotes& validation) {
   json_.end_array();
   JsonFields fields = json_fields(json_);
   fields("summary", unchanged(summaries));
@@ -175,7 +175,7 @@ void ValidationReport::finish_json(const std::vector<ValidationSummary>& summari
 }
 
 void ValidationReport::finish(const std::vector<ValidationSummary>& summaries, const Gate& gate,
-                              const ValidationNotes& notes) {
+                              const ValidationNotes& validation) {
   form_ == Form::kText ? finish_text(summaries, gate) : finish_json(summaries, gate, notes);
 }
 

@@ -12,16 +12,16 @@ const Version kSeparateInFp32{{2, 5}};
 
 }  // namespace
 
-AttentionKernels attention_kernels(const Platform& platform, AskedAttention asked) {
+AttentionKernels attention_kernels(const Platform& platform, AskedAttention form) {
   AttentionKernels kernels = platform.framework.policy.attention;
   const bool chooses = platform.framework.chooses_attention;
   kernels.separate_by_operator = chooses;
   kernels.separate_in_fp32 = chooses && !(platform.framework.asked < kSeparateInFp32);
-  if (asked == AskedAttention::kEager) kernels.code = AttentionCode::kEager;
-  if (asked == AskedAttention::kSdpa) kernels.code = AttentionCode::kSdpa;
-  if (asked == AskedAttention::kFlash) kernels.code = AttentionCode::kFlash;
-  if (asked == AskedAttention::kMath) kernels.memory_efficient = false;
-  kernels.of_pieces = asked == AskedAttention::kFused && kernels.memory_efficient;
+  if (form == AskedAttention::kEager) kernels.code = AttentionCode::kEager;
+  if (form == AskedAttention::kSdpa) kernels.code = AttentionCode::kSdpa;
+  if (form == AskedAttention::kFlash) kernels.code = AttentionCode::kFlash;
+  if (form == AskedAttention::kMath) kernels.memory_efficient = false;
+  kernels.of_pieces = form == AskedAttention::kFused && kernels.memory_efficient;
   if (!chooses || !kernels.memory_efficient) return kernels;
   const auto& capability = platform.device.compute_capability;
   const int major = static_cast<int>(capability.major);

@@ -127,7 +127,7 @@ constexpr SettingRow kParallelRows[] = {
     {.name = "parallel",
      .group = kRunGroup,
      .help = "ranks along fsdp, dp and tp, such as fsdp=8,tp=2; --gpus is their product",
-     .default_text = "dp",
+     .default_text = "all GPUs along dp",
      .value = axes()},
     {.name = "fsdp",
      .group = kRunGroup,

@@ -164,11 +164,12 @@ Result<FamilyModel> load_family_model(const JsonValue& root, std::string_view fi
   auto values = config_values(root, file_name, *family, *common);
   if (!values) return tl::make_unexpected(values.error());
   shorten_sequence(*family, *values);
-  ConfigOptions asked{.set = std::move(*values), .symbols = std::set<std::string>{"sequence"}};
-  for (const auto& [name, value] : options.set) asked.set[name] = value;
+  ConfigOptions model_options{.set = std::move(*values),
+                              .symbols = std::set<std::string>{"sequence"}};
+  for (const auto& [name, value] : options.set) model_options.set[name] = value;
   const JsonValue* model = family->find("model");
   if (!model) return error("E901", "the family's file has no model", {.file = file, .node = {}});
-  auto config = load_model_config(*model, file, asked, warnings);
+  auto config = load_model_config(*model, file, model_options, warnings);
   if (!config) return tl::make_unexpected(config.error());
   Diagnostics faults;
   JsonObject object(*family, file, faults);

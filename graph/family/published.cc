@@ -25,10 +25,10 @@ std::string name_of(const std::string& file) {
   return name;
 }
 
-bool is_meant(const std::string& name, const std::string& asked) {
+bool is_meant(const std::string& name, const std::string& meant) {
   const std::string lower = lower_case(name);
   const size_t owner = lower.find('/');
-  return lower == asked || (owner != lower.npos && lower.substr(owner + 1) == asked);
+  return lower == meant || (owner != lower.npos && lower.substr(owner + 1) == meant);
 }
 
 }  // namespace
@@ -41,9 +41,9 @@ std::vector<std::string> published_models() {
 }
 
 Result<std::string> published_config(std::string_view name) {
-  const std::string asked = lower_case(name);
+  const std::string meant = lower_case(name);
   for (const std::string& file : published_files().names()) {
-    if (is_meant(name_of(file), asked)) return published_files().read(file);
+    if (is_meant(name_of(file), meant)) return published_files().read(file);
   }
   const std::string near = nearest(name, published_models());
   return error("E150",
