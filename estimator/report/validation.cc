@@ -169,14 +169,14 @@ void ValidationReport::finish_json(const std::vector<ValidationSummary>& summari
   JsonFields fields = json_fields(json_);
   fields("summary", unchanged(summaries));
   fields("result", unchanged(gate), kGate);
-  describe_validation_notes(fields, unchanged(notes));
+  describe_validation_notes(fields, unchanged(validation));
   json_.end_object();
   write_(text_ + json_.take() + "\n");
 }
 
 void ValidationReport::finish(const std::vector<ValidationSummary>& summaries, const Gate& gate,
                               const ValidationNotes& validation) {
-  form_ == Form::kText ? finish_text(summaries, gate) : finish_json(summaries, gate, notes);
+  form_ == Form::kText ? finish_text(summaries, gate) : finish_json(summaries, gate, validation);
 }
 
 void describe_any_validation(Fields& f) {
