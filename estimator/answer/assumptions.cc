@@ -129,7 +129,8 @@ std::vector<Assumption> assumptions_of(const SettingScope& scope, const InputFac
       continue;
     const std::string text = row.text({scope, input});
     if (text.empty()) continue;
-    const bool modern = !row.modern.empty() && is_modern(scope);
+    const bool modern =
+        !row.modern.empty() && is_modern(scope) && text.find(row.modern) == text.npos;
     all.push_back(
         {std::string(row.setting), text, setting(row.setting, modern ? row.modern : row.value)});
   }
