@@ -269,8 +269,8 @@ TEST_CASE("cuda card: figures of the card come with a suite, and become its mach
   CHECK_FALSE(file.contains("memory"));
   CHECK(file["host"]["cores"]["value"] >= 1);
   CHECK(file["host"]["dispatch"][0]["framework"] == "ideal");
-  const Ran used = run_plimsoll(
-      {"estimate", "builtin:resnet50", "--batch", "32", "--gpu", "t4", "--machine", machine});
+  const Ran used = run_plimsoll({"estimate", "builtin:resnet50", "--batch", "32", "--gpu", "t4",
+                                 "--machine", machine, "--basis"});
   CAPTURE(used.err);
   CHECK(used.status == 0);
   CHECK(says(used.out, "convolutions as listed by cuDNN 9.10.2 on this card"));
