@@ -57,6 +57,7 @@ Result<AskReport> ask(const AskPlan& plan, const Hwdb& hwdb,
     if (!answer) return tl::make_unexpected(answer.error());
     known.insert(key_of(*answer));
   }
+  if (auto done = file->cut_torn_end(); !done) return tl::make_unexpected(done.error());
   Choices choices(plan, hwdb, child->version());
   for (size_t i = 0; i < plan.questions.size(); ++i) {
     AskedAnswer answer;

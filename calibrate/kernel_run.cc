@@ -51,6 +51,7 @@ class Runner {
       auto had = read_known(*opened, plan_);
       if (!had) return tl::make_unexpected(had.error());
       known = std::move(*had);
+      if (auto done = opened->cut_torn_end(); !done) return tl::make_unexpected(done.error());
       run_.torn_bytes = opened->torn_bytes();
       file_.emplace(std::move(*opened));
     }

@@ -60,6 +60,7 @@ Result<SweepLog> SweepLog::resume(const std::string& path, const SweepOrigin& or
     log.last_ = record->number;
     log.recorded_.insert_or_assign(record->number, Recorded{lines[i], std::move(record->point)});
   }
+  if (auto done = log.file_.cut_torn_end(); !done) return tl::make_unexpected(done.error());
   return log;
 }
 

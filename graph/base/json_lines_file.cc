@@ -107,12 +107,15 @@ Result<void> JsonLinesFile::check_ours(std::string_view torn) const {
   return {};
 }
 
+Result<void> JsonLinesFile::cut_torn_end() {
+  if (torn_bytes_ == 0 || cut_) return {};
+  if (::ftruncate(descriptor_, static_cast<off_t>(whole_bytes_)) != 0) return failed("cannot cut");
+  cut_ = true;
+  return {};
+}
+
 Result<void> JsonLinesFile::append(std::string_view line) {
-  if (torn_bytes_ > 0 && !cut_) {
-    if (::ftruncate(descriptor_, static_cast<off_t>(whole_bytes_)) != 0)
-      return failed("cannot cut");
-    cut_ = true;
-  }
+  if (auto done = cut_torn_end(); !done) return done;
   std::string text(line);
   text += '\n';
   size_t written = 0;

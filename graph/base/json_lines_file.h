@@ -37,8 +37,12 @@ class JsonLinesFile {
   ~JsonLinesFile();
 
   const std::vector<std::string>& lines() const { return lines_; }  // as they were when opened
-  // Of a torn end, which the first append() cuts off.
+  // Of a torn end, which is there until it is cut off.
   size_t torn_bytes() const { return torn_bytes_; }
+
+  // Of whoever goes on with the file, when its lines have been read and are his; append() does it
+  // too. E612 where it cannot be.
+  Result<void> cut_torn_end();
 
   // `line` without its last newline. E612 where the disk is full; the line is then torn.
   Result<void> append(std::string_view line);

@@ -27,7 +27,7 @@ TEST_CASE("calibrate fit: measured kernels become a machine file that plimsoll t
 
   std::vector<std::string> command = {"estimate",    "builtin:resnet50", "--gpu",     "h100",
                                       "--precision", "amp-fp16",         "--machine", out,
-                                      "--wide"};
+                                      "--wide",      "--basis"};
   const test::Ran here = test::run_plimsoll(command);
   CHECK(here.status == 0);
   CHECK(test::says(here.out, "kernels measured on this machine"));

@@ -168,7 +168,7 @@ TEST_CASE("cli: bash completes verbs, flags, GPUs, words and a model's dimension
   CHECK(completed("--model builtin:resnet15", 2, "-monitor") == "builtin:resnet152\n");
   CHECK(completed("-- ls --al", 3, "-monitor") == "\n");
   CHECK(completed("re", 1, "-calibrate") == "replay\n");
-  CHECK(completed("ask --gpu tesla-p100-p", 3, "-calibrate") == "tesla-p100-pcie-16gb\n");
+  CHECK(completed("ask --gpu tesla-p100-pcie-16", 3, "-calibrate") == "tesla-p100-pcie-16gb\n");
   CHECK(completed("run --toler", 2, "-calibrate") == "--tolerance\n");
 }
 

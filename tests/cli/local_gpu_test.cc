@@ -37,7 +37,7 @@ TEST_CASE("local: the machine's card, its driver and what is free of it, named o
   // cat is no builtin of the shell: the driver's folder is the whole PATH.
   const Driver driver("echo 'NVIDIA A100-SXM4-40GB, 535.104.05, 40960, 30000, Disabled, 8.0'");
   for (const auto& gpu : {std::vector<std::string>{}, {"--gpu", "local"}}) {
-    std::vector<std::string> arguments = {"--wide"};
+    std::vector<std::string> arguments = {"--wide", "--basis"};
     arguments.insert(arguments.end(), gpu.begin(), gpu.end());
     const Ran ran = driver.estimate(arguments);
     CAPTURE(ran.err);
@@ -125,7 +125,7 @@ TEST_CASE("local: a card without a file, a part of one, a virtual one, several")
   CHECK(says(several.err, "different GPUs: Tesla T4, NVIDIA L4"));
   const Ran equal =
       Driver("echo 'Tesla T4, 535.1, 15360, 15000'; echo 'Tesla T4, 535.1, 15360, 9000'")
-          .estimate();
+          .estimate({"--basis"});
   CHECK(equal.status == 0);
   CHECK(says(equal.out, "the first of 2"));
 }
@@ -166,7 +166,7 @@ TEST_CASE("local: an older driver is asked for less; what it does not report is 
   const Driver older(
       "case \"$1\" in *compute_cap*) echo 'Field \"compute_cap\" is not a valid field to query.'; "
       "exit 2;; *) echo 'Tesla K80, 410.48, 11441, [N/A]';; esac");
-  const Ran ran = older.estimate({"--wide"});
+  const Ran ran = older.estimate({"--wide", "--basis"});
   CHECK(ran.status == 0);
   CHECK(says(ran.out, "an unreported amount of 11.2 GiB free"));
   CHECK(says(ran.out, "of 11.2 GiB"));

@@ -102,8 +102,8 @@ TEST_CASE("monitor: a described run is one that validate reads") {
                            "tesla-t4",
                            "--workers",
                            "4",
-                           "--accumulate",
-                           "2",
+                           "--workspace-limit",
+                           "64MiB",
                            "--replay",
                            recording,
                            "--run",
@@ -124,7 +124,7 @@ TEST_CASE("monitor: a described run is one that validate reads") {
   CHECK(written["records"][0]["device_used_mb"] == 3072);
   CHECK(written["records"][0]["workers"] == 4);
   REQUIRE(written["records"][0].contains("flags"));
-  CHECK(written["records"][0]["flags"][0] == "not_in_this_form: --accumulate");
+  CHECK(written["records"][0]["flags"][0] == "not_in_this_form: --workspace-limit");
   const Ran validated = run_plimsoll({"validate", run, "--json", "--allow-skipped"});
   CHECK(validated.status == 0);
   const json answer = json::parse(validated.out);

@@ -87,6 +87,10 @@ TEST_CASE("cli sweep: killed at twenty points and resumed, nothing is lost or do
       folder.write("r.jsonl", "");
     }
   }
+  // Killed when it had written all that it had to, and in the midst of a line: nothing is added.
+  folder.write("all.jsonl", folder.text("whole.jsonl") + R"({"configuration":3,"par)");
+  CHECK(folder.sweep({"--resume", "all.jsonl"}).status == 0);
+  CHECK(folder.text("all.jsonl") == folder.text("whole.jsonl"));
   MESSAGE(killed << " of " << kills() << " sweeps were killed at work");
   CHECK(killed > 0);
   const Ran last = folder.sweep({"--json", "--resume", "r.jsonl"});

@@ -50,6 +50,8 @@ TEST_CASE("a file of JSON lines: a torn end is cut off wherever it was torn") {
       auto file = JsonLinesFile::open(path, kForm);
       REQUIRE(file);
       CHECK(file->torn_bytes() == size - kept);
+      CHECK(file->cut_torn_end());
+      CHECK(text_of(path) == whole.substr(0, kept));  // also where nothing is left to append
       CHECK(file->append("{}"));
     }
     CHECK(text_of(path) == whole.substr(0, kept) + "{}\n");

@@ -47,41 +47,40 @@ TEST_CASE("mirror: runs of cheap nodes, each with the product that reads its res
   CHECK(runs[1].last == 5);
 }
 
+namespace {
+
 // apache/mxnet, example/image-classification/README.md: Inception-v3 on a K80 takes 10 GB at batch
 // 64, and mirrored at batch 128, at 27 images/s for 30.
-TEST_CASE("mirror: norms and activations run again, convolutions do not") {
-  Request request = test::request("builtin:inception_v3", "tesla-k80", 128);
+Estimate inception(int64_t batch, const std::string& checkpoint) {
+  static const Hwdb hwdb = *Hwdb::open();
+  Request request = test::request("builtin:inception_v3", "tesla-k80", batch);
   request.framework = "mxnet-0.9";
   request.recipe.optimizer = find_optimizer("sgd");
-  const Hwdb hwdb = *Hwdb::open();
-  const auto usual = estimate(request, hwdb);
-  request.recipe.checkpoint = "mirror";
-  const auto mirrored = estimate(request, hwdb);
-  REQUIRE(usual);
-  REQUIRE(mirrored);
-  CHECK(mirrored->memory.saved_bytes < usual->memory.saved_bytes / 2);
-  CHECK(mirrored->memory.device_range.low < 10'000'000'000);
-  CHECK(mirrored->memory.device_range.high > 10'000'000'000);
-  CHECK(launches(*mirrored, "conv forward") == launches(*usual, "conv forward"));
-  CHECK(launches(*mirrored, "batch_norm forward") == 2 * launches(*usual, "batch_norm forward"));
-  const double slower = mirrored->time.samples_per_second / usual->time.samples_per_second;
+  request.recipe.checkpoint = checkpoint;
+  auto answer = estimate(request, hwdb);
+  REQUIRE(answer);
+  return std::move(*answer);
+}
+
+double gigabytes(int64_t bytes) { return static_cast<double>(bytes) / 1e9; }
+
+}  // namespace
+
+TEST_CASE("mirror: norms and activations run again, convolutions do not") {
+  const Estimate usual = inception(128, "none"), mirrored = inception(128, "mirror");
+  CHECK(mirrored.memory.saved_bytes < usual.memory.saved_bytes / 2);
+  CHECK(gigabytes(mirrored.memory.device_range.low) < 10);
+  CHECK(gigabytes(mirrored.memory.device_range.high) > 10);
+  CHECK(launches(mirrored, "conv forward") == launches(usual, "conv forward"));
+  CHECK(launches(mirrored, "batch_norm forward") == 2 * launches(usual, "batch_norm forward"));
+  const double slower = mirrored.time.samples_per_second / usual.time.samples_per_second;
   CHECK(slower == doctest::Approx(27. / 30).epsilon(.06));
 }
 
 // The same source says 10 GB of both. Without mirroring it is so; mirrored, the algorithms that the
 // step is timed with take 0.9 GB of workspace, more than that run can have had.
 TEST_CASE("mirror: ten gigabytes of Inception-v3 on a K80_Incorrect") {
-  Request request = test::request("builtin:inception_v3", "tesla-k80", 64);
-  request.framework = "mxnet-0.9";
-  request.recipe.optimizer = find_optimizer("sgd");
-  const Hwdb hwdb = *Hwdb::open();
-  const auto usual = estimate(request, hwdb);
-  request.batch = 128;
-  request.recipe.checkpoint = "mirror";
-  const auto mirrored = estimate(request, hwdb);
-  REQUIRE(usual);
-  REQUIRE(mirrored);
-  CHECK(static_cast<double>(usual->memory.device_bytes) / 1e9 == doctest::Approx(10).epsilon(.1));
-  CHECK(static_cast<double>(mirrored->memory.device_bytes) / 1e9 ==
+  CHECK(gigabytes(inception(64, "none").memory.device_bytes) == doctest::Approx(10).epsilon(.1));
+  CHECK(gigabytes(inception(128, "mirror").memory.device_bytes) ==
         doctest::Approx(11.2).epsilon(.01));
 }
