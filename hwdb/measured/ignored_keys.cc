@@ -14,7 +14,6 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     {"accumulate_steps", "forward-backward passes per update; accumulation is read", true, "1"},
     {"gradient_checkpointing", "feature maps are computed again; checkpoint is read", true,
      "false null none"},
-    {"finetune", "adapters that are trained instead of the weights", true, "null full"},
     {"adapter_fp32", "adapters are kept in fp32", true, "false null"},
     {"optimizer_in_backward", "each weight is updated as its gradient comes", true, "false null"},
     {"packed", "samples are joined to full sequences", true, "false null"},
@@ -87,11 +86,6 @@ bool is_data_parallel(const JsonValue& value, const MeasuredRun& run) {
          });
 }
 
-bool is_full_finetuning(const JsonValue& value) {
-  const JsonValue* const method = value.find("method");
-  return method && method->string() && *method->string() == "full";
-}
-
 // As many as a batch has per GPU: one pass.
 bool is_whole_batch(const JsonValue& value, const MeasuredRun& run) {
   const auto samples = value.integer();
@@ -105,7 +99,6 @@ bool is_neutral_note(const IgnoredKey& key, const JsonValue& value, const Measur
     if (take_part(rest, ' ') == text) return true;
   }
   if (key.name == "parallel") return is_data_parallel(value, run);
-  if (key.name == "finetune") return is_full_finetuning(value);
   return key.name == "local_batch" && is_whole_batch(value, run);
 }
 

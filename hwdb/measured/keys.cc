@@ -8,6 +8,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/base/text.h"
+#include "hwdb/measured/finetune_key.h"
 
 namespace plimsoll {
 namespace {
@@ -92,6 +93,11 @@ const MeasuredKey kKeys[] = {
     {"micro_batch", &R::micro_batch},
     {"accumulation", &R::accumulation},
     {"checkpoint", &R::checkpoint},
+    {"finetune", &R::finetune},
+    {"lora_rank", &R::lora_rank},
+    {"lora_alpha", &R::lora_alpha},
+    {"lora_targets", &R::lora_targets},
+    {"quantize", &R::quantize},
     {"n_gpus", &R::n_gpus},
     {"linear_widths", &R::linear_widths},
     {"output", &R::output},
@@ -382,7 +388,9 @@ void decode_run(JsonObject& record, MeasuredRun& run) {
   if (!members) return;
   // By what is there: a record has some twenty of the keys.
   for (const JsonMember& member : *members) {
-    if (const MeasuredKey* key = find_key(member.key)) {
+    if (member.key == "finetune" && member.value.members()) {
+      take_finetune(member.value, run);
+    } else if (const MeasuredKey* key = find_key(member.key)) {
       std::visit(Take{record, run, key->name}, key->member);
     } else if (!is_loose(member.key) || (member.key == "nodes" && !member.value.integer())) {
       run.notes.push_back(member);

@@ -66,10 +66,12 @@ struct MeasuredRun {
   std::string model, mode, optimizer, architecture;
   std::string model_sha256;  // of the model's file, where the record says
   std::string network;  // the MODEL that a source's word `model` means, where the word says less
-  std::optional<int64_t> batch;         // of the whole run, per update
-  std::optional<int64_t> micro_batch;   // samples of a GPU in one forward-backward pass
-  std::optional<int64_t> accumulation;  // passes per update
-  std::string checkpoint;               // "none", "full": which feature maps are computed again
+  std::optional<int64_t> batch;                  // of the whole run, per update
+  std::optional<int64_t> micro_batch;            // samples of a GPU in one forward-backward pass
+  std::optional<int64_t> accumulation;           // passes per update
+  std::string finetune, lora_targets, quantize;  // as the settings of these names
+  std::optional<int64_t> lora_rank, lora_alpha;
+  std::string checkpoint;  // "none", "full": which feature maps are computed again
   // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never
   // shrink (src/caffe/blob.cpp, Reshape).
   std::optional<int64_t> least_batch;

@@ -80,6 +80,25 @@ TEST_CASE("measured run: a sequence is the symbol that the input sets, or tokens
   CHECK(record(R"("device": "t4", "seq": 128, "sequence": 384)").code() == "E515");
 }
 
+TEST_CASE("measured run: adapters, as sources write them and as settings do") {
+  const Outcome object = record(R"("device": "t4", "finetune": {"method": "qlora", "rank": 16,
+      "targets": ["q_proj", "v_proj"], "quant": "bnb.nf4-dq", "trainable": 9})");
+  REQUIRE(object.runs.size() == 1);
+  CHECK(object.runs[0].finetune == "qlora");
+  CHECK(object.runs[0].lora_rank == 16);
+  CHECK(object.runs[0].lora_targets == "q_proj,v_proj");
+  CHECK(object.runs[0].quantize == "nf4-double");
+  const Outcome words = record(R"("device": "t4", "finetune": "lora", "lora_rank": 4)");
+  REQUIRE(words.runs.size() == 1);
+  CHECK(words.runs[0].finetune == "lora");
+  CHECK(words.runs[0].lora_rank == 4);
+  const Outcome pattern = record(
+      R"("device": "t4", "finetune": {"method": "lora", "targets": "*_proj", "quant": null})");
+  REQUIRE(pattern.runs.size() == 1);
+  CHECK(pattern.runs[0].lora_targets == "*_proj");
+  CHECK(pattern.runs[0].quantize.empty());
+}
+
 TEST_CASE("measured run: kernels, memory and facts") {
   const Outcome gemm = record(
       R"("device": "d", "op": "gemm", "pass": "forward", "m": 5, "n": 6, "k": 7, "a_t": "N",

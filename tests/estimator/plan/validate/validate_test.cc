@@ -79,7 +79,6 @@ TEST_CASE("validate: a key that makes another run of it is read, or the record i
   const std::vector<std::pair<std::string, std::string>> changed = {
       {R"("parallel": {"dp": 1, "tp": 2})", "parallel"},
       {R"("zero_stage": 3)", "zero_stage"},
-      {R"("finetune": {"method": "lora", "rank": 8})", "finetune"},
       {R"("offload": {"optimizer": true})", "offload"},
       {R"("packed": true)", "packed"},
       {R"("liger": true)", "liger"}};

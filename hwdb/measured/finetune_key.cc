@@ -1,0 +1,46 @@
+#include "hwdb/measured/finetune_key.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+// bitsandbytes' forms, as litgpt spells them (litgpt/finetune, --quantize).
+std::string form_of(std::string_view quant) {
+  constexpr std::string_view kLibrary = "bnb.", kDouble = "-dq";
+  if (quant.starts_with(kLibrary)) quant.remove_prefix(kLibrary.size());
+  if (!quant.ends_with(kDouble)) return std::string(quant);
+  quant.remove_suffix(kDouble.size());
+  return fmt::format("{}-double", quant);
+}
+
+std::string targets_of(const JsonValue& written) {
+  if (const std::string* text = written.string()) return *text;
+  std::vector<std::string_view> names;
+  if (const auto* list = written.list()) {
+    for (const JsonValue& one : *list) {
+      if (const std::string* name = one.string()) names.push_back(*name);
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+}  // namespace
+
+void take_finetune(const JsonValue& object, MeasuredRun& run) {
+  if (const JsonValue* method = object.find("method"); method && method->string())
+    run.finetune = *method->string();
+  if (const JsonValue* rank = object.find("rank"); rank && !run.lora_rank)
+    run.lora_rank = rank->integer();
+  if (const JsonValue* targets = object.find("targets"); targets && run.lora_targets.empty())
+    run.lora_targets = targets_of(*targets);
+  if (const JsonValue* quant = object.find("quant"); quant && quant->string())
+    run.quantize = form_of(*quant->string());
+}
+
+}  // namespace plimsoll
