@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "graph/ops/op_row.h"
@@ -60,13 +61,20 @@ class Splitter {
 
   bool is_split(TensorId id) const { return id != kNoTensor && split_.values.contains(id); }
 
-  // Attention, or the products that it is made of, over what is no part.
+  // Attention, or the products that it is made of, over what is no part: heads of queries alone, as
+  // where fewer heads of keys and values than ranks are shared, are none that programs run.
   bool attends_whole(NodeId id) const {
     const Node& node = graph_.nodes[id];
-    if (node.inputs.empty() || !has_shape(node.inputs[0]) || is_split(node.inputs[0])) return false;
+    if (node.inputs.empty() || !has_shape(node.inputs[0])) return false;
     const bool product = has(node, OpRow::kDense) && node.inputs.size() > 1 &&
                          has_shape(node.inputs[1]) && shape(node.inputs[1]).size() > 2;
-    return has(node, OpRow::kAttends) || product;
+    if (!has(node, OpRow::kAttends) && !product) return false;
+    constexpr size_t kQueriesKeysValues = 3;
+    const auto operands =
+        std::span(node.inputs)
+            .first(std::min(node.inputs.size(), product ? size_t{2} : kQueriesKeysValues));
+    return std::ranges::any_of(operands,
+                               [&](TensorId in) { return has_shape(in) && !is_split(in); });
   }
 
   bool begins_part(NodeId id) const {

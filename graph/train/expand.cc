@@ -220,7 +220,13 @@ class Expander {
 
   Result<void> check_split() const {
     const int64_t ranks = recipe_.parallel.mesh.extent(Axis::kTensor);
-    if (ranks == 1 || divides(placements_.split)) return {};
+    if (ranks == 1) return {};
+    if (recipe_.finetune.kind != FinetuneKind::kFull || recipe_.finetune.quantize) {
+      return error("E120",
+                   fmt::format("{}: adapters and quantized weights are not split between ranks",
+                               setting("tp", std::to_string(ranks))));
+    }
+    if (divides(placements_.split)) return {};
     return error("E120",
                  fmt::format("{}: so many ranks do not divide layers and heads of the network's "
                              "blocks",

@@ -25,6 +25,14 @@ const std::string kPlan = std::string(PLIMSOLL_SOURCE_DIR) + "/examples/sweep.ya
 const std::string kNet = "builtin:squeezenet1_0";
 
 // estimate kNet --gpu l4 and more.
+// 32 heads of queries, 8 of keys and values.
+std::vector<std::string> split_llama(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {
+      "estimate", "hf:meta-llama/Llama-3.2-1B", "--gpu", "h100", "--gpus", "16", "--tp", "16"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
 std::vector<std::string> estimate(std::vector<std::string> more) {
   more.insert(more.begin(), {"estimate", kNet, "--gpu", "l4"});
   return more;
@@ -117,6 +125,9 @@ const std::vector<Row> kRows = {
     {"C11", {"max-batch", kNet, "--gpu", "a100:3g.20gb", "--max", "8"}, 0, "", ""},
     {"C11", {"estimate", kNet, "--gpu", "a100:9g.90gb"}, 2, "E148", "it has 1g.5gb"},
     {"C11", {"estimate", kNet, "--gpu", "l4:1g.5gb"}, 2, "E148", "cannot be partitioned"},
+    {"tp", split_llama({}), 2, "E120", "nearest that works: --tp 8"},  // heads of keys and values
+    {"tp", split_llama({"--finetune", "lora"}), 2, "E120",
+     "adapters and quantized weights are not"},
     {"files", {"gpus", "--file"}, 2, "E108", "plimsoll gpus tesla-t4 --file"},
     {"files", {"estimate", kNet, "--gpu", "no/such.json"}, 4, "E601", "no such file"},
     {"files", {"estimate", kNet, "--gpu", kPlan}, 3, "E301", "sweep.yaml"},
