@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -24,6 +25,7 @@
 #include "hwdb/hwdb.h"
 #include "tests/support/scratch.h"
 #include "tests/support/step_walk.h"
+#include "tests/support/tar_file.h"
 
 namespace plimsoll::test {
 
@@ -38,6 +40,19 @@ inline std::string read_bytes(const std::string& path) {
 
 inline nlohmann::json read_golden(const std::string& path) {
   return nlohmann::json::parse(read_bytes(golden_path(path)), nullptr, false);
+}
+
+// A file under tests/golden, from its folder or, where that is one archive, from "FOLDER.tar". Empty
+// where there is none.
+inline std::string golden_bytes(const std::string& path) {
+  static std::map<std::string, std::map<std::string, std::string>> archives;
+  const size_t slash = path.rfind('/');
+  const std::string archive = golden_path(path.substr(0, slash) + ".tar");
+  if (!std::filesystem::exists(archive)) return read_bytes(golden_path(path));
+  const auto [at, is_new] = archives.try_emplace(archive);
+  if (is_new) at->second = read_tar(read_bytes(archive));
+  const auto file = at->second.find(path.substr(slash + 1));
+  return file == at->second.end() ? std::string() : file->second;
 }
 
 // `mode` is an optimizer's name or "inference".
@@ -72,7 +87,7 @@ class GoldenModels {
   // `file` is under tests/golden, gzipped. An error where the model does not compile; a check fails
   // where what it compiles to is no step.
   Result<MemoryFigures> figures(const std::string& file, const GoldenCase& wanted) {
-    auto model = gunzip(read_bytes(golden_path(file)), size_t{64} << 20);
+    auto model = gunzip(golden_bytes(file), size_t{64} << 20);
     if (!model) return tl::make_unexpected(model.error());
     CAPTURE(file);
     return figures_of(scratch_.write("model.onnx", *model), wanted);
