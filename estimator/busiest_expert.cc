@@ -1,0 +1,22 @@
+#include "estimator/busiest_expert.h"
+
+#include <algorithm>
+
+#include "graph/ops/routing.h"
+
+namespace plimsoll {
+
+Result<Estimate> with_all_to_one_expert(Estimate even, Request request, const Hwdb& hwdb) {
+  constexpr int64_t kAllTokens = 1 << 20;  // more shares than there are experts
+  request.dims[ops::kBusiestExpert] = kAllTokens;
+  auto one = estimate_once(request, hwdb);
+  if (!one) return one;
+  Range& range = even.memory.device_range;
+  range.high = std::max(range.high, one->memory.device_range.high);
+  even.memory.verdict = verdict_of(range, even.usable_bytes);
+  even.basis.push_back(
+      "tokens shared evenly among experts; the range holds that all go to one of each layer");
+  return even;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,190 @@
+#include "estimator/evaluator.h"
+
+#include <fmt/format.h>
+
+#include "estimator/answer/assumptions.h"
+#include "estimator/answer/basis.h"
+#include "estimator/answer/detail.h"
+#include "estimator/answer/layers.h"
+#include "estimator/answer/on_host.h"
+#include "estimator/answer/parallel.h"
+#include "estimator/answer/platform_notes.h"
+#include "estimator/library/behaviour.h"
+#include "estimator/library/conv_choice.h"
+#include "estimator/library/time_options.h"
+#include "estimator/memory/replay_input.h"
+#include "estimator/model/model_source.h"
+#include "estimator/model/valid_step.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/request/policy.h"
+#include "graph/base/try.h"
+
+namespace plimsoll {
+
+Result<CompiledModel> compile(const Request& request, const Platform& platform) {
+  auto model = load_model(request);
+  if (!model) return tl::make_unexpected(model.error());
+  return compile(std::move(*model), request, recipe_for(platform, request.recipe),
+                 policy_for(platform, request));
+}
+
+Evaluator::Evaluator(Platform platform, const Request& request, TimeContext context)
+    : platform_(std::move(platform)), request_(request), context_(std::move(context)) {}
+
+Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
+  if (platform.device.is_host) return of_memory_alone();
+  auto calibrations = Calibrations::open(platform.hwdb);
+  if (!calibrations) return tl::make_unexpected(calibrations.error());
+  ConvOffers offers{
+      WorkspaceTableCache(platform.hwdb, platform.device, platform.cudnn, platform.asked),
+      library_behaviour(platform.framework, request, request.recipe.precision->tf32)};
+  TimeOptions options = time_options(platform, request, request.recipe, offers.behaviour.algorithm);
+  TimeContext context(rates_of(platform.device), std::move(*calibrations), std::move(options),
+                      std::make_shared<const ConvOffers>(std::move(offers)));
+  return Evaluator(std::move(platform), request, std::move(context));
+}
+
+namespace {
+
+void set_rates(Estimate& e, const BoundStep& bound, const DeviceRates& rates) {
+  const auto known = [](double rate) {
+    return rate > 0 ? std::optional<double>(rate) : std::nullopt;
+  };
+  e.peak_flops = known(highest_flops(bound, rates));
+  e.bandwidth_bytes_per_second = known(rates.bandwidth);
+}
+
+void set_device(Estimate& e, const Platform& platform) {
+  e.device_id = platform.device.id;
+  e.device_name = platform.device.name;
+  e.device_memory_bytes = platform.memory_bytes;
+  e.usable_bytes = platform.usable_bytes;
+}
+
+void set_workspaces(TimePlan& time, const WorkspacePlan& workspaces) {
+  for (size_t id = 0; id < time.prices.size(); ++id)
+    time.prices[id].workspace_bytes = workspaces.uses[id].bytes;
+}
+
+}  // namespace
+
+tl::unexpected<Diagnostics> too_long(const Device& device) {
+  return error("E232", fmt::format("on {} this takes more than the 292 years that nanoseconds in "
+                                   "64 bits count",
+                                   device.id));
+}
+
+Result<OperatingPoint> Evaluator::point_of(const CompiledModel& model, const BoundStep& bound,
+                                           const Binding& binding, const TimeContext& context,
+                                           LastReplay* last) const {
+  auto workspaces = plan_workspaces(bound, platform_.device, context);
+  if (!workspaces) return tl::make_unexpected(workspaces.error());
+  auto device =
+      plan_device(model, bound, binding, platform_, request_, *workspaces, request_.minimum, last);
+  if (!device) return tl::make_unexpected(device.error());
+  return OperatingPoint{std::move(*workspaces), std::move(*device)};
+}
+
+Result<OperatingPoint> Evaluator::operating_point(const CompiledModel& model,
+                                                  const BoundStep& bound, const Binding& binding,
+                                                  LastReplay* last) const {
+  auto point = point_of(model, bound, binding, context_, last);
+  const auto fits = [&](const OperatingPoint& p) {
+    return p.device.memory.device_bytes <= platform_.usable_bytes;
+  };
+  if (!point || fits(*point) || !point->workspaces.gives_way) return point;
+  // The sizes that algorithms need, of which the largest is too large; 0 may be among them.
+  const std::vector<int64_t> sizes = point->workspaces.offered;
+  std::optional<OperatingPoint> best;
+  size_t low = 0, high = sizes.size();
+  while (low < high) {
+    const size_t middle = best ? (low + high) / 2 : 0;
+    auto tried = point_of(model, bound, binding, within(context_, sizes[middle]), nullptr);
+    if (!tried) return tried;
+    if (!fits(*tried)) {
+      if (!best) return point;
+      high = middle;
+      continue;
+    }
+    best = std::move(*tried);
+    best->workspaces.free_bytes = sizes[middle];
+    low = middle + 1;
+  }
+  return best ? std::move(*best) : std::move(point);
+}
+
+TimeContext Evaluator::context(const OperatingPoint& point) const {
+  const auto& free = point.workspaces.free_bytes;
+  return free ? within(context_, *free) : context_.with(context_.options(), context_.offers());
+}
+
+Result<OperatingPoint> Evaluator::device(const CompiledModel& model, StepBinder& step,
+                                         const Binding& binding, LastReplay* last) const {
+  const Binding largest = largest_batch(model, binding);
+  if (!guards_hold(model.step, largest)) return other_decisions(model, largest);
+  const auto bound = step(largest);
+  if (!bound) return too_large(model, largest, bound.error());
+  return operating_point(model, **bound, largest, last);
+}
+
+Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& binding) const {
+  auto bound = bind_where_valid(model, binding);
+  if (!bound) return tl::make_unexpected(bound.error());
+  TimePlan time = plan_time(model, *bound, binding, platform_, context_, request_);
+  if (!countable(time.estimate)) return too_long(platform_.device);
+  const Binding largest = largest_batch(model, binding);
+  auto longest = bind_where_valid(model, largest);
+  if (!longest) return tl::make_unexpected(longest.error());
+  const auto point = operating_point(model, *longest, largest);
+  if (!point) return tl::make_unexpected(point.error());
+  const WorkspacePlan& workspaces = point->workspaces;
+  if (workspaces.free_bytes)
+    time = plan_time(model, *bound, binding, platform_, context(*point), request_);
+  const int64_t granule = granule_of(platform_.framework);
+  Estimate e;
+  // A table is of one size: layers as time is, memory and what is beside it where it is read.
+  const auto at_binding =
+      largest == binding ? workspaces : plan_workspaces(*bound, platform_.device, context(*point));
+  if (!at_binding) return tl::make_unexpected(at_binding.error());
+  set_workspaces(time, *at_binding);
+  e.layers = layers_of(model, *bound, granule, time.prices);
+  bound = std::move(longest);
+  set_workspaces(time, workspaces);
+  e.memory = plan_memory(model, *bound, largest, platform_, request_, workspaces, point->device,
+                         request_.minimum);
+  e.input = model.facts;
+  e.input.batch = batch_at(model, binding);
+  e.input.symbols = binding;
+  e.parallel = parallel_answer(model, request_.given.contains("rank"));
+  set_device(e, platform_);
+  set_rates(e, *bound, context_.rates());
+  e.time = time.estimate;
+  e.fits = e.memory.device_bytes <= e.usable_bytes;
+  e.kept = kept_of(model, *bound, granule);
+  if (request_.trace || request_.detail) {
+    const auto storages = storages_of(model, *bound, platform_.framework);
+    if (request_.trace) e.trace = trace_of(model, *bound, time.prices, granule, storages);
+    if (request_.detail) add_detail(e, model, *bound, time.prices, granule, storages);
+  }
+  e.recognised = model.recognised;
+  e.request = request_;
+  const AnswerParts parts{request_, platform_, model, binding, largest, *bound, workspaces, time};
+  e.assumed = assumptions_of({request_, platform_, model}, e.input);
+  e.basis = basis_of(parts, e);
+  e.diagnostics = diagnostics_of(parts, e);
+  return e;
+}
+
+Result<Estimate> estimate_once(const Request& request, const Hwdb& hwdb) {
+  auto platform =
+      find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
+  if (!platform) return tl::make_unexpected(platform.error());
+  auto model = compile(request, *platform);
+  if (!model) return tl::make_unexpected(model.error());
+  if (platform->device.is_host) return estimate_on_host(*model, *platform, request);
+  auto evaluator = Evaluator::make(std::move(*platform), request);
+  if (!evaluator) return tl::make_unexpected(evaluator.error());
+  return evaluator->estimate(*model, model->binding);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,67 @@
+// A step priced at a point. compile() thinks once per model, recipe, framework and kind of device;
+// an Evaluator prices at a point and may be used from many threads.
+#pragma once
+
+#include "estimator/answer/estimate.h"
+#include "estimator/kernels/time_context.h"
+#include "estimator/library/workspace_plan.h"
+#include "estimator/memory/memory_plan.h"
+#include "estimator/model/compiled_model.h"
+#include "estimator/request/platform.h"
+#include "estimator/request/request.h"
+#include "estimator/time/time_plan.h"
+
+namespace plimsoll {
+
+// The request's model, loaded and compiled with its recipe as the platform's framework would run
+// it.
+Result<CompiledModel> compile(const Request& request, const Platform& platform);
+
+// E232 for a step whose nanoseconds do not fit 64 bits.
+tl::unexpected<Diagnostics> too_long(const Device& device);
+
+// How a step runs on a card: with the algorithms that the framework ends up with there. Scratch
+// memory that is not there is not taken (LibraryBehaviour::gives_way), so that memory and time are
+// those of one run. Where not even the least fits there is no such run: the card is then no limit.
+struct OperatingPoint {
+  WorkspacePlan workspaces;
+  DevicePlan device;
+};
+
+// Prices compiled models on one platform. What is prepared once, calibrations among it, is prepared
+// here; immutable afterwards.
+class Evaluator {
+ public:
+  // E116 for the host as a device.
+  static Result<Evaluator> make(Platform platform, const Request& request);
+
+  const Platform& platform() const { return platform_; }
+  const Request& request() const { return request_; }
+  const TimeContext& context() const { return context_; }
+  // At a binding where the model's guards hold; E903 where they do not: compile there.
+  Result<Estimate> estimate(const CompiledModel& model, const Binding& binding) const;
+  // What the device needs alone, for searches, whose points share a binder of the model's step, and
+  // whose devices may share a replay: of one model at one point, framework and allocator being one.
+  Result<OperatingPoint> device(const CompiledModel& model, StepBinder& step,
+                                const Binding& binding, LastReplay* last = nullptr) const;
+  // `bound`: the model's step at `binding`. Cost: a replay; some six more where memory is short.
+  Result<OperatingPoint> operating_point(const CompiledModel& model, const BoundStep& bound,
+                                         const Binding& binding, LastReplay* last = nullptr) const;
+  // What kernels take there; of this evaluator where no memory is short.
+  TimeContext context(const OperatingPoint& point) const;
+
+ private:
+  Evaluator(Platform platform, const Request& request, TimeContext context);
+  Result<OperatingPoint> point_of(const CompiledModel& model, const BoundStep& bound,
+                                  const Binding& binding, const TimeContext& context,
+                                  LastReplay* last) const;
+
+  Platform platform_;
+  Request request_;
+  TimeContext context_;
+};
+
+// One step at one point of request.devices[0]: no lengths, no serving.
+Result<Estimate> estimate_once(const Request& request, const Hwdb& hwdb);
+
+}  // namespace plimsoll
