@@ -72,7 +72,7 @@ Words subjects_of(std::string_view verb) {
     for (const OpRow* row : all_ops()) names.emplace_back(row->name);
     return names;
   }
-  constexpr std::string_view kOfModels[] = {"estimate", "max-batch", "compare", "explain"};
+  constexpr std::string_view kOfModels[] = {"estimate", "max-batch", "advise", "compare", "explain"};
   return std::ranges::find(kOfModels, verb) == std::end(kOfModels) ? Words()
                                                                    : builtin_names("builtin:");
 }

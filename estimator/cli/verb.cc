@@ -7,6 +7,7 @@ namespace plimsoll::cli {
 // Each in a file of its name; the lists of what hwdb holds are in lists.cc.
 Verb make_estimate(CLI::App& root);
 Verb make_max_batch(CLI::App& root);
+Verb make_advise(CLI::App& root);
 Verb make_sweep(CLI::App& root);
 Verb make_compare(CLI::App& root);
 Verb make_validate(CLI::App& root);
@@ -33,6 +34,9 @@ constexpr VerbRow kVerbs[] = {
     {"max-batch",
      make_max_batch,
      {"plimsoll max-batch model.onnx --gpu tesla-t4 --multiple 8 --reserve 1GiB"}},
+    {"advise",
+     make_advise,
+     {"plimsoll advise hf:Qwen/Qwen3-8B --gpu rtx-4090 --batch 8 --optimizer adamw"}},
     {"sweep", make_sweep, {"plimsoll sweep examples/sweep.yaml"}},
     {"compare",
      make_compare,

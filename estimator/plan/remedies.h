@@ -5,6 +5,8 @@
 //     estimate->remedies = remedies(request, *hwdb, *estimate);
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "estimator/answer/estimate.h"
@@ -12,6 +14,14 @@
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
+
+// The remedy of one changed request; nothing where the model, the framework or the card does not
+// allow it. Cost: an estimate.
+std::optional<Remedy> tried(const Request& changed, std::string settings, std::string effect,
+                            const Hwdb& hwdb);
+
+// Best verdicts first, then the least time a sample.
+void sort_by_pace(std::vector<Remedy>& remedies);
 
 // What is tried: the largest safe batch, the same batch in several passes, autocast, recomputed
 // blocks, an optimizer with smaller states, less workspace, growing segments. Left out is what the

@@ -4,6 +4,7 @@
 
 #include "estimator/library/workspace/choice.h"
 #include "estimator/library/workspace/conv_question.h"
+#include "estimator/report/advice.h"
 #include "estimator/report/answer_notes.h"
 #include "estimator/report/difference.h"
 #include "estimator/report/document.h"
@@ -60,6 +61,10 @@ DescribedSchema list_of(std::string_view verb) {
 
 std::vector<DescribedSchema> described() {
   return {
+      {"advise",
+       "plimsoll advise --json",
+       "Bytes and nanoseconds are whole numbers.",
+       {any_answer<Advice>("plimsoll.advise")}},
       {"compare",
        "plimsoll compare --json",
        "An estimate for each; or of two answers what differs.",

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "estimator/answer/memory_part.h"
+#include "estimator/report/advice.h"
 #include "estimator/report/answer_notes.h"
 #include "estimator/report/estimate_tables.h"
 #include "estimator/report/spelling.h"
@@ -164,24 +165,7 @@ std::string help(const Estimate& e, const Page& page) {
                       "Nothing that was tried helps: not the batch, the precision, "
                       "checkpointing or the optimizer.",
                       page);
-  Table table({{"what would help", {}, Column::kRemark},
-               {"peak"},
-               {"step"},
-               {"per second", {}, Column::kFigure, 2},
-               {"", {}, Column::kRemark},
-               {"", {}, Column::kRemark, 1}});
-  for (const Remedy& r : e.remedies) {
-    table.add({{spelled(r.settings)},
-               bytes_cell(r.device_bytes),
-               time_cell(r.step_ns),
-               number_cell(r.samples_per_second),
-               {r.verdict == Verdict::kFits     ? "fits"
-                : r.verdict == Verdict::kMayFit ? "may fit"
-                                                : "too much"},
-               {r.effect}},
-              tone_of(r.verdict));
-  }
-  return "\n" + table.text(page, 2);
+  return "\n" + remedy_table(e.remedies).text(page, 2);
 }
 
 std::string serving(const Estimate& e, const Page& page) {

@@ -1,0 +1,29 @@
+// Change: one thing that a request may do otherwise so that its step needs less memory.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "estimator/request/request.h"
+#include "hwdb/hwdb.h"
+
+namespace plimsoll {
+
+struct Change {
+  std::string settings, effect;  // "--checkpoint blocks", "recomputes them"
+  std::function<void(Request&)> make;
+};
+
+// Changes of one kind exclude each other: LoRA, or QLoRA.
+using ChangeKind = std::vector<Change>;
+
+// The kinds that can be combined, each only where the request does not have it: autocast, an
+// optimizer with smaller states, recomputed blocks, and of a model of a family adapters alone.
+std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb, bool of_family);
+
+// A batch in several passes of which each is at most `safe`; nothing where no power of two up to
+// 64 divides it so, or the step accumulates already.
+std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t safe);
+
+}  // namespace plimsoll
