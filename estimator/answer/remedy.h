@@ -1,4 +1,4 @@
-// Remedy: a single change to a request that does not surely fit, and what it would bring.
+// Remedy: changes to a request, and what its step then takes.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,6 @@
 #include "estimator/estimator.h"
 #include "estimator/plan/changes.h"
 #include "estimator/plan/largest_batch.h"
-#include "estimator/plan/remedies.h"
 #include "estimator/plan/unbeaten.h"
 
 namespace plimsoll {
@@ -95,32 +94,34 @@ class Search {
 
 }  // namespace
 
+std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today) {
+  const bool fits = today.memory.verdict == Verdict::kFits;
+  Search search(hwdb, stackable_changes(request, hwdb, !today.input.family.empty()),
+                today.input.batch, fits);
+  if (!fits) search.add_passes(request, {});
+  search.extend(request, {}, today.memory.device_bytes, 0);
+  return search.best();
+}
+
 Result<Advice> advise(const Request& asked, const Hwdb& hwdb) {
   Request request = asked;
   request.trace = request.detail = request.minimum = false;
   auto today = estimate(request, hwdb);
   if (!today) return tl::make_unexpected(today.error());
   if (today->on_host) return of_memory_alone();
-  Advice advice;
-  advice.device_id = today->device_id;
-  advice.sample_unit = today->time.sample_unit;
-  advice.usable_bytes = today->usable_bytes;
-  advice.today = {.verdict = today->memory.verdict,
-                  .device_bytes = today->memory.device_bytes,
-                  .device_range = today->memory.device_range,
-                  .step_ns = today->time.step_ns,
-                  .samples_per_second = today->time.samples_per_second};
-  const bool fits = today->memory.verdict == Verdict::kFits;
-  Search search(hwdb, stackable_changes(request, hwdb, !today->input.family.empty()),
-                today->input.batch, fits);
-  if (!fits) search.add_passes(request, {});
-  search.extend(request, {}, today->memory.device_bytes, 0);
-  advice.stacks = search.best();
-  advice.notes = {.request = today->request,
-                  .assumed = std::move(today->assumed),
-                  .basis = std::move(today->basis),
-                  .diagnostics = std::move(today->diagnostics)};
-  return advice;
+  return Advice{.device_id = today->device_id,
+                .sample_unit = today->time.sample_unit,
+                .usable_bytes = today->usable_bytes,
+                .today = {.verdict = today->memory.verdict,
+                          .device_bytes = today->memory.device_bytes,
+                          .device_range = today->memory.device_range,
+                          .step_ns = today->time.step_ns,
+                          .samples_per_second = today->time.samples_per_second},
+                .stacks = stacks(request, hwdb, *today),
+                .notes = {.request = today->request,
+                          .assumed = today->assumed,
+                          .basis = today->basis,
+                          .diagnostics = today->diagnostics}};
 }
 
 }  // namespace plimsoll

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "estimator/estimator.h"
 #include "graph/base/setting.h"
 
 namespace plimsoll {
@@ -65,6 +68,26 @@ std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t s
                   }};
   }
   return std::nullopt;
+}
+
+std::optional<Remedy> tried(const Request& changed, std::string settings, std::string effect,
+                            const Hwdb& hwdb) {
+  const auto estimated = estimate(changed, hwdb);
+  if (!estimated) return std::nullopt;
+  return Remedy{.settings = std::move(settings),
+                .effect = std::move(effect),
+                .verdict = estimated->memory.verdict,
+                .device_bytes = estimated->memory.device_bytes,
+                .device_range = estimated->memory.device_range,
+                .step_ns = estimated->time.step_ns,
+                .samples_per_second = estimated->time.samples_per_second};
+}
+
+void sort_by_pace(std::vector<Remedy>& remedies) {
+  std::ranges::stable_sort(remedies, [](const Remedy& a, const Remedy& b) {
+    if (a.verdict != b.verdict) return a.verdict < b.verdict;
+    return a.samples_per_second > b.samples_per_second;
+  });
 }
 
 }  // namespace plimsoll

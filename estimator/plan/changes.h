@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "estimator/answer/remedy.h"
 #include "estimator/request/request.h"
 #include "hwdb/hwdb.h"
 
@@ -25,5 +27,13 @@ std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hw
 // A batch in several passes of which each is at most `safe`; nothing where no power of two up to
 // 64 divides it so, or the step accumulates already.
 std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t safe);
+
+// The remedy of one changed request; nothing where the model, the framework or the card does not
+// allow it. Cost: an estimate.
+std::optional<Remedy> tried(const Request& changed, std::string settings, std::string effect,
+                            const Hwdb& hwdb);
+
+// Best verdicts first, then the least time a sample.
+void sort_by_pace(std::vector<Remedy>& remedies);
 
 }  // namespace plimsoll

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "estimator/estimator.h"
+#include "estimator/plan/advice.h"
 #include "estimator/plan/changes.h"
 #include "estimator/plan/largest_batch.h"
 #include "graph/base/setting.h"
@@ -43,35 +44,26 @@ std::vector<Change> changes_of(const Request& request, const Hwdb& hwdb, const E
 
 }  // namespace
 
-std::optional<Remedy> tried(const Request& changed, std::string settings, std::string effect,
-                            const Hwdb& hwdb) {
-  const auto estimated = estimate(changed, hwdb);
-  if (!estimated) return std::nullopt;
-  return Remedy{.settings = std::move(settings),
-                .effect = std::move(effect),
-                .verdict = estimated->memory.verdict,
-                .device_bytes = estimated->memory.device_bytes,
-                .device_range = estimated->memory.device_range,
-                .step_ns = estimated->time.step_ns,
-                .samples_per_second = estimated->time.samples_per_second};
-}
-
-void sort_by_pace(std::vector<Remedy>& remedies) {
-  std::ranges::stable_sort(remedies, [](const Remedy& a, const Remedy& b) {
-    if (a.verdict != b.verdict) return a.verdict < b.verdict;
-    return a.samples_per_second > b.samples_per_second;
-  });
-}
-
 std::vector<Remedy> remedies(const Request& asked, const Hwdb& hwdb, const Estimate& today) {
   Request request = asked;
   request.trace = request.minimum = false;
   std::vector<Remedy> found;
+  bool keeps_batch = false;
   for (const Change& change : changes_of(request, hwdb, today)) {
     Request changed = request;
     change.make(changed);
     const auto remedy = tried(changed, change.settings, change.effect, hwdb);
-    if (remedy && remedy->device_bytes < today.memory.device_bytes) found.push_back(*remedy);
+    if (!remedy || remedy->device_bytes >= today.memory.device_bytes) continue;
+    found.push_back(*remedy);
+    keeps_batch |= changed.batch == request.batch && remedy->verdict == Verdict::kFits;
+  }
+  if (!keeps_batch) {
+    const auto known = [&](const Remedy& stack) {
+      return std::ranges::find(found, stack.settings, &Remedy::settings) != found.end();
+    };
+    for (Remedy& stack : stacks(request, hwdb, today)) {
+      if (stack.verdict == Verdict::kFits && !known(stack)) found.push_back(std::move(stack));
+    }
   }
   sort_by_pace(found);
   return found;

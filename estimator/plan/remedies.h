@@ -1,12 +1,10 @@
-// remedies: single changes to a request that make its step need less memory, each estimated as a
-// request of its own.
+// remedies: changes to a request that make its step need less memory, each estimated as a request
+// of its own.
 //
 //   if (estimate->memory.verdict != Verdict::kFits)
 //     estimate->remedies = remedies(request, *hwdb, *estimate);
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "estimator/answer/estimate.h"
@@ -15,18 +13,11 @@
 
 namespace plimsoll {
 
-// The remedy of one changed request; nothing where the model, the framework or the card does not
-// allow it. Cost: an estimate.
-std::optional<Remedy> tried(const Request& changed, std::string settings, std::string effect,
-                            const Hwdb& hwdb);
-
-// Best verdicts first, then the least time a sample.
-void sort_by_pace(std::vector<Remedy>& remedies);
-
 // What is tried: the largest safe batch, the same batch in several passes, autocast, recomputed
 // blocks, an optimizer with smaller states, less workspace, growing segments. Left out is what the
-// model, the framework or the card does not allow, and what saves nothing. Best verdicts first,
-// then the least time a sample. Cost: a batch search and some seven estimates.
+// model, the framework or the card does not allow, and what saves nothing. Where no single change
+// fits the same batch, combinations that do (advice.h). Best verdicts first, then the least time a
+// sample. Cost: a batch search and some seven estimates, and that of stacks().
 std::vector<Remedy> remedies(const Request& request, const Hwdb& hwdb, const Estimate& today);
 
 }  // namespace plimsoll

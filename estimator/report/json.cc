@@ -90,8 +90,8 @@ void describe_result(Fields& f, Estimate& e, const JsonOptions& options) {
   f("metrics", metrics_of(e), "of the step, by published definitions (TBD, IISWC 2018)");
   describe_lists(f, e, options);
   f("remedies", e.remedies,
-    "what would help where the verdict is not `fits`: single changes that need less memory, best "
-    "verdicts first");
+    "what would help where the verdict is not `fits`: changes that need less memory, best verdicts "
+    "first");
   f("recognised", e.recognised);
 }
 

@@ -199,8 +199,8 @@ void write_memory_sections(Markup& out, const Estimate& e) {
 
 void write_remedies_section(Markup& out, const Estimate& e) {
   if (e.remedies.empty()) return;
-  open_section(out, "remedies", "What would help", "Single changes, the cheapest in time first.");
-  HtmlTable table(out, "Single changes",
+  open_section(out, "remedies", "What would help", "What fits first, the fastest first.");
+  HtmlTable table(out, "Changes",
                   {{"flags"}, {"effect"}, {"verdict"}, {"peak", true}, {"step", true}},
                   {{"class", "sortable"}});
   for (const Remedy& r : e.remedies) {
