@@ -22,6 +22,12 @@ std::string joined(const std::string& first, const std::string& second, const ch
   return first.empty() || second.empty() ? first + second : first + between + second;
 }
 
+// Whether a change is worth its place in a combination.
+bool saves(int64_t bytes, int64_t before) {
+  constexpr double kWorthwhile = .02;
+  return static_cast<double>(bytes) < (1 - kWorthwhile) * static_cast<double>(before);
+}
+
 class Search {
  public:
   Search(const Hwdb& hwdb, std::vector<ChangeKind> kinds, int64_t batch, bool fits_already)
@@ -37,7 +43,7 @@ class Search {
                           joined(so_far.effect, change.effect, ", "),
                           {}};
         const auto remedy = tried(changed, both.settings, both.effect, hwdb_);
-        if (!remedy || remedy->device_bytes >= bytes) continue;
+        if (!remedy || !saves(remedy->device_bytes, bytes)) continue;
         add(*remedy, changed);
         const bool fits = remedy->verdict == Verdict::kFits;
         if (!fits) add_passes(changed, both);

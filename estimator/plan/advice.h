@@ -38,9 +38,10 @@ inline void describe(Fields& f, Advice& a) {
 }
 
 // Every combination of stackable_changes(), and of one that does not fit the same batch in passes.
-// A combination that fits is not combined further unless the request itself fits: those that fit,
-// the fastest first, or where none does those that need least. `today`: the request's estimate.
-// Cost: at most an estimate and a batch search for each of 24 combinations.
+// A change that saves less than 2 % is left out. A combination that fits is not combined further
+// unless the request itself fits: those that fit, the fastest first, or where none does those that
+// need least. `today`: the request's estimate. Cost: at most an estimate and a batch search for
+// each of 24 combinations.
 std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today);
 
 // With the request's own estimate. Errors: as estimate(), E116 for the host as a device.

@@ -48,8 +48,8 @@ ChangeKind adapters(const Request& request, bool of_family) {
 
 std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb,
                                           bool of_family) {
-  std::vector<ChangeKind> kinds = {precisions(request, hwdb), optimizers(request),
-                                   checkpoints(request), adapters(request, of_family)};
+  std::vector<ChangeKind> kinds = {adapters(request, of_family), precisions(request, hwdb),
+                                   checkpoints(request), optimizers(request)};
   std::erase_if(kinds, [](const ChangeKind& kind) { return kind.empty(); });
   return kinds;
 }

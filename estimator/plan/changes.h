@@ -20,8 +20,8 @@ struct Change {
 // Changes of one kind exclude each other: LoRA, or QLoRA.
 using ChangeKind = std::vector<Change>;
 
-// The kinds that can be combined, each only where the request does not have it: autocast, an
-// optimizer with smaller states, recomputed blocks, and of a model of a family adapters alone.
+// The kinds that can be combined, each only where the request does not have it: of a model of a
+// family adapters alone; autocast, recomputed blocks, an optimizer with smaller states.
 std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb, bool of_family);
 
 // A batch in several passes of which each is at most `safe`; nothing where no power of two up to
