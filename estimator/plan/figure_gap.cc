@@ -70,8 +70,9 @@ std::span<const NamedFigure> named_figures() { return kNamedFigures; }
 
 Result<FigureGap> figure_gap(const Estimate& estimate, std::string_view one,
                              std::string_view other) {
-  const auto first = find_figure(one), second = find_figure(other);
+  const auto first = find_figure(one);
   if (!first) return tl::make_unexpected(first.error());
+  const auto second = find_figure(other);
   if (!second) return tl::make_unexpected(second.error());
   if (*first == *second)
     return error("E114", fmt::format("'{}' is given twice: two figures are compared", one));
