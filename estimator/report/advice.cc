@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimator/report/answer_notes.h"
+#include "estimator/report/headline.h"
 #include "estimator/report/human.h"
 #include "estimator/report/spelling.h"
 #include "estimator/report/text.h"

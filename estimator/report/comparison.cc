@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "estimator/report/answer_notes.h"
+#include "estimator/report/headline.h"
 #include "estimator/report/human.h"
 #include "estimator/report/json.h"
 #include "estimator/report/text.h"

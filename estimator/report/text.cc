@@ -10,29 +10,12 @@
 #include "estimator/report/advice.h"
 #include "estimator/report/answer_notes.h"
 #include "estimator/report/estimate_tables.h"
+#include "estimator/report/headline.h"
 #include "estimator/report/spelling.h"
 #include "estimator/request/lengths.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {
-
-std::string_view headline(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kFits:
-      return "FITS";
-    case Verdict::kMayFit:
-      return "MAY FIT";
-    case Verdict::kDoesNotFit:
-      return "DOES NOT FIT";
-  }
-  return "DOES NOT FIT";
-}
-
-Tone tone_of(Verdict verdict) {
-  return verdict == Verdict::kFits     ? Tone::kGood
-         : verdict == Verdict::kMayFit ? Tone::kDoubtful
-                                       : Tone::kBad;
-}
 
 namespace {
 

@@ -11,10 +11,6 @@
 
 namespace plimsoll {
 
-// "FITS", "MAY FIT", "DOES NOT FIT".
-std::string_view headline(Verdict verdict);
-Tone tone_of(Verdict verdict);
-
 struct TextOptions {
   bool layers = false;
   int64_t depth = 0;  // fold layers into modules of this many path parts; 0: one line per node

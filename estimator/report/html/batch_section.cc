@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "estimator/report/headline.h"
 #include "estimator/report/html/estimate_sections.h"
-#include "estimator/report/text.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {

@@ -6,11 +6,11 @@
 
 #include "estimator/answer/memory_part.h"
 #include "estimator/plan/unbeaten.h"
+#include "estimator/report/headline.h"
 #include "estimator/report/html/estimate_sections.h"
 #include "estimator/report/html/page.h"
 #include "estimator/report/human.h"
 #include "estimator/report/json.h"
-#include "estimator/report/text.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {

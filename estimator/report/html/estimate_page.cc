@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/report/headline.h"
 #include "estimator/report/html/estimate_sections.h"
 #include "estimator/report/html/page.h"
 #include "estimator/report/json.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "estimator/answer/memory_part.h"
+#include "estimator/report/headline.h"
 #include "estimator/report/human.h"
 #include "estimator/report/spelling.h"
 #include "estimator/report/text.h"

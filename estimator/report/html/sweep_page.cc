@@ -6,10 +6,10 @@
 #include <map>
 
 #include "estimator/report/document.h"
+#include "estimator/report/headline.h"
 #include "estimator/report/html/estimate_sections.h"
 #include "estimator/report/html/page.h"
 #include "estimator/report/spelling.h"
-#include "estimator/report/text.h"
 #include "estimator/settings/json_texts.h"
 #include "graph/base/escape.h"
 
