@@ -28,9 +28,9 @@ bool saves(int64_t bytes, int64_t before) {
   return static_cast<double>(bytes) < (1 - kWorthwhile) * static_cast<double>(before);
 }
 
-class Search {
+class StackSearch {
  public:
-  Search(const Hwdb& hwdb, std::vector<ChangeKind> kinds, int64_t batch, bool fits_already)
+  StackSearch(const Hwdb& hwdb, std::vector<ChangeKind> kinds, int64_t batch, bool fits_already)
       : hwdb_(hwdb), kinds_(std::move(kinds)), batch_(batch), fits_already_(fits_already) {}
 
   // The request with one change more, of the kinds from `next` on; `bytes`: what it needs as it is.
@@ -102,8 +102,8 @@ class Search {
 
 std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today) {
   const bool fits = today.memory.verdict == Verdict::kFits;
-  Search search(hwdb, stackable_changes(request, hwdb, !today.input.family.empty()),
-                today.input.batch, fits);
+  StackSearch search(hwdb, stackable_changes(request, hwdb, !today.input.family.empty()),
+                     today.input.batch, fits);
   if (!fits) search.add_passes(request, {});
   search.extend(request, {}, today.memory.device_bytes, 0);
   return search.best();
