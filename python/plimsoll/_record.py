@@ -9,7 +9,6 @@ import json
 import math
 import os
 import pickle
-import tempfile
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._answers import Estimate, MaxBatch
 from ._command import Diagnostic, InputError
+from ._folder import folder_of
 from ._record_sizes import OtherSteps, Sizes, merged, points
 from ._verbs import estimate, max_batch
 
@@ -33,8 +33,7 @@ class StepModel:
     """What a step does, in a file that goes when this does, unless it is saved."""
 
     def __init__(self, record: Mapping[str, Any]) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="plimsoll-")
-        self.path = Path(self._folder.name) / "step.plimsoll.json.gz"
+        self.path = Path(folder_of(self)) / "step.plimsoll.json.gz"
         text = json.dumps(record, separators=(",", ":"))
         self.path.write_bytes(gzip.compress(text.encode(), mtime=0))
 

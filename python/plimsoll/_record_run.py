@@ -11,9 +11,10 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from ._record_card import pretend, stand_in_for_recurrent_layers
+from ._record_card import means_the_host, pretend, stand_in_for_recurrent_layers
 from ._record_in_place import added_in_place, in_order
-from ._record_tensors import Held, empty, held
+from ._record_known import SHORT, Known
+from ._record_tensors import Held, empty, exchange, held
 from ._record_trace import Kept, ModuleStack, Storages, Trace, parts_of, type_of
 from ._record_values import Values
 
@@ -25,7 +26,7 @@ class OnCard(TorchFunctionMode):
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if function in (torch.Tensor.cpu, torch.Tensor.numpy) or _means_the_host(sys._getframe(1).f_code.co_filename):
+        if function in (torch.Tensor.cpu, torch.Tensor.numpy) or means_the_host(sys._getframe(1).f_code.co_filename):
             return function(*args, **kwargs)
         if "device" in kwargs:
             kwargs["device"] = _card_for(kwargs["device"])
@@ -35,11 +36,6 @@ class OnCard(TorchFunctionMode):
             device = kwargs.pop("device")  # made of the host's numbers, as it is on a card
             return function(*args, **kwargs).to(device)
         return function(*args, **kwargs)
-
-
-def _means_the_host(file: str) -> bool:
-    """PyTorch's own code says "cpu" where it means that: optimizers count steps there."""
-    return any(f"/torch/{part}/" in file for part in ("optim", "amp", "utils", "distributed"))
 
 
 def _card_for(device: Any) -> Any:
@@ -60,13 +56,16 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
     pretend(capability)
     gc.disable()  # what cycles hold goes at times that are the collector's own
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    everything = held()
-    empty(everything, mode, [leaf for leaf in tree_leaves(inputs) if isinstance(leaf, torch.Tensor)])
+    everything, values = held(), Values()
+    leaves = [leaf for leaf in tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
+    numbers = {id(leaf): leaf.detach().clone() for leaf in leaves if leaf.device.type == "cpu" and leaf.numel() <= SHORT}
+    empty(everything, mode, leaves)
+    torch.utils.swap_tensors = exchange  # Module.to(): PyTorch's own refuses tensors that somebody watches
     with mode:
-        inputs = _resized(inputs, sizes)
+        inputs = _resized(inputs, sizes, numbers, values.known)
     names = module_names(everything.modules)
     storages = Storages()
-    trace = Trace(storages, ModuleStack(names), Values())
+    trace = Trace(storages, ModuleStack(names), values)
     stand_in_for_recurrent_layers(trace.note_call)
     recording = Recording(trace, inputs, everything, names)
     with mode, trace, OnCard():
@@ -76,7 +75,8 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
     return recording.result()
 
 
-def _resized(inputs: Any, sizes: Mapping[tuple[Any, ...], int]) -> Any:
+def _resized(inputs: Any, sizes: Mapping[tuple[Any, ...], int], numbers: Mapping[int, Any], known: Known) -> Any:
+    """Of short inputs the numbers are known, and repeat where more are wanted."""
     args, kwargs = inputs
 
     def one(key: Any, value: Any) -> Any:
@@ -84,9 +84,11 @@ def _resized(inputs: Any, sizes: Mapping[tuple[Any, ...], int]) -> Any:
             if not isinstance(tensor, torch.Tensor):
                 return tensor
             shape = [sizes.get((key, axis, tensor.shape[axis]), tensor.shape[axis]) for axis in range(tensor.dim())]
-            if shape == list(tensor.shape):
-                return tensor
-            return torch.empty(shape, dtype=tensor.dtype, device=tensor.device, requires_grad=tensor.requires_grad)
+            same = shape == list(tensor.shape)
+            made = tensor if same else torch.empty(shape, dtype=tensor.dtype, device=tensor.device, requires_grad=tensor.requires_grad)
+            if id(tensor) in numbers:
+                known.learn(made, numbers[id(tensor)], shape)
+            return made
         return tree_map(resized, value)
 
     return tuple(one(at, value) for at, value in enumerate(args)), {name: one(name, value) for name, value in kwargs.items()}
@@ -164,7 +166,7 @@ class Recording:
         events, at_backward, owner = added_in_place(self.storages.events[self.begin:], [at - self.begin for at in self.trace.backward_began],
                                                     [(at - self.begin, total, older) for at, total, older in self.trace.sums], self.storages.bytes)
         events = in_order(events)
-        roles = self._roles()
+        roles = self._roles(owner)
         ended = {number for kind, number, *_ in events if kind == "-"}
         resident = [number for number in self.before if number not in ended and number in self._belongs(roles)]
         leaving = [number for number in self.before if number in ended]
@@ -187,7 +189,7 @@ class Recording:
         roots = [type(module).__name__ for module in self.modules if self.names.get(id(module)) in ("", type(module).__name__)]
         return roots[0] if roots else "step"
 
-    def _roles(self) -> dict[int, str]:
+    def _roles(self, owner: Callable[[int], int]) -> dict[int, str]:
         roles: dict[int, str] = {}
 
         def are(role: str, tensors: Any) -> None:
@@ -203,7 +205,7 @@ class Recording:
             are("parameter", [t for group in optimizer.param_groups for t in group["params"]])
             are("optimizer_state", [t for t in tree_leaves(list(optimizer.state.values())) if isinstance(t, torch.Tensor)])
         for number in self.gradients:
-            roles.setdefault(number, "gradient")
+            roles.setdefault(owner(number), "gradient")
         return roles
 
     def _belongs(self, roles: Mapping[int, str]) -> set[int]:

@@ -127,7 +127,7 @@ class Trace(TorchDispatchMode):
 
     def _launches(self, operator: Any, operands: list[Any], results: list[Any]) -> bool:
         name = operator._schema.name.partition("::")[2]
-        if name in _NO_LAUNCH or operator.is_view:
+        if name in _NO_LAUNCH or operator.is_view or not (results or operator._schema.is_mutable):  # prim::device looks alone
             return False
         return any(t.device.type == "cuda" for t in [*operands, *results])
 
