@@ -49,10 +49,15 @@ def _is_card(device: Any) -> bool:
 
 
 def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]], sizes: Mapping[tuple[Any, ...], int],
-        capability: tuple[int, int]) -> dict[str, Any]:
-    """`sizes`: of (argument, axis) that differ from the sample's. For a process of its own."""
+        capability: tuple[int, int], world: tuple[int, int] | None = None) -> dict[str, Any]:
+    """`sizes`: of (argument, axis) that differ from the sample's. `world`: ranks and which of them this is; then `step` makes the step.
+    For a process of its own."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
+    if world:
+        from . import _record_world
+
+        _record_world.enter(*world)
     pretend(capability)
     gc.disable()  # what cycles hold goes at times that are the collector's own
     mode = FakeTensorMode(allow_non_fake_inputs=True)
@@ -65,10 +70,17 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
         inputs = _resized(inputs, sizes, numbers, values.known)
     names = module_names(everything.modules)
     storages = Storages()
-    trace = Trace(storages, ModuleStack(names), values)
+    storages.follow_resizes()
+    trace = Trace(storages, ModuleStack(names), values, _record_world.Collectives(storages) if world else None)
     stand_in_for_recurrent_layers(trace.note_call)
-    recording = Recording(trace, inputs, everything, names)
     with mode, trace, OnCard():
+        if world:
+            with torch.device("cuda"):  # programs that move what they build would have it there as well
+                step = step()
+            everything = held()
+            everything.tensors.clear()
+            names.update(module_names(everything.modules))
+        recording = Recording(trace, inputs, everything, names)
         recording.adopt()
         for number in range(STEPS):
             recording.run(step, last=number == STEPS - 1)
@@ -148,6 +160,8 @@ class Recording:
         if last:
             self.before = storages.living()
             self.begin = len(storages.events)
+            if trace.collectives is not None:
+                trace.collectives.begin_step()
             trace.sums.clear()
             trace.touched.clear()
             trace.nodes.clear()
@@ -160,7 +174,8 @@ class Recording:
         gc_gradients = self._gradients()
         self.gradients.update(storages.numbers(gc_gradients))
         del gc_gradients
-        self.after = set(storages.living())
+        if last and trace.collectives is not None:
+            trace.collectives.end_step()
 
     def result(self) -> dict[str, Any]:
         events, at_backward, owner = added_in_place(self.storages.events[self.begin:], [at - self.begin for at in self.trace.backward_began],
@@ -181,9 +196,12 @@ class Recording:
         return {
             "name": self._name(), "stated": list(self.trace.values.stated), "nodes": list(self.trace.nodes),
             "storages": [(self.storages.bytes[number], roles.get(number, "temporary"), number in set(resident), self.storages.streams[number]) for number in order],
-            "events": [(kind, what if kind == "!" else order[what], phase, node) for kind, what, phase, node in events],
+            "events": [(kind, order[what] if kind in "+-" else what, phase, node) for kind, what, phase, node in events],
             "saved": [(order[number], node) for number, node in saved], "end_of_forward": end_of_forward,
-            "parameters": self._parameters(), "inputs": self._inputs()}
+            "parameters": self._parameters(), "inputs": self._inputs(), "groups": self._groups()}
+
+    def _groups(self) -> list[list[int]]:
+        return [] if self.trace.collectives is None else [list(ranks) for ranks in self.trace.collectives.groups]
 
     def _name(self) -> str:
         roots = [type(module).__name__ for module in self.modules if self.names.get(id(module)) in ("", type(module).__name__)]
