@@ -30,9 +30,10 @@ VERSION = 2  # 1 where there is one rank: older commands read it
 
 
 class StepModel:
-    """What a step does, in a file that goes when this does, unless it is saved."""
+    """What a step does, in a file that goes when this does, unless it is saved. `settings`: keywords of every question about it."""
 
     def __init__(self, record: Mapping[str, Any]) -> None:
+        self.settings = {"gpus": record["world"][0]} if "world" in record else {}
         self.path = Path(folder_of(self)) / "step.plimsoll.json.gz"
         text = json.dumps(record, separators=(",", ":"))
         self.path.write_bytes(gzip.compress(text.encode(), mtime=0))
@@ -168,7 +169,7 @@ class _Recorder:
         several = len(at) > 1
         sizes = Sizes(list(base) if several else [], at if several else [{}])
         one = merged([self.run(point) for point in at], sizes)
-        world = {"world": list(self.world), "groups": one["groups"]} if self.world else {}
+        world = {"world": list(self.world), "groups": one["groups"], "collectives": [], "late": []} if self.world else {}
         return {"schema": "plimsoll.record", "version": VERSION if self.world else 1, **world, "torch": torch.__version__, "capability": list(self.capability),
                 "tf32": [_allows(torch.backends.cuda.matmul), _allows(torch.backends.cudnn)],
                 "symbols": dict(base), "multiples": dict(multiples or {}), "fixed": fixed or None, **_interned(one), "sizes": sizes.table}
@@ -210,7 +211,7 @@ def _interned(run: Mapping[str, Any]) -> dict[str, Any]:
             "types": [list(kind) for kind in types],
             "calls": [{"operator": name, "reads": reads, "writes": writes, "facts": dict(facts)} for name, reads, writes, facts in calls],
             "storages": run["storages"], "events": events, "saved": run["saved"], "end_of_forward": run["end_of_forward"],
-            "parameters": parameters, "inputs": inputs, **({"collectives": collectives} if run["groups"] else {})}
+            "parameters": parameters, "inputs": inputs, **({"collectives": collectives, "late": run["late"]} if run["groups"] else {})}
 
 
 def _in_child(step: Callable[..., Any], arguments: Any, sizes: Mapping[Any, int], capability: tuple[int, int],

@@ -198,10 +198,8 @@ class Recording:
             "storages": [(self.storages.bytes[number], roles.get(number, "temporary"), number in set(resident), self.storages.streams[number]) for number in order],
             "events": [(kind, order[what] if kind in "+-" else what, phase, node) for kind, what, phase, node in events],
             "saved": [(order[number], node) for number, node in saved], "end_of_forward": end_of_forward,
-            "parameters": self._parameters(), "inputs": self._inputs(), "groups": self._groups()}
-
-    def _groups(self) -> list[list[int]]:
-        return [] if self.trace.collectives is None else [list(ranks) for ranks in self.trace.collectives.groups]
+            "parameters": self._parameters(), "inputs": self._inputs(), "groups": [] if self.trace.collectives is None else self.trace.collectives.rows(),
+            "late": sorted({order[owner(number)] for number in self.storages.late if owner(number) in order})}
 
     def _name(self) -> str:
         roots = [type(module).__name__ for module in self.modules if self.names.get(id(module)) in ("", type(module).__name__)]

@@ -28,6 +28,7 @@ class Storages:
         self.events: list[tuple[Any, ...]] = []
         self.bytes: list[int] = []
         self.streams: list[int] = []
+        self.late: set[int] = set()  # those that another stream still reads when they are let go
         self.phase = "forward"
         self.node = -1
         self._living: dict[int, tuple[int, Any]] = {}  # address -> number, the weak reference that waits for its end
@@ -58,7 +59,7 @@ class Storages:
         return number
 
     def follow_resizes(self) -> None:
-        """Those that no operator makes."""
+        """Those that no operator makes; and who reads on another stream."""
         resize, storages = torch.UntypedStorage.resize_, self
 
         def resize_(storage: Any, size: int) -> Any:
@@ -67,7 +68,13 @@ class Storages:
                 storages.of(storage)
             return result
 
+        def record_stream(tensor: Any, stream: Any) -> None:
+            number = storages.number(tensor)
+            if number is not None and storages.streams[number] != stream.stream_id:
+                storages.late.add(number)
+
         torch.UntypedStorage.resize_ = resize_  # type: ignore[method-assign]
+        torch.Tensor.record_stream = record_stream  # type: ignore[method-assign,assignment]
 
     def _end(self, address: int) -> None:
         number, _ = self._living.pop(address)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 import torch
@@ -25,6 +26,12 @@ _KINDS = {
 }
 
 
+# Whose code tells ranks something -> the axis that they lie along, and the next one where that is another group's (HSDP).
+_CALLERS = {"/torch/distributed/fsdp/": "fsdp", "/torch/nn/parallel/": "dp", "/torch/distributed/pipelining/": "pp", "/torch/distributed/tensor/": "tp",
+            "/torch/distributed/optim/": "fsdp"}
+_AXES = {"fsdp": ("fsdp", "dp"), "dp": ("dp",), "pp": ("pp",), "tp": ("tp", "cp", "ep")}
+
+
 def enter(ranks: int, rank: int) -> None:
     """For a child of its own, before its card is pretended: a process group of `ranks`, as `torchrun` would have made it."""
     from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -38,12 +45,25 @@ def enter(ranks: int, rank: int) -> None:
         module.init_process_group = module.destroy_process_group = module.barrier = nothing
 
 
+def _axis_of_caller() -> str:
+    """By the innermost of PyTorch's own code that calls; a norm of sharded gradients is asked of DTensor, and tells nothing."""
+    frame, found = sys._getframe(1), ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.endswith("/nn/utils/clip_grad.py"):
+            return ""
+        found = found or next((axis for part, axis in _CALLERS.items() if part in file), "")
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
+
+
 class Collectives:
     """Which operators are collectives, on whose ranks, and where the usual stream waits for them."""
 
     def __init__(self, storages: Any) -> None:
         self.storages = storages
         self.groups: dict[tuple[int, ...], int] = {}
+        self._axes: dict[int, str] = {}  # of groups that tell by their callers what they are for
         self._pending: dict[int, list[int]] = {}  # by stream: what was issued there and nobody waited for
         self._begun = 0
         self._asynchronous: list[int] = []
@@ -74,17 +94,40 @@ class Collectives:
         held = [some for some in tensors if some]
         told = held[1 if whose == "second" and len(held) > 1 else 0]
         size = sum(t.numel() * t.element_size() for t in told)
-        group = self._group(given)
+        ranks = self._ranks(given)
+        if len(ranks) < 2:
+            return True
+        group = self.groups.setdefault(ranks, len(self.groups))
+        axis = _axis_of_caller()
+        if axis:
+            self._axes.setdefault(group, axis)
         functional = namespace == "_c10d_functional"
         self._issue(kind, group, size, bool(given.get("asyncOp", given.get("async_op", functional))))
         return True
 
-    def _group(self, given: Any) -> int:
+    def _ranks(self, given: Any) -> tuple[int, ...]:
         if "group_name" in given:
-            ranks = dist.get_process_group_ranks(dist.distributed_c10d._resolve_process_group(given["group_name"]))
+            name = given["group_name"]
+            group = dist.distributed_c10d._resolve_process_group(name) if isinstance(name, str) else name
         else:
-            ranks = dist.get_process_group_ranks(dist.ProcessGroup.unbox(given["process_group"]))
-        return self.groups.setdefault(tuple(ranks), len(self.groups))
+            group = dist.ProcessGroup.unbox(given["process_group"])
+        return tuple(dist.get_process_group_ranks(group))
+
+    def rows(self) -> list[list[Any]]:
+        """[axis, ranks apart, ranks] of each group: neighbours first where two are of one axis; no axis where it is of several."""
+        rows: list[list[Any]] = []
+        for ranks, number in self.groups.items():
+            apart = ranks[1] - ranks[0]
+            if list(ranks) != list(range(ranks[0], ranks[0] + apart * len(ranks), apart)):
+                raise ValueError(f"a process group of ranks {ranks[:8]}, which are not evenly apart: a mesh has none such")
+            rows.append([self._axes.get(number, ""), apart, len(ranks)])
+        taken: dict[str, tuple[int, int]] = {}
+        for row in sorted(rows, key=lambda row: row[1:]):
+            axis, *where = row
+            row[0] = next((one for one in _AXES.get(axis, ()) if taken.setdefault(one, tuple(where)) == tuple(where)), "")
+        if len(rows) == 1 and not rows[0][0]:
+            rows[0][0] = "dp"
+        return rows
 
     def _issue(self, kind: str, group: int, size: int, asynchronous: bool) -> None:
         number = self._begun
