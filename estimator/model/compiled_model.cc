@@ -328,6 +328,10 @@ Result<CompiledModel> compile_recorded(LoadedModel model, const ModelRequest& re
   if (!binding) return tl::make_unexpected(binding.error());
   auto step = step_at(record, *binding);
   if (!step) return tl::make_unexpected(step.error());
+  if (const auto same = check_ranks(record, recipe.parallel.mesh); !same)
+    return tl::make_unexpected(same.error());
+  compiled.recipe.parallel = {};
+  compiled.recipe.parallel.mesh = record.mesh;
   compiled.step = std::move(*step);
   compiled.weight_roles = roles_of(record);
   compiled.basis = basis_of(record);

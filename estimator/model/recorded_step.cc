@@ -13,6 +13,8 @@ std::string asked_as(const Graph& graph, const std::string& name, const std::str
                                     : setting_entry("dim", shortened(name, 60), value);
 }
 
+int64_t ranks_of(const Mesh& mesh) { return mesh.stride(Axis::kStage) * mesh.extent(Axis::kStage); }
+
 }  // namespace
 
 Result<Step> step_at(const Record& record, const Binding& binding) {
@@ -43,6 +45,17 @@ Result<Step> step_at(const Record& record, const Binding& binding) {
   return step;
 }
 
+Result<void> check_ranks(const Record& record, const Mesh& asked) {
+  const int64_t recorded = ranks_of(record.mesh), wanted = ranks_of(asked);
+  if (recorded == wanted) return {};
+  if (recorded == 1)
+    return error("E283", fmt::format("the step is recorded on one GPU, not on one of {}", wanted),
+                 {}, fmt::format("record it with world_size={}", wanted));
+  return error("E283",
+               fmt::format("the step is recorded on one of {} GPUs, not of {}", recorded, wanted),
+               {}, "ask " + setting("gpus", std::to_string(recorded)));
+}
+
 std::vector<WeightRole> roles_of(const Record& record) {
   std::vector<WeightRole> roles;
   for (const Tensor& tensor : record.graph.tensors) {
@@ -59,6 +72,10 @@ std::vector<std::string> basis_of(const Record& record) {
       fmt::format("a step of PyTorch {}, recorded: its operators, optimizer and precision are the "
                   "program's own",
                   shortened(record.torch, 60))};
+  if (ranks_of(record.mesh) > 1)
+    basis.push_back(fmt::format(
+        "rank {} of {}, whose own code shards the model; collectives are priced by the links",
+        record.mesh.rank, ranks_of(record.mesh)));
   for (const std::string& said : record.stated)
     basis.push_back(fmt::format("assumed where the step reads values: {}", shortened(said)));
   return basis;
