@@ -177,6 +177,7 @@ void read_switches(Figures& figures, Profile& profile) {
 // What is rare: absent where a framework does not have the habit.
 void read_habits(Figures& figures, Profile& profile) {
   figures.take("response_norm_in_pieces", profile.policy.response_norm_in_pieces);
+  figures.take("composes_functions", profile.policy.composes_functions);
   figures.take("fused_softmax_loss", profile.policy.fused_softmax_loss);
   if (figures.has("recurrent"))
     profile.policy.unrolls_recurrent =
@@ -194,6 +195,7 @@ void read_habits(Figures& figures, Profile& profile) {
   figures.take("python_names", profile.python_names);
   figures.take("smooth_keeps_input", profile.policy.smooth_keeps_input);
   take_version(figures, "relu_keeps_input_before", profile.relu_input_dropped);
+  take_version(figures, "softmax_keeps_input_before", profile.softmax_input_dropped);
   take_version(figures, "group_norm_turns_before", profile.group_norm_channels_last);
 }
 

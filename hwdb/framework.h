@@ -142,6 +142,8 @@ struct FrameworkProfile {
   bool python_names = false;
   // First version in which ReLU keeps its result alone, where tanh and sigmoid keep both.
   Version relu_input_dropped;
+  // Softmax keeps its input as well as its result; from this version on it does not.
+  Version softmax_input_dropped;
   // First version whose group norm has a kernel for images with channels last.
   Version group_norm_channels_last;
   Policy policy;

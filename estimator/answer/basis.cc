@@ -74,6 +74,12 @@ std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answ
                     "names of the Python code hold values is not in the file",
                     static_cast<double>(answer.memory.held_by_names) / 1e6));
   }
+  if (answer.memory.more_by_names > 0) {
+    basis.push_back(
+        fmt::format("the range has {:.1f} MB more: names of the Python code may hold values of the "
+                    "forward pass until a module returns, which TorchScript does not say",
+                    static_cast<double>(answer.memory.more_by_names) / 1e6));
+  }
   return basis;
 }
 

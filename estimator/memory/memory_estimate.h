@@ -53,6 +53,7 @@ struct MemoryEstimate {
   // What a name of the Python code that outlives its use, or ends before it, may add or take at the
   // peak: in inference, and in a forward pass whose file does not list the code. In device_range.
   int64_t held_by_names = 0;
+  int64_t more_by_names = 0;             // in training: up to the end of the call that made them
   std::optional<int64_t> minimum_bytes;  // at most device_bytes; where the request asks
   // By a framework that takes the card whatever it needs, else 0; and what the process takes where
   // there is room (told to grow where it would take the card). What it needs, the smallest memory

@@ -242,15 +242,27 @@ int64_t granule_of(const FrameworkProfile& framework) {
 
 namespace {
 
+struct ByNames {
+  int64_t either = 0, more = 0;  // DevicePlan's held_by_names and more_by_names
+};
+
 // Names of the code matter while it runs: in inference, and where a training step's forward pass
-// takes most; a file that lists the code's lines says how long they hold what.
-int64_t kept_by_names(const CompiledModel& model, const BoundStep& bound, int64_t granule,
-                      std::span<const BufferId> storages) {
+// takes most, or would if they held what their call made; a file that lists the code's lines says
+// how long they hold what.
+ByNames by_names(const CompiledModel& model, const BoundStep& bound,
+                 const FrameworkProfile& framework, std::span<const BufferId> storages) {
+  const int64_t rounded = granule_of(framework);
   const bool inference = model.recipe.mode == Mode::kInference;
-  if (!inference && !model.names_open) return 0;
-  const Timeline timeline = walk(model.step, bound, granule, storages);
-  if (!inference && timeline.peak_phase != Phase::kForward) return 0;
-  return largest_value_at_peak(model.step, bound, granule, timeline);
+  if (!inference && model.names_until.empty()) return {};
+  const Timeline timeline = walk(model.step, bound, rounded, storages);
+  ByNames found;
+  if (inference || timeline.peak_phase == Phase::kForward)
+    found.either = largest_value_at_peak(model.step, bound, rounded, timeline);
+  if (inference) return found;
+  const int64_t named =
+      forward_peak_with_names(model.step, bound, rounded, storages, model.names_until);
+  if (named - timeline.peak_bytes > found.either) found.more = named - timeline.peak_bytes;
+  return found;
 }
 
 // What a step takes on a device with one plan of scratch memory, and what it cannot do without.
@@ -304,10 +316,13 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   }
   plan.memory = std::move(chosen->memory);
   plan.grown = chosen->with_room;
-  if (framework.python_names)
-    plan.held_by_names = kept_by_names(model, bound, granule_of(framework), plan.storages);
+  if (framework.python_names) {
+    const ByNames names = by_names(model, bound, framework, plan.storages);
+    plan.held_by_names = names.either;
+    plan.more_by_names = names.more;
+  }
   plan.memory.low = std::max<int64_t>(0, plan.memory.low - plan.held_by_names);
-  plan.memory.high += plan.held_by_names;
+  plan.memory.high += std::max(plan.held_by_names, plan.more_by_names);
   widen_where_compiled(model.recipe, program.cuda_graphs, plan.memory);
   plan.memory.low =
       std::max<int64_t>(0, plan.memory.low - model.open_less.evaluate(binding).value_or(0));
@@ -369,6 +384,7 @@ void set_device(MemoryEstimate& m, const DevicePlan& plan) {
   m.device_bytes = plan.memory.device_bytes;
   m.device_range = {plan.memory.low, plan.memory.high};
   m.held_by_names = plan.held_by_names;
+  m.more_by_names = plan.more_by_names;
   m.verdict = plan.verdict;
 }
 

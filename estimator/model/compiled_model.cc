@@ -19,6 +19,7 @@
 #include "graph/rewrite/widen_norms.h"
 #include "graph/rewrite/widen_softmax.h"
 #include "graph/rewrite/written_weights.h"
+#include "graph/train/module_calls.h"
 #include "graph/train/open_questions.h"
 #include "graph/train/weight_doubts.h"
 
@@ -161,7 +162,7 @@ void tell_of_weights(CompiledModel& model, bool from_onnx, const RecoverReport& 
   model.warnings.insert(model.warnings.end(), open.warnings.begin(), open.warnings.end());
   model.open_less = std::move(open.less);
   model.open_more = std::move(open.more);
-  model.names_open = open.names;
+  if (open.names) model.names_until = ends_of_calls(model.graph);
 }
 
 }  // namespace

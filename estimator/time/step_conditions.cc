@@ -127,6 +127,8 @@ LoaderKind loader_of(const ProgramRequest& program) {
 std::string host_basis(const Platform& platform, const ProgramRequest& program) {
   const Dispatch* dispatch = dispatch_on(platform);
   std::string text = fmt::format("host: {}", platform.host.id);
+  const bool rated = platform.host.id == kUnknownHost && platform.host.single_thread;
+  if (rated) text += fmt::format(" with a {}", platform.host.name);
   if (dispatch && dispatch->reference) {
     text +=
         fmt::format(", {} {:.2f} of a 3.7 GHz Skylake-SP thread",

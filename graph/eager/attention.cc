@@ -4,6 +4,14 @@
 namespace plimsoll::eager {
 namespace {
 
+// One for each sample and key, in the type of the weights, which autocast leaves at 32 bits: what
+// it is added to is widened (modeling_bert.py of transformers 4.16, get_extended_attention_mask;
+// modeling.py of NVIDIA's BERT).
+Value mask_of_padding(Machine& m, const Value& q, const Value& k) {
+  if (!m.autocast()) return m.host(q.dtype(), {});
+  return m.allocate(DType::kFloat32, {q.sizes()[0], Dim(1), Dim(1), k.sizes()[k.rank() - 2]});
+}
+
 // Product of q and k, mask, softmax, dropout, product with v: the operators that PyTorch puts in
 // place of the one (_scaled_dot_product_attention_math), which scales q and k and later in 32 bits
 // hands out the weights in the type that it was given; or the model's own, of before there was the
@@ -22,7 +30,7 @@ Value separate(Machine& m, const AttentionOperands& given, const AttentionOption
   const bool in_scores = options.scaled && !operands;
   const Value scaled_q = operands ? mul(m, q, number) : q;
   Value mask = given.mask;
-  if (!mask.defined() && options.padded && in_scores) mask = number;
+  if (!mask.defined() && options.padded && in_scores) mask = mask_of_padding(m, q, k);
   if (!mask.defined() && options.causal)
     mask = widens ? fill(m, q.dtype(), {q.sizes()[q.rank() - 2], k.sizes()[k.rank() - 2]}) : number;
   const Value flipped = transpose(m, k, k.rank() - 2, k.rank() - 1);

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "graph/base/among.h"
 #include "graph/eager/ops.h"
 #include "graph/ir/optimizer.h"
 
@@ -128,11 +131,70 @@ class Updater {
 
   // Frameworks whose update is one operator for each parameter, in place.
   void run_as_one() {
+    if (m_.policy().composes_functions && !has_operator()) return run_composed();
     for (Group& group : groups_of()) {
       const auto states = static_cast<int>(group.rule->states.size());
       const UpdatePass pass{.read = 2, .written = 1, .states = true, .flop = 2 + 5 * states};
       launch(pass, group, whole_of(group, pass), true);
     }
+  }
+
+  // Those of tensorflow/core/kernels/training_ops.cc.
+  bool has_operator() const {
+    static constexpr std::array<std::string_view, 6> kOperators = {"sgd",  "momentum", "nesterov",
+                                                                   "adam", "rmsprop",  "adagrad"};
+    return among(row_.name, kOperators);
+  }
+
+  // Operator by operator for each parameter (google-research/bert, optimization.py). Operators run
+  // as they become ready, first come, first served (core/common_runtime/executor.cc): once all
+  // gradients are there, the first ones of all parameters before the second ones of any.
+  void run_composed() {
+    struct Piece {
+      int read = 1;
+      bool makes = false;  // else over its operand
+      bool frees = false;  // the oldest operands that were made
+    };
+    static constexpr std::array<Piece, 16> kPieces = {{
+        {1, true},         // next_m = beta_1 * m
+        {1, true},         //   + (1 - beta_1) * gradient
+        {1, true},         // next_v = beta_2 * v
+        {1, true},         //   + (1 - beta_2) * gradient^2
+        {2, false, true},  // the two sums
+        {2, false, true},
+        {1, true},  // update = next_m / (sqrt(next_v)
+        {1},        //   + epsilon)
+        {2},
+        {1, true},  //   + decay * parameter
+        {2, false, true},
+        {1},
+        {2},
+        {1},
+        {1},
+        {1},  // * rate; parameter - update; three assignments
+    }};
+    std::deque<std::vector<Value>> made;
+    const std::vector<Group> groups = each_of();
+    for (const Piece& piece : kPieces) {
+      if (piece.makes) made.emplace_back();
+      const UpdatePass pass{.read = piece.read, .written = 1, .flop = 1};
+      for (const Group& group : groups) {
+        const TensorType& type = group.parameters.front();
+        if (piece.makes) made.back().push_back(m_.allocate(type.dtype, type.shape));
+        launch(pass, group, whole_of(group, pass), true);
+      }
+      if (piece.frees) made.pop_front();
+    }
+  }
+
+  // A group for each parameter.
+  std::vector<Group> each_of() {
+    std::vector<Group> each;
+    for (const Group& group : groups_of()) {
+      for (const TensorType& parameter : group.parameters)
+        each.push_back({group.rule, {parameter}});
+    }
+    return each;
   }
 
   std::vector<Group> groups_of() {

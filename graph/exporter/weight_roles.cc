@@ -222,9 +222,11 @@ std::vector<WeightRole> classify_parameters(const Graph& graph) {
   drop_unread(graph, kinds);
   // A number whose value the file gives is no weight, unless it is a module's own ("gain" of a
   // block).
+  const std::set<TensorId> folded = folded_numbers(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    if (kinds[id] != WeightRole::kTrained) continue;
+    if (folded.contains(id)) kinds[id] = WeightRole::kTrained;
+    if (kinds[id] != WeightRole::kTrained || folded.contains(id)) continue;
     if (t.frozen) kinds[id] = WeightRole::kFrozen;
     if (t.buffer) kinds[id] = WeightRole::kBuffer;
     if (!t.contents || !t.shape || !t.shape->empty()) continue;

@@ -123,10 +123,14 @@ struct Policy {
   // backward call takes both.
   bool smooth_keeps_input = false;  // tanh, sigmoid
   bool relu_keeps_input = false;
+  bool softmax_keeps_input = false;  // of what keeps its result
   // Softmax and cross entropy are one operator, which puts probabilities in the scores' place.
   bool fused_softmax_loss = false;
   // Norm across channels is a function of plain operators, not a kernel.
   bool response_norm_in_pieces = false;
+  // GELU, layer norm and updates that its library has no operator for are functions of plain
+  // operators too.
+  bool composes_functions = false;
   // A gradient that is there already is written, or added to, by the operator that makes it;
   // PyTorch makes it elsewhere first and adds it.
   bool gradients_in_place = false;

@@ -54,6 +54,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"network", {"ethernet-10g"}, "nodes", "2"},
       {"nodes", {"2"}, "network", "ethernet-10g"},
       {"host", {"dgx-1"}},
+      {"cpu", {"Xeon E5-2620 v4"}},
       {"exchange", {"tree", "parameter-server"}, "gpus", "2"},
       {"finetune", {"lora", "qlora"}},
       {"lora-rank", {"16"}, "finetune", "lora"},
