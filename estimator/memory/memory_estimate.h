@@ -25,6 +25,7 @@ struct MemoryEstimate {
   int64_t parameter_bytes = 0, buffer_bytes = 0, gradient_bytes = 0, optimizer_state_bytes = 0;
   int64_t input_bytes = 0;
   int64_t persistent_bytes = 0;  // what stays between steps, in the allocator's granules
+  int64_t library_bytes = 0;     // buffers of libraries that stay too, in the allocator
   int64_t saved_bytes = 0;
   int64_t live_peak_bytes = 0;
   BytesByRole max_by_role{};

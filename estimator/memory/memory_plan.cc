@@ -397,6 +397,7 @@ MemoryEstimate plan_memory(const CompiledModel& model, const BoundStep& bound,
   MemoryEstimate m;
   const int64_t granule = granule_of(platform.framework);
   set_live(m, walk(model.step, bound, granule, plan.storages), model, binding);
+  for (const int64_t bytes : library_buffers(platform)) m.library_bytes += bytes;
   set_workspace(m, workspaces);
   set_device(m, plan);
   if (minimum) m.minimum_bytes = plan.memory.minimum;

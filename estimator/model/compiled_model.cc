@@ -391,6 +391,7 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   }
   if (auto adapted = finetune(compiled, model.lora_targets); !adapted)
     return tl::make_unexpected(adapted.error());
+  compiled.recipe.parallel.adapters_apart = compiled.recipe.finetune.kind != FinetuneKind::kFull;
   if (compiled.recipe.finetune != Finetune{})
     plan = plan_for(graph, std::move(plan.networks.front().losses));
   if (compiled.recipe.compiled) turn_layout(compiled);

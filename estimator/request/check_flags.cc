@@ -68,8 +68,11 @@ Result<void> check_one_process(const Platform& platform) {
   return {};
 }
 
-// FullyShardedDataParallel is of PyTorch 1.11, fully_shard of 2.4; DeepSpeed trains PyTorch's
-// modules.
+// FullyShardedDataParallel(use_orig_params=True), the form that is modelled, is of PyTorch 2.0
+// (torch/distributed/fsdp/fully_sharded_data_parallel.py), fully_shard of 2.4; DeepSpeed trains
+// PyTorch's modules.
+std::optional<Version> first_fsdp1() { return Version{{2, 0}}; }
+
 Result<void> check_sharding(const Request& request, const Platform& platform) {
   const FrameworkProfile& framework = platform.framework;
   const std::string sharding = setting(request.parallel.fsdp ? "fsdp" : "zero");
@@ -78,9 +81,15 @@ Result<void> check_sharding(const Request& request, const Platform& platform) {
         "E116",
         fmt::format("{}: {} does not share weights, gradients or states", sharding, framework.id),
         {}, "PyTorch's FSDP does, and DeepSpeed");
-  if (request.parallel.fsdp && !reaches(framework, framework.shards_since))
-    return error("E116", fmt::format("{}: it is of PyTorch {} and later", sharding,
-                                     framework.shards_since->text()));
+  const bool flat = request.parallel.fsdp_version == 1;
+  const auto since = flat ? first_fsdp1() : framework.shards_since;
+  if (request.parallel.fsdp && !reaches(framework, since)) {
+    return error("E116", fmt::format("{}: it is of PyTorch {} and later", sharding, since->text()),
+                 {},
+                 flat ? ""
+                      : fmt::format("{} is of PyTorch {} and later", setting("fsdp-version", "1"),
+                                    first_fsdp1()->text()));
+  }
   if (platform.one_process() || platform.exchange == kSplitLayers)
     return error("E114", fmt::format("{} and {}: each GPU has a process that shards with others",
                                      sharding, setting("exchange", platform.exchange)));

@@ -71,7 +71,7 @@ constexpr SettingValue precision() {
 
 constexpr SettingValue checkpoint() {
   SettingValue value = text_value<&Request::recipe, &Recipe::checkpoint>("WHAT");
-  value.words = [] { return std::vector<std::string>{"none", "blocks", "mirror"}; };
+  value.words = [] { return std::vector<std::string>{"none", "blocks", "blocks/2", "mirror"}; };
   return value;
 }
 

@@ -83,6 +83,16 @@ LinkRates link_rates(const Link& link, int64_t members) {
   return {.bandwidth = point.bus_bandwidth.value, .latency = point.latency.value};
 }
 
+// As one of the group's devices sees it: of its bytes each of the group in a machine sends a part,
+// over a port of its own or its share of the machine's, which groups beside it use too.
+LinkRates network_rates(const Platform& platform, const ExchangeGroup& group) {
+  LinkRates rates = link_rates(*platform.network, group.nodes);
+  const auto members = static_cast<double>(group.per_node);
+  const auto sharing = static_cast<double>(platform.gpu_count / platform.nodes);
+  rates.bandwidth *= platform.network->port_of_gpu ? members : members / sharing;
+  return rates;
+}
+
 void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& input) {
   input.devices = platform.gpu_count;
   if (const ExchangeScheme* scheme = find_exchange_scheme(platform.exchange)) input.scheme = scheme;
@@ -93,7 +103,7 @@ void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& inp
     if (group.per_node * group.nodes == 1) continue;
     rates = exchange_rates(link, group.per_node, platform.host);
     rates.card_memory = platform.device.bandwidth.value;
-    if (platform.network) rates.network = link_rates(*platform.network, group.nodes);
+    if (platform.network) rates.network = network_rates(platform, group);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "graph/base/text.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
+#include "hwdb/measured/cell_value.h"
 #include "hwdb/measured/csv.h"
 #include "hwdb/measured/ignored_keys.h"
 #include "hwdb/measured/keys.h"

@@ -13,6 +13,7 @@ namespace {
 constexpr double kNanosecondsPerMs = 1e6;
 constexpr double kPercent = 100;
 constexpr double kMiB = 1048576.0;
+constexpr std::string_view kPersistent = "persistent_bytes";
 
 using Value = std::optional<double>;
 using Interval = std::optional<std::pair<double, double>>;
@@ -94,6 +95,17 @@ MeasuredQuantity segments(const MeasuredRun& run, MeasuredQuantity q) {
     return Value(real(m.grown ? m.grown->bytes - m.context_bytes : m.reserved_bytes) / unit);
   };
   q.range = no_range;
+  return q;
+}
+
+// What tensors hold between steps; a counter of the allocator shows libraries' buffers too.
+MeasuredQuantity kept_memory(const MeasuredRun& run, MeasuredQuantity q) {
+  const double unit = unit_of(run, q.name);
+  const bool counted = q.name != kPersistent;
+  q.predict = [unit, counted](const Answer& a) {
+    const MemoryEstimate& m = a.memory;
+    return Value(real(m.persistent_bytes + (counted ? m.library_bytes : 0)) / unit);
+  };
   return q;
 }
 
@@ -224,6 +236,10 @@ MeasuredQuantity memory(const MeasuredRun& run, MeasuredQuantity q, Counter coun
   return q;
 }
 
+bool is_kept_memory(std::string_view name) {
+  return name == kPersistent || name.starts_with("allocated_after_");
+}
+
 std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measurement& m) {
   if (m.name.starts_with(kKernelShare))
     return kernel_share(m.name.substr(kKernelShare.size()), m.value);
@@ -237,6 +253,7 @@ std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measuremen
   if (m.name == "gpu_ms") return timed(std::move(q), &TimeEstimate::gpu_ns);
   if (const auto counter = counter_of(run, m.name)) return memory(run, std::move(q), *counter);
   if (m.name == "host_mb") return host_memory(run, std::move(q));
+  if (is_kept_memory(m.name)) return kept_memory(run, std::move(q));
   if (const auto kind = storage_kind(m.name)) return module_memory(run, std::move(q), *kind);
   return std::nullopt;
 }

@@ -65,6 +65,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"parallel", {"fsdp=2"}},
       {"fsdp", {"all", "4"}, "gpus", "4"},
       {"zero", {"1", "2", "3"}, "gpus", "4"},
+      {"zero-group", {"2"}, "zero", "1", "gpus", "4"},
       {"fsdp-version", {"2", "1"}, "fsdp", "2"},
       {"no-sync", {""}, "fsdp", "2", "accumulate", "3"},
       {"tp", {"2"}},
