@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "hwdb/entry.h"
 
@@ -153,6 +154,7 @@ void read_libraries(Figures& figures, Profile& profile) {
   constexpr Plausible kWorkspace{"0 B", "1 GiB"};
   profile.cublas_workspace = figures.quantity<Bytes>("cublas_workspace", kWorkspace);
   profile.cublas_workspace_hopper = figures.quantity<Bytes>("cublas_workspace_hopper", kWorkspace);
+  take_version(figures, "cublas_given_back_since", profile.cublas_given_back_since);
 }
 
 void read_exchange(Figures& figures, Profile& profile) {
@@ -270,6 +272,10 @@ void FrameworkProfile::ask(const Version& version) {
     cudnn = row.cudnn;
     cuda = row.cuda;
   }
+}
+
+bool FrameworkProfile::names_version() const {
+  return asked != Version{.numbers = {std::numeric_limits<int>::max()}};
 }
 
 ModuleLoading FrameworkProfile::usual_loading(const Version& with) const {

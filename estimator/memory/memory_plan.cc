@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "estimator/library/workspace/cublas.h"
 #include "estimator/memory/demand.h"
 #include "estimator/memory/host_memory.h"
 #include "estimator/memory/replay_input.h"
@@ -118,13 +119,11 @@ Context context_on_card(const CompiledModel& model, const BoundStep& bound,
   return context;
 }
 
-// Library buffers taken through the allocator, one per thread that multiplies matrices.
+// Library buffers taken through the allocator for good, one per thread that multiplies matrices.
 std::vector<int64_t> library_buffers(const Platform& platform) {
-  const bool hopper = platform.device.compute_capability.major == 9;
-  const int64_t bytes =
-      (hopper ? platform.framework.cublas_workspace_hopper : platform.framework.cublas_workspace)
-          .value;
-  return bytes > 0 ? std::vector<int64_t>{bytes, bytes} : std::vector<int64_t>{};
+  const auto [bytes, stays] =
+      cublas_workspace(platform.framework, platform.device.compute_capability);
+  return bytes > 0 && stays ? std::vector<int64_t>{bytes, bytes} : std::vector<int64_t>{};
 }
 
 // A program of the user's own that prefetches brings bytes and converts them to floats on the

@@ -278,21 +278,32 @@ RecoverReport recover_from_onnx(CompiledModel& compiled, bool recovers, Decider&
   return recovered;
 }
 
-// Adapters and quantized weights, where they are asked for.
-Result<void> finetune(CompiledModel& compiled, const std::string& default_targets) {
+// Adapters and quantized weights, where they are asked for. Losses are of what outputs are then.
+Result<void> finetune(CompiledModel& compiled, const AdapterNames& names,
+                      std::vector<OutputLoss>& losses) {
   Finetune requested = compiled.recipe.finetune;
   requested.quantize = quantization_of(requested);
   if (compiled.recipe.mode == Mode::kInference) requested.kind = FinetuneKind::kFull;
   if (requested.kind == FinetuneKind::kFull && !requested.quantize) return {};
   if (requested.targets.empty())
-    requested.targets = default_targets.empty() ? "all-linear" : default_targets;
+    requested.targets = names.targets.empty() ? "all-linear" : names.targets;
   const DType storage = compiled.recipe.precision->storage;
   const DType compute = bits(storage) == 16 ? storage : DType::kBFloat16;
-  const auto done = add_adapters(compiled.graph, requested, compute);
+  const auto done = add_adapters(compiled.graph, requested, compute, names);
   if (!done) return tl::make_unexpected(done.error());
+  for (OutputLoss& loss : losses) {
+    for (const auto& [before, now] : done->outputs) {
+      if (loss.output == before) loss.output = now;
+    }
+  }
   if (done->adapters > 0)
     compiled.basis.push_back(fmt::format("LoRA: rank {} beside {} linear layers ({}), in fp32",
                                          requested.rank, done->adapters, requested.targets));
+  if (done->stacked > 0)
+    compiled.basis.push_back(
+        fmt::format("LoRA: {} parameters that are no layers of their own, experts and routers, are "
+                    "made anew with their adapters for each use (peft 0.21, ParamWrapper)",
+                    done->stacked));
   if (const QuantizationRow* row = requested.quantize)
     compiled.basis.push_back(
         fmt::format("{} matrices are stored as {}: {}", done->quantized, row->name, row->source));
@@ -389,7 +400,7 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
     recovered = recover_from_onnx(compiled, request.recover, decider);
     plan = plan_for(graph);  // passes renumber nodes
   }
-  if (auto adapted = finetune(compiled, model.lora_targets); !adapted)
+  if (auto adapted = finetune(compiled, model.lora, plan.networks.front().losses); !adapted)
     return tl::make_unexpected(adapted.error());
   compiled.recipe.parallel.adapters_apart = compiled.recipe.finetune.kind != FinetuneKind::kFull;
   if (compiled.recipe.finetune != Finetune{})

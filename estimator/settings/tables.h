@@ -19,6 +19,7 @@ inline constexpr int64_t kLargestCount = int64_t{1} << 31;
 
 std::span<const SettingRow> model_settings();
 std::span<const SettingRow> training_settings();
+std::span<const SettingRow> gradient_settings();
 std::span<const SettingRow> finetune_settings();
 std::span<const SettingRow> gpu_settings();
 std::span<const SettingRow> framework_settings();

@@ -32,8 +32,9 @@ constexpr Key kRmsKeys[] = {
     {"affine", KeyKind::kFlag, "true", "learns a scale"},
     {"style", KeyKind::kChoice, "plain",
      "which pieces of a model in 16 bits are in 32: none; all but the scale, as Llama's code has "
-     "it; all, before the cast (OLMo 2); all, and one is added to the scale (Gemma)",
-     1, "plain|llama|wide|gemma"},
+     "it; all, before the cast (OLMo 2); all, and one is added to the scale (Gemma); the root and "
+     "what it divides (T5)",
+     1, "plain|llama|wide|gemma|t5"},
 };
 constexpr Key kLocalKeys[] = {
     {"size", KeyKind::kInteger, kRequired, "neighbouring channels"},
@@ -90,6 +91,18 @@ std::vector<TensorId> instance_norm(Layer& layer) {
                      {{"epsilon", layer.real("epsilon")}})};
 }
 
+// T5's (modeling_t5.py, T5LayerNorm): x itself is multiplied, not its wide copy.
+std::vector<TensorId> t5_norm(Layer& layer) {
+  const TensorId x = layer.input();
+  const TensorId square = layer.node("Pow", {layer.cast(x, Layer::Cast::kWidens), layer.scalar(2)});
+  const TensorId mean =
+      layer.node("ReduceMean", {square, layer.constant({-1})}, {{"keepdims", int64_t{1}}});
+  const TensorId root =
+      layer.composite("Rsqrt", {layer.node("Add", {mean, layer.scalar(layer.real("epsilon"))})});
+  const TensorId y = layer.cast(layer.node("Mul", {x, root}), Layer::Cast::kNarrows);
+  return {layer.node("Mul", {layer.parameter("weight", {layer.extent_of(x, -1)}), y})};
+}
+
 // Normalised in single precision, whatever the model's type is.
 std::vector<TensorId> wide_rms_norm(Layer& layer, const std::string& style) {
   const TensorId wide = layer.cast(layer.input(), Layer::Cast::kWidens);
@@ -107,6 +120,7 @@ std::vector<TensorId> wide_rms_norm(Layer& layer, const std::string& style) {
 
 std::vector<TensorId> rms_norm(Layer& layer) {
   const std::string style = layer.text("style");
+  if (style == "t5") return t5_norm(layer);
   if (style != "plain" || !layer.flag("affine")) return wide_rms_norm(layer, style);
   const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
   if (layer.flag("fused")) {

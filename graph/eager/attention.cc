@@ -210,9 +210,12 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
                    {0});
   }
   const AttentionCode code = m.policy().attention.code;
-  // PyTorch's operator caps no scores: such models run theirs one by one.
+  // PyTorch's operator caps no scores and has neither sinks nor alibi: such models run theirs one
+  // by one.
+  const bool unlike =
+      given.softcap || given.sinks.defined() || given.alibi.defined() || given.by_rows;
   const bool in_operators =
-      code == AttentionCode::kEager || (given.softcap && code != AttentionCode::kFlash);
+      code == AttentionCode::kEager || (unlike && code != AttentionCode::kFlash);
   if (in_operators && given.transformers)
     return attention_in_operators(m, {query, key, value, bias}, given);
   AttentionOptions options = given;
@@ -220,7 +223,11 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
                       to_autocast(m, bias)};
   if (code == AttentionCode::kFlash) return flash(m, o, options);
   if (given.transformers) o = attention_operands(m, o, options);
-  const auto form = code == AttentionCode::kEager ? std::nullopt : attention_form(m, o, options);
+  // Fewer heads of keys than of queries, without saying so to the operator.
+  const bool uneven =
+      given.transformers && !given.grouped && !m.decider().equal(query.sizes()[1], key.sizes()[1]);
+  const auto form =
+      code == AttentionCode::kEager || uneven ? std::nullopt : attention_form(m, o, options);
   if (!form) {
     if (code == AttentionCode::kEager || !m.policy().attention.separate_by_operator)
       return separate(m, o, options);

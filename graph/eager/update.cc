@@ -39,6 +39,46 @@ Value unscale(Machine& m, const Value& scale) {
   return found;
 }
 
+// torch/nn/utils/clip_grad.py: a norm of each gradient and one of all, in a few small kernels; then
+// all gradients are multiplied in place, whether that is needed or not.
+void clip(Machine& m) {
+  if (!m.recipe().clip_grad_norm) return;
+  std::vector<const Value*> gradients;
+  Dim count = 0, all = 0, largest = 1;
+  for (const auto& leaf : m.leaves()) {
+    const Value& gradient = leaf->gradient;
+    if (!gradient.defined()) continue;
+    gradients.push_back(&gradient);
+    count += gradient.count();
+    all += gradient.bytes();
+    largest = max(largest, gradient.count());
+  }
+  if (gradients.empty()) return;
+  const auto tensors = static_cast<int64_t>(gradients.size());
+  const DType dtype = gradients.front()->dtype();
+  const Value norms = m.allocate(dtype, {tensors});
+  m.launch({.kernel_class = KernelClass::kReduce,
+            .dtype = dtype,
+            .op = "foreach_norm",
+            .flop = count * Dim(2),
+            .read = all,
+            .written = norms.bytes(),
+            .problem = RowsProblem<Dim>{tensors, largest}},
+           {}, {&norms});
+  const Value total = m.allocate(dtype, {});
+  m.launch_rows(KernelClass::kReduce, "norm", tensors * 2, {&norms}, {&total});
+  for (const char* op : {"add", "div", "clip"})
+    m.launch_rows(KernelClass::kPointwise, op, 1, {&total}, {&total});
+  m.launch({.kernel_class = KernelClass::kPointwise,
+            .dtype = dtype,
+            .op = "foreach_mul",
+            .flop = count,
+            .read = all,
+            .written = all,
+            .problem = RowsProblem<Dim>{1, count}},
+           {}, {});
+}
+
 // Parameters that are updated together: all of one type by lists, or each by itself.
 struct Group {
   const UpdateRule* rule;
@@ -415,6 +455,7 @@ void update(Machine& m, const Value& scale) {
   m.set_grad_enabled(false);
   const Value found_overflow = unscale(m, scale);
   if (has_masters(m) && !m.recipe().precision->master_gradients) cast_gradients(m);
+  clip(m);
   Updater(m, scale.defined() && !has_masters(m)).run();
   copy_masters(m);
   m.set_grad_enabled(had_grad);

@@ -155,10 +155,12 @@ void find_frozen(const Graph& graph, std::vector<WeightRole>& kinds) {
   }
 }
 
-// What people register as buffers, by name. A mask that differs from head to head is trained.
+// What is said to be a buffer, or people register as one, by name. A mask that differs from head to
+// head is trained.
 bool is_buffer(const Tensor& t) {
   const bool per_head = t.shape && t.shape->size() == 4 && !((*t.shape)[1] == Dim(1));
-  return has_role(t.name, NameRole::kBuffer) || (has_role(t.name, NameRole::kMask) && !per_head);
+  return t.buffer || has_role(t.name, NameRole::kBuffer) ||
+         (has_role(t.name, NameRole::kMask) && !per_head);
 }
 
 // What no node reads is nobody's parameter: passes put others in its place.

@@ -43,6 +43,8 @@ struct Recipe {
   // a module-path prefix.
   std::string checkpoint = "none";
   bool weight_decay = false;
+  // The update begins with torch.nn.utils.clip_grad_norm_() to this norm; nothing: it does not.
+  std::optional<double> clip_grad_norm;
   // The optimizer is the model's own, as its sources trained it, where its config tells.
   bool published = false;
   std::optional<ZeroGrad> zero_grad;  // nothing: as the framework has it

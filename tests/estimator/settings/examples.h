@@ -46,6 +46,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"workspace-limit", {"0", "64MiB"}},
       {"conv-algo", {"im2col", "FFT"}},
       {"optimizer", {"sgd", "adam"}},
+      {"clip-grad-norm", {"1", "0.5"}},
       {"precision", {"amp-fp16"}},
       {"half-norms", {"on"}, "precision", "amp-fp16"},
       {"allocator", {"roundup_power2_divisions:1", "expandable_segments:True"}},
