@@ -131,9 +131,7 @@ void set_workspaces(TimePlan& time, const WorkspacePlan& workspaces) {
 }  // namespace
 
 tl::unexpected<Diagnostics> too_long(const Device& device) {
-  return error("E232", fmt::format("on {} this takes more than the 292 years that nanoseconds in "
-                                   "64 bits count",
-                                   device.id));
+  return error("E232", fmt::format("on {} the step would take more than 292 years", device.id));
 }
 
 Result<OperatingPoint> Evaluator::point_of(const CompiledModel& model, const BoundStep& bound,
@@ -262,7 +260,8 @@ Result<Estimate> with_all_to_one_expert(Estimate even, Request request, const Hw
   range.high = std::max(range.high, one->memory.device_range.high);
   even.memory.verdict = verdict_of(range, even.usable_bytes);
   even.basis.push_back(
-      "tokens shared evenly among experts; the range holds that all go to one of each layer");
+      "tokens are distributed evenly over experts; the range includes the case that all go to one "
+      "expert per layer");
   return even;
 }
 
@@ -318,8 +317,8 @@ Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
         static_cast<int64_t>(1e9 * static_cast<double>(*all) / *prefill.bandwidth_bytes_per_second);
   prefill.serve = serve;
   prefill.basis.push_back(
-      "serve: transformers' cache, of keys and values of every position; the prefill of all "
-      "sequences at once, with scores of the last position alone; a token reads the whole cache");
+      "serve: transformers' cache with keys and values of every position; the prefill processes "
+      "all sequences at once and scores only the last position; a token reads the whole cache");
   return all_positions;
 }
 

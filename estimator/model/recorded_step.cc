@@ -20,10 +20,10 @@ Result<Step> step_at(const Record& record, const Binding& binding) {
   for (const auto& [name, size] : record.only) {
     if (binding.at(name) != size)
       return error("E282",
-                   fmt::format("the step was recorded with {} {} alone: {}", shortened(name, 60),
+                   fmt::format("the step was recorded only with {} {}: {}", shortened(name, 60),
                                size, shortened(record.only_because)),
                    {},
-                   "record it with other inputs, or ask " +
+                   "record it with other inputs, or use " +
                        asked_as(record.graph, name, std::to_string(size)));
     step.guards.push_back(
         {.kind = Guard::Kind::kZero, .expression = Dim::symbol(name) - size, .holds = true});
@@ -33,7 +33,7 @@ Result<Step> step_at(const Record& record, const Binding& binding) {
       return error(
           "E282",
           fmt::format("the step was recorded at multiples of {} {}", size, shortened(name, 60)), {},
-          "record it with other inputs, or ask one of " +
+          "record it with other inputs, or use one of " +
               asked_as(record.graph, name, std::to_string(size)));
     const Dim symbol = Dim::symbol(name);
     step.guards.push_back({.kind = Guard::Kind::kZero,
@@ -55,10 +55,9 @@ std::vector<WeightRole> roles_of(const Record& record) {
 }
 
 std::vector<std::string> basis_of(const Record& record) {
-  std::vector<std::string> basis{
-      fmt::format("a step of PyTorch {}, recorded: its operators, optimizer and precision are the "
-                  "program's own",
-                  shortened(record.torch, 60))};
+  std::vector<std::string> basis{fmt::format(
+      "a recorded step of PyTorch {}: operators, optimizer and precision are those of the program",
+      shortened(record.torch, 60))};
   for (const std::string& said : record.stated)
     basis.push_back(fmt::format("assumed where the step reads values: {}", shortened(said)));
   return basis;

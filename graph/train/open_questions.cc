@@ -26,9 +26,9 @@ class OpenSearch {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) look_at(id);
     look_at_buffers();
     tell(leaky_, "activation", "may run in place or not");
-    tell(regions_, "operator", "may run with gradients or, as taken here, without");
-    tell(masks_, "attention", "may be given no mask or, as taken here, the network's own");
-    tell(buffers_, "array", "of arithmetic may be a buffer or, as taken here, a weight");
+    tell(regions_, "operator", "may run with gradients or, as assumed here, without");
+    tell(masks_, "attention", "may have no mask or, as assumed here, the network's mask");
+    tell(buffers_, "array", "of arithmetic may be a buffer or, as assumed here, a weight");
     open_.names = graph_.exporter == Exporter::kPyTorch && !has_lines_;
     return std::move(open_);
   }

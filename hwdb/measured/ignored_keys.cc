@@ -29,7 +29,7 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     {"sequence_parallel", "activations are split along the sequence", true, "false null"},
     {"offload", "what is kept in the host's memory meanwhile", true, "null {} false none"},
     // Whose kernels run.
-    {"kernels", "libraries of fused kernels beside the framework's", true, "null none"},
+    {"kernels", "libraries of fused kernels in addition to the framework's", true, "null none"},
     {"framework_config", "fused kernels and quantisation, in the source's words", true,
      "null none"},
     {"liger", "Liger's fused kernels", true, "null false"},

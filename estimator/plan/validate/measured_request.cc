@@ -76,11 +76,12 @@ tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Requ
   if (run.model.empty()) return Reason("the record names no model");
   const bool recompute = run.recompute.value_or(false);
   if (recompute && !run.framework_id().starts_with("mxnet"))
-    return Reason("recomputation of the framework's own choosing");
+    return Reason("recomputation that the framework chooses");
   Request q = base;
   const std::string& model = run.network.empty() ? run.model : run.network;
-  const bool path = model.ends_with(".onnx") || model.ends_with(".json");
-  q.model = path || model.starts_with("builtin:") ? model : "builtin:" + model;
+  const bool whole = model.ends_with(".onnx") || model.ends_with(".json") ||
+                     model.starts_with("builtin:") || model.starts_with("hf:");
+  q.model = whole ? model : "builtin:" + model;
   q.devices = {run.device};
   q.gpu_count = std::max<int64_t>(1, run.n_gpus.value_or(1));
   const int64_t passes = std::max<int64_t>(1, run.accumulation.value_or(1));
