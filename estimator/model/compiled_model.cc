@@ -88,7 +88,7 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
   if (assumed.has_own) {
     basis.push_back(fmt::format("dropout {} in place of the file's ratios", ratio));
   } else if (assumed.total() == 0) {
-    basis.push_back("the file has no dropout, and no layer where it would usually be");
+    basis.push_back("the file has no dropout and no layer where it is normally used");
   } else {
     basis.push_back(
         fmt::format("dropout {} assumed, the file has none: {}", ratio, describe(assumed)));
@@ -104,7 +104,7 @@ void drop_stochastic_depth(CompiledModel& model, RecoverReport& recovered) {
   }
   if (dropped.masks > 0)
     model.basis.push_back(fmt::format(
-        "{} masks of chance in the file are dropout's, and not applied", dropped.masks));
+        "{} random masks in the file belong to dropout and are not applied", dropped.masks));
 }
 
 // Casts that a file in single precision need not write, and 16 bits need.
@@ -116,7 +116,7 @@ void widen(Graph& graph, std::vector<std::string>& basis) {
                     norms));
   widen_softmax(graph);
   if (const size_t lines = restore_casts(graph); lines > 0)
-    basis.push_back(fmt::format("{} expressions in fp32, as their source lines have it", lines));
+    basis.push_back(fmt::format("{} expressions in fp32, as in their source lines", lines));
 }
 
 // What rules of training came to.
@@ -142,10 +142,10 @@ void tell_of_unreached(CompiledModel& model) {
     elements_in_all += elements(*model.graph.tensors[id].shape);
   }
   if (weights == 0) return;
-  model.basis.push_back(fmt::format(
-      "the loss does not depend on {} of the weights ({} parameters): no gradients, no optimizer "
-      "states of them",
-      weights, elements_in_all.text()));
+  model.basis.push_back(
+      fmt::format("the loss does not depend on {} of the weights ({} parameters): they have no "
+                  "gradients and no optimizer states",
+                  weights, elements_in_all.text()));
 }
 
 // What the user said about weights, and what a file leaves in doubt about them.
@@ -198,10 +198,8 @@ void take_dtype(CompiledModel& model, DType dtype, const ModelRequest& request) 
   std::string name = dtype == DType::kBFloat16 ? "bf16" : "fp16";
   if (stays_wide(model.recipe) && model.recipe.mode != Mode::kInference) name = "amp-" + name;
   model.recipe.precision = find_precision(name);
-  model.basis.push_back(
-      fmt::format("precision: {}, by the type that the config names; {} asks for "
-                  "another",
-                  name, setting("precision")));
+  model.basis.push_back(fmt::format("precision: {}, the type in the config; {} changes it", name,
+                                    setting("precision")));
 }
 
 // As the model's sources trained it, where that was asked for and its config tells. Never by
@@ -225,7 +223,7 @@ void turn_layout(CompiledModel& model) {
   }
   model.policy.channels_last = true;
   model.basis.emplace_back(
-      "compile: images are laid out with channels last, which Inductor does in such a network");
+      "compile: images use channels last, which Inductor chooses for such a network");
 }
 
 // A sequence that is longer than a table of its positions: such a step ends in an error.
@@ -236,8 +234,8 @@ void tell_of_positions(CompiledModel& model, Decider& decider) {
     const int64_t rows = t.rows.evaluate(model.binding).value_or(0);
     model.warnings.push_back(
         warning(std::string(kBeyondPositions),
-                fmt::format("{} positions, where table '{}' has {}: the model runs no further",
-                            positions, shortened(model.graph.tensors[t.table].name), rows),
+                fmt::format("{} positions, but table '{}' has {}: the model cannot run", positions,
+                            shortened(model.graph.tensors[t.table].name), rows),
                 {}, fmt::format("give a {} within the table", setting("dim"))));
     return;
   }
@@ -256,8 +254,8 @@ Diagnostics at_exported_batch(Diagnostics errors, const CompiledModel& compiled)
 void tell_of_pieces(CompiledModel& compiled, size_t attention) {
   if (attention == 0 || !compiled.policy.attention.memory_efficient) return;
   compiled.basis.push_back(
-      fmt::format("attention: the file has {} as products around a softmax, which run so; {} takes "
-                  "them as the framework's own",
+      fmt::format("attention: the file has {} as products around a softmax, and they run so; {} "
+                  "replaces them by the framework's operator",
                   attention, setting("attention", "fused")));
 }
 
@@ -297,7 +295,7 @@ Result<void> finetune(CompiledModel& compiled, const AdapterNames& names,
     }
   }
   if (done->adapters > 0)
-    compiled.basis.push_back(fmt::format("LoRA: rank {} beside {} linear layers ({}), in fp32",
+    compiled.basis.push_back(fmt::format("LoRA: rank {} on {} linear layers ({}), in fp32",
                                          requested.rank, done->adapters, requested.targets));
   if (done->stacked > 0)
     compiled.basis.push_back(
@@ -373,7 +371,7 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   take_dtype(compiled, model.dtype, request);
   if (model.adapters && compiled.recipe.finetune == Finetune{}) {
     compiled.recipe.finetune = *model.adapters;
-    compiled.basis.emplace_back("LoRA: as the folder's adapter_config.json says");
+    compiled.basis.emplace_back("LoRA: settings of the folder's adapter_config.json");
   }
   if (const auto& losses = plan.networks.front().losses; !losses.empty()) {
     compiled.recipe.loss = losses.front().kind;

@@ -22,10 +22,10 @@ Result<Step> step_at(const Record& record, const Binding& binding) {
   for (const auto& [name, size] : record.only) {
     if (binding.at(name) != size)
       return error("E282",
-                   fmt::format("the step was recorded with {} {} alone: {}", shortened(name, 60),
+                   fmt::format("the step was recorded only with {} {}: {}", shortened(name, 60),
                                size, shortened(record.only_because)),
                    {},
-                   "record it with other inputs, or ask " +
+                   "record it with other inputs, or use " +
                        asked_as(record.graph, name, std::to_string(size)));
     step.guards.push_back(
         {.kind = Guard::Kind::kZero, .expression = Dim::symbol(name) - size, .holds = true});
@@ -35,7 +35,7 @@ Result<Step> step_at(const Record& record, const Binding& binding) {
       return error(
           "E282",
           fmt::format("the step was recorded at multiples of {} {}", size, shortened(name, 60)), {},
-          "record it with other inputs, or ask one of " +
+          "record it with other inputs, or use one of " +
               asked_as(record.graph, name, std::to_string(size)));
     const Dim symbol = Dim::symbol(name);
     step.guards.push_back({.kind = Guard::Kind::kZero,
@@ -69,8 +69,8 @@ std::vector<WeightRole> roles_of(const Record& record) {
 
 std::vector<std::string> basis_of(const Record& record) {
   std::vector<std::string> basis{
-      fmt::format("a step of PyTorch {}, recorded: its operators, optimizer and precision are the "
-                  "program's own",
+      fmt::format("a recorded step of PyTorch {}: operators, optimizer and precision are those of "
+                  "the program",
                   shortened(record.torch, 60))};
   if (ranks_of(record.mesh) > 1)
     basis.push_back(fmt::format(

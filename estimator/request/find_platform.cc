@@ -79,7 +79,7 @@ Result<void> check_link(const Hwdb& hwdb, const Link& link, const Device& device
   if (!nvlink && link.kind != "pcie") return {};
   const auto refuse = [&](const std::string& what) {
     return error("E116", fmt::format("{}: {} has {}", setting("link", link.id), device.id, what),
-                 {}, "'plimsoll gpus " + device.id + "' tells its own");
+                 {}, "'plimsoll gpus " + device.id + "' lists its links");
   };
   if (nvlink && device.nvlink_links == 0) return refuse("no NVLink");
   const std::string limit_id =
@@ -103,7 +103,7 @@ Result<std::optional<Link>> find_link(const Hwdb& hwdb, const PlatformRequest& r
 Result<std::optional<Link>> find_network(const Hwdb& hwdb, const PlatformRequest& request) {
   if (request.nodes <= 1) return std::nullopt;
   if (request.network.empty()) {
-    return error("E116", setting("nodes") + ": what joins the machines is not said", {},
+    return error("E116", setting("nodes") + ": the network between the machines is missing", {},
                  setting("network", "ID") + ", such as ethernet-10g; 'plimsoll links' lists them");
   }
   auto found = hwdb.link(request.network);

@@ -137,7 +137,7 @@ bool splits_operators(const SettingScope& s) {
   return s.model.recipe.parallel.mesh.extent(Axis::kTensor) > 1;
 }
 
-constexpr std::string_view kOneGpu = "one GPU shares with nobody: {} is how many there are";
+constexpr std::string_view kOneGpu = "there is one GPU; {} sets how many";
 
 bool is_fsdp(const SettingScope& s) { return s.request.parallel.fsdp && plimsoll::shards(s); }
 bool accumulates_parts(const SettingScope& s) {
@@ -147,20 +147,19 @@ bool accumulates_parts(const SettingScope& s) {
 constexpr SettingRow kParallelRows[] = {
     {.name = "parallel",
      .group = kRunGroup,
-     .help = "ranks along fsdp, dp and tp, such as fsdp=8,tp=2; --gpus is their product",
+     .help = "ranks along fsdp, dp and tp, e.g. fsdp=8,tp=2; --gpus is the product",
      .default_text = "all GPUs along dp",
      .value = axes(),
      .record = {.name = "parallel", .write = write_axes, .composed = true}},
     {.name = "fsdp",
      .group = kRunGroup,
-     .help = "N GPUs, or all, share weights and their states",
+     .help = "shard weights, gradients and states over N GPUs, or over all",
      .value = shards(),
      .record = kInParallel,
      .acts = {plimsoll::shards, kOneGpu, "gpus"}},
     {.name = "zero",
      .group = kRunGroup,
-     .help = "what is sharded: 1 states, 2 gradients too, 3 weights too; 2 with --fsdp is "
-             "SHARD_GRAD_OP",
+     .help = "shards 1 states, 2 also gradients, 3 also weights; 2 with --fsdp is SHARD_GRAD_OP",
      .value = count_value<&Request::parallel, &ParallelRequest::zero>(1, 3),
      .record = {.name = "zero_stage", .word = written_stage},
      .acts = {plimsoll::shards, kOneGpu, "gpus"}},
@@ -177,32 +176,32 @@ constexpr SettingRow kParallelRows[] = {
      .default_text = "2",
      .value = count_value<&Request::parallel, &ParallelRequest::fsdp_version>(1, 2),
      .record = {.name = "fsdp_version"},
-     .acts = {is_fsdp, "no FSDP shards: {} asks for it", "fsdp"}},
+     .acts = {is_fsdp, "nothing is sharded; {} enables FSDP", "fsdp"}},
     {.name = "no-sync",
      .group = kRunGroup,
-     .help = "of --accumulate's passes the last one alone exchanges sharded gradients",
+     .help = "only the last pass of --accumulate exchanges sharded gradients",
      .value = on_off_switch<&Request::parallel, &ParallelRequest::no_sync>(),
      .record = {.name = "no_sync"},
      .acts = {accumulates_parts,
-              "no pass before the last one exchanges gradients: {} is how many "
-              "there are, FSDP exchanges in each",
+              "no pass before the last one exchanges gradients; {} sets the number of passes, and "
+              "FSDP exchanges in each",
               "accumulate"}},
     {.name = "tp",
      .group = kRunGroup,
-     .help = "tensor parallel: N GPUs have a part each of blocks' dense layers and of words",
+     .help = "tensor parallel: split dense layers and vocabulary over N GPUs",
      .default_text = "1",
      .value = ranks_along<Axis::kTensor>(),
      .record = kInParallel},
     {.name = "sequence-parallel",
      .group = kRunGroup,
-     .help = "with --tp: norms and sums between such layers are parted along the sequence",
+     .help = "with --tp: split norms and sums between these layers along the sequence",
      .value = on_off_switch<&Request::parallel, &ParallelRequest::sequence_parallel>(),
      .record = {.name = "sequence_parallel"},
-     .acts = {splits_operators, "no layer is parted: {} is among how many GPUs they are", "tp"}},
+     .acts = {splits_operators, "no layer is split; {} sets over how many GPUs", "tp"}},
     {.name = "rank",
      .group = kRunGroup,
-     .help = "which of the GPUs is looked at",
-     .default_text = "the one that needs most",
+     .help = "the GPU whose memory and time are shown",
+     .default_text = "one with the highest memory",
      .value = count_value<&Request::parallel, &ParallelRequest::rank>(0, kMostRanks),
      .axis = SweepAxis::kNone},
 };

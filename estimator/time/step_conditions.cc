@@ -142,22 +142,22 @@ std::string host_basis(const Platform& platform, const ProgramRequest& program) 
   if (dispatch && dispatch->reference) {
     text +=
         fmt::format(", {} {:.2f} of a 3.7 GHz Skylake-SP thread",
-                    platform.host.single_thread ? "rated at" : "taken to be as old as the card:",
+                    platform.host.single_thread ? "rated at" : "assumed to be as old as the GPU:",
                     speed_of(platform));
   } else {
     text += ", fitted";
   }
   const LoaderKind kind = loader_of(program);
   if (kind == LoaderKind::kNone)
-    return text + fmt::format("; batches lie ready, no loader is in the time: {} or {} counts it",
+    return text + fmt::format("; data loading is not included; add it with {} or {}",
                               setting("workers", "N"), setting("loader"));
   if (!dispatch || !dispatch->loader)
     return text +
-           fmt::format("; what {} takes to load a sample is not known: no loader is in the time",
+           fmt::format("; the loading time of {} is unknown, so data loading is not included",
                        platform.framework.framework);
   const bool beside = dispatch->loader->beside;
-  return text + fmt::format("; loader {}, {}; decoding of files is not in it", name(kind),
-                            beside ? "in threads beside the step"
+  return text + fmt::format("; data loader {}, {}; decoding of files is not included", name(kind),
+                            beside ? "in threads in parallel with the step"
                             : program.workers.value_or(0) == 0
                                 ? "in the process that launches"
                                 : fmt::format("in {} processes", *program.workers));

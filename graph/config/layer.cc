@@ -248,7 +248,7 @@ void Layer::expect_extent(std::string_view name, const Dim& found) {
   if (a && b && *a == *b) return;
   fail_at(
       name, "E342",
-      fmt::format("layer '{}' (line {}) says \"{}\" is {}, but its input is {}", path,
+      fmt::format("layer '{}' (line {}) has \"{}\": {}, but its input is {}", path,
                   object_.value().line, name, wanted.text(), builder_.describe_tensor(input())));
 }
 

@@ -16,7 +16,7 @@ constexpr Key kRouterKeys[] = {
     {"normalised", KeyKind::kFlag, "true", "the chosen ones' scores sum to 1"},
     {"stored", KeyKind::kFlag, "true", "scores go back to the model's type"},
     {"bias", KeyKind::kFlag, "false", "the product has an offset"},
-    {"of_chosen", KeyKind::kFlag, "false", "the softmax is of the chosen scores alone"},
+    {"of_chosen", KeyKind::kFlag, "false", "the softmax is only over the chosen scores"},
 };
 constexpr Key kExpertsKeys[] = {
     {"experts", KeyKind::kInteger, kRequired, "experts"},

@@ -28,7 +28,7 @@ constexpr Key kInstanceKeys[] = {
 constexpr Key kRmsKeys[] = {
     {"epsilon", KeyKind::kReal, "1e-6", "added to the mean square"},
     {"fused", KeyKind::kFlag, "false",
-     "one operator, as torch.nn.RMSNorm; else in pieces, as models' own code has it"},
+     "one operator, as torch.nn.RMSNorm; else separate operators, as in the code of models"},
     {"affine", KeyKind::kFlag, "true", "learns a scale"},
     {"style", KeyKind::kChoice, "plain",
      "which pieces of a model in 16 bits are in 32: none; all but the scale, as Llama's code has "
@@ -163,7 +163,7 @@ constexpr LayerType kNormLayers[] = {
      1,
      {},
      layer_norm_in_operators,
-     "the same of the last axis with a scale alone, operator by operator"},
+     "the same over the last axis with only a scale, operator by operator"},
     {"group_norm", 1, 1, kGroupKeys, group_norm, "normalises groups of channels of each sample"},
     {"instance_norm", 1, 1, kInstanceKeys, instance_norm, "normalises each channel of each sample"},
     {"rms_norm", 1, 1, kRmsKeys, rms_norm, "divides by the root mean square of the last axis"},

@@ -30,9 +30,9 @@ class OpenSearch {
     tell(passes_, "layer",
          "may run without gradients for one of its inputs or, as taken here, for none");
     tell(leaky_, "activation", "may run in place or not");
-    tell(regions_, "operator", "may run with gradients or, as taken here, without");
-    tell(masks_, "attention", "may be given no mask or, as taken here, the network's own");
-    tell(buffers_, "array", "of arithmetic may be a buffer or, as taken here, a weight");
+    tell(regions_, "operator", "may run with gradients or, as assumed here, without");
+    tell(masks_, "attention", "may have no mask or, as assumed here, the network's mask");
+    tell(buffers_, "array", "of arithmetic may be a buffer or, as assumed here, a weight");
     open_.names = graph_.exporter == Exporter::kPyTorch && !has_lines_;
     return std::move(open_);
   }

@@ -25,7 +25,7 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     // How it is spread over GPUs and memories.
     {"offload", "what is kept in the host's memory meanwhile", true, "null {} false none"},
     // Whose kernels run.
-    {"kernels", "libraries of fused kernels beside the framework's", true, "null none"},
+    {"kernels", "libraries of fused kernels in addition to the framework's", true, "null none"},
     {"framework_config", "fused kernels and quantisation, in the source's words", true,
      "null none"},
     {"liger", "Liger's fused kernels", true, "null false"},

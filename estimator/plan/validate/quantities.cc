@@ -111,7 +111,7 @@ MeasuredQuantity kept_memory(const MeasuredRun& run, MeasuredQuantity q) {
 
 MeasuredQuantity host_memory(const MeasuredRun& run, MeasuredQuantity q) {
   const double unit = unit_of(run, q.name);
-  q.missing = "the host's memory of this framework is not known";
+  q.missing = "the host memory of this framework is unknown";
   q.of_card = false;
   q.predict = [unit](const Answer& a) {
     return a.memory.host_bytes > 0 ? Value(real(a.memory.host_bytes) / unit) : Value();
@@ -139,7 +139,7 @@ MeasuredQuantity module_memory(const MeasuredRun& run, MeasuredQuantity q, Stora
   const double unit = unit_of(run, q.name);
   const bool gradients = run.mode != "inference" || !run.shares_storages();
   q.of_card = false;
-  q.missing = "this framework's modules hold nothing of their own";
+  q.missing = "this framework keeps no memory per module";
   q.predict = [=](const Answer& a) {
     return a.memory.modules ? Value(kind(a, gradients) / unit) : Value();
   };
@@ -195,7 +195,7 @@ MeasuredQuantity kernel_share(const std::string& kernel, double measured) {
   q.name = std::string(kKernelShare) + kernel;
   q.measured = measured;
   q.range = no_range;
-  q.missing = "no class of the step's kernels is known by this kernel's name";
+  q.missing = "the kernel's name matches no class of kernels of the step";
   q.predict = [kernel](const Answer& a) { return share_of_kernel(a, kernel); };
   return q;
 }
@@ -231,7 +231,7 @@ MeasuredQuantity memory(const MeasuredRun& run, MeasuredQuantity q, Counter coun
   if (counter == Counter::kReserved) return segments(run, std::move(q));
   if (counter == Counter::kAllocated) return tensor_memory(run, std::move(q));
   if (counter == Counter::kProcess) return process_memory(run, std::move(q));
-  q.missing = "memory_counter does not say which: allocated, reserved or nvidia-smi";
+  q.missing = "memory_counter must be allocated, reserved or nvidia-smi";
   q.predict = [](const Answer&) { return Value(); };
   return q;
 }
@@ -343,7 +343,7 @@ std::string no_prediction(const MeasuredRun& run) {
     if (run.quantity == quantity) return std::string(why);
   }
   if (!run.quantity.empty()) return fmt::format("quantity '{}' is not predicted", run.quantity);
-  return "the record holds nothing that is predicted";
+  return "the record has no quantity that is predicted";
 }
 
 }  // namespace plimsoll

@@ -61,7 +61,7 @@ TEST_CASE("validate: what is not predicted says why") {
   CHECK(skipped(R"("device": "titan-xq", "model": "resnet50", "batch": 1, "total_ms": 1)", "model")
             .find("titan-xq") != std::string::npos);
   CHECK(skipped(kRun + R"(, "total_ms": 5, "flags": ["suspect_x"])", "model") ==
-        "its source doubts it: suspect_x");
+        "its source marks it as doubtful: suspect_x");
   CHECK(skipped(kRun + R"(, "quantity": "specification")", "model") ==
         "a specification, not a run");
   CHECK(skipped(kRun + R"(, "total_ms": 5, "parallelism": "tensor parallel 4")", "scaling") ==
@@ -114,7 +114,7 @@ TEST_CASE("validate: memory in any unit, by the counter that the record names") 
   CHECK(*of("torch max_memory_allocated / 1e9")[0].predicted == doctest::Approx(mib));
   for (const char* unsaid : {"", "GB as printed", "allocated and reserved"}) {
     CAPTURE(std::string(unsaid));
-    CHECK(of(unsaid)[0].skipped.starts_with("memory_counter does not say which"));
+    CHECK(of(unsaid)[0].skipped.starts_with("memory_counter must be"));
   }
 }
 
@@ -262,7 +262,7 @@ TEST_CASE("validate: what Torch7's modules hold needs no GPU; other frameworks h
   CHECK(*shared[0].predicted < *plain[0].predicted);
   for (const ValidationLine& l : lines(R"(, "framework": "caffe")")) {
     CHECK_FALSE(l.predicted);
-    CHECK(l.skipped == "this framework's modules hold nothing of their own");
+    CHECK(l.skipped == "this framework keeps no memory per module");
   }
 }
 
